@@ -1,11 +1,11 @@
-"""Milliseconds that the policies of a platform add to a request, by the API server's own measure.
+"""Milliseconds that the policies of a platform add to a request, as the API server measures them.
 
     python benchmarks/admission.py
 
-A simulated cluster of its own with three teams under their policies. Each kind is made ROUND times as a dry
-run by a member of a team, RUNS times over; a policy that says only `true` of the same requests, alone, is
-what any policy costs. The least of the runs, and their median. Ends with 1 when an ordinary request costs
-more than LIMIT.
+It starts a simulated cluster with three teams under their policies. A member of a team creates each kind ROUND
+times as a dry run, in RUNS runs; a policy that is only `true`, for the same requests, is the cost of any policy.
+It prints the minimum of the runs and their median. The exit code is 1 if an ordinary request costs more than
+LIMIT.
 """
 
 import os
@@ -39,7 +39,7 @@ Value = dict[str, Any]
 
 
 def workload(kind: str, containers: int) -> Value:
-    """An ordinary one, with GPUs in its first container."""
+    """An ordinary workload, with GPUs in its first container."""
     small = {"cpu": "100m", "memory": "64Mi"}
     spec: Value = {
         "restartPolicy": "Always" if kind == "Deployment" else "Never",
@@ -73,7 +73,7 @@ CASES = [(k, n) for k in ("Pod", "Job", "Deployment") for n in (1, 3)] + [("Pod"
 
 
 def counted(api: Api) -> tuple[float, float]:
-    """Seconds that policies took so far, and requests."""
+    """Seconds of policies so far, and the number of requests."""
     found = {
         which: float(value) for which, value in MEASURE.findall(api.call("GET", "/metrics")["text"])
     }
@@ -81,7 +81,7 @@ def counted(api: Api) -> tuple[float, float]:
 
 
 def taken(api: Api, kind: str, containers: int) -> list[float]:
-    """Milliseconds a request, run by run."""
+    """Milliseconds per request, for each run."""
     value, member = workload(kind, containers), acting(api, "makers")
     path = f"{reality.path_of(value, 'any').rpartition('/')[0]}?dryRun=All"
     found: list[float] = []
@@ -95,7 +95,7 @@ def taken(api: Api, kind: str, containers: int) -> list[float]:
 
 
 def plain() -> list[Value]:
-    """A policy that says `true` of everything that a team makes."""
+    """A policy that is `true` for every object of a team."""
     rule = {"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["CREATE"], "resources": ["*"]}
     api = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
     spec = {
@@ -110,7 +110,7 @@ def plain() -> list[Value]:
 
 
 def all_taken(lab: reality.Lab) -> dict[str, dict[tuple[str, int], list[float]]]:
-    """By whose policies, then by kind and containers."""
+    """Results by policies, then by kind and containers."""
     ours = {case: taken(lab.api, *case) for case in CASES}
     for value in reversed(admission_objects(lab.plan)):
         reality.delete(lab.api, reality.path_of(value))
@@ -120,7 +120,7 @@ def all_taken(lab: reality.Lab) -> dict[str, dict[tuple[str, int], list[float]]]
 
 
 def main() -> int:
-    """Take the figures and print them."""
+    """Measure and print."""
     with tempfile.TemporaryDirectory() as home:
         os.environ["GPUYARD_SIM_HOME"] = home
         os.environ["GPUYARD_TOOLS"] = str(tools.find_tools(ROOT / "testbed").bin)
@@ -131,7 +131,7 @@ def main() -> int:
         finally:
             cluster.down(NAME)
     print(
-        f"{RUNS} runs of {ROUND}; load {os.getloadavg()[0]:.1f}; milliseconds a request: least (median)\n"
+        f"{RUNS} runs of {ROUND}; load {os.getloadavg()[0]:.1f}; milliseconds per request: minimum (median)\n"
     )
     for case in CASES:
         kind, containers = case

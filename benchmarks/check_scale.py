@@ -3,9 +3,9 @@
     python benchmarks/check_scale.py
 
 `cold` is a fresh process, user and system time together; the byte code of the library is written before, as
-an installation does. `work` is the same command in a process that has imported everything: what the
-platform itself costs. Each is the best of RUNS. `lines` are those of Python that the work runs, the same at
-each run and on each machine. Ends with 1 when a limit is passed.
+an installation does. `work` is the same command in a process that has imported everything: the cost of the
+platform itself. Each is the best of RUNS. `lines` are the lines of Python that the work runs, the same in
+each run and on each machine. The exit code is 1 if a limit is exceeded.
 benchmarks/check_scale.md has figures.
 """
 
@@ -24,15 +24,15 @@ from typing import Any
 
 RUNS = 5
 POOLS, TEAMS, SECONDS = 200, 100, 0.6
-"""A large company's platform, and what its check may cost from cold."""
+"""A large company's platform, and the limit of a cold check."""
 LINES = 1_300_000
-"""What the work of it may run, of lines of Python."""
+"""The limit of lines of Python for its work."""
 SMALL, LARGE, GROWTH = 250, 1000, 5.0
-"""Four times the pools may cost at most this many times as much."""
+"""Maximum factor of the work for four times the pools."""
 LINES_GROW = 3.5
-"""And run at most this many times the lines."""
+"""Maximum factor of the lines."""
 BARE = 6.0
-"""What its check may cost from cold, in starts of Python with the libraries that it stands on."""
+"""Maximum cost of a cold check, in starts of Python with gpuyard's libraries."""
 PACKAGES = ("gpuyard", "pydantic", "pyyaml", "rich", "typer")
 
 _KINDS: tuple[tuple[str, str, dict[str, Any]], ...] = (
@@ -45,7 +45,7 @@ _KINDS: tuple[tuple[str, str, dict[str, Any]], ...] = (
 
 
 def large_platform(pools: int, teams: int) -> dict[str, Any]:
-    """So many pools of five kinds, and teams with guarantees in three of them each; nothing is refused."""
+    """So many pools of five kinds, and teams with guarantees in three of them each; all valid."""
 
     def key(pool: int) -> str:
         return f"pool-{pool % pools}{_KINDS[pool % pools % len(_KINDS)][1]}"
@@ -54,7 +54,9 @@ def large_platform(pools: int, teams: int) -> dict[str, Any]:
         "name": "large",
         "cloud": "aws",
         "kubernetes": "1.35",
-        "cluster": {"existing": "large"},  # a network of its own has no room for so many nodes
+        "cluster": {
+            "existing": "large"
+        },  # a created network has too few addresses for so many nodes
         "system": {"machine": "m7i.4xlarge", "nodes": 3},
         "pools": [
             {"name": f"pool-{i}", "machine": machine, "nodes": "0..40", "zones": ["us-east-1a"]}
@@ -84,7 +86,7 @@ def stack_text(pools: int, teams: int) -> str:
 
 
 def cold_seconds(pools: int, teams: int, runs: int = RUNS) -> float:
-    """CPU seconds of the check of such a platform by a process of its own."""
+    """CPU seconds of the check of such a platform in a separate process."""
     return _best(_cold, pools, teams, runs + 1)  # the first may write byte code
 
 
@@ -94,13 +96,13 @@ def work_seconds(pools: int, teams: int, runs: int = RUNS) -> float:
 
 
 def bare_seconds(runs: int = RUNS) -> float:
-    """CPU seconds of a process that imports what our command line stands on, and nothing of ours."""
+    """CPU seconds of a process that imports gpuyard's libraries, but not gpuyard."""
     libraries = "import pydantic, rich.console, typer, yaml"
     return min(_process(sys.executable, "-c", libraries) for _ in range(runs + 1))
 
 
 def work_lines(pools: int, teams: int) -> int:
-    """Lines of Python that the check of such a platform runs here; a turn of a loop is one at least."""
+    """Lines of Python that the check of such a platform runs here; at least one per loop iteration."""
     return int(_best(_lines, pools, teams, 1))
 
 
@@ -137,7 +139,7 @@ def _lines(stack: Path) -> float:
         count += event == "line"
         return counts
 
-    _check(stack)  # what is kept from one check to the next is kept already
+    _check(stack)  # fill the caches
     before = sys.gettrace()
     sys.settrace(counts)
     try:
@@ -157,7 +159,7 @@ def _check(stack: Path) -> None:
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print, compare with the limits."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     print(f"Python {platform.python_version()}, {versions}; best of {RUNS}, CPU seconds\n")
     print(f"a bare start {bare_seconds():.3f} s\n")

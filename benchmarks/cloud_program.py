@@ -1,12 +1,12 @@
-"""CPU of the stack program in a cloud: a cold start, and forty pools against five.
+"""CPU of the stack program in a cloud: a cold start, and forty pools compared with five.
 
     python benchmarks/cloud_program.py            about a minute on an idle machine of two cores
     python benchmarks/cloud_program.py --quick    one run each
 
-The program is the one that a stack file deploys (`__main__.py`). The engine is a process of its own, whose
-CPU is not counted: it makes what clouds are asked for in an account of the fakes, and answers each
-registration after a delay, 8 at a time. Every figure is the least of some fresh processes, because others on
-the machine can only add to it. Exit code 1 where one is beyond its limit; cloud_program.md has the figures.
+The program is the one that a stack file deploys (`__main__.py`). The engine is a separate process, whose CPU
+is not counted: it creates cloud resources in an account of the fakes, and answers each registration after a
+delay, 8 at a time. Every value is the minimum of some fresh processes, because other processes can only add
+to it. The exit code is 1 if one exceeds its limit; cloud_program.md has the values.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ RUNS = 5
 COLD_LIMIT = 1.2
 """Seconds of CPU of aws-training, from the start of the interpreter to its end."""
 YARDSTICK = 0.22
-"""What `import pulumi` alone takes on the machine of that limit, at most."""
+"""Maximum time of `import pulumi` on the machine of that limit."""
 GROWTH_LIMIT = 10
-"""Eight times the pools may take so many times the CPU of a program, imports not counted."""
+"""Maximum factor of a program's CPU for eight times the pools, imports not counted."""
 FEW, MANY = 5, 40
 DELAY, AT_ONCE = 0.05, 8  # an engine with its default of 4 for each of two cores
 STACKS = {"aws-training": "us-east-1", "gcp-training": "us-central1"}
@@ -40,7 +40,7 @@ _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
 
 # ── the program ───────────────────────────────────────────────────────────────────────────────────
 def platform(stack: str, pools: int) -> str:
-    """The first pool of a stack that we ship and the teams that use it, without what the fake engine lacks.
+    """The first pool of a shipped stack and its teams, without features that the fake engine lacks.
 
     `pools` copies of that pool, or 0 for the one.
     """
@@ -60,7 +60,7 @@ def platform(stack: str, pools: int) -> str:
 
 
 def child(stack: str, address: str) -> None:
-    """Be the program against the engine at an address, and print its CPU: after imports, and whole."""
+    """Run the program with the engine at an address, and print its CPU: after imports, and in total."""
     import asyncio
     import runpy
 
@@ -89,7 +89,7 @@ def child(stack: str, address: str) -> None:
 
 # ── the engine ────────────────────────────────────────────────────────────────────────────────────
 def monitor_of(stack: str, delay: float) -> Any:
-    """What registrations and questions are sent to."""
+    """The monitor service for registrations and function calls."""
     from google.protobuf import empty_pb2, json_format
     from pulumi.runtime.mocks import MockMonitor
     from pulumi.runtime.proto import (
@@ -149,7 +149,7 @@ def monitor_of(stack: str, delay: float) -> Any:
 
 
 def log_of() -> Any:
-    """What messages are sent to: errors are shown."""
+    """The log service: errors are printed."""
     from google.protobuf import empty_pb2
     from pulumi.runtime.proto import engine_pb2, engine_pb2_grpc
 
@@ -172,12 +172,12 @@ def _struct(value: dict[str, Any]) -> Any:
 
 
 def _text(value: Any) -> Any:
-    """What JSON has no word for: a secret's text."""
+    """JSON encoding of other values: a secret's text."""
     return getattr(value, "value", str(value))
 
 
 def _plain(value: Any) -> Any:
-    """Inputs without the engine's marks: secrets as what they hold, whole numbers as such."""
+    """Inputs without the engine's marks: secrets in plain text, whole numbers as int."""
     if isinstance(value, dict):
         if _MARK in value:
             return _plain(value["value"])
@@ -189,11 +189,11 @@ def _plain(value: Any) -> Any:
 
 # ── measuring ─────────────────────────────────────────────────────────────────────────────────────
 def measured(stack: str, pools: int, delay: float) -> dict[str, float]:
-    """One program against an engine of its own."""
+    """One program with its own engine."""
     own = [sys.executable, __file__]
     serving = [*own, "--serve", stack, str(delay)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    # On leaving, its stdin is closed, and it ends.
+    # At the end its stdin is closed, and it ends.
     with subprocess.Popen(serving, **pipes) as engine:
         command = [*own, "--child", stack, engine.stdout.readline().strip()]
         done = subprocess.run(
@@ -206,25 +206,25 @@ def measured(stack: str, pools: int, delay: float) -> dict[str, float]:
 
 
 def least(what: str, stack: str, pools: int, delay: float, runs: int) -> float:
-    """Of some processes, after one that warms the file cache."""
+    """The minimum of some processes, after one that warms the file cache."""
     measured(stack, pools, delay)
     return min(measured(stack, pools, delay)[what] for _ in range(runs))
 
 
 def yardstick(runs: int) -> float:
-    """What a program takes that imports Pulumi and does nothing."""
+    """CPU of a program that only imports Pulumi."""
     code = "import pulumi.runtime.stack, os; print(sum(os.times()[:2]))"
     command = [sys.executable, "-c", code]
     return min(float(subprocess.check_output(command, text=True)) for _ in range(runs))
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print, compare with the limits."""
     arguments = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="one run each")
     runs = 1 if arguments.parse_args().quick else RUNS
     print(
-        f"least of {runs} processes, CPU seconds; `import pulumi` alone takes {yardstick(runs):.2f}"
+        f"minimum of {runs} processes, CPU seconds; `import pulumi` alone takes {yardstick(runs):.2f}"
     )
     good = True
     for stack in STACKS:

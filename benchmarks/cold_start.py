@@ -2,9 +2,9 @@
 
     python benchmarks/cold_start.py
 
-Each figure is the median of seven fresh processes, user and system time together. Ends with 1 when a
-figure is beyond its budget. On a busy machine CPU time grows, because cores share caches: read the bare
-interpreter's too.
+Each value is the median of seven fresh processes, user and system time together. The exit code is 1 if a
+value exceeds its budget. On a busy machine CPU time grows, because cores share caches: compare with the bare
+interpreter's.
 """
 
 import platform
@@ -43,7 +43,7 @@ def median(command: tuple[str, ...]) -> float:
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print, compare with the budgets."""
     versions = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
     print(
         f"Python {platform.python_version()}, {versions}; median of {RUNS} processes, CPU seconds"

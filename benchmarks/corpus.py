@@ -1,10 +1,10 @@
-"""The corpus of GPU files: what a careful reviewer expects, what gpuyard lint finds, and what checkov finds.
+"""The corpus of GPU files: a careful reviewer's expectations, the findings of gpuyard lint, and those of checkov.
 
-    python benchmarks/corpus.py                      writes docs/concepts/lint-compared.md anew
+    python benchmarks/corpus.py                      regenerates docs/concepts/lint-compared.md
     python benchmarks/corpus.py --checkov PROGRAM    runs checkov over the files first, a minute or two
 
-checkov is no dependency: install it into an environment of its own. What it found is kept beside this file,
-corpus-checkov.json, with a digest of the files. tests/lint/test_corpus.py holds the page to all of it.
+checkov is not a dependency: install it into a separate environment. Its results are stored next to this file in
+corpus-checkov.json, with a digest of the files. tests/lint/test_corpus.py compares the page with all of it.
 """
 
 from __future__ import annotations
@@ -66,20 +66,20 @@ SAME_CAUSE: Mapping[str, str] = {
     "CKV_K8S_43": "GPU-POD-03",
     "CKV2_K8S_6": "GPU-TEN-03",
 }
-"""Checks of checkov whose message is about the same cause as a rule of ours."""
+"""Checks of checkov with the same cause as a rule of gpuyard."""
 MOST_SECONDS = 500
 FRAMEWORKS = ("--framework", "kubernetes", "terraform_plan", "secrets")
 SECRETS = "CKV_SECRET_"
-"""Its search for secrets: the cause of GPU-STA-01 where that is about a secret."""
+"""Its search for secrets: the cause of GPU-STA-01 for secrets."""
 MISSED_BY_US: Mapping[tuple[str, int], tuple[str, ...]] = {
     ("notebooks/jupyterhub-values.yaml", 6): ("CKV_K8S_14", "CKV_K8S_43"),
 }
-"""Mistakes that no rule of ours is about, and the checks that are."""
+"""Mistakes that no rule of gpuyard covers, and the checks that do."""
 
 
 @dataclass(frozen=True)
 class Expectation:
-    """One file as a careful reviewer judges it."""
+    """One file with a careful reviewer's verdict."""
 
     name: str
     expected: tuple[tuple[int, str], ...]
@@ -88,12 +88,12 @@ class Expectation:
 
     @property
     def category(self) -> str:
-        """The folder it is in."""
+        """The folder of the file."""
         return self.name.partition("/")[0]
 
     @property
     def sound(self) -> bool:
-        """True when there is nothing wrong with it."""
+        """True if the file is correct."""
         return not self.expected and not self.missed
 
 
@@ -114,8 +114,8 @@ def _lines(texts: list[str]) -> tuple[tuple[int, str], ...]:
 
 @cache
 def linted(name: str) -> Report:
-    """What the rules say of one file, taken alone."""
-    settings = RuleConfiguration(advisory=True)  # a careful reviewer names them as well
+    """The findings of one file, linted alone."""
+    settings = RuleConfiguration(counts_advisory=True)  # a careful reviewer names them as well
     return build_report(read((CORPUS / name).read_bytes(), name), RULES, settings)
 
 
@@ -125,7 +125,7 @@ def found(name: str) -> list[tuple[int, str]]:
 
 
 def digest() -> str:
-    """Of all the files, so that what was kept can be known to be about them."""
+    """The digest of all files, to detect outdated results."""
     files = sorted(CORPUS.glob("*/*"))
     return hashlib.sha256(b"\0".join(file.read_bytes() for file in files)).hexdigest()
 
@@ -134,7 +134,7 @@ def digest() -> str:
 
 
 def run_checkov(program: str) -> None:
-    """Run it over every file, in the form it reads best, and keep what it found."""
+    """Run it on every file, in its best input format, and store its findings."""
     with tempfile.TemporaryDirectory() as folder:
         for each in expectations():
             _write_twin(each.name, Path(folder))
@@ -170,13 +170,13 @@ def run_checkov(program: str) -> None:
 
 
 def _original(path: str) -> str:
-    """The file of the corpus a twin was made from."""
+    """The corpus file of a twin."""
     name = path.lstrip("/")
     return re.sub(r"\.twin\.(json|yaml)$", ".json", name)
 
 
 def _write_twin(name: str, folder: Path) -> None:
-    """The file itself; of a Pulumi preview, which checkov does not read, a Terraform plan and manifests."""
+    """Write the file itself; for a Pulumi preview, which checkov does not read, a Terraform plan and manifests."""
     target = folder / name
     target.parent.mkdir(exist_ok=True)
     text = (CORPUS / name).read_text(encoding="utf-8")
@@ -201,7 +201,7 @@ def _write_twin(name: str, folder: Path) -> None:
 
 
 def _complete(text: str) -> str:
-    """A plan with the changes that Terraform writes as well, which checkov wants to see."""
+    """A plan with its changes, as Terraform writes it and checkov requires it."""
     plan = json.loads(text)
     plan["resource_changes"] = [
         {
@@ -224,7 +224,7 @@ def _header(resource: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _terraform(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A resource of Pulumi's as Terraform plans it."""
+    """A Pulumi resource in the form of a Terraform plan."""
     provider, _, kind = state["type"].partition(":")
     wanted = f"{provider}:{kind.partition('/')[0]}/{kind.rpartition(':')[2]}"
     type_ = next(name for name, ours in KINDS.items() if ours == wanted)
@@ -276,7 +276,7 @@ class Row:
         return Row(*(a + b for a, b in zip(self.cells(), other.cells(), strict=True)))
 
     def cells(self) -> tuple[int, ...]:
-        """In the order of the table."""
+        """The cells in the order of the table."""
         return (
             self.files,
             self.sound,
@@ -290,7 +290,7 @@ class Row:
 
 
 def row(each: Expectation, checks: Mapping[str, int]) -> Row:
-    """What one file adds to the table."""
+    """One file's contribution to the table."""
     hits = found(each.name)
     if each.sound:
         same = sum(count for check, count in checks.items() if check in SAME_CAUSE)
@@ -374,9 +374,9 @@ def page() -> str:
 
 
 def main() -> None:
-    """Write the page, after running checkov where it is given."""
+    """Write the page, after running checkov if requested."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--checkov", help="the program, from an environment of its own")
+    parser.add_argument("--checkov", help="the program, from a separate environment")
     given = parser.parse_args()
     if given.checkov:
         run_checkov(given.checkov)

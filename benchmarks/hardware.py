@@ -1,4 +1,4 @@
-"""What the check of hardware costs where it runs: a quick look, one each second, what work loses by it.
+"""Cost of hardware validation on a GPU machine: the profile quick, readings, and their effect on work.
 
 python benchmarks/hardware.py [--quick 5] [--seconds 20]
 
@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import median
 
 from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.render.validation.expectations import any_expectations_text
+from gpuyard.render.validation.expectations import unplanned_expectations_text
 from gpuyard_validator.host import Host
 from gpuyard_validator.load.cuda import CudaCard
 from gpuyard_validator.load.pattern import FLOAT, matrices
@@ -32,18 +32,18 @@ while True:
     watch.look(0, "")
     time.sleep(1)
 """
-"""As an agent of the node would, in a process of its own."""
+"""Readings as an agent of the node takes them, in a separate process."""
 
 
 def quick(times: int) -> dict[str, object]:
-    """The profile quick as a process, from its start to its verdict."""
+    """Time of the profile quick as a process, from start to verdict."""
     machine = NvmlReader(Host()).read()
     gpu = find_gpu(str(machine.gpus[0].name))
     if gpu is None:
         sys.exit(f"the catalogue does not know {machine.gpus[0].name}")
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "expectations.json")
-        file.write_text(any_expectations_text(gpu, len(machine.gpus)), encoding="utf-8")
+        file.write_text(unplanned_expectations_text(gpu, len(machine.gpus)), encoding="utf-8")
         command = [sys.executable, "-m", "gpuyard_validator", "--expect", str(file)]
         seconds, used, codes = [], [], set()
         for _ in range(times):
@@ -60,7 +60,7 @@ def _children() -> float:
 
 
 def looks() -> dict[str, object]:
-    """One look of each kind, without the start of a process."""
+    """One reading of each kind, without the start of a process."""
     reader, watch = NvmlReader(Host()), NvmlWatch()
     return {"whole": _cost(reader.read), "at_work": _cost(lambda: watch.look(0, ""))}
 
@@ -78,7 +78,7 @@ def _cost(look: Callable[[], object]) -> dict[str, float]:
 
 
 def beside_work(seconds: float) -> dict[str, object]:
-    """Products of matrices, by turns with nobody looking and with a look each second."""
+    """Matrix products, alternately without readings and with one each second."""
     card = CudaCard(0)
     left, right = (_sent(card, each.raw("bf16")) for each in matrices(SIDE)[:2])
     target = card.device(SIDE * SIDE * FLOAT)
@@ -106,7 +106,7 @@ def _sent(card: CudaCard, raw: bytes) -> int:
 
 
 def _rate(card: CudaCard, work: Callable[[], None], seconds: float) -> float:
-    """TFLOPS by the wall's clock: a stall counts."""
+    """TFLOPS by wall time: a stall counts."""
     began, rounds = time.perf_counter(), 0
     while time.perf_counter() - began < seconds:
         card.timed(work, ROUNDS)
@@ -118,7 +118,7 @@ def main() -> None:
     """Measure, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", type=int, default=5, help="so often")
-    parser.add_argument("--seconds", type=float, default=20.0, help="of work, each time")
+    parser.add_argument("--seconds", type=float, default=20.0, help="seconds of work, each time")
     given = parser.parse_args()
     found = {
         "quick": quick(given.quick),

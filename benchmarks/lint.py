@@ -1,8 +1,8 @@
-"""Time of `gpuyard lint` over many rendered GPU Deployments, and checkov beside it when it is given.
+"""Time of `gpuyard lint` over many rendered GPU Deployments, and of checkov if it is given.
 
     benchmarks/lint.py [DEPLOYMENTS] [PATH OF CHECKOV]
 
-CPU seconds of a process of its own, start included, the least of three; figures are in lint.md.
+CPU seconds of a separate process, start included, the minimum of three; lint.md has the values.
 """
 
 import os
@@ -75,7 +75,7 @@ spec:
 
 
 def deployments(count: int) -> str:
-    """So many Deployments, as `helm template` writes them: documents of one file."""
+    """So many Deployments as documents of one file, like `helm template`."""
     texts = (
         DEPLOYMENT.format(n=n, team=n % 20, digest=f"{n:064x}", gpus=1 + n % 8)
         for n in range(count)
@@ -94,7 +94,7 @@ def cpu_seconds(command: list[str], codes: tuple[int, ...] = (0,)) -> float:
 
 
 def linter(path: Path) -> list[str]:
-    """Our command, with the interpreter that runs this."""
+    """The gpuyard command, with the interpreter that runs this."""
     program = "import sys; from gpuyard.cli import main; sys.exit(main(sys.argv[1:]))"
     return [sys.executable, "-c", program, "lint", str(path)]
 

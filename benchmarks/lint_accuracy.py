@@ -1,4 +1,4 @@
-"""Run `gpuyard lint` on public repositories and keep what reviewers say of each finding.
+"""Run `gpuyard lint` on public repositories and store the reviewers' verdict of each finding.
 
     python benchmarks/lint_accuracy.py                  writes docs/concepts/lint-accuracy.md
     python benchmarks/lint_accuracy.py --run FOLDER     lints first; FOLDER/OWNER+NAME/repo is a git directory
@@ -42,7 +42,7 @@ SUFFIXES = (
     *(".tpl", ".tftpl", ".txt", ".tgz"),
     *(".sh", ".bash", ".mk", ".md"),
 )
-"""What lint may look at, and what its neighbours say of it."""
+"""Suffixes of files that lint may read, and of files next to them that describe them."""
 NAMES = (
     "README",
     "Kustomization",
@@ -61,11 +61,11 @@ ran = subprocess.Popen(sys.argv[1:], stderr=subprocess.DEVNULL)
 used = os.wait4(ran.pid, 0)[2]
 print(used.ru_utime + used.ru_stime, used.ru_maxrss, file=sys.stderr)
 """
-"""A small program between: what a process is started with counts as its own memory."""
+"""A small intermediate program: a process's memory includes that of its parent at its start."""
 
 
 def run(folder: Path, only: Sequence[str]) -> None:
-    """Lint every repository whose snapshot is there, and keep what is found beside the verdicts of before."""
+    """Lint every repository with a snapshot, and store the findings with the earlier verdicts."""
     rows, costs = judged(), repositories()
     there = [
         (each, git)
@@ -83,12 +83,12 @@ def run(folder: Path, only: Sequence[str]) -> None:
                 costs = [cost if each.name == cost.name else each for each in costs]
                 open_ = sum(len(row.places) for row in found if not row.verdict)
                 print(f"{cost.name}: {len(hits)} findings, {open_} to judge", flush=True)
-    finally:  # who stops it keeps what is done
+    finally:  # an interruption keeps the finished results
         keep(rows, costs)
 
 
 def snapshot(folder: Path, each: Repository) -> Path | None:
-    """The git directory of a copy that has the commit that was looked at."""
+    """The git directory of a copy with the reviewed commit."""
     git = folder / each.name.replace("/", "+") / "repo"
     git = git / ".git" if (git / ".git").is_dir() else git
     if not git.is_dir():
@@ -102,9 +102,9 @@ def snapshot(folder: Path, each: Repository) -> Path | None:
 
 
 def beside(before: Sequence[Judged], found: Sequence[Judged]) -> Iterator[Judged]:
-    """What was said at the first look, and what is said today, each place once where it is the same.
+    """Findings of the first run and of today's, each place once if they are the same.
 
-    What was judged strictly later stands beside its first verdict: that one is of then alone.
+    If a finding was later judged by the strict criteria, its first verdict is kept only for the first run.
     """
     now = {_place(row, place) for row in found for place in row.places}
     later = {_place(row, place) for row in found if row.strict for place in row.places}
@@ -129,12 +129,12 @@ def _place(row: Judged, place: str) -> tuple[object, ...]:
 
 
 def linted(each: Repository, git: Path) -> tuple[Repository, list[Mapping[str, Any]]]:
-    """What linting one repository costs, and what is said of it."""
+    """The cost and the findings of one repository."""
     with tempfile.TemporaryDirectory() as name:
         write_out(git, each.commit, Path(name))
         said, programs, most = _ran(Path(name), "--render")
         _, seconds, _ = _ran(Path(name))
-    hits = [hit for hit in said["hits"] if hit["state"] in {"open", "sample", "choice"}]
+    hits = [hit for hit in said["hits"] if hit["state"] in {"open", "example", "advisory"}]
     cost = replace(
         each,
         files=len(said["files"]),
@@ -149,7 +149,7 @@ def linted(each: Repository, git: Path) -> tuple[Repository, list[Mapping[str, A
 
 
 def _ran(folder: Path, *options: str) -> tuple[dict[str, Any], float, int]:
-    """One run: what it said, its CPU seconds, and the most memory it had."""
+    """One run: its report, its CPU seconds, and its peak memory."""
     program = Path(sys.executable).with_name("gpuyard")
     words = [sys.executable, "-c", _MEASURED, program, "lint", "--format", "json", *options, "."]
     with tempfile.TemporaryFile() as out:
@@ -160,7 +160,7 @@ def _ran(folder: Path, *options: str) -> tuple[dict[str, Any], float, int]:
 
 
 def write_out(git: Path, commit: str, folder: Path) -> None:
-    """The files that lint looks at, as they were; what the snapshot lacks is left out."""
+    """Write the files that lint reads, as of the commit; files that the snapshot lacks are left out."""
     listed = _git(git, "ls-tree", "-r", "-z", commit).decode(errors="surrogateescape")
     wanted: list[tuple[str, str]] = []
     for line in listed.split("\0"):
@@ -194,19 +194,21 @@ def _git(git: Path, *words: str, given: bytes = b"") -> bytes:
 def grouped(
     repository: str, hits: Iterable[Mapping[str, Any]], before: Iterable[Judged]
 ) -> Iterator[Judged]:
-    """Equal findings as one row, with the verdict that they had."""
+    """Equal findings as one row, with their earlier verdict."""
     verdicts: dict[tuple[str, str, str], tuple[str, str, str, bool]] = {}
-    for row in sorted(before, key=lambda each: each.strict):  # the stricter verdict holds
+    for row in sorted(
+        before, key=lambda each: each.strict
+    ):  # the stricter verdict takes precedence
         for place in row.places:
             verdict = row.verdict, row.why, row.second, row.strict
-            verdicts[row.rule, place, ""] = verdict  # whatever the message is today
+            verdicts[row.rule, place, ""] = verdict  # whatever today's message is
             verdicts[row.rule, place.rpartition(":")[0], row.problem] = verdict
     found: dict[tuple[Any, ...], dict[str, None]] = {}  # two objects of one template have one place
     for hit in hits:
         place = f"{hit['file']}:{hit['line']}"
         alike = (hit["rule"], hit["file"], hit["problem"]), (hit["rule"], place, "")
         verdict = next(filter(None, map(verdicts.get, alike)), ("", "", "", False))
-        apart = (hit["state"] == "sample", hit["state"] == "choice")
+        apart = (hit["state"] == "example", hit["state"] == "advisory")
         same = (hit["rule"], hit["severity"], apart, *verdict, hit["problem"])
         found.setdefault(same, {})[place] = None
     for (rule, severity, apart, verdict, why, second, strict, problem), places in found.items():
@@ -218,12 +220,12 @@ def grouped(
 
 
 def main() -> None:
-    """Lint where that is asked for, then write the page."""
+    """Lint if requested, then write the page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--run", metavar="FOLDER", type=Path, help="folder of snapshots")
-    parser.add_argument("--second", metavar="FILE", type=Path, help="verdicts of a second reader")
+    parser.add_argument("--second", metavar="FILE", type=Path, help="verdicts of a second reviewer")
     parser.add_argument("only", nargs="*", metavar="OWNER/NAME", help="lint only these")
     given = parser.parse_args()
     if given.second:

@@ -1,8 +1,8 @@
-"""What is kept of `gpuyard lint` on public repositories: what it said, and what is to be thought of that.
+"""Stored results of `gpuyard lint` on public repositories: its findings and their verdicts.
 
-lint-repositories.csv says which repositories at which commits, and what linting each cost.
+lint-repositories.csv has the repositories, their commits, and the cost of linting each.
 lint-verdicts.csv has every finding, equal ones of a repository in one row, with its verdict.
-Nothing of the repositories themselves is kept.
+No content of the repositories is stored.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ VERDICTS = Path(__file__).with_name("lint-verdicts.csv")
 TRUE, DEBATABLE, FALSE = WORDS = ("true", "debatable", "false")
 SEVERITIES = ("error", "warning", "info")
 THEN, TODAY, BOTH = WHEN = ("then", "today", "both")
-"""When lint said it: as the repository was first looked at, with the rules as they are, or both."""
+"""The run that reported it: the first run on the repository, the run with today's rules, or both."""
 SEED = "a second reading of the mended rules"
 ONE_IN = 10
 ONE_IN_STRICT = 2
-"""Of what was judged by the words of lint-verdicts.md."""
+"""Mark of rows judged by the criteria of lint-verdicts.md."""
 DRAWN = "drawn"
-"""Of a row that somebody else shall read as well, until their verdict stands there."""
+"""Mark of a row that needs a second reviewer, until that verdict replaces it."""
 JOINT = " | "
 START, PER_THOUSAND, MOST_MEBIBYTES = 1.2, 2.0, 300
-"""What linting may cost: CPU seconds, and those of a thousand files."""
+"""Limits of the cost of linting: CPU seconds, and those of a thousand files."""
 
 
 @dataclass(frozen=True)
 class Repository:
-    """A public repository at a commit, and what linting it cost."""
+    """A public repository at a commit, and the cost of linting it."""
 
     name: str
     commit: str
@@ -45,22 +45,22 @@ class Repository:
     seconds: float = 0.0
     """CPU, user and system, the start included."""
     programs: float = 0.0
-    """What helm and kustomize cost besides."""
+    """Additional CPU seconds of helm and kustomize."""
     mebibytes: int = 0
     batch: int = 0
-    """0: looked at while the rules were written. Above: never seen before, in the order of fetching."""
+    """0: used while the rules were written. Above: new repositories, in the order of their download."""
     again: bool = False
-    """Whether it was linted with the rules as they are; else no copy was to be had any more."""
+    """Whether it was linted with today's rules; else no copy was available any more."""
 
     @property
     def slow(self) -> bool:
-        """Whether it took longer than its files let one expect; what was not run again is not held to it."""
+        """Whether it exceeds the limit for its files; repositories that were not linted again are exempt."""
         return self.again and self.seconds > START + PER_THOUSAND * self.files / 1000
 
 
 @dataclass(frozen=True)
 class Judged:
-    """Findings that say the same of one repository, and what is to be thought of them."""
+    """Equal findings of one repository, and their verdict."""
 
     repository: str
     rule: str
@@ -71,36 +71,36 @@ class Judged:
     problem: str
     places: tuple[str, ...]
     second: str = ""
-    """Whether somebody else is to read it too, or what they said."""
+    """Whether a second reviewer must judge it, or the second verdict."""
     choice: bool = False
-    """Whether lint itself says that it can be defended, and shows it apart."""
+    """Whether lint itself reports it as advisory, separately."""
     when: str = BOTH
     strict: bool = False
-    """Whether it was judged by the words of lint-verdicts.md, and not before these were written."""
+    """Whether it was judged by the criteria of lint-verdicts.md, and not before they existed."""
 
     @property
     def counts(self) -> bool:
-        """Whether it is shown as a finding, and not apart."""
+        """Whether it is reported as a finding, not as advisory."""
         return not self.sample and not self.choice
 
     @property
     def id(self) -> str:
-        """What a second reader calls it: of what is said, not of its verdict."""
+        """Its id for a second reviewer, derived from the finding, not from its verdict."""
         key = "\0".join((SEED, self.repository, self.rule, self.problem, str(self.sample)))
         return hashlib.sha256(key.encode()).hexdigest()
 
     @property
     def drawn(self) -> bool:
-        """Whether it is among those for a second reading; the same on every run.
+        """Whether it is selected for a second review; the same in every run.
 
-        What lint said only later was not there to be drawn from; what stands apart was not judged strictly.
+        Findings of later runs could not be selected; advisory ones were not judged by the strict criteria.
         """
         there = self.counts if self.strict else self.when != TODAY
         return there and int(self.id, 16) % (ONE_IN_STRICT if self.strict else ONE_IN) == 0
 
 
 def repositories() -> list[Repository]:
-    """Every one, by name."""
+    """Every repository, by name."""
     with REPOSITORIES.open(encoding="utf-8", newline="") as file:
         return [_repository(each) for each in csv.DictReader(file)]
 
@@ -159,16 +159,16 @@ def keep(rows: Iterable[Judged], costs: Iterable[Repository]) -> None:
 
 
 def take_second(file: Path) -> None:
-    """Keep what a second reader said of the rows that are drawn, by their ids or the beginnings of these.
+    """Store a second reviewer's verdicts of selected rows, by their ids or prefixes of these.
 
-    Rows that say the same for two reasons, or at two severities, have one id and are read as one.
+    Rows that report the same for two reasons, or at two severities, have one id and are judged as one.
     """
     said = json.loads(file.read_text(encoding="utf-8"))
     rows, costs = judged(), repositories()
     drawn = {row.id for row in rows if row.drawn}
     for key, word in said.items():
         if word not in WORDS or sum(each.startswith(key) for each in drawn) != 1:
-            raise SystemExit(f"{file}: {key}: {word}: no row that is drawn, or no verdict")
+            raise SystemExit(f"{file}: {key}: {word}: not a selected row, or not a verdict")
     read = {each: word for each in drawn for key, word in said.items() if each.startswith(key)}
     keep([replace(row, second=read.get(row.id, row.second)) for row in rows], costs)
 

@@ -1,10 +1,10 @@
-"""Cost of the policy pack for each resource, without the engine: its server is asked as the engine does.
+"""Cost of the policy pack for each resource, without the engine: its server gets the engine's requests.
 
     benchmarks/pack.py [RESOURCES]
 
-CPU milliseconds a resource, the least of RUNS, for a mixture of resources and for GPU Deployments alone;
-`server` is what that server needs by itself, with policies that do nothing. Figures are in pack.md. Ends with
-1 when the limit is passed.
+CPU milliseconds per resource, the minimum of RUNS, for a mixture of resources and for only GPU Deployments;
+`server` is the time of that server by itself, with policies that do nothing. pack.md has the values. The exit
+code is 1 if the limit is exceeded.
 """
 
 import sys
@@ -57,7 +57,7 @@ def requests(count: int, *, mixed: bool) -> list[Any]:
 
 
 def nothing() -> list[Policy]:
-    """As many policies of one resource as the pack has on, with nothing inside."""
+    """As many resource policies as the pack enables, all empty."""
     return [
         ResourceValidationPolicy(name=name, description=name, validate=lambda _args, _report: None)
         for name in ("a", "b")
@@ -67,7 +67,7 @@ def nothing() -> list[Policy]:
 def milliseconds(asked: Sequence[Any]) -> tuple[float, float]:
     """CPU milliseconds for each request: with the pack, and of the server alone.
 
-    They take turns, so that what slows the machine down slows down both.
+    They are measured in turn, so that a slower machine affects both.
     """
     servers = [
         _PolicyAnalyzerServicer("bench", "1", policies, EnforcementLevel.ADVISORY)
@@ -92,7 +92,7 @@ def main() -> int:
     for name, mixed in (("mixed", True), ("Deployments", False)):
         whole, server = milliseconds(requests(count, mixed=mixed))
         worst = max(worst, whole)
-        print(f"{name:12} {whole:.2f} ms a resource, {server:.2f} of it the server alone")
+        print(f"{name:12} {whole:.2f} ms per resource, {server:.2f} of it the server alone")
     return int(worst > LIMIT_MS)
 
 

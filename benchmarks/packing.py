@@ -1,11 +1,11 @@
-"""What packing saves on a public trace: GPUs for its fractional pods, dollars an hour for all its GPU pods.
+"""Savings by packing on a public trace: GPUs for its fractional pods, dollars per hour for all GPU pods.
 
     python benchmarks/packing.py            about a minute on an idle machine of two cores
     python benchmarks/packing.py --quick    slices only
 
-Reads the openb trace from $GPUYARD_TRACES, else from `traces` beside $GPUYARD_UPSTREAM. Exit code 1 where
-an answer is not proved, 30,000 requests take longer than LIMIT_MS, or the machines are further than GAP from
-their bound. benchmarks/packing.md says what the sides are.
+Reads the openb trace from $GPUYARD_TRACES, else from `traces` next to $GPUYARD_UPSTREAM. The exit code is 1 if
+a result is not proved, 30,000 requests take longer than LIMIT_MS, or the machines are further than GAP from
+their bound. benchmarks/packing.md describes the sides.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ LEAST_GPU_GIB = 16  # the smallest GPU of the trace's cluster is a T4
 
 
 def trace() -> list[tuple[Fraction, int, int]]:
-    """GPUs, thousandths of CPU threads and MiB of every pod that asks for a GPU or a part of one."""
+    """GPUs, thousandths of CPU threads and MiB of every pod that requests a GPU or a part of one."""
     folder = os.environ.get("GPUYARD_TRACES") or str(
         Path(os.environ.get("GPUYARD_UPSTREAM", "../shared/upstream"), "..", "traces")
     )
@@ -58,7 +58,7 @@ def trace() -> list[tuple[Fraction, int, int]]:
 
 
 def slices(pods: list[tuple[Fraction, int, int]]) -> bool:
-    """GPUs for the fractional pods, and how long 30,000 requests take."""
+    """GPUs for the fractional pods, and the time of 30,000 requests."""
     parts = [gpus for gpus, _, _ in pods if gpus < 1]
     given = Counter(slice_for(A100, compute=part) for part in parts)
     demand = {profile.name: count for profile, count in given.items() if profile}
@@ -85,7 +85,7 @@ def slices(pods: list[tuple[Fraction, int, int]]) -> bool:
 
 
 def doubled(value: int, step: int) -> int:
-    """The step, or the first of its doublings that is enough."""
+    """The step, doubled until it is at least the value."""
     while step < value:
         step *= 2
     return step
@@ -111,7 +111,7 @@ def needs(pods: list[tuple[Fraction, int, int]]) -> list[Demand]:
 
 
 def machines(wanted: list[Demand]) -> bool:
-    """Dollars an hour for all GPU pods, three ways, on each cloud."""
+    """Dollars per hour for all GPU pods, in three ways, on each cloud."""
     count = sum(n.pods for n in wanted)
     print(f"\n$/hour on demand for {count:,} pods of {len(wanted)} kinds")
     print("cloud  by score     quick     exact     bound      gap  score:exact  quick:exact  CPU s")

@@ -1,9 +1,9 @@
-"""Jobs through a real Kueue on fake nodes, and how far the queue model's order of admission was from it.
+"""Jobs through a real Kueue on fake nodes, compared with the queue model's order of admission.
 
     python benchmarks/queue_model.py                  2,000 jobs on 250 nodes, several minutes
-    python benchmarks/queue_model.py 300 40 6         so many jobs on so many nodes, of 6 seconds at most
+    python benchmarks/queue_model.py 300 40 6         so many jobs on so many nodes, of at most 6 seconds
 
-Starts a simulated cluster of its own and takes it down again. Needs the control plane (`make tools`).
+Starts a separate simulated cluster and removes it afterwards. Needs the control plane (`make tools`).
 docs/concepts/queue-model.md has figures.
 """
 
@@ -23,13 +23,13 @@ from kit.cluster.runs import backlog, run, some_jobs  # noqa: E402
 
 NAME = "queue-model"
 LIMIT = 2400
-"""Seconds after which the run is given up."""
+"""Seconds after which the run fails."""
 
 
 def main(jobs: int = 2000, nodes: int = 250, longest: int = 35) -> int:
     """Run, compare, print."""
     raw = backlog(NAME, nodes)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the cluster goes in any case
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the cluster is always removed
     with tempfile.TemporaryDirectory() as home:
         os.environ["GPUYARD_SIM_HOME"] = home
         os.environ.setdefault("GPUYARD_TOOLS", str(ROOT / ".testbed" / "bin"))
@@ -48,14 +48,14 @@ def main(jobs: int = 2000, nodes: int = 250, longest: int = 35) -> int:
             cluster.down(NAME)
     apart = found.apart
     print(f"{jobs:,} jobs on {nodes} nodes: all ended after {found.seconds:.0f} s")
-    print(f"a job held its quota {found.overhead:.0f} s beyond its own time, in the middle")
+    print(f"a job held its quota {found.overhead:.0f} s beyond its own duration (median)")
     expected = sum(course.evictions for course in found.forecast.courses)
-    print(f"evictions: {found.seen.evictions}, foreseen {expected}")
-    print(f"pairs of jobs admitted in the other order than foreseen: {apart.wrong_pairs:.2%}")
+    print(f"evictions: {found.seen.evictions}, predicted {expected}")
+    print(f"pairs of jobs admitted in another order than predicted: {apart.wrong_pairs:.2%}")
     print(
-        f"jobs more than {apart.distance} places from where they were foreseen: {apart.moved:.2%}"
+        f"jobs more than {apart.moved_threshold} places from their predicted place: {apart.moved:.2%}"
     )
-    print(f"the furthest: {apart.max_distance} places")
+    print(f"maximum: {apart.max_distance} places")
     return 0
 
 

@@ -1,11 +1,11 @@
-"""Program-side CPU per registered resource: this library's way against plain pulumi_kubernetes.
+"""Program-side CPU per registered resource: this library compared with plain pulumi_kubernetes.
 
     python benchmarks/registration.py            all of it, about three minutes
     python benchmarks/registration.py --quick    one run each, N = 250 only
 
-Both sides register the same Kubernetes objects under one component; every figure is the median of
-three fresh processes on the same machine, measured after imports. Exit code 1 where ours takes more
-than LIMIT times the CPU of plain. benchmarks/registration.md says what the sides are.
+Both sides register the same Kubernetes objects under one component; every value is the median of
+three fresh processes on the same machine, measured after imports. The exit code is 1 if ours takes more
+than LIMIT times the CPU of plain. benchmarks/registration.md describes the sides.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 from shared.serving import serve
 
 LIMIT = 1.1
-REG_DELAY_MS = 50  # what an engine with a provider takes for a registration
+REG_DELAY_MS = 50  # time of a registration by an engine with a provider
 REG_PARALLEL = 8  # the CLI's default on two cores, 4 for each
 SIZES = (250, 1000)
 RUNS = 3
@@ -115,7 +115,7 @@ def our_program(count: int) -> Callable[[Any], None]:
 
 
 def child(side: str, count: int, address: str) -> None:
-    """Run one side once in this process and print what it took."""
+    """Run one side once in this process and print its times."""
     import asyncio
 
     import pulumi
@@ -159,7 +159,7 @@ def child(side: str, count: int, address: str) -> None:
 
 
 def echo() -> None:
-    """Be an engine that echoes inputs."""
+    """Run an engine that echoes inputs."""
     from google.protobuf import empty_pb2
     from pulumi.runtime.mocks import MockMonitor
     from pulumi.runtime.proto import engine_pb2_grpc, resource_pb2, resource_pb2_grpc
@@ -223,7 +223,7 @@ def compare(engine: str, address: str, sizes: Sequence[int], runs: int) -> list[
 
 
 def main() -> int:
-    """Measure both engines, print the table, and judge."""
+    """Measure both engines, print the table, and compare with the limit."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     arguments.add_argument("--quick", action="store_true", help="one run each, N = 250 only")
     quick = arguments.parse_args().quick
@@ -231,7 +231,7 @@ def main() -> int:
     packages = ("pulumi", "pulumi-kubernetes", "grpcio", "protobuf")
     versions = ", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages)
     print(f"Python {platform.python_version()}, {versions}")
-    print(f"engine over gRPC: {REG_DELAY_MS} ms a registration, {REG_PARALLEL} at a time")
+    print(f"engine over gRPC: {REG_DELAY_MS} ms per registration, {REG_PARALLEL} at a time")
     print(f"median of {runs}; milliseconds for each resource\n")
     print(f"{'engine':6} {'N':>6} {'side':16} {'CPU':>8} {'wall':>8} {':plain':>8}")
     ratios = compare("mocks", "", sizes, runs)
@@ -247,7 +247,9 @@ def main() -> int:
         server.stdin.close()
         server.wait(timeout=10)
     worst = max(ratios)
-    print(f"\nours : plain, worst {worst:.2f}, limit {LIMIT}: {'ok' if worst <= LIMIT else 'FAIL'}")
+    print(
+        f"\nours : plain, maximum {worst:.2f}, limit {LIMIT}: {'ok' if worst <= LIMIT else 'FAIL'}"
+    )
     return int(worst > LIMIT)
 
 

@@ -1,10 +1,10 @@
-"""The gate of speed: CPU of the command line as ratios within one run, so that a slow machine changes little.
+"""The speed gate: CPU of the command line as ratios within one run, so that a slow machine changes little.
 
     python benchmarks/speed.py
 
-Growth is the CPU of four times the input beside that of the input, in this process. A start is the CPU of a
-process of its own beside one that imports pulumi. Both parts of a ratio are measured FEWEST times in turn,
-and up to MOST while the ratio of the least passes its limit. Ends with 1 when it still does.
+Growth is the CPU for four times the input relative to that for the input, in this process. A start is the CPU of
+a separate process relative to one that imports pulumi. Both parts of a ratio are measured FEWEST times in turn,
+and up to MOST while the ratio of the minimums exceeds its limit. The exit code is 1 if it still does.
 benchmarks/speed.md has figures.
 """
 
@@ -30,7 +30,7 @@ SMALL, LARGE = 250, 1000
 GROWTH, GROWTH_OF_POOLS, GROWTH_OF_FOLDERS = 4.6, 4.2, 6.0
 IMPORTS, COLD, REGISTRATION = 8.0, 3.0, registration.LIMIT
 LARGE_FILES, BYTES = 6, 300_000
-"""So many files of the repository, each copied into one file of at least so many bytes."""
+"""Number of files of the repository, and minimum size of a file with copies of each."""
 OPERATOR = """\
 apiVersion: argoproj.io/v1alpha1
 kind: Application
@@ -39,7 +39,7 @@ spec:
   source: {repoURL: https://helm.ngc.nvidia.com/nvidia, chart: gpu-operator, targetRevision: v25.10.0}
 ---
 """
-"""A GPU Operator that uses CDI: it decides what the variable below gives to each Deployment."""
+"""A GPU Operator that uses CDI: it determines the effect of the variable below in each Deployment."""
 REFERRING = """\
 apiVersion: v1
 kind: ConfigMap
@@ -91,7 +91,7 @@ metadata: {name: queue, namespace: team-N}
 spec: {clusterQueue: queue-N}
 ---
 """
-"""Of each kind one that names another: rules look up each by its name or its labels."""
+"""One of each kind that refers to another: rules look up each by its name or its labels."""
 SHARED = """\
 resource "google_container_node_pool" "pool-N" {
   cluster = "research"
@@ -119,16 +119,16 @@ _DEVICES = "            - name: NVIDIA_VISIBLE_DEVICES\n              value: all
 
 Measure = Callable[[], float]
 Ratio = tuple[str, Measure, Measure, float]
-"""What is measured, the CPU of it, the CPU that it is divided by, and the limit."""
+"""The title, the CPU, the CPU by which it is divided, and the limit."""
 
 
 def bypassing(count: int) -> str:
-    """So many Deployments that set NVIDIA_VISIBLE_DEVICES, beside the GPU Operator."""
+    """So many Deployments that set NVIDIA_VISIBLE_DEVICES, with the GPU Operator."""
     return OPERATOR + deployments(count).replace(_ENV, _DEVICES)
 
 
 def referring(count: int) -> dict[str, str]:
-    """So many resources of each kind that name others."""
+    """So many resources of each kind that refer to others."""
     texts = {"resources.yaml": REFERRING, "pools.tf": SHARED}
     return {
         name: "".join(text.replace("-N", f"-{n}") for n in range(count))
@@ -144,7 +144,7 @@ def large_files() -> list[Path]:
 
 
 def work(*command: str) -> Measure:
-    """CPU of a command in this process, where everything is imported."""
+    """CPU of a command in this process, with everything imported."""
 
     def measure() -> float:
         with open(os.devnull, "w", encoding="utf-8") as nowhere, redirect_stdout(nowhere):  # noqa: PTH123  a device
@@ -156,7 +156,7 @@ def work(*command: str) -> Measure:
 
 
 def process(*command: str) -> Measure:
-    """CPU of a process of its own; one that finds something ends with 1."""
+    """CPU of a separate process; with findings its exit code is 1."""
     return lambda: cpu_seconds(list(command), (0, 1))
 
 
@@ -166,7 +166,7 @@ def registered(side: str) -> Measure:
 
 
 def growth_of_folders() -> Ratio:
-    """The ratio of the CPU that linting two such folders takes, which stay in the folder of this run."""
+    """The ratio of the CPU for linting two such folders, which stay in the folder of this run."""
     for size in (SMALL, LARGE):
         Path(str(size)).mkdir()
         for file, text in referring(size).items():
@@ -187,10 +187,10 @@ def growth(name: str, command: str, text: Callable[[int], str], sizes: tuple[int
 
 
 def ratios() -> list[Ratio]:
-    """Every ratio that the gate holds."""
+    """Every ratio of the gate."""
     found = [
         growth("Deployments", "lint", deployments, (SMALL, LARGE)),
-        growth("Deployments beside the operator", "lint", bypassing, (SMALL, LARGE)),
+        growth("Deployments with the operator", "lint", bypassing, (SMALL, LARGE)),
         growth_of_folders(),
         growth("pools", "check", lambda pools: stack_text(pools, 100), (SMALL, LARGE)),
     ]
@@ -215,7 +215,7 @@ def ratios() -> list[Ratio]:
 
 
 def judge(ratio: Ratio) -> bool:
-    """Measure one, print its line, and say whether it stays within its limit."""
+    """Measure one, print its line, and return whether it is within its limit."""
     title, ours, theirs, limit = ratio
     above = below = math.inf
     for count in range(1, MOST + 1):
@@ -229,7 +229,7 @@ def judge(ratio: Ratio) -> bool:
 
 
 def main() -> int:
-    """Measure, print, judge."""
+    """Measure, print, compare with the limits."""
     print(f"Python {platform.python_version()}, CPU seconds; of a registration milliseconds\n")
     print("| ratio | CPU | of | ratio | limit | |\n|---|---:|---:|---:|---:|---|")
     with tempfile.TemporaryDirectory() as folder:

@@ -8,9 +8,9 @@ from pulumi_policy import PolicyPack
 
 from gpuyard.rules import RULES
 from pack import policies
-from pack_settings import Held, hear_configuration
+from pack_settings import PackSettings, hear_configuration
 
 if __name__ == "__main__":
-    held = Held(RULES)
+    held = PackSettings(RULES)
     hear_configuration(held.stack)
     PolicyPack("gpuyard", policies=policies(held=held))

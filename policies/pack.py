@@ -1,7 +1,7 @@
-"""From what the engine shows a policy to plain resources, and from what the rules say to reports.
+"""Adapter from the policy engine to plain resources, and from rule results to reports.
 
-The engine's server reads a resource again for every policy of a pack, so there are few policies with all
-rules inside: of one resource and of all together, to stop and to advise, and one that mends.
+The engine re-reads a resource for every policy of a pack, so there are few policies with all rules inside:
+one resource and all together, mandatory and advisory, and one that remediates.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,9 +28,9 @@ from gpuyard.rules.run import (
     check_resource,
     check_stack,
 )
-from pack_remedies import mended
+from pack_remedies import remediated_properties
 from pack_resources import resources
-from pack_settings import Held
+from pack_settings import PackSettings
 
 Keep = Callable[[RuleOutcome], bool]
 
@@ -56,29 +56,29 @@ SCHEMA = PolicyConfigSchema(
         },
     },
 )
-"""The form of the settings, for the engine; gpuyard.lint.settings reads them, and knows what they mean."""
+"""The schema of the settings for the engine; gpuyard.lint.settings reads and validates them."""
 
 
-def stops(outcome: RuleOutcome) -> bool:
-    """What ends a preview: a grave violation, or a rule that failed and so has judged nothing."""
-    grave = outcome.severity is Severity.ERROR and not outcome.is_advisory
+def stops_preview(outcome: RuleOutcome) -> bool:
+    """Whether it stops a preview: an error, or a rule that failed and so checked nothing."""
+    is_error = outcome.severity is Severity.ERROR and not outcome.is_advisory
     return outcome.verdict is RuleVerdict.FAILED or (
-        grave and outcome.verdict is RuleVerdict.VIOLATED
+        is_error and outcome.verdict is RuleVerdict.VIOLATED
     )
 
 
-def advises(outcome: RuleOutcome) -> bool:
-    """Everything else that is to be read, what could not be evaluated among it; no choices."""
+def is_advice(outcome: RuleOutcome) -> bool:
+    """Whether it is advice: all other results, including not evaluated, except advisory choices."""
     said = outcome.verdict is not RuleVerdict.EXEMPTED and not outcome.is_advisory
-    return said and not stops(outcome)
+    return said and not stops_preview(outcome)
 
 
-def policies(rules: Sequence[Rule] = RULES, held: Held | None = None) -> list[Policy]:
-    """Five, with every rule inside. The order matters: the first is asked first, and holds the settings.
+def policies(rules: Sequence[Rule] = RULES, held: PackSettings | None = None) -> list[Policy]:
+    """Five policies with all rules. The first in order runs first and reads the settings.
 
     Descriptions are short because the engine repeats them with every report; RULES.md lists the rules.
     """
-    held = held or Held(rules)
+    held = held or PackSettings(rules)
     of_one = _OfOne(rules, held)
     return [
         ResourceValidationPolicy(
@@ -93,7 +93,7 @@ def policies(rules: Sequence[Rule] = RULES, held: Held | None = None) -> list[Po
             description="GPU rules on all resources together",
             enforcement_level=EnforcementLevel.MANDATORY,
             config_schema=SCHEMA,
-            validate=_of_all(rules, held, stops, held.slips, of_one.inputs),
+            validate=_of_all(rules, held, stops_preview, held.invalid_settings, of_one.inputs),
         ),
         ResourceValidationPolicy(
             name="gpuyard-advice",
@@ -110,71 +110,69 @@ def policies(rules: Sequence[Rule] = RULES, held: Held | None = None) -> list[Po
             validate=_of_all(
                 rules,
                 held,
-                advises,
-                lambda: [*held.over(), *of_one.unknown()],
+                is_advice,
+                lambda: [*held.expired_exceptions(), *of_one.unknown()],
                 of_one.inputs,
             ),
         ),
         ResourceValidationPolicy(
             name="gpuyard-remedies",
-            description="GPU rules that mend a resource",
+            description="GPU rules that remediate a resource",
             enforcement_level=EnforcementLevel.DISABLED,
             config_schema=SCHEMA,
-            remediate=lambda args: _mend(args, rules, held),
+            remediate=lambda args: _remediate(args, rules, held),
         ),
     ]
 
 
-def _mend(args: ResourceValidationArgs, rules: Sequence[Rule], held: Held) -> Any:
-    """Remedies come before everything else: nothing is mended until it is known what is excepted.
+def _remediate(args: ResourceValidationArgs, rules: Sequence[Rule], held: PackSettings) -> Any:
+    """Remediations run before everything else, but only after the exceptions are known.
 
-    The first resource of every stack is the stack itself, and with it the first policy has been asked.
+    The first resource of every stack is the stack itself, for which the first policy has run.
     """
-    return None if held.shared is None else mended(args, rules, held.of(args))
+    return None if held.shared is None else remediated_properties(args, rules, held.of(args))
 
 
 class _OfOne:
-    """Judges a resource once for both policies of one resource, which are asked one after the other."""
+    """Checks a resource once for both policies of one resource, which run one after the other."""
 
-    def __init__(self, rules: Sequence[Rule], held: Held) -> None:
+    def __init__(self, rules: Sequence[Rule], held: PackSettings) -> None:
         self._held = held
         self._by_kind: dict[str, list[Rule]] = {}
         self._unknown = 0
         self.inputs: dict[str, Any] = {}
-        """Of each Kubernetes object what the program gives, by URN."""
+        """The program's inputs of each Kubernetes object, by URN."""
         self._last: tuple[object, RuleConfiguration, list[RuleOutcome]] | None = None
         for rule in rules:
             for kind in rule.kinds if rule.check else ():
                 self._by_kind.setdefault(kind, []).append(rule)
 
     def stop(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
-        """What ends a preview; settings that cannot be read are said once, with the stack."""
+        """Report what stops a preview; invalid settings are reported once, with the stack."""
         settings = self._held.first(args)
         if args.resource_type.startswith(KUBERNETES):
             self.inputs[args.urn] = args.props
         found = list(self._judge(args, settings))
-        # the engine asks on several threads: what was judged is kept whole, and taken by the one it is of
+        # the engine calls on several threads: results are stored whole, and read by the same call
         self._last = (_mark(args), settings, found)
-        _report(found, stops, report)
+        _report(found, stops_preview, report)
 
     def advise(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
-        """The rest."""
+        """Report all other results."""
         settings, last = self._held.of(args), self._last
         if last is not None and last[0] == _mark(args) and last[1] is settings:
             self._last, found = None, last[2]
         else:
             found = list(self._judge(args, settings))
         self._unknown += sum(each.verdict is RuleVerdict.NOT_EVALUATED for each in found)
-        _report(found, advises, report)
+        _report(found, is_advice, report)
 
     def unknown(self) -> list[str]:
-        """How much could not be judged since it was last asked: that is not the same as passing."""
+        """How many checks did not run since the last call: not evaluated is not passed."""
         count, self._unknown = self._unknown, 0
-        what = "a judgement needs" if count == 1 else f"{count} judgements need"
-        line = (
-            f"{what} values that are not known yet, and {'was' if count == 1 else 'were'} not made"
-        )
-        return [f"{line}: hold the state against the rules after the update"] if count else []
+        what = "1 check needs" if count == 1 else f"{count} checks need"
+        line = f"{what} values that are known only after the update, and did not run"
+        return [f"{line}: lint the state after the update"] if count else []
 
     def _judge(
         self, args: ResourceValidationArgs, settings: RuleConfiguration
@@ -186,7 +184,7 @@ class _OfOne:
 
 
 def _mark(args: ResourceValidationArgs) -> tuple[object, int]:
-    """Of which call this is: one thread asks all policies about a resource before the next."""
+    """Identifies the call: one thread runs all policies on a resource before the next."""
     from threading import get_ident
 
     return getattr(args, "urn", None) or args.name, get_ident()
@@ -194,12 +192,12 @@ def _mark(args: ResourceValidationArgs) -> tuple[object, int]:
 
 def _of_all(
     rules: Sequence[Rule],
-    held: Held,
+    held: PackSettings,
     keep: Keep,
     besides: Callable[[], list[str]],
     inputs: Mapping[str, Any],
 ) -> Callable[[StackValidationArgs, ReportViolation], None]:
-    """Judges Kubernetes objects by their inputs, and leaves out those that the program does not have.
+    """Checks Kubernetes objects by their inputs, and skips those that the program does not contain.
 
     Outputs have fields that controllers write, such as `spec.volumeName` of a bound claim. With `--refresh`
     the engine also shows objects that this update deletes.
@@ -219,7 +217,7 @@ def _of_all(
         urns = {id(resource): urn for resource, urn in shown}
         stack = Stack(tuple(resource for resource, _ in shown))
         for rule in together:
-            if rule.id in settings.off or not stack.of(*rule.kinds):
+            if rule.id in settings.off or not stack.resources_of_kinds(*rule.kinds):
                 continue
             for outcome in check_stack(rule, stack, settings):
                 if keep(outcome):

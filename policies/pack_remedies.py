@@ -1,4 +1,4 @@
-"""Resources as the rules would have them, where that neither replaces anything nor locks anybody out."""
+"""Remediated resources, if that neither replaces a resource nor locks out users."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,16 +8,16 @@ from gpuyard.rules.run import RuleConfiguration, RuleVerdict, check_resource
 from pack_resources import plain, resource
 
 _RAW = "__target"
-"""The key under which the engine's proxies give what they stand for; its own serializer reads it."""
+"""The key under which the engine's proxies return their value; its own serializer reads it."""
 
 
-def mended(
+def remediated_properties(
     args: Any, rules: Sequence[Rule], settings: RuleConfiguration
 ) -> Mapping[str, Any] | None:
-    """The properties with everything mended that is violated; None when nothing is.
+    """The properties with every violation fixed; None if there is none.
 
-    A rule that is off, or excepted for this resource, mends nothing; nor does one that needs a value which is
-    not known yet.
+    A rule that is off, excepted for this resource, or not evaluated because of an unknown value changes
+    nothing.
     """
     before = after = plain(args.props)
     for rule in rules:
@@ -33,7 +33,7 @@ def mended(
 
 
 def _merged(raw: Any, before: Any, after: Any) -> Any:
-    """What was changed, and everything else as the engine gave it: secrets stay secret, unknowns unknown."""
+    """The changed properties; all others as the engine gave them: secrets stay secret, unknowns unknown."""
     if after is before or after is UNKNOWN:
         return raw
     if isinstance(after, Mapping):

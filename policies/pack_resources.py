@@ -1,4 +1,4 @@
-"""Resources that the engine shows a policy, as rules see them."""
+"""Resources from the policy engine, as rules see them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.spec.yaml_tree import Document
 
 _NOWHERE = FileLocation("", Document(None, {}))
-"""A resource of the engine stands in no file."""
+"""A resource from the engine has no file."""
 
 
 def resources(args: Any, inputs: Any = None) -> list[Resource]:
@@ -25,7 +25,7 @@ def resources(args: Any, inputs: Any = None) -> list[Resource]:
 
 
 def resource(args: Any, properties: Mapping[str, Any]) -> Resource | None:
-    """The resource alone, with these properties; None for what no rule looks at."""
+    """The resource alone, with these properties; None if no rule checks it."""
     return pulumi_resource(args.resource_type, args.name, properties, protected=_protected(args))
 
 
@@ -38,7 +38,7 @@ def plain(value: Any) -> Any:
     """The engine's proxies as plain values; a sentinel where a preview does not know one.
 
     Proxies are mappings and sequences but neither dict nor list, raise when an unknown is read, and give
-    every number as a float. Where a remedy is asked for, nothing raises and the engine's own mark is seen.
+    every number as a float. For a remediation, nothing raises and the engine's own marker is visible.
     """
     if isinstance(value, str):
         return UNKNOWN if value == UNKNOWN_TEXT else value

@@ -1,8 +1,8 @@
-"""The settings of the pack: of its configuration, and of the stack file that the stack is made from.
+"""The settings of the pack: from its configuration and from the stack file.
 
-Given to the policy `gpuyard`, they hold for all. A stack file's section `policies` is heard twice: with the
-stack's configuration, before anything is judged, and with the component `Platform`, which also stands in a
-state and in programs that write their platform down in code.
+The settings of the policy `gpuyard` apply to all policies. The `policies` section of a stack file is read
+twice: from the stack's configuration, before any check, and from the component `Platform`, which is also in
+a state and in programs that define their platform in code.
 """
 
 import json
@@ -25,48 +25,47 @@ OF_PACK = "the settings of the pack"
 OF_STACK = "policies of the stack file"
 
 
-class Held:
-    """Reads a document of settings once, and remembers those that hold for every policy."""
+class PackSettings:
+    """Reads each settings document once, and keeps those that apply to every policy."""
 
     def __init__(self, rules: Sequence[Rule]) -> None:
         self._rules = rules
         self._read: list[tuple[str, Any, RuleConfiguration, tuple[str, ...]]] = []
         self._sections: list[RuleConfiguration] = []
         self._together: dict[int, RuleConfiguration] = {}
-        """By the identity of settings that were read: the same object each time, so that what was judged
-        with it need not be judged again."""
+        """By identity of settings already read: always the same object, so that results need not be recomputed."""
         self.shared: RuleConfiguration | None = None
-        """None until the first policy has been asked: before that nobody can know it."""
+        """None until the first policy has run: before that it is unknown."""
 
     def stack(self, config: Mapping[str, str]) -> None:
-        """Hear the configuration of the stack, each value as text."""
+        """Read the configuration of the stack, with each value as text."""
         try:
             self._hear(json.loads(config.get(CONFIG_KEY, "null")))
         except ValueError:
             return  # no platform, as the program will say
 
     def first(self, args: Any) -> RuleConfiguration:
-        """For the policy that all others follow."""
+        """The settings of the policy that all others follow."""
         if args.resource_type == PLATFORM:
             self._hear(plain(args.props).get("platform"))
         self.shared = self._with_sections(self._settings(OF_PACK, args.get_config()))
         return self.shared
 
     def of(self, args: Any) -> RuleConfiguration:
-        """For another policy: its own configuration, else that of the first."""
+        """The settings of another policy: its own configuration, else that of the first."""
         own = args.get_config()
         if own or self.shared is None:
             return self._with_sections(self._settings(OF_PACK, own))
         return self.shared
 
-    def slips(self) -> list[str]:
-        """What nobody can hold to, a line each; that document then changes nothing."""
+    def invalid_settings(self) -> list[str]:
+        """Invalid settings, one line each; such a document changes nothing."""
         return [f"{whose}: {slip}" for whose, _, _, slips in self._read for slip in slips]
 
-    def over(self) -> list[str]:
+    def expired_exceptions(self) -> list[str]:
         """Exceptions that have expired, once each."""
         lines = (line for _, _, settings, _ in self._read for line in expired_exemptions(settings))
-        return [f"{line}: the rule holds there again" for line in dict.fromkeys(lines)]
+        return [f"{line}: the rule applies again" for line in dict.fromkeys(lines)]
 
     def _hear(self, platform: Any) -> None:
         section = section_of(platform)
@@ -75,13 +74,13 @@ class Held:
             self._together.clear()
 
     def _with_sections(self, settings: RuleConfiguration) -> RuleConfiguration:
-        """What is said for the pack counts before what a stack file says."""
+        """Settings of the pack take precedence over those of a stack file."""
         if id(settings) not in self._together:
             self._together[id(settings)] = reduce(merge_settings, self._sections, settings)
         return self._together[id(settings)]
 
     def _settings(self, whose: str, document: Any) -> RuleConfiguration:
-        # the engine's server gives a copy every time, of very few documents
+        # the engine returns a new copy every time, of very few documents
         for _, known, settings, _ in self._read:
             if known == document:
                 return settings
@@ -91,9 +90,10 @@ class Held:
 
 
 def hear_configuration(hear: Callable[[Mapping[str, str]], None]) -> None:
-    """Have the stack's configuration told, which the engine sends to every pack before it shows resources.
+    """Receive the stack's configuration, which the engine sends to every pack before it shows resources.
 
-    pulumi-policy 1.21 takes it and keeps the stack's tags alone; its method is the one place to listen at.
+    pulumi-policy 1.21 receives it and keeps only the stack's tags; its method is the only place to
+    intercept it.
     """
 
     class Listening(engine._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001

@@ -1,7 +1,7 @@
-"""The table of what clouds compare and replace by, made from what is known of their providers.
+"""The table of fields that providers compare and replace by, generated from facts of the providers.
 
-components/gpuyard/catalogue/tables/cloud_fields.json has each kind that a graph of ours has, each field,
-and below a field those of a block that a graph fills. `make golden` writes it.
+components/gpuyard/catalogue/tables/cloud_fields.json has each kind of gpuyard's graphs, each field, and
+the fields of each block that a graph sets. `make golden` writes it.
 """
 
 import json
@@ -35,12 +35,12 @@ def table() -> dict[str, Any]:
 
 
 def _written(text: str) -> set[str]:
-    """The kinds that stand in a text, as patterns: some are put together of parts."""
+    """The kinds in a text, as patterns: some are concatenated."""
     return {re.sub(r"\{[^}]*\}", r"\\w+", each) for each in KIND.findall(text)}
 
 
 def sources(cloud: str) -> Iterator[str]:
-    """The modules that make graphs of a cloud, and what they have in common."""
+    """The modules that build graphs of a cloud, and shared ones."""
     for folder in (cloud, "cloud"):
         for path in sorted((RENDER / folder).rglob("*.py")):
             yield path.read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ def sources(cloud: str) -> Iterator[str]:
 def _kind(kind: str, words: set[str]) -> dict[str, Any]:
     about = facts.resource(kind)
     if about is None:
-        raise ValueError(f"{kind}: a graph has it, and nothing is known of it")
+        raise ValueError(f"{kind}: a graph uses it, but it is in no table of facts")
     rule = about.get("autoname") or {}
     return {
         "named": rule.get("property", ""),
@@ -63,7 +63,7 @@ def _kind(kind: str, words: set[str]) -> dict[str, Any]:
 
 
 def _field(about: Mapping[str, Any]) -> dict[str, Any]:
-    """What a comparison needs; what is left out is no, and text."""
+    """The facts for a comparison; defaults (false, text) are left out."""
     created: dict[str, Any] = {} if about["type"] == "string" else {"type": about["type"]}
     created |= {flag: about[flag] for flag in ("replace", "same") if about.get(flag)}
     created |= {flag: True for flag in ("computed", "set", "writeOnly") if about.get(flag)}
@@ -75,7 +75,7 @@ def _field(about: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def text() -> str:
-    """The table as it is kept: one field a line, for differences that can be read."""
+    """The text of the table: one field per line, for readable diffs."""
     return _block(table(), 4) + "\n"
 
 

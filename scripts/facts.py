@@ -1,8 +1,8 @@
-"""Writes what can be generated and compares the catalogue with its second sources: what `make facts` runs.
+"""`make facts`: generates tables of second sources and compares the catalogue with them.
 
-The sources are other people's repositories, too large to be checked in. FOLDER holds clones of them, each
-under its own name, such as FOLDER/karpenter-provider-aws. Each table is written anew from what is there, what
-is not is named, and the tests then say where the catalogue disagrees.
+The sources are other projects' repositories, too large to be checked in. FOLDER holds clones of them, each
+under its own name, such as FOLDER/karpenter-provider-aws. Each table with a clone is rewritten, missing clones
+are printed, and the tests then report where the catalogue disagrees.
 
     make facts FOLDER=/path/to/clones
 """
@@ -27,7 +27,7 @@ TESTS = "tests/catalogue"
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One table of a second source, and how it is made."""
+    """One table of a second source, and its script."""
 
     script: str
     arguments: tuple[str, ...]
@@ -52,7 +52,7 @@ CHECKS: tuple[Check, ...] = (
 
 
 def missing(check: Check, folder: Path) -> list[str]:
-    """What a check needs and the folder has not."""
+    """The paths that a check needs and the folder lacks."""
     return [name for name in check.arguments if not (folder / name).exists()]
 
 
@@ -65,17 +65,17 @@ def named_sources() -> Named:
     result = pkgutil.walk_packages(catalogue.__path__, f"{catalogue.__name__}.")
     return {
         **ages.sources_of(*(import_module(each.name) for each in result)),
-        **ages.rows()["pins"],
+        **ages.dated_sources_by_kind()["pins"],
     }
 
 
 def alone(result: Named) -> list[str]:
-    """Sources that nothing else confirms."""
+    """Sources without a second source."""
     return sorted(name for name, source in result.items() if not source.second)
 
 
 def old(rows: Mapping[str, Named], day: date) -> list[str]:
-    """Rows that are older than their kind may be."""
+    """Rows that are older than the limit of their kind."""
     return sorted(
         f"{kind}, {name}: of {source.as_of}, more than {ages.LIMITS[kind]} days ago"
         for kind, result in rows.items()
@@ -85,11 +85,11 @@ def old(rows: Mapping[str, Named], day: date) -> list[str]:
 
 
 def run(folder: Path) -> int:
-    """Write every table whose source is there, and let the tests compare."""
+    """Write every table with a source, and run the tests that compare."""
     for check in CHECKS:
         lacking = missing(check, folder)
         if lacking:
-            print(f"left alone: {check.says}, for want of {', '.join(lacking)} in {folder}")
+            print(f"skipped: {check.says}; missing in {folder}: {', '.join(lacking)}")
             continue
         paths = [str(folder / name) for name in check.arguments]
         subprocess.run(
@@ -101,11 +101,11 @@ def run(folder: Path) -> int:
 
 
 def main() -> None:
-    """What is alone and what is old, then the checks."""
+    """Print single and old sources, then run the checks."""
     result = named_sources()
     for name in alone(result):
         print(f"no second source: {name}")
-    for line in old(ages.rows(), today()):
+    for line in old(ages.dated_sources_by_kind(), today()):
         print(f"old: {line}")
     sys.exit(run(Path(sys.argv[1]) if len(sys.argv) > 1 else Path("clones")))
 

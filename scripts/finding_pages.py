@@ -1,13 +1,15 @@
-"""A page for every finding, docs/findings/ID.md, and their index: from the proofs and what the program says.
+"""The pages docs/findings/ID.md and their index, from the proofs and the output of `gpuyard check`.
 
-`make golden` writes them; tests/docs/test_finding_pages.py fails when a page is not what would be written.
+`make golden` writes them; tests/docs/test_finding_pages.py compares them.
 """
 
 import difflib
 import io
+import itertools
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import yaml
 
@@ -28,7 +30,7 @@ MEANS = {
     Severity.INFO: "Severity info: for your information.",
 }
 LIVE = "Severity error: `gpuyard check --live` fails until you fix it. The plan is not affected."
-"""Of a finding that an account gives."""
+"""Severity of a finding of `--live`."""
 INDEX_HEAD = """\
 # Findings
 
@@ -53,7 +55,7 @@ def index() -> str:
 
 
 def severities(each: Proofs) -> list[Severity]:
-    """What the finding can be, gravest first."""
+    """Severities of the finding, most severe first."""
     results = {case.severity for case in each.cases if case.found}
     return sorted(results, key=lambda severity: -severity.rank)
 
@@ -70,8 +72,8 @@ def page(each: Proofs) -> str:
         "## For example",
         *_example(first),
     ]
-    if edge := _edge(each.of("near_miss")):
-        parts += ["## At the edge", *edge]
+    if cases := _edge_cases(each.of("near_miss"), first):
+        parts += ["## Edge cases", *cases]
     if sources := each.raw.get("sources"):
         parts += ["## Sources", "\n".join(f"- {source}" for source in sources)]
     made_from = f"tests/plan/proofs/{each.id}.yaml"
@@ -85,7 +87,7 @@ def _means(each: Proofs, severity: Severity) -> str:
 
 
 def _example(case: Case) -> list[str]:
-    """The stack, what is said about it, and the fix as an editor would apply it."""
+    """The stack file, the output of `gpuyard check`, and the applied fix."""
     judged = proofs.judged(case)
     finding = next(f for f in judged.findings if f.id == case.id)
     screen = io.StringIO()
@@ -97,51 +99,65 @@ def _example(case: Case) -> list[str]:
     account = case.raw.get("account")
     other = " --against state.json" if "against" in case.raw else ""
     message = (
-        f"$ gpuyard check ./{proofs.FILE}{other}{' --live' if account else ''}\n{screen.getvalue()}"
+        f"$ gpuyard check ./{proofs.FILE}{other}{' --live' if account else ''}\n"
+        f"{_only(case.id, screen.getvalue())}"
     )
     shown = [_block("yaml", _shortened(case.text)), *_deployed(case)]
     if account:
-        shown += ["The account answers:", _block("json", json.dumps(account, indent=1))]
+        shown += ["Answers of the account:", _block("json", json.dumps(account, indent=1))]
     shown.append(_block("text", message))
     if proofs.how_fixed(finding) == "applied" and finding.fix is not None:
-        shown += ["The fix, applied:", _block("text", _change(case, finding.fix))]
+        shown += ["The fix, applied:", _block("diff", _change(case, finding.fix))]
     return shown
 
 
+def _only(kind: str, output: str) -> str:
+    """The output of `check` with `...` in place of other findings."""
+    *findings, verdict = output.split("\n\n")
+    shown = [each if f"why {kind}\n" in f"{each}\n" else "..." for each in findings]
+    return "\n\n".join([*(each for each, _ in itertools.groupby(shown)), verdict])
+
+
 def _deployed(case: Case) -> list[str]:
-    """What the case says is there already."""
+    """The deployed state of the case."""
     if "against" not in case.raw:
         return []
     steps = case.raw["against"].get("steps")
-    message = "The preview has this step:" if steps else "The platform that is deployed reported:"
+    message = "The preview has this step:" if steps else "The deployed platform reported:"
     text = yaml.safe_dump(steps or dict(case.raw["against"]), **proofs.COMPACT)
     return [message, _block("yaml", text)]
 
 
 def _change(case: Case, fix: Fix) -> str:
-    """The lines that a fix takes out and puts in."""
-    before = proofs.stack_text(case.platform)
-    after = proofs.stack_text(proofs.applied(case.platform, fix))
-    lines = difflib.ndiff(before.splitlines(), after.splitlines())
-    return "\n".join(line for line in lines if line[:1] in "+-")
+    """The lines that a fix removes and adds."""
+    return _difference(case.platform, proofs.applied(case.platform, fix))
 
 
-def _edge(cases: list[Case]) -> list[str]:
-    """What passes just so, and what just does not; cases without a name are for the tests alone."""
+def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    old, new = (proofs.stack_text(each).splitlines() for each in (before, after))
+    return "\n".join(line for line in difflib.ndiff(old, new) if line[:1] in "+-")
+
+
+def _edge_cases(cases: list[Case], example: Case) -> list[str]:
+    """Cases just inside and just outside the limit; those without a name are only for the tests."""
     named = [case for case in cases if case.name and isinstance(case.raw.get("with"), Mapping)]
-    return [f"{_verb(case)}: {case.name}.\n\n{_block('yaml', _touched(case))}" for case in named]
+    return [f"{_verb(case)}: {case.name}.\n\n{_shorter(case, example)}" for case in named]
 
 
 def _verb(case: Case) -> str:
     if not case.found:
         return "Passes"
-    return "Refused" if case.severity is Severity.ERROR else "Said"
+    return "Rejected" if case.severity is Severity.ERROR else "Reported"
 
 
-def _touched(case: Case) -> str:
-    """The parts of the platform that this case is about."""
+def _shorter(case: Case, example: Case) -> str:
+    """The changed sections of the platform, or what differs from the example if that is shorter."""
     parts = {key: case.platform[key] for key in case.raw["with"] if key in case.platform}
-    return _shortened(yaml.safe_dump(parts, **proofs.COMPACT))
+    sections = _shortened(yaml.safe_dump(parts, **proofs.COMPACT))
+    difference = _difference(example.platform, case.platform)
+    if difference and len(difference) < len(sections):
+        return _block("diff", difference)
+    return _block("yaml", sections)
 
 
 def _shortened(text: str) -> str:

@@ -1,12 +1,12 @@
-"""Change one thing at a time in the plan's proofs, and see whether a test notices.
+"""Mutation tests: make one small change at a time in the plan's code, and check whether a test fails.
 
     python scripts/mutate.py [--seconds 720] [MODULE ...]
 
 Each mutant is one module of `components/gpuyard` with one small change (a comparison, an operator, a
-number, a condition, a returned value), compiled in memory by a process of its own: no file is ever touched.
+number, a condition, a returned value), compiled in memory by a separate process: no file is changed.
 The tests named for the module run against it; a mutant that no test kills is a survivor. Survivors are
 printed as a table; docs/contributing/mutation-survivors.md lists the reviewed ones, with the reason why
-each may live.
+each is acceptable.
 """
 
 import argparse
@@ -67,7 +67,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "plan/money/bill.py": BILL,
     "plan/money/budgets.py": BILL,
     "plan/money/commitments.py": BILL,
-    "plan/money/rungs.py": BILL,
+    "plan/money/capacity_prices.py": BILL,
     "plan/money/prices.py": BILL,
     "plan/money/savings.py": BILL,
     "plan/money/team_shares.py": BILL,
@@ -78,8 +78,8 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "plan/renames.py": ("tests/plan/pools/test_pool_refusals.py", "tests/plan/teams/test_teams.py"),
     "plan/sharing/fractions.py": ("tests/plan/sharing/test_fractions.py",),
-    "plan/capacity/ladder.py": ("tests/plan/capacity/test_capacity_options.py",),
-    "plan/capacity/ladder_proofs.py": (
+    "plan/capacity/capacity_options.py": ("tests/plan/capacity/test_capacity_options.py",),
+    "plan/capacity/capacity_checks.py": (
         "tests/plan/capacity/test_capacity_options.py",
         "tests/plan/test_proofs.py",
     ),
@@ -88,7 +88,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "plan/quotas/owners.py": ("tests/plan/quotas/test_owners.py", "tests/plan/test_proofs.py"),
     "plan/queueing/priorities.py": ("tests/plan/queueing/test_priorities.py",),
     "plan/shapes/quota.py": ("tests/plan/shapes/test_quota.py",),
-    "plan/pools/room.py": ("tests/plan/pools/test_pool_facts.py",),
+    "plan/pools/allocatable.py": ("tests/plan/pools/test_pool_facts.py",),
     "plan/capacity/scaling.py": (
         "tests/plan/pools/test_pool_facts.py",
         "tests/plan/test_proofs.py",
@@ -98,11 +98,11 @@ TESTS: dict[str, tuple[str, ...]] = {
         "tests/plan/teams/test_teams.py",
     ),
     "plan/pools/topology.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
-    "plan/capacity/warm.py": ("tests/plan/capacity/test_keep_warm.py",),
+    "plan/capacity/keep_warm.py": ("tests/plan/capacity/test_keep_warm.py",),
     "plan/capacity/cron.py": ("tests/plan/capacity/test_keep_warm.py",),
     "findings.py": ("tests/findings/test_findings.py",),
 }
-"""The modules whose answers cost money or capacity, and the tests that speak for each."""
+"""The modules whose results cost money or capacity, and the tests of each."""
 
 COMPARE: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
@@ -116,7 +116,7 @@ ARITHMETIC: dict[type[ast.operator], type[ast.operator]] = {
 
 @dataclass(frozen=True)
 class Mutant:
-    """One changed module: where, what it was, what it is, and its whole text."""
+    """One changed module: the line, the old and the new code, and its whole text."""
 
     line: int
     before: str
@@ -177,7 +177,7 @@ def _is_number(node: ast.AST) -> bool:
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Every mutant of a module, from top to bottom; annotations and messages are left alone."""
+    """Every mutant of a module, from top to bottom; annotations and messages are not changed."""
     tree = ast.parse(source)
     for node in list(_code(tree)):
         for new in changed(node):
@@ -208,7 +208,7 @@ def _shown(node: ast.AST) -> str:
 
 
 class _Served(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Serves one module from a text, in place of its file."""
+    """Loads one module from a text instead of its file."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name, self.text = name, text
@@ -222,17 +222,17 @@ class _Served(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         """Run the text."""
-        exec(compile(self.text, f"<mutant of {self.name}>", "exec"), module.__dict__)  # noqa: S102  that is the point
+        exec(compile(self.text, f"<mutant of {self.name}>", "exec"), module.__dict__)  # noqa: S102  runs the mutant
 
 
 def warm_up() -> None:
-    """Import what every run needs and no mutant changes; a child of this process then starts at once."""
+    """Import what every run needs and no mutant changes; a child of this process then starts fast."""
     for name in ("pytest", "hypothesis", "yaml", "gpuyard.spec.read", "gpuyard.catalogue.machines"):
         importlib.import_module(name)
 
 
 def killed(module: str, text: str) -> bool:
-    """Run the tests of a module against this text of it; a run that takes too long has noticed as well."""
+    """Run the tests of a module against this text; a run that times out counts as killed."""
     sys.stdout.flush()
     child = os.fork()
     if child == 0:
@@ -267,7 +267,7 @@ def _run(module: str, text: str) -> None:
 
 
 def main() -> int:
-    """Run, and print what survived."""
+    """Run, and print the survivors."""
     parser = argparse.ArgumentParser(description="Mutate the plan's proofs and run their tests.")
     parser.add_argument(
         "modules", nargs="*", metavar="MODULE", help="such as plan/sharing/mig.py; default: all"
@@ -286,7 +286,7 @@ def main() -> int:
     random.Random(0).shuffle(todo)  # noqa: S311  a run that is cut short has then seen some of everything
     for module in chosen:
         if killed(module, (LIBRARY / module).read_text(encoding="utf-8")):
-            print(f"the tests of {module} fail without any mutant: nothing is learnt from it")
+            print(f"the tests of {module} fail without any mutant: no result")
             return 1
     started, run, lived = time.monotonic(), Counter[str](), []
     for module, mutant in todo:
@@ -296,7 +296,8 @@ def main() -> int:
         if not killed(module, mutant.text):
             lived.append((module, mutant))
             print(
-                f"lives: {module}:{mutant.line} {mutant.before} → {mutant.after}", file=sys.stderr
+                f"survives: {module}:{mutant.line} {mutant.before} → {mutant.after}",
+                file=sys.stderr,
             )
     _report(in_all, run, lived)
     return 0

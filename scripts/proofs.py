@@ -1,7 +1,7 @@
-"""The proofs of findings: for each id one file with what gives it, what does not, and what it means.
+"""The proofs of findings: for each id one file with cases that give it, cases that do not, and its meaning.
 
-tests/plan/proofs/ID.yaml holds all of it. tests/plan/test_proofs.py judges every case;
-scripts/finding_pages.py makes docs/findings/ID.md from the same file. CONTRIBUTING.md says how to add one.
+tests/plan/proofs/ID.yaml contains all of it. tests/plan/test_proofs.py checks every case;
+scripts/finding_pages.py generates docs/findings/ID.md from the same file. CONTRIBUTING.md describes how to add one.
 """
 
 import copy
@@ -24,13 +24,13 @@ from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.software.support import check_pins
 from gpuyard.preflight.probes import Probe, ProbeAnswer
 from gpuyard.preflight.run import run_probes
-from gpuyard.spec.read import CONFIG_KEY, Reading
+from gpuyard.spec.read import CONFIG_KEY, ParsedStackFile
 from gpuyard.stack_validation import ValidatedStack
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "plan" / "proofs"
 FILE = "stack.yaml"
 TODAY = date(2026, 11, 21)
-"""Where a file names no day of its own."""
+"""Default day of a file."""
 
 NEEDED = {"title", "severity", "why", "do", "bad", "good", "near_miss"}
 ALLOWED = NEEDED | {"today", "sources"}
@@ -38,20 +38,20 @@ CASE = {"name", "base", "with", "platform", "config", "text", "pin", "account", 
 EXPECTED = {"at", "says", "also", "fix", "severity", "today", "reveals"}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-"""Parser and writer in C where there are any: these files are long, and many tests read and write them."""
+"""C parser and writer if available: these files are long, and many tests read and write them."""
 COMPACT: dict[str, Any] = {
     "sort_keys": False,
     "default_flow_style": None,
     "width": 100,
     "allow_unicode": True,
 }
-"""How YAML is written: one line for what holds no list or mapping."""
+"""How YAML is written: one line for a list or mapping without nested ones."""
 LEAST = {"bad": 2, "good": 2, "near_miss": 1}
 
 
 @dataclass(frozen=True)
 class Case:
-    """One stack, and what must be said about it: the finding when it has a place, else not that finding."""
+    """One stack and its expectation: the finding if it has a place, else not that finding."""
 
     id: str
     kind: str
@@ -63,17 +63,17 @@ class Case:
 
     @cached_property
     def text(self) -> str:
-        """The stack file; "" for a case about a pinned version, which stands in no file."""
+        """The stack file; "" for a case about a pinned version, which is in no file."""
         return _text(self.raw)
 
     @property
     def found(self) -> bool:
-        """True when the finding must be given."""
+        """True if the finding must be reported."""
         return "at" in self.raw
 
     @property
     def label(self) -> str:
-        """For the list of tests."""
+        """The id of the test."""
         return f"{self.id}-{self.kind}-{self.number}"
 
     @property
@@ -82,7 +82,7 @@ class Case:
         return load(self.text)["config"][CONFIG_KEY]
 
     def with_platform(self, platform: Any) -> str:
-        """The same stack file with another platform in it."""
+        """The same stack file with another platform."""
         return stack_text(platform, self.raw.get("config"))
 
 
@@ -111,7 +111,7 @@ def ids() -> list[str]:
 
 @cache
 def read(kind: str) -> Proofs:
-    """The proofs of one finding; ValueError says what is wrong with the file."""
+    """The proofs of one finding; ValueError describes an error of the file."""
     path = FOLDER / f"{kind}.yaml"
     raw = load(path.read_text(encoding="utf-8"))
     if wrong := _wrong(raw):
@@ -137,7 +137,7 @@ def _wrong_cases(kind: str, cases: list[Mapping[str, Any]]) -> str:
         if more := set(case) - CASE - EXPECTED:
             return f"{kind}[{number}] has unknown {', '.join(sorted(more))}"
         if (kind, "at" in case) in {("bad", False), ("good", True)}:
-            return f"{kind}[{number}]: `at` says where the finding is, in bad cases only"
+            return f"{kind}[{number}]: `at` is the place of the finding, in bad cases only"
     return ""
 
 
@@ -167,7 +167,7 @@ def _text(case: Mapping[str, Any]) -> str:
 
 
 def stack_text(platform: Any, config: Mapping[str, Any] | None = None) -> str:
-    """A stack file with this platform, written as compactly as one would by hand."""
+    """A stack file with this platform, in a compact form."""
     content = {"config": {**(config or {}), CONFIG_KEY: platform}}
     return str(yaml.dump(content, Dumper=DUMPER, **COMPACT))
 
@@ -211,7 +211,7 @@ def expanded(value: Any, number: int | None = None) -> Any:
 
 
 def judged(case: Case) -> ValidatedStack:
-    """What `gpuyard check` says about a case."""
+    """The result of `gpuyard check` for a case."""
     if "pin" in case.raw:
         return _judged_pin(case.raw["pin"])
     judged = judged_text(case, case.text)
@@ -219,7 +219,7 @@ def judged(case: Case) -> ValidatedStack:
 
 
 def judged_text(case: Case, text: str) -> ValidatedStack:
-    """The same of another stack file, beside the deployed platform that the case names.
+    """The same for another stack file, with the case's deployed platform.
 
     Nearly every stack gets warnings about old facts on the usual day: only cases of such a warning keep them.
     """
@@ -234,7 +234,7 @@ def judged_text(case: Case, text: str) -> ValidatedStack:
 
 
 def _deployed(messages: Mapping[str, Any]) -> DeployedState:
-    """What is deployed: the steps of a preview, or what the platform reported of pools and teams."""
+    """The deployed state: the steps of a preview, or the platform's report of pools and teams."""
     urn = "urn:pulumi:dev::lab::gpuyard:index:Platform::platform"
     platform = {"urn": urn, "type": "gpuyard:index:Platform"}
     if "steps" in messages:
@@ -257,7 +257,7 @@ _CALLERS = {
 
 
 def _asked(judged: ValidatedStack, account: Mapping[str, Any]) -> ValidatedStack:
-    """What `gpuyard check --live` says where the account gives these answers, and no others."""
+    """The result of `gpuyard check --live` if the account gives only these answers."""
     if judged.plan is None:
         return judged
     caller = {"caller": _CALLERS[judged.plan.cloud.value]}
@@ -265,12 +265,12 @@ def _asked(judged: ValidatedStack, account: Mapping[str, Any]) -> ValidatedStack
     def ask(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
         return {each.name: _recorded({**caller, **account}, each.name) for each in questions}
 
-    response = run_probes(judged.plan, ask, judged.reading.credentials)
+    response = run_probes(judged.plan, ask, judged.reading.account)
     return replace(judged, findings=tuple(sort_findings([*judged.findings, *response.findings])))
 
 
 def _recorded(answers: Mapping[str, Any], name: str) -> ProbeAnswer:
-    """An answer as a file has it: a value, `{error: ParameterNotFound}`, or `{why: not allowed to ask}`."""
+    """An answer as written in a file: a value, `{error: ParameterNotFound}`, or `{why: not allowed to ask}`."""
     if name not in answers:
         return ProbeAnswer(failure_reason="not recorded")
     message = answers[name] if isinstance(answers[name], dict) else {}
@@ -282,11 +282,11 @@ def _recorded(answers: Mapping[str, Any], name: str) -> ProbeAnswer:
 def _judged_pin(pin: Mapping[str, str]) -> ValidatedStack:
     source = next(iter(PINS.values())).source
     findings = check_pins([Pin(pin["name"], pin["version"], source, pin.get("component", ""))])
-    return ValidatedStack(Reading(None, ()), None, tuple(sort_findings(findings)))
+    return ValidatedStack(ParsedStackFile(None, ()), None, tuple(sort_findings(findings)))
 
 
 def applied(platform: Any, fix: Fix) -> Any:
-    """The same platform with the fix in it, as an editor would do it; None deletes what stands there."""
+    """The same platform with the fix applied; None deletes the value."""
     if fix.at is None:
         raise ValueError("the fix has no path")
     if not fix.at:

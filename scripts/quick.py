@@ -1,9 +1,9 @@
-"""The tests of what has changed, in a minute: `make quick`, between two edits.
+"""The tests of your changes, in a minute: `make quick`, between two edits.
 
-What differs from the branch `main` (on `main`: from the last commit) is followed to the test files that
-import it, over as many modules as it takes; the nearest come first. After 55 s no further test is started,
-and what was left out is said. Tests on real parts and long searches are left to `make test`. Nothing is
-called passed that did not run: without a change, or without a test, the exit code is 5.
+The difference from the branch `main` (on `main`: from the last commit) determines the test files that import
+it, directly or indirectly; the nearest come first. After 55 s no further test starts, and the tests left out
+are printed. Tests on real parts and long searches are left to `make test`. A run without any test never
+passes: without a change, or without a test, the exit code is 5.
 """
 
 import ast
@@ -20,11 +20,11 @@ ROOTS = ("components", "tests", "scripts", "policies", "benchmarks", "testbed")
 EVERYTHING = ("Makefile", "pyproject.toml", "requirements.lock", "tests/conftest.py")
 """Files that every test depends on."""
 DEFAULT = ("tests/house", "tests/spec", "tests/plan", "tests/rules", "tests/cli")
-"""What is run when everything is touched."""
+"""The default when everything changed."""
 LIVE = ("tests/cluster", "tests/engine", "tests/yard")
 SECONDS = 55
 NOTHING = 5
-"""The exit code when nothing was run, as pytest has it."""
+"""pytest's exit code when no test ran."""
 MOST = 60
 """Test files; each has to be imported before the first test runs."""
 SHOWN = 12
@@ -33,18 +33,18 @@ LIVE_SHOWN = 3
 
 @dataclass
 class Choice:
-    """Which test files to run, in this order, each with the reason."""
+    """The test files to run, in order, each with the reason."""
 
     tests: dict[str, str] = field(default_factory=dict)
     live: list[str] = field(default_factory=list)
-    """Chosen too, but on real parts."""
+    """Also chosen, but on real parts."""
     further: int = 0
-    """Test files that are further away than those chosen."""
+    """Test files that are further away than the chosen ones."""
     why: str = ""
-    """Where the choice is the stated default: why."""
+    """The reason if the choice is the default."""
 
 
-# ── What has changed ─────────────────────────────────────────────────────────────────────────────
+# ── Changes ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def git(*words: str, root: Path = ROOT) -> list[str]:
@@ -54,18 +54,18 @@ def git(*words: str, root: Path = ROOT) -> list[str]:
 
 
 def base(root: Path = ROOT) -> str:
-    """What the tree is compared with: where this branch left `main`, or the last commit."""
+    """The base of the comparison: the branch point from `main`, or the last commit."""
     result = git("merge-base", "main", "HEAD", root=root)
     return result[0] if result else "HEAD"
 
 
 def changed(root: Path = ROOT) -> list[str]:
-    """Files that differ, those that git does not know yet among them; a file that is gone counts too."""
+    """Changed files, including untracked and deleted ones."""
     differ = git("diff", "--name-only", "--no-renames", base(root), root=root)
     return sorted({*differ, *git("ls-files", "--others", "--exclude-standard", root=root)})
 
 
-# ── Who imports whom ─────────────────────────────────────────────────────────────────────────────
+# ── Imports ──────────────────────────────────────────────────────────────────────────────────────
 
 
 def module_of(path: str) -> str:
@@ -76,7 +76,7 @@ def module_of(path: str) -> str:
 
 
 def imported(text: str) -> set[str]:
-    """Every name that a file imports, wherever in it: modules, and what may be one."""
+    """Every name that a file imports anywhere: modules, and names that may be modules."""
     results: set[str] = set()
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -88,7 +88,7 @@ def imported(text: str) -> set[str]:
 
 
 def importers(root: Path = ROOT) -> dict[str, set[str]]:
-    """For every Python file of ours, the files that import it."""
+    """For every Python file of the project, the files that import it."""
     files = [
         path
         for path in git("ls-files", "--cached", "--others", "--exclude-standard", "*.py", root=root)
@@ -104,7 +104,7 @@ def importers(root: Path = ROOT) -> dict[str, set[str]]:
 
 
 def nearness(start: str, graph: Mapping[str, set[str]]) -> dict[str, int]:
-    """Every file that depends on this one, and over how many imports."""
+    """Every file that depends on this one, with the number of imports between them."""
     result, edge, steps = {start: 0}, {start}, 0
     while edge:
         steps += 1
@@ -124,7 +124,7 @@ def is_test(path: str) -> bool:
 
 
 def mirror(path: str) -> str:
-    """The folder of tests that mirrors the folder of a module, or that a file of data lies in."""
+    """The folder of tests that mirrors the folder of a module, or that contains a data file."""
     parts = Path(path).parts
     if parts[:2] == ("components", "gpuyard"):
         return str(Path("tests", *parts[2:-1]))
@@ -151,7 +151,7 @@ def choose(files: Sequence[str], graph: Mapping[str, set[str]]) -> Choice:
     tests = sorted(path for path in graph if is_test(path))
     if complete := [path for path in files if path in EVERYTHING]:
         picked = [test for test in tests if test.startswith(tuple(f"{d}/" for d in DEFAULT))]
-        why = f"{complete[0]} is behind every test, so the default is run: {', '.join(DEFAULT)}"
+        why = f"{complete[0]} affects every test, so the default runs: {', '.join(DEFAULT)}"
         return Choice(dict.fromkeys(picked, "default"), why=why)
     best: dict[str, tuple[int, str]] = {}
     for path in files:
@@ -166,7 +166,7 @@ def choose(files: Sequence[str], graph: Mapping[str, set[str]]) -> Choice:
 def reached(
     path: str, graph: Mapping[str, set[str]], tests: Sequence[str]
 ) -> Iterable[tuple[str, int, str]]:
-    """Tests that depend on a file: how far away each is, and why."""
+    """Tests that depend on a file: the distance of each, and the reason."""
     for user, steps in nearness(path, graph).items():
         if is_test(user) and user in graph:
             far = "itself" if not steps else "imports it" if steps == 1 else f"{steps} imports away"
@@ -177,11 +177,11 @@ def reached(
         yield test, 1 if is_adjacent else 2, f"{path}: its folder of tests"
 
 
-# ── Running it ───────────────────────────────────────────────────────────────────────────────────
+# ── Run ──────────────────────────────────────────────────────────────────────────────────────────
 
 
 def explained(files: Sequence[str], choice: Choice) -> str:
-    """What was chosen, and why."""
+    """The choice and its reasons."""
     lines = [f"quick: {len(files)} changed files, {len(choice.tests)} test files"]
     lines += [choice.why] if choice.why else []
     rows = list(choice.tests.items())
@@ -189,26 +189,28 @@ def explained(files: Sequence[str], choice: Choice) -> str:
     if len(rows) > SHOWN and not choice.why:
         lines.append(f"  and {len(rows) - SHOWN} further away")
     if choice.further:
-        lines.append(f"  left to `make test`, as they are furthest: {choice.further} test files")
+        lines.append(
+            f"  left to `make test`, because they are furthest: {choice.further} test files"
+        )
     if choice.live:
         more = ", …" if len(choice.live) > LIVE_SHOWN else ""
         names = ", ".join(choice.live[:LIVE_SHOWN]) + more
         lines.append(
-            f"  left to `make test`, as they need real parts: {len(choice.live)} ({names})"
+            f"  left to `make test`, because they need real parts: {len(choice.live)} ({names})"
         )
     return "\n".join(lines)
 
 
 def main() -> int:
-    """Choose, say it, run it."""
+    """Choose, print the choice, run it."""
     files = changed()
     if not files:
-        print(f"quick: nothing differs from {base()[:9]}, so nothing was run")
+        print(f"quick: nothing differs from {base()[:9]}, so no test ran")
         return NOTHING
     choice = choose(files, importers())
     print(explained(files, choice), flush=True)
     if not choice.tests:
-        print("quick: no test without real parts depends on that, so nothing was run")
+        print("quick: no test without real parts depends on the changes, so no test ran")
         return NOTHING
     command = [sys.executable, "-m", "pytest", "-q", "-p", "kit.deadline", *PLAIN, *choice.tests]
     path = os.pathsep.join([str(ROOT / "tests"), os.environ.get("PYTHONPATH", "")]).strip(

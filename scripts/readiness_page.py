@@ -1,6 +1,6 @@
-"""The list of readiness checks as a page, made from the library's own: docs/reference/readiness.md.
+"""The list of readiness checks as a page, generated from the library's list: docs/reference/readiness.md.
 
-`make golden` writes it; tests/docs/test_reference.py fails when the list has moved on.
+`make golden` writes it; tests/docs/test_reference.py fails if the list has changed.
 """
 
 from itertools import groupby
@@ -12,17 +12,17 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "readines
 HEAD = """\
 # Readiness checks
 
-Made from the library's own list (`make golden`). What the answers mean is in
-[the concept](../concepts/readiness.md). Who can answer: P the plan, L the live cluster, R a run.
+Generated from the library's list (`make golden`). [The concept](../concepts/readiness.md) describes the
+answers. Sources of an answer: P the plan, L the live cluster, R a run.
 """
 CONFORMANCE = """\
 ## CNCF AI Conformance for Kubernetes 1.36
 
 From {source}.
-For each MUST the programme asks for a status, notes, and evidence that anybody can reach; it has no test of
-its own. Our answers point to evidence, they are no certificate.
+For each MUST the programme requires a status, notes, and public evidence; it has no test of
+its own. The checks of gpuyard point to evidence, they are not a certificate.
 
-| requirement | level | our checks |
+| requirement | level | checks of gpuyard |
 |---|---|---|
 """
 
@@ -31,7 +31,7 @@ def page() -> str:
     """The whole page."""
     text = HEAD
     for category, checks in groupby(readiness_checks(), lambda each: each.category):
-        text += f"\n## {category}\n\n| check | from | what must be true | by hand |\n|---|---|---|---|\n"
+        text += f"\n## {category}\n\n| check | from | what must be true | manual check |\n|---|---|---|---|\n"
         for each in checks:
             run = (
                 f"{_cell(each.by_hand)}<br>run: {_cell(each.run)}"

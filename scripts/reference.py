@@ -1,6 +1,6 @@
-"""The reference of stack files, made from the models, and that of signs of trouble: docs/reference.
+"""The reference of stack files, generated from the models, and that of fault symptoms: docs/reference.
 
-`make golden` writes it; tests/docs/test_reference.py fails when the models have moved on.
+`make golden` writes it; tests/docs/test_reference.py fails if the models have changed.
 """
 
 import inspect
@@ -24,27 +24,27 @@ EXAMPLES = Path(__file__).with_name("stack_examples.yaml")
 TROUBLES_PAGE = PAGE.with_name("troubles.md")
 _HEADINGS = {
     Area.XID: "The kernel's log has an XID",
-    Area.DRIVER: "The driver does not answer, or another one does",
-    Area.RECOVERY: "The driver asks for something (`gpu.recovery`)",
+    Area.DRIVER: "The driver does not answer, or a different one does",
+    Area.RECOVERY: "The driver recommends an action (`gpu.recovery`)",
     Area.TEMPERATURE: "The GPU is slow",
-    Area.CUDA: "A program ends with an error of CUDA",
+    Area.CUDA: "A program ends with a CUDA error",
     Area.RUNTIME: "A container has no GPU",
 }
 _TROUBLES_HEAD = """\
 # Signs of trouble
 
-Look from above: an XID in the kernel's log (`dmesg | grep -i xid`) says more than what a program
-makes of it, and the driver more than a container. `gpuyard validate --explain xid.79` says one row,
-and `--explain CHECK` those that go with a check. What `remedy` names is what to do first; where it
-does not last, the node's makers are next. Written from the catalogue by `make golden`.
+Read from the top: an XID in the kernel's log (`dmesg | grep -i xid`) is more specific than the error of a
+program, and the driver more specific than a container. `gpuyard validate --explain xid.79` prints one row,
+and `--explain CHECK` those of a check. `remedy` is the first action; if it does not last, contact the
+vendor of the node. Generated from the catalogue by `make golden`.
 """
 HEAD = """\
 # Stack files
 
-Everything a `stacks/Pulumi.<stack>.yaml` may say under `config: gpuyard:platform:`. This page is made
+All fields of a `stacks/Pulumi.<stack>.yaml` under `config: gpuyard:platform:`. This page is generated
 from the models (`make golden`); editors complete the same fields through `stacks/gpuyard.schema.json`.
-Each section has an example, as it stands below `gpuyard:platform:`. What it leaves out is there as well: a
-platform has a name, a cloud, a version and pools.
+Each section has an example, as written below `gpuyard:platform:`. Required fields that an example leaves out
+are set as well: a platform has a name, a cloud, a version and pools.
 """
 
 
@@ -57,7 +57,7 @@ def parts(annotation: Any) -> Iterator[type]:
 
 
 def models(root: type[SpecModel]) -> list[type[SpecModel]]:
-    """The model and all that its fields lead to, each once, in the order of the fields."""
+    """The model and all models of its fields, each once, in the order of the fields."""
     results = [root]
     for model in results:
         for field in model.model_fields.values():
@@ -73,7 +73,7 @@ def words(text: str | None) -> str:
 
 
 def row(name: str, model: type[SpecModel]) -> str:
-    """One field: its name, whether it must be there, what it means."""
+    """One field: its name, whether it is required, its meaning."""
     field = model.model_fields[name]
     classes = list(parts(field.annotation))
     links = [
@@ -81,7 +81,7 @@ def row(name: str, model: type[SpecModel]) -> str:
         for each in classes
         if issubclass(each, SpecModel)
     ]
-    # The first line of a choice repeats its field; what follows says what the words mean.
+    # The first line of a choice repeats its field; the rest describes the words.
     choices = [
         words((inspect.getdoc(each) or "").partition("\n\n")[2])
         for each in classes
@@ -104,7 +104,7 @@ def section(model: type[SpecModel]) -> str:
 
 @cache
 def examples() -> dict[str, str]:
-    """An example of each model as text, and BASE, which they are put over."""
+    """An example of each model as text, and BASE, over which they are merged."""
     results: dict[str, str] = yaml.safe_load(EXAMPLES.read_text(encoding="utf-8"))
     return results
 
@@ -115,7 +115,7 @@ def stack_file() -> str:
 
 
 def troubles() -> str:
-    """The table of signs of trouble: docs/reference/troubles.md."""
+    """The table of fault symptoms: docs/reference/troubles.md."""
     parts = [_TROUBLES_HEAD]
     for area, rows in groupby(KNOWN_ISSUES.values(), key=lambda each: each.area):
         parts.append("\n".join(_signs(area, list(rows))) + "\n")
@@ -129,6 +129,7 @@ def _signs(area: Area, rows: list[KnownIssue]) -> Iterator[str]:
         checks = ", ".join(f"`{check}`" for check in each.checks)
         yield f"| `{each.id}` | {each.meaning} | {each.remedy} | {each.remediation} | {checks} |"
     sources = dict.fromkeys(
-        f"{each.source.title}, read on {each.source.checked_on}{each.source.doubt}" for each in rows
+        f"{each.source.title}, read on {each.source.checked_on}{each.source.unverified_suffix}"
+        for each in rows
     )
     yield f"\nSources: {'; '.join(sources)}."

@@ -4,7 +4,7 @@
 
 The bulletins are CSAF 2.0 files: FOLDER is a clone of https://github.com/NVIDIA/product-security, or has
 the files alone. Each CVE lists products that are affected and products that fix it; a product is a platform,
-a name and a range in words. Only what a GPU node in a data centre runs is kept. What cannot be read with
+a name and a range as text. Only software of a GPU node in a data centre is kept. What cannot be parsed with
 certainty is listed with the reason.
 """
 
@@ -35,7 +35,7 @@ COMPONENTS = {
     "DCGM Exporter": "dcgm-exporter",
     "NVIDIA KAI Scheduler": "kai-scheduler",
 }
-"""Product names of the bulletins, and what we call them. `Tesla` is the data-centre driver."""
+"""Product names of the bulletins, and gpuyard's names. `Tesla` is the data-centre driver."""
 
 STRICTER = {
     ("5599", "container-toolkit"): (
@@ -101,7 +101,7 @@ class Row:
 
 @dataclass(frozen=True, order=True)
 class Remark:
-    """Something to know about what a bulletin says of a component."""
+    """A note on a bulletin's data for a component."""
 
     bulletin: str
     component: str
@@ -115,7 +115,7 @@ def csaf_files(folder: Path) -> list[Path]:
 
 
 class Tables:
-    """What all bulletins of a folder say."""
+    """The data of all bulletins of a folder."""
 
     def __init__(self, folder: Path) -> None:
         self.rows: list[Row] = []
@@ -148,7 +148,7 @@ class Tables:
                 )
 
     def _unknown(self, bulletin: str, products: Products, entries: list[dict[str, Any]]) -> None:
-        """A product that the bulletin's own tree lacks may be one of ours: never passed over."""
+        """A product that the bulletin's tree lacks may be a relevant one: never skip it silently."""
         for entry in entries:
             for each in chain.from_iterable(entry["product_status"].values()):
                 if each not in products:
@@ -198,9 +198,9 @@ class Tables:
             f'"""`580<580.95.05`: in branch 580, what is before 580.95.05, the fix. `*<=1.19.0:1.19.1`: of'
             f' any\nbranch, up to and including 1.19.0; fixed in 1.19.1."""\n\n'
             f"{_remarks('CONDITIONS', self.conditions)}"
-            f'"""Affected only then, says the bulletin; the floors do not count on it."""\n\n'
+            f'"""Affected only then, according to the bulletin; the minimum versions do not rely on it."""\n\n'
             f"{_remarks('DOUBTS', self.doubts)}"
-            f'"""Where a bulletin contradicts itself or another source, and what was made of it."""\n'
+            f'"""Contradictions of a bulletin to itself or another source, and their resolution."""\n'
         )
 
 
@@ -217,7 +217,7 @@ def _remarks(name: str, remarks: set[Remark]) -> str:
 def _products(
     branches: list[dict[str, Any]], platform: str
 ) -> Iterator[tuple[str, tuple[str, str, str] | None]]:
-    """Product id to (component, branch, range in words); None for what we do not keep."""
+    """Product id to (component, branch, range as text); None for products that are not kept."""
     for branch in branches:
         here = branch["name"] if branch["category"] == "architecture" else platform
         if branch["category"] == "product_version":
@@ -233,7 +233,7 @@ def _products(
 
 
 def _by_place(products: Products, ids: list[str]) -> dict[tuple[str, str], list[str]]:
-    """The ranges in words by (component, branch); products we do not keep are left out."""
+    """The ranges as text by (component, branch); products that are not kept are left out."""
     results: dict[tuple[str, str], list[str]] = {}
     for each in ids:
         if retained := products.get(each):
@@ -257,12 +257,12 @@ def _score(entry: dict[str, Any]) -> str:
 
 
 def generate(folder: Path) -> str:
-    """The text that the module should have."""
+    """The generated text of the module."""
     return Tables(folder).text()
 
 
 def main() -> None:
-    """Write the module; say what is new and what is in doubt."""
+    """Write the module; print new and doubtful rows."""
     upstream = Path(os.environ.get("GPUYARD_UPSTREAM", "."))
     folder = Path(sys.argv[1]) if sys.argv[1:] else upstream / "advisories"
     if not csaf_files(folder):

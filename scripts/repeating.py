@@ -1,9 +1,9 @@
-"""Writes tests/kit/repeating.txt: the tests that run no line that the other tests do not run too.
+"""Writes tests/kit/repeating.txt: the tests that run no line of their own.
 
 `make repeating` runs all tests without a cluster with the tracer, which takes a quarter of an hour, and
-chooses: tests that alone run something are kept, then, while anything is left, the one that runs most of it
-for its seconds. All others are named in the file and no longer traced (tests/kit/traced.py). Any such file is
-right, for the gates look at what is run; a good one saves time.
+chooses: tests that are the only ones to run a line are kept, then repeatedly the one that runs most remaining
+lines for its time. All others are written to the file and no longer traced (tests/kit/traced.py). Any such
+file is correct, because the gates check the lines run; a good one saves time.
 """
 
 import json
@@ -22,17 +22,17 @@ import sizes
 REPEATING = sizes.ROOT / "tests/kit/repeating.txt"
 LIVE = ("tests/cluster", "tests/engine", "tests/yard")
 LEAST = 0.02
-"""Seconds that a test costs at least: so that of two quick ones the one that runs more is chosen."""
+"""Minimum cost of a test in seconds: so that of two fast ones the one that runs more is chosen."""
 WORTH = 0.1
-"""Seconds from which on a test is named: the others are thousands, and all of them take 70 s."""
+"""Minimum seconds of a listed test: the others are thousands, and together take 70 s."""
 Step = tuple[str, int, int]
-"""From line to line, in a file."""
+"""A step from line to line, in a file."""
 Runs = Mapping[str, AbstractSet[Step]]
 """The steps that each test takes."""
 
 
 def runs_of(data: Path) -> Runs:
-    """What each test ran, out of coverage's file; what importing ran belongs to nobody."""
+    """The steps of each test, from coverage's file; steps of imports belong to no test."""
     results: dict[str, set[Step]] = defaultdict(set)
     with sqlite3.connect(data) as db:
         rows = db.execute(
@@ -46,7 +46,7 @@ def runs_of(data: Path) -> Runs:
 
 
 def needed(runs: Runs, seconds: Mapping[str, float]) -> set[str]:
-    """Tests that together run all that is run: dear ones only for what nobody else runs."""
+    """Tests that together run all steps: expensive ones only for steps that no other test runs."""
     runners: dict[Step, list[str]] = defaultdict(list)
     for test, steps in runs.items():
         for step in steps:
@@ -62,13 +62,13 @@ def needed(runs: Runs, seconds: Mapping[str, float]) -> set[str]:
 
 
 def repeating(runs: Runs, seconds: Mapping[str, float]) -> list[str]:
-    """The tests that may go without the tracer, in order; also those that run nothing that is measured."""
+    """The tests that need no tracer, in order; including those that run no measured line."""
     dear = {test for test, spent in seconds.items() if spent >= WORTH}
     return sorted(dear - needed(runs, seconds))
 
 
 def record(folder: Path) -> tuple[Runs, dict[str, float]]:
-    """Run all of them; what each ran, and its seconds."""
+    """Run all tests; returns the steps and seconds of each."""
     command = [
         sys.executable,
         "-m",
@@ -109,7 +109,7 @@ def main() -> None:
     spared = sum(seconds.get(test, 0) for test in result)
     total = sum(seconds.values())
     print(
-        f"{len(result)} of {len(seconds)} tests go untraced, {spared:.0f} of {total:.0f} s of CPU"
+        f"{len(result)} of {len(seconds)} tests are untraced, {spared:.0f} of {total:.0f} s of CPU"
     )
 
 

@@ -1,6 +1,6 @@
 """A page for every rule, docs/rules/ID.md, their index, policies/RULES.md: from the rules and their cases.
 
-`make golden` writes them; tests/docs/test_rule_pages.py fails when a page is not what would be written.
+`make golden` writes them; tests/docs/test_rule_pages.py fails if a page is outdated.
 """
 
 import io
@@ -28,7 +28,7 @@ FOLDER = ROOT / "docs" / "rules"
 TABLE = ROOT / "policies" / "RULES.md"
 CASES = ROOT / "tests" / "rules" / "cases"
 LONG = 60
-"""Longer files are shown in part."""
+"""Longer files are shortened."""
 
 MEANS = {
     Severity.ERROR: "Severity error: it has no effect, is unsafe, or fails.",
@@ -37,7 +37,7 @@ MEANS = {
 }
 CHOICE = (
     "Advisory: correct, but a deliberate decision can justify it. gpuyard"
-    " [lists it apart](../guides/lint.md#choices) and does not count it."
+    " [lists it separately](../guides/lint.md#choices) and does not count it."
 )
 AREAS = {
     "AWS": "Amazon EKS and EC2",
@@ -46,7 +46,7 @@ AREAS = {
     "GCP": "Google GKE",
     "MET": "Metrics and alerts",
     "NET": "Networks of nodes",
-    "OLD": "Versions on their way out",
+    "OLD": "Deprecated versions",
     "POD": "Pods and jobs",
     "QUE": "Queues and schedulers",
     "SHR": "Sharing a GPU",
@@ -72,25 +72,25 @@ passed. A [choice](../docs/guides/lint.md#choices) is reported only where the co
 | policy | does |
 |---|---|
 | `gpuyard` | stops on a resource that breaks a rule; has the settings of the whole pack |
-| `gpuyard-stack` | stops on resources that do not agree |
-| `gpuyard-advice`, `gpuyard-stack-advice` | say the rest: expired exceptions, and what could not be judged |
-| `gpuyard-remedies` | off, unless its `enforcementLevel` is `remediate`: mends what the rules marked so can |
+| `gpuyard-stack` | stops on resources that conflict |
+| `gpuyard-advice`, `gpuyard-stack-advice` | report the rest: expired exceptions, and values that could not be checked |
+| `gpuyard-remedies` | off, unless its `enforcementLevel` is `remediate`: fixes violations of the rules marked so |
 
-| rule | severity | says | mends | asked for by |
+| rule | severity | title | fix | required by |
 |---|---|---|---|---|
 """
 
 
 def area(rule: Rule) -> str:
-    """What a rule is about, as a heading."""
+    """The area of a rule, as a heading."""
     name = rule.id.split("-")[1]
     return AREAS.get(name, name)
 
 
 def index() -> str:
-    """All rules by what they are about, one line each."""
+    """All rules by area, one line each."""
     count = Counter(map(word, RULES))
-    words = [*(severity.value for severity in Severity), "choice"]
+    words = [*(severity.value for severity in Severity), "advisory"]
     parts = [INDEX_HEAD, ", ".join(f"{count[w]} {w}" for w in words if count[w]) + ".\n"]
     for heading in sorted({area(rule) for rule in RULES}):
         rows = [
@@ -107,7 +107,7 @@ def index() -> str:
 
 
 def table() -> str:
-    """What the pack holds."""
+    """The rules of the pack."""
     rows = [
         f"| [{rule.id}](../docs/rules/{rule.id}.md) | {word(rule)} | {_cell(rule.title)} |"
         f" {'yes' if rule.remediate else ''} | {_cell('; '.join(map(str, rule.references)))} |"
@@ -117,9 +117,11 @@ def table() -> str:
 
 
 def word(rule: Rule) -> str:
-    """How grave what it says is; a choice where all of it can be defended."""
+    """The severity; `choice` if all its violations can be justified."""
     return (
-        "choice" if all(each.get("choice") for each in _cases(rule)["bad"]) else rule.severity.value
+        "advisory"
+        if all(each.get("choice") for each in _cases(rule)["bad"])
+        else rule.severity.value
     )
 
 
@@ -140,10 +142,10 @@ def page(rule: Rule) -> str:
         f"**{rule.title.rstrip('.')}.** {CHOICE if word(rule) == 'choice' else MEANS[rule.severity]}",
         rule.why,
         "## What to do",
-        rule.fix + (" The policy pack can mend it: `gpuyard-remedies`." if rule.remediate else ""),
+        rule.fix + (" The policy pack can fix it: `gpuyard-remedies`." if rule.remediate else ""),
         "## For example",
         *_example(rule, cases["bad"][0]),
-        f"Nothing is said about this one ({cases['good'][0]['name']}):",
+        f"No violation ({cases['good'][0]['name']}):",
         _block(*_file(cases["good"][0])[1:]),
     ]
     if rule.parameters:
@@ -153,7 +155,7 @@ def page(rule: Rule) -> str:
     parts += ["## Sources", _list(rule.sources)]
     parts += ["## Looks at", ", ".join(f"`{kind}`" for kind in rule.kinds) + "."]
     parts.append(
-        f"[All rules](index.md). This page is made from `tests/rules/cases/{rule.id}.yaml`."
+        f"[All rules](index.md). This page is generated from `tests/rules/cases/{rule.id}.yaml`."
     )
     return "\n\n".join(parts) + "\n"
 
@@ -163,7 +165,7 @@ def _list(texts: Any) -> str:
 
 
 def shown_default(value: Any) -> str:
-    """A parameter's default as YAML would have it."""
+    """A parameter's default in YAML."""
     plain = tree(value)
     if isinstance(plain, list):
         return f"[{', '.join(map(str, plain))}]"
@@ -176,7 +178,7 @@ def _parameters(rule: Rule) -> str:
 
 
 def _example(rule: Rule, case: dict[str, Any]) -> list[str]:
-    """A file that breaks the rule, and what is said about it."""
+    """A file that violates the rule, and the output for it."""
     name, language, text = _file(case)
     shown = [f"{case['name'][0].upper()}{case['name'][1:]}:", _block(language, text)]
     if value := case.get("parameters"):
@@ -217,7 +219,7 @@ def _yaml(documents: list[Any]) -> str:
 
 
 def _state(raw: dict[str, Any]) -> dict[str, Any]:
-    """A resource as `pulumi stack export` has it, with what the rules read of it."""
+    """A resource as in `pulumi stack export`, with the fields that the rules read."""
     if "apiVersion" in raw:
         group = raw["apiVersion"] if "/" in raw["apiVersion"] else f"core/{raw['apiVersion']}"
         token, name, inputs = f"kubernetes:{group}:{raw['kind']}", raw["metadata"]["name"], raw

@@ -1,6 +1,6 @@
 """Print the sizes of modules, functions and folders.
 
-tests/house/test_sizes.py enforces the limits, which are those of well-kept libraries.
+tests/house/test_sizes.py enforces the limits, which are those of well-maintained libraries.
 """
 
 import ast
@@ -18,14 +18,14 @@ MODULE_LINES_SOFT = 400
 MODULE_LINES_HARD = 600
 FUNCTION_LINES_P90 = 40
 MODULES_HINT = 25
-"""A folder with more modules is named in the report; it fails nothing."""
+"""A folder with more modules is named in the report, without a failure."""
 MADE = ("components/gpuyard/resources/arguments.py", "components/gpuyard/typed.py")
-"""Written by a program of ours, from the models of the spec and under their names."""
+"""Generated from the models of the spec."""
 
 
 @dataclass(frozen=True)
 class Function:
-    """One function and where it stands."""
+    """One function and its place."""
 
     path: Path
     name: str
@@ -48,7 +48,7 @@ def tracked(root: Path = ROOT) -> list[Path]:
 
 
 def below(files: Iterable[Path], *prefixes: str, root: Path = ROOT) -> list[Path]:
-    """Those Python files that lie under a prefix."""
+    """The Python files under a prefix."""
     return [
         path
         for path in files
@@ -62,7 +62,7 @@ def lines(path: Path) -> int:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """Every statement, without going through what each is made of."""
+    """Every statement, without its expressions."""
     for name in ("body", "orelse", "handlers", "finalbody", "cases"):
         for each in getattr(tree, name, ()):
             yield each
@@ -80,7 +80,7 @@ def functions(path: Path) -> Iterator[Function]:
 
 
 def percentile(values: Iterable[int], share: float) -> int:
-    """The smallest value that at least this share of the values do not exceed; 0 of none."""
+    """The smallest value that at least this share of the values do not exceed; 0 without values."""
     ordered = sorted(values)
     if not ordered:
         return 0
@@ -89,7 +89,7 @@ def percentile(values: Iterable[int], share: float) -> int:
 
 
 def report(root: Path = ROOT) -> str:
-    """The figures as text, largest first."""
+    """The sizes as text, largest first."""
     source = below(tracked(root), *SOURCE, root=root)
     lengths = [function.lines for path in source for function in functions(path)]
     large = sorted(((lines(path), path) for path in source), reverse=True)

@@ -1,7 +1,7 @@
-"""What a wheel holds beside the packages: pages about findings and rules, and the policy pack.
+"""Content of a wheel besides the packages: pages about findings and rules, and the policy pack.
 
-hatchling asks it when a wheel is built. In a checkout nothing is copied: `gpuyard.cli.shipped` finds them
-where they are kept.
+hatchling calls it when a wheel is built. In a checkout nothing is copied: `gpuyard.cli.shipped` finds them
+in their folders.
 """
 
 from pathlib import Path
@@ -15,11 +15,11 @@ KEPT = {
     "rules": ("docs/rules", "*.md"),
     "policies": ("policies", "*.py"),
 }
-"""Where each folder is kept, and which of its files go."""
+"""The path of each folder, and its files for the wheel."""
 
 
 class Beside(BuildHookInterface):  # type: ignore[type-arg]  # the configuration of a builder, whichever
-    """Adds them to a wheel, and to an editable installation nothing."""
+    """Adds them to a wheel, but not to an editable installation."""
 
     PLUGIN_NAME = "custom"
 
@@ -30,7 +30,7 @@ class Beside(BuildHookInterface):  # type: ignore[type-arg]  # the configuration
 
 
 def beside(root: Path) -> dict[str, str]:
-    """Each file, and its place in the wheel."""
+    """Each file, and its path in the wheel."""
     return {
         str(path): f"{INSIDE}/{name}/{path.name}"
         for name, (folder, pattern) in KEPT.items()

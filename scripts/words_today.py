@@ -1,7 +1,7 @@
-"""What each word of a stack file does today: docs/reference/today.md, from the models and the plan's notes.
+"""The implementation status of each stack file field: docs/reference/today.md, from the models and the plan.
 
-`make golden` writes it. A word is said to have an effect only if tests/plan/test_unimplemented.py finds code that
-reads it, and to have none only if `gpuyard check` says the same of a stack that has it.
+`make golden` writes it. A field is `in effect` only if tests/plan/test_unimplemented.py finds code that reads
+it, and not in effect only if `gpuyard check` reports the same for a stack that uses it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,18 @@ from reference import words
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "today.md"
 HEAD = """\
-# What each word of a stack file does today
+# Implementation status of stack file fields
 
-Made from the models and from what `gpuyard check` says of each word (`make golden`).
+For users who want to know which fields `pulumi up` already carries out. Generated from the models and
+from the findings of `gpuyard check` (`make golden`).
 
-- `in effect`: checked, part of the plan, and in what `pulumi up` makes.
-- `on aws and gcp`: in effect there, where clusters and nodes are made; not on a simulated cluster, nor on
-  one of your own (`cloud: none`).
-- `planned`: checked and part of the plan, not carried out.
-- `nothing`: read and kept.
+- `in effect`: validated, part of the plan, and deployed by `pulumi up`.
+- `on aws and gcp`: in effect where gpuyard creates clusters and nodes; not on a simulated cluster or on
+  your own (`cloud: none`).
+- `planned`: validated and part of the plan, but not deployed.
+- `nothing`: read, without effect.
 
-What the fields mean is in [the reference](stack-file.md).
+[The reference](stack-file.md) describes the fields.
 """
 TABLES: tuple[tuple[str, type[SpecModel], Mapping[str, str], Mapping[str, str]], ...] = (
     ("The platform", PlatformSpec, unimplemented.PLANNED, unimplemented.NO_EFFECT),
@@ -45,7 +46,7 @@ def _table(
     title: str, model: type[SpecModel], planned: Mapping[str, str], nothing: Mapping[str, str]
 ) -> str:
     rows = "".join(f"{row}\n" for row in _rows(model, planned, nothing))
-    return f"\n## {title}\n\n| word | today | |\n|---|---|---|\n{rows}"
+    return f"\n## {title}\n\n| field | status | |\n|---|---|---|\n{rows}"
 
 
 def _rows(

@@ -1,1 +1,1 @@
-"""Test bed: a machine with only package registries runs the real engine and a real control plane."""
+"""The test bed: the real engine and a real control plane on a machine that reaches only package registries."""

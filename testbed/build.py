@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Get the tools of the test bed: `python testbed/build.py [family …]`, by default engine and cluster.
 
-They are taken from the projects' own releases where those can be reached and their sums are known, else
-built. Needs only Python's standard library, so that any Python 3.11 runs it before an environment exists.
-Exit codes: 0 done · 1 the build failed, or a download is not what it must be · 2 wrong usage · 4 the machine
+They are downloaded from the projects' own releases where those are reachable and their checksums are known,
+else built. Needs only Python's standard library, so that any Python 3.11 runs it before an environment exists.
+Exit codes: 0 done · 1 the build failed, or a download has a wrong checksum · 2 wrong usage · 4 the machine
 lacks something · 130 interrupted.
 """
 
@@ -44,21 +44,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"testbed: {problem}", file=sys.stderr)
         return problem.exit_code
     except KeyboardInterrupt:
-        print("\ntestbed: interrupted; the same command goes on where it stopped.", file=sys.stderr)
+        print("\ntestbed: interrupted; run the same command again to continue.", file=sys.stderr)
         return 130
 
 
 def build(expected: Sequence[Family], workspace: Workspace, sources: Sources) -> int:
-    """Bring the wanted families up to date."""
+    """Bring the requested families up to date."""
     engine = choose_engine(workspace.bin)
     families = [family for family in expected if family is not ENGINE or engine.source == "built"]
     if ENGINE in expected and engine.source == "official":
-        print(f"engine: the official {engine.path} is used, nothing to build", file=sys.stderr)
+        print(f"engine: using the official {engine.path}, nothing to build", file=sys.stderr)
     go = present_go(workspace)
     if not missing(families, workspace, go, sources):
         _record(workspace, engine)
         print(
-            f"Everything is built: {', '.join(family.name for family in expected)} in {workspace.bin}",
+            f"All tools are installed: {', '.join(family.name for family in expected)} in {workspace.bin}",
             file=sys.stderr,
         )
         return 0
@@ -92,7 +92,7 @@ def _record(workspace: Workspace, engine: Engine) -> None:
 def environment_text(workspace: Workspace) -> str:
     """Lines a shell can read: where the tools are and which engine is used.
 
-    With an official engine its own folder stays first on PATH and our plugins are not named.
+    With an official engine its own folder stays first on PATH, and gpuyard's plugins are not named.
     """
     engine = choose_engine(workspace.bin)
     folders = [str(workspace.bin)]
@@ -109,7 +109,7 @@ def environment_text(workspace: Workspace) -> str:
 
 
 def _as_interrupt(_signal: int, _frame: object) -> None:
-    """End on SIGTERM as on Ctrl-C: stop the compiler, say how to go on."""
+    """End on SIGTERM as on Ctrl-C: stop the compiler and print how to continue."""
     raise KeyboardInterrupt
 
 
@@ -117,17 +117,20 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(
         prog="testbed/build.py",
-        description="Get the tools of the test bed: take releases, build what has none.",
-        epilog="GPUYARD_TOOLS_FROM: auto (default), source (build all), releases (never build what has one)."
-        " GPUYARD_TOOLS_MIRROR: ask <mirror>/<host>/<path> instead of https://<host>/<path>.",
+        description="Install the tools of the test bed: download releases, build what has none.",
+        epilog="GPUYARD_TOOLS_FROM: auto (default), source (build all), releases (never build a tool that has one)."
+        " GPUYARD_TOOLS_MIRROR: download from <mirror>/<host>/<path> instead of https://<host>/<path>.",
     )
     lines = "; ".join(f"{family.name}: {family.about}" for family in FAMILIES.values())
     parser.add_argument("families", nargs="*", metavar="family", help=lines)
     parser.add_argument(
-        "--into", type=Path, default=ROOT / ".testbed", help="the folder (default: .testbed)"
+        "--into",
+        type=Path,
+        default=ROOT / ".testbed",
+        help="folder of the tools (default: .testbed)",
     )
     parser.add_argument(
-        "--print-env", action="store_true", help="print where the tools are, as NAME=value lines"
+        "--print-env", action="store_true", help="print the paths of the tools as NAME=value lines"
     )
     options = parser.parse_args(arguments)
     try:
@@ -135,7 +138,7 @@ def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     except ValueError as problem:
         parser.error(str(problem))
     if unknown := [name for name in options.families if name not in FAMILIES]:
-        parser.error(f"no family named {unknown[0]}; there are {', '.join(FAMILIES)}")
+        parser.error(f"no family named {unknown[0]}; available: {', '.join(FAMILIES)}")
     return options
 
 

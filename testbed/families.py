@@ -1,8 +1,8 @@
 """Families of tools that can be built, each pinned by a go.mod and a go.sum of its own.
 
 A family shares one module file because its tools share most of their packages: built together the
-control plane compiles in two thirds of the time it takes apart. Versions live in `go/<family>/go.mod`
-alone; the few that a program must be told at link time are read from there.
+control plane compiles in two thirds of the time it takes apart. Versions are kept in `go/<family>/go.mod`
+only; the few that a program needs at link time are read from there.
 """
 
 import re
@@ -15,7 +15,7 @@ GO_FOLDER = Path(__file__).resolve().parent / "go"
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """One program: its name in our bin folder, and the name `go install` gives it."""
+    """One program: its name in the bin folder, and the name `go install` gives it."""
 
     name: str
     built_as: str
@@ -32,7 +32,7 @@ class LinkedVersion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Tools that are compiled in one go.
+    """Tools that are compiled together.
 
     `usual_seconds` was measured from empty caches on two cores; `disk_gib` covers modules, compile
     cache and programs.
@@ -49,7 +49,7 @@ class Family:
 
     @property
     def folder(self) -> Path:
-        """Where its go.mod and go.sum lie."""
+        """The folder of its go.mod and go.sum."""
         return GO_FOLDER / self.name
 
     def packages(self, tools: Sequence[Tool]) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ class Family:
         return tuple(named[tool.built_as] for tool in tools)
 
     def build_tags(self) -> tuple[str, ...]:
-        """The tags of every Go command about it."""
+        """The build tags of its Go commands."""
         return ("-tags", self.tags) if self.tags else ()
 
     def install_flags(self) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def module_versions(go_mod: str) -> dict[str, str]:
 
 
 def tool_packages(go_mod: str) -> dict[str, str]:
-    """The name `go install` gives a program to its main package, from the tool lines of a go.mod."""
+    """From a go.mod's tool lines: the program name that `go install` gives, to its main package."""
     block = re.search(r"^tool \((.*?)^\)", go_mod, re.MULTILINE | re.DOTALL)
     single = re.findall(r"^tool ([^\s(]+)", go_mod, re.MULTILINE)
     packages = [*(block.group(1).split() if block else ()), *single]
@@ -124,7 +124,7 @@ CLUSTER = Family(
     ),
     usual_seconds=390,
     disk_gib=3.5,
-    # Without these the API server calls itself v0.0.0 and version checks of clients go wrong.
+    # Without these the API server reports v0.0.0 and version checks of clients fail.
     linked=(
         LinkedVersion(f"{_KUBERNETES_VERSION}.gitVersion", "k8s.io/kubernetes"),
         LinkedVersion("sigs.k8s.io/kueue/pkg/version.GitVersion", "sigs.k8s.io/kueue"),

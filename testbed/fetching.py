@@ -1,7 +1,7 @@
-"""Take programs out of the projects' own releases: ask once, and keep only what is the pinned file.
+"""Download programs from the projects' own releases; keep only files with the pinned checksum.
 
-A host that does not answer is asked once, whatever number of files it has; what it has is built then. A file
-with another sum than the table's ends the run: it is never unpacked, and nothing takes its place silently.
+A host that does not answer is tried once for all of its files; its tools are built instead. A
+file with another checksum than the table's ends the run: it is never unpacked or silently replaced.
 """
 
 import http.client
@@ -26,7 +26,7 @@ from testbed.workspace import Stamp, Workspace
 
 FIRST_ANSWER_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
-# A registry gives the index of an image, rather than one platform's part of it, to who names these.
+# For these types a registry returns the index of an image, not the manifest of one platform.
 ACCEPT = (
     "application/vnd.oci.image.index.v1+json, application/vnd.oci.image.manifest.v1+json,"
     " application/vnd.docker.distribution.manifest.list.v2+json,"
@@ -36,26 +36,26 @@ _CHUNK = 1 << 18
 
 
 class CannotBeHad(Exception):
-    """The file cannot be taken from there; the message is the reason, in a few words."""
+    """The file cannot be downloaded; the message is the reason."""
 
 
 class WrongChecksum(Exception):
-    """A file is not the one that was pinned. Exit code 1; nothing of it was kept."""
+    """A file differs from its pinned checksum. Exit code 1; the file is discarded."""
 
     exit_code = 1
 
     def __init__(self, url: str, expected: str, got: str) -> None:
         super().__init__(
-            f"{url} has the SHA-256 {got}, and testbed/checksums.toml says {expected}. Nothing of it was"
-            " kept or run. It was changed at its source or on its way: compare with what the project"
-            " publishes, or ask whoever runs the mirror or proxy. GPUYARD_TOOLS_FROM=source builds instead."
+            f"{url} has the SHA-256 {got}, but testbed/checksums.toml has {expected}. The file was"
+            " discarded. It was changed at its source or in transit: compare with the checksum that the project"
+            " publishes, or ask the operator of your mirror or proxy. GPUYARD_TOOLS_FROM=source builds instead."
         )
 
 
 def answering(
     downloads: Sequence[Download], mirror: str
 ) -> tuple[list[Download], dict[str, list[str]]]:
-    """The downloads whose hosts answer, and for each other host why not; all hosts are asked at once."""
+    """The downloads whose hosts answer, and the error of each other host; all are tried at once."""
     first = {_asked(d, mirror): d.at(mirror) for d in reversed(downloads)}
     messages: dict[str, str] = {}
 
@@ -70,7 +70,9 @@ def answering(
     until = time.monotonic() + FIRST_ANSWER_SECONDS
     for thread in asking:
         thread.start()
-    for thread in asking:  # a name server that hangs is not held to the time limit of a connection
+    for (
+        thread
+    ) in asking:  # a name server that hangs does not respect the time limit of a connection
         thread.join(max(0.0, until - time.monotonic()))
     silent: dict[str, list[str]] = {}
     for host in first:
@@ -81,34 +83,34 @@ def answering(
 
 
 def _asked(download: Download, mirror: str) -> str:
-    """Who is asked for a file: a mirror is one host for all. Without a password, should one be in it."""
+    """The host of a download, or the mirror that serves all; without a password that its URL may contain."""
     return urlsplit(mirror).netloc.rpartition("@")[2] if mirror else download.host
 
 
 def _open(url: str, seconds: float) -> http.client.HTTPResponse:
-    """Ask for a file; CannotBeHad when the answer is not one."""
+    """Request a file; raises CannotBeHad when the answer is not one."""
     try:
         request = urllib.request.Request(url, headers={"Accept": ACCEPT})  # noqa: S310  http or https, see sources_of
         answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=seconds)  # noqa: S310
     except urllib.error.HTTPError as problem:
-        raise CannotBeHad(f"it answers {problem.code}") from problem
+        raise CannotBeHad(f"HTTP status {problem.code}") from problem
     except urllib.error.URLError as problem:
         raise CannotBeHad(_in_words(problem.reason)) from problem
     except (OSError, http.client.HTTPException) as problem:
         raise CannotBeHad(_in_words(problem)) from problem
-    # A proxy or a hotel says "not here" with a page and the code 200.
+    # A proxy or captive portal answers for a missing file with a web page and status 200.
     if answer.headers.get_content_type() == "text/html":
         answer.close()
-        raise CannotBeHad("it answers with a web page")
+        raise CannotBeHad("the answer is a web page")
     return answer
 
 
 def _in_words(reason: object) -> str:
-    """Why a connection failed, short."""
+    """Why a connection failed, in short."""
     if isinstance(reason, TimeoutError):
         return f"no answer in {FIRST_ANSWER_SECONDS:.0f} s"
     if isinstance(reason, socket.gaierror):
-        return "its name is not known here"
+        return "the host name does not resolve"
     if isinstance(reason, OSError) and reason.strerror:
         return reason.strerror.lower()
     return str(reason) or type(reason).__name__
@@ -143,16 +145,16 @@ class Fetching:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Let no thread put anything into place any more."""
+        """Prevent all threads from installing files."""
         self._stop.set()
 
     def check(self) -> None:
-        """Raise what no fallback may hide."""
+        """Raise errors that must not be hidden by a fallback."""
         if self._refused:
             raise self._refused[0]
 
     def finish(self, tell: Callable[[str], None]) -> dict[str, str]:
-        """Wait for all; returns the tools that could not be had, with the reason."""
+        """Wait for all; returns the tools that could not be downloaded, with the reason."""
         while any(thread.is_alive() for thread in self._threads):
             self.check()
             tell(f"{self.received / 2**20:.0f} of {self.expected / 2**20:.0f} MiB")
@@ -160,12 +162,12 @@ class Fetching:
         self.check()
         expected = {tool for download in self.downloads for tool, _ in download.programs}
         return {
-            tool: self._lost.get(tool, "it could not be read")
+            tool: self._lost.get(tool, "the file could not be read")
             for tool in sorted(expected - self._taken)
         }
 
     def _take(self, download: Download) -> None:
-        """Fetch, verify, unpack and put into place one file; runs in a thread of its own."""
+        """Download, verify, unpack and install one file; runs in its own thread."""
         began = time.monotonic()
         folder = self.workspace.partial / "releases" / sha256(download.url.encode()).hexdigest()
         names = [tool for tool, _ in download.programs]
@@ -186,7 +188,7 @@ class Fetching:
             note(f"{' and '.join(names)}: {size / 2**20:.0f} MiB from {download.host} in {took}")
 
     def _receive(self, url: str, expected: str, file: Path) -> int:
-        """Write the file while its sum is taken; returns its size."""
+        """Write the file and compute its checksum; returns its size."""
         url = mirrored(url, self.mirror)
         digest = sha256()
         size = 0
@@ -202,18 +204,18 @@ class Fetching:
                     size += len(chunk)
                     self.received += len(chunk)
             except (OSError, http.client.HTTPException) as problem:
-                raise CannotBeHad(f"it broke off after {size} bytes") from problem
+                raise CannotBeHad(f"the download ended after {size} bytes") from problem
         if size < complete:
-            raise CannotBeHad(f"it broke off after {size} of {complete} bytes")
+            raise CannotBeHad(f"the download ended after {size} of {complete} bytes")
         if digest.hexdigest() != expected:
             file.unlink()
             raise WrongChecksum(url, expected, digest.hexdigest())
         return size
 
     def _layer(self, download: Download, index: Path) -> tuple[Path, int]:
-        """The last layer of an image, for a platform, and its size: programs are copied in last.
+        """The last layer of a platform's image, and its size: programs are copied in last.
 
-        The index, whose sum is pinned, names a manifest by its sum, and that its layers by theirs.
+        The index, whose checksum is pinned, names a manifest by digest, and the manifest names its layers.
         """
         image = download.url.partition("/manifests/")[0]
         file = index.with_name("manifest")
@@ -235,16 +237,16 @@ class Fetching:
 
 
 def _digest_for(index: dict[str, Any], download: Download) -> str:
-    """The sum of the manifest for the wanted platform."""
+    """Digest of the manifest for the requested platform."""
     for manifest in index["manifests"]:
         on = manifest.get("platform", {})
         if Platform(on.get("os", ""), on.get("architecture", "")) == download.image:
             return str(manifest["digest"]).removeprefix("sha256:")
-    raise CannotBeHad("it has no image for this platform")
+    raise CannotBeHad("there is no image for this platform")
 
 
 def unpacked(file: Path, download: Download, folder: Path) -> list[tuple[str, Path]]:
-    """The programs of a file that was verified; only they are read, and only their bytes are kept."""
+    """The programs of a verified file; nothing else in it is read."""
     if [place for _, place in download.programs] == [""]:
         return [(download.programs[0][0], file)]
     results = []

@@ -1,4 +1,4 @@
-"""What the first screen says: what is about to be fetched and built, and how long that usually takes."""
+"""The first screen: what is downloaded and built, and how long that usually takes."""
 
 import textwrap
 from collections.abc import Sequence
@@ -12,16 +12,16 @@ from testbed.work import Work, missing
 from testbed.workspace import Workspace
 
 WIDTH = 80
-FIRST = "Not here yet, and first, once (durations: two idle cores, nothing cached):"
-LAST = "Interrupted, the same command goes on where it stopped."
+FIRST = "First, once, the missing tools (durations: two idle cores, nothing cached):"
+LAST = "If interrupted, run the same command again to continue."
 BUILT_GB = 6
-"""What sources, caches and binaries of everything take where all is built."""
+"""Size of sources, caches and binaries where everything is built."""
 TAKEN_GB = 1
-"""What the releases take."""
+"""Size of the releases."""
 
 
 def lacking(workspace: Workspace, sources: Sources) -> list[Work]:
-    """What `make up` finds missing of the engine and the cluster."""
+    """The missing tools that `make up` needs for engine and cluster."""
     families = [FAMILIES[name] for name in DEFAULT_FAMILIES]
     if choose_engine(workspace.bin).source == "official":
         families.remove(ENGINE)
@@ -43,24 +43,28 @@ def forecast(works: Sequence[Work], sources: Sources) -> list[str]:
     steps = []
     if coming:
         names = [tool.name for work in works for tool in work.tools if tool.name in coming]
-        steps.append(f"take {', '.join(names)} from the projects' releases, by their SHA-256")
+        steps.append(
+            f"download {', '.join(names)} from the projects' releases, verified by SHA-256"
+        )
     for work in rest:
         if work.tools:
             steps.append(f"build {work.what}: usually {clock(work.usual_seconds)}")
         elif work.shared:
-            steps.append(f"copy {work.what} out of their modules")
+            steps.append(f"copy {work.what} from their modules")
     if coming and sources.choice == "auto":
-        steps.append(f"build what cannot be reached: usually {clock(everything)} for all of it")
+        steps.append(
+            f"build tools whose release cannot be reached: usually {clock(everything)} for all of it"
+        )
     messages = [line for step in steps for line in _wrapped(step)]
     return [FIRST, *messages, _room(taken=bool(coming), built=any(w.tools for w in rest)), LAST]
 
 
 def _room(*, taken: bool, built: bool) -> str:
-    """How much disk it takes; what comes from releases is built where they are out of reach."""
+    """Disk space; releases that cannot be reached are built."""
     most = f"about {BUILT_GB} GB of disk in .testbed/"
     if built or not taken:
-        return f"It takes {most}, and 900 MiB of memory while it runs."
-    return f"It takes {TAKEN_GB} GB of disk in .testbed/, up to {BUILT_GB} GB where it must build."
+        return f"It needs {most}, and 900 MiB of memory while it runs."
+    return f"It needs {TAKEN_GB} GB of disk in .testbed/, up to {BUILT_GB} GB if it must build."
 
 
 def _wrapped(step: str) -> list[str]:

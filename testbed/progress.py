@@ -1,4 +1,4 @@
-"""Say what is being built, for how long, and how long it usually takes."""
+"""Progress: what is being built, for how long, and how long it usually takes."""
 
 import sys
 import time
@@ -9,13 +9,13 @@ REDRAW_EVERY_SECONDS = 0.2
 
 
 def clock(seconds: float) -> str:
-    """Minutes and seconds as people say them: `3m 05s`, `12s`."""
+    """Minutes and seconds: `3m 05s`, `12s`."""
     minutes, rest = divmod(int(seconds), 60)
     return f"{minutes}m {rest:02d}s" if minutes else f"{rest}s"
 
 
 def note(line: str) -> None:
-    """A line of its own, also while another one is being redrawn."""
+    """A separate line, also while another one is being redrawn."""
     sys.stderr.write(f"\r\033[K{line}\n" if sys.stderr.isatty() else f"{line}\n")
     sys.stderr.flush()
 
@@ -23,7 +23,7 @@ def note(line: str) -> None:
 class Progress:
     """One line that is redrawn on a terminal; elsewhere a new line every 20 s.
 
-    Without `usual_seconds`, as for a download, nobody can say how long it takes.
+    Without `usual_seconds` the duration is unknown, as for a download.
     """
 
     def __init__(self, what: str, usual_seconds: float | None, out: TextIO | None = None) -> None:
@@ -45,7 +45,7 @@ class Progress:
         return time.monotonic() - self.started
 
     def show(self, doing: str) -> None:
-        """Tell what is going on now; shown at most as often as is readable."""
+        """Report the current activity; shown at most as often as is readable."""
         now = time.monotonic()
         if now - self._shown < (REDRAW_EVERY_SECONDS if self.terminal else LINE_EVERY_SECONDS):
             return

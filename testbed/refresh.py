@@ -1,9 +1,9 @@
-"""Write checksums.toml anew from what the projects publish: `python -m testbed.refresh`.
+"""Rewrite checksums.toml from the checksums that the projects publish: `python -m testbed.refresh`.
 
-For a machine that can reach them, after a version in a go.mod moved. Sums are read from GitHub's list of a
-release's files (their `digest`), of an image from its index, elsewhere from the `.sha256` beside the file.
-A row with another sum than the project now publishes ends it: that is looked into, not taken over.
-Exit codes: 0 written, or nothing to write · 1 a release changed · 4 a project could not be asked.
+Run it on a machine that can reach them, after a version in a go.mod changed. Checksums are read from GitHub's
+list of a release's files (their `digest`), of an image from its index, else from the `.sha256` next to the file.
+If a project publishes another checksum for a pinned file, the run ends without changing the row.
+Exit codes: 0 written, or nothing to write · 1 a release changed · 4 a project could not be reached.
 """
 
 import datetime as dt
@@ -31,7 +31,7 @@ Ask = Callable[[str], bytes | None]
 
 
 class ReleaseChanged(Exception):
-    """A project publishes another sum for a file that was pinned before."""
+    """A project publishes another checksum for a file that was pinned before."""
 
 
 def main() -> int:
@@ -42,10 +42,10 @@ def main() -> int:
         print(f"refresh: {problem}", file=sys.stderr)
         return 1
     except OSError as problem:
-        print(f"refresh: a project could not be asked: {problem}", file=sys.stderr)
+        print(f"refresh: cannot reach a project: {problem}", file=sys.stderr)
         return 4
     write_whole(releases.TABLE, text)
-    print(f"{releases.TABLE}: read the difference before you commit it", file=sys.stderr)
+    print(f"{releases.TABLE}: review the difference before you commit it", file=sys.stderr)
     return 0
 
 
@@ -70,19 +70,19 @@ def _written(url: str, row: dict[str, Any]) -> str:
 def _row(
     url: str, results: tuple[str, str] | None, known: dict[str, Any] | None, today: dt.date
 ) -> dict[str, Any] | None:
-    """The row of a file: the known one while it still holds, else a new one, else none."""
+    """The row of a file: the known one while it is valid, else a new one, else none."""
     if results is None:
         return known
     digest, source = results
     if known and known["sha256"] != digest:
         raise ReleaseChanged(
-            f"{url} was pinned with {known['sha256']} ({known['source']}), and {source} says {digest}"
+            f"{url} was pinned with {known['sha256']} ({known['source']}), but {source} has {digest}"
         )
     return known or {"sha256": digest, "source": source, "read": today}
 
 
 def published(url: str, ask: Ask) -> tuple[str, str] | None:
-    """The sum the project publishes for a file and where, or None when it publishes none."""
+    """The checksum that the project publishes for a file and its source; None without one."""
     parts = urlsplit(url)
     if parts.netloc == "registry.k8s.io":
         index = ask(url)
@@ -100,7 +100,7 @@ def published(url: str, ask: Ask) -> tuple[str, str] | None:
 
 
 def _ask(url: str) -> bytes | None:
-    """Over TLS, from the project itself; whatever is no answer but "not there" is an error."""
+    """Over TLS, from the project itself; an answer other than a file or 404 is an error."""
     try:
         registry = urlsplit(url).netloc == "registry.k8s.io"
         request = urllib.request.Request(url, headers={"Accept": ACCEPT} if registry else {})  # noqa: S310  https

@@ -1,7 +1,7 @@
-"""Where the projects' own releases lie, and which may be taken here: those with a row in checksums.toml.
+"""Addresses of the projects' own releases, and which may be downloaded: those with a row in checksums.toml.
 
-Versions are those of `go/<family>/go.mod`, which also say what is built. So a downloaded program and a built
-one are of one version, and a version that moved on while its row did not is built.
+Versions are those of `go/<family>/go.mod`, which also pin what is built. So a downloaded program and a built
+one have the same version, and a tool whose version changed without its row is built.
 """
 
 import platform
@@ -20,7 +20,7 @@ CHOICES = ("auto", "releases", "source")
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """An operating system and a processor, in Go's words."""
+    """An operating system and a processor, by Go's names."""
 
     os: str
     arch: str
@@ -31,7 +31,7 @@ PLATFORMS = (*LINUX, Platform("darwin", "amd64"), Platform("darwin", "arm64"))
 
 
 def this_platform() -> Platform:
-    """The machine this runs on."""
+    """The current machine."""
     machine = platform.machine().lower()
     arch = {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
     return Platform(platform.system().lower(), arch)
@@ -41,9 +41,9 @@ def this_platform() -> Platform:
 class Release:
     """One file that a project publishes for each platform, and the programs in it.
 
-    `programs` are pairs of a tool's name and its place in the archive; the place is empty where the
-    file is the program itself. In `url` and places stand {version}, {os} and {arch}. With `image` the file is
-    the index of a container image, for want of a program to download, and places lie in its layers.
+    `programs` are pairs of a tool's name and its path in the archive; the path is empty where the
+    file is the program itself. `url` and paths contain {version}, {os} and {arch}. With `image` the file is
+    the index of a container image, for tools without a program to download, and paths are in its layers.
     """
 
     family: str
@@ -61,11 +61,11 @@ class Release:
         return self.published_as(module_versions(text)[self.module].removeprefix("v"))
 
     def address(self, where: Platform) -> str:
-        """The address of the file for a platform; whether there is one, the table says."""
+        """Address of the file for a platform; the table lists which exist."""
         return self._filled(self.url, where)
 
     def places(self, where: Platform) -> tuple[tuple[str, str], ...]:
-        """The tools in the file, and where each lies."""
+        """The tools in the file, and the path of each."""
         return tuple((tool, self._filled(place, where)) for tool, place in self.programs)
 
     def _filled(self, text: str, where: Platform) -> str:
@@ -148,7 +148,7 @@ RELEASES = (
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """A file that may be taken: its address, the sum it must have, the tools in it.
+    """A file that may be downloaded: its address, its expected checksum, the tools in it.
 
     `image` is the platform to look for when the file is the index of an image.
     """
@@ -160,34 +160,34 @@ class Download:
 
     @property
     def host(self) -> str:
-        """Who serves it, unless a site's own mirror does."""
+        """The host that serves it without a mirror."""
         return urlsplit(self.url).netloc
 
     @property
     def stamp(self) -> str:
-        """What a tool taken from it is made from, for its stamp."""
+        """The source of a tool, for its stamp."""
         return "release " + sha256(f"{self.url} {self.sha256}".encode()).hexdigest()
 
     def at(self, mirror: str) -> str:
-        """The address to ask: `<mirror>/<host>/<path>` with a mirror."""
+        """The address to request: `<mirror>/<host>/<path>` with a mirror."""
         return mirrored(self.url, mirror)
 
 
 def mirrored(url: str, mirror: str) -> str:
-    """Where a mirror has what lies at an address; the address itself without one."""
+    """The mirror's address of a file; the address itself without a mirror."""
     parts = urlsplit(url)
     return f"{mirror.rstrip('/')}/{parts.netloc}{parts.path}" if mirror else url
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """Where tools come from: one of CHOICES, and a site's own mirror of the releases or none."""
+    """Source of the tools: one of CHOICES, and a mirror of the releases or none."""
 
     choice: str = "auto"
     mirror: str = ""
 
     def downloads(self, tools: Iterable[Tool]) -> list[Download]:
-        """The files with these tools that may be taken on this machine."""
+        """The files with these tools that may be downloaded on this machine."""
         if self.choice == "source":
             return []
         names = {tool.name for tool in tools}
@@ -199,20 +199,20 @@ class Sources:
 
 
 def sources_of(environment: Mapping[str, str]) -> Sources:
-    """What GPUYARD_TOOLS_FROM and GPUYARD_TOOLS_MIRROR say; ValueError when they say nothing sensible."""
+    """The settings in GPUYARD_TOOLS_FROM and GPUYARD_TOOLS_MIRROR; ValueError when invalid."""
     choice = environment.get("GPUYARD_TOOLS_FROM") or "auto"
     mirror = environment.get("GPUYARD_TOOLS_MIRROR") or ""
     if choice not in CHOICES:
         raise ValueError(f"GPUYARD_TOOLS_FROM={choice}; allowed: {', '.join(CHOICES)}")
     if mirror and urlsplit(mirror).scheme not in ("http", "https"):
         raise ValueError(
-            f"GPUYARD_TOOLS_MIRROR={mirror} is no address; give one like https://mirror.example/releases"
+            f"GPUYARD_TOOLS_MIRROR={mirror} is not an address; use one such as https://mirror.example/releases"
         )
     return Sources(choice, mirror)
 
 
 def offered(release: Release, where: Platform | None = None) -> Download | None:
-    """The file of a release for a platform (by default this one), when its sum is known."""
+    """The release file for a platform (by default this one), when its checksum is known."""
     where = where or this_platform()
     url = release.address(where)
     if where not in release.on or not (digest := known_sums().get(url)):

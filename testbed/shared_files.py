@@ -1,9 +1,9 @@
-"""Take the files out of module folders that running needs, so that afterwards no Go is needed.
+"""Copy the files that running needs out of module folders, so that no Go is needed afterwards.
 
-Kueue's CRDs and webhook manifests and the CRDs of JobSet and ProvisioningRequest lie in the sources that
-were compiled. The CRD of the GPU Operator's ClusterPolicy is not part of any module we compile; it is
-asked for as a module of its own and, where the proxy does not serve it, left out: the simulated cluster
-then says that it runs without a ClusterPolicy.
+Kueue's CRDs and webhook manifests and the CRDs of JobSet and ProvisioningRequest are in the sources that
+were compiled. The CRD of the GPU Operator's ClusterPolicy is not part of any compiled module; it is
+requested as a separate module and, where the proxy does not serve it, left out: the simulated cluster
+then reports that it runs without a ClusterPolicy.
 """
 
 import shutil
@@ -42,7 +42,7 @@ _RECIPE = sha256(repr((WANTED, GPU_OPERATOR)).encode()).hexdigest()
 
 
 def are_fresh(workspace: Workspace, inputs: str) -> bool:
-    """Whether the files were taken from these very modules."""
+    """Whether the files were copied from exactly these modules."""
     stamp = workspace.read_stamp(_STAMP)
     return (
         stamp is not None
@@ -52,7 +52,7 @@ def are_fresh(workspace: Workspace, inputs: str) -> bool:
 
 
 def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tuple[str, ...]:
-    """Copy the wanted files into `share/` as a whole; returns what could not be had, in words."""
+    """Copy the requested files into `share/`, all or nothing; returns descriptions of missing ones."""
     half = workspace.partial / "share"
     shutil.rmtree(half, ignore_errors=True)
     for expected in WANTED:
@@ -60,7 +60,7 @@ def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tup
         files = sorted(module.glob(expected.pattern))
         if not files:
             raise BuildFailed(
-                f"module {expected.module} has no {expected.pattern} any more; correct testbed/shared_files.py"
+                f"module {expected.module} no longer has {expected.pattern}; update testbed/shared_files.py"
             )
         _copy(files, half / expected.into)
     missing = _take_cluster_policy(go, workspace, half)
@@ -74,7 +74,7 @@ def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tup
 
 
 def _module_folder(go: Go, family: Family, module: str) -> Path:
-    """Where a module's sources lie; they are fetched when nothing was compiled from them here."""
+    """Path of a module's sources; they are downloaded when nothing was compiled from them here."""
     ask = ["list", "-m", "-f", "{{.Dir}}", module]
     folder = go.answer(ask, family.folder)
     if not folder:
@@ -90,19 +90,19 @@ def _take_cluster_policy(go: Go, workspace: Workspace, half: Path) -> tuple[str,
         cache = Path(go.answer(["env", "GOMODCACHE"], workspace.partial))
     except (Lacks, BuildFailed):
         return (
-            f"the ClusterPolicy CRD ({GPU_OPERATOR} is not served here): the simulated cluster goes without",
+            f"the ClusterPolicy CRD ({GPU_OPERATOR} is not served here): the simulated cluster uses a stand-in",
         )
     module = cache / "github.com" / "!n!v!i!d!i!a" / GPU_OPERATOR.rpartition("/")[2]
     results = sorted(module.glob("**/nvidia.com_clusterpolicies.yaml"))
     if not results:
         return (
-            f"the ClusterPolicy CRD (not in {GPU_OPERATOR}): the simulated cluster goes without",
+            f"the ClusterPolicy CRD (not in {GPU_OPERATOR}): the simulated cluster uses a stand-in",
         )
     _copy(results[:1], half / "gpu-operator" / "crds")
     return ()
 
 
 def _copy(files: list[Path], folder: Path) -> None:
-    """Copy texts; module folders are read-only, so their modes are not wanted."""
+    """Copy texts; file modes are dropped, because module folders are read-only."""
     for file in files:
         write_whole(folder / file.name, file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""What is missing of the wanted families, and getting it: take releases, build what cannot be taken."""
+"""Missing tools of the requested families: download releases, build the others."""
 
 import contextlib
 import sys
@@ -16,7 +16,7 @@ from testbed.workspace import Lacks, Stamp, Workspace, check_disk, inputs_of
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one family lacks: tools that are missing or made from other inputs, and its shared files."""
+    """What one family lacks: tools that are missing or outdated, and its shared files."""
 
     family: Family
     tools: tuple[Tool, ...]
@@ -24,14 +24,14 @@ class Work:
 
     @property
     def what(self) -> str:
-        """The family and what it is, or which of its tools these are."""
+        """The family and its description, or the affected tools."""
         is_complete = self.tools == self.family.tools
         names = self.family.about if is_complete else ", ".join(tool.name for tool in self.tools)
         return f"{self.family.name} ({names or 'its shared files'})"
 
     @property
     def usual_seconds(self) -> int:
-        """What building these usually takes at most: what a family compiles, most of its tools share."""
+        """Maximum usual build time: most tools of a family share what it compiles."""
         return self.family.usual_seconds if self.tools else 0
 
     def only(self, keep: Callable[[Tool], bool]) -> "Work":
@@ -42,7 +42,7 @@ class Work:
 def missing(
     families: Iterable[Family], workspace: Workspace, go: Go | None, sources: Sources
 ) -> list[Work]:
-    """What has to be taken or built, by family; empty when all is there."""
+    """Tools to download or build, by family; empty when nothing is missing."""
     results = []
     for family in families:
         inputs = inputs_of(family)
@@ -56,7 +56,7 @@ def missing(
 
 
 def _fresh(tool: Tool, inputs: str, workspace: Workspace, go: Go | None, sources: Sources) -> bool:
-    """Whether the program is there, and come by in a way that was asked for."""
+    """Whether the program exists and was installed in a permitted way."""
     offers = sources.downloads([tool])
     if any(workspace.is_fresh(tool, offer.stamp, None) for offer in offers):
         return True
@@ -66,10 +66,10 @@ def _fresh(tool: Tool, inputs: str, workspace: Workspace, go: Go | None, sources
 
 
 def get(lacking: Sequence[Work], workspace: Workspace, sources: Sources) -> None:
-    """Take what releases there are and build the rest meanwhile; then build what could not be had.
+    """Download available releases and build the rest meanwhile; then build what could not be downloaded.
 
     Raises:
-        WrongChecksum: a file is not the one that was pinned.
+        WrongChecksum: a file differs from its pinned checksum.
     """
     downloads = _answered(sources, [d for work in lacking for d in sources.downloads(work.tools)])
     coming = {name for download in downloads for name, _ in download.programs}
@@ -82,7 +82,7 @@ def get(lacking: Sequence[Work], workspace: Workspace, sources: Sources) -> None
 
 
 def _answered(sources: Sources, downloads: Sequence[Download]) -> Sequence[Download]:
-    """Those whose hosts answer; one line tells of the others."""
+    """Downloads whose hosts answer; one line reports the others."""
     answered, silent = answering(downloads, sources.mirror)
     if silent:
         reasons = "; ".join(f"{', '.join(hosts)}: {why}" for why, hosts in silent.items())
@@ -99,28 +99,30 @@ def _answered(sources: Sources, downloads: Sequence[Download]) -> Sequence[Downl
 
 
 def _finished(fetching: Fetching, sources: Sources) -> Collection[str]:
-    """The names of the tools that did not come after all; a line tells of each."""
+    """Names of tools whose download failed; a line reports each."""
     if not fetching.downloads:
         return ()
     progress = Progress("releases", None)
     dropped = fetching.finish(progress.show)
     for name, why in dropped.items():
         if sources.choice == "releases":
-            raise Lacks(f"The release of {name} could not be had: {why}; run it again.")
-        print(f"{name}: its release could not be had ({why}); building it", file=sys.stderr)
+            raise Lacks(
+                f"The release of {name} could not be downloaded: {why}; run the same command again."
+            )
+        print(f"{name}: its release could not be downloaded ({why}); building it", file=sys.stderr)
     return dropped
 
 
 def _part(
     lacking: Iterable[Work], keep: Callable[[Tool], bool], *, shared: bool = True
 ) -> list[Work]:
-    """The work with the tools that are kept, without families of which nothing is left."""
+    """The work for these tools only; families without any are dropped."""
     parts = [work.only(keep) for work in lacking]
     return [part for part in parts if part.tools or (part.shared and shared)]
 
 
 def _build(lacking: Sequence[Work], workspace: Workspace, check: Callable[[], None]) -> None:
-    """Compile family by family, while the modules of the next one are fetched."""
+    """Compile family by family, while the modules of the next one are downloaded."""
     if not lacking:
         return
     go = present_go(workspace) or fetch_go(workspace)
@@ -136,7 +138,7 @@ def _build(lacking: Sequence[Work], workspace: Workspace, check: Callable[[], No
 
 
 def _build_family(work: Work, workspace: Workspace, go: Go, check: Callable[[], None]) -> None:
-    """Compile tools of one family into a folder of its own, then move the programs into place."""
+    """Compile tools of one family into a separate folder, then move the programs into place."""
     family = work.family
     inputs = inputs_of(family)
     progress = Progress(work.what, work.usual_seconds)
@@ -158,12 +160,12 @@ def _build_family(work: Work, workspace: Workspace, go: Go, check: Callable[[], 
     left_out = shared_files.take_files(go, workspace, family, inputs) if work.shared else ()
     progress.done(f"{len(work.tools)} built")
     for what in left_out:
-        print(f"{family.name}: could not get {what}", file=sys.stderr)
+        print(f"{family.name}: could not copy {what}", file=sys.stderr)
 
 
 def describe(lines: Sequence[str]) -> str:
-    """What Go is doing, from what it said so far: the wait should be seen to move."""
+    """Go's current activity, from its output so far, so that the wait shows progress."""
     fetched = sum(line.startswith("go: downloading") for line in lines)
     compiled = sum(1 for line in lines if line and not line.startswith("go: "))
     now = lines[-1].removeprefix("go: ") if lines else "starting"
-    return f"{fetched} modules fetched, {compiled} packages compiled, now {now}"
+    return f"{fetched} modules downloaded, {compiled} packages compiled, now {now}"

@@ -1,13 +1,13 @@
 """The git-ignored folder the tools are built into, its lock and its stamps.
 
 .testbed/
-  bin/          finished programs only; a file appears here by rename, so never half written
+  bin/          finished programs only; a file appears here by rename, so it is always complete
   share/        files of the same modules that running needs (CRDs, webhook manifests)
-  stamps/       one per tool: from what it was made
+  stamps/       one per tool: its sources
   partial/      what a build in progress writes; emptied at the next start
   go/           the Go toolchain, only where the machine has none
-  tools.json    tool → path and whether it is built, taken from its release, or an official one on PATH
-  build.lock    held while building, says by whom
+  tools.json    tool → path and whether it is built, downloaded, or an official one on PATH
+  build.lock    held while building, names the process
 """
 
 import contextlib
@@ -33,7 +33,7 @@ class Lacks(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Stamp:
-    """From what a tool was made; equal stamps mean an equal program. Without a `go` it was downloaded."""
+    """Sources of a tool; equal stamps mean an equal program. Without a `go` it was downloaded."""
 
     inputs: str
     go: str
@@ -53,44 +53,44 @@ class Workspace:
 
     @property
     def share(self) -> Path:
-        """Files that running needs, taken from the same modules."""
+        """Files needed at run time, copied from the same modules."""
         return self.folder / "share"
 
     @property
     def partial(self) -> Path:
-        """What a build in progress writes."""
+        """Output of a build in progress."""
         return self.folder / "partial"
 
     def prepare(self) -> None:
-        """Make the folders; call with the lock held, because it drops what a dead build left."""
+        """Create the folders; call with the lock held, because it removes the output of an aborted build."""
         shutil.rmtree(self.partial, ignore_errors=True)
         for folder in (self.bin, self.share, self.partial, self.folder / "stamps"):
             folder.mkdir(parents=True, exist_ok=True)
 
     def stamp_path(self, name: str) -> Path:
-        """Where a tool's stamp lies."""
+        """Path of a tool's stamp."""
         return self.folder / "stamps" / f"{name}.json"
 
     def read_stamp(self, name: str) -> Stamp | None:
-        """The stamp of a tool, or None when there is none that can be read."""
+        """The stamp of a tool, or None without a readable one."""
         try:
             return Stamp(**json.loads(self.stamp_path(name).read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
     def write_stamp(self, name: str, stamp: Stamp) -> None:
-        """Record from what a tool was made."""
+        """Record the sources of a tool."""
         write_whole(self.stamp_path(name), json.dumps(asdict(stamp)) + "\n")
 
     def come_by(self, tool: Tool) -> str:
-        """How a program came here: "release" or "built"."""
+        """How a program was installed: "release" or "built"."""
         stamp = self.read_stamp(tool.name)
         return "release" if stamp and not stamp.go else "built"
 
     def is_fresh(self, tool: Tool, inputs: str, go: str | None) -> bool:
-        """Whether the program is there and made from these inputs.
+        """Whether the program exists and was made from these inputs.
 
-        `go` None means this machine has no Go now: what was built with another one still runs.
+        `go` None means that this machine has no Go: a program built with another one still runs.
         """
         stamp = self.read_stamp(tool.name)
         path = self.bin / tool.name
@@ -104,7 +104,7 @@ class Workspace:
 
 
 def inputs_of(family: Family) -> str:
-    """A digest over everything of ours that decides what the tools of a family are."""
+    """A digest of everything in the repository that determines the tools of a family."""
     digest = sha256()
     for name in ("go.mod", "go.sum"):
         digest.update((family.folder / name).read_bytes())
@@ -122,10 +122,10 @@ def write_whole(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def only_one(folder: Path) -> Generator[None]:
-    """Hold the build lock; while another run holds it, say who and wait.
+    """Hold the build lock; while another run holds it, name that run and wait.
 
-    Waiting is right because the other run builds the very things this one wants: `make up` in two
-    shells ends well in both.
+    Waiting is right because the other run builds the same tools: `make up` in two shells succeeds
+    in both.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "build.lock").open("a+", encoding="utf-8") as handle:
@@ -145,13 +145,13 @@ def only_one(folder: Path) -> Generator[None]:
 
 
 def check_disk(places: Sequence[Path], families: Sequence[Family]) -> None:
-    """Refuse early when the build would fill a disk: a half-filled cache helps nobody."""
+    """Fail early if the build would fill the disk."""
     needed = sum(family.disk_gib for family in families)
     folder, free = min(((place, _free_gib(place)) for place in places), key=lambda pair: pair[1])
     if free < needed:
         names = " and ".join(family.name for family in families)
         raise Lacks(
-            f"Too little disk for building {names}: {free:.1f} GiB free at {folder},"
+            f"Not enough disk space to build {names}: {free:.1f} GiB free at {folder},"
             f" about {needed:.0f} GiB needed; free some and run the same command again."
         )
 

@@ -1,4 +1,4 @@
-"""What every test shares: level, time, sockets, golden files, property-test profiles."""
+"""Shared by every test: level, time, sockets, golden files, property-test profiles."""
 
 import os
 import random
@@ -16,12 +16,12 @@ from kit.searches import examples
 
 __all__ = ["cold", "require_level", "upstream", "warm"]
 
-# Our own plugin, by hand: by its entry point it would load before coverage measures anything.
+# gpuyard's plugin, loaded explicitly: its entry point would load it before coverage starts.
 pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced", "kit.suite.turns"]
 
 HERE = Path(__file__).parent
 
-# In CI the same examples every time; a machine that is busy must not fail a property.
+# In CI the same examples every time; a busy machine must not fail a property.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=examples(200))
 settings.register_profile(
     "dev", deadline=None, max_examples=examples(100), suppress_health_check=[HealthCheck.too_slow]
@@ -29,10 +29,10 @@ settings.register_profile(
 settings.load_profile("ci" if os.environ.get("CI") else "dev")
 
 
-# Commands take this day for today: no fact that most stacks use is past its limit of age on it, and each
+# Commands use this date as today: no fact that most stacks use exceeds its maximum age on it, and each
 # Kubernetes minor of the tests is supported.
 os.environ.setdefault("GPUYARD_TODAY", "2026-10-15")
-# Clusters of tests have names of their own, also where a CI job gives another one to its `make up`.
+# Clusters of tests have separate names, also if a CI job sets another one for its `make up`.
 os.environ.pop("GPUYARD_SIM_NAME", None)
 
 
@@ -48,12 +48,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if not is_timed(item):
             item.add_marker(pytest.mark.timeout(SECONDS[level]))
-        # Real parts listen on this machine, and nowhere else.
+        # Real parts listen only on this machine.
         item.add_marker(pytest.mark.allow_hosts(["127.0.0.1", "::1", "localhost"]))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """List the tests that skip for want of upstream files in the file that GPUYARD_LACKING_UPSTREAM names."""
+    """List the tests that skip without upstream files in the file that GPUYARD_LACKING_UPSTREAM names."""
     lacking = os.environ.get("GPUYARD_LACKING_UPSTREAM")
     if not lacking or "PYTEST_XDIST_WORKER" in os.environ:
         return
@@ -63,7 +63,7 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Deal tests out the longest first, and what shares a cluster as a whole."""
+    """Distribute tests, the longest first, and tests that share a cluster together."""
     from kit.suite.dealing import LongestFirst
 
     return LongestFirst(config, log)
@@ -78,7 +78,7 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.fixture(scope="session", autouse=True)
 def _stutter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Parts of clusters stand still now and then, where that is asked for: see `stutter`."""
+    """Pause parts of clusters now and then on request: see `stutter`."""
     seed = os.environ.get("GPUYARD_STUTTER")
     if seed is None:
         yield
@@ -90,7 +90,7 @@ def _stutter(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 @pytest.fixture
 def golden() -> Callable[[Path, str], None]:
-    """Compare text with a golden file; `make golden` writes the files anew instead."""
+    """Compare text with a golden file; `make golden` regenerates the files instead."""
 
     def compare(path: Path, text: str) -> None:
         if os.environ.get("GPUYARD_GOLDEN") == "write":
@@ -100,7 +100,7 @@ def golden() -> Callable[[Path, str], None]:
         if not path.exists():
             pytest.fail(f"no golden file {path}; `make golden` writes it", pytrace=False)
         assert path.read_text(encoding="utf-8") == text, (
-            f"{path} differs; if the change is meant, `make golden` writes it anew"
+            f"{path} differs; if the change is intended, `make golden` regenerates it"
         )
 
     return compare

@@ -1,4 +1,4 @@
-"""An engine of a benchmark: two services over gRPC, in a process of its own."""
+"""An engine of a benchmark: two services over gRPC, in a separate process."""
 
 import sys
 from concurrent import futures

@@ -1,7 +1,7 @@
-"""GPU Yard: one typed spec in, a proved and running GPU platform on Kubernetes out.
+"""GPU Yard: from one typed spec to a validated GPU platform on Kubernetes.
 
-The pure part of the library is here. The Pulumi components are in `gpuyard.resources`, so that importing
-this package loads neither Pulumi nor a cloud SDK.
+This package is the pure part of the library. The Pulumi components are in `gpuyard.resources`, so that
+importing this package loads neither Pulumi nor a cloud SDK.
 """
 
 from importlib import import_module
@@ -43,7 +43,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: `import gpuyard` itself costs next to nothing."""
+    """Load a public name on first use, so that `import gpuyard` is fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'gpuyard' has no attribute {name!r}")
     return getattr(import_module(f"gpuyard.{_HOMES[name]}"), name)

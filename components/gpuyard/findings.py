@@ -1,7 +1,7 @@
-"""A finding: one thing to know about a stack file, with everything needed to act on it.
+"""A finding: one result of a check of a stack file, with everything needed to act on it.
 
-Every floor that can say no returns findings instead of raising, so that a user sees all of them at
-once. A finding's path points into the `gpuyard:platform` value of the stack file.
+Every layer returns findings instead of raising, so that a user sees all of them at once. A finding's path
+points into the `gpuyard:platform` value of the stack file.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,11 +12,11 @@ from functools import partial
 Path = tuple[str | int, ...]
 
 _SHOWN = 12
-"""Names in one finding: a thousand of them, in a thousand findings, help nobody."""
+"""Maximum number of names in one finding."""
 
 
 class Severity(StrEnum):
-    """How much a finding matters: an error stops a plan, a warning and an info do not."""
+    """Severity of a finding: an error stops the plan, a warning and an info do not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -24,15 +24,15 @@ class Severity(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Order for `--fail-on`: a larger rank is worse."""
+        """Order for `--fail-on`: a larger rank is more severe."""
         return {"info": 0, "warning": 1, "error": 2}[self.value]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """The nearest change that removes a finding; with `at`, it can be applied by a program.
+    """The nearest change that removes a finding; with `at`, a program can apply it.
 
-    `value` None with a path means: delete what stands at that path.
+    `value` None with a path deletes the value at that path.
     """
 
     message: str
@@ -42,7 +42,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """What is wrong (or worth knowing), where, with the numbers, what is allowed, and what to do."""
+    """One result of a check: problem, path, given value, allowed values, and fix."""
 
     id: str
     severity: Severity
@@ -54,12 +54,12 @@ class Finding:
 
     @property
     def where(self) -> str:
-        """The path as a reader writes it: `pools[1].sharing.mig`."""
+        """The path in display form: `pools[1].sharing.mig`."""
         return show_path(self.path)
 
     @property
     def docs_url(self) -> str:
-        """The command that shows the page about it."""
+        """The command that shows the page about this finding."""
         return f"gpuyard why {self.id}"
 
     def __str__(self) -> str:
@@ -97,13 +97,13 @@ def _finding(
 error = partial(_finding, Severity.ERROR)
 """A finding that stops the plan."""
 warning = partial(_finding, Severity.WARNING)
-"""A finding that does not stop the plan, but somebody should act on."""
+"""A finding that does not stop the plan, but needs a change."""
 info = partial(_finding, Severity.INFO)
-"""A finding that is good to know."""
+"""A finding that only informs."""
 
 
 def show_path(path: Path) -> str:
-    """Write a path the way people and `jq` do; the root is `(platform)`."""
+    """Format a path as `jq` does; the root is `(platform)`."""
     text = ""
     for step in path:
         if isinstance(step, int):
@@ -116,12 +116,12 @@ def show_path(path: Path) -> str:
 
 
 def has_errors(findings: Iterable[Finding]) -> bool:
-    """True when a finding stops the plan."""
+    """True when a finding is an error."""
     return any(f.severity is Severity.ERROR for f in findings)
 
 
 def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
-    """Gravest first, then in the order of the file; ties keep their order."""
+    """Most severe first, then in the order of the file; ties keep their order."""
     return sorted(findings, key=lambda f: (-f.severity.rank, _sort_key(f.path), f.id))
 
 
@@ -130,12 +130,12 @@ def _sort_key(path: Path) -> tuple[tuple[int, int, str], ...]:
 
 
 def format_findings(findings: Sequence[Finding]) -> str:
-    """All findings as plain text, for messages that have no screen of their own."""
+    """All findings as plain text, for messages without a view of their own."""
     return "\n".join(f"{f.severity.value} {f.id} {f}" for f in sort_findings(findings))
 
 
 def format_list(names: Iterable[str]) -> str:
-    """`a, b, c`; of very many the first, and how many more there are."""
+    """`a, b, c`; of more than 12 the first, and the total."""
     every = list(names)
     more = len(every) - _SHOWN
     return ", ".join(every if more <= 1 else [*every[:_SHOWN], f"… ({len(every):,} in all)"])

@@ -1,7 +1,7 @@
-"""A look at a cluster with the user's kubectl: whatever it signs in by, kubectl can.
+"""Queries a cluster with the user's kubectl, which supports every kind of authentication.
 
-A look has a limit, changes nothing, and gives None when it fails in any way: no kubectl, no way in, no answer
-in time. `change` is for the one thing that a deployment does with it beside looking.
+A query has a time limit, changes nothing, and returns None on any failure: no kubectl, no access, no answer
+in time. `patch_object` is the only function that changes something.
 """
 
 import json
@@ -13,22 +13,22 @@ from pathlib import Path
 from typing import Any
 
 SECONDS = 45.0
-"""A look at most: a sign-in takes some of it, and so does a server or a machine with much to do."""
+"""Time limit of a query; includes authentication, and allows for a busy server or machine."""
 
 
-def get_objects(config: str | None, context: str | None, *what: str) -> str | None:
-    """`kubectl get`, with the text of a kubeconfig, its path, or for None the ambient one."""
+def run_kubectl_get(config: str | None, context: str | None, *what: str) -> str | None:
+    """Run `kubectl get` with the text of a kubeconfig, its path, or for None the default one."""
     return run_kubectl(config, context, "get", *what)
 
 
 def run_kubectl(config: str | None, context: str | None, *what: str) -> str | None:
-    """What any command says that only looks."""
+    """The output of a read-only command; None if it fails."""
     code, text = _ran(config, context, what)
     return text if code == 0 else None
 
 
-def patch_object(config: str | None, context: str | None, *what: str) -> str:
-    """A command that changes something: what was said against it, empty when it is done."""
+def run_mutating_kubectl(config: str | None, context: str | None, *what: str) -> str:
+    """Run a command that changes something; returns the error, empty on success."""
     code, text = _ran(config, context, what, errors=True)
     return "" if code == 0 else text.strip() or "kubectl could not be run"
 
@@ -36,12 +36,12 @@ def patch_object(config: str | None, context: str | None, *what: str) -> str:
 def _ran(
     config: str | None, context: str | None, what: Sequence[str], *, errors: bool = False
 ) -> tuple[int | None, str]:
-    """Its exit code, None where it did not come so far, and what it wrote."""
+    """The exit code, None if it did not run to its end, and the output."""
     none = subprocess.DEVNULL
     try:
-        # Into a file: a sign-in program that outlives kubectl would hold a pipe open.
+        # Into a file: a credential plugin that outlives kubectl would hold a pipe open.
         with _file(config) as chosen, tempfile.TemporaryFile() as out:
-            command = ["kubectl", *chosen, *in_context(context), "--request-timeout=30s", *what]
+            command = ["kubectl", *chosen, *context_option(context), "--request-timeout=30s", *what]
             err = out if errors else none
             done = subprocess.run(  # noqa: S603  no shell; names of objects as the spec allows them
                 command, stdin=none, stdout=out, stderr=err, timeout=SECONDS, check=False
@@ -52,8 +52,8 @@ def _ran(
         return None, ""
 
 
-def as_object(text: str | None) -> dict[str, Any] | None:
-    """What a look at JSON gave; None when it is none."""
+def parse_json_object(text: str | None) -> dict[str, Any] | None:
+    """The output parsed as a JSON object; None if it is not one."""
     try:
         result = json.loads(text or "")
     except ValueError:
@@ -61,14 +61,14 @@ def as_object(text: str | None) -> dict[str, Any] | None:
     return result if isinstance(result, dict) else None
 
 
-def in_context(context: str | None) -> tuple[str, ...]:
-    """The option that picks a context of the kubeconfig."""
+def context_option(context: str | None) -> tuple[str, ...]:
+    """The option that selects a context of the kubeconfig."""
     return ("--context", context) if context else ()
 
 
 @contextmanager
 def _file(config: str | None) -> Generator[tuple[str, ...]]:
-    """The option that names the kubeconfig; the text of one goes to a file that only we can read."""
+    """The option that names the kubeconfig; its text goes to a file that only this user can read."""
     if config is None:
         yield ()
     elif "\n" not in config and not config.lstrip().startswith("{"):

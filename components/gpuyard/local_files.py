@@ -1,4 +1,4 @@
-"""Files of the user, read and written with care: nothing that waits, one sentence where it fails."""
+"""Reads and writes files of the user without blocking, with a one-sentence error."""
 
 import errno
 import os
@@ -10,18 +10,18 @@ from gpuyard.errors import UsageError
 
 MAX_DUMP = 1024 * 1024
 _AT_LEAST = 64 * 1024
-"""A file of the system, such as those below /proc, says that it has nothing."""
+"""System files, such as those in /proc, report size 0."""
 DISK_FULL = frozenset({errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG})
-"""Nothing more can be written there, whatever its name."""
+"""Errors of the disk, independent of the file name."""
 
 
 def file_reader(folder: Path) -> Callable[[str], bytes]:
-    """Whoever reads the files that a stack names, from a folder on."""
-    return lambda name: read_regular(folder / name, MAX_DUMP, "a dump")
+    """A reader of the files that a stack names, relative to a folder."""
+    return lambda name: read_regular(folder / name, MAX_DUMP, "a machine inventory")
 
 
 def shown_path(path: Path) -> str:
-    """Relative to where the user stands when it is below, so that an editor's terminal can open it."""
+    """The path relative to the working directory if it is below, so that an editor's terminal can open it."""
     here = Path.cwd()
     return (
         str(path.relative_to(here))
@@ -31,9 +31,9 @@ def shown_path(path: Path) -> str:
 
 
 def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
-    """The bytes of a regular file of at most `limit`; UsageError says in one sentence why not.
+    """The bytes of a regular file of at most `limit`; otherwise UsageError with the reason.
 
-    Looked at before it is opened: opening a FIFO waits for ever, reading a device may never end.
+    Checked before it is opened: opening a FIFO blocks, and reading a device may never end.
     """
     try:
         result = path.stat()
@@ -44,7 +44,7 @@ def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
             raise _refused(path, size)
         descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
         with os.fdopen(descriptor, "rb") as file:
-            # as much as there is, for room for the limit is asked of the system else; some say they are empty
+            # its size, because a read of the limit would allocate that much; system files report size 0
             return file.read(min(limit, max(result.st_size, _AT_LEAST)) + 1)
     except FileNotFoundError:
         raise _refused(path, "no such file") from None
@@ -60,14 +60,14 @@ def read_regular(path: Path, limit: int, what: str = "a stack file") -> bytes:
 
 
 def _refused(path: Path, why: str) -> UsageError:
-    """To find out what a path is called takes as long as to read a small file: only where it is told."""
+    """The error for a path; resolving its shown form is slow, so it happens only here."""
     return UsageError(f"{shown_path(path)}: {why}")
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file that the user named; UsageError says in one sentence why it can't be.
+    """Write a file that the user named; otherwise UsageError with the reason.
 
-    A disk that is full is the environment's, and whoever catches everything says so.
+    A full disk is an error of the environment, which the caller reports.
     """
     try:
         path.write_text(text, encoding="utf-8")

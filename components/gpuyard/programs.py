@@ -1,7 +1,7 @@
-"""Runs the programs of clouds that a user has, with that user's own sign-in: nothing is changed by them.
+"""Runs read-only commands of the clouds' CLIs with the user's own credentials.
 
-Each has a limit, and some run at once. What one writes goes into files, so that a sign-in program which
-outlives it holds nothing up.
+Each has a time limit, and some run in parallel. Output goes into files, so that a credential plugin that
+outlives a command does not block.
 """
 
 import os
@@ -13,14 +13,14 @@ from concurrent.futures import ThreadPoolExecutor
 from gpuyard.preflight.probes import CommandResult, Probe, ProbeAnswer, parse_answer
 
 SECONDS = 60.0
-"""For one question; a sign-in takes some of it."""
+"""Time limit of one command, including authentication."""
 AT_ONCE = 4
-"""More than these, and clouds ask for fewer."""
+"""Maximum parallel commands; the clouds throttle more."""
 _QUIET = {"AWS_PAGER": "", "CLOUDSDK_CORE_DISABLE_PROMPTS": "1"}
 
 
 def run_commands(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
-    """Put all questions, and wait for each."""
+    """Run all commands and wait for each."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         ended = list(pool.map(_run, questions))
     return {
@@ -45,9 +45,9 @@ def _run(question: Probe) -> CommandResult:
                 failed=f"{question.program} did not answer within {SECONDS:.0f} seconds"
             )
         except FileNotFoundError:
-            return CommandResult(failed=f"{question.program} is not installed here")
+            return CommandResult(failed=f"{question.program} is not installed")
         except (OSError, ValueError) as problem:
-            return CommandResult(failed=f"{question.program} does not run here ({problem})")
+            return CommandResult(failed=f"{question.program} cannot be run ({problem})")
         out.seek(0)
         err.seek(0)
         output, complained = (each.read().decode(errors="replace") for each in (out, err))

@@ -1,7 +1,7 @@
-"""A judged platform: what was read, the plan of it, and everything there is to say. Both fronts ask here.
+"""Validation of a platform: what was read, its plan, and all findings, for the CLI and the Pulumi program.
 
-`gpuyard check` gives the text of a stack file and the day; the Pulumi program gives the value that the
-engine has read from the same file, and no day. What they say is otherwise the same.
+`gpuyard check` passes the text of a stack file and the date; the Pulumi program passes the value that the
+engine read from the same file, and no date. Their results are otherwise the same.
 """
 
 from collections.abc import Collection, Iterator
@@ -10,47 +10,47 @@ from datetime import date
 
 from gpuyard.findings import Finding, Path, Severity, has_errors, sort_findings
 from gpuyard.plan.blocked_checks import BLOCKED_CHECK, blocked_check
-from gpuyard.plan.capacity.karpenter import unsupported_pools
+from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.cluster.private import private_endpoint_findings
 from gpuyard.plan.fact_ages import AGE_WARNINGS
-from gpuyard.plan.platform import over_budget as planned_over_budget
 from gpuyard.plan.platform import plan
+from gpuyard.plan.platform import plan_ignoring_budgets as planned_over_budget
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.read import Reading
+from gpuyard.spec.read import ParsedStackFile
 
 CALENDAR = AGE_WARNINGS | {"kubernetes.support", "policies.expired", "validation.accepted_over"}
-"""Findings that hang on the day."""
+"""Findings that depend on the date."""
 _BESIDE_REFUSALS = frozenset({BLOCKED_CHECK, "system.machine_unknown"})
-"""Findings that a file with refusals shows too: a misspelled machine is corrected in the same edit."""
+"""Findings that are shown next to errors: a misspelled machine is corrected in the same edit."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidatedStack:
-    """A platform as it was read, what it means, and everything there is to say about it."""
+    """A platform as read, its plan, and all findings on it."""
 
-    reading: Reading
+    reading: ParsedStackFile
     plan: PlatformPlan | None
-    """None exactly when a finding refuses."""
+    """None exactly when a finding is an error."""
     findings: tuple[Finding, ...]
-    """Gravest first."""
+    """Most severe first."""
     file: str = ""
-    """Where it stands, as shown to the user; "" for a value that came in no file."""
+    """The file's path as shown to the user; "" for a value without a file."""
 
     def fails(self, fail_on: Severity) -> bool:
-        """Whether a finding is at least so grave; the age of the catalogue alone fails no stack."""
+        """Whether a finding has at least this severity; the age of the catalogue alone fails no stack."""
         counted = (f for f in self.findings if f.id not in AGE_WARNINGS)
         return any(f.severity.rank >= fail_on.rank for f in counted)
 
     def line_of(self, finding: Finding) -> int | None:
-        """The line of the file that a finding stands in."""
+        """The line of a finding in the file."""
         return self.reading.line_of(finding.path)
 
 
-def validate(reading: Reading, day: date | None = None, file: str = "") -> ValidatedStack:
-    """Plan and prove what was read.
+def validate(reading: ParsedStackFile, day: date | None = None, file: str = "") -> ValidatedStack:
+    """Plan and check what was read.
 
-    Without a day nothing is said of the calendar: what a deployment registers must be the same tomorrow.
+    Without a date there are no calendar findings: a deployment must register the same tomorrow.
     """
     if reading.spec is None:
         results = [*reading.findings, *_refusals_beside(reading, day)]
@@ -67,8 +67,8 @@ def validate(reading: Reading, day: date | None = None, file: str = "") -> Valid
     return ValidatedStack(reading, stands, tuple(sort_findings(results)), file)
 
 
-def plan_over_budget(judged: ValidatedStack) -> PlatformPlan | None:
-    """The plan of a platform that nothing but its own budgets refuses."""
+def plan_rejected_by_budget(judged: ValidatedStack) -> PlatformPlan | None:
+    """The plan of a platform that only its own budgets reject."""
     spec = judged.reading.spec
     if judged.plan or spec is None or has_errors(_beside_the_plan(spec)):
         return None
@@ -76,38 +76,38 @@ def plan_over_budget(judged: ValidatedStack) -> PlatformPlan | None:
 
 
 def calendar_findings(spec: PlatformSpec, day: date) -> list[Finding]:
-    """What the calendar alone says: the findings that `judge` has with a day, and lacks without one."""
+    """The calendar findings: those that `validate` returns with a date and not without one."""
     _, findings = plan(spec, day)
     return [f for f in findings if f.id in CALENDAR]
 
 
-def _refusals_beside(reading: Reading, day: date | None) -> list[Finding]:
-    """What the proofs refuse in the part of the platform that can be judged, and what waits for the rest."""
+def _refusals_beside(reading: ParsedStackFile, day: date | None) -> list[Finding]:
+    """The errors in the part of the platform that can be checked, and the skipped checks."""
     part = reading.partial
     if part.spec is None:
         return []
-    _, findings = plan(part.spec, day, reading.region, part.invalid)
+    _, findings = plan(part.spec, day, reading.region, part.dropped_fields)
     refusals = [f for f in findings if f.severity is Severity.ERROR or f.id in _BESIDE_REFUSALS]
     return [*reading.remaining_findings(refusals), *_waits(part.dropped)]
 
 
 def _waits(missing: Collection[Path]) -> Iterator[Finding]:
-    """Lost parts of anything but pools, each by its inmost place; of pools the plan says it."""
+    """Skipped checks for dropped parts except pools, each at its innermost path; the plan reports those of pools."""
     for path in missing:
         inner = any(other != path and other[: len(path)] == path for other in missing)
         if path[0] != "pools" and not inner:
-            yield blocked_check(path, "checks that read this wait until it is mended")
+            yield blocked_check(path, "checks that depend on this are skipped until it is fixed")
 
 
 def _beside_the_plan(spec: PlatformSpec) -> Iterator[Finding]:
-    """What the plan itself is not about: how far `pulumi up` goes, and rules of files."""
-    yield from unsupported_pools(spec)
+    """Findings outside the plan: limits of `pulumi up`, and rules of files."""
+    yield from unscaled_pool_findings(spec)
     yield from _unknown_rules(spec)
 
 
 def _unknown_rules(spec: PlatformSpec) -> Iterator[Finding]:
     if spec.policies is not None:
-        # only now: every rule is imported for the few platforms that name one
+        # imported here: few platforms name a rule, and the import loads every rule
         from gpuyard.lint.settings import unknown_rules
         from gpuyard.rules import RULES
 

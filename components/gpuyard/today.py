@@ -1,4 +1,4 @@
-"""The day that findings about support are judged on. The only clock of a judgement is here."""
+"""The date on which calendar findings are evaluated; the only clock of a check."""
 
 import os
 from datetime import UTC, date, datetime
@@ -6,11 +6,11 @@ from datetime import UTC, date, datetime
 from gpuyard.errors import UsageError
 
 TODAY = "GPUYARD_TODAY"
-"""A day to judge on instead of today: to repeat a result, or to see what is due by then."""
+"""Environment variable with another date: to repeat a result, or to see what is due by then."""
 
 
 def today() -> date:
-    """The day in GPUYARD_TODAY, else today in UTC; UsageError when it is no day."""
+    """The date in GPUYARD_TODAY, otherwise today in UTC; UsageError if it is not a date."""
     value = os.environ.get(TODAY)
     if not value:
         return datetime.now(UTC).date()
@@ -18,5 +18,5 @@ def today() -> date:
         return date.fromisoformat(value)
     except ValueError:
         raise UsageError(
-            f"{TODAY}={value} is no day. Write YEAR-MONTH-DAY, as in 2027-03-31."
+            f"{TODAY}={value} is not a date. Write YEAR-MONTH-DAY, for example 2027-03-31."
         ) from None

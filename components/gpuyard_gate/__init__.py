@@ -1,5 +1,5 @@
-"""Opens nodes to jobs once their check has passed, and closes those that failed.
+"""Removes the startup taint from nodes that passed validation, and cordons nodes that failed.
 
-Runs in the cluster as one pod, carried there as text. It keeps nothing of its own: all that it knows stands
-on nodes and in the pods that check them, so it may be ended at any moment and another one goes on.
+Runs in the cluster as one pod, with its source in a ConfigMap. It has no state of its own: nodes and
+validation pods carry all state, so the pod can be replaced at any time.
 """

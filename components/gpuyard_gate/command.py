@@ -7,5 +7,5 @@ from gpuyard_gate.reconcile import read_settings, reconcile
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """A look every few seconds."""
+    """Reconciles every few seconds."""
     return run("gpuyard_gate", read_settings, reconcile, arguments)

@@ -1,4 +1,4 @@
-"""What becomes of a node: pure, no clock, no network."""
+"""Decides what to change on a node: pure functions without clock or network."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,62 +7,62 @@ from typing import Any
 
 Object = dict[str, Any]
 PASSED_WORD = "passed"
-"""What the label of a node that passed says."""
+"""Value of the result label of a node that passed."""
 PASSED, FAILED = 0, 1
-"""Exit codes of the validator that are a verdict; any other says that it could not judge."""
+"""Exit codes of the validator that are a verdict; any other means that it could not run."""
 LONGEST = 900
-"""Letters of what a validator has said; an event's message has room for 1024."""
+"""Maximum length of the validator's text; an event message is limited to 1024 characters."""
 _FAILURE = re.compile(
     r"^\s*(?:fail|error|required and skip): ([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE
 )
 _FIGURES = "\nfigures: "
-"""Begins what programs read of a validator's last words."""
+"""Prefix of the machine-readable line in a validator's termination message."""
 _NEEDS = re.compile(r"needs: ([a-z-]+)")
 _REMEDIES = {
     "reset": "reset its GPUs",
     "reboot": "reboot it",
-    "replace": "kubectl drain {node}, then have its cloud replace it",
+    "replace": "run kubectl drain {node}, then have the cloud replace it",
 }
-_ELSE = "mend what is said here"
+_ELSE = "fix the failures listed here"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Labels, annotations and the taint, as the platform calls them."""
+    """Labels, annotations and the taint of the platform."""
 
     checks: str
-    """Label of pods that check: of which pool."""
+    """Label of validation pods: the pool."""
     checked: str
-    """Label of nodes, and of the pods that check them: by what, as a digest."""
+    """Label of nodes and of validation pods: digest of the expectations."""
     result: str
-    """Label of nodes: passed, or the check that failed."""
+    """Label of nodes: passed, or the id of the failed check."""
     says: str
-    """Annotation: the validator's last words."""
+    """Annotation: the validator's termination message."""
     boot: str
-    """Annotation: which start of the machine was looked at."""
+    """Annotation: the boot that was validated."""
     tainted_since: str
-    """Annotation: whether this program has closed it, so that it may open it."""
+    """Annotation: gpuyard cordoned the node, so gpuyard may uncordon it."""
     taint: Mapping[str, str]
-    """What nodes start with."""
+    """The startup taint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class ValidatedPool:
     """Nodes of one kind."""
 
     name: str
     selector: str
     checks: str
-    """The pods that look at its nodes, by their label."""
+    """The pool's validation pods, by their label."""
     digest: str
-    """Of all that a verdict rests on."""
+    """Digest of everything that determines a verdict."""
     gate: str
-    """taint: a node is closed until it has passed; label: it is only told."""
+    """taint: a node takes no jobs until it has passed; label: the result is only reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOutcome:
-    """How the validator on a node ended last."""
+    """The last result of the validator on a node."""
 
     code: int
     text: str
@@ -70,7 +70,7 @@ class CheckOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A node as the cluster has it."""
+    """A node of the cluster."""
 
     raw: Mapping[str, Any]
     names: Names
@@ -92,34 +92,34 @@ class Node:
 
     @property
     def taints(self) -> list[Object]:
-        """All of them."""
+        """Its taints."""
         return list(self.raw["spec"].get("taints") or ())
 
     @property
     def is_pending(self) -> bool:
-        """Whether it has the taint that nodes start with."""
+        """Whether it still has the startup taint."""
         return any(each["key"] == self.names.taint["key"] for each in self.taints)
 
     @property
     def boot(self) -> str:
-        """Which start of the machine this is; empty where nobody says."""
+        """Boot id of the machine; empty where it is unknown."""
         status = self.raw.get("status") or {}
         return str((status.get("nodeInfo") or {}).get("bootID") or "")
 
     @property
     def failed(self) -> bool:
-        """Whether its last check has failed, whatever that was held against."""
+        """Whether its last validation failed, against any expectations."""
         return self.labels.get(self.names.result, PASSED_WORD) != PASSED_WORD
 
     @property
     def is_tainted(self) -> bool:
-        """Whether it takes no jobs because a check has failed."""
+        """Whether it takes no jobs because its validation failed."""
         return self.failed and (self.is_pending or self.names.tainted_since in self.annotations)
 
 
 @dataclass(slots=True)
 class Change:
-    """What to write on a node, and what to tell of it."""
+    """The changes to a node, and the event to record."""
 
     labels: dict[str, str | None] = field(default_factory=dict)
     annotations: dict[str, str | None] = field(default_factory=dict)
@@ -128,7 +128,7 @@ class Change:
     message: str = ""
 
     def patch(self, node: Node) -> Object:
-        """Of the one version of it that was judged."""
+        """The patch, for the resource version that was evaluated."""
         version = node.raw["metadata"]["resourceVersion"]
         metadata = {
             "resourceVersion": version,
@@ -139,11 +139,11 @@ class Change:
 
 
 def change_for(
-    node: Node, pool: Pool, outcome: CheckOutcome | None, *, may_close: bool
+    node: Node, pool: ValidatedPool, outcome: CheckOutcome | None, *, may_close: bool
 ) -> Change | None:
-    """What is to be done about a node; nothing where it is as it should be.
+    """The change of a node; None if it needs none.
 
-    `may_close`: whether the pool may lose another node. One that still waits loses it nothing.
+    `may_close`: whether the pool may lose another node. A node that still waits is no loss.
     """
     names = node.names
     if names.checked in node.labels and node.boot and node.annotations.get(names.boot) != node.boot:
@@ -165,7 +165,7 @@ def change_for(
 
 
 def check_outcome(pod: Mapping[str, Any]) -> CheckOutcome | None:
-    """The last words of a pod's container: it is started again and again until its node has a verdict."""
+    """The termination message of a pod's container, which restarts until its node has a verdict."""
     for container in (pod.get("status") or {}).get("containerStatuses") or ():
         for status_field in ("state", "lastState"):
             ended = (container.get(status_field) or {}).get("terminated")
@@ -175,27 +175,27 @@ def check_outcome(pod: Mapping[str, Any]) -> CheckOutcome | None:
 
 
 def max_unavailable_nodes(nodes: Sequence[Node], percent: int) -> int:
-    """How many of a pool may be closed at once; one always may."""
+    """Maximum number of nodes of a pool that may be cordoned at once; at least one."""
     return max(1, len(nodes) * percent // 100)
 
 
-def _recheck(node: Node, pool: Pool) -> Change:
-    """The machine was started anew: whoever repaired it, what was seen before says nothing."""
+def _recheck(node: Node, pool: ValidatedPool) -> Change:
+    """The machine rebooted: earlier results no longer apply."""
     change = Change({node.names.checked: None}, {node.names.boot: None})
     if pool.gate == "taint" and not node.is_pending:
         change.spec["taints"] = [*node.taints, dict(node.names.taint)]
-    change.reason, change.message = "NodeRebooted", "It was started anew, and is checked again."
+    change.reason, change.message = "NodeRebooted", "The node rebooted; its validation runs again."
     return change
 
 
 def _verdict_change(
-    node: Node, pool: Pool, output: CheckOutcome, *, may_close: bool
+    node: Node, pool: ValidatedPool, output: CheckOutcome, *, may_close: bool
 ) -> Change | None:
     names, text = node.names, output.text.partition(_FIGURES)[0].strip()[:LONGEST]
     if output.code not in (PASSED, FAILED):
         if node.annotations.get(names.says) == text:
             return None
-        message = f"Its check could not be made, and it stays as it is: {text}"
+        message = f"The validation could not run; the node's state is unchanged: {text}"
         return Change({}, {names.says: text}, {}, "NodeNotChecked", message[:LONGEST])
     change = Change({names.checked: pool.digest, names.result: _result(output)})
     change.annotations = {names.boot: node.boot or None, names.says: text}
@@ -203,19 +203,23 @@ def _verdict_change(
         return _opened(node, change)
     if pool.gate == "taint" and (node.is_pending or node.is_tainted or may_close):
         return _closed(node, change, text)
-    why = "" if pool.gate != "taint" else " It stays open: no more nodes of its pool may be closed."
+    why = (
+        ""
+        if pool.gate != "taint"
+        else " The node is not cordoned: its pool has reached the maximum of cordoned nodes."
+    )
     change.reason, change.message = "NodeFailedCheck", f"{text}{why} {_remedy(node, text)}"
     return change
 
 
 def _result(outcome: CheckOutcome) -> str:
-    """As the label says it: the first check that failed."""
+    """Value of the result label: the first failed check."""
     match = _FAILURE.search(outcome.text)
     return PASSED_WORD if outcome.code == PASSED else match.group(1) if match else "failed"
 
 
 def _another(node: Node, outcome: CheckOutcome) -> bool:
-    """Whether a node that has failed now fails by something else: one fault is mended, and one is left."""
+    """Whether a failed node now fails another check: one fault is fixed, another remains."""
     return outcome.code == FAILED and _result(outcome) != node.labels.get(node.names.result)
 
 
@@ -226,22 +230,20 @@ def _opened(node: Node, change: Change) -> Change:
     if names.tainted_since in node.annotations:
         change.annotations[names.tainted_since] = None
         change.spec["unschedulable"] = None
-    change.reason, change.message = "NodeChecked", "It is what its pool asks for, and takes jobs."
+    change.reason, change.message = "NodeChecked", "The node passed validation and takes jobs."
     return change
 
 
 def _closed(node: Node, change: Change, text: str) -> Change:
-    """One that somebody else has closed is not opened by us."""
+    """A node that something else has cordoned stays cordoned."""
     if not node.raw["spec"].get("unschedulable"):
         change.spec["unschedulable"] = True
         change.annotations[node.names.tainted_since] = "true"
-    change.reason, change.message = "NodeFailedCheck", f"{text} Closed. {_remedy(node, text)}"
+    change.reason, change.message = "NodeFailedCheck", f"{text} Cordoned. {_remedy(node, text)}"
     return change
 
 
 def _remedy(node: Node, text: str) -> str:
     match = _NEEDS.search(text)
     words = _REMEDIES.get(match.group(1) if match else "", _ELSE)
-    return (
-        f"To do: {words.format(node=node.name)}; until it has passed it is checked again and again."
-    )
+    return f"To do: {words.format(node=node.name)}. Validation repeats until the node passes."

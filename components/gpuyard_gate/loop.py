@@ -1,6 +1,6 @@
-"""A program of ours that looks at its cluster every few seconds, until it is ended: what all of them share.
+"""The reconcile loop that gpuyard's in-cluster agents share.
 
-What such a program knows stands in the cluster, so a look that goes wrong is made again by the next one.
+All state is in the cluster, so the next iteration repeats one that failed.
 """
 
 import argparse
@@ -14,21 +14,21 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from urllib.parse import urlencode
 
-from gpuyard_idle.web import Refused, Server, Unreachable
+from gpuyard_idle.web import JsonClient, RequestRejected, Unreachable
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds its own account; its token is renewed there."""
+"""Path of the pod's service account; its token is renewed there."""
 FINE, FAILED, UNUSABLE = 0, 1, 2
 PAGE = 500
-"""Objects in one answer."""
+"""Objects per page of a list."""
 
 
 class AgentSettings(Protocol):
-    """What every such program is told."""
+    """Settings that all agents have."""
 
     @property
     def every_seconds(self) -> float:
-        """From one look to the next."""
+        """Seconds between two iterations."""
         ...
 
 
@@ -39,15 +39,15 @@ Say = Callable[[str], None]
 def run(
     name: str,
     read: Callable[[str], _Settings],
-    look: Callable[[Server, _Settings, Say], int],
+    look: Callable[[JsonClient, _Settings, Say], int],
     arguments: Sequence[str] | None,
 ) -> int:
-    """With `--once` 0 after a look, 1 where it went wrong; 2 where it cannot begin."""
+    """With `--once` 0 after one iteration, 1 if it failed; 2 if the agent cannot start."""
     parsed_args = options(name).parse_args(arguments)
     try:
         settings = read(parsed_args.settings.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, KeyError) as problem:
-        say(f"cannot begin: {problem!r}")
+        say(f"cannot start: {problem!r}")
         return UNUSABLE
     while True:
         fine = run_once(parsed_args, lambda server: look(server, settings, say)) is not None
@@ -56,29 +56,29 @@ def run(
         time.sleep(settings.every_seconds)
 
 
-def run_once(parsed_args: argparse.Namespace, look: Callable[[Server], int]) -> int | None:
-    """What a look comes to; None where it went wrong, which is said and tried again in the next one."""
+def run_once(parsed_args: argparse.Namespace, look: Callable[[JsonClient], int]) -> int | None:
+    """The result of one iteration; None if it failed, which is logged; the next one tries again."""
     try:
         token = (parsed_args.account / "token").read_text(encoding="utf-8").strip()
         with closing(
-            Server(parsed_args.server, token, str(parsed_args.account / "ca.crt"))
+            JsonClient(parsed_args.server, token, str(parsed_args.account / "ca.crt"))
         ) as server:
             return look(server)
-    except (OSError, Refused, Unreachable, KeyError, TypeError, ValueError) as problem:
-        say(f"left alone: {problem!r}")
+    except (OSError, RequestRejected, Unreachable, KeyError, TypeError, ValueError) as problem:
+        say(f"skipped: {problem!r}")
         return None
 
 
-def listed(server: Server, path: str, **query: str) -> Iterator[dict[str, Any]]:
+def list_objects(server: JsonClient, path: str, **query: str) -> Iterator[dict[str, Any]]:
     """Every object at a path, page by page: `labelSelector`, `fieldSelector`.
 
     Raises:
-        Refused, Unreachable: the API server did not do what it was asked.
+        Refused, Unreachable: the API server did not serve the request.
     """
     more = ""
     while True:
         query_values = {"limit": PAGE, **query, "continue": more}
-        result = server.ask(
+        result = server.request_json(
             "GET", f"{path}?{urlencode({k: v for k, v in query_values.items() if v})}"
         )
         yield from result["items"] or ()
@@ -96,7 +96,7 @@ def event(
     message: str,
     warns: bool,
 ) -> dict[str, Any]:
-    """What people read of an object; its name is of `once`, so that what is told again is not there twice."""
+    """An event of an object; its name derives from `once`, so that repeating it creates no second event."""
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     digest = hashlib.sha256(once.encode()).hexdigest()[:16]
     name = f"{about['name'][:200].rstrip('.-')}.{digest}"
@@ -116,20 +116,24 @@ def event(
 
 
 def options(name: str) -> argparse.ArgumentParser:
-    """Those that every such program has."""
+    """Options of all agents."""
     host, port = (
         os.environ.get(f"KUBERNETES_SERVICE_{part}", default)
         for part, default in (("HOST", "kubernetes.default.svc"), ("PORT", "443"))
     )
     inside = f"https://{f'[{host}]' if ':' in host else host}:{port}"
     parser = argparse.ArgumentParser(prog=name, description=__doc__)
-    parser.add_argument("--settings", type=Path, required=True, help="what it is told, as JSON")
-    parser.add_argument("--server", default=inside, help="default: that of the cluster around it")
-    parser.add_argument("--account", type=Path, default=ACCOUNT, help="folder of token and ca.crt")
-    parser.add_argument("--once", action="store_true", help="one look, then end")
+    parser.add_argument("--settings", type=Path, required=True, help="the settings, as JSON")
+    parser.add_argument(
+        "--server", default=inside, help="API server; by default that of the pod's cluster"
+    )
+    parser.add_argument(
+        "--account", type=Path, default=ACCOUNT, help="folder with token and ca.crt"
+    )
+    parser.add_argument("--once", action="store_true", help="run one iteration, then exit")
     return parser
 
 
 def say(text: str) -> None:
-    """A line in the log of the pod."""
+    """A line in the pod's log."""
     print(text, flush=True)  # noqa: T201  a pod's log

@@ -1,4 +1,4 @@
-"""One look at every pool: read its nodes and the pods that check them, judge, write."""
+"""One iteration over every pool: read its nodes and validation pods, decide, write."""
 
 import json
 from collections.abc import Callable
@@ -11,58 +11,61 @@ from gpuyard_gate.decisions import (
     Change,
     Names,
     Node,
-    Pool,
+    ValidatedPool,
     change_for,
     check_outcome,
     max_unavailable_nodes,
 )
-from gpuyard_gate.loop import event, listed
-from gpuyard_idle.web import Refused, Server
+from gpuyard_gate.loop import event, list_objects
+from gpuyard_idle.web import JsonClient, RequestRejected
 
 MOST_CHANGES = 100
-"""Nodes that are changed in one look; the others are in the next."""
+"""Maximum number of nodes changed in one iteration; the next one continues."""
 _EVENTS = "/api/v1/namespaces/default/events"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the program is told."""
+    """The agent's settings."""
 
     namespace: str
-    """Where the pods that check are."""
+    """Namespace of the validation pods."""
     every_seconds: float
     max_unavailable_percent: int
     names: Names
-    pools: tuple[Pool, ...]
+    pools: tuple[ValidatedPool, ...]
 
 
 def read_settings(text: str) -> Settings:
     """The settings of a document.
 
     Raises:
-        ValueError, TypeError, KeyError: it is none.
+        ValueError, TypeError, KeyError: the document is invalid.
     """
     raw: dict[str, Any] = json.loads(text)
-    names, pools = Names(**raw.pop("names")), tuple(Pool(**each) for each in raw.pop("pools"))
+    names, pools = (
+        Names(**raw.pop("names")),
+        tuple(ValidatedPool(**each) for each in raw.pop("pools")),
+    )
     return Settings(names=names, pools=pools, **raw)
 
 
-def reconcile(server: Server, settings: Settings, say: Callable[[str], None]) -> int:
-    """Change what is to be changed, and return how many nodes that concerned.
+def reconcile(server: JsonClient, settings: Settings, say: Callable[[str], None]) -> int:
+    """Apply all changes; returns the number of nodes concerned.
 
     Raises:
-        Refused, Unreachable: the API server did not do what it was asked.
+        Refused, Unreachable: the API server did not serve the request.
     """
     changes_left = MOST_CHANGES
     for pool in settings.pools:
         nodes = [
             Node(each, settings.names)
-            for each in listed(server, "/api/v1/nodes", labelSelector=pool.selector)
+            for each in list_objects(server, "/api/v1/nodes", labelSelector=pool.selector)
             if "deletionTimestamp" not in each["metadata"]
         ]
         outcomes = {
             pod["spec"].get("nodeName"): check_outcome(pod)
-            for pod in listed(
+            for pod in list_objects(
                 server,
                 f"/api/v1/namespaces/{settings.namespace}/pods",
                 labelSelector=f"{settings.names.checks}={pool.checks},{settings.names.checked}={pool.digest}",
@@ -81,26 +84,26 @@ def reconcile(server: Server, settings: Settings, say: Callable[[str], None]) ->
     return MOST_CHANGES - changes_left
 
 
-def _write(server: Server, node: Node, change: Change) -> str:
-    """Why it was not done: then it is judged anew in the next look, and keeps no other node from its own.
+def _write(server: JsonClient, node: Node, change: Change) -> str:
+    """Why the change failed: the next iteration decides again, and other nodes are not affected.
 
-    The event first: it is said again after an accident, under the same name, and so only once.
+    The event comes first: after a crash it is repeated under the same name, so it exists once.
     """
     event = json.dumps(_event(node, change))
     body, path = json.dumps(change.patch(node)), f"/api/v1/nodes/{quote(node.name)}"
     try:
-        with suppress(Refused):
-            server.ask("POST", _EVENTS, event, "application/json")
-        server.ask("PATCH", path, body, "application/merge-patch+json")
-    except Refused as refused:
-        return f"left alone: {refused}"
+        with suppress(RequestRejected):
+            server.request_json("POST", _EVENTS, event, "application/json")
+        server.request_json("PATCH", path, body, "application/merge-patch+json")
+    except RequestRejected as refused:
+        return f"skipped: {refused}"
     return ""
 
 
 def _event(node: Node, change: Change) -> dict[str, Any]:
     return event(
         "gpuyard-gate",
-        # as kubectl describe looks for it
+        # the form that kubectl describe looks up
         {"kind": "Node", "name": node.name, "uid": node.name},
         namespace="default",
         once=f"{node.raw['metadata'].get('uid')} {change.reason} {change.message} {node.boot}",

@@ -1,7 +1,7 @@
-"""`python -m gpuyard_gate.recurring`: sends nodes that have passed to be checked again, each when it is idle.
+"""`python -m gpuyard_gate.recurring`: sends nodes that have passed to validation again, each when it is idle.
 
-It takes away the mark that a node has passed; who looks at nodes without a verdict does the rest. It holds no
-GPU and neither does the check: work that comes meanwhile begins at once.
+It removes the node's passed label; nodes without a verdict are then validated. It uses no GPU, nor does the
+validation: work that arrives meanwhile starts at once.
 """
 
 import argparse
@@ -14,11 +14,11 @@ from typing import Any
 from urllib.parse import quote
 
 from gpuyard_gate.decisions import PASSED_WORD, Names, Node, max_unavailable_nodes
-from gpuyard_gate.loop import FAILED, FINE, UNUSABLE, Say, listed, options, run_once, say
-from gpuyard_idle.web import Refused, Server
+from gpuyard_gate.loop import FAILED, FINE, UNUSABLE, Say, list_objects, options, run_once, say
+from gpuyard_idle.web import JsonClient, RequestRejected
 
 NODES_PENDING = 3
-"""Exit code of one look: some nodes are still to be looked at."""
+"""Exit code of one iteration: some nodes remain."""
 _ON_NODES = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
@@ -29,21 +29,21 @@ class Pool:
     name: str
     selector: str
     resources: tuple[str, ...]
-    """What a pod asks for that works on its GPUs."""
+    """Extended resources and device classes of pods that use its GPUs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the program is told."""
+    """The agent's settings."""
 
     every_seconds: float
     run_seconds: float
-    """For so long it waits for nodes to be idle."""
+    """Time limit for waiting until nodes are idle."""
     most_at_once_percent: int
-    """Of a pool's nodes so many may be without a verdict, and one always."""
+    """Maximum share of a pool's nodes without a verdict; at least one node."""
     names: Names
     again: str
-    """Annotation of nodes: by which run they were last sent to be checked."""
+    """Annotation of nodes: the run that last sent them to validation."""
     pools: tuple[Pool, ...]
 
 
@@ -51,7 +51,7 @@ def read_settings(text: str) -> Settings:
     """The settings of a document.
 
     Raises:
-        ValueError, TypeError, KeyError: it is none.
+        ValueError, TypeError, KeyError: the document is invalid.
     """
     raw: dict[str, Any] = json.loads(text)
     names = Names(**raw.pop("names"))
@@ -63,12 +63,12 @@ def read_settings(text: str) -> Settings:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 when no node is left, or its time is over; with `--once` 3 while some are left."""
+    """0 when no node remains or the time is over; with `--once` 3 while some remain."""
     parsed_args = _parser().parse_args(arguments)
     try:
         settings = read_settings(parsed_args.settings.read_text(encoding="utf-8"))
     except (OSError, ValueError, TypeError, KeyError) as problem:
-        say(f"cannot begin: {problem!r}")
+        say(f"cannot start: {problem!r}")
         return UNUSABLE
     until = time.monotonic() + settings.run_seconds
     while True:
@@ -81,24 +81,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return FINE
         if time.monotonic() + settings.every_seconds > until:
             say(
-                f"the time is over; nodes that were never idle: {'unknown' if remaining is None else remaining}"
+                f"time limit reached; nodes that were never idle: {'unknown' if remaining is None else remaining}"
             )
             return FINE if remaining is not None else FAILED
         time.sleep(settings.every_seconds)
 
 
-def reconcile(server: Server, settings: Settings, run: str, say: Say) -> int:
-    """Send those that are idle, and return how many are left.
+def reconcile(server: JsonClient, settings: Settings, run: str, say: Say) -> int:
+    """Send idle nodes to validation; returns the number of remaining nodes.
 
     Raises:
-        Refused, Unreachable: the API server did not do what it was asked.
+        Refused, Unreachable: the API server did not serve the request.
     """
-    pods = list(listed(server, "/api/v1/pods", fieldSelector=_ON_NODES))
+    pods = list(list_objects(server, "/api/v1/pods", fieldSelector=_ON_NODES))
     remaining = 0
     for pool in settings.pools:
         nodes = [
             Node(each, settings.names)
-            for each in listed(server, "/api/v1/nodes", labelSelector=pool.selector)
+            for each in list_objects(server, "/api/v1/nodes", labelSelector=pool.selector)
             if "deletionTimestamp" not in each["metadata"]
         ]
         busy = {pod["spec"].get("nodeName") for pod in pods if uses_gpus(pod, pool.resources)}
@@ -114,12 +114,12 @@ def reconcile(server: Server, settings: Settings, run: str, say: Say) -> int:
             refused = _send(server, node, settings, run)
             looked_at += not refused
             remaining += bool(refused)
-            say(f"{pool.name} {node.name}: {refused or 'is checked again'}")
+            say(f"{pool.name} {node.name}: {refused or 'validation runs again'}")
     return remaining
 
 
 def is_due(node: Node, again: str, run: str) -> bool:
-    """Whether a node has passed, and not in this run: one that failed, or waits, is looked at anyway."""
+    """Whether a node has passed, but not in this run: one that failed or waits is validated anyway."""
     has_passed = (
         node.labels.get(node.names.result) == PASSED_WORD and node.names.checked in node.labels
     )
@@ -127,13 +127,13 @@ def is_due(node: Node, again: str, run: str) -> bool:
 
 
 def _ready(node: Node) -> bool:
-    """Whether its kubelet answers: else nobody could look, and it would stand there unchecked."""
+    """Whether its kubelet responds: otherwise its validation pod cannot run."""
     conditions = (node.raw.get("status") or {}).get("conditions") or ()
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
 def uses_gpus(pod: Mapping[str, Any], resources: Sequence[str]) -> bool:
-    """Whether a pod has something of a GPU."""
+    """Whether a pod uses a GPU."""
     return any(
         key in resources and str(count) != "0"
         for container in _containers(pod["spec"])
@@ -147,8 +147,8 @@ def _containers(spec: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from spec.get("containers") or ()
 
 
-def _send(server: Server, node: Node, settings: Settings, run: str) -> str:
-    """Why it was not done: it is tried again in the next look."""
+def _send(server: JsonClient, node: Node, settings: Settings, run: str) -> str:
+    """Why it failed; the next iteration tries again."""
     metadata = {
         "resourceVersion": node.raw["metadata"]["resourceVersion"],
         "labels": {settings.names.checked: None},
@@ -156,9 +156,9 @@ def _send(server: Server, node: Node, settings: Settings, run: str) -> str:
     }
     path, body = f"/api/v1/nodes/{quote(node.name)}", json.dumps({"metadata": metadata})
     try:
-        server.ask("PATCH", path, body, "application/merge-patch+json")
-    except Refused as refused:
-        return f"left alone: {refused}"
+        server.request_json("PATCH", path, body, "application/merge-patch+json")
+    except RequestRejected as refused:
+        return f"skipped: {refused}"
     return ""
 
 

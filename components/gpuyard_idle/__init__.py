@@ -1,6 +1,5 @@
-"""Idle reclaim: warns people whose GPUs do nothing, and suspends what goes on doing nothing.
+"""Idle reclaim: warns owners of idle GPUs, and suspends workloads that stay idle.
 
-A program of its own that runs every few minutes in the cluster, in an image that has Python and nothing
-else: standard library only, and nothing of gpuyard. What both must agree on it reads from its settings,
-which gpuyard renders. docs/concepts/idle.md says what people see of it.
+A program that runs every few minutes in the cluster, in a plain Python image: it uses the standard library
+only, and nothing of gpuyard. gpuyard renders its settings. docs/concepts/idle.md describes its events.
 """

@@ -1,4 +1,4 @@
-"""Carry a verdict out: one patch of exactly the version that was judged, then an event."""
+"""Carries out a verdict: one patch of exactly the version that was evaluated, then an event."""
 
 from datetime import datetime, timedelta
 from typing import Any
@@ -13,7 +13,7 @@ HOUR = timedelta(hours=1)
 
 
 class ActionRunner:
-    """Acts for one team. Each step says whether it was done: False when something has changed meanwhile."""
+    """Acts for one team. Each step returns whether it was done: False when the object has changed meanwhile."""
 
     def __init__(self, cluster: Cluster, settings: Settings, team: Team, now: datetime) -> None:
         self._cluster, self._settings, self._team, self._now = cluster, settings, team, now
@@ -41,7 +41,7 @@ class ActionRunner:
         return done
 
     def dry_run(self, unit: Unit, *, suspend: bool) -> None:
-        """A dry run changes nothing; it says once an hour what it would have done."""
+        """A dry run changes nothing; it reports once an hour what it would do."""
         self._report(unit, events.dry_run_event(self._team, unit, suspend=suspend), HOUR)
 
     def _report(self, unit: Unit, say: events.EventMessage, often: timedelta) -> None:
@@ -64,19 +64,21 @@ class ActionRunner:
         names = self._settings.names
         if unit.scaled:
             annotations = {names.suspended: None, names.replicas: None}
-            return self._scale(unit.scaled, unit.scaled.before or 1, annotations)
+            return self._scale(
+                unit.scaled, unit.scaled.replicas_before_suspension or 1, annotations
+            )
         annotations = {names.suspended: None, names.warned: None}
         changes = {"metadata": {"annotations": annotations}, "spec": {"active": True}}
         return all(self._change(each, changes) for each in unit.workloads)
 
     def _change(self, workload: Workload, changes: dict[str, Any]) -> bool:
-        return self._patch(KUEUE, "workloads", workload.name, workload.version, changes)
+        return self._patch(KUEUE, "workloads", workload.name, workload.resource_version, changes)
 
     def _scale(self, scaled: ScaledWorkload, replicas: int, annotations: Object) -> bool:
         changes = {"metadata": {"annotations": dict(annotations)}, "spec": {"replicas": replicas}}
         owner = scaled.reference
         plural = self._settings.kinds[owner.group_kind]
-        return self._patch(owner.api_version, plural, owner.name, scaled.version, changes)
+        return self._patch(owner.api_version, plural, owner.name, scaled.resource_version, changes)
 
     def _patch(
         self, api_version: str, plural: str, name: str, version: str, changes: dict[str, Any]

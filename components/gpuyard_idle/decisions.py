@@ -1,4 +1,4 @@
-"""Who is idle, and what becomes of them: pure, no clock, no network."""
+"""Decides which workloads are idle and what to do: pure functions without clock or network."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,48 +11,50 @@ from gpuyard_idle.workloads import Unit, Workload
 
 
 class State(StrEnum):
-    """What is known of a unit. Only `idle` ever leads to anything."""
+    """State of a unit. Only `idle` leads to an action."""
 
     EXEMPT = "kept"
-    """Somebody has said that it is to be left alone."""
+    """It has the label that keeps it."""
     WITHOUT_GPU = "without_gpu"
     STARTING = "starting"
     """Not all of its pods run."""
     YOUNG = "young"
-    """Runs for less time than it takes to be idle."""
+    """It has run for less than the idle period."""
     UNMEASURED = "unmeasured"
-    """Of one GPU at least it is not known what it did all the time."""
+    """The activity of at least one GPU is not known for the whole period."""
     BUSY = "busy"
     IDLE = "idle"
 
 
 class Step(StrEnum):
-    """What is done about it."""
+    """The action."""
 
     NOTHING = "nothing"
     WARN = "warn"
     WAIT = "wait"
-    """Warned, and the grace is not over."""
+    """Warned, and the grace period is not over."""
     SUSPEND = "suspend"
     STUCK = "stuck"
-    """Warned, the grace is over, and it cannot be suspended."""
+    """Warned, the grace period is over, but it cannot be suspended."""
     RESET = "forget"
-    """Warned, and idle no more."""
+    """Warned, and no longer idle."""
     RESUME = "resume"
-    """Suspended by this program, and now its owner wants it kept."""
+    """Suspended by this program, and now labelled to be kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A unit with what is known of it and what follows."""
+    """A unit with its state and the next step."""
 
     unit: Unit
     state: State
     step: Step
 
 
-def state_before(unit: Unit, team: Team, now: datetime, *, kept: bool) -> State | None:
-    """What is known without a measurement; None when it takes one."""
+def state_without_measurements(
+    unit: Unit, team: Team, now: datetime, *, kept: bool
+) -> State | None:
+    """The state without measurements; None when measurements are needed."""
     holding = [pod for pod in unit.pods if pod.gpus or pod.claims]
     if kept or unit.kept:
         return State.EXEMPT
@@ -70,8 +72,8 @@ def state_before(unit: Unit, team: Team, now: datetime, *, kept: bool) -> State 
     return None
 
 
-def state_measured(unit: Unit, team: Team, readings: Mapping[str, Reading]) -> State:
-    """One busy GPU makes all of it busy; one GPU that nobody measured keeps it from being idle."""
+def state_from_measurements(unit: Unit, team: Team, readings: Mapping[str, Reading]) -> State:
+    """One busy GPU makes the unit busy; one GPU without measurements prevents idle."""
     holding = [pod for pod in unit.pods if pod.gpus]
     results = [readings.get(pod.name) for pod in holding]
     if any(each and each.percent > team.below_percent for each in results):
@@ -83,14 +85,14 @@ def state_measured(unit: Unit, team: Team, readings: Mapping[str, Reading]) -> S
 
 
 def step_for(unit: Unit, state: State, team: Team, now: datetime) -> Step:
-    """What follows, if this is not a dry run."""
+    """The next step, unless this is a dry run."""
     if state is not State.IDLE:
         return Step.RESET if any(w.warned or w.suspended for w in unit.workloads) else Step.NOTHING
     if unit.warned is None:
         return Step.WARN
     if now < unit.warned + timedelta(minutes=team.grace_minutes):
         return Step.WAIT
-    return Step.STUCK if unit.stuck else Step.SUSPEND
+    return Step.STUCK if unit.cannot_suspend_reason else Step.SUSPEND
 
 
 def is_resumable(workload: Workload) -> bool:

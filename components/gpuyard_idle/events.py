@@ -1,4 +1,4 @@
-"""Events of suspended and warned workloads: what people are told, and what `kubectl describe` shows."""
+"""Events of warned and suspended workloads, as `kubectl describe` shows them."""
 
 import hashlib
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from gpuyard_idle.workloads import Unit
 
 SOURCE = "gpuyard-idle"
 LONGEST = 1024
-"""Characters of an event's message that the API server takes."""
+"""Maximum length of an event message in the API server."""
 
 
 @dataclass(frozen=True, slots=True)
 class EventMessage:
-    """One event: why, in one word and in sentences."""
+    """One event: reason and message."""
 
     reason: str
     message: str
@@ -23,20 +23,20 @@ class EventMessage:
 
 
 def keep_command(settings: Settings, unit: Unit, namespace: str) -> str:
-    """The command that takes a unit out of all this; members may not edit pods."""
+    """The command that excludes a unit from idle reclaim; members may not edit pods."""
     command = f"kubectl label {unit.owner} -n {namespace} {settings.names.keep}=true"
     if unit.owner.group_kind != "Pod":
         return command
-    return f"{command} (administrators only), or make it again with that label"
+    return f"{command} (administrators only), or create it again with that label"
 
 
 def warned_event(settings: Settings, team: Team, unit: Unit, now: datetime) -> EventMessage:
-    """What is about to happen, when, and how to prevent it."""
+    """What will happen, when, and how to prevent it."""
     when = clock(now + timedelta(minutes=team.grace_minutes))
     then = (
-        f"It is not suspended, as {unit.stuck}: please end it."
-        if unit.stuck
-        else f"It will be suspended at {when} unless they work again."
+        f"gpuyard cannot suspend it, as {unit.cannot_suspend_reason}: please end it."
+        if unit.cannot_suspend_reason
+        else f"gpuyard suspends it at {when} unless its GPUs are used."
     )
     return EventMessage(
         "GpusIdle",
@@ -45,29 +45,31 @@ def warned_event(settings: Settings, team: Team, unit: Unit, now: datetime) -> E
 
 
 def suspended_event(settings: Settings, team: Team, unit: Unit) -> EventMessage:
-    """What has happened, and how to go on."""
+    """What happened, and how to resume."""
     why = f"{_idle(team, unit)} The warning was {team.grace_minutes} minutes ago."
-    return EventMessage("SuspendedIdle", f"Suspended. {why} {resume(settings, team, unit)}")
+    return EventMessage(
+        "SuspendedIdle", f"Suspended. {why} {resume_instructions(settings, team, unit)}"
+    )
 
 
-def resume(settings: Settings, team: Team, unit: Unit) -> str:
-    """How to have it back."""
+def resume_instructions(settings: Settings, team: Team, unit: Unit) -> str:
+    """How to resume it."""
     if unit.scaled:
         return (
-            f"To go on: kubectl scale {unit.owner} -n {team.namespace}"
+            f"To resume: kubectl scale {unit.owner} -n {team.namespace}"
             f" --replicas={unit.scaled.replicas}"
         )
     if unit.owner.group_kind == "Pod":
-        return "A pod cannot be resumed: make it again when you need it."
+        return "A pod cannot be resumed: create it again when you need it."
     return (
-        f"To go on: {keep_command(settings, unit, team.namespace)} (it queues again within minutes), or"
+        f"To resume: {keep_command(settings, unit, team.namespace)} (it queues again within minutes), or"
         f" kubectl patch workload {unit.workloads[0].name} -n {team.namespace} --type merge"
         """ -p '{"spec":{"active":true}}'"""
     )
 
 
 def dry_run_event(team: Team, unit: Unit, *, suspend: bool) -> EventMessage:
-    """What a dry run would have done."""
+    """What a run without dry run would do."""
     what = "suspended" if suspend else "warned"
     return EventMessage(
         "GpusIdleDryRun", f"{_idle(team, unit)} Dry run: it would be {what} now.", serious=False
@@ -75,21 +77,21 @@ def dry_run_event(team: Team, unit: Unit, *, suspend: bool) -> EventMessage:
 
 
 def reset_event(state: str) -> EventMessage:
-    """The warning is taken back."""
+    """The warning no longer applies."""
     why = {
-        "busy": "Its GPUs work again",
-        "kept": "It is to be kept",
-        "unmeasured": "What its GPUs do is not known",
-    }.get(state, "It has started anew")
+        "busy": "Its GPUs are in use again",
+        "kept": "It has the label that keeps it",
+        "unmeasured": "The activity of its GPUs is unknown",
+    }.get(state, "It has restarted")
     return EventMessage(
         "GpusIdleOver",
-        f"{why}: the warning of idle GPUs is taken back.",
+        f"{why}: the warning about idle GPUs is withdrawn.",
         serious=False,
     )
 
 
 def resumed_event(settings: Settings) -> EventMessage:
-    """It goes back to its queue."""
+    """It returns to its queue."""
     return EventMessage(
         "ResumedIdle", f"Resumed: it has the label {settings.names.keep}=true.", serious=False
     )
@@ -98,7 +100,7 @@ def resumed_event(settings: Settings) -> EventMessage:
 def event(
     namespace: str, owner: Any, say: EventMessage, now: datetime, often: timedelta
 ) -> dict[str, Any]:
-    """The event, with a name that is the same for the same words within a while: said once, not every run."""
+    """The event; its name is the same for the same text within a period, so that not every run repeats it."""
     number = int(now.timestamp() // often.total_seconds())
     key = f"{owner.uid} {say.reason} {number}"
     digest = hashlib.sha256(key.encode()).hexdigest()[:16]
@@ -129,10 +131,10 @@ def stamp(time: datetime) -> str:
 
 
 def clock(time: datetime) -> str:
-    """A time as people read it."""
+    """A time for people."""
     return time.strftime("%H:%M UTC")
 
 
 def _idle(team: Team, unit: Unit) -> str:
-    none = "Its GPU was never" if unit.gpus == 1 else f"Of its {unit.gpus} GPUs none was"
+    none = "Its GPU was not" if unit.gpus == 1 else f"None of its {unit.gpus} GPUs was"
     return f"{none} above {team.below_percent:g} % in the last {team.after_minutes} minutes."

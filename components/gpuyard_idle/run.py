@@ -1,8 +1,8 @@
-"""One look at every team: read all of a team, judge, and only then change anything.
+"""One run over all teams: read all of a team, evaluate, and only then change anything.
 
-The run reports an object that it cannot read or that the API server refuses to change, and does not change
+The run reports an object that it cannot read or whose change the API server rejects, and does not change
 it. After any other error for a team it changes nothing of that team and continues with the others. When
-Prometheus does not answer, it judges no team.
+Prometheus does not answer, it evaluates no team.
 """
 
 from collections import Counter
@@ -19,13 +19,13 @@ from gpuyard_idle.decisions import (
     Step,
     Verdict,
     is_resumable,
-    state_before,
-    state_measured,
+    state_from_measurements,
+    state_without_measurements,
     step_for,
 )
 from gpuyard_idle.measure import Reading, readings
 from gpuyard_idle.settings import Settings, Team
-from gpuyard_idle.web import Refused, Server, Unreachable
+from gpuyard_idle.web import JsonClient, RequestRejected, Unreachable
 from gpuyard_idle.workloads import (
     KUEUE,
     SCALED,
@@ -36,8 +36,8 @@ from gpuyard_idle.workloads import (
     Unit,
     Workload,
     deployment_of,
-    ended,
     group_units,
+    is_pod_terminated,
     read_pod,
     read_scaled,
     read_workload,
@@ -46,19 +46,19 @@ from gpuyard_idle.workloads import (
 T = TypeVar("T")
 
 
-class UnmanagedError(Exception):
-    """A namespace that is not this platform's, or not this team's."""
+class UnmanagedNamespaceError(Exception):
+    """A namespace without the labels of this platform or this team."""
 
 
 @dataclass(slots=True)
 class Summary:
-    """What one run found and did."""
+    """Results and actions of one run."""
 
     now: datetime
     states: Counter[str] = field(default_factory=Counter)
     steps: Counter[str] = field(default_factory=Counter)
     gpus: int = 0
-    """Held by what was suspended."""
+    """GPUs released by suspension."""
     problems: list[str] = field(default_factory=list)
 
     def line(self) -> dict[str, Any]:
@@ -78,17 +78,17 @@ class ReclaimRun:
 
     settings: Settings
     cluster: Cluster
-    prometheus: Server
+    prometheus: JsonClient
     now: datetime
     say: Callable[[str], None]
 
-    def all(self) -> Summary:
-        """Every team in turn."""
+    def run_all_teams(self) -> Summary:
+        """All teams, one after the other."""
         summary = Summary(self.now)
         for team in self.settings.teams:
             try:
                 self._team(team, summary)
-            except (Refused, Unreachable, UnmanagedError) as problem:
+            except (RequestRejected, Unreachable, UnmanagedNamespaceError) as problem:
                 summary.problems.append(f"team {team.name}: {problem}")
         return summary
 
@@ -118,24 +118,24 @@ class ReclaimRun:
     ) -> str:
         try:
             return str(verdict.step) if actor.carry_out(verdict) else "changed"
-        except Refused as refused:
+        except RequestRejected as refused:
             summary.problems.append(f"team {team.name}: {verdict.unit.owner}: {refused}")
             return "refused"
 
     def _refuse_foreign(self, space: Object, team: Team) -> None:
-        """Only what says that it is this platform's, and this team's, is looked at."""
+        """Only namespaces with the labels of this platform and team are read."""
         labels, names = space["metadata"].get("labels", {}), self.settings.names
         if (labels.get(names.platform), labels.get(names.team)) != (
             self.settings.platform,
             team.label,
         ):
-            raise UnmanagedError(
+            raise UnmanagedNamespaceError(
                 f"namespace {team.namespace} has no labels {names.platform}={self.settings.platform}"
-                f" and {names.team}={team.label}: nothing in it is touched"
+                f" and {names.team}={team.label}: gpuyard changes nothing in it"
             )
 
     def _verdicts(self, team: Team, view: "NamespaceView") -> list[Verdict]:
-        """All of a team's units, judged before anything is done."""
+        """All units of a team, evaluated before any action."""
         results: list[Verdict] = [
             Verdict(unit, State.EXEMPT, Step.RESUME)
             for unit in view.suspended()
@@ -143,14 +143,14 @@ class ReclaimRun:
         ]
         open_units: list[Unit] = []
         for unit in view.units():
-            state = state_before(unit, team, self.now, kept=view.keeps(unit))
+            state = state_without_measurements(unit, team, self.now, kept=view.keeps(unit))
             if state is None:
                 open_units.append(unit)
             else:
                 results.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
         measured = self._measure(open_units, team, team.after_minutes)
         for unit in open_units:
-            state = state_measured(unit, team, measured)
+            state = state_from_measurements(unit, team, measured)
             results.append(Verdict(unit, state, step_for(unit, state, team, self.now)))
         return results
 
@@ -159,7 +159,7 @@ class ReclaimRun:
         return readings(self.prometheus, self.settings, team.namespace, pods, minutes, self.now)
 
     def _rehearse(self, verdict: Verdict, team: Team, actor: ActionRunner) -> str:
-        """A dry run remembers nothing, so it asks how long the idleness has lasted already."""
+        """A dry run keeps no state, so it queries how long the unit has been idle."""
         if verdict.state is not State.IDLE:
             return Step.NOTHING
         unit, long = verdict.unit, team.after_minutes + team.grace_minutes
@@ -168,15 +168,15 @@ class ReclaimRun:
         )
         suspend = (
             old
-            and not unit.stuck
-            and state_measured(unit, team, self._measure([unit], team, long)) is State.IDLE
+            and not unit.cannot_suspend_reason
+            and state_from_measurements(unit, team, self._measure([unit], team, long)) is State.IDLE
         )
         actor.dry_run(unit, suspend=suspend)
         return "would_suspend" if suspend else "would_warn"
 
 
 class NamespaceView:
-    """What is in a team's namespace, read in a few requests however much it is."""
+    """Objects in a team's namespace, read in a few requests independent of their number."""
 
     def __init__(self, run: ReclaimRun, team: Team, space: Object, problems: list[str]) -> None:
         self._run, self._team, self._problems = run, team, problems
@@ -187,30 +187,32 @@ class NamespaceView:
         self._keepers: dict[str, set[str]] = {}
 
     def units(self) -> list[Unit]:
-        """What runs. Pods are asked for only when something does."""
+        """Running units. Pods are read only when a workload runs."""
         running = [w for w in self._workloads if w.runs]
         if not running:
             return []
         labelled = self._all("v1", "pods", label=self._settings.names.pod_set)
-        pods = list(self._read(read_pod, (each for each in labelled if not ended(each))))
+        pods = list(
+            self._read(read_pod, (each for each in labelled if not is_pod_terminated(each)))
+        )
         return group_units(running, pods, self._makers(pods), self._scalable(running, pods))
 
     def suspended(self) -> Iterator[Unit]:
-        """What this program has suspended and nobody has resumed."""
+        """Units that this program has suspended and that are not resumed."""
         for workload in self._workloads:
             if is_resumable(workload) and workload.owners:
                 yield Unit(owner=workload.owners[0], workloads=[workload])
         for kind in SCALED:
             for scaled in self._scaled_of(kind, label=f"{self._settings.names.keep}=true"):
-                if scaled.before is not None and scaled.replicas == 0:
+                if scaled.replicas_before_suspension is not None and scaled.replicas == 0:
                     yield Unit(owner=scaled.reference, scaled=scaled)
 
     def keeps(self, unit: Unit) -> bool:
-        """Whether namespace, owner or the unit itself is labelled to be left alone."""
+        """Whether the namespace, the owner or the unit has the label that keeps it."""
         return self._kept or unit.kept or unit.owner.uid in self._kept_of(unit.owner)
 
     def _kept_of(self, owner: Owner) -> set[str]:
-        """The uids of everything of one kind that carries the label."""
+        """The uids of all objects of one kind with the label."""
         kind = owner.group_kind
         if kind not in self._keepers:
             self._keepers[kind] = set()
@@ -221,13 +223,13 @@ class NamespaceView:
         return self._keepers[kind]
 
     def _makers(self, pods: list[Pod]) -> dict[str, Owner | None]:
-        """What made each ReplicaSet that made a pod."""
+        """The owner of each ReplicaSet that owns a pod."""
         if not any(p.controller and p.controller.group_kind == "apps/ReplicaSet" for p in pods):
             return {}
         return dict(map(deployment_of, self._all("apps/v1", "replicasets", bare=True)))
 
     def _scalable(self, running: list[Workload], pods: list[Pod]) -> dict[str, ScaledWorkload]:
-        """Deployments and StatefulSets, when anything that runs is of one."""
+        """Deployments and StatefulSets, when a running pod belongs to one."""
         kinds = {o.group_kind for w in running for o in w.owners}
         kinds |= {p.controller.group_kind for p in pods if p.controller}
         kinds_by_owner = {"apps/Deployment": {"apps/Deployment", "apps/ReplicaSet"}}
@@ -243,18 +245,18 @@ class NamespaceView:
         return list(self._read(partial(read_scaled, api_version="apps/v1", kind=kind), listed))
 
     def _read(self, read: Callable[..., T], objects: Iterable[Object]) -> Iterator[T]:
-        """Each object; one that cannot be read is reported and left out."""
+        """Each object; one that cannot be read is reported and skipped."""
         for each in objects:
             try:
                 yield read(each, settings=self._settings)
             except (KeyError, TypeError, ValueError) as problem:
                 name = each["metadata"]["name"]
-                message = f"team {self._team.name}: {name} cannot be read: {problem!r}"
+                message = f"team {self._team.name}: cannot read {name}: {problem!r}"
                 self._problems.append(message)
 
     def _all(
         self, api_version: str, plural: str, *, label: str = "", bare: bool = False
     ) -> Iterator[Object]:
-        return self._run.cluster.all(
+        return self._run.cluster.list_objects(
             api_version, plural, self._team.namespace, label=label, bare=bare
         )

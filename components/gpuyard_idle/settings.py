@@ -1,4 +1,4 @@
-"""What the program is told: one JSON document, rendered with the platform and mounted beside it."""
+"""The settings: one JSON document, rendered with the platform and mounted into the pod."""
 
 import json
 from collections.abc import Mapping
@@ -7,51 +7,51 @@ from typing import Any
 
 
 class SettingsError(Exception):
-    """The settings cannot be used as they are."""
+    """The settings are invalid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Team:
-    """One namespace of a team that wants its idle GPUs back."""
+    """One namespace of a team with idle reclaim."""
 
     name: str
     label: str
-    """What the namespace says whose it is."""
+    """Value of the namespace's team label."""
     namespace: str
     after_minutes: int
-    """How long all its GPUs must have done nothing before something is warned."""
+    """Minutes for which all GPUs must be idle before a warning."""
     grace_minutes: int
-    """From the warning until it is suspended."""
+    """Minutes from the warning to the suspension."""
     below_percent: float
-    """Activity up to which a GPU does nothing."""
+    """Activity up to which a GPU counts as idle."""
     dry_run: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signal:
-    """A measurement of how much a GPU does."""
+    """A measurement of GPU activity."""
 
     metric: str
     percent: float
-    """What one of its units is in percent: 100 for a ratio."""
+    """Factor to percent: 100 for a ratio."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Names:
-    """Labels and annotations, as the platform calls them."""
+    """Labels and annotations of the platform."""
 
     platform: str
     team: str
     keep: str
-    """Label: leave it alone even when it is idle."""
+    """Label: never warn or suspend."""
     warned: str
-    """Annotation: since when its owner knows."""
+    """Annotation: time of the warning."""
     suspended: str
-    """Annotation: when it was suspended by this program."""
+    """Annotation: time when this program suspended it."""
     replicas: str
-    """Annotation: how many replicas it had before."""
+    """Annotation: number of replicas before suspension."""
     workload: str
-    """Annotation on a pod: the workload that it is part of; Kueue writes it."""
+    """Annotation of a pod: its workload; Kueue writes it."""
     pod_set: str
     """Label of every pod that a queue has started; Kueue writes it."""
 
@@ -63,23 +63,23 @@ class Labels:
     namespace: str
     pod: str
     device: tuple[str, ...]
-    """Those that together tell one GPU, slice or share."""
+    """Labels that together identify one GPU, slice or share."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """All of it."""
+    """All settings."""
 
     platform: str
     prometheus: str
-    """Its address, http://HOST:PORT."""
+    """Address of Prometheus: http://HOST:PORT."""
     signals: tuple[Signal, ...]
     labels: Labels
     names: Names
     resources: tuple[str, ...]
-    """Names by which pods ask for GPUs, slices and shares."""
+    """Extended resources of GPUs, slices and shares."""
     kinds: Mapping[str, str]
-    """Plural names by group/Kind of everything that can stand in a queue: batch/Job is jobs."""
+    """Plural names by group/Kind of everything that can queue: batch/Job is jobs."""
     teams: tuple[Team, ...]
 
 
@@ -87,7 +87,7 @@ def read_settings(text: str) -> Settings:
     """The settings of a document.
 
     Raises:
-        SettingsError: it is not one, or lacks something.
+        SettingsError: the document is invalid or incomplete.
     """
     try:
         raw = json.loads(text)
@@ -104,11 +104,11 @@ def read_settings(text: str) -> Settings:
         values["teams"] = tuple(Team(**_known(Team, each)) for each in values["teams"])
         return Settings(**values)
     except (KeyError, TypeError, ValueError) as problem:
-        raise SettingsError(f"not settings of this program: {problem!r}") from None
+        raise SettingsError(f"invalid settings: {problem!r}") from None
 
 
 def _known(kind: Any, raw: Mapping[str, Any]) -> dict[str, Any]:
-    """Exactly the fields of a class; what is missing or unknown is an error."""
+    """Exactly the fields of a class; a missing or unknown field is an error."""
     names = {field.name for field in fields(kind)}
     if set(raw) != names:
         wrong = ", ".join(sorted(set(raw) ^ names))

@@ -1,4 +1,4 @@
-"""JSON over HTTP: one server, one connection that is kept, errors that say what happened."""
+"""JSON over HTTP: one server, one persistent connection, errors with their cause."""
 
 import http.client
 import json
@@ -8,31 +8,31 @@ from typing import Any
 from urllib.parse import urlsplit
 
 SECONDS = 30
-"""For one answer. A job of the schedule has less than five minutes in all."""
+"""Timeout of one answer. A scheduled job has less than five minutes in total."""
 FIRST_ERROR = 400
 _HUNG_UP = (BrokenPipeError, ConnectionResetError)
-"""Of a server that is there and closed the line; http.client's RemoteDisconnected is one of them."""
+"""The server closed the connection; includes http.client's RemoteDisconnected."""
 
 
 class Unreachable(Exception):
-    """Nobody answered, or not in JSON."""
+    """No answer, or no JSON."""
 
 
-class Refused(Exception):
-    """The server said no."""
+class RequestRejected(Exception):
+    """The server rejected the request."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
         self.status = status
 
 
-class Server:
+class JsonClient:
     """One server, such as http://127.0.0.1:9090."""
 
     def __init__(self, url: str, token: str = "", authority: str | None = None) -> None:
         parts = urlsplit(url)
         if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise Unreachable(f"{url!r} is no address such as http://HOST:PORT")
+            raise Unreachable(f"{url!r} is not an address such as http://HOST:PORT")
         self.url = url.rstrip("/")
         self._prefix = parts.path.rstrip("/")
         self._headers = {"Accept": "application/json"}
@@ -48,20 +48,20 @@ class Server:
             self._line = http.client.HTTPConnection(parts.hostname, parts.port, timeout=SECONDS)
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection."""
         self._line.close()
 
-    def ask(
+    def request_json(
         self, method: str, path: str, body: str | None = None, kind: str = "", *, accept: str = ""
     ) -> Any:
         """The answer to one request.
 
-        A kept connection may have been closed meanwhile, which shows when asking or when reading the answer,
-        so a request is tried twice. None of ours does harm the second time: a patch names the version it
-        changes, and what is created has a fixed name.
+        A persistent connection may have been closed meanwhile, which shows on sending or on reading, so a
+        request is tried twice. All requests are safe to repeat: a patch names the version it changes, and
+        created objects have fixed names.
 
         Raises:
-            Refused: the server refused.
+            Refused: the server rejected the request.
             Unreachable: no server, or no JSON.
         """
         headers = dict(self._headers)
@@ -74,15 +74,15 @@ class Server:
             except _HUNG_UP:
                 status, data = exchange()
         except _HUNG_UP as problem:
-            raise Unreachable(f"{self.url} hung up: {problem}") from None
+            raise Unreachable(f"{self.url} closed the connection: {problem}") from None
         try:
             result = json.loads(data)
         except ValueError:
             result = None
         if status >= FIRST_ERROR:
-            raise Refused(status, _message(result, data))
+            raise RequestRejected(status, _message(result, data))
         if not isinstance(result, dict):
-            raise Unreachable(f"{self.url} answered, but not in JSON")
+            raise Unreachable(f"the answer of {self.url} is not a JSON object")
         return result
 
     def _exchange(
@@ -102,7 +102,7 @@ class Server:
 
 
 def _trusted(authority: str | None) -> ssl.SSLContext:
-    """Trusts one authority of its own, or those of the machine."""
+    """Trusts the given certificate authority, or those of the machine."""
     try:
         return ssl.create_default_context(cafile=authority)
     except OSError as problem:
@@ -110,7 +110,7 @@ def _trusted(authority: str | None) -> ssl.SSLContext:
 
 
 def _message(result: Any, data: bytes) -> str:
-    """What a Kubernetes API server or Prometheus says of an error, else the beginning of the text."""
+    """The error message of a Kubernetes API server or Prometheus, otherwise the beginning of the text."""
     if isinstance(result, dict):
         return str(result.get("message") or result.get("error") or "")
     return data[:200].decode(errors="replace")

@@ -1,6 +1,6 @@
-"""What the program looks at: workloads, their pods, and the one thing that people know them by.
+"""Workloads, their pods, and the owners that people know them by.
 
-Plain records, read from the objects of the API server; everything that decides works on these.
+Plain records, read from objects of the API server; all decisions use them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,14 +13,14 @@ from gpuyard_idle.settings import Settings
 Object = Mapping[str, Any]
 KUEUE = "kueue.x-k8s.io/v1beta2"
 MOST_DIGITS = 6
-"""Of replicas in an annotation: everybody in the team may write it."""
+"""Maximum of replicas in an annotation: any team member may write it."""
 SCALED = ("apps/Deployment", "apps/StatefulSet")
-"""Kinds that make new pods for those that Kueue stops: they are suspended by having none."""
+"""Kinds that replace pods that Kueue stops: they are suspended by scaling to zero."""
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """An object by the names that a reference to it has."""
+    """An object, by the fields of an owner reference."""
 
     api_version: str
     kind: str
@@ -44,9 +44,9 @@ class Pod:
     name: str
     workload: str
     gpus: int
-    """GPUs, slices and shares that it holds."""
+    """Number of GPUs, slices and shares that it uses."""
     claims: bool
-    """Holds devices by a claim or in an amount like 1k, which are not counted here."""
+    """Uses devices through a claim, or in an amount like 1k; these are not counted here."""
     running: bool
     started: datetime | None
     controller: Owner | None
@@ -56,23 +56,23 @@ class Pod:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What Kueue admits as one."""
+    """The unit of Kueue's admission."""
 
     name: str
-    version: str
+    resource_version: str
     active: bool
     finished: bool
     admitted: datetime | None
-    """Since when it may run; None while it waits."""
+    """Time of admission; None while it waits."""
     warned: datetime | None
     suspended: bool
-    """By this program."""
+    """Suspended by this program."""
     kept: bool
     owners: tuple[Owner, ...]
 
     @property
     def runs(self) -> bool:
-        """Holds quota now."""
+        """Uses quota now."""
         return self.active and not self.finished and self.admitted is not None
 
 
@@ -81,10 +81,10 @@ class ScaledWorkload:
     """A Deployment or StatefulSet."""
 
     reference: Owner
-    version: str
+    resource_version: str
     replicas: int
-    before: int | None
-    """What it had when this program took it to zero."""
+    replicas_before_suspension: int | None
+    """Replicas before this program scaled it to zero."""
     controller: Owner | None
     kept: bool
 
@@ -97,24 +97,24 @@ class Unit:
     workloads: list[Workload] = field(default_factory=list)
     pods: list[Pod] = field(default_factory=list)
     scaled: ScaledWorkload | None = None
-    """Set where suspending means no replicas."""
-    stuck: str = ""
+    """Set where suspending means scaling to zero."""
+    cannot_suspend_reason: str = ""
     """Why it cannot be suspended."""
 
     @property
     def gpus(self) -> int:
-        """All that its pods hold."""
+        """Number of devices of all its pods."""
         return sum(pod.gpus for pod in self.pods)
 
     @property
     def kept(self) -> bool:
-        """Its own labels say so; those of its owner and namespace are asked for elsewhere."""
+        """Its own label keeps it; labels of owner and namespace are read elsewhere."""
         parts = [*(w.kept for w in self.workloads), *(p.kept for p in self.pods)]
         return any(parts) or (self.scaled is not None and self.scaled.kept)
 
     @property
     def warned(self) -> datetime | None:
-        """Since when all of it is warned; a warning from before it was admitted again is none."""
+        """When all of it was warned; a warning before its last admission does not count."""
         times = [
             each.warned
             for each in self.workloads
@@ -129,7 +129,7 @@ def parse_time(text: str) -> datetime:
 
 
 def read_pod(obj: Object, settings: Settings) -> Pod:
-    """A pod; init containers count when they go on running beside the others."""
+    """A pod; init containers that keep running beside the others count."""
     spec, status, names = obj["spec"], obj.get("status", {}), settings.names
     sidecars = [c for c in spec.get("initContainers", ()) if c.get("restartPolicy") == "Always"]
     gpu_amounts = [
@@ -151,8 +151,8 @@ def read_pod(obj: Object, settings: Settings) -> Pod:
     )
 
 
-def ended(obj: Object) -> bool:
-    """A pod that holds nothing any more."""
+def is_pod_terminated(obj: Object) -> bool:
+    """A pod that no longer uses resources."""
     return obj.get("status", {}).get("phase") in {"Succeeded", "Failed"}
 
 
@@ -162,13 +162,13 @@ def _gpu_limits(container: Object, resources: Iterable[str]) -> list[str]:
 
 
 def read_workload(obj: Object, settings: Settings) -> Workload:
-    """A workload with the few conditions that matter here."""
+    """A workload with its relevant conditions."""
     names, result = settings.names, obj.get("status", {}).get("conditions", ())
     since = {c["type"]: c["lastTransitionTime"] for c in result if c["status"] == "True"}
     warned = _annotation(obj, names.warned)
     return Workload(
         name=obj["metadata"]["name"],
-        version=obj["metadata"]["resourceVersion"],
+        resource_version=obj["metadata"]["resourceVersion"],
         active=obj["spec"].get("active", True),
         finished="Finished" in since,
         admitted=parse_time(since["Admitted"]) if "Admitted" in since else None,
@@ -184,16 +184,18 @@ def read_scaled(obj: Object, api_version: str, kind: str, settings: Settings) ->
     before = _annotation(obj, settings.names.replicas)
     return ScaledWorkload(
         reference=_itself(obj, api_version, kind),
-        version=obj["metadata"]["resourceVersion"],
+        resource_version=obj["metadata"]["resourceVersion"],
         replicas=obj["spec"].get("replicas", 1),
-        before=int(before) if before.isdecimal() and len(before) <= MOST_DIGITS else None,
+        replicas_before_suspension=int(before)
+        if before.isdecimal() and len(before) <= MOST_DIGITS
+        else None,
         controller=_controller(obj),
         kept=_has_label(obj, settings.names.keep),
     )
 
 
 def deployment_of(replica_set: Object) -> tuple[str, Owner | None]:
-    """The uid of a ReplicaSet, and what makes it."""
+    """The uid of a ReplicaSet, and its owner."""
     return replica_set["metadata"]["uid"], _controller(replica_set)
 
 
@@ -203,7 +205,7 @@ def group_units(
     makers: Mapping[str, Owner | None],
     scaled: Mapping[str, ScaledWorkload],
 ) -> list[Unit]:
-    """Running workloads by what people know them by, each with its pods."""
+    """Running workloads by the owner that people know, each with its pods."""
     units: dict[str, Unit] = {}
     by_workload: dict[str, list[Pod]] = {}
     for pod in pods:
@@ -211,20 +213,20 @@ def group_units(
     for workload in workloads:
         own = by_workload.get(workload.name, [])
         owner, stuck = _known_as(workload, own, makers)
-        unit = units.setdefault(owner.uid, Unit(owner=owner, stuck=stuck))
+        unit = units.setdefault(owner.uid, Unit(owner=owner, cannot_suspend_reason=stuck))
         unit.workloads.append(workload)
         unit.pods += own
     for unit in units.values():
         unit.scaled = scaled.get(unit.owner.uid)
         if unit.scaled and unit.scaled.controller:
-            unit.stuck = f"{unit.scaled.controller} would scale it up again"
+            unit.cannot_suspend_reason = f"{unit.scaled.controller} would scale it up again"
     return list(units.values())
 
 
 def _known_as(
     workload: Workload, pods: Sequence[Pod], makers: Mapping[str, Owner | None]
 ) -> tuple[Owner, str]:
-    """Whom people know a workload by; and why it cannot be suspended, if so."""
+    """The owner that people know a workload by; and why it cannot be suspended, if so."""
     jobs = [each for each in workload.owners if each.group_kind != "Pod"]
     if jobs:
         return jobs[0], ""
@@ -236,7 +238,7 @@ def _known_as(
     first = next((pod.reference for pod in pods), None) or next(
         iter(workload.owners), _workload_reference(workload)
     )
-    return first, f"{makes} would make its pods anew" if makes else ""
+    return first, f"{makes} would replace its pods" if makes else ""
 
 
 def _workload_reference(workload: Workload) -> Owner:

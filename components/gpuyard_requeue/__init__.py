@@ -1,5 +1,5 @@
-"""Queues a gang again as a whole when one of its nodes goes: a spot notice, an end announced, a drain.
+"""Requeues a whole gang when one of its nodes is lost: by a spot notice, the end of a block, or a drain.
 
-Runs in the cluster as one pod, carried there as text. It keeps nothing of its own: a gang that it has stopped
-carries a label until it queues again, so the program may be ended at any moment and another one goes on.
+Runs in the cluster as one pod, with its source in a ConfigMap. It has no state of its own: a stopped gang
+has a label until it queues again, so the pod can be replaced at any time.
 """

@@ -1,7 +1,7 @@
-"""A node of a lower rung: told once, with the better rungs of which there were no more.
+"""Reports new nodes of a fallback capacity option once, with the preferred options that had no more nodes.
 
-Which rung a node is of stands in a label of whoever made it. Of a node that came long ago nobody knows what
-there was to be had then.
+A node's capacity option is in a label from its provisioner. For older nodes, the capacity available at their
+start is unknown.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ FRESH = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityOption:
-    """One way of buying, best first in its ladder."""
+    """One capacity option, in order of preference within its pool."""
 
     description: str
     names: tuple[str, ...]
@@ -25,44 +25,49 @@ class CapacityOption:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolOptions:
-    """The ways of buying of one pool."""
+    """The capacity options of one pool."""
 
     pool: str
     selector: str
-    """Of the pool's nodes."""
+    """Labels of the pool's nodes."""
     label: str
     options: tuple[CapacityOption, ...]
 
 
-def read_ladder(raw: dict[str, Any]) -> PoolOptions:
-    """Of a document."""
-    rungs = tuple(
-        CapacityOption(description=each["says"], names=tuple(each["names"]), max_nodes=each["most"])
-        for each in raw["rungs"]
+def read_pool_options(raw: dict[str, Any]) -> PoolOptions:
+    """The capacity options in the settings document."""
+    options = tuple(
+        CapacityOption(
+            description=each["description"], names=tuple(each["names"]), max_nodes=each["max_nodes"]
+        )
+        for each in raw["options"]
     )
     return PoolOptions(
-        pool=raw["pool"], selector=raw["selector"], label=raw["label"], options=rungs
+        pool=raw["pool"], selector=raw["selector"], label=raw["label"], options=options
     )
 
 
 def fallback_nodes(
-    nodes: Sequence[dict[str, Any]], ladder: PoolOptions, now: datetime
+    nodes: Sequence[dict[str, Any]], pool: PoolOptions, now: datetime
 ) -> Iterator[tuple[dict[str, Any], str]]:
-    """Nodes that came just now although a better rung is not full, and what is to be said of each."""
-    rung_of = {name: option for option in ladder.options for name in option.names}
-    ways = [(n["metadata"].get("labels") or {}).get(ladder.label, "") for n in nodes]
-    nodes_by_option = Counter(rung_of[way].description for way in ways if way in rung_of)
+    """New nodes although a preferred option is not full, with the message for each."""
+    option_of = {name: option for option in pool.options for name in option.names}
+    ways = [(n["metadata"].get("labels") or {}).get(pool.label, "") for n in nodes]
+    nodes_by_option = Counter(option_of[way].description for way in ways if way in option_of)
     for node, way in zip(nodes, ways, strict=True):
-        if way not in rung_of or not _fresh(node, now):
+        if way not in option_of or not _fresh(node, now):
             continue
-        better = ladder.options[: ladder.options.index(rung_of[way])]
+        better = pool.options[: pool.options.index(option_of[way])]
         short = [r for r in better if nodes_by_option[r.description] < r.max_nodes]
         if short:
             lacks = " and ".join(
                 f"{nodes_by_option[r.description]} of {r.max_nodes} {r.description}" for r in short
             )
-            bought = f"It was bought {rung_of[way].description}"
-            yield node, f"{bought}: pool {ladder.pool} has {lacks} nodes, and was given no more."
+            bought = f"The node uses capacity option {option_of[way].description}"
+            yield (
+                node,
+                f"{bought}: pool {pool.pool} has {lacks} nodes, and no more were available.",
+            )
 
 
 def _fresh(node: dict[str, Any], now: datetime) -> bool:

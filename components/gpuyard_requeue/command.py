@@ -7,5 +7,5 @@ from gpuyard_requeue.reconcile import read_settings, reconcile
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """A look every few seconds."""
+    """Reconciles every few seconds."""
     return run("gpuyard_requeue", read_settings, reconcile, arguments)

@@ -1,4 +1,4 @@
-"""Which nodes go, which gangs lose a part with them, and what to write: pure, no clock, no network."""
+"""Decides which nodes are lost, which gangs lose pods, and what to write: pure, without clock or network."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,29 +8,29 @@ from typing import Any
 Object = Mapping[str, Any]
 _OVER = {"Succeeded", "Failed"}
 _CLOSED = "node.kubernetes.io/unschedulable"
-"""Kubernetes' own taint of a closed node: it says since when."""
+"""Kubernetes' own taint of a cordoned node: it records since when."""
 _DRAINS = timedelta(minutes=2)
-"""From when a node is closed: what loses a pod later loses it by something else."""
+"""From this time on the node is cordoned: later pod losses have other causes."""
 _TOLD = timedelta(minutes=10)
-"""And so much later all of that is known."""
+"""Delay after which all of that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """A node that takes no more pods."""
+    """A cordoned or leaving node."""
 
     name: str
     reason: str
     is_certain: bool
-    """It goes; else it is closed, perhaps by a person, and pods that run on it may stay."""
+    """It leaves; otherwise it is only cordoned, perhaps by a person, and its pods may stay."""
     flavor: str = ""
-    """What queues call nodes of its pool."""
+    """Resource flavors of its pool."""
     cordoned_since: str = ""
-    """Since when it is closed, where that is known and no more is."""
+    """When it was cordoned, where only that is known."""
 
 
 def termination_of(node: Object, taints: Sequence[str], flavor: str = "") -> Termination | None:
-    """Whether a node goes. `taints`: keys of a notice, or how they begin where one ends in `/`."""
+    """Whether a node leaves. `taints`: keys of interruption notices, or prefixes that end in `/`."""
     name, spec = str(node["metadata"]["name"]), node["spec"]
     taints_by_key = {str(taint["key"]): taint for taint in spec.get("taints") or ()}
     for key in taints_by_key:
@@ -41,7 +41,7 @@ def termination_of(node: Object, taints: Sequence[str], flavor: str = "") -> Ter
     if spec.get("unschedulable"):
         closed = str(taints_by_key.get(_CLOSED, {}).get("timeAdded") or "")
         return Termination(
-            name, "it is drained", is_certain=False, flavor=flavor, cordoned_since=closed
+            name, "it is being drained", is_certain=False, flavor=flavor, cordoned_since=closed
         )
     return None
 
@@ -51,7 +51,7 @@ def _is(key: str, notice: str) -> bool:
 
 
 def is_lost(pod: Object, node: Termination) -> bool:
-    """Whether a pod ends with its node. From one that is only closed pods are put out, or go on."""
+    """Whether a pod ends with its node. From a cordoned node pods are evicted, or stay."""
     status = pod.get("status") or {}
     put_out = any(
         each["type"] == "DisruptionTarget" and each["status"] == "True"
@@ -60,10 +60,10 @@ def is_lost(pod: Object, node: Termination) -> bool:
     return put_out or (node.is_certain and status.get("phase") not in _OVER)
 
 
-def stopped(workload: Object, pods: Iterable[Object], kinds: Sequence[str]) -> bool:
-    """Whether a workload is a gang that runs, and has lost one of these pods.
+def has_lost_any_of(workload: Object, pods: Iterable[Object], kinds: Sequence[str]) -> bool:
+    """Whether a workload is a running gang that has lost one of these pods.
 
-    Pods from before it was admitted last have been stopped already.
+    Pods from before its last admission have been stopped already.
     """
     admitted = _runs_since(workload, kinds)
     return admitted is not None and any(
@@ -72,9 +72,9 @@ def stopped(workload: Object, pods: Iterable[Object], kinds: Sequence[str]) -> b
 
 
 def has_lost_pod(workload: Object, node: Termination, kinds: Sequence[str]) -> bool:
-    """Whether a gang that ran whole on nodes such as this one lacks a pod since this one goes.
+    """Whether a gang that ran completely on such nodes lacks a pod since this node leaves.
 
-    A pod that ends at once is gone before anybody looks, and nothing tells then where it ran.
+    A pod that ends at once may be deleted before it is read; then its node is unknown.
     """
     admitted = _runs_since(workload, kinds)
     status = workload.get("status") or {}
@@ -96,7 +96,7 @@ def has_lost_pod(workload: Object, node: Termination, kinds: Sequence[str]) -> b
 
 
 def may_have_lost_pod(node: Termination, now: datetime) -> bool:
-    """Whether a gang may have lost a pod by it that nobody has seen; not for one closed long ago."""
+    """Whether a gang may have lost an unobserved pod by it; not for a node cordoned long ago."""
     return node.is_certain or (
         bool(node.cordoned_since) and now - _time(node.cordoned_since) <= _TOLD
     )
@@ -112,10 +112,10 @@ def _time(text: str) -> datetime:
 
 
 def _runs_since(workload: Object, kinds: Sequence[str]) -> str | None:
-    """Since when a workload is admitted that is a gang and would start again.
+    """Admission time of a workload that is a gang and can restart.
 
-    A single pod is made again by its job. `kinds`: of owners that start again when their workload does; pods
-    that nobody makes would be gone.
+    A single pod is recreated by its job. `kinds`: owners that restart with their workload; pods without such
+    an owner would be lost.
     """
     spec = workload["spec"]
     since = _since(workload)
@@ -130,9 +130,9 @@ def _runs_since(workload: Object, kinds: Sequence[str]) -> str | None:
 
 
 def may_requeue(workload: Object) -> bool | None:
-    """Whether one that was stopped may queue again; None where there is nothing left to start.
+    """Whether a stopped gang may queue again; None where nothing is left to start.
 
-    It has given its quota back when all of its pods have been told to end, and not before.
+    Its quota is released only when all of its pods are terminating.
     """
     since = _since(workload)
     if "Finished" in since or workload["spec"].get("active", True):
@@ -141,13 +141,13 @@ def may_requeue(workload: Object) -> bool | None:
 
 
 def _since(workload: Object) -> dict[str, str]:
-    """Conditions that hold, and since when: times of Kubernetes are in order as text."""
+    """True conditions and since when: Kubernetes timestamps sort as text."""
     result = (workload.get("status") or {}).get("conditions") or ()
     return {c["type"]: c["lastTransitionTime"] for c in result if c["status"] == "True"}
 
 
 def patch(workload: Object, label: str, value: str | None, *, active: bool | None) -> Object:
-    """Of the one version that was judged."""
+    """Patch of the version that was evaluated."""
     version = workload["metadata"]["resourceVersion"]
     changed: dict[str, Any] = {"metadata": {"resourceVersion": version, "labels": {label: value}}}
     return changed if active is None else {**changed, "spec": {"active": active}}

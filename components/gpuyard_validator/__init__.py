@@ -1,1 +1,1 @@
-"""Whether the hardware of a node is what the plan asked for: run on GPU nodes, beside nothing but NVML."""
+"""Validation of a node's hardware against the plan. Runs on GPU nodes; its only dependency is NVML."""

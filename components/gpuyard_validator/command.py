@@ -1,4 +1,4 @@
-"""The command line: what is expected, who is read, and where the report goes."""
+"""The command line: expectations, source of the snapshot, output of the report."""
 
 import argparse
 import json
@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpuyard_validator import report as reports
-from gpuyard_validator.background import at_work, left
+from gpuyard_validator.background import collectives_seconds, measure_gpu_loads
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.expectations import (
     PROFILES,
@@ -33,17 +33,17 @@ from gpuyard_validator.nvml import NvmlReader, NvmlWatch
 from gpuyard_validator.rendezvous import job_of, wait_for_others
 from gpuyard_validator.results import Code, Report
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import CannotRead, Reader, SnapshotReader, recorded
+from gpuyard_validator.snapshot import CannotRead, Reader, SnapshotReader, snapshot_json
 from gpuyard_validator.values import Malformed
 
 TOKEN_BYTES = 16
 JOIN_SHARE, STEP_SHARE = 0.4, 0.2
-"""Of what is left after work on each node: until all nodes are there, and for each step."""
+"""Shares of the time that is left after the load on each node: until all nodes join, and for each step."""
 ROUNDS, SOAK_ROUNDS, LARGE_GIB = 20, 2000, 80
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """One look. 0 passed, 1 failed, 2 nothing applied, 3 it cannot run."""
+    """Validate once. Returns 0 passed, 1 failed, 2 no check applied, 3 cannot run."""
     parser = _parser()
     options = parser.parse_args(arguments)
     try:
@@ -62,22 +62,22 @@ def _do(options: argparse.Namespace) -> int:
         return Code.PASSED
     reader = _reader(options.snapshot, options.root)
     if options.record:
-        _write(options.record, recorded(reader.read()))
+        _write(options.record, snapshot_json(reader.read()))
         return Code.PASSED
     if options.inventory:
         nodes = options.nodes.read_text(encoding="utf-8") if options.nodes else None
         _write(options.inventory, inventory_document(reader.read(), nodes))
         return Code.PASSED
     if options.expect is None:
-        raise CannotRead("give --expect FILE")
+        raise CannotRead("--expect FILE is required")
     expected = read_expectations(options.expect.read_text(encoding="utf-8"))
     if options.profile:
         expected = validated(replace(expected, profile=options.profile))
     machine = reader.read()
     if expected.profile != QUICK and options.snapshot is None:
-        machine = at_work(expected, machine, NvmlWatch(), options.deadline)
+        machine = measure_gpu_loads(expected, machine, NvmlWatch(), options.deadline)
     if options.first and expected.profile != QUICK:
-        machine = replace(machine, collectives=measured(options, expected, machine.node))
+        machine = replace(machine, collectives=run_collectives(options, expected, machine.node))
     names = [name for name in options.check or CHECKS if name not in options.leave_out]
     chosen = {name: CHECKS[name] for name in names}
     report = validate(expected, machine, chosen, _today())
@@ -88,23 +88,21 @@ def _do(options: argparse.Namespace) -> int:
 
 
 def _text(options: argparse.Namespace) -> str:
-    """What is asked of the program itself, and of no machine."""
+    """Options that print information about the program and need no machine."""
     if options.schema or options.inventory_schema:
         return json.dumps(schema() if options.schema else inventory_schema(), indent=2) + "\n"
     return explained(options.explain) if options.explain else ""
 
 
-def measured(options: argparse.Namespace, expected: Expectations, node: str) -> Collectives:
-    """What collectives come to, together with the other nodes.
+def run_collectives(options: argparse.Namespace, expected: Expectations, node: str) -> Collectives:
+    """The result of the collectives with the other nodes.
 
     Raises:
-        CannotRead: the run cannot be begun.
+        CannotRead: the run cannot start.
     """
     token = options.token_file.read_bytes().strip() if options.token_file else b""
     if len(token) < TOKEN_BYTES:
-        raise CannotRead(
-            f"give --token-file FILE with at least {TOKEN_BYTES} bytes that strangers lack"
-        )
+        raise CannotRead(f"--token-file FILE is required, with at least {TOKEN_BYTES} secret bytes")
     host, _, port = options.first.rpartition(":")
     together = expected.collectives
     if (
@@ -113,12 +111,12 @@ def measured(options: argparse.Namespace, expected: Expectations, node: str) -> 
         or together is None
         or not 0 <= options.index < together.nodes
     ):
-        raise CannotRead("give --first HOST:PORT, and --index N below the number of nodes")
-    seconds = left(expected.profile, options.deadline)
+        raise CannotRead("--first HOST:PORT is required, and --index N below the number of nodes")
+    seconds = collectives_seconds(expected.profile, options.deadline)
     run = CollectiveRun(
         nodes=together.nodes,
         gpus=expected.gpus,
-        work=work_of(expected),
+        work=collective_work(expected),
         token=token,
         on=_today(),
         join_seconds=seconds * JOIN_SHARE,
@@ -140,8 +138,8 @@ def _today() -> str:
     return datetime.now(UTC).date().isoformat()
 
 
-def work_of(expected: Expectations) -> Work:
-    """Messages as large as floors are for, where two of them fit; in the profile soak again and again."""
+def collective_work(expected: Expectations) -> Work:
+    """Messages of the sizes that have thresholds, where two of them fit into memory; repeated in profile soak."""
     large = expected.memory_gib >= LARGE_GIB
     return Work(
         operations=tuple(each.value for each in Operation),
@@ -158,8 +156,8 @@ def _reader(snapshot: Path | None, root: Path) -> Reader:
 
 
 def _report(report: Report, options: argparse.Namespace) -> None:
-    """The digest for people to stderr, the whole for programs to stdout, the rest where it was asked for."""
-    digest = reports.digest(report)
+    """The digest to stderr, the complete report to stdout, other formats to the given files."""
+    digest = reports.report_summary(report)
     sys.stdout.write(reports.as_json(report))
     sys.stderr.write(digest)
     if options.termination_log:
@@ -171,10 +169,14 @@ def _report(report: Report, options: argparse.Namespace) -> None:
 
 
 def explained(name: str) -> str:
-    """One check in words."""
+    """The description of one check."""
     check = CHECKS[name]
     scope = "the node" if check.node else "each GPU"
-    must = "not run counts as failed" if check.is_required else "not run is told, and does not fail"
+    must = (
+        "a skipped check counts as failed"
+        if check.is_required
+        else "a skipped check is reported and does not fail"
+    )
     return (
         f"{check.id} ({check.group}, {scope})\n  fails when {check.description}\n"
         f"  then: {check.remediation}\n  required: {must}\n"
@@ -182,7 +184,7 @@ def explained(name: str) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """All or nothing, so that who reads it meanwhile sees the old one; a mounted file is written in place."""
+    """Write all or nothing, so that a reader never sees half a file; a mounted file is written in place."""
     temporary = path.with_name(f".{path.name}.new")
     temporary.write_text(text, encoding="utf-8")
     try:
@@ -195,18 +197,22 @@ def _write(path: Path, text: str) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="gpuyard_validator", description=__doc__)
     add = parser.add_argument
-    add("--expect", type=Path, help="what the node must be, as JSON that the plan has written")
-    add("--snapshot", type=Path, help="a recorded machine instead of this one")
-    add("--record", type=Path, help="write what this machine is, and judge nothing")
-    add("--inventory", type=Path, help="write what a platform is planned by, and judge nothing")
-    add("--nodes", type=Path, help="what `kubectl get nodes -o json` wrote, for --inventory")
-    add("--root", type=Path, default=Path("/"), help="where the host's /proc and /sys are")
+    add("--expect", type=Path, help="what the node must be, as JSON from the plan")
+    add("--snapshot", type=Path, help="read a recorded machine instead of this one")
+    add("--record", type=Path, help="write a snapshot of this machine and evaluate nothing")
+    add(
+        "--inventory",
+        type=Path,
+        help="write the machine inventory that a stack file takes, and evaluate nothing",
+    )
+    add("--nodes", type=Path, help="output of `kubectl get nodes -o json`, for --inventory")
+    add("--root", type=Path, default=Path("/"), help="where the host's /proc and /sys are mounted")
     add(
         "--check",
         action="append",
         choices=CHECKS,
         metavar="CHECK",
-        help="this one alone; again for more",
+        help="run only this check; repeatable",
     )
     add(
         "--leave-out",
@@ -214,29 +220,35 @@ def _parser() -> argparse.ArgumentParser:
         default=[],
         choices=CHECKS,
         metavar="CHECK",
-        help="not this one; again for more",
+        help="skip this check; repeatable",
     )
     add(
         "--together",
         metavar="JOB",
-        help="having passed, stay until all pods of this Job run or have ended",
+        help="after passing, stay until all pods of this Job run or have ended",
     )
-    add("--termination-log", type=Path, help="the digest, as the pod's last words")
-    add("--junit", type=Path, help="the results as a JUnit file")
-    add("--prometheus", type=Path, help="the results for the node exporter's textfile collector")
+    add("--termination-log", type=Path, help="write the digest as the pod's termination message")
+    add("--junit", type=Path, help="write the results as a JUnit file")
+    add(
+        "--prometheus",
+        type=Path,
+        help="write the results for the node exporter's textfile collector",
+    )
     add("--profile", choices=PROFILES, help="instead of the document's")
-    add("--first", metavar="HOST:PORT", help="the first node, where all nodes of a run meet")
+    add("--first", metavar="HOST:PORT", help="address of the first node, which coordinates the run")
     add(
         "--index",
         type=int,
         default=int(os.environ.get("JOB_COMPLETION_INDEX") or 0),
-        help="which of the nodes this is; else what an Indexed Job calls it",
+        help="index of this node; by default the completion index of an Indexed Job",
     )
-    add("--token-file", type=Path, help="what all nodes of a run know, and nobody else")
-    add("--deadline", type=float, default=600.0, help="seconds for the whole run")
+    add("--token-file", type=Path, help="secret shared by all nodes of the run")
+    add("--deadline", type=float, default=600.0, help="time limit of the whole run in seconds")
     add(
-        "--inventory-schema", action="store_true", help="the JSON Schema of what --inventory writes"
+        "--inventory-schema",
+        action="store_true",
+        help="print the JSON Schema of the --inventory output",
     )
-    add("--schema", action="store_true", help="the JSON Schema of expectations")
-    add("--explain", choices=CHECKS, metavar="CHECK", help="one check in words")
+    add("--schema", action="store_true", help="print the JSON Schema of expectations")
+    add("--explain", choices=CHECKS, metavar="CHECK", help="describe one check")
     return parser

@@ -1,4 +1,4 @@
-"""What the host's files say: the driver's module, RDMA devices, variables. Nothing is run."""
+"""The host's files: the driver's kernel module, RDMA devices, environment variables. Runs no command."""
 
 import os
 from collections.abc import Mapping
@@ -11,14 +11,14 @@ from gpuyard_validator.values import Answer, Missing, MissingReason
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """A host, by where its files are."""
+    """A host, by the paths of its files."""
 
     root: Path = Path("/")
     environment: Mapping[str, str] | None = None
-    """Of this program, where none is given."""
+    """The program's environment by default."""
 
     def variables(self) -> Mapping[str, str]:
-        """Those that a check looks for, and no others."""
+        """The variables that a check reads, and no others."""
         result = self._environment()
         return {name: result[name] for name in BAD_VARIABLES if name in result}
 
@@ -26,7 +26,7 @@ class Host:
         return os.environ if self.environment is None else self.environment
 
     def node(self) -> str:
-        """As the pod was told; else as the kernel calls itself."""
+        """The node name given to the pod; otherwise the kernel's host name."""
         value = self._environment().get("NODE_NAME")
         name = self._read("proc/sys/kernel/hostname")
         return value or (name.strip() if isinstance(name, str) else "unknown")
@@ -42,7 +42,7 @@ class Host:
         return Missing(MissingReason.MALFORMED, text[:80])
 
     def open_modules(self) -> Answer[bool]:
-        """Whether that line calls the module open."""
+        """Whether that line names the open kernel module."""
         text = self._read("proc/driver/nvidia/version")
         return text if isinstance(text, Missing) else "Open Kernel Module" in text
 
@@ -54,16 +54,16 @@ class Host:
         return tuple(line.split()[0] for line in text.splitlines() if line.strip())
 
     def adapters(self) -> Answer[tuple[Adapter, ...]]:
-        """Every RDMA device; none at all is an answer too."""
+        """All RDMA devices; an empty list is a valid answer."""
         folder = self.root / "sys/class/infiniband"
         if not (self.root / "sys/class").is_dir():
-            return Missing(MissingReason.FAILED, "there is no /sys")
+            return Missing(MissingReason.FAILED, "/sys does not exist")
         if not folder.is_dir():
             return ()
         return tuple(self._adapter(each) for each in sorted(folder.iterdir()))
 
     def _adapter(self, device: Path) -> Adapter:
-        """One of them, by its first port: those next to GPUs have one."""
+        """One RDMA device, by its first port: adapters next to GPUs have one."""
         port = device / "ports" / "1"
         state, rate, link = (_text(port / name) for name in ("state", "rate", "link_layer"))
         try:
@@ -82,7 +82,7 @@ class Host:
         )
 
     def numa(self) -> Answer[tuple[NumaNode, ...]]:
-        """NUMA nodes with CPUs, by their numbers."""
+        """Numbers of the NUMA nodes that have CPUs."""
         folder = self.root / "sys/devices/system/node"
         results = [
             NumaNode(index=int(each.name[4:]), cpus=cpus, memory_mib=memory)
@@ -95,7 +95,7 @@ class Host:
         return tuple(sorted(results, key=lambda node: node.index))
 
     def numa_of(self, address: str) -> Answer[int]:
-        """The NUMA node of a device on the PCI bus, by its address as NVML writes it: 00000000:1B:00.0."""
+        """The NUMA node of a PCI device, by its address as NVML writes it: 00000000:1B:00.0."""
         domain, _, rest = address.lower().partition(":")
         return _numa(self.root / "sys/bus/pci/devices" / f"{domain[-4:]}:{rest}")
 
@@ -114,21 +114,21 @@ def _text(path: Path) -> str:
 
 
 def _numa(device: Path) -> Answer[int]:
-    """The kernel's word for a device's NUMA node; -1 is its word for none."""
+    """The NUMA node of a device, as the kernel reports it; -1 means none."""
     result = _text(device / "numa_node")
     if result.isdecimal():
         return int(result)
-    return Missing(MissingReason.NOT_SUPPORTED, f"numa_node says {result or 'nothing'}")
+    return Missing(MissingReason.NOT_SUPPORTED, f"numa_node is {result or 'empty'}")
 
 
 def _count(ranges: str) -> int:
-    """How many numbers a list of the kernel holds: 0-47,96-143."""
+    """The number of entries of a kernel list: 0-47,96-143."""
     ends = [part.split("-") for part in ranges.split(",") if part]
     return sum(int(end[-1]) - int(end[0]) + 1 for end in ends)
 
 
 def _total_mib(text: str) -> int:
-    """Of a line `Node 0 MemTotal: 1056289972 kB`."""
+    """The value of a line such as `Node 0 MemTotal: 1056289972 kB`."""
     for line in text.splitlines():
         words = line.split()
         if "MemTotal:" in words[:-1]:

@@ -1,7 +1,7 @@
-"""The dump of a machine: what a platform is planned by, on nodes that nobody's catalogue knows.
+"""The machine inventory: what gpuyard plans by, for machines that are not in its catalogue.
 
-It is made of a recorded machine, and of what Kubernetes says of the nodes that are like it. The other side
-(`gpuyard.spec.sections.inventory`) reads it; neither imports the other.
+It combines a snapshot of one machine with the Kubernetes nodes of the same kind. The reader
+(`gpuyard.spec.sections.inventory`) and this module do not import each other.
 """
 
 import json
@@ -13,11 +13,11 @@ from gpuyard_validator.snapshot import Adapter, CannotRead, Gpu, Snapshot
 from gpuyard_validator.values import Answer, Missing, T, encode, schema_of
 
 VERSION = "gpuyard.dev/machine/v1"
-"""Changes with every change of what the document means."""
+"""Changes whenever the meaning of the document changes."""
 _OF_MACHINES = ("feature.node.kubernetes.io", "beta.kubernetes.io", "nvidia.com")
-"""Domains of labels that say what a node is, not where it stands."""
+"""Label domains that describe a node, not its location."""
 _CLIQUE, _TOPOGRAPH = "nvidia.com/gpu.clique", "network.topology.nvidia.com"
-"""What does say where, of such a domain."""
+"""Labels of those domains that describe the location."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,12 +25,12 @@ class DumpedGpu:
     """One GPU."""
 
     name: str
-    """As NVML has it: NVIDIA H100 80GB HBM3."""
+    """As NVML writes it: NVIDIA H100 80GB HBM3."""
     memory_mib: int
     numa: int | None
-    """The NUMA node of its bus; null where the host says none."""
+    """NUMA node of its PCI bus; null where the host reports none."""
     nvlinks: int | None
-    """Links that are up; null where it has none."""
+    """Number of active NVLinks; null where it has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class DumpedAdapter:
     """One RDMA device."""
 
     name: str
-    """As NCCL has it: mlx5_0."""
+    """As NCCL writes it: mlx5_0."""
     driver: str
     link: str
     """InfiniBand or Ethernet."""
@@ -58,7 +58,7 @@ class DumpedAdapter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DumpedNode:
-    """One node that is like the machine, and the labels that may say where it stands."""
+    """One node of the same kind, with the labels that may describe its location."""
 
     name: str
     labels: Mapping[str, str]
@@ -66,27 +66,27 @@ class DumpedNode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineInventory:
-    """One machine, and the nodes that are like it."""
+    """One machine, and the nodes of the same kind."""
 
     version: str
     node: str
-    """Where it was taken."""
+    """The node where the inventory was recorded."""
     driver: str | None
     gpus: tuple[DumpedGpu, ...]
     joined: bool | None
-    """Every GPU reaches every other by NVLink; null where they have none."""
+    """Every GPU reaches every other over NVLink; null without NVLink."""
     numa: tuple[DumpedNuma, ...]
-    """Empty where the host says none."""
+    """Empty where the host reports none."""
     adapters: tuple[DumpedAdapter, ...]
     nodes: tuple[DumpedNode, ...]
-    """Empty where nobody gave any."""
+    """Empty without --nodes."""
 
 
 def inventory_document(machine: Snapshot, nodes: str | None = None) -> str:
-    """The dump as a document; `nodes` is what `kubectl get nodes -o json` wrote.
+    """The inventory as a document; `nodes` is the output of `kubectl get nodes -o json`.
 
     Raises:
-        CannotRead: a GPU is not sound enough to plan by, or those are no nodes.
+        CannotRead: a GPU does not report what a plan needs, or `nodes` is no such output.
     """
     links = [_known(gpu.nvlinks) for gpu in machine.gpus]
     joined = all(gpu.unreachable == () for gpu in machine.gpus) if any(links) else None
@@ -120,7 +120,9 @@ def _known(answer: Answer[T]) -> T | None:
 def _gpu(gpu: Gpu) -> DumpedGpu:
     name, memory = _known(gpu.name), _known(gpu.memory_mib)
     if gpu.answers is not True or name is None or memory is None:
-        raise CannotRead(f"GPU {gpu.index} does not say what it is: a dump is of a sound machine")
+        raise CannotRead(
+            f"GPU {gpu.index} does not report its product: record the inventory on a healthy machine"
+        )
     links = _known(gpu.nvlinks)
     return DumpedGpu(
         name=name,
@@ -142,7 +144,7 @@ def _adapter(result: Adapter) -> DumpedAdapter:
 
 
 def _nodes(text: str) -> Iterator[DumpedNode]:
-    """Those of a list, or one alone, in the order of their names."""
+    """The items of a list, or a single object, sorted by name."""
     try:
         result = json.loads(text)
         items = result["items"] if result["kind"].endswith("List") else [result]
@@ -151,10 +153,12 @@ def _nodes(text: str) -> Iterator[DumpedNode]:
         labels = {name: dict(meta.get("labels") or {}) for name, meta in named.items()}
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as problem:
         raise CannotRead(
-            f"these are no nodes that `kubectl get nodes -o json` wrote ({type(problem).__name__})"
+            f"not the output of `kubectl get nodes -o json` ({type(problem).__name__})"
         ) from None
     if wrong:
-        raise CannotRead(f"a {wrong[0]} is no node: write `kubectl get nodes -o json`")
+        raise CannotRead(
+            f"a {wrong[0]} is not a Node: use the output of `kubectl get nodes -o json`"
+        )
     for name, each in sorted(labels.items()):
         place_labels = {key: str(value) for key, value in sorted(each.items()) if _says_where(key)}
         yield DumpedNode(name=name, labels=place_labels)

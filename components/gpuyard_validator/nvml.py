@@ -1,4 +1,4 @@
-"""What NVML says, through nvidia-ml-py: every question alone, so that one refusal hides no other answer."""
+"""Reads NVML through nvidia-ml-py: each query separately, so that one error hides no other value."""
 
 import importlib
 from collections.abc import Callable
@@ -38,12 +38,12 @@ class NvmlReader:
     host: Host = field(default_factory=Host)
 
     def read(self) -> Snapshot:
-        """All of it, once."""
+        """The complete snapshot."""
         nvml = _library()
         try:
             nvml.nvmlInit()
         except nvml.NVMLError as problem:
-            raise CannotRead(f"NVML does not start: {problem}") from None
+            raise CannotRead(f"cannot initialize NVML: {problem}") from None
         try:
             return self._machine(nvml)
         finally:
@@ -52,7 +52,7 @@ class NvmlReader:
     def _machine(self, nvml: Any) -> Snapshot:
         count = _ask(nvml, nvml.nvmlDeviceGetCount)
         if isinstance(count, Missing):
-            raise CannotRead(f"NVML does not count GPUs: {count}")
+            raise CannotRead(f"NVML cannot count GPUs: {count}")
         handles = [_ask(nvml, nvml.nvmlDeviceGetHandleByIndex, n) for n in range(count)]
         return Snapshot(
             node=self.host.node(),
@@ -68,7 +68,7 @@ class NvmlReader:
         )
 
     def _placed(self, nvml: Any, index: int, handles: list[Any]) -> Gpu:
-        """One GPU, and the part of the host that its bus belongs to."""
+        """One GPU, and the NUMA node of its PCI bus."""
         result = _gpu(nvml, index, handles)
         if not result.answers:
             return result
@@ -77,14 +77,14 @@ class NvmlReader:
 
 
 class NvmlWatch:
-    """A machine at work, by its driver's library; what a GPU does not say is missing, and never an error."""
+    """A machine under load, by its driver's library; a value that a GPU does not report is missing, never an error."""
 
     def __init__(self) -> None:
         self._nvml = _library()
         self._nvml.nvmlInit()
 
     def sample(self, index: int, task: str) -> LoadSample:
-        """One GPU now."""
+        """A sample of one GPU."""
         nvml = self._nvml
         handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
         if isinstance(handle, Missing):
@@ -108,7 +108,7 @@ class NvmlWatch:
 
 
 def _given_up(ask: Callable[..., Answer[Any]]) -> Answer[int]:
-    """Rows that were remapped or wait to be; pages where the memory is older than that."""
+    """Remapped or pending rows; pages on architectures that retire pages."""
     rows = ask("nvmlDeviceGetRemappedRows")
     if isinstance(rows, Missing) and rows.reason is MissingReason.NOT_SUPPORTED:
         return _retired(ask)
@@ -123,7 +123,7 @@ def _library() -> Any:
 
 
 def _ask(nvml: Any, question: Callable[..., T], *given: object) -> Answer[T]:
-    """The answer, or why there is none."""
+    """The value, or why there is none."""
     try:
         return question(*given)
     except nvml.NVMLError as problem:
@@ -206,7 +206,7 @@ def _text(text: str | bytes) -> str:
 
 
 def _field(nvml: Any, handle: Any, number: int, scope: int = 0) -> Answer[int]:
-    """One field value; it carries a return code of its own beside that of the call."""
+    """One field value; it has a return code of its own, in addition to the call's."""
     result = _ask(nvml, nvml.nvmlDeviceGetFieldValues, handle, [(number, scope)])
     if isinstance(result, Missing):
         return result
@@ -231,7 +231,7 @@ def _inforom(nvml: Any, handle: Any) -> Answer[bool]:
 
 
 def _instances(nvml: Any, handle: Any, mig: Answer[Any]) -> Answer[tuple[Instance, ...]]:
-    """MIG devices; places that hold none answer that nothing is found."""
+    """MIG devices; empty places answer NOT_FOUND."""
     if isinstance(mig, Missing):
         return mig
     if not mig[0]:
@@ -261,7 +261,7 @@ def _instances(nvml: Any, handle: Any, mig: Answer[Any]) -> Answer[tuple[Instanc
 
 
 def _retired(ask: Callable[..., Answer[Any]]) -> Answer[int]:
-    """Pages of both causes: many single errors, one double."""
+    """Pages of both causes: multiple single-bit errors, one double-bit error."""
     total = 0
     for cause in (0, 1):
         result = ask("nvmlDeviceGetRetiredPages", cause)
@@ -293,7 +293,7 @@ def _reasons(ask: Callable[..., Answer[Any]]) -> Answer[int]:
 
 
 def _margin(ask: Callable[..., Answer[Any]]) -> Answer[int]:
-    """The margin itself since Ada; before that the threshold less the temperature."""
+    """The margin that NVML reports since Ada; before, the threshold less the temperature."""
     margin = ask("nvmlDeviceGetMarginTemperature")
     if not isinstance(margin, Missing):
         return int(margin)
@@ -346,7 +346,7 @@ def _unreachable(nvml: Any, index: int, handles: list[Any]) -> Answer[tuple[int,
 
 
 def _fabric(nvml: Any, handle: Any) -> Answer[Fabric]:
-    """By the newest structure that the driver knows; those before 2 have no health."""
+    """By the newest structure that the driver knows; those before version 2 have no health."""
     info = nvml.c_nvmlGpuFabricInfo_v3_t()
     result = _ask(nvml, nvml.nvmlDeviceGetGpuFabricInfoV, handle, byref(info))
     if isinstance(result, Missing) and result.reason is MissingReason.NO_FUNCTION:

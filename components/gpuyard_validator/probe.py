@@ -1,4 +1,4 @@
-"""The small programs of the validator, which a pod runs on what it has: their command line, words and end."""
+"""Common frame of the probes, which a pod runs on its own devices: command line, output, exit code."""
 
 import argparse
 import sys
@@ -18,25 +18,25 @@ Seen = TypeVar("Seen")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidatorCommand(Generic[Wanted, Seen]):
-    """One of them: what it is told, how it finds out, and who judges."""
+    """One probe: its options, its measurement, and its checks."""
 
     name: str
     doc: str | None
     expect: str
-    """Where its document lies in a pod."""
+    """Path of its document in a pod."""
     checks: Mapping[str, tuple[str, str]]
-    """By id: when it fails, and what to do then."""
+    """By id: when it fails, and what to do."""
     where: str
-    """Where they are made, in words."""
+    """Where the checks run."""
     read_wanted: Callable[[str], Wanted]
     read_seen: Callable[[str], Seen]
     measure: Callable[[argparse.Namespace, Wanted], Seen]
     judge: Callable[[Wanted, Seen], Report]
     options: Callable[[argparse.ArgumentParser], object] = lambda _: None
-    """Adds those that it alone has."""
+    """Adds the probe's own options."""
 
     def main(self, arguments: Sequence[str] | None) -> int:
-        """0 passed, 1 failed, 3 it cannot run."""
+        """Returns 0 passed, 1 failed, 3 cannot run."""
         parser = self._parser()
         self.options(parser)
         options = parser.parse_args(arguments)
@@ -46,34 +46,36 @@ class ValidatorCommand(Generic[Wanted, Seen]):
         return run_probe(lambda: self._evaluate(options), options.termination_log)
 
     def _evaluate(self, given: argparse.Namespace) -> Report:
-        """By what this pod sees, or another has seen that wrote it down."""
+        """Measured by this pod, or read from another pod's record."""
         wanted = self.read_wanted(given.expect.read_text(encoding="utf-8"))
         if given.seen is not None:
             return self.judge(wanted, self.read_seen(given.seen.read_text(encoding="utf-8")))
         return self.judge(wanted, self.measure(given, wanted))
 
     def _explained(self, name: str) -> str:
-        """One check in words."""
+        """The description of one check."""
         cause, do = self.checks[name]
         return (
             f"{name} ({self.where})\n  fails when {cause}\n  then: {do}\n"
-            "  required: not run counts as failed\n"
+            "  required: a skipped check counts as failed\n"
         )
 
     def _parser(self) -> argparse.ArgumentParser:
-        """What all of them are given."""
+        """Options of all probes."""
         program = f"gpuyard_validator.{self.name}"
         parser = argparse.ArgumentParser(prog=program, description=self.doc)
         add, expect = parser.add_argument, Path(self.expect)
-        add("--expect", type=Path, default=expect, help="what is held against what is seen")
-        add("--seen", type=Path, help="what another pod has seen, to be judged here")
-        add("--termination-log", type=Path, help="the digest, as the pod's last words")
-        add("--explain", choices=self.checks, metavar="CHECK", help="one check in words")
+        add("--expect", type=Path, default=expect, help="the expectations, as JSON")
+        add("--seen", type=Path, help="evaluate the record of another pod")
+        add(
+            "--termination-log", type=Path, help="write the digest as the pod's termination message"
+        )
+        add("--explain", choices=self.checks, metavar="CHECK", help="describe one check")
         return parser
 
 
 def run_probe(judged: Callable[[], Report], log: Path | None) -> int:
-    """0 passed, 1 failed, 3 it cannot run. `log`: for the pod's last words."""
+    """Returns 0 passed, 1 failed, 3 cannot run. `log`: path of the pod's termination message."""
     try:
         report = judged()
     except (OSError, UnicodeError, ValueError, Malformed, CannotRead) as problem:
@@ -82,7 +84,7 @@ def run_probe(judged: Callable[[], Report], log: Path | None) -> int:
         _write(log, message[: reports.DIGEST_BYTES // 4])
         return Code.CANNOT_RUN
     sys.stdout.write(reports.as_json(report))
-    sys.stderr.write(reports.digest(report))
+    sys.stderr.write(reports.report_summary(report))
     _write(log, reports.termination_message(report))
     return report.code
 

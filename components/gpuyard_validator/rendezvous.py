@@ -1,7 +1,7 @@
-"""On a node that has passed: stay until every other pod of the Job runs, or has ended.
+"""On a node that has passed: stay until every other pod of the Job runs or has ended.
 
-A pod that has ended keeps no other off its node. One that starts later, because its own node did, would look
-at this node a second time, and nobody at its own.
+A pod that has ended frees its node. A pod that starts later, because its own node did, could then run on
+this node a second time, and its own node would not be validated.
 """
 
 import json
@@ -17,21 +17,21 @@ from typing import Any
 from gpuyard_validator.snapshot import CannotRead
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
-"""Where a pod finds its own account."""
+"""Path of the pod's service account."""
 PAUSE_SECONDS = 2.0
 PATIENCE = 30
-"""So often in a row the API server may not answer."""
+"""Maximum number of consecutive errors of the API server."""
 ANSWER_SECONDS = 10.0
 
 Ask = Callable[[], Mapping[str, Any]]
-"""The Job, as it is now."""
+"""The current Job."""
 
 
 def wait_for_others(ask: Ask, pause: Callable[[float], None] = time.sleep) -> None:
-    """Return when they are all there; how long that may take, the Job's own deadline says.
+    """Return when all pods run or have ended; the Job's own deadline is the limit.
 
     Raises:
-        CannotRead: the Job cannot be asked about.
+        CannotRead: the Job cannot be read.
     """
     failures = 0
     while True:
@@ -42,19 +42,21 @@ def wait_for_others(ask: Ask, pause: Callable[[float], None] = time.sleep) -> No
         except (OSError, ValueError, HTTPException) as problem:
             failures += 1
             if failures >= PATIENCE:
-                raise CannotRead(f"the Job cannot be asked whether all run: {problem}") from None
+                raise CannotRead(
+                    f"cannot read the Job to see whether all pods run: {problem}"
+                ) from None
         pause(PAUSE_SECONDS)
 
 
 def all_pods_ready(job: Mapping[str, Any]) -> bool:
-    """Whether as many pods as it wants run, or have passed."""
+    """Whether as many pods as the Job requests run or have passed."""
     status = job.get("status") or {}
     ready_pods = int(status.get("ready") or 0) + int(status.get("succeeded") or 0)
     return ready_pods >= int(job["spec"]["completions"])
 
 
 def job_of(name: str, account: Path = ACCOUNT) -> Ask:
-    """Asks the API server of the cluster that this pod runs in, as the pod's own account."""
+    """Queries the API server of this pod's cluster with the pod's service account."""
     host, port = (os.environ.get(f"KUBERNETES_SERVICE_{part}", "") for part in ("HOST", "PORT"))
     server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
 

@@ -1,4 +1,4 @@
-"""A report for whoever reads it: JSON, the pod's last words, JUnit, Prometheus."""
+"""Report formats: JSON, termination message, JUnit, Prometheus."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,19 +10,19 @@ from gpuyard_validator.values import encode
 
 SCHEMA = "gpuyard.dev/validation-result/v1"
 DIGEST_BYTES = 4096
-"""So much of a termination message the kubelet keeps."""
+"""Maximum size of a termination message that the kubelet keeps."""
 MEASUREMENTS_PREFIX = "figures: "
-"""Begins the line of last words that programs read."""
+"""Prefix of the termination message's machine-readable line."""
 _TEXT_BYTES = 120
 _PART_BYTES, _PARTS = 40, 4
-"""A version, and how many of one part are told of one node."""
+"""Maximum length of a version, and number of versions of one part per node."""
 _MORE = "… and {} more\n"
 _ROOM = 40
 _VALUES = {status: number for number, status in enumerate(Status)}
 
 
 def as_json(report: Report) -> str:
-    """All of it, in one line."""
+    """The whole report in one line."""
     document = {
         "schema": SCHEMA,
         "node": report.node,
@@ -32,7 +32,7 @@ def as_json(report: Report) -> str:
         "parts": {part: list(result) for part, result in report.parts.items()},
         "verdict": report.verdict,
         "exit_code": int(report.code),
-        "action": worst_action(report.against).value,
+        "action": worst_action(report.blocking_results).value,
         "counts": {status.value: report.count(status) for status in Status},
         "checks": [
             {
@@ -47,13 +47,13 @@ def as_json(report: Report) -> str:
     return json.dumps(document) + "\n"
 
 
-def digest(report: Report) -> str:
-    """The verdict first, then why; never longer than the kubelet keeps."""
+def report_summary(report: Report) -> str:
+    """The verdict first, then the reasons; never longer than the kubelet keeps."""
     ran = sum(report.count(s) for s in (Status.PASS, Status.WARN, Status.FAIL, Status.ERROR))
     pool = f", pool {report.pool}" if report.pool else ""
     head = f"{report.verdict}: node {report.node}{pool}: {ran} checks ran,"
-    text = _truncate(f"{head} {len(report.against)} against it", DIGEST_BYTES // 4) + "\n"
-    lines = [_line(each) for each in report.against]
+    text = _truncate(f"{head} {len(report.blocking_results)} failed", DIGEST_BYTES // 4) + "\n"
+    lines = [_line(each) for each in report.blocking_results]
     lines += [_line(each) for each in report.results if each.evidence.status is Status.WARN]
     for number, line in enumerate(lines):
         if len((text + line).encode()) > DIGEST_BYTES - _ROOM:
@@ -63,12 +63,12 @@ def digest(report: Report) -> str:
 
 
 def termination_message(report: Report) -> str:
-    """The digest, and what was measured as far as there is room: nobody can ask a pod that is gone.
+    """The digest, and as many measurements as fit: a deleted pod cannot be queried.
 
-    The figures are a line of JSON: by check the lowest value, the highest, the floor, the unit, and which of
-    `sources` says so; and `parts`, which nodes of a pool should have alike.
+    The measurements are a line of JSON: for each check the minimum, the maximum, the threshold, the unit, and
+    the index into `sources`; and `parts`, versions that should be equal on all nodes of a pool.
     """
-    text, sources, figures = digest(report), dict[str, int](), dict[str, list[object]]()
+    text, sources, figures = report_summary(report), dict[str, int](), dict[str, list[object]]()
     line = _line_of_figures(report, figures, sources)
     if _over(text, line):
         return text
@@ -100,7 +100,7 @@ _Measured = tuple[float, float, float | None, str, str]
 
 
 def _measured(report: Report) -> Iterator[tuple[str, _Measured]]:
-    """Each check that has come to a number: over all devices that it looked at."""
+    """Each check with a numeric value, over all its devices."""
     for check in dict.fromkeys(_figure(each) for each in report.results):
         seen = [each.evidence for each in report.results if _figure(each) == check]
         values = [value for each in seen if (value := _number(each.value)) is not None]
@@ -117,7 +117,7 @@ def _figure(result: Result) -> str:
 
 
 def _number(value: object) -> float | None:
-    """A finite one; whether something is so is no figure."""
+    """A finite number; a bool is not a measurement."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None
     return value
@@ -127,7 +127,7 @@ def _line(result: Result) -> str:
     seen = result.evidence
     text = f"{seen.status}: {result.check} on {result.scope}: {seen.reason}"
     if seen.status in (Status.FAIL, Status.WARN):
-        text += f"; value {seen.value}, floor {seen.threshold} {seen.unit}".rstrip()
+        text += f"; value {seen.value}, threshold {seen.threshold} {seen.unit}".rstrip()
         text += f" ({seen.source}); needs: {seen.action}"
     if seen.status is Status.SKIP:
         text = f"required and {text}"
@@ -135,13 +135,13 @@ def _line(result: Result) -> str:
 
 
 def _truncate(text: str, most: int) -> str:
-    """At most so many bytes, and no half character."""
+    """At most this number of bytes, without a partial character."""
     raw = " ".join(text.split()).encode(errors="replace")
     return raw.decode() if len(raw) <= most else raw[: most - 3].decode(errors="ignore") + "…"
 
 
 def as_junit(report: Report) -> str:
-    """A suite for CI: what was required and not run fails there too."""
+    """A JUnit suite for CI: a required check that was skipped fails there too."""
     suite = Element(
         "testsuite",
         name=f"gpuyard_validator.{_clean(report.pool)}",
@@ -174,25 +174,25 @@ def _is_excluded(result: Result) -> bool:
 
 
 def _clean(text: str) -> str:
-    """Without what XML cannot hold."""
+    """Without characters that XML cannot contain."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 def as_prometheus(report: Report, now: float) -> str:
-    """For the node exporter's textfile collector: 0 pass, 1 warn, 2 fail, 3 not run, 4 broken."""
+    """For the node exporter's textfile collector: 0 pass, 1 warn, 2 fail, 3 skipped, 4 error."""
     node = _label(report.node)
     where = f'node="{node}",pool="{_label(report.pool)}"'
     lines = [
-        "# HELP gpu_validation_check_status 0 pass, 1 warn, 2 fail, 3 not run, 4 broken.",
+        "# HELP gpu_validation_check_status 0 pass, 1 warn, 2 fail, 3 skipped, 4 error.",
         "# TYPE gpu_validation_check_status gauge",
         *(
             f"gpu_validation_check_status{{{_labels(each, node)}}} {_VALUES[each.evidence.status]}"
             for each in report.results
         ),
-        "# HELP gpu_validation_passed Whether the node is what the plan asked for.",
+        "# HELP gpu_validation_passed Whether the node has passed its validation.",
         "# TYPE gpu_validation_passed gauge",
         f"gpu_validation_passed{{{where}}} {int(report.code is Code.PASSED)}",
-        "# HELP gpu_validation_last_run_timestamp_seconds When it was last looked at.",
+        "# HELP gpu_validation_last_run_timestamp_seconds Time of the last validation.",
         "# TYPE gpu_validation_last_run_timestamp_seconds gauge",
         f'gpu_validation_last_run_timestamp_seconds{{node="{node}"}} {now:.0f}',
     ]

@@ -1,4 +1,4 @@
-"""What came of the checks: five outcomes, one verdict, four exit codes; what was not run is never good."""
+"""Results of checks: five outcomes, one verdict, four exit codes; a skipped check never counts as passed."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ class Status(StrEnum):
     WARN = "warn"
     FAIL = "fail"
     SKIP = "skip"
-    """Not run: it does not apply, or the machine does not say what it needs."""
+    """Not run: it does not apply, or the machine does not report a value that it needs."""
     ERROR = "error"
-    """The check itself broke down."""
+    """The check itself failed with an exception."""
 
 
 class Action(StrEnum):
@@ -22,7 +22,7 @@ class Action(StrEnum):
 
     NONE = "none"
     INVESTIGATE = "look"
-    """Somebody has to look: configuration, other people's processes, a cable."""
+    """A person must investigate: configuration, processes of others, a cable."""
     RESET = "reset"
     REBOOT = "reboot"
     REPLACE = "replace"
@@ -34,19 +34,19 @@ class Code(IntEnum):
     PASSED = 0
     FAILED = 1
     NO_GPUS = 2
-    """No check applied; never where the check is required."""
+    """No check applied; not possible where validation is required."""
     CANNOT_RUN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What a check saw, what it wanted, and who says so."""
+    """The value of a check, its threshold, and the threshold's source."""
 
     status: Status
     value: object
     threshold: object
     source: str
-    """Where the floor comes from."""
+    """The source of the threshold."""
     unit: str = ""
     reason: str = ""
     action: Action = Action.NONE
@@ -62,11 +62,11 @@ class Result:
     required: bool
     evidence: Evidence
     figure: str = ""
-    """What its value is called among the figures; the check, where nothing is said."""
+    """Name of the value among the measurements; the check's id by default."""
 
     @property
     def counts_against(self) -> bool:
-        """True where the machine cannot be called good because of it."""
+        """True where the result prevents a pass."""
         status = self.evidence.status
         return status in (Status.FAIL, Status.ERROR) or (self.required and status is Status.SKIP)
 
@@ -82,11 +82,11 @@ class Report:
     required: bool
     results: tuple[Result, ...]
     parts: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Versions that nodes of one pool should have alike, by part; several where its GPUs differ."""
+    """Versions that should be equal on all nodes of a pool, by part; several where the node's GPUs differ."""
 
     @property
-    def against(self) -> tuple[Result, ...]:
-        """Why it does not pass, gravest first."""
+    def blocking_results(self) -> tuple[Result, ...]:
+        """Why the machine does not pass, most severe first."""
         order = list(Status)
         results = (r for r in self.results if r.counts_against)
         return tuple(
@@ -95,8 +95,8 @@ class Report:
 
     @property
     def code(self) -> Code:
-        """The exit code, and with it the verdict."""
-        if self.against:
+        """The exit code, which determines the verdict."""
+        if self.blocking_results:
             return Code.FAILED
         if any(r.evidence.status is not Status.SKIP for r in self.results):
             return Code.PASSED
@@ -104,15 +104,15 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """The exit code in a word."""
+        """The verdict in a word."""
         return {Code.PASSED: "passed", Code.FAILED: "failed"}.get(self.code, "nothing checked")
 
     def count(self, status: Status) -> int:
-        """How many results are of this status."""
+        """The number of results with this status."""
         return sum(r.evidence.status is status for r in self.results)
 
 
 def worst_action(results: Iterable[Result]) -> Action:
-    """What all of them together need: one reboot also resets."""
+    """The action that covers all results: a reboot also resets GPUs."""
     order = list(Action)
     return max((r.evidence.action for r in results), key=order.index, default=Action.NONE)

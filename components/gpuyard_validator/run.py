@@ -9,11 +9,11 @@ from gpuyard_validator.checks.inventory import FIRMWARE
 from gpuyard_validator.expectations import AcceptedThreshold, Expectations
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
 from gpuyard_validator.snapshot import Snapshot
-from gpuyard_validator.values import Malformed, ReportedBy, UnknownValue
+from gpuyard_validator.values import Malformed, ReportedByOtherCheck, UnknownValue
 
 SILENT = "gpu.answers"
 NO_DATE = "9999-12-31"
-"""On no day that is known no accepted floor holds."""
+"""Without a known date no accepted threshold applies."""
 
 
 def validate(
@@ -22,14 +22,16 @@ def validate(
     checks: Mapping[str, Check] = CHECKS,
     today: str = NO_DATE,
 ) -> Report:
-    """The report; a check that breaks down is an error in it, never an end of it.
+    """The report; an exception in a check becomes an error in the report.
 
     Raises:
-        Malformed: a floor is accepted that no check has.
+        Malformed: an accepted threshold names a check without one.
     """
     for number, each in enumerate(expected.accepted):
         if each.check not in CHECKS or not CHECKS[each.check].unit:
-            raise Malformed(f"accepted[{number}].check: {each.check!r} has no floor to be lowered")
+            raise Malformed(
+                f"accepted[{number}].check: {each.check!r} has no threshold that can be lowered"
+            )
     holding = tuple(each for each in expected.accepted if each.applies(today))
     active = replace(expected, accepted=holding)
     results = [
@@ -50,7 +52,7 @@ def validate(
 
 
 def part_versions(machine: Snapshot) -> dict[str, tuple[str, ...]]:
-    """Driver and firmware, as far as they are known: one node cannot say whether the others have the same."""
+    """Driver and firmware versions, where known: one node cannot compare itself with others."""
     versions = {"driver": [machine.driver]} | {
         part: [getattr(gpu, part) for gpu in machine.gpus] for part in FIRMWARE
     }
@@ -64,9 +66,9 @@ def part_versions(machine: Snapshot) -> dict[str, tuple[str, ...]]:
 def apply_accepted(
     result: Evidence, check: Check, accepted: Iterable[AcceptedThreshold], today: str
 ) -> Evidence:
-    """What failed at its floor, at the one that is accepted: reaching that is told, and does not fail.
+    """A failure at the threshold becomes a warning where the accepted threshold is reached.
 
-    What is over, or asks for more, changes nothing but the words.
+    An acceptance that has expired, or is higher, changes only the text.
     """
     value, floor = result.value, result.threshold
     fails = result.status is Status.FAIL and result.unit == check.unit
@@ -78,15 +80,15 @@ def apply_accepted(
         over = [f"{e.value:g} was accepted until {e.until}" for e in mine if not e.applies(today)]
         return replace(result, source="; ".join([result.source, *over]))
     one = min(lower, key=lambda each: each.value)
-    source = f"accepted until {one.until}: {one.reason} (else {floor:g}: {result.source})"
+    source = f"accepted until {one.until}: {one.reason} (otherwise {floor:g}: {result.source})"
     if value < one.value:
         return replace(result, threshold=one.value, source=source)
-    reason = f"{result.reason}: accepted for a while"
+    reason = f"{result.reason}: accepted temporarily"
     return replace(result, status=Status.WARN, threshold=one.value, source=source, reason=reason)
 
 
 def _excused(result: Result, failed: set[str]) -> Result:
-    """One that another check tells of counts no second time, where that one has run and does count."""
+    """A skipped check does not count when the check that reports the cause has failed."""
     if result.evidence.status is not Status.SKIP or result.evidence.source not in failed:
         return result
     return replace(result, required=False)
@@ -94,20 +96,20 @@ def _excused(result: Result, failed: set[str]) -> Result:
 
 def _results(check: Check, expected: Expectations, machine: Snapshot) -> Iterator[Result]:
     must = expected.required and check.is_required
-    if reason := check.applies(expected):
+    if reason := check.inapplicable_reason(expected):
         yield _result(check, "node", _skipped(f"does not apply: {reason}"))
         return
     if check.node is not None:
         yield _result(check, "node", _evidence(partial(check.node, expected, machine)), must=must)
         return
     of_gpu = check.gpu
-    assert of_gpu is not None, "a check judges a node or a GPU"  # noqa: S101
+    assert of_gpu is not None, "a check has either gpu or node"  # noqa: S101
     if not machine.gpus:
-        yield _result(check, "node", _skipped("there is no GPU"), must=must)
+        yield _result(check, "node", _skipped("the node has no GPU"), must=must)
     for gpu in machine.gpus:
         scope = f"gpu {gpu.index}"
         if gpu.answers is not True and check.id != SILENT:
-            yield _result(check, scope, _skipped(f"the GPU does not answer: {SILENT}"))
+            yield _result(check, scope, _skipped(f"the GPU does not respond: see {SILENT}"))
         else:
             judge = partial(of_gpu, expected, gpu)
             yield _result(check, scope, _evidence(judge), must=must)
@@ -116,7 +118,7 @@ def _results(check: Check, expected: Expectations, machine: Snapshot) -> Iterato
 def _evidence(judge: Callable[[], Evidence]) -> Evidence:
     try:
         return judge()
-    except (UnknownValue, ReportedBy) as problem:
+    except (UnknownValue, ReportedByOtherCheck) as problem:
         return _skipped(f"not run: {problem}", getattr(problem, "check", ""))
     except Exception as problem:  # noqa: BLE001  one broken check hides no other
         return Evidence(
@@ -124,7 +126,7 @@ def _evidence(judge: Callable[[], Evidence]) -> Evidence:
             value=None,
             threshold=None,
             source="",
-            reason=f"the check broke down: {type(problem).__name__}: {problem}",
+            reason=f"the check failed with an exception: {type(problem).__name__}: {problem}",
             action=Action.INVESTIGATE,
         )
 

@@ -1,6 +1,6 @@
-"""What a machine says of itself, once: the only thing that checks read.
+"""The snapshot of a machine: the only input of checks.
 
-A reader makes it from NVML and the host's files, or from a document that another run has recorded.
+A reader creates it from NVML and the host's files, or from a recorded document.
 """
 
 import json
@@ -24,16 +24,16 @@ BAD_VARIABLES = (
     "COMPUTE_PROFILE",
     "OPENCL_PROFILE",
 )
-"""What slows or stops programs that compute: DCGM nvvs/src/Software.cpp at 0d22068."""
+"""Variables that slow or stop CUDA programs: DCGM nvvs/src/Software.cpp at 0d22068."""
 
 
 class CannotRead(Exception):
-    """Nothing can be said of this machine: no driver, no library, no file."""
+    """The machine cannot be read: no driver, no library, no file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Instance:
-    """One MIG device, as NVML describes it."""
+    """One MIG device, as NVML reports it."""
 
     gpu_slices: int
     compute_slices: int
@@ -42,16 +42,16 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabric:
-    """What a GPU knows of its NVLink fabric."""
+    """NVLink fabric state of a GPU."""
 
     state: int
     """0 not supported, 1 not started, 2 in progress, 3 completed."""
     status: int
-    """0 when it completed well."""
+    """0 after a successful initialization."""
     cluster: str
     clique: int
     health: int | None
-    """The mask of health; null where the driver has none."""
+    """The health mask; null where the driver has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class Gpu:
 
     index: int
     answers: Answer[bool] = NOT_QUERIED
-    """False when it is lost or wants a reset before it says anything."""
+    """False when the GPU is lost or needs a reset before it responds."""
     name: Answer[str] = NOT_QUERIED
     uuid: Answer[str] = NOT_QUERIED
     serial: Answer[str] = NOT_QUERIED
@@ -90,30 +90,30 @@ class Gpu:
     dram_uncorrected: Answer[int] = NOT_QUERIED
     clock_reasons: Answer[int] = NOT_QUERIED
     thermal_margin: Answer[int] = NOT_QUERIED
-    """Degrees until it slows down."""
+    """Degrees below the slowdown temperature."""
     power_limit_mw: Answer[int] = NOT_QUERIED
     power_default_mw: Answer[int] = NOT_QUERIED
     max_sm_mhz: Answer[int] = NOT_QUERIED
     pcie_generation: Answer[int] = NOT_QUERIED
-    """The most that GPU and slot can do together: an idle link is slower."""
+    """The maximum of GPU and slot together: an idle link is slower."""
     pcie_width: Answer[int] = NOT_QUERIED
     nvlinks: Answer[tuple[bool, ...]] = NOT_QUERIED
-    """By link that the device has: whether it is active."""
+    """For each of the device's links: whether it is active."""
     nvlink_recoveries: Answer[int] = NOT_QUERIED
     unreachable: Answer[tuple[int, ...]] = NOT_QUERIED
-    """Indexes of GPUs that it does not reach by NVLink."""
+    """Indexes of GPUs that it does not reach over NVLink."""
     fabric: Answer[Fabric] = NOT_QUERIED
     processes: Answer[tuple[int, ...]] = NOT_QUERIED
     utilization: Answer[int] = NOT_QUERIED
     load: Answer[Load] = NOT_QUERIED
-    """What came of it at work; nothing is asked of it in the profile quick."""
+    """Its results under load; profile quick has none."""
     numa: Answer[int] = NOT_QUERIED
-    """The NUMA node that its bus belongs to."""
+    """The NUMA node of its PCI bus."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumaNode:
-    """One NUMA node of the host that has CPUs: memory of a GPU alone is none."""
+    """One NUMA node of the host with CPUs: GPU memory alone does not count."""
 
     index: int
     cpus: int
@@ -132,7 +132,7 @@ class Adapter:
     """InfiniBand or Ethernet; EFA's is unspecified."""
     gbps: float
     numa: Answer[int] = NOT_QUERIED
-    """The NUMA node that its bus belongs to."""
+    """The NUMA node of its PCI bus."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,42 +141,42 @@ class Snapshot:
 
     node: str
     source: str
-    """Who made it: nvml, or where a recorded one comes from."""
+    """Source of the snapshot: nvml, or the origin of a recorded one."""
     gpus: tuple[Gpu, ...]
     driver: Answer[str] = NOT_QUERIED
     kernel_driver: Answer[str] = NOT_QUERIED
-    """Version of the kernel's module, which the library's must equal."""
+    """Version of the kernel module, which must equal the library's."""
     open_modules: Answer[bool] = NOT_QUERIED
-    """Whether the kernel's module is the open one, which shares memory by dma-buf."""
+    """Whether the kernel module is the open one, which shares memory by dma-buf."""
     modules: Answer[tuple[str, ...]] = NOT_QUERIED
     environment: Answer[Mapping[str, str]] = NOT_QUERIED
-    """Bad variables alone: a record is handed on, and others may be secrets."""
+    """Only the variables that checks read: a record is shared, and others may be secrets."""
     adapters: Answer[tuple[Adapter, ...]] = NOT_QUERIED
     numa: Answer[tuple[NumaNode, ...]] = NOT_QUERIED
     collectives: Answer[Collectives] = NOT_QUERIED
-    """What ran together with other nodes; nothing does in the profile quick."""
+    """Results of collectives with other nodes; profile quick has none."""
 
 
 class Reader(Protocol):
-    """Whoever can say what a machine is."""
+    """Reads a machine."""
 
     def read(self) -> Snapshot:
-        """All of it, once.
+        """The complete snapshot.
 
         Raises:
-            CannotRead: nothing can be said of it.
+            CannotRead: the machine cannot be read.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SnapshotReader:
-    """A machine that was recorded."""
+    """A recorded machine."""
 
     text: str
 
     def read(self) -> Snapshot:
-        """It, as it was."""
+        """The recorded snapshot."""
         try:
             result: Snapshot = decode(Snapshot, json.loads(self.text))
         except (ValueError, RecursionError) as problem:
@@ -186,6 +186,6 @@ class SnapshotReader:
         return result
 
 
-def recorded(snapshot: Snapshot) -> str:
+def snapshot_json(snapshot: Snapshot) -> str:
     """A machine as a document that `SnapshotReader` reads."""
     return json.dumps(encode(snapshot), indent=1) + "\n"

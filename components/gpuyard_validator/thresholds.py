@@ -1,6 +1,6 @@
-"""Figures that checks hold machines against, each with its source; no other module has any.
+"""All thresholds of checks, each with its source.
 
-`seen` says whether somebody has measured it on hardware; the others are from makers' tables, or derived.
+`seen` says whether it was measured on hardware; the others come from vendor tables, or are derived.
 """
 
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from enum import StrEnum
 
 
 class Quantity(StrEnum):
-    """What a figure measures; its unit is the only one it is written in."""
+    """The quantity of a threshold; its value names the unit."""
 
     PCIE_GENERATION = "generation"
     PCIE_WIDTH = "lanes"
-    NVLINK_RATE = "GB/s a link"
+    NVLINK_RATE = "GB/s per link"
     MAX_SM_CLOCK = "MHz"
     MEMORY_SHARE = "of nominal"
     RETIRED_PAGES = "pages"
@@ -24,7 +24,7 @@ class Quantity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who says it, and when it was read."""
+    """The source, and the date when it was read."""
 
     title: str
     read_on: str
@@ -33,15 +33,15 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One figure: a least value, or a most where its quantity is a count of damage."""
+    """One threshold: a minimum, or a maximum where its quantity counts damage."""
 
     value: float
     source: Source
 
     @property
     def source_text(self) -> str:
-        """The source as it stands in results."""
-        doubt = "" if self.source.is_verified else ", not seen on hardware"
+        """The source, as reports show it."""
+        doubt = "" if self.source.is_verified else ", not measured on hardware"
         return f"{self.source.title} ({self.source.read_on}{doubt})"
 
 
@@ -53,13 +53,13 @@ CAPTURES = Source(
 DCGM_SKUS = Source("DCGM 4.6.0 nvvs/diag-skus.yaml.in, minimum of the pcie test", "2026-11-23")
 DCGM_LIMITS = Source("DCGM 4.6.0 common/DcgmGPUHardwareLimits.h", "2026-11-23")
 DCGM_BUSY = Source(
-    "DCGM issue 272: diagnostics above 10 % utilization judge somebody else", "2026-11-23"
+    "DCGM issue 272: diagnostics above 10 % utilization measure other processes", "2026-11-23"
 )
 NVLINKS = Source(
     "NVIDIA data sheets: links of a GPU times their rate is its NVLink bandwidth", "2026-11-23"
 )
 AZNHC = Source(
-    "Azure/azurehpc-health-checks: its floors between host and GPU are above the generation before",
+    "Azure/azurehpc-health-checks: its thresholds between host and GPU are above the generation before",
     "2026-11-25",
     is_verified=True,
 )
@@ -75,7 +75,7 @@ _H100, _H200, _B200 = "NVIDIA-H100-80GB-HBM3", "NVIDIA-H200", "NVIDIA-B200"
 _GB200, _RTX6000 = "NVIDIA-GB200", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"
 
 THRESHOLDS: Mapping[tuple[Quantity, str], Threshold] = {
-    # What the slot gives, not what the card could: an EC2 node gives a T4 and an L40S eight lanes of sixteen.
+    # The slot's lanes, not the card's: EC2 nodes give a T4 and an L40S eight of sixteen lanes.
     (Quantity.PCIE_WIDTH, _T4): Threshold(8, CAPTURES),
     (Quantity.PCIE_WIDTH, _L40S): Threshold(8, CAPTURES),
     (Quantity.PCIE_WIDTH, _A10G): Threshold(8, DCGM_SKUS),
@@ -89,7 +89,7 @@ THRESHOLDS: Mapping[tuple[Quantity, str], Threshold] = {
     (Quantity.PCIE_GENERATION, _B200): Threshold(5, CAPTURES),
     (Quantity.PCIE_GENERATION, _GB200): Threshold(5, CAPTURES),
     (Quantity.PCIE_GENERATION, ""): Threshold(3, DCGM_SKUS),
-    # Both directions together: 600 GB/s of an A100 are 12 links, 900 of an H100 18, 1800 of a B200 18.
+    # Both directions summed: 600 GB/s of an A100 are 12 links, 900 of an H100 18, 1800 of a B200 18.
     (Quantity.NVLINK_RATE, "Volta"): Threshold(50, NVLINKS),
     (Quantity.NVLINK_RATE, "Ampere"): Threshold(50, NVLINKS),
     (Quantity.NVLINK_RATE, "Hopper"): Threshold(50, NVLINKS),
@@ -110,10 +110,10 @@ THRESHOLDS: Mapping[tuple[Quantity, str], Threshold] = {
 
 
 def threshold_of(quantity: Quantity, product: str = "") -> Threshold | None:
-    """The figure of a product or architecture, else the one of all; None where there is neither."""
+    """The threshold of a product or architecture, otherwise the common one; None without either."""
     return THRESHOLDS.get((quantity, product)) or THRESHOLDS.get((quantity, ""))
 
 
 def common(quantity: Quantity) -> Threshold:
-    """The figure that holds for every product."""
+    """The threshold of all products."""
     return THRESHOLDS[quantity, ""]

@@ -1,7 +1,7 @@
-"""Values that may be unknown, and documents of them: typed in, typed out, never a guess between.
+"""Values that may be unknown, and their documents: typed in both directions, without guesses.
 
-What a machine did not say is `Missing` with the reason. A check that needs it asks `known()`, and then it
-has not run: nothing that was not read can pass.
+A value that a machine did not report is `Missing`, with the reason. A check that needs it calls `known()`
+and is then skipped: a value that was not read cannot pass.
 """
 
 import json
@@ -19,25 +19,25 @@ class MissingReason(StrEnum):
     """Why a value is unknown."""
 
     UNASKED = "unasked"
-    """Nobody asked, or the snapshot is silent."""
+    """It was not queried, or the snapshot does not contain it."""
     NOT_SUPPORTED = "not_supported"
-    """The device has no such thing."""
+    """The device does not support it."""
     NO_FUNCTION = "no_function"
-    """The driver is older than the question."""
+    """The driver is too old for the query."""
     NO_LIBRARY = "no_library"
-    """The image lacks what the question needs."""
+    """The image lacks a library for the query."""
     NO_PERMISSION = "no_permission"
     LOST = "lost"
-    """The GPU no longer answers."""
+    """The GPU no longer responds."""
     FAILED = "failed"
-    """It was asked, and the answer was an error."""
+    """The query returned an error."""
     MALFORMED = "malformed"
-    """What was read makes no sense."""
+    """The returned value is invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No value, and why."""
+    """No value, and the reason."""
 
     reason: MissingReason
     detail: str = ""
@@ -51,34 +51,34 @@ Answer: TypeAlias = Union[T, Missing]  # noqa: UP007  `Answer[int]` needs the ol
 
 
 class UnknownValue(Exception):
-    """A check needs what the machine did not say."""
+    """A check needs a value that the machine did not report."""
 
     def __init__(self, what: str, missing: Missing) -> None:
-        super().__init__(f"{what} is not known ({missing})")
+        super().__init__(f"{what} is unknown ({missing})")
         self.missing = missing
 
 
-class ReportedBy(Exception):
-    """A check has nothing to say where another has failed, which is named."""
+class ReportedByOtherCheck(Exception):
+    """A check is skipped because the named check has failed and reports the cause."""
 
     def __init__(self, check: str) -> None:
-        super().__init__(f"{check} tells why")
+        super().__init__(f"see {check}")
         self.check = check
 
 
 class Malformed(Exception):
-    """A document that cannot be used; the message begins with the place."""
+    """An invalid document; the message starts with the field."""
 
 
-def known(answer: Answer[T], what: str) -> T:
-    """The value; without one the check that asks has not run."""
+def require_known(answer: Answer[T], what: str) -> T:
+    """The value; without one, the check is skipped."""
     if isinstance(answer, Missing):
         raise UnknownValue(what, answer)
     return answer
 
 
-def parsed(text: str, what: str) -> object:
-    """A document of this name, as JSON has it.
+def parse_json(text: str, what: str) -> object:
+    """The JSON document with this name.
 
     Raises:
         Malformed: it is not JSON.
@@ -91,14 +91,14 @@ def parsed(text: str, what: str) -> object:
 
 
 def parsed_as(schema: str, text: str, what: str) -> object:
-    """The same of one that says its schema.
+    """The same for a document with a schema.
 
     Raises:
         Malformed: it is not JSON, or of another schema.
     """
-    raw = parsed(text, what)
+    raw = parse_json(text, what)
     if isinstance(raw, dict) and raw.get("schema") != schema:
-        raise Malformed(f"schema: {schema} is understood, not {raw.get('schema')!r}")
+        raise Malformed(f"schema: must be {schema}, not {raw.get('schema')!r}")
     return raw
 
 
@@ -106,7 +106,7 @@ def decode(kind: Any, raw: object, place: str = "") -> Any:
     """A value of this type from JSON.
 
     Raises:
-        Malformed: it is none. Where an `Answer` was wanted there is a `Missing` instead.
+        Malformed: it has another type. An invalid `Answer` is `Missing` instead.
     """
     options = get_args(kind) if _is_union(kind) else (kind,)
     if Missing in options:
@@ -119,19 +119,19 @@ def decode(kind: Any, raw: object, place: str = "") -> Any:
     origin = get_origin(wanted)
     if origin is tuple:
         if not isinstance(raw, list):
-            raise Malformed(f"{place}: a list is needed, not {_shortened(raw)}")
+            raise Malformed(f"{place}: must be a list, not {_shortened(raw)}")
         inner = get_args(wanted)[0]
         return tuple(decode(inner, each, f"{place}[{n}]") for n, each in enumerate(raw))
     if origin is Mapping:
         if not isinstance(raw, dict):
-            raise Malformed(f"{place}: an object is needed, not {_shortened(raw)}")
+            raise Malformed(f"{place}: must be an object, not {_shortened(raw)}")
         inner = get_args(wanted)[1]
         return {str(name): decode(inner, each, f"{place}.{name}") for name, each in raw.items()}
     return _decode_plain(wanted, raw, place)
 
 
 def encode(value: object) -> Any:
-    """The same as JSON."""
+    """The value as JSON."""
     if isinstance(value, Missing):
         return {"missing": value.reason.value, **({"detail": value.detail} if value.detail else {})}
     if is_dataclass(value):
@@ -185,7 +185,7 @@ def _decode_answer(wanted: Any, raw: object, place: str) -> Any:
             return Missing(MissingReason(raw["missing"]), str(raw.get("detail", "")))
         except ValueError:
             return Missing(
-                MissingReason.MALFORMED, f"{place}: no such reason {_shortened(raw['missing'])}"
+                MissingReason.MALFORMED, f"{place}: unknown reason {_shortened(raw['missing'])}"
             )
     try:
         return decode(wanted, raw, place)
@@ -195,12 +195,12 @@ def _decode_answer(wanted: Any, raw: object, place: str) -> Any:
 
 def _decode_record(wanted: Any, raw: object, place: str) -> Any:
     if not isinstance(raw, dict):
-        raise Malformed(f"{place or 'document'}: an object is needed, not {_shortened(raw)}")
+        raise Malformed(f"{place or 'document'}: must be an object, not {_shortened(raw)}")
     hints, fields_by_name = _hints(wanted), {f.name: f for f in fields(wanted)}
     dot = f"{place}." if place else ""
     if unexpected := sorted(set(map(str, raw)) - set(fields_by_name)):
         raise Malformed(
-            f"{dot}{unexpected[0]}: no such field; there are {', '.join(fields_by_name)}"
+            f"{dot}{unexpected[0]}: unknown field; valid fields: {', '.join(fields_by_name)}"
         )
     values = {}
     for name, field in fields_by_name.items():
@@ -215,7 +215,7 @@ def _decode_plain(wanted: Any, raw: object, place: str) -> Any:
     if wanted is float and type(raw) is int:
         return float(raw)
     if type(raw) is not wanted or (wanted is float and raw != raw):  # noqa: PLR0124  not a number
-        raise Malformed(f"{place}: {_NAMES[wanted]} is needed, not {_shortened(raw)}")
+        raise Malformed(f"{place}: must be of type {_NAMES[wanted]}, not {_shortened(raw)}")
     return raw
 
 

@@ -1,7 +1,7 @@
 """Writes tests/catalogue/second/driver_second_source.csv: which driver first lists each GPU.
 
-NVIDIA's open kernel modules list the devices they support in the README of each release. Run by hand, when
-the catalogue or the drivers move on, with a clone that has the tags:
+NVIDIA's open kernel modules list the devices they support in the README of each release. Run manually, when
+the catalogue or the drivers change, with a clone that has the tags:
 
     scripts/cross_checks/cross_check_drivers.py open-gpu-kernel-modules
 """
@@ -42,7 +42,7 @@ def firsts(releases: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
 
 
 def table(results: dict[tuple[str, str], str]) -> str:
-    """One line for each device of the catalogue and each name it goes by."""
+    """One line for each device of the catalogue and each of its names."""
     ours = {gpu.pci_id for gpu in GPUS.values()}
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")

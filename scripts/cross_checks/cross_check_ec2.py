@@ -1,7 +1,7 @@
-"""Writes tests/catalogue/second/ec2_second_source.csv: what EC2 itself says about our machines.
+"""Writes tests/catalogue/second/ec2_second_source.csv: EC2's own data of the catalogue's machines.
 
-The PyPI package moto ships that data. It is far too heavy to be a dependency for one file, so this is run by
-hand, when the catalogue or moto moves on, and the small result is checked in:
+The PyPI package moto ships that data. It is far too heavy to be a dependency for one file, so this is run
+manually, when the catalogue or moto changes, and the small result is checked in:
 
     uv venv /tmp/moto && uv pip install --python /tmp/moto/bin/python --no-deps moto==5.2.5
     cd /tmp/moto/lib/python3*/site-packages/moto/ec2/resources
@@ -84,7 +84,7 @@ def table(types: dict[str, Any], version: str, day: date) -> str:
 
 
 def main() -> None:
-    """Write the file, and name what the second source lacks."""
+    """Write the file, and print machines that the second source lacks."""
     version, path = sys.argv[1:3]
     types = json.loads(gzip.decompress(Path(path).read_bytes()))
     TARGET.write_text(table(types, version, datetime.now(UTC).date()), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Writes tests/catalogue/second/karpenter_second_source.csv: what Karpenter's tables say of EC2.
+"""Writes tests/catalogue/second/karpenter_second_source.csv: Karpenter's tables of EC2.
 
-Karpenter asks EC2 itself, on other days than moto does, from whose data the catalogue has its EC2 machines.
-Run by hand, when the catalogue or Karpenter moves on, with a clone:
+Karpenter reads EC2 itself, on other days than moto, from whose data the catalogue has its EC2 machines.
+Run manually, when the catalogue or Karpenter changes, with a clone:
 
     scripts/cross_checks/cross_check_karpenter.py karpenter-provider-aws
 """
@@ -36,7 +36,7 @@ _SPEED = re.compile(r'"(?P<type>[a-z0-9.-]+)": +(?P<mbps>\d+),')
 
 
 def machines(page: str) -> Iterator[dict[str, str]]:
-    """One row for each type of the page; what it has no line of is 0."""
+    """One row for each type of the page; missing values are 0."""
     for part in page.split("\n### `")[1:]:
         result = dict.fromkeys(COLUMNS, "0") | {"type": part.partition("`")[0]}
         for line in part.splitlines():
@@ -47,7 +47,7 @@ def machines(page: str) -> Iterator[dict[str, str]]:
 
 
 def speeds(table: str) -> Mapping[str, str]:
-    """Megabits a second that a type has at any time, by type."""
+    """Baseline megabits per second, by type."""
     return {row["type"]: row["mbps"] for row in _SPEED.finditer(table)}
 
 

@@ -1,6 +1,6 @@
-"""Writes `tests/catalogue/second/price_second_source.csv`: what other price lists say about our machines.
+"""Writes `tests/catalogue/second/price_second_source.csv`: other price lists for the catalogue's machines.
 
-Run by hand, when the catalogue moves on; the lists themselves are too large to be checked in:
+Run manually, when the catalogue changes; the lists themselves are too large to be checked in:
 
     git -C google-cloud-pricing-cost-calculator show fd66b26:pricing.yml >pricing.yml
     scripts/cross_checks/cross_check_prices.py pricing.yml aws-gpu/data
@@ -23,7 +23,7 @@ from gpuyard.catalogue.machines import MACHINES
 TARGET = Path(__file__).resolve().parents[2] / "tests/catalogue/second/price_second_source.csv"
 COLUMNS = ("type", "vcpus", "gib", "on_demand", "spot", "reserved_1y", "cud_1y", "cud_3y")
 HOURS = 730
-"""The list of Google's prices counts so many hours in a month."""
+"""Hours of a month in the list of Google's prices."""
 
 
 def google_rows(listed: Mapping[str, Any]) -> Iterator[dict[str, object]]:
@@ -63,7 +63,7 @@ def amazon_rows(scripts: Iterator[str]) -> Iterator[dict[str, object]]:
 
 
 def _entries(text: str) -> list[dict[str, Any]]:
-    """The array of one file; a file that is none, as the one of inf2, has no entries."""
+    """The array of one file; a file without one, such as that of inf2, has no entries."""
     try:
         results: list[dict[str, Any]] = json.loads(text[text.index("[") : text.rindex("]") + 1])
     except ValueError:

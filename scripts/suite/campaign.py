@@ -1,11 +1,11 @@
-"""Long random searches and repeated accidents, of which `make test` runs a small fixed sample.
+"""Long random searches and repeated fault injections, of which `make test` runs a small fixed sample.
 
     make campaign                                  lists the campaigns
     make campaign NAME=mutations                   runs one
-    make campaign NAME=mutations COUNT=500 SEED=2  less of it, with other numbers
+    make campaign NAME=mutations COUNT=500 SEED=2  with another count and seed
     make campaign NAME=all                         runs all, one after the other; hours
 
-benchmarks/campaigns.md has what each found last, and when. The exit code is that of the first that failed.
+benchmarks/campaigns.md has the last result of each, with its date. The exit code is that of the first failure.
 """
 
 import argparse
@@ -23,7 +23,7 @@ PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
 
 @dataclass(frozen=True)
 class Run:
-    """What a campaign starts: arguments of python, and what it finds in its environment."""
+    """A campaign's process: arguments of python, and environment variables."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
@@ -31,7 +31,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Campaign:
-    """One search, how much of it is a good deal, and what it needs."""
+    """One search, its default count, and its requirements."""
 
     says: str
     count: int
@@ -39,11 +39,11 @@ class Campaign:
     make: Callable[[int, int], Run | list[Run]]
     """From the count and the seed."""
     needs: str = ""
-    """Levels of proof that must be there; without them there is no campaign, and no skipping either."""
+    """Required test levels; without them the campaign fails instead of skipping."""
 
 
 def pytest(*places: str, needs: str = "", **environment: object) -> Run:
-    """Tests at these places, with what their environment says; "" takes a name out of it."""
+    """Tests at these paths, with environment variables; "" removes one."""
     inputs = {name: str(value) for name, value in environment.items()}
     if needs:
         inputs["GPUYARD_REQUIRE"] = needs
@@ -53,11 +53,11 @@ def pytest(*places: str, needs: str = "", **environment: object) -> Run:
 LIVE = "engine,cluster"
 ON_REAL_PARTS = ("tests/cluster", "tests/engine", "tests/yard")
 PROPERTIES = "hypothesis and not engine and not cluster and not gpu"
-"""Without `CI` they are others each time, and one that failed is tried first the next time."""
+"""Without `CI` examples differ each time, and a failed one is tried first the next time."""
 
 CAMPAIGNS: Mapping[str, Campaign] = {
     "mutations": Campaign(
-        "stack files gone wrong, each answered with its path and reason",
+        "broken stack files, each reported with path and reason",
         100_000,
         "files",
         lambda count, seed: pytest(
@@ -66,7 +66,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
     ),
     "properties": Campaign(
-        "every property, with so many times the examples of `make test`, and others each time",
+        "every property, with so many times the examples of `make test`, different each time",
         20,
         "times the examples",
         lambda count, seed: pytest(
@@ -75,7 +75,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
     ),
     "graphs": Campaign(
-        "machines in any way at AWS and Google; a finding says why not, or all who judge graphs accept it",
+        "machines in any configuration at AWS and Google; a finding rejects it, or every check of graphs accepts it",
         5000,
         "platforms",
         lambda count, seed: pytest(
@@ -84,7 +84,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
     ),
     "limits": Campaign(
-        "files as large as the linter reads, each answered in bounded time and memory",
+        "files as large as the linter reads, each processed in bounded time and memory",
         1,
         "rounds",
         lambda _, __: pytest(
@@ -92,7 +92,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         ),
     ),
     "accidents": Campaign(
-        "`up` and `destroy` interrupted and killed; the next run converges and nothing is there twice",
+        "`up` and `destroy` interrupted and killed; the next run converges without duplicates",
         20,
         "accidents",
         lambda count, _: pytest("tests/yard/test_interruption.py", needs=LIVE, GPUYARD_SEEDS=count),
@@ -109,14 +109,14 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "live": Campaign(
-        "every test on real parts, whatever its turn; a release needs it",
+        "every test on real parts, in any turn; required for a release",
         1,
         "rounds",
         lambda count, _: [pytest(*ON_REAL_PARTS, "-n", "auto", needs=LIVE)] * count,
         LIVE,
     ),
     "stutter": Campaign(
-        "cluster tests while parts of their clusters stand still; those that measure time fail, rightly",
+        "cluster tests while parts of their clusters pause; tests that measure time fail, rightly",
         1,
         "rounds",
         lambda count, seed: [
@@ -126,7 +126,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "reality": Campaign(
-        "`gpuyard explain` against a real Kueue and scheduler on made-up platforms",
+        "`gpuyard explain` against a real Kueue and scheduler on generated platforms",
         30,
         "platforms",
         lambda count, seed: pytest(
@@ -136,7 +136,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "walks": Campaign(
-        "from one stack to another and back on a real API server; nothing that the next `up` cannot apply",
+        "from one stack to another and back on a real API server; the next `up` can apply every change",
         100,
         "stacks",
         lambda count, seed: pytest(
@@ -146,7 +146,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "hostile": Campaign(
-        "three teams that try everything at random; no GPU runs that no queue counts",
+        "three teams with random attacks; every GPU in use is counted by a queue",
         3600,
         "seconds",
         lambda count, seed: pytest(
@@ -155,7 +155,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "notices": Campaign(
-        "nodes that go under gangs at random moments; each gang stops whole, queues again and ends complete",
+        "nodes that disappear under gangs at random times; each gang stops whole, queues again and completes",
         100,
         "notices",
         lambda count, seed: pytest(
@@ -165,14 +165,14 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "queues": Campaign(
-        "jobs through a real Kueue on 250 nodes, and the order that the queue model foresees",
+        "jobs through a real Kueue on 250 nodes, and the order that the queue model predicts",
         2000,
         "jobs",
         lambda count, _: Run(("benchmarks/queue_model.py", str(count), "250", "35"), {}),
         LIVE,
     ),
     "karpenter": Campaign(
-        "a real Karpenter: nodes as foreseen and as said, kept, and no gang disturbed for so long",
+        "a real Karpenter: nodes as predicted and explained, kept, and no gang disturbed for so long",
         30,
         "minutes",
         lambda count, _: pytest(
@@ -186,7 +186,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "jobset": Campaign(
-        "a JobSet that loses a node in each of four ways, then `notices` to JobSets and Jobs side by side",
+        "a JobSet that loses a node in each of four ways, then `notices` to JobSets and Jobs together",
         100,
         "notices",
         lambda count, seed: pytest(
@@ -197,7 +197,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "snapshots": Campaign(
-        "machines that say strange things, each answered with a verdict",
+        "machines with strange values, each with a verdict",
         100_000,
         "snapshots",
         lambda count, seed: pytest(
@@ -209,7 +209,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
 
 
 def listed() -> str:
-    """All campaigns, a line each."""
+    """All campaigns, one line each."""
     wide = max(map(len, CAMPAIGNS))
     lines = [
         f"  {name:{wide}}  {each.count:,} {each.unit}: {each.says}"
@@ -221,7 +221,7 @@ def listed() -> str:
 
 
 def started(run: Run) -> int:
-    """Run it to its end; its exit code."""
+    """Run it to its end; returns its exit code."""
     retained = {name: value for name, value in os.environ.items() if name not in run.environment}
     inputs = {**retained, **{name: value for name, value in run.environment.items() if value}}
     return subprocess.run(
@@ -230,7 +230,7 @@ def started(run: Run) -> int:
 
 
 def campaign(name: str, count: int | None, seed: int) -> int:
-    """Run one, and say what was asked and how it ended."""
+    """Run one, and print its parameters and result."""
     each = CAMPAIGNS[name]
     many = each.count if count is None else count
     print(f"campaign {name}: {many:,} {each.unit}, seed {seed}: {each.says}", flush=True)
@@ -244,23 +244,25 @@ def campaign(name: str, count: int | None, seed: int) -> int:
 
 
 def arguments(inputs: Sequence[str]) -> argparse.Namespace:
-    """What was asked for."""
+    """The command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="?", choices=[*CAMPAIGNS, "all"])
-    parser.add_argument("--count", type=positive, help="how many; each has its own default")
-    parser.add_argument("--seed", type=int, default=0, help="other numbers than the usual ones")
+    parser.add_argument(
+        "--count", type=positive, help="the count; each campaign has its own default"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="another seed than the default")
     return parser.parse_args(inputs)
 
 
 def positive(text: str) -> int:
-    """A number of things to do; none would prove nothing."""
+    """A positive count; 0 would test nothing."""
     if (value := int(text)) < 1:
         raise ValueError(text)
     return value
 
 
 def main(inputs: Sequence[str]) -> int:
-    """List, or run what is named."""
+    """List campaigns, or run the named one."""
     requested = arguments(inputs)
     if requested.name is None:
         print(listed())

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records what the project does, so that a change that keeps behavior can be compared with before.
+"""Records the project's behavior, so that a refactoring can be compared with it.
 
     scripts/suite/oracle.py write FILE                      record this checkout
     scripts/suite/oracle.py compare A B [--renames TABLE]   compare two records; exit code 1 when they differ
@@ -36,7 +36,7 @@ DIGEST = "gpuyard.dev/carries"
 Entries = Iterator[tuple[str, Any]]
 Words = dict[str, str]
 IN_OUTPUT = {"json-key", "stack-field", "severity", "option", "output", "value"}
-"""Kinds of rows that change output; the others change public names."""
+"""Kinds of rows that change output; the others change only public names."""
 SHOWN = 12
 STACK_COMMANDS = ("check", "plan", "cost", "images", "permissions", "readiness")
 COMMANDS = """
@@ -85,7 +85,7 @@ def run(*words: str) -> dict[str, Any]:
 
 
 def stacks() -> Entries:
-    """Of every shipped and golden stack: each command, the Kubernetes objects, the cloud resources."""
+    """For every shipped and golden stack: each command, the Kubernetes objects, the cloud resources."""
     golden = ROOT / "tests" / "golden_stacks"
     for path in [*sorted((ROOT / "stacks").glob("Pulumi.*.yaml")), *sorted(golden.glob("*.yaml"))]:
         os.chdir(path.parent)
@@ -120,7 +120,7 @@ def _cloud_resources(stack: Path) -> Entries:
 
 
 def _plain(value: Any) -> Any:
-    """Records as lists of their values in order, so that no field has to be named."""
+    """Records as lists of their values in order, without field names."""
     if is_dataclass(value) and not isinstance(value, type):
         return [_plain(getattr(value, each.name)) for each in fields(value)]
     if isinstance(value, dict):
@@ -129,7 +129,7 @@ def _plain(value: Any) -> Any:
 
 
 def findings() -> Entries:
-    """Of every proof case: all findings."""
+    """For every proof case: all findings."""
     import proofs
     from gpuyard.cli.views.findings import finding_document
 
@@ -140,7 +140,7 @@ def findings() -> Entries:
 
 
 def rules() -> Entries:
-    """Each rule on each case of its own, through each input format that can hold the case."""
+    """Each rule on each of its cases, through each input format that can express the case."""
     from gpuyard.findings import show_path
     from gpuyard.lint.read import read
     from gpuyard.rules import RULES
@@ -169,7 +169,7 @@ def rules() -> Entries:
 
 
 def lint() -> Entries:
-    """Of the corpus and each of its folders."""
+    """For the corpus and each of its folders."""
     os.chdir(ROOT / "tests" / "lint")
     for folder in ("corpus", *sorted(map(str, Path().glob("corpus/*/")))):
         for form in ("json", "sarif", "junit", "github", "text"):
@@ -177,17 +177,17 @@ def lint() -> Entries:
 
 
 def schemas() -> Entries:
-    """Of stack files, and of the components, by type."""
-    from gpuyard.resources.hosting import Host
+    """Schemas of stack files, and of the components, by type."""
+    from gpuyard.resources.hosting import ComponentHost
 
     yield "stack file", run("schema")
-    schema = json.loads(Host().schema or "{}")
+    schema = json.loads(ComponentHost().schema or "{}")
     for part in ("types", "resources"):
         yield from ((f"{part} {name}", value) for name, value in schema[part].items())
 
 
 def commands() -> Entries:
-    """What commands write and how they end."""
+    """Output and exit codes of commands."""
     os.chdir(ROOT)
     yield from ((each, run(*each.split())) for each in re.split(r" \| |\n", COMMANDS.strip()))
 
@@ -212,7 +212,7 @@ def _definitions(body: list[ast.stmt], within: str = "") -> Iterator[str]:
 
 
 def import_seconds() -> Entries:
-    """CPU seconds until a module is imported: the least of five."""
+    """CPU seconds until a module is imported: the minimum of five."""
     for module in ("gpuyard", "gpuyard.cli.app", "gpuyard.plan", "gpuyard.rules"):
         command = [sys.executable, "-c", f"import time, {module}; print(time.process_time())"]
         yield module, min(float(subprocess.check_output(command)) for _ in range(5))
@@ -229,7 +229,7 @@ def _write(file: Path) -> None:
 
 
 def _renamed(value: Any, words: Words, pattern: re.Pattern[str]) -> Any:
-    """Keys, and strings that are no sentences, with their new words."""
+    """Keys, and strings that are not sentences, with their new words."""
     if isinstance(value, dict):
         return {_renamed(k, words, pattern): _renamed(v, words, pattern) for k, v in value.items()}
     if isinstance(value, list):

@@ -1,15 +1,15 @@
 """The environment in which the Pulumi engine runs: for tests, and for `make up`.
 
-An official CLI that is new enough is used as it is, with its own plugins, and nothing of ours is
-put in its way. Only where there is none does the CLI built here run, with the stand-in plugins of
-this folder:
+An official CLI that is new enough is used with its own plugins, and without anything of this folder. Only
+where there is none, the CLI built here runs with the stand-in plugins of this folder:
 
-- the language host lies beside the CLI, where the engine looks without a warning (getPluginInfoAndPath in
+
+- the language host is next to the CLI, where the engine looks without a warning (getPluginInfoAndPath in
   pulumi/pulumi, sdk/go/common/workspace/plugins.go);
-- the kubernetes provider lies in the plugin folder of a `PULUMI_HOME` of our own, under the version
+- the kubernetes provider is in the plugin folder of a separate `PULUMI_HOME`, under the version
   of the installed SDK.
 
-So no plugin of ours is ever on the PATH of an official CLI, nor in a user's own `~/.pulumi`.
+So these plugins are never on the PATH of an official CLI, nor in a user's own `~/.pulumi`.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ def variables(
     base: Mapping[str, str] | None = None,
     logs: bool = True,
 ) -> dict[str, str]:
-    """The environment for this engine with its stacks' state in the folder `state`, which is made if need be.
+    """The environment for this engine with its stacks' state in the folder `state`, created if missing.
 
-    The whole environment is returned, from `base` (default: this process's). Without `logs` an engine of ours
-    keeps no log of everything it does, a quarter of its work: it goes without where a file has its place.
+    The whole environment is returned, from `base` (default: this process's). Without `logs` the engine in
+    `.testbed` does not log all its operations, a quarter of its work: the log folder is blocked by a file.
     """
     stacks = state / "stacks"
     stacks.mkdir(parents=True, exist_ok=True)
     env = dict(os.environ if base is None else base)
     env.update(
-        # Else the engine writes attributes beside each file, in place: after a kill at that moment every
+        # Else the engine writes attributes next to each file, in place: after a kill at that moment every
         # command ends with "failed to load checkpoint: EOF". The files themselves are replaced as a whole.
         PULUMI_BACKEND_URL=f"{stacks.resolve().as_uri()}?metadata=skip",
         PULUMI_CONFIG_PASSPHRASE=passphrase,
         PULUMI_SKIP_UPDATE_CHECK="true",
     )
     env.pop("PULUMI_CONFIG_PASSPHRASE_FILE", None)
-    # Resolved, for the engine compares where it runs with where it finds its language host.
+    # Resolved, because the engine compares its own folder with that of its language host.
     folders = [str(engine.path.resolve().parent), env.get("PATH", "")]
     if engine.needs_our_plugins:
         home = state / "home"
@@ -76,7 +76,7 @@ def variables(
 
 
 def _install(engine: Engine, home: Path) -> None:
-    """Put the stand-ins where this engine looks for them."""
+    """Install the stand-ins where this engine finds them."""
     cache = home / "plugins" / f"resource-kubernetes-v{provider_version()}"
     cache.mkdir(parents=True, exist_ok=True)
     link(engine.path.parent / LANGUAGE_HOST, PLUGINS / "bin" / LANGUAGE_HOST)
@@ -84,12 +84,12 @@ def _install(engine: Engine, home: Path) -> None:
 
 
 def provider_version() -> str:
-    """The version of the installed kubernetes SDK: the engine asks for its plugin by that."""
+    """The version of the installed kubernetes SDK: the engine requests its plugin by this version."""
     return metadata.version("pulumi-kubernetes")
 
 
 def link(place: Path, target: Path) -> None:
-    """Make `place` a link to `target`, whoever does the same at this moment."""
+    """Make `place` a link to `target`, also when another process does so at the same time."""
     if place.is_symlink() and place.resolve() == target.resolve():
         return
     # Another process may do the same at the same time, hence the rename.

@@ -1,7 +1,7 @@
-"""The engine's messages without the SDK around them.
+"""The engine's messages without the rest of the SDK.
 
-`pulumi.runtime.proto` lies inside the SDK, and to import it means to import all of that: 40 % of a plugin's
-start, which each command of the engine pays three times. A plugin needs the messages only.
+`pulumi.runtime.proto` is inside the SDK, and importing it imports all of the SDK: 40 % of a plugin's start,
+which each command of the engine pays three times. A plugin needs only the messages.
 """
 
 import importlib.machinery
@@ -12,15 +12,15 @@ PARENTS = ("pulumi", "pulumi.runtime")
 
 
 def alone() -> None:
-    """Let `pulumi.runtime.proto` be imported without running the packages that it lies in.
+    """Make `pulumi.runtime.proto` importable without running the packages that contain it.
 
-    For processes that import nothing else of the SDK: there is nothing in the packages afterwards.
+    For processes that import nothing else of the SDK: the packages are empty afterwards.
     """
     path: list[str] | None = None
     for name in PARENTS:
         result = importlib.machinery.PathFinder.find_spec(name, path)
         if result is None or result.submodule_search_locations is None:
-            return  # the import that follows says best what is missing
+            return  # the following import reports best what is missing
         path = list(result.submodule_search_locations)
         module = ModuleType(name)
         module.__path__ = path

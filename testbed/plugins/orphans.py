@@ -1,8 +1,8 @@
 """End a plugin whose engine is gone.
 
-A killed engine cannot end its plugins. The official ones notice when its address has not answered
-for five minutes (pulumi/pulumi, sdk/go/common/util/rpcutil, Healthcheck); asking for the parent is
-quicker and costs nothing.
+A killed engine cannot end its plugins. The official plugins notice when its address has not answered
+for five minutes (pulumi/pulumi, sdk/go/common/util/rpcutil, Healthcheck); checking the parent process
+is quicker and costs nothing.
 """
 
 import os
@@ -14,7 +14,7 @@ PAUSE_SECONDS = 1.0
 
 
 def end_with_parent(end: Callable[[], object]) -> None:
-    """Call `end` from a thread of its own once the process that started us has ended."""
+    """Call `end` from a separate thread once the parent process has ended."""
     parent = os.getppid()
 
     def watch() -> None:

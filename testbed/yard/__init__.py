@@ -1,1 +1,1 @@
-"""`make up`, `make demo`, `make down`: a platform on a simulated cluster, from nothing to nothing."""
+"""`make up`, `make demo`, `make down`: a platform on a simulated cluster, from creation to removal."""

@@ -1,6 +1,6 @@
-"""The last scene of the tour: a GPU breaks, its node is closed, and its gang runs on others.
+"""The last scene of the demo: a GPU fails, its node is cordoned, and its job runs on other nodes.
 
-For it the platform is deployed with the check of hardware, and without it again when the scene has ended.
+For the scene the platform is deployed with hardware validation, and afterwards without it again.
 """
 
 import json
@@ -36,7 +36,7 @@ _EVENTS = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name="
 
 @contextmanager
 def with_the_check(pulumi: Engine, say: Callable[[str], None]) -> Generator[None]:
-    """The platform with its nodes checked, and afterwards as its stack file says."""
+    """The platform with validation of its nodes, and afterwards the one of its stack file."""
     complete = yaml.safe_load(
         (ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_text(encoding="utf-8")
     )
@@ -44,9 +44,7 @@ def with_the_check(pulumi: Engine, say: Callable[[str], None]) -> Generator[None
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "Pulumi.checked.yaml")
         file.write_text(yaml.safe_dump(complete), encoding="utf-8")
-        say(
-            "  pulumi up, with `validation` in the stack file: nodes take jobs once they have passed"
-        )
+        say("  pulumi up with `validation` in the stack file: nodes take jobs after they pass")
         try:
             _deploy(pulumi, "--config-file", str(file))
             yield
@@ -56,7 +54,7 @@ def with_the_check(pulumi: Engine, say: Callable[[str], None]) -> Generator[None
 
 
 def _deploy(pulumi: Engine, *words: str) -> None:
-    """Its lines are many and not what the scene is about."""
+    """Run the engine without printing its output."""
     try:
         pulumi.ask(*_UP, *words)
     except EnvironmentMissing as problem:
@@ -64,7 +62,7 @@ def _deploy(pulumi: Engine, *words: str) -> None:
 
 
 def all_passed(api: Api) -> bool:
-    """Whether each node of the pool has passed its check."""
+    """Whether each node of the pool has passed validation."""
     nodes = api.call("GET", f"/api/v1/nodes?labelSelector={POOL_LABEL}={POOL}")["items"]
     return all(
         _result(node) == "passed" and CHECKED_LABEL in node["metadata"]["labels"] for node in nodes
@@ -72,18 +70,18 @@ def all_passed(api: Api) -> bool:
 
 
 def breaks(api: Api, node: str) -> str:
-    """A GPU of a node breaks and the node is checked again: what is said of it when it is closed."""
+    """A GPU of a node fails and the node is validated again: the message when it is cordoned."""
     _mark(api, node, json.dumps(NO_SPARE_ROWS))
     api.patch(f"/api/v1/nodes/{node}", {"metadata": {"labels": {CHECKED_LABEL: None}}})
-    wait(lambda: _closed(_node(api, node)), f"{node} to be closed")
+    wait(lambda: _closed(_node(api, node)), f"{node} to be cordoned")
     events = api.call("GET", f"{_EVENTS}{node},reason=NodeFailedCheck")["items"]
     return str(events[-1]["message"]) if events else _result(_node(api, node))
 
 
-def mended(api: Api, node: str) -> None:
-    """The GPU is well; the next check of the node opens it."""
+def repair(api: Api, node: str) -> None:
+    """The GPU is repaired; the node's next validation uncordons it."""
     _mark(api, node, None)
-    wait(lambda: not _closed(_node(api, node)), f"{node} to be opened")
+    wait(lambda: not _closed(_node(api, node)), f"{node} to be uncordoned")
 
 
 def _mark(api: Api, node: str, faults: str | None) -> None:

@@ -1,8 +1,8 @@
-"""What people install on a cluster of a cloud beside the platform, played: no chart can be had here.
+"""Stand-ins for what you install on a cloud's cluster with the platform; charts cannot be downloaded here.
 
-The GPU Operator, whose ClusterPolicy the agents of fake nodes read; Kueue's configuration, since a simulated
-cluster brings Kueue itself; in a cluster of GKE that exists, Google's driver installer; on GKE the driver
-that answers claims; Karpenter's kinds, and the nodes that its pools start with.
+The GPU Operator, whose ClusterPolicy the agents of fake nodes read; Kueue's configuration, because a
+simulated cluster has its own Kueue; in an existing GKE cluster Google's driver installer; on GKE the DRA
+driver; Karpenter's kinds, and the nodes that its pools start with.
 """
 
 import json
@@ -22,7 +22,7 @@ from gpuyard.render.gcp.in_cluster.driver import driver_objects
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.kueue.configuration import kueue_configuration_object
-from gpuyard.render.nodes import node_objects
+from gpuyard.render.nodes import fake_node_objects
 from gpuyard.simulate import crds
 from gpuyard.simulate.agents.cloud_node import DRIVER, EFA_INTERFACES, KUBELET
 from gpuyard.simulate.api import MANAGER, Api, ApiObject
@@ -40,7 +40,7 @@ _PATHS = {
 
 
 def play(api: Api, plan: PlatformPlan) -> str:
-    """Put them into the cluster; says which."""
+    """Install them into the cluster; returns their names."""
     created = objects(plan)
     for each in created:
         path = f"{_PATHS[each['kind']]}/{each['metadata']['name']}"
@@ -50,7 +50,7 @@ def play(api: Api, plan: PlatformPlan) -> str:
 
 
 def _play_karpenter(api: Api, plan: PlatformPlan) -> list[str]:
-    """Its kinds and first nodes; says what was played. More nodes never come: nothing here scales."""
+    """Its CRDs and first nodes; returns a description. There is no autoscaler, so no nodes are added later."""
     pools = karpenter_pools(plan)
     expected = {node["metadata"]["name"]: node for each in pools for node in _nodes(plan, each)}
     existing = {
@@ -59,18 +59,18 @@ def _play_karpenter(api: Api, plan: PlatformPlan) -> list[str]:
     }
     for name in existing - expected.keys():
         api.call("DELETE", f"{_NODES}/{name}")
-    # A node that is there keeps the taints that programs in the cluster gave it.
+    # An existing node keeps the taints that programs in the cluster added.
     for name in expected.keys() - existing:
         api.call("POST", _NODES, expected[name])
     if not pools:
         return []
-    for each in crds.of_karpenter(find_tools()):
+    for each in crds.karpenter_crds(find_tools()):
         api.apply(each)
     return [f"Karpenter with {len(expected)} nodes, and no autoscaling"]
 
 
 def _nodes(plan: PlatformPlan, pool: PoolPlan) -> list[ApiObject]:
-    """The nodes that a pool starts with, of the image that Karpenter picks for machines with GPUs."""
+    """The nodes that a pool starts with, with the image that Karpenter selects for machines with GPUs."""
     machine, disk = pool.machine, gib(disk_gib(plan, pool))
     capacity, allocatable = resources(machine, disk, Kept(usual(machine)))
     notes = {
@@ -78,7 +78,7 @@ def _nodes(plan: PlatformPlan, pool: PoolPlan) -> list[ApiObject]:
         EFA_INTERFACES: str(machine.efa_interfaces),
         DRIVER: str(IMAGES["al2023-nvidia"].driver),
     }
-    created = node_objects(plan, pool)
+    created = fake_node_objects(plan, pool)
     for meta in (node["metadata"] for node in created):
         meta["annotations"] |= notes
         meta["labels"][POOL_OF_NODE] = pool.stable_name
@@ -86,7 +86,7 @@ def _nodes(plan: PlatformPlan, pool: PoolPlan) -> list[ApiObject]:
 
 
 def objects(plan: PlatformPlan) -> list[ApiObject]:
-    """As their charts make them, with the values that the plan says."""
+    """As their charts create them, with the plan's values."""
     config = kueue_configuration_object(plan)
     created: list[ApiObject] = [_unowned(config)]
     if plan.operator is not None:
@@ -97,7 +97,7 @@ def objects(plan: PlatformPlan) -> list[ApiObject]:
 
 
 def _unowned(obj: ApiObject) -> ApiObject:
-    """As Google publishes it, whose it is not said."""
+    """The object as Google publishes it, without an owner label."""
     place = {key: obj["metadata"][key] for key in ("name", "namespace")}
     return {**obj, "metadata": place}
 
@@ -130,10 +130,10 @@ def _cluster_policy(plan: PlatformPlan, brought: OperatorParts) -> ApiObject:
 
 
 def claim_driver(plan: PlatformPlan) -> list[ApiObject]:
-    """What the chart of the DRA driver makes on GKE, with the values that the plan says; nothing elsewhere.
+    """The objects of the DRA driver's chart on GKE, with the plan's values; none elsewhere.
 
-    Its classes, and its kubelet plugin, as templates of v0.4.1 have them: a container for GPUs, one for
-    compute domains where they are on. Its namespace is the platform's: it is there once that is deployed.
+    Its device classes and its kubelet plugin follow the templates of v0.4.1: one container for GPUs, one for
+    compute domains where they are on. Its namespace is the platform's and exists after the deployment.
     """
     release = dra_driver_release(plan)
     if release is None:

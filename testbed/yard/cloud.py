@@ -1,7 +1,6 @@
-"""A stack of a cloud on a fake account, with a project and a state of its own: no real one is touched.
+"""A cloud stack on a fake account, with its own project and state: no real account or state is touched.
 
-Its stack file is copied with one word changed: Kueue is not installed, for the simulated control plane
-brings it.
+Its stack file is copied with one change: Kueue is not installed, because the simulated control plane has it.
 """
 
 import json
@@ -36,19 +35,19 @@ from testbed.yard.jobs import Gang, look, remove, submit, wait
 
 PROGRAM = "__main__.py"
 NAMES = {Cloud.AWS: "AWS", Cloud.GCP: "Google Cloud"}
-# What a provider needs to know and a user's environment says; a stack file that says it goes before.
+# Settings that a provider needs and a user's environment has; a stack file that sets them takes precedence.
 PLACE = {"GOOGLE_PROJECT": "my-project"}
 _OPTIONS = {"virtualenv": str(local.ROOT / ".venv")}
 
 
 def homes() -> Path:
-    """Where stacks of clouds have their folders."""
+    """The folder of cloud stacks."""
     return local.STATE.with_name("clouds")
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a stack of a cloud is played."""
+    """The simulated environment of a cloud stack."""
 
     stack: str
 
@@ -74,14 +73,14 @@ class Stand:
 
     @property
     def file(self) -> Path:
-        """The stack file as people write it."""
+        """The original stack file."""
         return local.ROOT / "stacks" / f"Pulumi.{self.stack}.yaml"
 
     def plan(self) -> PlatformPlan:
-        """What is about to come up.
+        """The plan of the stack file.
 
         Raises:
-            SpecError: the stack file is none, or its platform is refused.
+            SpecError: the stack file is invalid, or its platform is rejected.
         """
         judged = validate(read_stack_file(self.file.read_bytes(), self.stack))
         if judged.plan is None:
@@ -89,7 +88,7 @@ class Stand:
         return judged.plan
 
     def write(self) -> None:
-        """The project: the program as it is, and the stack file with its one word changed."""
+        """Write the project: the unchanged program, and the stack file with its one change."""
         self.project.mkdir(parents=True, exist_ok=True)
         shutil.copy(local.ROOT / PROGRAM, self.project)
         runtime = {"name": "python", "options": _OPTIONS}
@@ -102,7 +101,7 @@ class Stand:
         self.copy.write_text(text, encoding="utf-8")
 
     def write_first(self) -> Path | None:
-        """The project of the cluster that the stack finds by its name; None where it makes its own."""
+        """The project of the cluster that the stack finds by its name; None where it creates its own."""
         folder = self.home / "first"
         return folder if first.write(folder, self.content(), _OPTIONS) else None
 
@@ -112,14 +111,14 @@ class Stand:
         return results
 
     def engine(self, kubeconfig: Path) -> "CloudEngine":
-        """The engine with the fakes of both providers, and the control plane behind the account."""
+        """The engine with both fake providers, and the control plane behind the account."""
         result = environment.find()
         if result is None:
             raise EnvironmentMissing("no Pulumi engine; `make tools` builds one")
         if not result.needs_our_plugins:
             raise EnvironmentMissing(
-                "the fakes of clouds need the engine that `make tools` builds,"
-                f" and {result.path} is an official one; take it from PATH for this command"
+                "the fake clouds need the engine that `make tools` builds,"
+                f" but {result.path} is an official one; remove it from PATH for this command"
             )
         state = self.home / "state"
         env = environment.variables(result, state=state, passphrase=local.PASSPHRASE)
@@ -128,7 +127,7 @@ class Stand:
         env.update({key: value for key, value in PLACE.items() if key not in env})
         env["PATH"] = os.pathsep.join((str(installing.STAND_INS), env["PATH"]))
         env["PULUMI_STACK"] = self.stack
-        # Whoever deploys is one of the administrators, as its page asks for, else nobody would be let in.
+        # The deploying user must be one of the administrators, or gets no access to the cluster.
         platform = self.content()["config"]["gpuyard:platform"]
         if admins := (platform.get("cluster") or {}).get("admins"):
             env[CALLER] = admins[0]
@@ -137,7 +136,7 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class CloudEngine:
-    """The engine in the stand's own project."""
+    """The engine in the project of the stand."""
 
     env: dict[str, str]
     project: Path
@@ -164,16 +163,16 @@ class CloudEngine:
 
 
 class UpFailed(GpuYardError):
-    """The engine ended with an error; it has said why itself."""
+    """The engine ended with an error that it already reported."""
 
     exit_code = 1
 
 
 def set_pace(state: Stand, requested: str) -> str:
-    """Let nodes take so many times what the plan says that they take; what is to be said of it.
+    """Set the factor of node start times; returns the line to print.
 
     Raises:
-        UsageError: nothing can take so long.
+        UsageError: the factor is not a valid number.
     """
     try:
         factor = float(requested)
@@ -181,7 +180,7 @@ def set_pace(state: Stand, requested: str) -> str:
         factor = math.nan
     if not 0 <= factor < math.inf:
         raise UsageError(
-            f"PACE is a number such as 0.05, not {requested!r}; with 0 nodes come at once"
+            f"PACE must be a number such as 0.05, not {requested!r}; with 0 nodes start at once"
         )
     state.account.mkdir(parents=True, exist_ok=True)
     pace.write(state.account, factor=factor)
@@ -189,17 +188,17 @@ def set_pace(state: Stand, requested: str) -> str:
 
 
 def set_reserved(state: Stand, file: Path) -> str:
-    """Let the fake account hold what a file says that somebody reserved; what is to be said of it.
+    """Load reservations from a file into the fake account; returns the line to print.
 
     Raises:
-        UsageError: it is no such file.
+        UsageError: the file is not a list of reservations.
     """
     try:
         blocked = {side.value: reservations.held_in(file, side.value) for side in NAMES}
     except (OSError, ValueError) as problem:
-        raise UsageError(f"RESERVED names a file of reservations: {problem}") from None
+        raise UsageError(f"RESERVED must name a file of reservations: {problem}") from None
     reservations.write(state.account, blocked)
-    return f"The fake account holds {sum(map(len, blocked.values()))} reservations (RESERVED)."
+    return f"The fake account has {sum(map(len, blocked.values()))} reservations (RESERVED)."
 
 
 def deploy(state: Stand, engine: CloudEngine, say: Callable[[str], None]) -> bool:
@@ -207,7 +206,7 @@ def deploy(state: Stand, engine: CloudEngine, say: Callable[[str], None]) -> boo
     state.write()
     if project := state.write_first():
         say(
-            "pulumi up of the first stack, which makes the cluster that the second finds by its name"
+            "pulumi up of the first stack, which creates the cluster that the second refers to by name"
         )
         _up(CloudEngine(engine.env, project), first.STACK)
     say("pulumi up")
@@ -226,7 +225,7 @@ def _up(engine: CloudEngine, stack: str) -> bool:
 
 
 def gangs(plan: PlatformPlan) -> list[Gang]:
-    """Jobs on several nodes by the stack's own shapes, each for a team that may start it."""
+    """Multi-node jobs from the stack's shapes, each for a team that may start it."""
     return [
         Gang(shape.teams[0], shape.name, shape.nodes, shape.per_node)
         for shape in plan.shapes
@@ -235,7 +234,7 @@ def gangs(plan: PlatformPlan) -> list[Gang]:
 
 
 def try_gang(api: Api, plan: PlatformPlan, say: Callable[[str], None]) -> None:
-    """Run a job whose nodes are there from the beginning; without one, say which is not tried and why."""
+    """Run a job whose nodes exist from the start; without one, print which is not run and why."""
     result = gangs(plan)
     waits = {shape.name for shape in plan.shapes if shape.scales_from_zero}
     for gang in (each for each in result if each.name not in waits):
@@ -244,13 +243,13 @@ def try_gang(api: Api, plan: PlatformPlan, say: Callable[[str], None]) -> None:
         return
     for gang in result:
         say(
-            f"not tried: a job of the shape {gang.name}: its nodes are started by an autoscaler, which the"
+            f"not run: a job of the shape {gang.name}: an autoscaler starts its nodes, which the"
             " fake does not run"
         )
 
 
 def run_gang(api: Api, gang: Gang) -> list[str]:
-    """Let it run, say on which nodes it did, and take it away."""
+    """Run it, print its nodes, and delete it."""
     submit(api, gang)
     try:
         wait(lambda: look(api, gang).running == gang.pods, f"{gang} to run")

@@ -1,6 +1,6 @@
-"""The tour: six things that a platform of GPUs does, shown by real jobs on the live cluster.
+"""The demo: six features of a GPU platform, shown with real jobs on the live cluster.
 
-Every scene asserts what it shows; a scene that does not come out as told ends the tour with exit code 1.
+Every scene checks its own result; an unexpected result ends the demo with exit code 1.
 """
 
 import sys
@@ -21,19 +21,19 @@ CLUSTER = NAME or "local"
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """What a scene works with."""
+    """The cluster, engine and output of a scene."""
 
     api: Api
     say: Say
     pulumi: Engine
 
     def submit(self, gang: Gang) -> None:
-        """Submit a job and say so."""
+        """Submit a job and print it."""
         self.say(f"  submit {gang}")
         submit(self.api, gang)
 
     def until(self, gang: Gang, done: Callable[[State], bool], message: str) -> State:
-        """Wait until a job is as the scene tells, and say what was seen."""
+        """Wait until a job is in the expected state, and print it."""
         wait(lambda: done(look(self.api, gang)), f"{gang} to be {message}")
         state = look(self.api, gang)
         self.say(f"  {gang.team}/{gang.name}: {message}")
@@ -48,13 +48,13 @@ class Stage:
         )
 
     def waits(self, gang: Gang) -> None:
-        """None of its pods exists, and the queue says why."""
+        """None of its pods exists, and the queue reports why."""
         state = self.until(
             gang,
             lambda s: not s.admitted and s.pods == 0 and bool(s.reason),
             f"0 of {gang.pods} pods: it waits",
         )
-        self.say(f"    the queue says: {state.reason}")
+        self.say(f"    reason in the queue: {state.reason}")
 
     def end(self, *gangs: Gang) -> None:
         """Remove jobs."""
@@ -77,7 +77,7 @@ def gang_or_nothing(stage: Stage) -> None:
 
 
 def borrow(stage: Stage) -> None:
-    """A team takes what others leave idle, up to its limit."""
+    """A team borrows idle capacity of others, up to its limit."""
     job = Gang("vision", "sweep", 3, 8)
     stage.say("  vision is guaranteed 8 GPUs and may borrow 16")
     stage.submit(job)
@@ -86,30 +86,32 @@ def borrow(stage: Stage) -> None:
 
 
 def reclaim(stage: Stage) -> None:
-    """A guarantee can be had back, at once."""
+    """A guarantee is reclaimed at once."""
     borrower, owner = Gang("vision", "sweep", 3, 8), Gang("speech", "nightly", 2, 8)
     stage.submit(borrower)
     stage.runs_whole(borrower)
     stage.submit(owner)
-    stage.say("  speech is guaranteed 16 GPUs; 8 of them are lent out")
+    stage.say("  speech is guaranteed 16 GPUs; 8 of them are borrowed")
     stage.runs_whole(owner)
     stage.until(
-        borrower, lambda s: not s.admitted and s.running == 0, "evicted whole, and queued again"
+        borrower,
+        lambda s: not s.admitted and s.running == 0,
+        "evicted completely, and queued again",
     )
     stage.end(borrower, owner)
 
 
 def never(stage: Stage) -> None:
-    """A job that can never start is told why."""
+    """A job that can never start gets the reason."""
     job = Gang("vision", "too-big", 4, 8)
-    stage.say("  vision can have 24 GPUs at most, with all it may borrow")
+    stage.say("  vision can use at most 24 GPUs, including everything it may borrow")
     stage.submit(job)
     stage.waits(job)
     stage.end(job)
 
 
 def fragmented(stage: Stage) -> None:
-    """Quota is free, but the free GPUs lie on two nodes."""
+    """Quota is free, but the free GPUs are on two nodes."""
     full, halves = Gang("speech", "steady", 2, 8), Gang("vision", "halves", 2, 4, spread=True)
     job = Gang("search", "index", 1, 8)
     stage.submit(full)
@@ -121,17 +123,17 @@ def fragmented(stage: Stage) -> None:
     state = stage.until(
         job,
         lambda s: s.admitted and s.running == 0 and bool(s.reason),
-        "admitted, but its pod fits nowhere",
+        "admitted, but its pod fits onto no node",
     )
-    stage.say(f"    the scheduler says: {state.reason}")
+    stage.say(f"    reason of the scheduler: {state.reason}")
     stage.end(job, halves, full)
 
 
 def broken_gpu(stage: Stage) -> None:
-    """A GPU breaks: it is found, its node takes no more jobs, and its gang runs on others."""
+    """A GPU fails: validation detects it, its node is cordoned, and its gang runs on other nodes."""
     gang = Gang("vision", "pretrain", 2, 8)
     with broken.with_the_check(stage.pulumi, stage.say):
-        wait(lambda: broken.all_passed(stage.api), "all nodes to pass their check")
+        wait(lambda: broken.all_passed(stage.api), "all nodes to pass validation")
         stage.submit(gang)
         stage.runs_whole(gang)
         node = nodes_of(stage.api, gang)[0]
@@ -144,12 +146,12 @@ def broken_gpu(stage: Stage) -> None:
             stage.runs_whole(gang)
             elsewhere = nodes_of(stage.api, gang)
             if node in elsewhere:
-                raise TimeoutError(f"{gang} ran on {node}, which is closed")
+                raise TimeoutError(f"{gang} ran on {node}, which is cordoned")
             stage.say(f"  it runs on {', '.join(elsewhere)}")
             stage.end(gang)
         finally:
-            broken.mended(stage.api, node)
-        stage.say(f"  {node} is mended, has passed, and takes jobs again")
+            broken.repair(stage.api, node)
+        stage.say(f"  {node} is repaired, has passed validation, and takes jobs again")
 
 
 SCENES = (gang_or_nothing, borrow, reclaim, never, fragmented, broken_gpu)
@@ -161,7 +163,7 @@ def tour(api: Api, say: Say, pulumi: Engine) -> None:
     for number, scene in enumerate(SCENES, start=1):
         say(f"\n{number}. {(scene.__doc__ or '').strip()}")
         scene(Stage(api, say, pulumi))
-    say("\nAll six came out as told. The jobs are gone again.")
+    say("\nAll six scenes ended as expected. The jobs are deleted.")
 
 
 def main() -> int:
@@ -179,7 +181,7 @@ def main() -> int:
         sys.stderr.write(f"demo: {e}\n")
         return e.exit_code
     except TimeoutError as e:
-        sys.stderr.write(f"demo: {e}; the live cluster does not do what the tour tells\n")
+        sys.stderr.write(f"demo: {e}; the live cluster does not behave as the tour describes\n")
         return 1
     return 0
 

@@ -1,4 +1,4 @@
-"""`make down`: destroy the stack, stop the cluster, and leave no process, object or state behind."""
+"""`make down`: destroy the stack, stop the cluster, and remove all processes, objects and state."""
 
 import shutil
 import sys
@@ -27,7 +27,7 @@ from testbed.yard.up import INTERRUPTED, say, simulated
 
 
 def main() -> int:
-    """Take everything down, as far as it is there."""
+    """Remove everything that exists."""
     if not simulated(STACK):
         return _of_a_cloud()
     try:
@@ -42,10 +42,10 @@ def main() -> int:
         say(f"down: {e}")
         return e.exit_code
     except KeyboardInterrupt:
-        say(f"down: interrupted; `{make('down', STACK)}` goes on where it stopped")
+        say(f"down: interrupted; run `{make('down', STACK)}` again to continue")
         return INTERRUPTED
     say(
-        "The cluster, its processes and the stack's state are gone."
+        "The cluster, its processes and the stack's state are removed."
         if stopped or had_state
         else f"Nothing was up{_up_now()}."
     )
@@ -53,7 +53,7 @@ def main() -> int:
 
 
 def _of_a_cloud() -> int:
-    """A fake account goes as a whole: nobody has to unprotect what was never there."""
+    """A fake account is removed as a whole: nothing needs to be unprotected."""
     state = cloud.Stand(STACK)
     try:
         cluster.require_own(NAME or STACK, ROOT)
@@ -65,21 +65,21 @@ def _of_a_cloud() -> int:
         say(f"down: {e}")
         return e.exit_code
     except KeyboardInterrupt:
-        say(f"down: interrupted; `{make('down', STACK)}` goes on where it stopped")
+        say(f"down: interrupted; run `{make('down', STACK)}` again to continue")
         return INTERRUPTED
-    removed = "The control plane, the fake account and the stack's state are gone."
+    removed = "The control plane, the fake account and the stack's state are removed."
     say(removed if existing else f"Nothing was up{_up_now()}.")
     return 0
 
 
 def _up_now() -> str:
-    """Stacks of clouds that are up, as far as anybody has a command to take one down."""
+    """Cloud stacks that are up, with the commands to take them down."""
     commands = [f"`{make('down', each.name)}`" for each in sorted(cloud.homes().glob("*"))]
     return f"; up are {', '.join(commands)}" if commands else ""
 
 
 def _destroy(pulumi: Engine, kubeconfig: Path) -> None:
-    """Destroy in order; when that fails the cluster goes anyway, and it was said why."""
+    """Destroy in order; on failure the cluster is removed anyway, and the error has been reported."""
     if state_is_broken() or STACK not in pulumi.ask("stack", "ls", "--json"):
         return
     try:

@@ -18,7 +18,7 @@ STACK = os.environ.get("STACK") or "local"
 """`make up STACK=aws-training` brings up another one, on a fake account of its cloud."""
 _GIVEN = os.environ.get("GPUYARD_SIM_NAME", "")
 NAME = "" if _GIVEN == STACK else _GIVEN
-"""`make up NAME=ci`: the name of the simulated cluster where it is not that of the stack, else ""."""
+"""`make up NAME=ci`: the name of the simulated cluster if it differs from the stack's, else ""."""
 _STATES = Path(os.environ.get("GPUYARD_YARD_STATE") or ROOT / ".testbed" / "stacks")
 _FOLDER = _STATES.parent / "clusters" / NAME if NAME else _STATES.parent
 STATE = _FOLDER / (_STATES.name if STACK == "local" else f"{_STATES.name}-{STACK}")
@@ -29,9 +29,9 @@ LATE = (
     "/api/v1/namespaces",
     *(f"/apis/{KUEUE_API}/{plural}" for plural in ("clusterqueues", "cohorts", "resourceflavors")),
 )
-"""What goes a while after it was deleted."""
+"""Kinds whose deletion takes a while."""
 PASSPHRASE = "local"  # noqa: S105  guards nothing, see below
-"""Guards nothing: the stack keeps no secret, but the engine insists on a passphrase."""
+"""Protects nothing: the stack has no secrets, but the engine requires a passphrase."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class Engine:
 
 
 def engine(kubeconfig: str, state: Path | None = None) -> Engine:
-    """The engine of this machine for a cluster, with the stack's own state or another."""
+    """The engine of this machine for a cluster, with the stack's state or another."""
     result = environment.find()
     if result is None:
         raise EnvironmentMissing("no Pulumi engine; `make tools` builds one")
@@ -77,16 +77,16 @@ def make(target: str, stack: str) -> str:
 
 
 def make_stack(pulumi: Engine) -> None:
-    """Create the stack once; the salt in its file keeps the engine from writing there."""
+    """Create the stack once; because its file has the salt, the engine does not write to it."""
     listed = json.loads(pulumi.ask("stack", "ls", "--json"))
     if not any(stack["name"] == STACK for stack in listed):
         pulumi.ask("stack", "init", STACK)
 
 
 def recover(pulumi: Engine, api: Api) -> list[str]:
-    """Undo what an interrupted run left behind, as `gpuyard recover` does; says each thing that it did.
+    """Undo what an interrupted run left behind, as `gpuyard recover` does; returns a line for each action.
 
-    kubectl, which that needs, is nothing that a newcomer must have: the simulated cluster is asked directly.
+    `gpuyard recover` needs kubectl, which a new user may not have: this queries the simulated cluster directly.
     """
     stack = recovery.PulumiStack(STACK, ROOT, pulumi.env)
     result = recovery.recover(stack, lambda _: lambda one: _live(api, one), only_after_a_kill=True)
@@ -94,7 +94,7 @@ def recover(pulumi: Engine, api: Api) -> list[str]:
 
 
 def state_is_broken() -> bool:
-    """Whether the state is no JSON, as after a power cut: every command of the engine then fails."""
+    """Whether the state is not JSON, as after a power cut: every command of the engine then fails."""
     state = STATE / "stacks" / ".pulumi" / "stacks" / PROJECT / f"{STACK}.json"
     return state.exists() and not _is_json(state)
 
@@ -108,17 +108,17 @@ def _is_json(path: Path) -> bool:
 
 
 def wait_for_deletions(api: Api, seconds: float = 180) -> None:
-    """Wait until nothing of ours is on its way out that takes its time.
+    """Wait until no object of the platform is terminating.
 
-    Nothing can be made in a namespace that goes; and a queue that goes once its last workload has is there
-    until then, so that nobody would make it anew.
+    Nothing can be created in a terminating namespace. A terminating queue exists until its last workload is
+    gone, so the engine would not create it again.
     """
     deadline = time.monotonic() + seconds
     while names := _terminating(api):
         if time.monotonic() > deadline:
             raise EnvironmentMissing(
-                f"{', '.join(names)} are being deleted and do not end; a finalizer holds them, or something"
-                " in them: `kubectl get KIND/NAME -o yaml` says which"
+                f"{', '.join(names)} are terminating and do not end; a finalizer blocks them, or something"
+                " in them: `kubectl get KIND/NAME -o yaml` shows which"
             )
         free_namespaces(api)
         time.sleep(0.5)
@@ -135,19 +135,19 @@ def free_namespaces(api: Api) -> None:
 
 
 def _terminating(api: Api) -> list[str]:
-    """As KIND/NAME; where Kueue's kinds are not there yet, nothing of them goes."""
+    """As KIND/NAME; nothing for Kueue's kinds where they do not exist yet."""
     return [f"{path.rpartition('/')[2]}/{name}" for path in LATE for name in _going(api, path)]
 
 
 def _going(api: Api, path: str) -> list[str]:
-    """Names of the platform's objects of a kind that are being deleted."""
+    """Names of the platform's objects of a kind that are terminating."""
     result = api.get(f"{path}?labelSelector={PLATFORM_LABEL}") or {"items": []}
     items = (item["metadata"] for item in result["items"])
     return [str(meta["name"]) for meta in items if meta.get("deletionTimestamp")]
 
 
 def _live(api: Api, one: recovery.Creation) -> ApiObject | None:
-    """The object as it is, or None."""
+    """The live object, or None."""
     inputs = one.inputs
     path = _path(api, str(inputs["apiVersion"]), str(inputs["kind"]), *one.place)
     return api.get(path) if path else None

@@ -1,7 +1,7 @@
-"""The first of two stacks: the cluster that a stack of `cluster.existing` finds by its name.
+"""The first of two stacks: the cluster that a stack with `cluster.existing` refers to by its name.
 
-On a real account another stack, or another tool, made it. On a fake one nobody has, so it is brought up
-before: the cluster of the same platform, with nodes for its controllers, as a stack of a project of its own.
+On a real account another stack or tool created it. On a fake account it must be created first: the
+cluster of the same platform, with nodes for its controllers, as a stack of a separate project.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ platform = pulumi.Config("gpuyard").require_object("platform")
 
 
 def first_of_two(second: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The platform of that cluster; None where the `second` makes its own. Pools say where subnets lie."""
+    """The platform of that cluster; None where the `second` makes its own. The subnets are in the pools' zones."""
     requested = second.get("cluster") or {}
     if not requested.get("existing") or second["cloud"] not in _COMPONENTS:
         return None
@@ -44,7 +44,7 @@ def first_of_two(second: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def write(folder: Path, second: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
-    """A project for it in this folder, beside the stack file of the second; false where there is no first."""
+    """Write its project into this folder, next to the stack file of the second; false where there is no first."""
     config: Mapping[str, Any] = second["config"]
     platform = first_of_two(config["gpuyard:platform"])
     if platform is None:
@@ -61,6 +61,6 @@ def write(folder: Path, second: Mapping[str, Any], options: Mapping[str, Any]) -
 
 
 def salt_in(file: Path) -> dict[str, Any]:
-    """What the engine wrote into a stack file; it goes with the state, not with the file."""
+    """What the engine wrote into a stack file; it belongs to the state, not to the file."""
     retained = yaml.safe_load(file.read_text(encoding="utf-8")) if file.exists() else {}
     return {key: value for key, value in retained.items() if key == "encryptionsalt"}

@@ -1,4 +1,4 @@
-"""Jobs for the tour: submit them, and see what the queue and the scheduler made of them."""
+"""Jobs for the tour: submit them, and report the decisions of the queue and the scheduler."""
 
 import time
 from collections.abc import Callable
@@ -8,13 +8,13 @@ from typing import Any
 from gpuyard.simulate.api import Api, Unreachable
 
 TOUR = "gpuyard.dev/tour"
-"""On every job of the tour, so that they can be found and removed."""
+"""Label of every job of the demo, to find and remove them."""
 GPU = "nvidia.com/gpu"
 
 
 @dataclass(frozen=True, slots=True)
 class Gang:
-    """A job whose pods only make sense together."""
+    """A job whose pods must run together."""
 
     team: str
     name: str
@@ -34,14 +34,14 @@ class Gang:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Where a job stands: what the queue decided, and what its pods do."""
+    """State of a job: the queue's decision, and its pods."""
 
     admitted: bool
     evicted: bool
     running: int
     pods: int
     reason: str
-    """Why it waits, in the words of the queue or the scheduler."""
+    """Why it waits, as the queue or the scheduler reports it."""
 
 
 def submit(api: Api, gang: Gang) -> None:
@@ -57,7 +57,7 @@ def remove(api: Api, gang: Gang) -> None:
 
 
 def remove_all(api: Api) -> None:
-    """Delete what an earlier tour may have left."""
+    """Delete what an earlier demo may have left."""
     listed = api.call("GET", f"/apis/batch/v1/jobs?labelSelector={TOUR}")
     for job in listed["items"]:
         meta = job["metadata"]
@@ -65,7 +65,7 @@ def remove_all(api: Api) -> None:
 
 
 def look(api: Api, gang: Gang) -> State:
-    """Where the job stands now."""
+    """The current state of the job."""
     pods = _pods(api, gang)
     conditions = {
         c["type"]: c for c in _workload(api, gang).get("status", {}).get("conditions", [])
@@ -91,7 +91,7 @@ def nodes_of(api: Api, gang: Gang) -> list[str]:
 
 
 def wait(done: Callable[[], bool], what: str, seconds: float = 300) -> None:
-    """Wait for something in the live cluster; TimeoutError says what did not happen."""
+    """Wait for something in the live cluster; TimeoutError names what did not happen."""
     deadline = time.monotonic() + seconds
     while not _so_far(done):
         if time.monotonic() > deadline:
@@ -100,7 +100,7 @@ def wait(done: Callable[[], bool], what: str, seconds: float = 300) -> None:
 
 
 def _so_far(done: Callable[[], bool]) -> bool:
-    """A server that is too busy to answer has not said yet."""
+    """Whether it is done; false when the server is too busy to answer."""
     try:
         return done()
     except Unreachable:

@@ -15,7 +15,7 @@ from testbed.yard.up import say, simulated
 COPY = "copy"
 """What `pulumi` in the shell passes to this program, see `write_pulumi`."""
 _PULUMI = """#!/bin/sh
-# Commands that read the stack file get the copy of it for the fake account, written again from the file.
+# Commands that read the stack file get its copy for the fake account, refreshed from the file.
 case "${{1:-}}" in
 preview|pre|up|update|destroy|refresh|watch)
     {script} {copy} && exec {pulumi} "$@" --config-file {file} ;;
@@ -61,7 +61,7 @@ def main() -> int:  # noqa: RET503  it ends by becoming the shell
 
 
 def write_pulumi(state: cloud.Stand, path: str) -> Path:
-    """A `pulumi` for the repository's own folder that deploys to the fake account; returns its folder."""
+    """Write a `pulumi` for the repository's folder that deploys to the fake account; returns its folder."""
     folder = state.home / "bin"
     folder.mkdir(parents=True, exist_ok=True)
     words = {

@@ -1,4 +1,4 @@
-"""Summary for a newcomer when the platform is up: what is there, who gets it, what to try."""
+"""Summary after `make up`: nodes, teams, and commands to try."""
 
 import shlex
 from collections import defaultdict
@@ -17,13 +17,13 @@ def summary(
     stack: str = STACK,
 ) -> str:
     """The last screen of `make up`, in 80 columns."""
-    done = "is up" if changed else "was up already; nothing changed"
+    done = "is up" if changed else "was already up; nothing changed"
     lines = ["", f"The platform {plan.name} {done} ({seconds:.0f} s).", ""]
     lines += ["Pools", *_rows(_pools(plan)), ""]
     lines += ["Teams", *_rows(_teams(plan)), ""]
     unassigned = ", ".join(_amount(plan, q) for q in plan.queueing.unassigned)
     if unassigned:
-        lines += [f"Nobody's, free to borrow: {unassigned}", ""]
+        lines += [f"Unassigned, all teams may borrow: {unassigned}", ""]
     lines += [_bill(plan), f"kubeconfig: {shlex.quote(kubeconfig)}", ""]
     lines += (
         _of_a_stack(stack)
@@ -33,7 +33,7 @@ def summary(
             "Three things to try:",
             f"  {make('demo', 'local'):<43}  watch jobs queue, and a GPU break",
             f"  edit stacks/Pulumi.local.yaml, {make('up', 'local'):<12}  move a guarantee: only it changes",
-            "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: can it be cut?",
+            "  gpuyard mig A100-40 3g.20gb:2,1g.5gb:1       in that shell: is it valid?",
             "",
         ]
     )
@@ -43,7 +43,7 @@ def summary(
 def _of_a_stack(stack: str) -> list[str]:
     return [
         f"A shell with gpuyard, pulumi and the kubeconfig:  {make('shell', stack)}",
-        f"All of it away again:                             {make('down', stack)}",
+        f"To remove all of it:                              {make('down', stack)}",
         "",
     ]
 
@@ -70,7 +70,7 @@ def _pools(plan: PlatformPlan) -> list[tuple[str, ...]]:
 
 
 def _teams(plan: PlatformPlan) -> list[tuple[str, ...]]:
-    # Below each other: side by side they do not fit.
+    # One below the other: they do not fit next to each other.
     return [
         row
         for team in plan.teams
@@ -100,8 +100,8 @@ def _unit(plan: PlatformPlan, quota: Quota) -> str:
 def _bill(plan: PlatformPlan) -> str:
     bill = plan.bill
     fake = bill.simulated or plan.cloud in {Cloud.AWS, Cloud.GCP}
-    what = "Bill: nothing, the nodes are fake; the same machines would cost" if fake else "Bill:"
-    low, high = bill.floor.known_usd, bill.worst.known_usd
+    what = "Cost: none, the nodes are fake; the same machines would cost" if fake else "Bill:"
+    low, high = bill.minimum.known_usd, bill.maximum.known_usd
     worst = f" to {high:,.2f}" if high != low else ""
     unknown = f" (price unknown: {', '.join(bill.unknown)})" if bill.unknown else ""
     amount = f"{low:,.2f}{worst}" if high or not bill.unknown else "unknown"

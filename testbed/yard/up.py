@@ -1,4 +1,4 @@
-"""`make up`: plan, bill and what is missing on the screen; then tools, cluster, platform, a summary."""
+"""`make up`: plan, cost and missing tools on the screen; then tools, cluster, platform, a summary."""
 
 import json
 import os
@@ -40,19 +40,19 @@ LOCAL = "local"
 
 
 def say(text: str) -> None:
-    """Progress goes to stderr, like every command's."""
+    """Print progress to stderr, like every command."""
     sys.stderr.write(f"{text}\n")
     sys.stderr.flush()
 
 
 def main() -> int:
-    """Bring the local platform up, from whatever is there already."""
+    """Bring the local platform up, from its current state."""
     began = time.monotonic()
     if not simulated(STACK):
         return in_a_cloud(began)
     try:
         if os.environ.get("PACE"):
-            raise UsageError("PACE is of a fake cloud: `make up STACK=aws-training PACE=0.05`")
+            raise UsageError("PACE needs a fake cloud: `make up STACK=aws-training PACE=0.05`")
         cluster.require_own(NAME or STACK, ROOT)
         show_plan()
         plan = local_plan()
@@ -61,19 +61,19 @@ def main() -> int:
         outcome = cluster.up(NAME or STACK, say, ROOT)
         say(outcome.says)
         if state_is_broken():
-            # Nobody knows then what the engine had made; a simulated cluster is soon made anew.
+            # The state is unknown then; a simulated cluster is quickly created again.
             say("recovered: the state was half written; starting from an empty cluster")
             shutil.rmtree(STATE)
             outcome = cluster.reset(NAME or STACK, say)
         changed = deploy(engine(outcome.status.kubeconfig), Path(outcome.status.kubeconfig))
-        # Kueue reads its configuration when it starts: with a new one it is started anew.
+        # Kueue reads its configuration when it starts: a new one restarts the cluster.
         if (again := cluster.up(NAME or STACK, say)).changed:
             say(again.says)
     except GpuYardError as e:
         say(f"up: {e}")
         return e.exit_code
     except KeyboardInterrupt:
-        say(f"up: interrupted; `{make('up', STACK)}` goes on where it stopped")
+        say(f"up: interrupted; run `{make('up', STACK)}` again to continue")
         return INTERRUPTED
     text = summary(plan, outcome.status.kubeconfig, changed, time.monotonic() - began)
     sys.stdout.write(text)
@@ -81,7 +81,7 @@ def main() -> int:
 
 
 def simulated(stack: str) -> bool:
-    """Whether a stack goes onto a simulated cluster without a fake account."""
+    """Whether a stack is deployed to a simulated cluster without a fake account."""
     if stack == LOCAL:
         return True
     file = ROOT / "stacks" / f"Pulumi.{stack}.yaml"
@@ -101,13 +101,13 @@ def in_a_cloud(began: float) -> int:
         if plan.cloud not in cloud.NAMES:
             raise UsageError(
                 f"stack {STACK} has `cloud: {plan.cloud.value}`, which has no fake:"
-                " docs/guides/own-cluster.md deploys it; to try it here, write `cloud: simulated`"
+                " docs/guides/own-cluster.md describes its deployment; to try it here, set `cloud: simulated`"
             )
         name = cloud.NAMES[plan.cloud]
         say(
-            f"This is a fake of {name}: no account is asked, nothing is made there, nothing is paid for."
-            " The control plane inside is real and runs here;"
-            " its nodes are fakes, made of what node groups ask for."
+            f"This is a fake of {name}: no account is accessed, no resource is created, nothing is charged."
+            " The control plane is real and runs here;"
+            " its nodes are fakes, created from the node groups."
         )
         if requested := os.environ.get("PACE"):
             say(cloud.set_pace(state, requested))
@@ -121,7 +121,7 @@ def in_a_cloud(began: float) -> int:
         say(outcome.says)
         kubeconfig = Path(outcome.status.kubeconfig)
         api = connect(kubeconfig)
-        say(f"played, as somebody must install them on a real cluster: {charts.play(api, plan)}")
+        say(f"simulated, as you must install them on a real cluster: {charts.play(api, plan)}")
         try:
             changed = cloud.deploy(state, state.engine(kubeconfig), say)
         except cloud.UpFailed:
@@ -135,23 +135,23 @@ def in_a_cloud(began: float) -> int:
         say(f"up: {e}")
         return 1
     except KeyboardInterrupt:
-        say(f"up: interrupted; `{make('up', STACK)}` goes on where it stopped")
+        say(f"up: interrupted; run `{make('up', STACK)}` again to continue")
         return INTERRUPTED
     sys.stdout.write(summary(plan, str(kubeconfig), changed, time.monotonic() - began))
     return 0
 
 
 def show_plan() -> None:
-    """The plan and the bill; a refused spec ends here, before anything is built."""
+    """The plan and the cost; a rejected spec ends here, before anything is built."""
     _step([str(ROOT / ".venv" / "bin" / "gpuyard"), "plan", STACK])
 
 
 def local_plan() -> PlatformPlan:
-    """What is about to come up, read once: an edit meanwhile is for the next `make up`.
+    """The plan of the local stack, read once: a later edit takes effect with the next `make up`.
 
     Raises:
-        SpecError: the stack file was edited after its plan was shown, and is none any more.
-        PlanRejected: so edited, it is refused.
+        SpecError: the stack file was edited after its plan was shown, and is invalid.
+        PlanRejected: the stack file was edited, and its plan is rejected.
     """
     reading = read_stack_file((ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_bytes(), STACK)
     if reading.spec is None:
@@ -160,17 +160,17 @@ def local_plan() -> PlatformPlan:
 
 
 def announce() -> None:
-    """What is about to be fetched and built, and for how long; nothing when all is there."""
+    """What is downloaded and built, and how long it takes; nothing when all tools exist."""
     try:
         sources = sources_of(os.environ)
     except ValueError:
-        return  # build.py refuses it a moment later, in the same words
+        return  # build.py rejects it next, with the same message
     for line in forecast(lacking(Workspace(ROOT / ".testbed"), sources), sources):
         say(line)
 
 
 def build_tools() -> None:
-    """Everything that is missing; nothing when all is there."""
+    """Install missing tools."""
     _step([sys.executable, str(ROOT / "testbed" / "build.py"), "engine", "cluster"])
     _step([str(ROOT / "scripts" / "pack-environment")])
 
@@ -182,7 +182,7 @@ def _step(command: list[str]) -> None:
 
 
 class StepFailed(GpuYardError):
-    """A program of ours ended with an error; it has said why itself."""
+    """A program of the test bed failed; it already reported the reason."""
 
     def __init__(self, code: int) -> None:
         super().__init__(f"stopped (exit code {code})")
@@ -197,7 +197,7 @@ def deploy(pulumi: Engine, kubeconfig: Path) -> bool:
         say(f"recovered: {line}")
     wait_for_deletions(api)
     say("pulumi up")
-    # With a refresh, because a cluster that was made anew, or edited by hand, is not what the state says.
+    # With a refresh, because a cluster that was recreated or edited manually differs from the state.
     quiet = ("--yes", "--skip-preview", "--suppress-outputs", "--suppress-permalink=true")
     code = pulumi.run("up", "--stack", STACK, "--refresh", "--policy-pack", "policies", *quiet)
     if code:
@@ -211,7 +211,7 @@ def deploy(pulumi: Engine, kubeconfig: Path) -> bool:
 
 
 def fail_if_dead() -> None:
-    """Name the parts of the cluster that ended while the engine ran: it only saw requests fail.
+    """Name the parts of the cluster that ended while the engine ran: it only reports failed requests.
 
     Raises:
         EnvironmentMissing: a part has ended.
@@ -220,7 +220,7 @@ def fail_if_dead() -> None:
     if dead:
         logs = ", ".join(f"{part.name} (log {part.log})" for part in dead)
         raise EnvironmentMissing(
-            f"parts of the cluster ended meanwhile: {logs}; `{make('up', STACK)}` starts them and goes on"
+            f"parts of the cluster ended meanwhile: {logs}; run `{make('up', STACK)}` again to start them"
         )
 
 

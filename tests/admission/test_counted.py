@@ -37,13 +37,13 @@ def stateful(*containers, init=(), queue="main", **spec):
 def changed(before, after, **known):
     was = workload(resource(before))
     found = workload(resource(after))
-    asked = replace(found, was=was, **known)
+    asked = replace(found, previous=was, **known)
     return [str(each) for each in denials(asked, MAIN)]
 
 
 GROWN = (
-    "GPU-ADM-01: what pods of this StatefulSet ask of GPUs was counted when it was made, and is not counted"
-    " again; delete it and make it anew with what it needs"
+    "GPU-ADM-01: Kueue counted the GPUs of this StatefulSet at its creation and does not count a "
+    "change; delete it and create it again with the GPUs that it needs"
 )
 SIDECAR = {"restartPolicy": "Always"}
 
@@ -143,13 +143,14 @@ def test_pods_of_what_is_elastic_ask_for_the_same_ever_after(before, after, refu
     """One that waits, of 1 GPU, grew to 8 and ran them with 1 counted: Kueue looks at numbers alone."""
     for by_controller in (False, True):
         told = changed(before, after, by_controller=by_controller)
-        said = [each for each in told if "counted when" in each]
+        said = [each for each in told if "does not count a change" in each]
         assert said == ([GROWN.replace("StatefulSet", refused)] if refused else [])
 
 
 UNGATED = (
-    "GPU-ADM-01: pods of this {kind} wait by the gate kueue.x-k8s.io/elastic-job until they are counted, and"
-    " would start without it; leave spec.schedulingGates of its templates as they are"
+    "GPU-ADM-01: scheduling gate kueue.x-k8s.io/elastic-job holds pods of this {kind} until Kueue "
+    "counts them; without it they start uncounted; do not change spec.schedulingGates of its "
+    "templates"
 )
 OTHERS = ("example.org/later",)
 
@@ -172,7 +173,7 @@ def test_pods_of_what_is_elastic_wait_for_their_count(before, after, refused):
     """Without the gate they ran at once: 4 GPUs with 1 counted. Kueue itself takes it out by mistake."""
     for by_controller in (False, True):
         told = changed(before, after, by_controller=by_controller)
-        said = [each for each in told if "wait by the gate" in each]
+        said = [each for each in told if "scheduling gate" in each]
         passed = by_controller and refused == "Job"  # it waits before and after
         assert said == ([UNGATED.format(kind=refused)] if refused and not passed else [])
 
@@ -189,13 +190,13 @@ def test_pods_of_what_is_elastic_wait_for_their_count(before, after, refused):
 def test_kueue_keeps_the_gate_of_what_does_not_wait_on(before, after, refused):
     """Kueue takes no gate out in the change by which it starts or stops a Job."""
     changes = elastic_job(gates=[ELASTIC], **before), elastic_job(**after)
-    said = [each for each in changed(*changes, by_controller=True) if "by the gate" in each]
+    said = [each for each in changed(*changes, by_controller=True) if "scheduling gate" in each]
     assert said == ([UNGATED.format(kind="Job")] if refused else [])
 
 
 RENUMBERED = (
-    "GPU-ADM-01: pods of this StatefulSet were counted with the numbers that they have, and new ones would"
-    " run beside them; leave spec.ordinals as it is, or delete it and make it anew"
+    "GPU-ADM-01: Kueue counted pods of this StatefulSet by their ordinals; a change would run "
+    "additional pods; do not change spec.ordinals, or delete the object and create it again"
 )
 
 
@@ -256,8 +257,9 @@ def test_a_job_that_runs_gets_no_more_pods_than_were_counted(before, after, pods
     else:
         (only,) = said
         assert only == (
-            f"GPU-ADM-01: this Job runs and was counted with pods: {pods[0]}, and {pods[1]} would run;"
-            " set suspend: true in the same change; it is counted anew and started again"
+            f"GPU-ADM-01: this running Job was counted with pods: {pods[0]}; the change would run "
+            f"{pods[1]}; set suspend: true in the same change; Kueue then counts it again and "
+            "restarts it"
         )
 
 
@@ -279,11 +281,12 @@ def test_a_job_that_runs_gets_no_more_pods_than_were_counted(before, after, pods
 )
 def test_an_elastic_job_without_the_gate_gets_no_more_pods_also_while_it_waits(before, after, pods):
     """Kueue starts it with what its pods are by then, and stops none that is ahead of its count."""
-    said = [each for each in changed(before, after) if "wait by no gate" in each]
+    said = [each for each in changed(before, after) if "no scheduling gate" in each]
     assert not [each for each in changed(before, after, by_controller=True) if "counted" in each]
     unheld = (
-        "GPU-ADM-01: pods of this elastic Job wait by no gate: {} were counted at most, and {} would run;"
-        " leave spec.parallelism and spec.completions as they are, or delete it and make it anew"
+        "GPU-ADM-01: pods of this elastic Job have no scheduling gate: Kueue counted at most {}, "
+        "and {} would run; do not change spec.parallelism and spec.completions, or delete the Job "
+        "and create it again"
     )
     assert said == ([unheld.format(*pods)] if pods else [])
 
@@ -328,27 +331,27 @@ NOBODYS = ("example.org/v1", "Operator")
 @every(
     ("before", "after", "owner"),
     [
-        (child(), child(8), "Job is a part of JobSet"),
-        (child(8), child(), "Job is a part of JobSet"),
-        (child(), child(gpus=8), "Job is a part of JobSet"),
-        (child(), child(gpus=0), "Job is a part of JobSet"),
-        (child(), child(**IS_ELASTIC), "Job is a part of JobSet"),
-        (child(**IS_ELASTIC), child(8, **IS_ELASTIC), "Job is a part of JobSet"),
+        (child(), child(8), "Job is part of JobSet"),
+        (child(8), child(), "Job is part of JobSet"),
+        (child(), child(gpus=8), "Job is part of JobSet"),
+        (child(), child(gpus=0), "Job is part of JobSet"),
+        (child(), child(**IS_ELASTIC), "Job is part of JobSet"),
+        (child(**IS_ELASTIC), child(8, **IS_ELASTIC), "Job is part of JobSet"),
         (child(), child(note="x"), ""),
         (child(gpus=0), child(8, gpus=0), ""),
         (child(owner=NOBODYS), child(8, owner=NOBODYS), ""),
-        (group_of_leaders(1), group_of_leaders(2), "StatefulSet is a part of LeaderWorkerSet"),
-        (cluster_of_ray(1), cluster_of_ray(2), "RayCluster is a part of RayJob"),
-        (cluster_of_ray(1), cluster_of_ray(1, "true"), "RayCluster is a part of RayJob"),
-        (cluster_of_ray(1, "true"), cluster_of_ray(1), "RayCluster is a part of RayJob"),
+        (group_of_leaders(1), group_of_leaders(2), "StatefulSet is part of LeaderWorkerSet"),
+        (cluster_of_ray(1), cluster_of_ray(2), "RayCluster is part of RayJob"),
+        (cluster_of_ray(1), cluster_of_ray(1, "true"), "RayCluster is part of RayJob"),
+        (cluster_of_ray(1, "true"), cluster_of_ray(1), "RayCluster is part of RayJob"),
         (cluster_of_ray(1, "true"), cluster_of_ray(2, "true"), ""),
     ],
 )
 def test_what_was_made_for_a_whole_stays_as_its_controller_made_it(before, after, owner):
     after = {**after, "metadata": {**after["metadata"], "labels": {QUEUE_LABEL: "main"}}}
     said = (
-        f"GPU-ADM-01: this {owner} set, which was counted as a whole; leave its spec as it is, and make"
-        f" {owner.rpartition(' ')[2]} set anew with what it needs"
+        f"GPU-ADM-01: this {owner} set, which Kueue counted as a whole; do not change its spec; "
+        f"delete {owner.rpartition(' ')[2]} set and create it again with what it needs"
     )
     # the Ray cluster of a RayJob that was made elastic is scaled by its own autoscaler
     assert changed(before, after) == ([said] if owner else [])
@@ -386,8 +389,8 @@ def with_pods_of(part, word, name):
 
 PREBUILT, GROUP = "kueue.x-k8s.io/prebuilt-workload-name", "kueue.x-k8s.io/pod-group-name"
 JOINED = (
-    "GPU-ADM-01: this {kind} names the workload {name}: it would run beside what that was counted for; take"
-    " out the label or annotation, or give the group a name of its own"
+    "GPU-ADM-01: this {kind} names workload {name}, which Kueue counted for other pods; remove "
+    "the label or annotation, or give the group a unique name"
 )
 
 
@@ -415,8 +418,8 @@ def test_nothing_says_that_it_is_what_was_counted_for_something_else(part, word,
 @every("part", ["labels", "annotations"])
 def test_pods_of_a_group_have_no_longest_time_of_kueue(part):
     said = (
-        f"GPU-ADM-01: pods of group g set {TIME}: where they differ in it Kueue deletes their workload"
-        " while they run; remove the label and set spec.activeDeadlineSeconds in the pods"
+        f"GPU-ADM-01: pods of group g set {TIME}: if its values differ, Kueue deletes their "
+        "workload while they run; remove the label and set spec.activeDeadlineSeconds in the pods"
     )
     assert refused_of(with_pods_of(part, GROUP, "g")) == [[]] * 4
     values = with_pods_of(part, GROUP, "g")
@@ -446,8 +449,8 @@ def test_neither_do_jobs_nor_what_makes_them():
 
 JOB = ("batch/v1", "Job", "set", "u")
 KEEPS = (
-    "GPU-ADM-01: with the finalizer orphan pods of this {kind} run on when it is deleted, and no queue counts"
-    " them; remove the finalizer"
+    "GPU-ADM-01: with the finalizer orphan, pods of this {kind} continue to run uncounted after "
+    "it is deleted; remove the finalizer"
 )
 
 
@@ -477,8 +480,8 @@ def test_a_gang_that_is_to_go_is_kept_by_nobody_of_the_team():
         kept(waiting(), ["example.org/kept", "batch.kubernetes.io/job-tracking"]),
     )
     said = [
-        f"GPU-ADM-01: with the finalizer {name} this Job stays when it is deleted, and its pods run on:"
-        " Kueue takes it for gone; remove the finalizer"
+        f"GPU-ADM-01: with the finalizer {name}, this Job and its pods stay after its deletion, "
+        "when Kueue no longer counts them; remove the finalizer"
         for name in ("example.org/kept", "batch.kubernetes.io/job-tracking")
     ]
     assert [str(each) for each in denials(workload(resource(stays)), MAIN)] == said
@@ -498,8 +501,8 @@ def prioritized(name, kind="Job"):
 
 def test_a_priority_of_others_is_not_written_into_what_is_there_and_may_stay():
     (said,) = changed(prioritized(""), prioritized("strange"))
-    assert said.startswith("GPU-ADM-08: the priority strange is none of this platform")
-    assert said.endswith("name a priority of the platform: it has none")
+    assert said.startswith("GPU-ADM-08: priority strange is not defined by this platform")
+    assert said.endswith("set it to a priority of the platform: it has none")
     assert changed(prioritized("strange"), prioritized("strange")) == []
     assert changed(prioritized("strange"), prioritized("")) == []
 
@@ -529,7 +532,7 @@ def waiting(kind="Job", version="batch/v1", queue="main", **spec):
 def test_what_stands_in_a_queue_is_started_by_its_queue(before, after, refused):
     said = changed(before, after)
     assert [each.partition(";")[0] for each in said] == (
-        [f"GPU-ADM-01: this {after['kind']} stands in a queue, which starts it when its turn comes"]
+        [f"GPU-ADM-01: this {after['kind']} is queued, and Kueue starts it once admitted"]
         if refused
         else []
     )
@@ -541,7 +544,10 @@ def test_what_stands_in_a_queue_is_started_by_its_queue(before, after, refused):
     [
         (
             waiting("TrainJob", "trainer.kubeflow.org/v1alpha1", queue=""),
-            "what this TrainJob runs stands elsewhere and may ask for GPUs, and it names no queue",
+            (
+                "this TrainJob names no queue, and the pods it runs are defined elsewhere and may "
+                "request GPUs"
+            ),
         ),
         (
             waiting(
@@ -551,7 +557,7 @@ def test_what_stands_in_a_queue_is_started_by_its_queue(before, after, refused):
                 headGroupSpec={"template": {"spec": {"containers": [container(gpus=1)]}}},
                 enableInTreeAutoscaling=True,
             ),
-            "this RayCluster asks for GPUs and names no queue",
+            "this RayCluster requests GPUs but names no queue",
         ),
         (waiting("TrainJob", "trainer.kubeflow.org/v1alpha1"), None),
         (waiting("RayCluster", "ray.io/v1", queue=""), None),

@@ -67,7 +67,7 @@ def test_such_a_job_names_a_queue_as_any_other():
     ],
 )
 def test_a_person_changes_no_controller_of_what_is_there(before, after, refused):
-    workload = made(*after, was=made(*before))
+    workload = made(*after, previous=made(*before))
     assert said(workload) == (["GPU-ADM-07"] if refused else [])
     assert said(replace(workload, by_controller=True)) == []
 

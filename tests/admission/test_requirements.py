@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.admission.bypass import pod_bypasses
+from gpuyard.admission.bypass import check_pod_bypass
 from gpuyard.admission.host import exposes_device_path
 from gpuyard.admission.images import is_allowed_image, normalized_prefix, repository
 from gpuyard.admission.parameters import (
@@ -194,7 +194,7 @@ def test_a_team_whose_gpus_gke_shares_is_told_that_they_are_shares():
     asked = Workload("Pod", {}, (Pod((), {}, two),))
     assert list(check_shares(asked, whole)) == []
     (slip,) = check_shares(asked, shared)
-    assert slip.problem.startswith("container c asks for more than one nvidia.com/gpu")
+    assert slip.problem.startswith("container c requests more than one nvidia.com/gpu")
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_a_team_whose_gpus_gke_shares_is_told_that_they_are_shares():
     [
         TeamParameters(),
         TeamParameters(shares=("nvidia.com/gpu",)),
-        TeamParameters(longest_grace=900),
+        TeamParameters(max_grace_period_seconds=900),
         TeamParameters(allowed_image_prefixes=(), taints=(), guaranteed=False, queues=("main",)),
         TeamParameters(
             allowed_image_prefixes=("nvcr.io", "docker.io/library"),
@@ -239,7 +239,7 @@ def test_pods_with_gpus_end_in_the_time_that_the_platform_gives_them(admission, 
             queueing=queueing,
         )
     )
-    assert parameters_of(plan, plan.teams[0]).longest_grace == longest
+    assert parameters_of(plan, plan.teams[0]).max_grace_period_seconds == longest
 
 
 def test_a_pod_with_too_many_containers_is_told_that_alone():
@@ -248,13 +248,13 @@ def test_a_pod_with_too_many_containers_is_told_that_alone():
 
     def said(containers, first, was=None):
         spec = {"containers": [image] * containers, "initContainers": [image] * first, **debuggers}
-        made = Workload("Pod", {}, (Pod((), {}, spec),), was=was)
+        made = Workload("Pod", {}, (Pod((), {}, spec),), previous=was)
         return made, [str(each) for each in denials(made, TeamParameters())]
 
     fits, of_each = said(30, 10)
     assert len(of_each) == 40
     crowded, words = said(31, 10)
-    slip = CROWDED.violation((), most="40")
+    slip = CROWDED.fill_in((), most="40")
     assert words == [f"GPU-ADM-08: {slip.problem}; {slip.fix}"]
     assert said(31, 10, was=fits)[1] == words
     assert words[0] not in said(32, 10, was=crowded)[1]
@@ -270,7 +270,7 @@ def test_the_brake_of_a_pool_is_tolerated_by_nobody(more):
     spec = {"containers": [], "tolerations": [{"key": "gpuyard.dev/stop", **more}]}
     (slip,) = check_placement(Workload("Pod", {}, (Pod((), {}, spec),)), TeamParameters())
     assert slip.path == ("spec", "tolerations", 0)
-    assert "past the brake of a pool that is stopped" in slip.problem
+    assert "bypasses the stop policy of a stopped pool" in slip.problem
 
 
 @pytest.mark.parametrize(
@@ -290,7 +290,7 @@ def test_annotations_name_no_devices_to_plugins_of_the_runtime(annotation, gpus,
     limits = {"nvidia.com/gpu": gpus}
     spec = {"containers": [{"name": "a", "resources": {"limits": limits}}]}
     pod = Pod((), {"annotations": {annotation: "- path: /dev/nvidia0"}}, spec)
-    found = [slip.path for slip in pod_bypasses(pod)]
+    found = [slip.path for slip in check_pod_bypass(pod)]
     assert found == ([("metadata", "annotations", annotation)] if refused else [])
 
 
@@ -300,4 +300,4 @@ def test_a_node_of_the_clusters_own_programs_is_tolerated_by_nobody(key):
     workload = Workload("Pod", {}, (Pod((), {}, spec),))
     (slip,) = check_placement(workload, TeamParameters())
     assert slip.path == ("spec", "tolerations", 0)
-    assert slip.problem.startswith(f"the toleration of {key} lets the pod onto a node that takes")
+    assert slip.problem.startswith(f"the toleration of {key} allows the pod on a node closed")

@@ -28,15 +28,15 @@ MAIN = TeamParameters(queues=("main",))
 
 
 def changed(before, after, **known):
-    asked = replace(workload(resource(after)), was=workload(resource(before)), **known)
+    asked = replace(workload(resource(after)), previous=workload(resource(before)), **known)
     return [str(each) for each in denials(asked, MAIN) if "GPU-ADM-01" in str(each)]
 
 
 def said(kind):
     field = "spec.runPolicy.suspend" if kind == "MPIJob" else "spec.suspend"
     return (
-        f"GPU-ADM-01: this {kind} runs, and what it would run after this change was not counted;"
-        f" set {field}: true in the same change; it is counted anew and started again"
+        f"GPU-ADM-01: this {kind} is running, and Kueue has not counted what the change would "
+        f"run; set {field}: true in the same change; Kueue then counts it again and restarts it"
     )
 
 
@@ -49,8 +49,8 @@ def test_a_whole_that_runs_goes_on_running_what_was_counted(before, after, refus
 @every(("before", "after", "refused"), RECLAIMED)
 def test_pods_of_a_whole_claim_the_devices_that_were_counted(before, after, refused):
     said = (
-        f"GPU-ADM-01: what pods of this {before['kind']} ask of GPUs was counted when it was made, and is"
-        " not counted again; delete it and make it anew with what it needs"
+        f"GPU-ADM-01: Kueue counted the GPUs of this {before['kind']} at its creation and does "
+        "not count a change; delete it and create it again with the GPUs that it needs"
     )
     assert changed(before, after) == ([said] if refused else [])
     assert changed(before, after, by_controller=True) == []
@@ -59,12 +59,13 @@ def test_pods_of_a_whole_claim_the_devices_that_were_counted(before, after, refu
 def test_what_names_no_queue_is_asked_for_one_instead():
     before, after = mpi(queue=""), mpi(queue="", workers=8)
     (found,) = changed(before, after)
-    assert "this MPIJob asks for GPUs and names no queue" in found
+    assert "this MPIJob requests GPUs but names no queue" in found
 
 
 RENEWED = (
-    "GPU-ADM-01: this RayService runs, and for a changed cluster KubeRay makes a second one beside it: one"
-    " was counted; leave spec.rayClusterConfig as it is, or delete it and make it anew"
+    "GPU-ADM-01: this RayService is running, and KubeRay creates a second cluster for this "
+    "change; Kueue counted only one; do not change spec.rayClusterConfig, or delete the object "
+    "and create it again"
 )
 
 
@@ -79,12 +80,12 @@ def test_a_service_of_ray_gets_no_second_cluster_beside_the_one_that_was_counted
 def test_a_part_of_a_whole_is_told_that_alone():
     before, after = (ray(owner="RayJob", workers=each) for each in (1, 2))
     (found,) = changed(before, after)
-    assert found.startswith("GPU-ADM-01: this RayCluster is a part of RayJob o")
+    assert found.startswith("GPU-ADM-01: this RayCluster is part of RayJob o")
 
 
 LEAST = (
-    "GPU-ADM-01: worker group g has replicas: {counted}, which queues count, and minReplicas: {least}, of"
-    " which KubeRay makes as many; write replicas: {least}"
+    "GPU-ADM-01: worker group g has replicas: {counted}, which Kueue counts, but KubeRay creates "
+    "minReplicas: {least}; set replicas: {least}"
 )
 
 
@@ -122,8 +123,8 @@ def test_nothing_is_asked_for_beside_a_ray_cluster_that_is_there():
     spec = {"clusterSelector": {"ray.io/cluster": "mine"}, "submitterPodTemplate": template()}
     (found,) = fresh(whole("RayJob", spec))
     assert found == (
-        "GPU-ADM-01: this RayJob uses a Ray cluster that is there, so that no queue counts what it asks for"
-        " itself; let the pod that submits it ask for no GPU: the work runs in that cluster"
+        "GPU-ADM-01: this RayJob uses an existing Ray cluster, so Kueue does not count its own "
+        "requests; remove the GPU request of its submitter pod; the work runs in that cluster"
     )
     assert fresh(whole("RayJob", {**spec, "submitterPodTemplate": template(0)})) == []
     assert fresh(whole("RayJob", {**spec, "clusterSelector": {}})) == []
@@ -131,7 +132,7 @@ def test_nothing_is_asked_for_beside_a_ray_cluster_that_is_there():
 
 OUTLIVES = {
     "MPIJob": "spec.runPolicy.cleanPodPolicy: Running",
-    "RayJob": "spec.ttlSecondsAfterFinished: 60 at most",
+    "RayJob": "spec.ttlSecondsAfterFinished: 60 or less",
 }
 
 
@@ -141,8 +142,8 @@ STRATEGY = "spec.shutdownAfterJobFinishes: true, and remove spec.deletionStrateg
 def outlives(value):
     kind, strategy = value["kind"], "deletionStrategy" in value["spec"]
     return (
-        f"GPU-ADM-01: pods of this {kind} stay when it is over, and run on although no queue counts them any"
-        f" more; write {STRATEGY if strategy else OUTLIVES[kind]}"
+        f"GPU-ADM-01: pods of this {kind} continue to run after it finishes, when Kueue no longer "
+        f"counts them; write {(STRATEGY if strategy else OUTLIVES[kind])}"
     )
 
 
@@ -185,7 +186,7 @@ def test_no_controller_makes_a_pod_that_joins_what_was_counted(owner, refused):
     value = pod_of(*owner, labels=JOINS)
     found = fresh(value, by_controller=True)
     assert [each.partition(":")[2].strip()[:24] for each in found] == (
-        ["this Pod names the worklo"[:24]] if refused else []
+        ["this Pod names workload "] if refused else []
     )
     # Kueue itself writes them into pods that are there
     assert changed(pod_of(*owner), value, by_controller=True) == []
@@ -198,8 +199,9 @@ BY_GROUPS = "leaderworkerset.x-k8s.io/leaderworkerset"
 
 def said_held(kind, parent):
     return (
-        f"GPU-ADM-01: this {kind} says that its pods wait for {parent}, which does not count them, and may"
-        f" start them; take out the annotation {PARENT} and the label leaderworkerset.sigs.k8s.io/name"
+        f"GPU-ADM-01: this {kind} declares {parent} as its parent, which does not count its pods "
+        f"and may start them; remove the annotation {PARENT} and the label "
+        "leaderworkerset.sigs.k8s.io/name"
     )
 
 
@@ -246,9 +248,9 @@ def held_by(kind, parent="", labels=(), owner=None):
 )
 def test_nothing_says_that_its_pods_are_held_by_something_else(value, by_controller, parent):
     """Kueue took its gate out of such a pod, and counted it nowhere."""
-    found = [each for each in fresh(value, by_controller=by_controller) if "wait for" in each]
+    found = [each for each in fresh(value, by_controller=by_controller) if "as its parent" in each]
     assert found == ([said_held(value["kind"], parent)] if parent else [])
-    assert not [each for each in changed(value, value) if "wait for" in each]
+    assert not [each for each in changed(value, value) if "as its parent" in each]
 
 
 def test_groups_of_leaders_hold_their_own_pods():
@@ -263,7 +265,7 @@ def test_a_part_that_makes_pods_keeps_none_of_them_when_it_goes():
     before = {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": metadata, "spec": spec}
     after = {**before, "metadata": {**metadata, "finalizers": ["orphan"]}}
     (found,) = changed(before, after)
-    assert found.startswith("GPU-ADM-01: with the finalizer orphan pods of this StatefulSet run on")
+    assert found.startswith("GPU-ADM-01: with the finalizer orphan, pods of this StatefulSet")
     assert changed(before, after, by_controller=True) == changed(after, before) == []
 
 
@@ -280,8 +282,8 @@ def test_a_part_of_a_whole_gets_no_second_owner():
     beside = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "v"}
     (found,) = changed(job(whole), job(whole, beside))
     assert found == (
-        "GPU-ADM-01: with a second owner this Job stays when JobSet set is deleted, and its pods run without"
-        " being counted; remove the owner that was added to metadata.ownerReferences"
+        "GPU-ADM-01: with a second owner, this Job stays after JobSet set is deleted, and its "
+        "pods run uncounted; remove the added owner from metadata.ownerReferences"
     )
     assert changed(job(whole), job(whole, beside), by_controller=True) == []
     assert changed(job(whole, beside), job(whole)) == []

@@ -11,10 +11,10 @@ from gpuyard.catalogue.cves import (
     _rows,
     advisories,
     branch_of,
+    is_branch_maintained,
     known_vulnerabilities,
-    maintained,
     minimum_fixed_version,
-    newest,
+    newest_bulletin_date,
 )
 from gpuyard.catalogue.tables import advisories as table
 from kit.every import every
@@ -38,8 +38,8 @@ def ids(component, version):
 def test_the_table_covers_what_runs_on_a_node():
     assert {row.component for row in advisories()} == COMPONENTS
     assert {row.bulletin for row in advisories()} <= set(table.BULLETINS)
-    assert newest() == date.fromisoformat(table.NEWEST) == date(2026, 9, 30)
-    assert newest() <= ADVISORIES.checked_on <= datetime.now(UTC).date()
+    assert newest_bulletin_date() == date.fromisoformat(table.NEWEST) == date(2026, 9, 30)
+    assert newest_bulletin_date() <= ADVISORIES.checked_on <= datetime.now(UTC).date()
 
 
 @every("row", advisories(), ids=lambda r: f"{r.cve}-{r.component}-{r.branch}")
@@ -146,7 +146,7 @@ def test_a_branch_counts_for_itself():
 def test_what_no_bulletin_lists_has_no_floor_and_is_not_called_safe():
     assert minimum_fixed_version("kueue") is None
     assert minimum_fixed_version("driver", "620") is None
-    assert maintained("620") is None
+    assert is_branch_maintained("620") is None
     assert ids("kueue", "0.1") == []
 
 
@@ -155,7 +155,7 @@ def test_what_no_bulletin_lists_has_no_floor_and_is_not_called_safe():
     [("535", False), ("595", True), ("580", True), ("570", False), ("590", False)],
 )
 def test_a_branch_that_the_newest_bulletin_leaves_out_has_ended(branch, state):
-    assert maintained(branch) is state
+    assert is_branch_maintained(branch) is state
 
 
 def test_a_score_that_a_bulletin_leaves_out_is_unknown():
@@ -164,7 +164,7 @@ def test_a_score_that_a_bulletin_leaves_out_is_unknown():
 
 
 def test_a_broken_table_is_an_error():
-    with pytest.raises(ValueError, match="'580=1' in the table of advisories is no range"):
+    with pytest.raises(ValueError, match="'580=1' in the table of advisories is not a range"):
         list(_rows("1 2026-01-01 CVE-2026-1 1.0 driver 580=1", {}, {}))
 
 

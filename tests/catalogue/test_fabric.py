@@ -9,7 +9,7 @@ from gpuyard.catalogue.fabric import (
     P6E_EFA,
     Interface,
     direct_fabric,
-    interfaces,
+    efa_interfaces_to_launch,
     network_cards,
     pod_limit,
 )
@@ -23,7 +23,7 @@ DIRECT = [pytest.param(name, row, id=name) for name, row in GPUDIRECT.items()]
 
 @every("machine", EC2)
 def test_every_efa_of_a_machine_has_one_interface_on_a_card_of_its_own(machine):
-    found = interfaces(machine)
+    found = efa_interfaces_to_launch(machine)
     efa = [i for i in found if i.kind != "interface"]
     assert len(efa) == machine.efa_interfaces
     assert len({i.card for i in found}) == len(found)
@@ -34,7 +34,7 @@ def test_every_efa_of_a_machine_has_one_interface_on_a_card_of_its_own(machine):
 
 @every("machine", EC2)
 def test_one_interface_has_an_address_and_it_is_the_primary_one(machine):
-    found = interfaces(machine)
+    found = efa_interfaces_to_launch(machine)
     assert [i.card for i in found if i.kind != "efa-only"] == ([0] if found else [])
     first_only = machine.is_rack
     assert all(i.device == (0 if i.card == 0 or first_only else 1) for i in found)
@@ -43,7 +43,7 @@ def test_one_interface_has_an_address_and_it_is_the_primary_one(machine):
 def test_on_p6e_the_odd_cards_take_one_efa_each_and_are_told_so():
     """A wrong index is refused by EC2 when the first node starts."""
     machine = MACHINES["p6e-gb200.36xlarge"]
-    found = interfaces(machine)
+    found = efa_interfaces_to_launch(machine)
     assert found[0] == Interface(0, 0, "interface")
     assert found[1:] == tuple(Interface(card, 0, "efa-only") for card in range(1, 16, 2))
     assert (machine.efa_interfaces, machine.network_gbps) == (8, 8 * 200)
@@ -51,14 +51,14 @@ def test_on_p6e_the_odd_cards_take_one_efa_each_and_are_told_so():
 
 
 def test_a_first_card_that_takes_no_efa_gets_a_plain_interface():
-    b300 = interfaces(MACHINES["p6-b300.48xlarge"])
+    b300 = efa_interfaces_to_launch(MACHINES["p6-b300.48xlarge"])
     assert b300[0] == Interface(0, 0, "interface")
     assert b300[1:] == tuple(Interface(card, 1, "efa-only") for card in range(1, 17))
-    b200 = interfaces(MACHINES["p6-b200.48xlarge"])
+    b200 = efa_interfaces_to_launch(MACHINES["p6-b200.48xlarge"])
     assert b200[0] == Interface(0, 0, "efa")
     assert len(b200) == 8
-    assert interfaces(MACHINES["p5.4xlarge"]) == (Interface(0, 0, "efa"),)
-    assert interfaces(MACHINES["g6.xlarge"]) == ()
+    assert efa_interfaces_to_launch(MACHINES["p5.4xlarge"]) == (Interface(0, 0, "efa"),)
+    assert efa_interfaces_to_launch(MACHINES["g6.xlarge"]) == ()
 
 
 # Karpenter's instance-types.md of 2026-07-11, `pods`.
@@ -100,7 +100,7 @@ def test_a_node_has_addresses_for_a_pod_on_each_gpu_and_for_agents(machine):
 def test_other_clouds_let_nobody_choose_cards():
     assert {network_cards(m) for m in ELSEWHERE} == {None}
     assert {pod_limit(m) for m in ELSEWHERE} == {None}
-    assert {interfaces(m) for m in ELSEWHERE} == {()}
+    assert {efa_interfaces_to_launch(m) for m in ELSEWHERE} == {()}
 
 
 @pytest.mark.parametrize(("name", "row"), DIRECT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.catalogue.fees import CLUSTER_FEES, standard_ended
+from gpuyard.catalogue.fees import CLUSTER_FEES, has_standard_support_ended
 from gpuyard.catalogue.software.support import WINDOWS
 from kit.every import every
 
@@ -34,4 +34,4 @@ def test_a_cloud_with_extended_support_has_a_fee_and_no_other():
     ],
 )
 def test_whether_standard_support_had_ended_when_it_was_looked_up(cloud, minor, ended):
-    assert standard_ended(cloud, minor) is ended
+    assert has_standard_support_ended(cloud, minor) is ended

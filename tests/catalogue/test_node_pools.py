@@ -9,11 +9,11 @@ from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.catalogue.node_pools import (
     QUEUED_TAINT,
     added_taints,
-    ec2_words,
+    ec2_capacity_settings,
+    gke_capacity_settings,
     gke_versions,
-    gke_words,
+    max_nodes_per_pool,
     may_be_compact,
-    most_in_pool,
     workload_policy,
 )
 from gpuyard.catalogue.purchasing import (
@@ -34,7 +34,7 @@ GCP = [m for m in MACHINES.values() if m.cloud == "gcp"]
 
 @pytest.mark.parametrize("mode", list(Capacity))
 def test_every_way_of_buying_is_said_in_words_of_the_interfaces(mode):
-    ec2, gke = ec2_words(mode), gke_words(mode)
+    ec2, gke = ec2_capacity_settings(mode), gke_capacity_settings(mode)
     assert ec2.capacity_type in {"ON_DEMAND", "SPOT", "CAPACITY_BLOCK"}
     assert ec2.karpenter_capacity_type in {"on-demand", "spot", "reserved"}
     assert ec2.market_type in {None, "spot", "capacity-block"}
@@ -48,7 +48,7 @@ def test_every_way_of_buying_is_said_in_words_of_the_interfaces(mode):
 @every("machine", GCP)
 def test_a_workload_policy_is_of_racks_and_the_taint_of_arm(machine):
     assert (workload_policy(machine) is not None) is machine.is_rack
-    assert most_in_pool(machine) == (18 if machine.is_rack else None)
+    assert max_nodes_per_pool(machine) == (18 if machine.is_rack else None)
     assert bool(gke_versions(machine)) is machine.is_rack
     assert bool(added_taints(machine)) is (machine.arch == "arm64")
     assert added_taints(machine, queued=True) == (*added_taints(machine), QUEUED_TAINT)

@@ -6,7 +6,7 @@ from testbed.plugins.cloud.shapes import Place
 from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.changes.graphs import ResourceAction
 from gpuyard.changes.planned_changes import plan_changes
-from gpuyard.render.cloud.graph import names_in
+from gpuyard.render.cloud.graph import late_value_names
 from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import NAME, Deployment
 from kit.generated.changed import REGIONS, changed
@@ -40,7 +40,7 @@ def _differences(cloud, number, ours, theirs):
     }
     hang = {name for name, each in ours.items() if each.may_be_replaced}
     for each in graph_of(changed(cloud, number)[1]).resources:
-        if hang & {name.partition(".")[0] for name in names_in(each.inputs)}:
+        if hang & {name.partition(".")[0] for name in late_value_names(each.inputs)}:
             hang.add(each.name)
     return {
         name: (ours[name].action.value, verdict, [str(each) for each in ours[name].fields])

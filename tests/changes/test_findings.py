@@ -10,7 +10,7 @@ from kit.stacks import plan_of, platform, pool
 LOSS = {
     "subject": "Key key",
     "path": ("cluster",),
-    "reason": "a change of usage makes it anew",
+    "reason": "a change of usage replaces it",
     "digest": "sha256:1",
 }
 
@@ -71,28 +71,28 @@ TRAIN = RemovedGuarantee("vision", "train", "nvidia.com/gpu", 16)
             "aws",
             Effect.REPLACES,
             (ResourceContent.NODES,),
-            "until new nodes have come: 1 to 7 minutes, where",
+            "until new nodes are ready: 1 to 7 minutes, if",
         ),
         (
             *("aws", Effect.REPLACES, (ResourceContent.CLUSTER, ResourceContent.NODES)),
-            "until a new cluster and new nodes have come: 14 to 24 minutes, where",
+            "until a new cluster and new nodes are ready: 14 to 24 minutes, if",
         ),
         (
             *("gcp", Effect.REPLACES, (ResourceContent.CLUSTER,)),
-            "until a new cluster and new nodes have come: 6 to 21 minutes for nodes, where",
+            "until a new cluster and new nodes are ready: 6 to 21 minutes for the nodes, if",
         ),
         (
             *("gcp", Effect.ROLLS, ()),
-            "in part, until the last node is new: 6 to 21 minutes for each turn",
+            "in part, until the last node is replaced: 6 to 21 minutes for each batch",
         ),
         (
             "aws",
             Effect.REPARTITIONS,
             (),
-            "until the GPUs of every node are cut, one node after the other",
+            "until every node is repartitioned, one node at a time",
         ),
-        ("aws", Effect.DELETES, (ResourceContent.NODES,), "for good"),
-        ("simulated", Effect.REPLACES, (), "until new nodes have come"),
+        ("aws", Effect.DELETES, (ResourceContent.NODES,), "permanently"),
+        ("simulated", Effect.REPLACES, (), "until new nodes are ready"),
     ],
 )
 def test_how_long_a_guarantee_is_lost_is_said_as_far_as_it_is_known(cloud, does, holds, ends):

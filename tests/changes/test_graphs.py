@@ -4,8 +4,8 @@ import pytest
 
 from gpuyard.catalogue.cloud_fields import cloud_kind
 from gpuyard.changes.deployed_state import DeployedResource
-from gpuyard.changes.graphs import ResourceAction, graph_changes, roots
-from gpuyard.plan.records.late import Late
+from gpuyard.changes.graphs import ResourceAction, graph_changes, group_by_root_replacement
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 
 VPC, SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
@@ -69,9 +69,13 @@ def test_a_new_network_takes_what_stands_in_it():
         (
             "a",
             SUBNET,
-            {"vpcId": Late("vpc.id"), "cidrBlock": "10.1.0.0/24", "mapPublicIpOnLaunch": None},
+            {
+                "vpcId": UnresolvedOutput("vpc.id"),
+                "cidrBlock": "10.1.0.0/24",
+                "mapPublicIpOnLaunch": None,
+            },
         ),
-        ("b", SUBNET, {"vpcId": Late("vpc.id")}),
+        ("b", SUBNET, {"vpcId": UnresolvedOutput("vpc.id")}),
         ("other", SUBNET, {"vpcId": "vpc-7"}),
     )
     changes = graph_changes(wanted, before)
@@ -87,9 +91,10 @@ def test_a_new_network_takes_what_stands_in_it():
         ResourceAction.CREATE,
         ResourceAction.DELETE,
     ]
-    assert {root: [each.name for each in taken] for root, taken in roots(changes).items()} == {
-        "vpc": ["vpc", "a"]
-    }
+    assert {
+        root: [each.name for each in taken]
+        for root, taken in group_by_root_replacement(changes).items()
+    } == {"vpc": ["vpc", "a"]}
     assert graph_changes(wanted, {})[0].action is ResourceAction.CREATE
 
 
@@ -101,7 +106,12 @@ def test_a_change_of_a_template_is_a_new_version_for_its_group():
     group = (
         "g",
         GROUP,
-        {"launchTemplate": {"id": Late("t.id"), "version": Late("t.latestVersion")}},
+        {
+            "launchTemplate": {
+                "id": UnresolvedOutput("t.id"),
+                "version": UnresolvedOutput("t.latestVersion"),
+            }
+        },
     )
     changes = graph_changes(of(("t", TEMPLATE, {"instanceType": "b"}), group), before)
     assert words(changes) == {"t": "update", "g": "update"}
@@ -119,8 +129,8 @@ def test_what_rests_on_something_deleted_first_goes_with_it_though_its_name_stay
     )
     graph = of(
         ("c", CLUSTER, {"name": "lab", "roleArn": "other"}),
-        ("g", GROUP, {"clusterName": Late("c.name"), "amiType": "A"}),
-        ("a", "aws:iam/role:Role", {"description": Joined("of ", Late("c.name"))}),
+        ("g", GROUP, {"clusterName": UnresolvedOutput("c.name"), "amiType": "A"}),
+        ("a", "aws:iam/role:Role", {"description": Joined("of ", UnresolvedOutput("c.name"))}),
     )
     changes = graph_changes(graph, before)
     assert words(changes) == {"c": "replace", "g": "replace", "a": "same"}
@@ -132,14 +142,16 @@ def test_what_the_provider_filled_in_stays_known_when_a_block_changes():
     before = there(c=(CLUSTER, {"vpcConfig": config}), s=(SUBNET, {"vpcId": "sg-1"}))
     graph = of(
         ("c", CLUSTER, {"vpcConfig": {"subnetIds": ["a", "b"]}}),
-        ("s", SUBNET, {"vpcId": Late("c.vpcConfig.clusterSecurityGroupId")}),
+        ("s", SUBNET, {"vpcId": UnresolvedOutput("c.vpcConfig.clusterSecurityGroupId")}),
     )
     assert words(graph_changes(graph, before)) == {"c": "update", "s": "same"}
 
 
 @pytest.mark.parametrize(("zone", "verdict"), [("us-east-1a", "same"), ("us-east-1b", "replace")])
 def test_an_answer_of_the_cloud_is_what_it_was_unless_the_question_excludes_it(zone, verdict):
-    graph = of(("s", SUBNET, {"availabilityZone": Late("zones.names.0")}), calls=(ZONES,))
+    graph = of(
+        ("s", SUBNET, {"availabilityZone": UnresolvedOutput("zones.names.0")}), calls=(ZONES,)
+    )
     (found,) = graph_changes(graph, there(s=(SUBNET, {"availabilityZone": zone})))
     assert found.action.value == verdict
     assert (found.has_queried_inputs, found.may_be_replaced) == (
@@ -149,5 +161,5 @@ def test_an_answer_of_the_cloud_is_what_it_was_unless_the_question_excludes_it(z
 
 def test_an_output_that_nobody_has_seen_is_known_later():
     before = there(v=(VPC, {}), s=(SUBNET, {"vpcId": "x"}))
-    graph = of(("v", VPC, {}), ("s", SUBNET, {"vpcId": Late("v.latestVersion")}))
+    graph = of(("v", VPC, {}), ("s", SUBNET, {"vpcId": UnresolvedOutput("v.latestVersion")}))
     assert words(graph_changes(graph, before)) == {"v": "same", "s": "replace"}

@@ -6,7 +6,7 @@ from testbed.plugins.cloud.shapes import Place
 from gpuyard.changes.deployed_state import DeployedState, deployed_state
 from gpuyard.changes.node_classes import changed_node_classes
 from gpuyard.changes.planned_changes import plan_changes
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.karpenter import nodes
 from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.platform import karpenter_nodes
@@ -25,7 +25,7 @@ def of(minor="1.34", **more):
 def state(plan, name=NAME, change=lambda spec: spec):
     """As the API server shows it: late values told, and fields of its own beside ours."""
     found = []
-    for obj in bind(karpenter_nodes(plan), lambda late: f"the-{late}"):
+    for obj in resolve_outputs(karpenter_nodes(plan), lambda late: f"the-{late}"):
         spec = change(obj["spec"] | {"added": "by the API server"})
         urn = f"urn:pulumi:dev::lab::x::{name}-karpenter:{obj['kind']}:{obj['metadata']['name']}"
         found.append({"urn": urn, "type": "kubernetes:x:y", "outputs": {"spec": spec}})
@@ -75,7 +75,7 @@ def test_what_is_new_or_of_another_platform_changes_nothing():
     assert changed_node_classes(fixed, stand(of()), NAME) == []
 
 
-def test_karpenter_is_told_after_a_pool_whose_nodes_are_made_anew():
+def test_karpenter_is_told_after_a_pool_whose_nodes_are_replaced():
     """One that is its own alone has nobody who goes first."""
     before, after = of(), of("1.35", disk_gib=900)
     whole = Deployment(graph_of(before), Place(cloud="aws", region="us-east-1")).export(before)

@@ -62,7 +62,7 @@ def test_a_network_that_is_moved_strands_its_cluster_so_no_consent_lets_it():
     (found,), said = compared(of("10.0.0.0/16"), of("10.16.0.0/16"), AWS)
     assert (found.id, found.where, found.severity.value) == ("change.replaces", "cluster", "error")
     for words in (
-        "Vpc vpc is replaced: a change of cidrBlock makes it anew; EKS moves no cluster into another network",
+        "Vpc vpc is replaced: a change of cidrBlock replaces it; EKS cannot move a cluster to another network",
         "pool train is drained: up to 4 nodes with 32 GPUs",
     ):
         assert words in found.problem
@@ -70,20 +70,20 @@ def test_a_network_that_is_moved_strands_its_cluster_so_no_consent_lets_it():
     (again,), _ = compared(
         of("10.0.0.0/16"), of("10.16.0.0/16", approved_changes=[loss.digest]), AWS
     )
-    assert (again.id, again.value) == ("change.replaces", f"consent to {loss.digest}")
+    assert (again.id, again.value) == ("change.replaces", f"approved: {loss.digest}")
 
 
-def test_a_cluster_that_is_made_anew_takes_the_pools_with_it_and_consent_lets_it():
+def test_a_cluster_that_is_replaced_takes_the_pools_with_it_and_consent_lets_it():
     def of(services, **rest):
         return on("aws", teams=[TEAM], cluster={"network": {"services": services}}, **rest)
 
     (found,), _ = compared(of("172.20.0.0/16"), of("172.21.0.0/16"), AWS)
     assert (found.id, found.where, found.severity.value) == ("change.replaces", "cluster", "error")
     for words in (
-        "the cluster is replaced: a change of kubernetesNetworkConfig.serviceIpv4Cidr makes it anew",
+        "the cluster is replaced: a change of kubernetesNetworkConfig.serviceIpv4Cidr replaces it",
         "pool train is drained: up to 4 nodes with 32 GPUs",
-        "teams lose vision 16 nvidia.com/gpu of train until a new cluster and new nodes have come: 14 to 24",
-        "is protected: the engine refuses it until `cluster.protect: false` is deployed",
+        "teams lose vision 16 nvidia.com/gpu of train until a new cluster and new nodes are ready: 14 to 24",
+        "is protected: Pulumi rejects the change until `cluster.protect: false` is deployed",
     ):
         assert words in found.problem
     (said,), _ = compared(
@@ -107,7 +107,7 @@ def test_a_pool_that_leaves_is_one_loss_and_one_that_stays_loses_a_rung_by_itsel
     assert {each.id for each in found} == {"change.deletes"}
     (found,) = [each for each in found if each.where == "pools"]
     assert (found.id, found.where) == ("change.deletes", "pools")
-    assert found.problem.startswith("pool train is deleted: the stack file has it no more")
+    assert found.problem.startswith("pool train is deleted: the stack file no longer has it")
     assert "up to 4 nodes with 32 GPUs" in found.problem
     ladder = [{**train, "capacity": ["spot", "on-demand"]}]
     found, said = compared(on("aws", ladder), on("aws", [train]), AWS)
@@ -127,7 +127,7 @@ GKE_POOLS = [
 def test_the_cluster_itself_takes_every_pool_and_the_system_says_its_own_place():
     _, said = compared(on("aws"), on("aws", name="yard"), AWS)
     (loss,) = [each for each in said.disruptions if each.subject == "the cluster"]
-    assert loss.reason == "a change of name makes it anew"
+    assert loss.reason == "a change of name replaces it"
     assert [each.pool for each in loss.drained_pools] == ["train"]
     system = {"machine": "m7i.2xlarge", "nodes": 2}
     found, _ = compared(on("aws"), on("aws", system=system), AWS)
@@ -137,10 +137,10 @@ def test_the_cluster_itself_takes_every_pool_and_the_system_says_its_own_place()
 @pytest.mark.parametrize(
     ("before", "after", "kind", "says"),
     [
-        ([cut_pool()], [cut_pool(sharing={"mig": {"3g.20gb": 2}})], "change.recuts", "pool serve is cut anew"),
+        ([cut_pool()], [cut_pool(sharing={"mig": {"3g.20gb": 2}})], "change.recuts", "pool serve is repartitioned"),
         ([pool("serve", machine="p4d.24xlarge", nodes=1)], [cut_pool()], "change.recuts", "up to 1 node with 8 GPUs"),
         ([shared_pool()], [shared_pool(sharing={"time_slicing": 2})], "", ""),
-        ([pool()], [pool(machine="p4d.24xlarge")], "change.replaces", "its nodes are p5.48xlarge, and are to be"),
+        ([pool()], [pool(machine="p4d.24xlarge")], "change.replaces", "its nodes changes from p5.48xlarge to"),
         ([pool(), cut_pool()], [pool()], "change.deletes", "pool serve is deleted"),
         ([pool()], [pool("gpu", previous_names=["train"])], "", ""),
         ([pool("a", machine={"gpu": "H100-80", "gpus": 8, "cpu": 96, "memory_gib": 1000}), pool()], [pool()],
@@ -160,11 +160,11 @@ def test_teams_that_leave_and_guarantees_that_shrink():
     (found,), _ = compared(on(teams=two, pools=[pool()]), on(teams=[TEAM], pools=[pool()]))
     assert (found.id, found.where) == ("change.deletes", "teams")
     assert found.problem == (
-        "team speech is deleted: the stack file has it no more. Kueue deletes its queue only when no job uses"
-        " it: `stop_policy: drain` on the team, deployed first, ends the jobs that run; namespace speech is deleted"
-        " unless it is protected; teams lose speech 8 nvidia.com/gpu of train for good"
+        "team speech is deleted: the stack file no longer has it. Kueue deletes its queue only when no job uses"
+        " it: deploy `stop_policy: drain` on the team first to evict its running jobs; namespace speech is deleted"
+        " unless it is protected; teams lose speech 8 nvidia.com/gpu of train permanently"
     )
-    assert "teams lose speech 8 nvidia.com/gpu of train for good" in found.problem
+    assert "teams lose speech 8 nvidia.com/gpu of train permanently" in found.problem
     less = [team("sight", previous_names=["vision"], guarantee={"train": 8})]
     (found,), _ = compared(on(teams=[TEAM], pools=[pool()]), on(teams=less, pools=[pool()]))
     assert (found.id, found.where, found.value) == ("change.lowers", "teams", "8")
@@ -191,7 +191,7 @@ def test_what_the_state_says_of_a_namespace_is_said_of_a_team_that_leaves(annota
     state["deployment"]["resources"].append(row)
     _, said = compare_with_deployed(validate(read_platform(after, {})), deployed_state(state))
     (loss,) = said.disruptions
-    assert loss.reason.endswith(f"namespace speech {becomes} with all that is in it")
+    assert loss.reason.endswith(f"namespace speech {becomes} with everything in it")
 
 
 def test_what_only_the_engine_foresees_is_said_as_such():
@@ -271,9 +271,9 @@ def test_another_disk_rolls_the_nodes_of_a_pool_and_waits_for_consent():
     assert (found.id, found.where, found.severity.value) == ("change.rolls", "pools[0]", "error")
     for words in (
         "pool train is rolled: a change of blockDeviceMappings",
-        "volumeSize makes its nodes anew, some at a time",
+        "volumeSize replaces its nodes in batches",
         "pool train is drained: up to 4 nodes with 32 GPUs",
-        "teams lose vision 16 nvidia.com/gpu of train in part, until the last node is new",
+        "teams lose vision 16 nvidia.com/gpu of train in part, until the last node is replaced",
     ):
         assert words in found.problem
     assert {each.action.value for each in said.resources} == {"same", "update"}
@@ -310,7 +310,7 @@ def test_another_driver_of_the_operator_is_announced_and_one_of_an_image_is_none
     )
 
     assert (found.id, found.where) == ("change.rolls", "pools[0]")
-    assert "the GPU Operator puts driver 595.91.07 in place of 580.178.04" in found.problem
+    assert "the GPU Operator replaces driver 580.178.04 with 595.91.07" in found.problem
     assert said.resources == ()
     assert compared(on("simulated"), on("simulated"))[0] == []
 

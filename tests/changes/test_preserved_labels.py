@@ -4,9 +4,9 @@ import pytest
 import yaml
 
 from gpuyard.changes.deployed_state import deployed_state
-from gpuyard.changes.preserved_labels import with_preserved_labels
+from gpuyard.changes.preserved_labels import with_referenced_node_configs
 from gpuyard.render.gpu_operator import gpu_operator_objects
-from gpuyard.render.nodes import node_objects
+from gpuyard.render.nodes import fake_node_objects
 from kit.stacks import cut_pool, plan_of, platform, shared_pool
 
 SEVENTHS = {"mig": {"1g.5gb": 7}}
@@ -38,7 +38,7 @@ def stand(*objects):
 
 
 def made(plan, pools=None):
-    nodes = [each for pool in pools or plan.pools for each in node_objects(plan, pool)]
+    nodes = [each for pool in pools or plan.pools for each in fake_node_objects(plan, pool)]
     kinds = {"ConfigMap": "kubernetes:core/v1:ConfigMap", "Node": "kubernetes:core/v1:Node"}
     objects = [*gpu_operator_objects(plan), *nodes]
     return [(kinds.get(each["kind"], "kubernetes:x"), each) for each in objects]
@@ -56,7 +56,7 @@ OLD, NEW = planned(), planned(SEVENTHS, 8)
 
 def test_what_nodes_carry_is_kept_beside_what_comes():
     mig, plugin = configurations(
-        with_preserved_labels(gpu_operator_objects(NEW), stand(*made(OLD)))
+        with_referenced_node_configs(gpu_operator_objects(NEW), stand(*made(OLD)))
     )
     (old, shared), (new, more) = OLD.pools, NEW.pools
     assert set(mig) == {"all-disabled", old.mig_config, new.mig_config}
@@ -80,7 +80,7 @@ def test_what_nodes_carry_is_kept_beside_what_comes():
 def test_a_cloud_says_it_of_many_nodes_at_once(kind, outputs):
     maps = [each for each in made(OLD) if "ConfigMap" in each[0]]
     there = stand(*maps, (kind, outputs(dict(OLD.pools[0].labels))))
-    mig, plugin = configurations(with_preserved_labels(gpu_operator_objects(NEW), there))
+    mig, plugin = configurations(with_referenced_node_configs(gpu_operator_objects(NEW), there))
     assert set(mig) == {"all-disabled", OLD.pools[0].mig_config, NEW.pools[0].mig_config}
     assert OLD.pools[1].plugin_config not in plugin
 
@@ -105,4 +105,4 @@ def test_a_cloud_says_it_of_many_nodes_at_once(kind, outputs):
 )
 def test_nothing_is_kept_that_nobody_carries(there):
     objects = gpu_operator_objects(NEW)
-    assert with_preserved_labels(objects, there) == objects
+    assert with_referenced_node_configs(objects, there) == objects

@@ -78,7 +78,7 @@ def told(before, after, state):
     return plan_changes(after, graph_of(after), deployed_state(state(before))).rollout_waves
 
 
-def test_in_a_cloud_those_whose_nodes_are_made_anew_take_turns():
+def test_in_a_cloud_those_whose_nodes_are_replaced_take_turns():
     """A new minor; another machine, which replaces the group; and bounds, which drain nobody."""
 
     def state(plan):

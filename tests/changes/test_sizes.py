@@ -5,8 +5,8 @@ from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.changes.sizes import with_sizes
-from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import CloudCall, Within
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.graph import ClampedNumber, CloudCall
 from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import NAME, Deployment
 from kit.generated.changed import planned
@@ -33,10 +33,10 @@ def test_a_group_with_new_bounds_keeps_the_size_that_eks_tells_within_them(befor
     graph = resized(before, after)
     low, high = map(int, after.split(".."))
     group = graph.resource(GROUP)
-    size = Late("size-of-train-on-demand.scalingConfigs.0.desiredSize")
+    size = UnresolvedOutput("size-of-train-on-demand.scalingConfigs.0.desiredSize")
     assert group.inputs["scalingConfig"] == {
         "minSize": low,
-        "desiredSize": Within(size, low, high),
+        "desiredSize": ClampedNumber(size, low, high),
         "maxSize": high,
     }
     assert group.ignores == ()

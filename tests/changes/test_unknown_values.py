@@ -1,7 +1,7 @@
 """What is known of inputs before a deployment."""
 
 from gpuyard.changes.unknown_values import UnknownMarker, at_path, has_unknown, replace_unknowns
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import Base64, Joined, Json
 from kit.every import every
 
@@ -11,7 +11,7 @@ KNOWN = {
     "c.id": UnknownMarker.QUERIED,
     "t.version": 3.0,
 }
-A, B, C = Late("a.id"), Late("b.id"), Late("c.id")
+A, B, C = UnresolvedOutput("a.id"), UnresolvedOutput("b.id"), UnresolvedOutput("c.id")
 
 
 @every(
@@ -19,7 +19,7 @@ A, B, C = Late("a.id"), Late("b.id"), Late("c.id")
     [
         (A, "vpc-1"),
         (B, UnknownMarker.COMPUTED),
-        (Late("t.version"), 3),
+        (UnresolvedOutput("t.version"), 3),
         (Joined("x/", A), "x/vpc-1"),
         (Joined("x/", A, C), UnknownMarker.QUERIED),
         (Json({"x": [B, C]}), UnknownMarker.COMPUTED),

@@ -17,7 +17,7 @@ REFUSALS = {
         "unknown field",
         "'machin'",
         "name, machine, nodes, capacity, scaling, zones, sharing, labels, ",
-        "remove it: `machine` stands there already",
+        "remove it: `machine` is already set",
     ),
     "wrong type": (
         platform(teams=[team(guarantee={"train": "many"})]),
@@ -30,15 +30,15 @@ REFUSALS = {
     "duplicate pool": (
         platform([pool(), pool()]),
         "pools[1].name",
-        "the name is taken: another pool has it, now or formerly",
+        "the name is taken: another pool has or had it",
         "train",
-        "a name of its own for each pool",
+        "a unique name for each pool",
         "write train-2",
     ),
     "unknown machine": (
         platform([pool(machine="p5.48xlrge")]),
         "pools[0].machine",
-        "no such machine in the catalogue",
+        "the catalogue has no such machine",
         "p5.48xlrge",
         "p5.48xlarge, p6-b300.48xlarge",
         "write p5.48xlarge",
@@ -49,7 +49,7 @@ REFUSALS = {
         "this layout does not fit on one A100-40: 8 compute slices of 7",
         "{2g.10gb: 1, 3g.20gb: 2}",
         "7 compute slices on 8 memory units",
-        "the nearest that fits: {3g.20gb: 2}",
+        "write the nearest layout that fits: {3g.20gb: 2}",
     ),
     "reversed range": (
         platform([pool(nodes="9..2")]),
@@ -65,12 +65,12 @@ REFUSALS = {
         "out of bounds for a number of nodes",
         "'0..999999999'",
         "0 to 10000 nodes in a pool",
-        "write 0..10000; more nodes are several pools",
+        "write 0..10000; use several pools for more nodes",
     ),
     "guarantee over capacity": (
         platform(teams=[team(guarantee={"train": 40})]),
         "teams[0].guarantee.train",
-        "train holds 32 nvidia.com/gpu with all 4 nodes (8 a node)",
+        "train has 32 nvidia.com/gpu with all 4 nodes (8 a node)",
         "40 nvidia.com/gpu",
         "32 nvidia.com/gpu",
         "guarantee 32, or let train have 5 nodes",
@@ -78,7 +78,7 @@ REFUSALS = {
     "guarantee to an unknown pool": (
         platform(teams=[team(guarantee={"trian": 8})]),
         "teams[0].guarantee.trian",
-        "no pool of that name",
+        "no pool has this name",
         "trian",
         "train",
         "write train",
@@ -86,7 +86,7 @@ REFUSALS = {
     "name": (
         platform([pool("Train_A")]),
         "pools[0].name",
-        "not a name that Kubernetes and the clouds accept",
+        "not a valid name for Kubernetes and the clouds",
         "'Train_A'",
         NAMES,
         "write train-a",
@@ -106,7 +106,7 @@ def test_a_refusal_says_where_what_was_given_what_is_allowed_and_what_to_do(gpuy
     assert finding["problem"].startswith(problem)
     assert finding["given"] == given
     assert finding["allowed"].startswith(allowed)
-    assert (finding["fix"] or {}).get("says") == fix
+    assert (finding["fix"] or {}).get("message") == fix
     assert finding["line"] > 1
 
 
@@ -132,7 +132,10 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 
 UNREADABLE = {
     "not YAML": ("config: [", ": not YAML: line "),
-    "two documents": ("a: 1\n---\nb: 2\n", ": line 2: a second document; a stack file has one"),
+    "two documents": (
+        "a: 1\n---\nb: 2\n",
+        ": line 2: a second document; a stack file has only one",
+    ),
     "binary": (b"\x7fELF\x02\x01\x01\xff\xfe", ": not text (byte 7 is not UTF-8)"),
     "control characters": ("config: \x1b[31mred\x00", ": not YAML: "),
     "anchor bomb": (BOMB, ": more than 300,000 values once anchors are expanded"),

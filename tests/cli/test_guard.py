@@ -30,7 +30,7 @@ def raising(monkeypatch, error):
         (
             ValueError("odd\x1b[31m"),
             1,
-            "a fault of ours, not of your input: ValueError: odd\\x1b[31m.",
+            "internal error: ValueError: odd\\x1b[31m.",
         ),
         (RecursionError(), 1, "RecursionError."),
         (MemoryError(), 1, "MemoryError."),
@@ -101,7 +101,7 @@ def test_a_library_that_is_not_installed_has_no_version(gpuyard, monkeypatch):
         raise about.PackageNotFoundError(name)
 
     monkeypatch.setattr(about, "installed", absent)
-    assert gpuyard("version").out == "gpuyard unknown (not installed, only on the path)\n"
+    assert gpuyard("version").out == "gpuyard unknown (on sys.path, but not installed)\n"
 
 
 def test_the_schema_is_the_one_that_editors_read(gpuyard):

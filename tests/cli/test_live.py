@@ -110,7 +110,7 @@ def test_the_context_is_the_users(kubectl, ask):
     assert document["live"] == {
         "context": "blue",
         "read": {"nodes": 1, "pods": 0, "workloads": 0},
-        "unread": [],
+        "unreadable": [],
     }
     asked = log.read_text(encoding="utf-8").splitlines()
     assert [line.split()[1:3] for line in asked] == [["--context", "blue"]] * 3
@@ -124,9 +124,9 @@ def test_nodes_decide_as_they_are(kubectl, ask):
 def test_another_cluster_is_noticed(kubectl, ask):
     kubectl()
     text = flat(ask().out)
-    assert "train is not as planned: 0 of 1 node is there (train-000 is missing)" in text
+    assert "train differs from the plan: 0 of 1 node is present (train-000 is missing)" in text
     assert (
-        "! no node of context lab belongs to a pool of this platform: is it the right cluster?"
+        "! no node of context lab belongs to a pool of this platform. Check that it is the right cluster."
         in text
     )
 
@@ -142,10 +142,10 @@ def test_what_may_not_be_read_is_said_with_what_it_means(kubectl, ask):
     text = flat(ended.out)
     assert ended.code == 0
     assert (
-        "! nodes were not read: they are taken to be as planned (kubectl: Error from server"
+        "! nodes were not read: nodes are assumed to be as planned (kubectl: Error from server"
         ' (Forbidden): nodes is forbidden: User "ann" cannot list resource)' in text
     )
-    assert "! workloads were not read: quota is counted by the pods that run" in text
+    assert "! workloads were not read: quota is counted from running pods" in text
     assert flat(ended.err) == "read from the cluster: 0 pods"
 
 
@@ -153,7 +153,7 @@ def test_a_cluster_that_shows_nothing_is_no_answer(kubectl, ask):
     kubectl(*(FORBIDDEN.format(n) for n in ("nodes", "pods", "workloads")))
     ended = ask()
     assert ended.code == 4
-    assert "none of nodes, pods, workloads may be read there: Error from server" in flat(ended.err)
+    assert "none of nodes, pods, workloads can be read: Error from server" in flat(ended.err)
     assert "then --running now.json" in flat(ended.err)
 
 
@@ -161,18 +161,18 @@ def test_a_cluster_that_does_not_answer_is_said_in_kubectls_words(kubectl, ask):
     kubectl("Unable to connect to the server: dial tcp: i/o timeout")
     ended = ask()
     assert ended.code == 4
-    assert "the cluster did not answer: Unable to connect to the server: dial tcp" in flat(
+    assert "the cluster did not respond: Unable to connect to the server: dial tcp" in flat(
         ended.err
     )
     kubectl("\n")
-    assert "the cluster did not answer: first words" in flat(ask().err)
+    assert "the cluster did not respond: first words" in flat(ask().err)
 
 
 def test_words_that_are_no_list_are_no_answer(kubectl, ask):
     kubectl(b"{}")
     ended = ask()
     assert ended.code == 4
-    assert "kubectl's list of nodes is none" in flat(ended.err)
+    assert "kubectl returned no list of nodes" in flat(ended.err)
     kubectl(b'{"items": 3}')
     assert ask().code == 0
 
@@ -181,7 +181,7 @@ def test_without_kubectl_a_file_does(ask, monkeypatch):
     monkeypatch.setenv("PATH", "/nowhere")
     ended = ask()
     assert ended.code == 4
-    assert "--live asks the cluster with kubectl, which does not run here" in flat(ended.err)
+    assert "--live queries the cluster with kubectl, which could not be started" in flat(ended.err)
 
 
 def test_a_kubectl_that_hangs_is_given_up(kubectl, ask, monkeypatch):
@@ -189,7 +189,7 @@ def test_a_kubectl_that_hangs_is_given_up(kubectl, ask, monkeypatch):
     monkeypatch.setattr("gpuyard.cli.live.SECONDS", 0.0)
     ended = ask()
     assert ended.code == 4
-    assert "the cluster did not answer within 0 seconds" in flat(ended.err)
+    assert "the cluster did not respond within 0 seconds" in flat(ended.err)
 
 
 def test_queues_of_others_are_named_in_part(kubectl, ask):
@@ -197,4 +197,4 @@ def test_queues_of_others_are_named_in_part(kubectl, ask):
     text = flat(ask().out)
     assert "! workload w0: no team has the queue theirs" in text
     assert "w3" not in text
-    assert "! and 2 more such" in text
+    assert "! and 2 more" in text

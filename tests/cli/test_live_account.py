@@ -100,13 +100,13 @@ def test_an_account_that_has_everything_is_fine(says, check):
     asked = says("aws", WELL)
     ended = check()
     assert ended.code == 0, ended.out
-    assert "NOT ASKED" not in ended.out
-    assert "(L-417A185B): 384, and vCPUs of p5.48xlarge take 384 at most" in flat(ended.out)
-    assert "p5.48xlarge is sold in us-east-1a" in flat(ended.out)
+    assert "SKIPPED" not in ended.out
+    assert "(L-417A185B): 384 available, vCPUs of p5.48xlarge use at most 384" in flat(ended.out)
+    assert "p5.48xlarge is offered in us-east-1a" in flat(ended.out)
     lines = asked.read_text(encoding="utf-8").splitlines()
     assert len(lines) == 11
-    assert "no cluster is called lab yet" in flat(ended.out)
-    assert "(L-F678F1CE; 1 of 5 are others'): 4, and networks" in flat(ended.out)
+    assert "no cluster has the name lab" in flat(ended.out)
+    assert "(L-F678F1CE; 1 of 5 are used by others): 4 available, networks" in flat(ended.out)
     assert all(" --output json" in line for line in lines)
 
 
@@ -117,19 +117,21 @@ def test_a_quota_that_is_too_small_is_found_with_the_command_that_asks_for_more(
     shown = json.loads(ended.out)
     (found,) = [each for each in shown["findings"] if each["id"] == "live.quota"]
     assert (ended.code, found["severity"], found["where"]) == (3, "error", "pools[0]")
-    assert "--quota-code L-417A185B --desired-value 384 --region us-east-1" in found["fix"]["says"]
+    assert (
+        "--quota-code L-417A185B --desired-value 384 --region us-east-1" in found["fix"]["message"]
+    )
     assert shown["failed"] is True
     standard = [each for each in shown["live"]["not_asked"] if "m7i" in each["about"]]
-    assert standard[0]["why"] == "the account's list has no quota L-1216C47A"
+    assert standard[0]["why"] == "the account has no quota L-1216C47A"
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        (refusal("AccessDeniedException"), "not allowed to ask"),
-        (refusal("ThrottlingException"), "the cloud wants fewer questions"),
-        (b"<html>", "the program's answer is no JSON"),
-        (b"[]", "the answer has a form that is not known"),
+        (refusal("AccessDeniedException"), "permission denied"),
+        (refusal("ThrottlingException"), "the cloud throttles requests"),
+        (b"<html>", "the output of the command is not JSON"),
+        (b"[]", "the response has an unknown format"),
         (None, "aws did not answer within 5 seconds"),
     ],
 )
@@ -138,22 +140,22 @@ def test_what_is_not_answered_is_named_and_never_fine(says, check, monkeypatch, 
     says("aws", {**WELL, "service-quotas.list-service-quotas": said})
     ended = check()
     assert ended.code == 4
-    assert f"NOT ASKED service quotas of EC2: {why}" in flat(ended.out)
-    assert flat(ended.out).endswith("unasked 1 thing could not be asked of the account")
+    assert f"SKIPPED service quotas of EC2: {why}" in flat(ended.out)
+    assert flat(ended.out).endswith("partial 1 query could not be run")
 
 
 @pytest.mark.parametrize(
     ("said", "why"),
     [
-        ("\nUnable to locate credentials. You can configure them.\n", "nobody is signed in"),
-        (refusal("ExpiredToken", "GetCallerIdentity"), "the sign-in has ended"),
+        ("\nUnable to locate credentials. You can configure them.\n", "no credentials found"),
+        (refusal("ExpiredToken", "GetCallerIdentity"), "the credentials have expired"),
     ],
 )
 def test_without_a_sign_in_one_question_is_put_and_everything_is_unasked(says, check, said, why):
     asked = says("aws", {**WELL, "sts.get-caller-identity": said})
     ended = check()
     assert ended.code == 4
-    assert f"permissions of who is signed in: {why}" in flat(ended.out)
+    assert f"permissions of the signed-in identity: {why}" in flat(ended.out)
     assert len(asked.read_text(encoding="utf-8").splitlines()) == 1
 
 
@@ -161,7 +163,7 @@ def test_a_program_that_is_not_there_is_missing(check, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     ended = check()
     assert ended.code == 4
-    assert "aws is not installed here" in flat(ended.out)
+    assert "aws is not installed" in flat(ended.out)
 
 
 def test_a_program_that_cannot_run_says_so(says, check, tmp_path, monkeypatch):
@@ -170,7 +172,7 @@ def test_a_program_that_cannot_run_says_so(says, check, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     ended = check()
     assert ended.code == 4
-    assert "aws does not run here" in flat(ended.out)
+    assert "aws cannot be run" in flat(ended.out)
 
 
 def test_google_is_asked_through_gcloud(says, check, gpuyard, write, tmp_path):
@@ -201,21 +203,23 @@ def test_google_is_asked_through_gcloud(says, check, gpuyard, write, tmp_path):
     ended = gpuyard("check", path, "--live")
     assert ended.code == 0, ended.out
     # what no command of gcloud can be asked is said, and is no fault of the environment
-    assert "NOT ASKED permissions of who is signed in: gcloud has no command" in flat(ended.out)
-    assert "GPUS_ALL_REGIONS (0 of 16 are used): 16, and GPUs of all models" in flat(ended.out)
-    assert "NVIDIA_A100_GPUS (0 of 16 are used): 16, and GPUs of a2-highgpu-8g" in flat(ended.out)
+    assert "SKIPPED permissions of the signed-in identity: gcloud cannot test them" in flat(
+        ended.out
+    )
+    assert "GPUS_ALL_REGIONS (0 of 16 used): 16 available, GPUs of all models" in flat(ended.out)
+    assert "NVIDIA_A100_GPUS (0 of 16 used): 16 available, GPUs of a2-highgpu-8g" in flat(ended.out)
     assert all("--format=json" in line for line in asked.read_text("utf-8").splitlines())
 
 
 def test_a_cluster_of_ones_own_has_no_account(gpuyard, write):
     ended = gpuyard("check", write(platform([pool()])), "--live")
     assert ended.code == 2
-    assert "--live asks an account of AWS or Google" in flat(ended.err)
+    assert "--live queries an AWS or Google Cloud account" in flat(ended.err)
 
 
 def test_a_refused_stack_asks_nobody(says, gpuyard, write):
     asked = says("aws", WELL)
     ended = gpuyard("check", write(platform([pool(machine="p99")], cloud="aws")), "--live")
     assert ended.code == 3
-    assert "NOT ASKED the account: the stack is refused" in flat(ended.out)
+    assert "SKIPPED the account: the stack is rejected" in flat(ended.out)
     assert not asked.exists()

@@ -71,5 +71,5 @@ def test_a_thousand_slips_among_a_thousand_pools_are_named_in_bounded_time_and_s
     found = json.loads(ended.out)["findings"]
     assert len(found) == 3000
     assert max(len(f["allowed"]) for f in found) < 300
-    wanted = {f["given"].translate(SLIPS): f["fix"]["says"].split()[-1] for f in found}
+    wanted = {f["given"].translate(SLIPS): f["fix"]["message"].split()[-1] for f in found}
     assert {k: v for k, v in wanted.items() if v != f"pool-{k}"} == {}

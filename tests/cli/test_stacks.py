@@ -19,8 +19,8 @@ def test_a_file_below_is_shown_as_a_relative_path(gpuyard, project, monkeypatch)
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("prd", "there are: prod, test. Did you mean prod?"),
-        ("quite-else", "there are: prod, test. Give one of them, or a path."),
+        ("prd", "Available: prod, test. Did you mean prod?"),
+        ("quite-else", "Available: prod, test. Give one of them, or a path."),
     ],
 )
 def test_an_unknown_name_is_answered_with_those_there_are(gpuyard, project, name, says):
@@ -34,7 +34,7 @@ def test_the_search_ends_at_the_root_of_the_project(gpuyard, project, monkeypatc
     (inner / "Pulumi.yaml").write_text("name: inner\n", encoding="utf-8")
     ended = gpuyard("check", "prod")
     assert ended.code == 2
-    assert "no folder `stacks` with a Pulumi.NAME.yaml is here or above" in ended.err
+    assert "no folder `stacks` with a Pulumi.NAME.yaml in this or a parent directory" in ended.err
 
 
 def test_a_path_is_a_path_also_without_a_suffix(gpuyard, project, monkeypatch):

@@ -24,7 +24,7 @@ def test_a_given_day_is_taken(monkeypatch):
 @pytest.mark.parametrize("given", ["tomorrow", "2027-02-30", "31.3.2027"])
 def test_what_is_no_day_is_an_error_of_use(monkeypatch, given):
     monkeypatch.setenv("GPUYARD_TODAY", given)
-    with pytest.raises(UsageError, match=f"GPUYARD_TODAY={given} is no day"):
+    with pytest.raises(UsageError, match=f"GPUYARD_TODAY={given} is not a date"):
         today()
 
 
@@ -32,7 +32,7 @@ def test_a_command_that_gets_no_day_says_so_in_a_sentence(gpuyard, write, monkey
     monkeypatch.setenv("GPUYARD_TODAY", "soon")
     ended = gpuyard("check", write(platform()))
     assert ended.code == 2
-    assert "GPUYARD_TODAY=soon is no day" in ended.err
+    assert "GPUYARD_TODAY=soon is not a date" in ended.err
 
 
 @pytest.mark.parametrize(

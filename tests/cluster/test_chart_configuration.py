@@ -35,7 +35,7 @@ def config_map() -> dict[str, Any]:
 @pytest.fixture
 def before(api: Api, started: cluster.Outcome) -> processes.Process | None:
     """The Kueue that runs with the cluster's own configuration."""
-    return state.folder_of(started.status.name).recorded("kueue")
+    return state.folder_of(started.status.name).read_process("kueue")
 
 
 @pytest.fixture

@@ -113,7 +113,7 @@ def test_a_platforms_own_kueue_configuration_is_taken_over(api: Api, started: cl
     }
     metadata = {"name": "kueue-manager-config", "namespace": kueue_manager.NAMESPACE}
     data = {kueue_manager.CONFIG_KEY: yaml.safe_dump(wanted)}
-    before = state.folder_of(name).recorded("kueue")
+    before = state.folder_of(name).read_process("kueue")
     api.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
     try:
         starts_kueue_anew(name, before)

@@ -285,7 +285,7 @@ def test_a_gang_runs_where_it_has_room_and_its_status_comes_back(connected: Site
     """Three nodes are only in the east: the west is asked too, and keeps nothing."""
     job = work("gang", 3, None)  # it is to be seen running, here and there
     said = told(connected, job)
-    assert (said.verdict, said.message) == (Verdict.STARTS, "sent to one of west, east")
+    assert (said.verdict, said.message) == (Verdict.STARTS, "dispatched to one of west, east")
     name = submit(connected, job)
     until(lambda: job_status(connected.hub, name).get("active") == 3)
     assert workload(connected.hub, name)["status"]["clusterName"] == "hub-east"
@@ -359,7 +359,7 @@ def test_a_cluster_that_is_lost_gives_its_jobs_to_another(connected: Sites, unti
     name = submit(connected, work("moved", 2, 900))
     until(lambda: job_status(connected.hub, name).get("active") == 2)
     assert workload(connected.hub, name)["status"]["clusterName"] == "hub-west"
-    process = folder_of(connected.west_name).recorded("kube-apiserver")
+    process = folder_of(connected.west_name).read_process("kube-apiserver")
     assert process is not None
     delete(connected.hub, f"{JOBS}/{filler}")
     until(lambda: left(connected.east, filler), not_)

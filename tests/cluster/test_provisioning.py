@@ -86,7 +86,7 @@ def test_a_job_that_is_denied_to_the_end_is_given_up_and_holds_nothing(kueue: Ap
         pod = outsider(lab, name)
         lab.submit("t", "gang", pods=2)
         seen = soon(lambda: given_up(lab, "gang"), "the gang to be given up")
-        assert "no room for 1 of 2 pods" in f"{condition(seen, 'Evicted')} {check(lab, 'gang')}"
+        assert "1 of 2 pods do not fit" in f"{condition(seen, 'Evicted')} {check(lab, 'gang')}"
         # only now: between two tries Kueue may give its quota to a job that waits, and it is not asked again
         lab.submit("t", "small", gpus=4)
         soon(lambda: lab.running("t", "small") == 1, "the small job to run")
@@ -99,7 +99,7 @@ def test_a_job_that_is_denied_once_starts_when_room_has_come(kueue: Api):
     with QueueLab(kueue, asked("later")) as lab:
         pod = outsider(lab, "later")
         lab.submit("t", "gang", pods=2)
-        soon(lambda: "no room for 1 of 2" in str(check(lab, "gang").get("message")), "a denial")
+        soon(lambda: "1 of 2 pods do not fit" in str(check(lab, "gang").get("message")), "a denial")
         lab.api.call("DELETE", pod, {"gracePeriodSeconds": 0})
         soon(lambda: lab.running("t", "gang") == 2, "two running pods")
 

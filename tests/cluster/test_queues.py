@@ -38,7 +38,7 @@ def test_a_gang_starts_whole_or_not_at_all(kueue: Api):
         soon(lambda: lab.running("a", "gang") == 8, "eight running pods")
 
 
-def test_a_job_that_is_suspended_and_enlarged_in_one_change_is_counted_anew(kueue: Api):
+def test_a_job_that_is_suspended_and_enlarged_in_one_change_is_is_recounted(kueue: Api):
     """What admission asks for more pods of a job that runs: nothing runs before it is counted."""
     with QueueLab(kueue, one_pool("more", 1, a={"guarantee": 8})) as lab:
         made = job(lab.namespace("a"), "some", gpus=2)
@@ -189,7 +189,7 @@ def test_a_queue_that_can_never_admit_is_found_before_kueue_finds_it(kueue: Api)
     wanted = [shape("big", nodes=4, gpus_per_node=8)]
     teams: dict[str, Any] = {"a": {"guarantee": 8, "borrow": 16}, "b": {"guarantee": 0}}
     found = {f.id: f.problem for f in findings(one_pool("never", 4, wanted, **teams))}
-    assert "none of its jobs will ever start" in found["team.nothing"]
+    assert "none of its jobs can ever start" in found["team.nothing"]
     assert "which no team can have" in found["shape.no_quota"]
     with QueueLab(kueue, one_pool("never", 4, **teams)) as lab:
         for letter, pods, says in (("a", 4, "maximum capacity"), ("b", 1, "unavailable")):
@@ -250,7 +250,7 @@ def test_kueue_killed_midway_loses_nothing(kueue: Api, started: cluster.Outcome)
         soon(lambda: lab.state("a", "short-0") == "finished", "the first to be over")
         before = (lab.workload("a", "stays"), lab.pods("a", "stays"))
         kill(name, "kueue")
-        assert cluster.up(name).says == f"cluster {name} was mended: started kueue"
+        assert cluster.up(name).says == f"repaired cluster {name}: started kueue"
         for index in range(6):
             lab.expect("a", f"short-{index}", "finished")
             made = [p["status"]["phase"] for p in lab.pods("a", f"short-{index}")]

@@ -1,4 +1,4 @@
-"""Every fenced block of the documentation is true: it runs, and prints what the page shows.
+"""Every fenced block of the documentation works: it runs, and prints what the page shows.
 
 - `yaml`: parses. With a `config:` it is a stack file and must be accepted; written `yaml refused`,
   it must not be. A first line `# NAME.yaml` puts it in the page's folder for the blocks after it.
@@ -46,7 +46,7 @@ def environment() -> dict[str, str]:
 
 
 def run(words: list[str], folder: Path) -> tuple[int, str]:
-    """A command of ours in this folder, inside this process: its exit code, and all that it wrote."""
+    """Run a gpuyard command in this folder, inside this process; returns its exit code and output."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         patch.delenv("FORCE_COLOR", raising=False)
@@ -69,7 +69,7 @@ def process(command: list[str], folder: Path) -> subprocess.CompletedProcess[str
 
 
 def folder_for(page: Path, folder: Path) -> Path:
-    """A copy of nothing but what a reader has: the stacks of the project."""
+    """A copy of only the files that a reader has: the stacks of the project."""
     (folder / "stacks").symlink_to(sizes.ROOT / "stacks")
     (folder / "examples").symlink_to(sizes.ROOT / "examples")
     return folder
@@ -98,7 +98,7 @@ def commands(text: str) -> list[tuple[str, str]]:
 
 
 def refresh(page: Path, command: str, expected: str, printed: str) -> None:
-    """Put what a command prints now in the place of what the page shows; dots keep their place."""
+    """Replace the output on the page by the current output; dots keep their place."""
     if agrees(expected, printed):
         return
     text = page.read_text(encoding="utf-8")
@@ -152,7 +152,7 @@ def check_python(block: Block, folder: Path) -> list[str]:
     (folder / name).write_text(block.text, encoding="utf-8")
     if name.startswith("test_"):
         command = ["-m", "pytest", "-q", "-c", "/dev/null", "-p", "no:cacheprovider", name]
-    else:  # a program of the engine's is run by the tests that stand below it
+    else:  # the tests below it run a program of the engine
         command = [name] if name == "block.py" else ["-m", "py_compile", name]
     ended = process([sys.executable, *command], folder)
     return [] if ended.returncode == 0 else [f"{block.where}: {ended.stdout}"]

@@ -1,4 +1,4 @@
-"""The pages about findings are what their proofs and the program say."""
+"""The pages about findings match their proofs and the program."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""No link of the documentation points at nothing. Only links inside the tree: none is fetched."""
+"""Every link of the documentation has a target. Only links inside the tree: none is downloaded."""
 
 import re
 import shutil
@@ -57,7 +57,7 @@ def test_every_page_of_the_documentation_is_in_the_navigation_or_linked_from_a_p
 
 
 def navigation():
-    """Return the pages that mkdocs.yml lists, whatever else the file configures for the site."""
+    """Return the pages that mkdocs.yml lists, independent of the file's other settings."""
     text = (sizes.ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
     return [DOCS / name for name in re.findall(r"(\S+\.md)$", text, re.MULTILINE)]
 

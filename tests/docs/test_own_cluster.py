@@ -1,4 +1,4 @@
-"""What the page about a cluster of your own says of others: the GPU Operator's values, and node labels."""
+"""The page about a cluster of your own: the GPU Operator's values, and node labels."""
 
 import re
 
@@ -34,7 +34,7 @@ def plan():
 
 @pytest.fixture(scope="module")
 def joined():
-    """The same platform beside an operator that is there already."""
+    """The same platform with an existing operator."""
     reading = read_stack_file(block("Pulumi.blue.yaml").encode(), "Pulumi.blue.yaml")
     there = OperatorSpec(install=False)
     return plan_or_raise(reading.spec.model_copy(update={"gpu_operator": there}))
@@ -57,7 +57,7 @@ def test_the_chart_has_the_values():
 def test_the_labels_of_the_page_are_those_of_the_plan(plan):
     labelled = re.findall(r"kubectl label node [\w ]+? ((?:\S+=\S+ ?)+)$", TEXT, re.MULTILINE)
     assert len(labelled) == len(plan.pools)
-    later = {"nvidia.com/mig.config"}  # said below: when no pod uses the GPUs
+    later = {"nvidia.com/mig.config"}  # described below: when no pod uses the GPUs
     for line, pool in zip(labelled, plan.pools, strict=True):
         given = dict(each.split("=") for each in line.split())
         assert given == {k: v for k, v in pool.labels.items() if k not in later}

@@ -1,4 +1,4 @@
-"""The reference of stack files is what the models say."""
+"""The reference of stack files matches the models."""
 
 import os
 import re
@@ -60,8 +60,8 @@ def test_a_field_says_whether_it_is_needed_and_where_to_read_on():
 
 def test_a_choice_is_explained_once():
     row = reference.row("isolation", Team)
-    assert row.count("The least that") == 1
-    assert "`node` at least a node of its own" in row
+    assert row.count("Minimum isolation") == 1
+    assert "`node` at least a dedicated node" in row
 
 
 def test_a_text_stays_inside_its_cell():
@@ -69,7 +69,7 @@ def test_a_text_stays_inside_its_cell():
 
 
 def found_in(value, model):
-    """True where a model of this kind stands in the value, or below it."""
+    """True if the value, or a value below it, is a model of this kind."""
     if isinstance(value, model):
         return True
     if isinstance(value, BaseModel):

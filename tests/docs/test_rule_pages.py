@@ -1,4 +1,4 @@
-"""The pages about rules are what the rules, their cases and the program say."""
+"""The pages about rules match the rules, their cases and the program."""
 
 from functools import cache
 
@@ -53,7 +53,7 @@ def test_the_index_and_the_table_of_the_pack_have_every_rule_with_its_severity(g
         assert (" | yes | " in row) is (rule.remediate is not None)
     words = {rule.id: rule_pages.word(rule) for rule in RULES}
     assert (words["GPU-AWS-02"], words["GPU-AWS-01"], words["GPU-AWS-03"]) == (
-        "choice",
+        "advisory",
         "error",
         "warning",
     )

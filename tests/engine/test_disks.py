@@ -62,7 +62,7 @@ def test_what_a_full_disk_left_is_mended_by_one_command(
 
     assert "unexpected end of JSON input" in stack.up(fails=True).output
     said = stack.gpuyard("recover", "dev")
-    assert "of its resources could still be read, and what was left of it is dev.json.cut" in said
+    assert "of its resources were recovered; the truncated file is kept as dev.json.cut" in said
     stack.up()
     stack.unchanged()
     stack.destroy()

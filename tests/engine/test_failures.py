@@ -121,7 +121,7 @@ def test_a_webhook_that_does_not_answer_yet_is_waited_for(stack, api, until):
         until(lambda: is_asked(api, name))
         stack.program(SILENT)
         process = stack.start("up", "--yes", "--skip-preview", "--color", "never")
-        said = read_until(process, f"webhook {name} does not answer yet; trying again")
+        said = read_until(process, f"webhook {name} does not respond yet; retrying")
     finally:
         api.cluster.delete(silent, name, "Background")
     more, _ = process.communicate(timeout=SECONDS)

@@ -51,15 +51,15 @@ def test_a_team_that_goes_leaves_its_namespace_and_comes_back_to_it(stack, api, 
     assert (
         "The stack file has no team speech; its namespace stays, with 1 volume claim and 1 secret in it.\n"
     ) in said
-    assert "if talk is another name for it, write `previous_names: [speech]` there;" in said
-    assert "when nobody needs it: kubectl delete namespace speech" in said
+    assert "if talk is its new name, set `previous_names: [speech]` there;" in said
+    assert "if it is no longer needed: kubectl delete namespace speech" in said
     stack.up()
     assert here(api, "Secret", "key")
     assert here(api, "ResourceQuota", "gpuyard") is None
 
     lab(teams=PROTECTED)
     failed = stack.up(fails=True).output
-    assert "fix: `gpuyard recover dev` takes it over" in failed
+    assert "`gpuyard recover dev` adopts it" in failed
     assert "adopted: Namespace speech" in stack.gpuyard("recover", "dev")
     stack.up()
     stack.unchanged()
@@ -86,9 +86,10 @@ def test_a_team_whose_workloads_run_is_refused_and_loses_nothing_until_they_have
     lab(teams=PROTECTED[:1])
     for refused in (stack.preview(fails=True), stack.up(fails=True)):
         assert (
-            "error: The stack file has no team speech; its namespace stays, with 1 volume claim and 1 secret"
-            " in it.\n      fix: wait until speech/job-a has ended, or add the team again with `stop_policy: drain`,"
-            " run `pulumi up`, and remove it then: its queue cannot be deleted before;"
+            "error: The stack file has no team speech; its namespace stays, with 1 volume claim "
+            "and 1 secret in it.\n      fix: wait until speech/job-a has ended, or add the team "
+            "again with `stop_policy: drain`, run `pulumi up`, then remove it: its queue cannot "
+            "be deleted before;"
         ) in refused.output
     assert here(api, "ResourceQuota", "gpuyard")
     assert api.cluster.list(KUEUE, "LocalQueue", "speech")
@@ -107,7 +108,7 @@ def test_a_team_that_is_given_up_goes_with_all_it_has(stack, api, lab, work, unt
     lab(teams=PROTECTED[:1])
     said = stack.preview().output
     assert (
-        "The stack file has no team speech; its namespace goes, with 1 volume claim and 1 secret in it.\n"
+        "The stack file has no team speech; its namespace is deleted, with 1 volume claim and 1 secret in it.\n"
     ) in said
     assert "add the team again with `protect: true`" in said
     stack.up()
@@ -163,7 +164,7 @@ def test_a_namespace_that_was_there_is_joined_and_left_as_it_was(stack, api, lab
     lab(teams=PROTECTED)
     said = stack.preview().output
     assert "Team speech has no speech-old; it stays, with " in said
-    assert "only what the platform added is taken away" in said
+    assert "gpuyard removes only what it added" in said
     stack.up()
     left = old()["metadata"]
     assert left["uid"] == before["uid"]

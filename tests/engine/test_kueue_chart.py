@@ -12,7 +12,7 @@ import yaml
 from testbed.plugins.kubernetes.cluster import APPLY
 from testbed.plugins.kubernetes.failures import ApiError
 
-from gpuyard.catalogue.software.digests import pinned
+from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.render.kueue.chart import kueue_objects, kueue_values
 from gpuyard.render.kueue.configuration import kueue_configuration
 from kit import chart as kueue_chart
@@ -28,7 +28,7 @@ RAW = platform(
     mirror={"images": "mirror.example/gpu", "charts": "./charts"},
     priorities={"high": 100},
 )
-TAG = pinned("registry.k8s.io/kueue/kueue", "v0.19.2")
+TAG = pinned_image_reference("registry.k8s.io/kueue/kueue", "v0.19.2")
 PROGRAM = """
 from gpuyard.resources import ClusterProvider, Platform
 lab = ClusterProvider("lab", "lab", settings["kubeconfig"])
@@ -192,7 +192,7 @@ def test_the_chart_goes_in_before_the_queues_and_out_after_them(
         # Helm names the role; the program says what it is and how it goes.
         failed = stack.up(fails=True).output
         name = role["metadata"]["name"]
-        assert f"ClusterRole {name} is left over from a chart that was taken out" in failed
+        assert f"ClusterRole {name} is left over from a removed chart" in failed
         assert f"fix: kubectl delete clusterrole {name}" in failed
         api.cluster.delete(role, name, "Background")
 

@@ -49,18 +49,18 @@ def test_a_killed_up_is_mended_by_one_command(stack, api, killed):
     assert "pulumi cancel" in stack.up(fails=True).output
     said = stack.gpuyard("recover", "dev")
     assert f"process {killed.pid} of " in said
-    assert "was killed: its lock is removed" in said
+    assert "no longer runs: gpuyard removed its lock" in said
     assert "it was creating Namespace vision: forgotten" in said
     assert (
         "adopted: Namespace vision, as pulumi import --stack dev kubernetes:core/v1:Namespace"
         " lab-vision:Namespace:vision vision --parent 'parent=urn:pulumi:dev::trial::gpuyard:index:Platform$"
     ) in said
-    assert "The next `pulumi up --stack dev` goes on from here." in said
+    assert "Next: pulumi up --stack dev" in said
     stack.up()
     stack.unchanged()
     assert namespace(api)["metadata"]["uid"] == was
     assert "pending_operations" not in stack.state()
-    assert stack.gpuyard("recover", "dev").startswith("Stack dev needs nothing")
+    assert stack.gpuyard("recover", "dev").startswith("Stack dev needs no repair")
     _a_state_that_was_cut_short_is_the_one_before(stack)
 
 
@@ -70,7 +70,7 @@ def _a_state_that_was_cut_short_is_the_one_before(stack):
     file.write_bytes(file.read_bytes()[:4096])
     assert "unexpected end of JSON input" in stack.up(fails=True).output
     said = stack.gpuyard("recover", "dev")
-    assert "the state was cut short, as by a full disk: dev.json.bak of " in said
+    assert "the state was truncated, as by a full disk: dev.json.bak of " in said
     stack.up()
     stack.unchanged()
 
@@ -78,8 +78,8 @@ def _a_state_that_was_cut_short_is_the_one_before(stack):
 def test_a_run_that_goes_on_is_left_alone_and_named(stack, killed):
     """Which a second `up` says as well; nothing is cancelled."""
     said = stack.gpuyard("recover", "dev", code=4)
-    assert f"stack dev is held by process {killed.pid} of " in said
-    assert "where it is gone for sure, `pulumi cancel --stack dev`, then this again" in said
+    assert f"stack dev is locked by process {killed.pid} of " in said
+    assert "if it no longer runs, run `pulumi cancel --stack dev`, then retry" in said
     os.killpg(killed.pid, signal.SIGKILL)
     killed.wait()
 
@@ -91,8 +91,8 @@ def test_what_somebody_else_has_is_taken_over_by_the_command_that_is_printed(
     body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
     api.cluster.create(body, {"fieldManager": "somebody"})
     failed = stack.up(fails=True).output
-    assert "Namespace vision is there already, and this stack did not make it." in failed
-    assert "write `namespaces: [{name: vision, existing: true}]` at the team" in failed
+    assert "Namespace vision exists already, and this stack did not create it." in failed
+    assert "set `namespaces: [{name: vision, existing: true}]`" in failed
     found = json.loads(stack.gpuyard("recover", "dev", "--format", "json", code=3))
     assert found["did"] == []
     (left,) = found["left"]

@@ -10,7 +10,7 @@ from labs import KUEUE, LABEL, RAW
 from testbed.plugins.kubernetes.cluster import APPLY
 
 from gpuyard.names import OPERATOR_RELEASE
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.charts import release_object
 from gpuyard.render.files import render_files
 from gpuyard.render.gpu_operator.values import gpu_operator_release
@@ -86,7 +86,7 @@ def test_a_name_that_somebody_has_ends_the_up_says_whose_it_is_and_leaves_theirs
     failed = stack.up(fails=True).output
     assert 'clusterqueues.kueue.x-k8s.io "lab-vision" already exists' in failed
     assert "`gpuyard recover dev` prints the `pulumi import` for it" in failed
-    assert "ClusterQueue lab-vision is there already, and this stack did not make it" in failed
+    assert "ClusterQueue lab-vision exists already, and this stack did not create it" in failed
     assert "It belongs to platform west of GPU Yard (label gpuyard.dev/platform)" in failed
     assert "last written by deployer-of-west at 20" in failed
     looked_at = [r["urn"] for r in stack.state()["resources"] if r.get("external")]
@@ -161,9 +161,9 @@ def test_what_holds_a_namespace_is_named_where_the_program_runs(
         for command in (stack.up, lambda **more: stack.destroy("--run-program", **more)):
             failed = command(fails=True).output
             assert "timed out waiting for the condition" in failed
-            assert "Namespace speech does not go:" in failed
+            assert "Namespace speech is stuck in deletion:" in failed
             assert "example.org/never in 1 resource instances" in failed
-            assert "ConfigMap speech/kept is held by example.org/never" in failed
+            assert "ConfigMap speech/kept has finalizers example.org/never" in failed
         failed = stack.destroy(fails=True).output
         assert "timed out waiting for the condition" in failed
         assert "hook" not in failed
@@ -194,7 +194,7 @@ def test_apply_render_writes_files_and_asks_no_cluster(stack, lab):
     chart = gpu_operator_release(plan)
     assert chart is not None
     rest = [release_object(plan.name, OPERATOR_RELEASE, chart)]
-    expected = [bind(o, lambda _: "lab") for o in (*platform_objects(plan), *rest)]
+    expected = [resolve_outputs(o, lambda _: "lab") for o in (*platform_objects(plan), *rest)]
     assert sorted(map(json.dumps, found.values())) == sorted(
         json.dumps(o, sort_keys=True) for o in expected
     )

@@ -166,9 +166,9 @@ def test_a_gang_without_nodes_is_evicted_after_a_while(minutes, told):
             "backoffMaxSeconds": 3600,
         },
     }
-    assert nodes.admitted_in_vain(plan) == (
-        f"Kueue admits it, its pods stay pending and hold the quota. {told} it is evicted whole,"
-        " and queues again 1 minute later, then after twice as long, up to 1 hour."
+    assert nodes.admitted_but_pods_pending(plan) == (
+        f"Kueue admits it, its pods stay pending and its quota stays in use. {told} Kueue evicts the whole job"
+        " and requeues it 1 minute later, then after twice as long, up to 1 hour."
     )
 
 

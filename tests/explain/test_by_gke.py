@@ -42,8 +42,8 @@ def test_a_container_has_one_share_where_there_are_several_gpus(
 def test_it_is_said_by_the_name_that_the_pod_has_and_one_is_the_change():
     found = said(planned(TURNS), job(gpus=2, namespace="speech"))
     assert found.message == (
-        "the device plugin refuses its pods (UnexpectedAdmissionError): a container asks for"
-        " 2 nvidia.com/gpu and gets 1: shares of a GPU are turns on it, not more of it"
+        "the device plugin rejects its pods (UnexpectedAdmissionError): a container requests 2 "
+        "nvidia.com/gpu and gets 1: several shares of a GPU give no more of it"
     )
     (change,) = found.changes
     assert (change.at, change.value) == (

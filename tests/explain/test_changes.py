@@ -47,14 +47,14 @@ def changed(
     [
         (
             job(resource="nvidia.com/gpus"),
-            "ask for nvidia.com/gpu instead of nvidia.com/gpus",
+            "request nvidia.com/gpu instead of nvidia.com/gpus",
             f"{SPEC}: nvidia.com/gpus",
             "nvidia.com/gpu: 1",
             {"limits": {GPU: 1}},
         ),
         (
             job(resource="nvidia.com/mig-3g.20g"),
-            f"ask for {SLICE} instead of nvidia.com/mig-3g.20g",
+            f"request {SLICE} instead of nvidia.com/mig-3g.20g",
             f"{SPEC}: nvidia.com/mig-3g.20g",
             f"{SLICE}: 1",
             {"limits": {SLICE: 1}},
@@ -68,21 +68,21 @@ def changed(
         ),
         (
             job(gpus=9),
-            "ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu",
+            "request 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu",
             f"{SPEC}: nvidia.com/gpu",
             8,
             {"limits": {GPU: 8}},
         ),
         (
             job(requests={"cpu": 500}),
-            "ask for 192 CPUs per pod instead of 500 CPUs",
+            "request 192 CPUs per pod instead of 500 CPUs",
             f"{SPEC}: cpu",
             "192",
             {"requests": {"cpu": "192"}},
         ),
         (
             job(requests={"memory": "4Ti"}),
-            "ask for 2048 GiB per pod instead of 4096 GiB",
+            "request 2048 GiB per pod instead of 4096 GiB",
             f"{SPEC}: memory",
             "2048Gi",
             {"requests": {"memory": "2048Gi"}},
@@ -165,13 +165,13 @@ def test_two_changes_where_one_does_not_do():
     value = job(gpus=9, labels={"kueue.x-k8s.io/queue-name": "gold"})
     assert [c.message for c in said(local(), value).changes] == [
         "remove the label kueue.x-k8s.io/queue-name: gold",
-        "ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu",
+        "request 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu",
     ]
 
 
 def test_a_name_and_a_number_at_once():
     (change,) = said(local(), job(gpus=9, resource="nvidia.com/gpus")).changes
-    assert change.message == "ask for 8 nvidia.com/gpu instead of 9 nvidia.com/gpus"
+    assert change.message == "request 8 nvidia.com/gpu instead of 9 nvidia.com/gpus"
     assert change.value == "nvidia.com/gpu: 8"
 
 
@@ -221,18 +221,18 @@ def test_borrowing_what_the_answer_says_makes_it_start():
     teams = [team(guarantee={"train": 8}, borrow={"serve/3g.20gb": 1})]
     plan = plan_of(platform(pools, teams))
     found = said(plan, job(pods=3, gpus=8))
-    assert found.stack_change == "let team vision borrow 16: teams[0].borrow.train: 16"
+    assert found.stack_change == "allow team vision to borrow 16: teams[0].borrow.train: 16"
     more = [team(guarantee={"train": 8}, borrow={"train": 16})]
     assert said(plan_of(platform(pools, more)), job(pods=3, gpus=8)).verdict is Verdict.STARTS
     found = said(plan, job(gpus=4, resource=SLICE))
-    assert found.stack_change == "let team vision borrow 4: teams[0].borrow.serve/3g.20gb: 4"
+    assert found.stack_change == "allow team vision to borrow 4: teams[0].borrow.serve/3g.20gb: 4"
 
 
 def test_more_nodes_where_the_pool_is_too_small():
     plan = one_team([pool(nodes=2)], {"train": 16})
     found = said(plan, job(pods=3, gpus=8))
     assert found.stack_change == (
-        "let train have 3 nodes (pools[0].nodes) and team vision borrow 24 (teams[0].borrow.train)"
+        "raise train to 3 nodes (pools[0].nodes) and allow team vision to borrow 24 (teams[0].borrow.train)"
     )
     more = one_team([pool(nodes=3)], {"train": 24})
     assert said(more, job(pods=3, gpus=8)).verdict is Verdict.STARTS
@@ -242,7 +242,7 @@ def test_no_change_of_the_stack_where_quota_is_not_what_is_missing():
     assert said(local(), job(nodeSelector={"gpuyard.dev/pool": "dev"})).stack_change == ""
     assert said(local(), job(gpus=16)).stack_change == ""
     plan = one_team([shared_pool(), pool()], {"dev/shared": 8, "train": 8})
-    assert said(plan, job(99, gpus=1, resource=SHARE)).stack_change.startswith("let dev have ")
+    assert said(plan, job(99, gpus=1, resource=SHARE)).stack_change.startswith("raise dev to ")
 
 
 def test_no_quota_helps_a_pod_that_is_larger_than_a_node():
@@ -258,7 +258,7 @@ def test_a_number_in_quotes_is_written_without():
     answer = said(local(), quoted)
     assert answer.verdict is Verdict.NEVER
     assert (
-        "Kubernetes does not accept it: spec.parallelism: '2' is no whole number" in answer.message
+        "the API server rejects it: spec.parallelism: '2' is not a whole number" in answer.message
     )
     (change,) = answer.changes
     assert (change.message, change.at, change.value) == (

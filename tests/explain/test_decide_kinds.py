@@ -21,7 +21,7 @@ def test_pods_without_gpus_find_no_node_where_all_have_some():
     found = said(local(), job(gpus=None, requests={"cpu": 1}))
     assert (found.verdict, found.admitted) == (NEVER, True)
     assert found.message == (
-        "1 pod (spec.template.spec) asks for no GPU, and every node here is a GPU node, whose taint"
+        "1 pod (spec.template.spec) requests no GPU, and every node of this platform is a GPU node with a taint that"
         " such pods do not tolerate"
     )
 
@@ -29,29 +29,26 @@ def test_pods_without_gpus_find_no_node_where_all_have_some():
 def test_pods_without_gpus_stand_on_gpu_nodes_only_where_that_is_not_refused():
     found = said(local(), job(gpus=None, tolerations=ALL))
     assert found.verdict is NEVER
-    assert (
-        "the toleration of nvidia.com/gpu lets it fill nodes whose GPUs others wait for"
-        in found.message
-    )
+    assert "the toleration of nvidia.com/gpu allows it on GPU nodes" in found.message
     told = local(admission={"enforce": "warn"})
     found = said(told, job(gpus=None, tolerations=ALL))
     assert (found.verdict, found.nodes, found.message) == (
         STARTS,
         1,
-        "it asks for nothing that a queue counts",
+        "it requests no resource that a queue counts",
     )
     many = [team("vision", borrow={"train": 8}, limits={"cpu": 999, "pods": 999})]
     told = local(teams=many, admission={"enforce": "warn"})
     full = said(told, job(pods=661, gpus=None, tolerations=ALL))
     assert full.verdict is NEVER
-    assert "661 pods (spec.template.spec) ask for no GPU" in full.message
+    assert "661 pods (spec.template.spec) request no GPU" in full.message
 
 
 def test_elsewhere_pods_without_gpus_go_to_other_nodes():
     found = said(scaling(), job(gpus=None))
     assert found.verdict is STARTS
     assert found.cautions == (
-        "pods without GPUs go to nodes outside the pools; whether there is room is not known here",
+        "pods without GPUs run on nodes outside the pools; whether those have capacity is unknown",
     )
     found = said(scaling(), job(gpus=None, nodeSelector={"gpuyard.dev/pool": "train"}))
     assert found.verdict is NEVER
@@ -83,7 +80,7 @@ def test_a_job_set_is_one_workload_of_all_its_pods():
 def test_a_change_names_the_template_where_a_job_has_several():
     (change,) = said(local(), jobset(workers(1, 1), workers(1, 9))).changes
     assert change.message == (
-        "ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu, at"
+        "request 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu, at"
         " spec.replicatedJobs[1].template.spec.template.spec: nvidia.com/gpu"
     )
 
@@ -103,8 +100,8 @@ def test_a_queue_label_that_leads_nowhere():
     found = said(local(), job(labels=label))
     assert (found.verdict, found.queue) == (NEVER, None)
     assert found.message == (
-        "its label kueue.x-k8s.io/queue-name names the queue gold, and team vision has only default:"
-        " no queue ever looks at it"
+        "its label kueue.x-k8s.io/queue-name names the queue gold, but team vision has only default:"
+        " no queue ever admits it"
     )
     assert said(local(), job(labels={"kueue.x-k8s.io/queue-name": "default"})).verdict is STARTS
 
@@ -113,7 +110,7 @@ def test_what_the_api_server_refuses_is_never():
     found = said(local(), job(gpus="500m"))
     assert (found.verdict, found.admitted) == (NEVER, False)
     assert found.message.startswith(
-        "Kubernetes does not accept it: nvidia.com/gpu: 500m is no whole number"
+        "the API server rejects it: nvidia.com/gpu: 500m is not a whole number"
     )
 
 
@@ -121,20 +118,20 @@ def test_a_namespace_without_a_team_passes_by_the_queues():
     found = said(local(), job(namespace="default"))
     assert (found.verdict, found.team, found.queue) == (NEVER, None, None)
     assert found.message == (
-        "namespace default belongs to no team, so no queue takes care of it; pool train: its nodes have the taint"
+        "namespace default belongs to no team, so no queue admits it; pool train: its nodes have the taint"
         " nvidia.com/gpu=present:NoSchedule, which the pods do not tolerate"
     )
     found = said(local(), job(namespace="default", tolerations=ALL))
     assert (found.verdict, found.pools) == (STARTS, ("train",))
     assert found.cautions == (
-        "namespace default belongs to no team: the job passes by every queue and quota",
+        "namespace default belongs to no team: the job bypasses every queue and quota",
     )
     found = said(
         local(), job(namespace="x", tolerations=ALL, nodeSelector={"gpuyard.dev/pool": "dev"})
     )
     assert [r.reason for r in found.reasons][:2] == [
         "its nodes do not have gpuyard.dev/pool=dev",
-        "one pod wants 1 nvidia.com/gpu, and a node has no nvidia.com/gpu",
+        "one pod requests 1 nvidia.com/gpu, and a node has no nvidia.com/gpu",
     ]
     assert said(scaling(), job(namespace="x", gpus=None)).verdict is STARTS
 
@@ -148,11 +145,8 @@ def test_the_team_can_be_named():
 
 def test_no_pods_at_all():
     found = said(local(), job(pods=0, gpus=8))
-    assert (found.verdict, found.message) == (STARTS, "it asks for no pods at all")
-    assert (
-        said(local(), job(pods=0, gpus=8, kind="Deployment")).message
-        == "it asks for no pods at all"
-    )
+    assert (found.verdict, found.message) == (STARTS, "it requests no pods")
+    assert said(local(), job(pods=0, gpus=8, kind="Deployment")).message == "it requests no pods"
 
 
 # ── pod by pod ────────────────────────────────────────────────────────────────────────────────────
@@ -176,7 +170,7 @@ def test_some_replicas_start_and_the_rest_never():
     found = said(local(), job(pods=8, gpus=4, kind="Deployment"))
     assert (found.verdict, found.pods_started) == (NEVER, 6)
     assert found.message.startswith(
-        "6 of 8 pods start; for the next, 4 nvidia.com/gpu of train are not free"
+        "6 of 8 pods start; for the next, 4 nvidia.com/gpu of train are not available"
     )
     assert found.changes[0].message == "run 6 pods instead of 8"
 
@@ -220,7 +214,7 @@ def test_very_many_replicas_are_tried_in_part():
     )
     found = said(plan, job(pods=1001, resource=SHARE, kind="Deployment"))
     assert found.verdict is STARTS
-    assert found.cautions[-1] == "only the first 1,000 pods were tried"
+    assert found.cautions[-1] == "only the first 1,000 pods were simulated"
 
 
 def test_a_leader_and_its_workers_start_together_or_not_at_all():
@@ -246,8 +240,8 @@ def test_a_bare_pod_queues_while_its_namespace_has_room():
 
 
 FULL = (
-    "the ResourceQuota of namespace vision holds 24 nvidia.com/gpu, its pods have 24, and 8 more"
-    " are asked for"
+    "the ResourceQuota of namespace vision allows 24 nvidia.com/gpu, its pods use 24, and the job"
+    " requests 8 more"
 )
 
 
@@ -256,8 +250,8 @@ def test_a_bare_pod_waits_in_its_queue_while_the_quota_is_used_up():
     as_a_job = said(local(), job(gpus=8), state_of(running("vision", 8, 3)))
     assert (found.verdict, found.admitted) == (WAITS, False)
     assert (found.message, found.conditions) == (as_a_job.message, as_a_job.conditions)
-    assert found.meanwhile.startswith("It waits in its queue: the pod exists")
-    assert as_a_job.meanwhile == "It waits whole in its queue, and none of its pods exists."
+    assert found.meanwhile.startswith("It stays in its queue: the pod exists")
+    assert as_a_job.meanwhile == "It stays in its queue, and none of its pods is created."
 
 
 def test_a_bare_pod_beyond_its_namespaces_quota_is_refused_where_policies_only_warn():
@@ -266,13 +260,13 @@ def test_a_bare_pod_beyond_its_namespaces_quota_is_refused_where_policies_only_w
 
     found = said(warned(), job(gpus=8, kind="Pod"), state_of(running("vision", 8, 3)))
     assert (found.verdict, found.admitted, found.message) == (WAITS, False, FULL)
-    assert found.meanwhile.startswith("Kubernetes refuses the pod, and nothing waits")
+    assert found.meanwhile.startswith("The API server rejects the pod, and it does not queue")
     assert found.conditions
     plan = warned(priorities={"high": 10})
     label = {"kueue.x-k8s.io/priority-class": "high"}
     found = said(plan, job(gpus=8, kind="Pod", labels=label), state_of(running("vision", 8, 3)))
     assert (found.verdict, found.preempts) == (WAITS, ())
-    assert found.conditions == ("when pods of team vision that hold 8 nvidia.com/gpu have ended",)
+    assert found.conditions == ("when pods of team vision that use 8 nvidia.com/gpu have ended",)
 
 
 def test_a_pod_that_can_never_start_is_no_matter_of_room():
@@ -294,8 +288,7 @@ def test_claims_need_a_pool_that_hands_out_by_claim():
     found = said(local(), job(gpus=None, resourceClaims=CLAIMS))
     assert found.verdict is NEVER
     assert (
-        found.message
-        == "it claims devices (DRA), and no pool hands out GPUs by claim (sharing: dra)"
+        found.message == "it claims devices (DRA), and no pool offers GPUs by claim (sharing: dra)"
     )
     plan = plan_of(platform([pool(sharing="dra")], [team(guarantee={"train": 8})]))
     found = said(plan, job(pods=2, gpus=None, resourceClaims=CLAIMS))
@@ -304,7 +297,7 @@ def test_claims_need_a_pool_that_hands_out_by_claim():
     assert said(plan, job(pods=5, gpus=None, resourceClaims=CLAIMS)).verdict is NEVER
     busy = state_of(running("vision", 7, resource="gpuyard.dev/gpu-claim"))
     bare = said(plan, job(gpus=None, resourceClaims=CLAIMS, kind="Pod"), busy)
-    assert bare.meanwhile.startswith("It waits in its queue: the pod exists")
+    assert bare.meanwhile.startswith("It stays in its queue: the pod exists")
 
 
 def test_what_a_device_plugin_refuses_never_starts():
@@ -313,8 +306,8 @@ def test_what_a_device_plugin_refuses_never_starts():
     found = said(plan, two)
     assert found.verdict is Verdict.NEVER
     assert found.message == (
-        "the device plugin refuses its pods (UnexpectedAdmissionError): a container asks for"
-        " 2 nvidia.com/gpu.shared and gets 1: shares of a GPU are turns on it, not more of it"
+        "the device plugin rejects its pods (UnexpectedAdmissionError): a container requests 2 "
+        "nvidia.com/gpu.shared and gets 1: several shares of a GPU give no more of it"
     )
     (change,) = found.changes
     assert (change.at, change.value) == (
@@ -327,5 +320,5 @@ def test_what_a_device_plugin_refuses_never_starts():
     assert said(plan, one_each).verdict is Verdict.STARTS
     spec["containers"][0] = {"resources": {"limits": {SHARE: 2, "gpu": 1}}}
     assert said(plan, one_each).message.startswith(
-        "Kubernetes does not accept it: `gpu` is no resource"
+        "the API server rejects it: `gpu` is not a resource"
     )

@@ -24,7 +24,7 @@ def hall(**fabric):
 def told(plan, value):
     found = said(plan, value)
     assert found.verdict is Verdict.STARTS
-    return [each for each in found.cautions if "over TCP" in each]
+    return [each for each in found.cautions if "back to TCP" in each]
 
 
 def with_adapter(resource, **rest):
@@ -35,8 +35,8 @@ def with_adapter(resource, **rest):
 def test_a_gang_without_an_adapter_is_told_what_to_add():
     (one,) = told(on("aws"), job(2, 8))
     assert one == (
-        "2 pods of it would take whole nodes of train without vpc.amazonaws.com/efa: what they say to each"
-        " other goes over TCP, and NCCL tells nobody. Add vpc.amazonaws.com/efa: 32 to the limits"
+        "2 pods of the job would use whole nodes of train without vpc.amazonaws.com/efa: their traffic"
+        " falls back to TCP, and NCCL does not report it. Add vpc.amazonaws.com/efa: 32 to the limits"
     )
     (one,) = told(hall(), job(2, 8))
     assert "without rdma/hca" in one
@@ -80,10 +80,10 @@ def test_where_no_pod_has_to_ask_nothing_is_said():
 
 def test_shares_are_no_whole_nodes():
     plan = on("aws", "g6.12xlarge", nodes=8, sharing={"time_slicing": 4})
-    assert not [c for c in said(plan, job(2, 16)).cautions if "over TCP" in c]
+    assert not [c for c in said(plan, job(2, 16)).cautions if "back to TCP" in c]
 
 
 def test_a_job_that_never_starts_has_other_worries():
     found = said(on("aws"), job(8, 8))
     assert found.verdict is Verdict.NEVER
-    assert not [each for each in found.cautions if "over TCP" in each]
+    assert not [each for each in found.cautions if "back to TCP" in each]

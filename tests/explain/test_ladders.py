@@ -9,7 +9,7 @@ from kit.stacks import plan_of, platform, pool, team
 
 STEPS = [{"spot": True, "nodes": 1}, "on-demand"]
 SCALED = {"karpenter": {"scaling": "karpenter"}, "groups": {}}
-BOUND = "its queues count GPUs, not nodes; where a rung has no machines left, it does not start"
+BOUND = "queues count GPUs, not nodes; where an option has no machines left, the job does not start"
 
 
 def ladder(**words):
@@ -32,7 +32,7 @@ def test_more_nodes_come_than_the_pool_has_while_every_rung_has_machines(how):
     assert (found.verdict, found.nodes_to_start) == (Verdict.STARTS, {"train": 4})
     assert found.conditions == ("after 4 nodes of train have started (0 of at most 4 run)",)
     assert found.cautions == (
-        f"train has 4 nodes then, more than its 3: each rung of its ladder is bounded by itself, and {BOUND}",
+        f"train has 4 nodes then, above its maximum of 3: each capacity option has its own limit, and {BOUND}",
     )
     within = said(plan, whole_nodes(3))
     assert within.conditions == ("after 3 nodes of train have started (0 of at most 3 run)",)
@@ -42,8 +42,8 @@ def test_more_nodes_come_than_the_pool_has_while_every_rung_has_machines(how):
 @every(
     ("words", "pods", "nodes"),
     [
-        ({"scaling": "karpenter"}, 5, "4 nodes, those of all its rungs together,"),
-        ({}, 5, "4 nodes, those of all its rungs together,"),
+        ({"scaling": "karpenter"}, 5, "4 nodes (of all its capacity options together)"),
+        ({}, 5, "4 nodes (of all its capacity options together)"),
         ({"scaling": "karpenter", "capacity": ["on-demand"]}, 4, "3 nodes"),
         ({"nodes": 3}, 4, "3 nodes"),
     ],
@@ -52,4 +52,4 @@ def test_nobody_gives_more_than_all_rungs_together(words, pods, nodes):
     found = said(ladder(**words), whole_nodes(pods))
     assert found.verdict is Verdict.NEVER
     asks = f"{pods} pods with 47 CPUs and 1 nvidia.com/gpu"
-    assert found.message == f"its queue sends it to train, whose {nodes} do not hold {asks}"
+    assert found.message == f"its queue assigns it to train, whose {nodes} do not fit {asks}"

@@ -65,13 +65,13 @@ def taint(key, effect="NoSchedule", value=""):
             node(
                 "train-000", spec=taint("node.kubernetes.io/unreachable"), status=ready("Unknown")
             ),
-            "train-000 is not reachable",
+            "train-000 is unreachable",
             "train-000 is ready",
         ),
         (
             node("train-000", spec=taint(GATE_TAINT)),
-            "train-000 is not checked yet",
-            "train-000 is checked",
+            "train-000 is not validated yet",
+            "train-000 is validated",
         ),
         (
             node("train-000", spec=taint("repair", "NoExecute", "now")),
@@ -80,13 +80,13 @@ def taint(key, effect="NoSchedule", value=""):
         ),
         (
             node("train-000", status=gives(**{GPU: "7"})),
-            "train-000 gives out 7 nvidia.com/gpu instead of 8",
-            "train-000 gives out 8 nvidia.com/gpu",
+            "train-000 advertises 7 nvidia.com/gpu instead of 8",
+            "train-000 advertises 8 nvidia.com/gpu",
         ),
         (
             node("train-000", status=gives()),
-            "train-000 gives out no nvidia.com/gpu instead of 8",
-            "train-000 gives out 8 nvidia.com/gpu",
+            "train-000 advertises no nvidia.com/gpu instead of 8",
+            "train-000 advertises 8 nvidia.com/gpu",
         ),
     ],
 )
@@ -95,11 +95,11 @@ def test_a_node_that_takes_none_of_the_pods_is_named(one, why, mended):
     found = said(plan, job(gpus=8), state_of(plan, one))
     assert found.verdict is Verdict.WAITS
     assert found.admitted
-    assert found.message == f"its quota is free, but train is not as planned: {why}"
+    assert found.message == f"its quota is available, but train differs from the plan: {why}"
     assert found.conditions == (
-        f"when in train a node has room for 1 pod with 8 nvidia.com/gpu, for example when {mended}",
+        f"when in train a node has capacity for 1 pod with 8 nvidia.com/gpu, for example when {mended}",
     )
-    assert "its pods stay pending and hold the quota" in found.meanwhile
+    assert "its pods stay pending and its quota stays in use" in found.meanwhile
 
 
 def test_what_its_pods_do_not_mind_keeps_none_away():
@@ -119,7 +119,7 @@ def test_nodes_that_are_missing_are_named_where_the_plan_names_them():
     plan = local(pools=[pool(), cut_pool(nodes=2), shared_pool()])
     found = said(plan, job(gpus=4, **ON_SERVE), state_of(plan, *trains()))
     assert found.message == (
-        "its quota is free, but serve is not as planned: 0 of 2 nodes are there"
+        "its quota is available, but serve differs from the plan: 0 of 2 nodes are present"
         " (serve-000 and serve-001 are missing)"
     )
     assert found.conditions[0].endswith("for example when serve-000 and serve-001 are back")
@@ -130,9 +130,12 @@ def test_nodes_of_ones_own_that_are_missing_have_no_names():
     one = node("n0", rack="7")
     assert said(plan, job(gpus=8), state_of(plan, one)).verdict is Verdict.STARTS
     found = said(plan, job(2, gpus=8), state_of(plan, one))
-    assert found.message == "its quota is free, but train is not as planned: 1 of 2 nodes is there"
+    assert (
+        found.message
+        == "its quota is available, but train differs from the plan: 1 of 2 nodes is present"
+    )
     assert found.conditions == (
-        "when in train nodes have room for 2 pods with 8 nvidia.com/gpu, for example when 1 more runs",
+        "when in train nodes have capacity for 2 pods with 8 nvidia.com/gpu, for example when 1 more runs",
     )
 
 
@@ -159,13 +162,13 @@ def test_of_several_faults_the_one_that_decides_is_the_example():
     found = said(plan, job(gpus=8), state)
     assert found.message.endswith(
         "train-000, train-002 and train-003 are cordoned;"
-        " train-001 gives out 4 nvidia.com/gpu instead of 8"
+        " train-001 advertises 4 nvidia.com/gpu instead of 8"
     )
     assert found.conditions[0].endswith(
         "for example when train-000, train-002 and train-003 are uncordoned"
     )
     both = said(plan, job(3, gpus=8, namespace="speech"), state)
-    assert both.verdict is Verdict.STARTS or both.message.startswith("its quota is free")
+    assert both.verdict is Verdict.STARTS or both.message.startswith("its quota is available")
 
 
 def test_many_nodes_are_named_in_part():
@@ -184,7 +187,7 @@ def test_where_mending_one_kind_of_fault_is_not_enough_all_are_named():
     state = state_of(plan, node("train-000", spec=CORDONED), node("train-001", status=gives()))
     found = said(plan, job(2, gpus=8), state)
     assert found.conditions[0].endswith(
-        "for example when train-000 is uncordoned and train-001 gives out 8 nvidia.com/gpu"
+        "for example when train-000 is uncordoned and train-001 advertises 8 nvidia.com/gpu"
     )
 
 
@@ -193,11 +196,13 @@ def test_others_may_hold_what_is_left_of_a_pool():
     row = {"team": "search", "pool": "train", "gpus": 8, "name": "index", "nodes": ["train-001"]}
     values = trains(*(node(f"train-{i:03d}", spec=CORDONED if i != 1 else None) for i in range(4)))
     found = said(plan, job(gpus=8), state_of(plan, *values, row))
-    assert found.message == "its quota is free, but no node of train has any nvidia.com/gpu left"
+    assert (
+        found.message == "its quota is available, but no node of train has any nvidia.com/gpu left"
+    )
     assert found.conditions[0].endswith("for example when index of team search ends")
     (caution,) = found.cautions
     assert caution == (
-        "nodes that are not as planned have no room here:"
+        "nodes that differ from the plan count as without capacity:"
         " train-000, train-002 and train-003 are cordoned"
     )
 
@@ -260,7 +265,7 @@ def test_a_slice_that_a_node_was_not_cut_into_is_missing_there():
     less = {"allocatable": {**SERVE, SLICE: "2"}}
     state = state_of(plan, *trains(), node("serve-000", "serve", status=less))
     found = said(plan, job(gpus=4, **ON_SERVE), state)
-    assert found.message.endswith(f"serve-000 gives out 2 {SLICE} instead of 8")
+    assert found.message.endswith(f"serve-000 advertises 2 {SLICE} instead of 8")
 
 
 def test_pods_without_gpus_beside_a_gang_that_waits_for_nodes_find_others():
@@ -277,7 +282,7 @@ def test_pods_without_gpus_beside_a_gang_that_waits_for_nodes_find_others():
     labels = {**plan.pool("train").node_selector}
     nodes = [node("a", **labels), node("b", spec=CORDONED, **labels)]
     found = said(plan, ray, state_of(plan, *nodes))
-    assert found.message == "its quota is free, but train is not as planned: b is cordoned"
+    assert found.message == "its quota is available, but train differs from the plan: b is cordoned"
 
 
 # ── a little less CPU than planned, as every real node has ──────────────────────────────────────────
@@ -295,9 +300,9 @@ def test_a_lost_gpu_is_named_and_not_the_cpus_that_all_nodes_lack_a_few_of():
     assert said(plan, wants, state_of(plan, slightly("a"), slightly("b"))).verdict is Verdict.STARTS
     found = said(plan, wants, state_of(plan, slightly("a", **{GPU: "7"}), slightly("b")))
     assert found.message.endswith(
-        "train is not as planned: a gives out 7 nvidia.com/gpu instead of 8"
+        "train differs from the plan: a advertises 7 nvidia.com/gpu instead of 8"
     )
-    assert found.conditions[0].endswith("for example when a gives out 8 nvidia.com/gpu")
+    assert found.conditions[0].endswith("for example when a advertises 8 nvidia.com/gpu")
     found = said(plan, wants, state_of(plan, slightly("a")))
     assert "CPUs" not in found.message
 
@@ -306,7 +311,7 @@ def test_cpus_are_named_where_fewer_pods_fit_because_of_them():
     plan = two_nodes()
     wants = job(2, gpus=8, requests={"cpu": "191"})
     found = said(plan, wants, state_of(plan, slightly("a"), slightly("b")))
-    assert found.message.endswith("a and b give out 190 CPUs instead of 192 CPUs")
+    assert found.message.endswith("a and b advertise 190 CPUs instead of 192 CPUs")
 
 
 def test_cpus_are_named_where_pods_of_several_sizes_together_need_them():
@@ -323,7 +328,7 @@ def test_cpus_are_named_where_pods_of_several_sizes_together_need_them():
     }
     assert said(plan, value).verdict is Verdict.STARTS
     found = said(plan, value, state_of(plan, slightly("a")))
-    assert found.message.endswith("a gives out 190 CPUs instead of 192 CPUs")
+    assert found.message.endswith("a advertises 190 CPUs instead of 192 CPUs")
 
 
 def spec(gpus, cpu):
@@ -341,7 +346,7 @@ def test_a_stranger_is_named_with_its_namespace():
     }
     found = said(plan, job(2, gpus=8), state_of(plan, slightly("a"), slightly("b"), stranger))
     assert found.message == (
-        "its quota is free, but train has room for 1 of its 2 pods: 8 nvidia.com/gpu on 1 node,"
-        " and one pod wants 8 nvidia.com/gpu"
+        "its quota is available, but train fits 1 of its 2 pods: 8 nvidia.com/gpu on 1 node,"
+        " and one pod requests 8 nvidia.com/gpu"
     )
     assert found.conditions[0].endswith("for example when burn in namespace kube-system ends")

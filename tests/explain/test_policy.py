@@ -1,4 +1,4 @@
-"""What the platform's policy would refuse is never said to start."""
+"""What the platform's admission policy would refuse is never said to start."""
 
 import pytest
 
@@ -9,7 +9,7 @@ from gpuyard.scheduler.model import EMPTY, SchedulerModel
 from kit.cases.explain import job, local, pod_spec, said
 
 HOST = (
-    "GPU-ADM-02: with hostNetwork the pod has the node's own address, and no network policy holds it;"
+    "GPU-ADM-02: with hostNetwork the pod has the node's IP address and bypasses network policies;"
     " remove hostNetwork"
 )
 
@@ -17,7 +17,7 @@ HOST = (
 def test_a_job_that_the_policy_refuses_never_starts():
     found = said(local(), job(hostNetwork=True))
     assert (found.verdict, found.admitted, found.changes) == (Verdict.NEVER, False, ())
-    assert found.message == f"the platform's policy refuses it: {HOST}"
+    assert found.message == f"the platform's admission policy rejects it: {HOST}"
     assert found.queue == "default"
 
 
@@ -28,17 +28,17 @@ def test_everything_that_is_wrong_is_said():
 
 
 @pytest.mark.parametrize(
-    ("enforce", "does"), [("warn", "warns of it"), ("audit", "notes it for the audit")]
+    ("enforce", "does"), [("warn", "warns about it"), ("audit", "records it in the audit log")]
 )
 def test_a_policy_that_lets_pass_is_a_caution(enforce, does):
     found = said(local(admission={"enforce": enforce}), job(hostNetwork=True))
     assert found.verdict is Verdict.STARTS
-    assert found.cautions == (f"the platform's policy {does}: {HOST}",)
+    assert found.cautions == (f"the platform's admission policy {does}: {HOST}",)
 
 
 def test_what_the_api_server_refuses_is_said_first():
     found = said(local(), job(gpus="0.5", hostNetwork=True))
-    assert found.message.startswith("Kubernetes does not accept it")
+    assert found.message.startswith("the API server rejects it")
 
 
 def test_a_namespace_of_no_team_is_held_to_nothing():

@@ -69,7 +69,7 @@ def test_a_lower_priority_makes_a_place(fair):
     assert (found.verdict, found.admitted, evicted(found)) == (STARTS, True, ["old"])
     (gone,) = found.preempts
     assert gone.why == (
-        "the same queue has it, at a lower priority; quota is free, its place is wanted"
+        "it is in the same queue with a lower priority; quota is available, but its nodes are needed"
     )
 
 
@@ -78,8 +78,8 @@ def test_a_lower_priority_makes_a_place(fair):
 def test_the_same_or_a_higher_priority_keeps_its_place(fair, priority):
     found = asked(zoned(fair=fair), gang(priority=priority), row("old", 0))
     assert (found.verdict, found.admitted, evicted(found)) == (WAITS, False, [])
-    assert found.message.startswith("its quota is free, but it requires all pods within one")
-    assert found.message.endswith("; nobody there has to give way to it, or not enough of them")
+    assert found.message.startswith("its quota is available, but it requires all pods within one")
+    assert found.message.endswith("; preemption cannot free enough capacity there")
     assert found.cautions == ()
 
 
@@ -138,7 +138,7 @@ def test_quota_and_place_are_wanted_at_once():
     rows = [row("in a", 0), row("in b", 1)]
     found = asked(zoned(teams=teams), gang(priority="high"), *rows)
     assert (found.verdict, evicted(found)) == (STARTS, ["in a"])
-    assert found.preempts[0].why == "the same queue has it, at a lower priority"
+    assert found.preempts[0].why == "it is in the same queue with a lower priority"
 
 
 def test_quota_that_could_be_had_is_of_no_use_without_a_place():
@@ -153,7 +153,7 @@ def test_a_borrower_makes_a_place_for_who_is_entitled(fair):
     teams = [team("vision", guarantee={"train": 56}), team("speech", borrow={"train": 56})]
     found = asked(zoned(fair=fair, teams=teams), gang(), row("loan", 0, whose="speech"))
     assert (found.verdict, evicted(found)) == (STARTS, ["loan"])
-    assert "it borrows what the team is guaranteed" in found.preempts[0].why
+    assert "it borrows from the team's guarantee" in found.preempts[0].why
 
 
 @pytest.mark.parametrize("fair", [True, False])
@@ -169,7 +169,7 @@ def test_among_too_many_it_is_said_that_nobody_tried(monkeypatch):
     found = asked(zoned(), gang(priority="high"), row("one", 0), row("two", 1))
     assert (found.verdict, evicted(found)) == (WAITS, [])
     (caution,) = found.cautions
-    assert caution.endswith("to make a place: not judged where 2 jobs run")
+    assert caution.endswith("to free a place: not simulated with 2 jobs running")
 
 
 def test_a_place_is_made_in_the_first_pool_before_the_next_is_tried():

@@ -30,8 +30,8 @@ def test_a_queue_that_the_team_does_not_have_is_never():
     found = said(several(default=1, night=1), job(labels={QUEUE_LABEL: "nigth"}))
     assert (found.verdict, found.queue) == (NEVER, None)
     assert found.message == (
-        f"its label {QUEUE_LABEL} names the queue nigth, and team vision has only default and night:"
-        " no queue ever looks at it"
+        f"its label {QUEUE_LABEL} names the queue nigth, but team vision has only default and night:"
+        " no queue ever admits it"
     )
     assert [c.message for c in found.changes] == [f"remove the label {QUEUE_LABEL}: nigth"]
 
@@ -41,7 +41,7 @@ def test_a_job_without_a_label_where_no_queue_is_the_default_is_in_none():
     assert (found.verdict, found.queue) == (NEVER, None)
     assert found.message == (
         f"it has no label {QUEUE_LABEL}, and team vision has no queue called default, only batch and"
-        " night, so no queue takes care of it; pool train: its nodes have the taint"
+        " night, so no queue admits it; pool train: its nodes have the taint"
         " nvidia.com/gpu=present:NoSchedule, which the pods do not tolerate"
     )
     (change,) = found.changes
@@ -55,8 +55,8 @@ def test_a_job_without_a_label_where_no_queue_is_the_default_is_in_none():
 def test_the_policy_refuses_a_job_without_a_label_and_the_change_is_the_same():
     found = said(several(batch=1, night=1), job())
     assert found.message == (
-        "the platform's policy refuses it: GPU-ADM-01: this Job asks for GPUs and names no queue;"
-        f" label it {QUEUE_LABEL}: batch"
+        "the platform's admission policy rejects it: GPU-ADM-01: this Job requests GPUs but names no queue; "
+        f"label it {QUEUE_LABEL}: batch"
     )
     assert [c.message for c in found.changes] == [f"label it {QUEUE_LABEL}: batch"]
 
@@ -71,7 +71,7 @@ def test_what_tolerates_the_taint_passes_by_the_queues():
     found = said(several("warn", batch=1), job(tolerations=tolerations))
     assert found.verdict is STARTS
     assert any(
-        c.endswith("only batch: the job passes by every queue and quota") for c in found.cautions
+        c.endswith("only batch: the job bypasses every queue and quota") for c in found.cautions
     )
 
 
@@ -94,13 +94,15 @@ def test_more_adapters_than_the_machine_has_are_never(cloud):
     plan = one_team([pool()], {"train": 16}, cloud=cloud)
     found = said(plan, with_adapters(33))
     assert (found.verdict, found.admitted) == (NEVER, True)
-    assert "one pod wants 33 vpc.amazonaws.com/efa, and a node has 32" in found.message
+    assert "one pod requests 33 vpc.amazonaws.com/efa, and a node has 32" in found.message
 
 
 def test_adapters_of_a_machine_without_any_are_never_on_a_cloud_that_is_known():
     plan = one_team([pool(machine="g6.xlarge")], {"train": 4}, cloud="aws")
     found = said(plan, with_adapters(1, gpus=1))
-    assert "wants 1 vpc.amazonaws.com/efa, and a node has no vpc.amazonaws.com/efa" in found.message
+    assert (
+        "requests 1 vpc.amazonaws.com/efa, and a node has no vpc.amazonaws.com/efa" in found.message
+    )
 
 
 @pytest.mark.parametrize(
@@ -116,7 +118,7 @@ def test_what_nobody_knows_of_nodes_is_said_and_not_refused(cloud, name):
     machine = {"machine": "a3-ultragpu-8g", "capacity": ["spot"]} if cloud == "gcp" else {}
     found = said(one_team([pool(**machine)], {"train": 8}, cloud=cloud), with_adapters(1, name))
     assert found.verdict is STARTS
-    assert found.cautions == (f"whether its nodes have {name} is not known here",)
+    assert found.cautions == (f"it is unknown whether its nodes have {name}",)
     assert found.requests == {GPU: 8}
 
 
@@ -156,15 +158,15 @@ def counting(queues=("default", "night"), hours=168):
 
 HIGH = {PRIORITY_LABEL: "high"}
 FIRST = (
-    "of the queues of vision the one that used less is first, whatever the priority; what each has used is"
+    "among the queues of vision, the one with less usage is admitted first, whatever the priority; the usage is"
     " not known here"
 )
 
 
 def evicted(name):
     return (
-        f"of the jobs of {name} those of the queue that used more are evicted first, whatever the priority;"
-        " what each has used is not known here"
+        f"among the jobs of {name}, those of the queue with more usage are evicted first, whatever the priority;"
+        " the usage of each queue is unknown"
     )
 
 
@@ -172,7 +174,7 @@ def evicted(name):
     ("jobs", "waiting", "labels", "cautions"),
     [
         ([], 0, {}, []),
-        ([], 1, {}, ["1 job waits already, and may go first", FIRST]),
+        ([], 1, {}, ["1 job is already pending and may be admitted first", FIRST]),
         ([running("vision", 8, 2)], 0, HIGH, [FIRST, evicted("vision")]),
         ([running("speech", 8, 2)], 0, {}, [evicted("speech")]),
     ],
@@ -186,4 +188,4 @@ def test_where_use_is_counted_it_decides_and_is_not_known(jobs, waiting, labels,
 @pytest.mark.parametrize("plan", [counting(hours=None), counting(queues=("default",))])
 def test_where_use_of_its_queues_is_not_compared_nothing_is_said_of_it(plan):
     found = said(plan, job(gpus=8, labels=HIGH), state_of(running("vision", 8, 2), waiting=1))
-    assert list(found.cautions) == ["1 job waits already, and may go first"]
+    assert list(found.cautions) == ["1 job is already pending and may be admitted first"]

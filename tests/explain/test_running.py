@@ -65,14 +65,17 @@ def test_any_resource_can_be_named():
         ({"nodes": "n0"}, "item 0: nodes: 'n0' is not a list of node names"),
         ({"name": 3}, "item 0: name: 3 is not a name"),
         ({"priority": "high"}, "item 0: priority: 'high' is not a whole number"),
-        ({"gpu": 8}, f"item 0: 'gpu' is not known; such a line is {ROW}"),
-        ({"gpus": "x"}, "item 0: nvidia.com/gpu: 'x' is no quantity"),
-        ({"per_pod": {3: 4}}, "item 0: 3: 4 is no quantity"),
+        ({"gpu": 8}, f"item 0: 'gpu' is not a known key; an entry looks like {ROW}"),
+        ({"gpus": "x"}, "item 0: nvidia.com/gpu: 'x' is not a Kubernetes quantity"),
+        ({"per_pod": {3: 4}}, "item 0: 3: 4 is not a Kubernetes quantity"),
         (
             {"per_pod": {"nvidia.com/x": 1}},
             "item 0: nodes of train have no nvidia.com/x, only nvidia.com/gpu",
         ),
-        ({"gpus": None, "per_pod": None}, "item 0: nvidia.com/gpu: None is no quantity"),
+        (
+            {"gpus": None, "per_pod": None},
+            "item 0: nvidia.com/gpu: None is not a Kubernetes quantity",
+        ),
     ],
 )
 def test_what_a_line_says_wrongly_is_named(line, problem):
@@ -84,7 +87,7 @@ def test_what_a_line_says_wrongly_is_named(line, problem):
 
 def test_a_line_says_what_its_pods_hold():
     assert refused({"team": "vision", "pool": "train"}) == [
-        f"item 0: gpus or per_pod says what each pod holds, as in {ROW}"
+        f"item 0: gpus or per_pod sets the devices of each pod, as in {ROW}"
     ]
     assert refused({"gpus": 1})[0].startswith("item 0: team: None is not one of")
 
@@ -108,7 +111,7 @@ def test_a_manifest_that_does_not_start_waits():
 
 def test_a_manifest_belongs_to_a_team():
     assert refused(job(namespace="default")) == [
-        "Job job: metadata.namespace default is no team's; namespaces of teams are vision, speech, search"
+        "Job job: metadata.namespace default belongs to no team; team namespaces are vision, speech, search"
     ]
     assert "(none)" in refused({"kind": "Job", "metadata": {}})[0]
 
@@ -275,7 +278,7 @@ def test_what_cannot_be_read_of_a_workload_counts_nothing():
 # ── what the state means ──────────────────────────────────────────────────────────────────────────
 def test_pods_without_a_node_are_packed():
     desk = SchedulerModel(local(), read({"team": "vision", "pool": "train", "pods": 3, "gpus": 4}))
-    free = sorted((n.free[GPU], n.count, bool(n.hosts)) for n in desk.rooms["train"])
+    free = sorted((n.free[GPU], n.count, bool(n.placed_pod_sets)) for n in desk.rooms["train"])
     assert free == [(0, 1, False), (4, 1, False), (8, 0, False), (8, 2, False)]
 
 

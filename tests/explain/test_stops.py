@@ -33,8 +33,8 @@ def test_a_job_in_a_stopped_queue_waits_for_the_brake(platforms, teams, brakes, 
     found = said(plan, job(gpus=8))
     assert (found.verdict, found.admitted, found.pods_started, found.nodes) == (WAITS, False, 0, 0)
     assert found.message == f"its queue is stopped: {brakes}"
-    assert found.conditions == (f"when {brakes} {verb} taken away",)
-    assert found.meanwhile == "It waits whole in its queue, and none of its pods exists."
+    assert found.conditions == (f"when {brakes} {verb} removed",)
+    assert found.meanwhile == "It stays in its queue, and none of its pods is created."
 
 
 def test_what_can_never_start_is_told_so_whatever_is_stopped():
@@ -69,7 +69,7 @@ def test_a_job_goes_past_a_stopped_pool_where_there_is_another():
     )
     found = said(plan, job(gpus=8))
     assert (found.verdict, found.pools) == (STARTS, ("other",))
-    assert found.reasons[0].reason == "it is stopped: no new job starts there"
+    assert found.reasons[0].reason == "it is stopped: no new job starts in it"
     pinned = said(plan, job(gpus=8, nodeSelector={"gpuyard.dev/pool": "train"}))
     assert pinned.verdict is WAITS
     assert [c.value for c in pinned.changes] == [{"gpuyard.dev/pool": "other"}]
@@ -79,15 +79,15 @@ def test_a_job_whose_only_pool_is_stopped_waits_for_the_brake():
     found = said(stopped(pools=[pool(stop_policy="hold")]), job(gpus=8))
     assert (found.verdict, found.admitted, found.pools) == (WAITS, False, ("train",))
     assert found.message == "pool train is stopped: no new job starts there"
-    assert found.conditions == ("when pools[0].stop_policy: hold is taken away",)
+    assert found.conditions == ("when pools[0].stop_policy: hold is removed",)
 
 
 def test_a_stopped_pool_that_is_full_too_waits_for_both():
     busy = state_of(running("vision", 8, 2))
     found = said(stopped(pools=[pool(stop_policy="hold")]), job(gpus=8), busy)
     assert found.conditions == (
-        "when pools[0].stop_policy: hold is taken away",
-        "when team vision's own jobs return 8 nvidia.com/gpu of train (they have 16)",
+        "when pools[0].stop_policy: hold is removed",
+        "when team vision's own jobs release 8 nvidia.com/gpu of train (they use 16)",
     )
 
 

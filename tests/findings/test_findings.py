@@ -1,4 +1,4 @@
-"""Names in findings: all of few, the first of many."""
+"""Lists of names in findings: all if few, the first if many."""
 
 import pytest
 
@@ -25,6 +25,6 @@ def test_pools_that_cannot_start_a_shape_for_one_reason_are_named_together():
     pools = [pool("a"), pool("b", machine="p5.4xlarge"), pool("c"), pool("d", nodes=0)]
     finding = only(platform(pools, shapes=[shape(gpus_per_node=9)]))
     assert finding.problem == (
-        "no pool can start it: a, c: 8 GPUs a node, 9 wanted; b: 1 GPUs a node, 9 wanted;"
-        " d: at most 0 nodes, 1 wanted"
+        "no pool can start it: a, c: 8 GPUs a node, 9 required; b: 1 GPUs a node, 9 required;"
+        " d: at most 0 nodes, 1 required"
     )

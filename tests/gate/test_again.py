@@ -13,7 +13,7 @@ from gpuyard_gate import loop, recurring
 from gpuyard_gate.decisions import CheckOutcome, Node, change_for
 from gpuyard_gate.reconcile import read_settings as read_gate_settings
 from gpuyard_gate.recurring import read_settings, reconcile, uses_gpus
-from gpuyard_idle.web import Refused, Unreachable
+from gpuyard_idle.web import RequestRejected, Unreachable
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -61,14 +61,14 @@ class Cluster:
         )
         self.sent = []
 
-    def ask(self, method, path, body=None, kind=""):
+    def request_json(self, method, path, body=None, kind=""):
         if method == "GET":
             found = self.pods if path.startswith("/api/v1/pods") else self.nodes.values()
             return {"items": list(found), "metadata": {}}
         assert (method, kind) == ("PATCH", "application/merge-patch+json")
         name = path.rpartition("/")[2]
         if name in self.refuses:
-            raise Refused(409, "changed")
+            raise RequestRejected(409, "changed")
         change = json.loads(body)["metadata"]
         metadata = self.nodes[name]["metadata"]
         assert change.pop("resourceVersion") == metadata["resourceVersion"]
@@ -205,7 +205,7 @@ def ended(words, monkeypatch, looks):
             raise Unreachable("nobody")
         return found
 
-    monkeypatch.setattr(loop, "Server", lambda *_: type("S", (), {"close": lambda _: None})())
+    monkeypatch.setattr(loop, "JsonClient", lambda *_: type("S", (), {"close": lambda _: None})())
     monkeypatch.setattr(recurring, "reconcile", one)
     monkeypatch.setattr(recurring, "time", clock)
     return recurring.main(words), clock.now
@@ -214,7 +214,7 @@ def ended(words, monkeypatch, looks):
 def test_it_ends_when_no_node_is_left_or_its_time_is_over(words, monkeypatch, capsys):
     assert ended(words, monkeypatch, [3, None, 1, 0]) == (0, 90)
     assert ended(words, monkeypatch, [2] * 200) == (0, 3600)
-    assert "the time is over; nodes that were never idle: 2" in capsys.readouterr().out
+    assert "time limit reached; nodes that were never idle: 2" in capsys.readouterr().out
     assert ended(words, monkeypatch, [2] * 120 + [None])[0] == 1
     assert "never idle: unknown" in capsys.readouterr().out
 
@@ -232,4 +232,4 @@ def test_without_settings_it_cannot_begin(words, text, capsys, monkeypatch):
     with pytest.raises(SystemExit) as caught:
         runpy.run_module("gpuyard_gate.recurring", run_name="__main__")
     assert caught.value.code == 2
-    assert "cannot begin" in capsys.readouterr().out
+    assert "cannot start" in capsys.readouterr().out

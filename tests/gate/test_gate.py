@@ -21,7 +21,7 @@ from gpuyard_gate.decisions import (
     max_unavailable_nodes,
 )
 from gpuyard_gate.reconcile import read_settings, reconcile
-from gpuyard_idle.web import Refused, Unreachable
+from gpuyard_idle.web import RequestRejected, Unreachable
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -41,7 +41,7 @@ GPU = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 WAITS = dict(NAMES.taint)
 CORDON = {"unschedulable": True}
 GOOD = CheckOutcome(0, "passed: node n, pool train: 30 checks ran, 0 against it")
-WORDS = "failed: node n\nfail: memory.remapped_rows on gpu 3: no spare; value True, floor False; needs: {}"
+WORDS = "failed: node n\nfail: memory.remapped_rows on gpu 3: no spare; value True, threshold False; needs: {}"
 BAD = CheckOutcome(1, WORDS.format("replace"))
 NOW, OLD = {NAMES.checked: POOL.digest}, {NAMES.checked: "000000"}
 PASSED, FAILED = {NAMES.result: "passed"}, {NAMES.result: "memory.remapped_rows"}
@@ -195,10 +195,13 @@ def test_what_programs_read_of_last_words_is_written_on_no_node():
 @every(
     "needs, told",
     [
-        ("replace", "To do: kubectl drain n, then have its cloud replace it; until it has passed"),
-        ("reset", "To do: reset its GPUs; until"),
-        ("reboot", "To do: reboot it; until"),
-        ("look", "To do: mend what is said here; until"),
+        (
+            "replace",
+            "To do: run kubectl drain n, then have the cloud replace it. Validation repeats",
+        ),
+        ("reset", "To do: reset its GPUs. Validation"),
+        ("reboot", "To do: reboot it. Validation"),
+        ("look", "To do: fix the failures listed here. Validation"),
     ],
 )
 def test_what_is_to_be_done_follows_what_the_driver_asks_for(needs, told):
@@ -207,13 +210,16 @@ def test_what_is_to_be_done_follows_what_the_driver_asks_for(needs, told):
     )
     assert isinstance(change, Change)
     assert told in change.message
-    assert "value True, floor False" in change.message
+    assert "value True, threshold False" in change.message
 
 
 def test_what_stays_open_says_why():
     raw = node(OLD | PASSED, taints=[GPU])
     change = change_for(Node(raw, NAMES), POOL, BAD, may_close=False)
-    assert "It stays open: no more nodes of its pool may be closed." in change.message
+    assert (
+        "The node is not cordoned: its pool has reached the maximum of cordoned nodes."
+        in change.message
+    )
     change = change_for(Node(raw, NAMES), LABELLED, BAD, may_close=True)
     assert "stays open" not in change.message
 
@@ -266,7 +272,7 @@ class Cluster:
         self.dies, self.late = dies, late
         self.stale = False
 
-    def ask(self, method, path, body=None, kind=""):
+    def request_json(self, method, path, body=None, kind=""):
         self.asked.append(f"{method} {urlsplit(path).path}")
         if len(self.asked) == self.dies and not self.late:
             raise Dead
@@ -290,14 +296,14 @@ class Cluster:
         if method == "POST":
             name = body["metadata"]["name"]
             if name in self.events:
-                raise Refused(409, "exists")
+                raise RequestRejected(409, "exists")
             self.events[name] = body
             return body
         name = where.path.rpartition("/")[2]
         there = self.nodes[name]
         version = body["metadata"].pop("resourceVersion")
         if self.stale or version != there["metadata"]["resourceVersion"]:
-            raise Refused(409, "changed")
+            raise RequestRejected(409, "changed")
         self.nodes[name] = merged(there, body)
         self.nodes[name]["metadata"]["resourceVersion"] = str(int(version) + 1)
         return self.nodes[name]
@@ -383,7 +389,7 @@ def test_a_node_that_has_changed_meanwhile_is_left_to_the_next_look():
     cluster, lines = Cluster(*fleet(2, working=False)), []
     cluster.stale = True
     reconcile(cluster, SETTINGS, lines.append)
-    assert lines == ["train n0: left alone: 409: changed", "train n1: left alone: 409: changed"]
+    assert lines == ["train n0: skipped: 409: changed", "train n1: skipped: 409: changed"]
     assert set(cluster.states().values()) == {(None, True, False)}
     cluster.stale = False
     reconcile(cluster, SETTINGS, lines.append)
@@ -399,13 +405,13 @@ def test_what_is_refused_of_one_node_keeps_no_other_from_its_own(method, opened)
 
     def refuses(asked, path, body):
         if asked == method and "n1" in (path + body["metadata"].get("name", "")):
-            raise Refused(403, "no")
+            raise RequestRejected(403, "no")
         return answers(asked, path, body)
 
     cluster._answer = refuses
     assert reconcile(cluster, SETTINGS, lines.append) == 3
     assert set(cluster.states().values()) == opened
-    assert ("train n1: left alone: 403: no" in lines) is (method == "PATCH")
+    assert ("train n1: skipped: 403: no" in lines) is (method == "PATCH")
 
 
 def test_a_node_that_could_not_be_closed_counts_for_nobody():
@@ -419,8 +425,8 @@ def test_a_node_that_could_not_be_closed_counts_for_nobody():
 
 def test_a_cluster_that_does_not_answer_ends_the_look():
     cluster = Cluster(*fleet(1))
-    cluster._answer = lambda *_: (_ for _ in ()).throw(Refused(500, "busy"))
-    with pytest.raises(Refused):
+    cluster._answer = lambda *_: (_ for _ in ()).throw(RequestRejected(500, "busy"))
+    with pytest.raises(RequestRejected):
         reconcile(cluster, SETTINGS, print)
 
 
@@ -462,7 +468,7 @@ def test_a_look_is_made_as_the_account_of_its_pod(account, monkeypatch):
         def close(self):
             seen.append("closed")
 
-    monkeypatch.setattr(loop, "Server", Server)
+    monkeypatch.setattr(loop, "JsonClient", Server)
     monkeypatch.setattr(command, "reconcile", lambda _, settings, say: say(settings.namespace) or 0)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     assert command.main(started(account, "--once")) == 0
@@ -478,11 +484,11 @@ def test_what_goes_wrong_is_said_and_tried_again(account, monkeypatch, capsys):
             raise KeyboardInterrupt
 
     monkeypatch.setattr(loop.time, "sleep", sleep)
-    monkeypatch.setattr(loop, "Server", lambda *_: (_ for _ in ()).throw(Unreachable("nobody")))
+    monkeypatch.setattr(loop, "JsonClient", lambda *_: (_ for _ in ()).throw(Unreachable("nobody")))
     with pytest.raises(KeyboardInterrupt):
         command.main(started(account))
     assert naps == [15, 15, 15]
-    assert capsys.readouterr().out.count("left alone: Unreachable('nobody')") == 3
+    assert capsys.readouterr().out.count("skipped: Unreachable('nobody')") == 3
     assert command.main(started(account, "--once")) == 1
 
 
@@ -493,4 +499,4 @@ def test_without_settings_it_cannot_begin(account, text, capsys, monkeypatch):
     with pytest.raises(SystemExit) as caught:
         runpy.run_module("gpuyard_gate", run_name="__main__")
     assert caught.value.code == 2
-    assert "cannot begin" in capsys.readouterr().out
+    assert "cannot start" in capsys.readouterr().out

@@ -1,8 +1,8 @@
-"""No two modules of the library need each other, not even by an import inside a function.
+"""The library has no import cycle, not even by an import inside a function.
 
-An import within a function hides a circle from the interpreter, not from a reader. So every import counts,
-wherever it stands; only what is for the type checker alone does not. A face that resolves its names when
-they are first used (`__getattr__`) counts as importing what it lists for the type checker.
+An import within a function hides a cycle from the interpreter, not from a reader. So every import counts,
+wherever it is; only imports for the type checker do not. A package that resolves its names lazily
+(`__getattr__`) counts as importing the names that it lists for the type checker.
 """
 
 import ast
@@ -13,10 +13,10 @@ import sizes
 
 COMPONENTS = sizes.ROOT / "components"
 ANYTHING = {
-    "gpuyard.testing.sdk_types": "SDKs of providers, by the name a resource's type has: none is ours",
-    "gpuyard.simulate.validation.forking": "programs of pods, which have nothing of the library",
+    "gpuyard.testing.sdk_types": "SDKs of providers, by a resource's type: none is part of the library",
+    "gpuyard.simulate.validation.forking": "programs of pods, which do not use the library",
 }
-"""Modules that import by a name made at run time, and what such a name can be."""
+"""Modules that import by a computed name, and the possible names."""
 
 Graph = dict[str, set[str]]
 
@@ -31,13 +31,13 @@ def modules_below(root: Path, package: str) -> dict[str, Path]:
 
 
 def import_graph(root: Path, package: str) -> Graph:
-    """Which module imports which, wherever the import stands."""
+    """Imports by module, wherever the import is."""
     modules = modules_below(root, package)
     return {name: Imports(name, path, modules).found - {name} for name, path in modules.items()}
 
 
 class Imports(ast.NodeVisitor):
-    """What one module imports of its own package."""
+    """Imports of one module from its own package."""
 
     def __init__(self, name: str, path: Path, modules: Mapping[str, Path]) -> None:
         self.name = name
@@ -66,7 +66,7 @@ class Imports(ast.NodeVisitor):
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         home = self._home(node)
         for each in node.names:
-            # `from package import module` is an import of the module, not of the package's face
+            # `from package import module` is an import of the module, not of the package's `__init__`
             whole = f"{home}.{each.name}"
             target = whole if whole in self.modules else home
             if target in self.modules:
@@ -89,7 +89,7 @@ class Imports(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _prefix(self, name: ast.expr) -> str:
-        """What the name of a module begins with: of a face that computes all of it, its own."""
+        """The prefix of a module's name; for a lazy package that computes the whole name, its own name."""
         if isinstance(name, ast.Constant):
             return str(name.value)
         first = name.values[0] if isinstance(name, ast.JoinedStr) else None
@@ -125,7 +125,7 @@ def circles(graph: Mapping[str, set[str]]) -> Iterator[list[str]]:
 
 
 def library(root: Path, files: Mapping[str, str]) -> Graph:
-    """The graph of a made-up library."""
+    """The graph of a synthetic library."""
     for name, text in {"lib/__init__.py": "", **files}.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -151,9 +151,9 @@ def test_every_import_is_in_the_graph():
     assert len(graph) > 300
     assert "gpuyard.stack_validation" in graph["gpuyard.cli.stacks"], "at the top of a module"
     assert "gpuyard.rules" in graph["gpuyard.stack_validation"], "inside a function"
-    assert "gpuyard.cli.commands.check" in graph["gpuyard.cli.app"], "by a name made at run time"
-    assert "gpuyard.rules.rule" in graph["gpuyard.rules"], "by a face that looks through its folder"
-    assert "gpuyard.plan.platform" in graph["gpuyard"], "by a face that waits for the first use"
+    assert "gpuyard.cli.commands.check" in graph["gpuyard.cli.app"], "by a computed name"
+    assert "gpuyard.rules.rule" in graph["gpuyard.rules"], "by a package that scans its folder"
+    assert "gpuyard.plan.platform" in graph["gpuyard"], "by a lazy package"
 
 
 def test_a_made_up_circle_is_found_through_a_function_and_a_face(tmp_path):

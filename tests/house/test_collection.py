@@ -1,4 +1,4 @@
-"""No test is forgotten: a file under tests/ is collected, or something collected imports it."""
+"""No test is missed: a file under tests/ is collected, or a collected file imports it."""
 
 import ast
 from pathlib import Path

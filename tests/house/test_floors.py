@@ -1,4 +1,4 @@
-"""The import contracts bite: each is broken once, in a copy, and says so."""
+"""The import contracts work: each is broken once, in a copy, and is reported."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ LINT = Path(sys.executable).with_name("lint-imports")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    root = tmp_path_factory.mktemp("floors")
+    root = tmp_path_factory.mktemp("layers")
     for package in (
         "gpuyard",
         "gpuyard_gate",
@@ -47,14 +47,14 @@ def contracts(root: Path) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [
-        ("catalogue/mig.py", "import gpuyard.plan", "floors: "),
-        ("errors.py", "import gpuyard.spec", "floors: "),
-        ("resources/objects.py", "import gpuyard.testing", "floors: "),
-        ("plan/pools/labels.py", "import gpuyard.plan.teams.teams", "floors of the plan: "),
-        ("plan/draft.py", "import gpuyard.plan.pools.pools", "floors of the plan: "),
-        ("plan/shapes/host.py", "import gpuyard.plan.queueing.kueue", "floors of the plan: "),
-        ("plan/records/late.py", "import pulumi", "the pure floors "),
-        ("spec/values.py", "import subprocess", "the pure floors "),
+        ("catalogue/mig.py", "import gpuyard.plan", "layers: "),
+        ("errors.py", "import gpuyard.spec", "layers: "),
+        ("resources/objects.py", "import gpuyard.testing", "layers: "),
+        ("plan/pools/labels.py", "import gpuyard.plan.teams.teams", "layers of the plan: "),
+        ("plan/draft.py", "import gpuyard.plan.pools.pools", "layers of the plan: "),
+        ("plan/shapes/host.py", "import gpuyard.plan.queueing.kueue", "layers of the plan: "),
+        ("plan/records/late.py", "import pulumi", "the pure layers "),
+        ("spec/values.py", "import subprocess", "the pure layers "),
         ("resources/objects.py", "import rich", "only the command line "),
         ("simulate/agents/node.py", "import gpuyard.plan.records", "the simulated cluster "),
         ("simulate/parts.py", "import gpuyard.render.objects", "the simulated cluster "),
@@ -62,7 +62,7 @@ def contracts(root: Path) -> tuple[int, str]:
         ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
         ("../gpuyard_idle/decisions.py", "import gpuyard.plan", "a program that runs elsewhere "),
         ("../gpuyard_gate/reconcile.py", "import gpuyard.names", "the gate, too: "),
-        ("../gpuyard_requeue/decisions.py", "import gpuyard.names", "what requeues gangs, too: "),
+        ("../gpuyard_requeue/decisions.py", "import gpuyard.names", "the requeue program, too: "),
         (
             "render/validation/expectations.py",
             "import gpuyard_validator",
@@ -71,7 +71,7 @@ def contracts(root: Path) -> tuple[int, str]:
         (
             "../gpuyard_validator/run.py",
             "import gpuyard_validator.nvml",
-            "floors of the validator: ",
+            "layers of the validator: ",
         ),
     ],
 )
@@ -88,7 +88,7 @@ def test_a_forbidden_import_breaks_its_contract(copy, module, line, contract):
 
 
 @pytest.mark.parametrize("module", ["attic.py", "plan/attic.py"])
-def test_a_module_without_a_floor_breaks_the_floors(copy, module):
+def test_a_module_without_a_layer_breaks_the_layers(copy, module):
     path = copy / "components" / "gpuyard" / module
     path.write_text("", encoding="utf-8")
     try:

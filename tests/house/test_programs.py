@@ -1,4 +1,4 @@
-"""Programs that run elsewhere, in images with Python and nothing else: they bring nothing along."""
+"""Programs that run elsewhere, in images with Python and nothing else: they need no further packages."""
 
 import ast
 import sys
@@ -9,9 +9,9 @@ import sizes
 
 PROGRAMS = ("gpuyard_gate", "gpuyard_idle", "gpuyard_requeue", "gpuyard_validator")
 BORROWS = {"gpuyard_gate": {"gpuyard_idle"}, "gpuyard_requeue": {"gpuyard_gate", "gpuyard_idle"}}
-"""What is carried with a program of another one.
+"""Modules of another program that a program's image includes.
 
-The validator asks for nvidia-ml-py by name when it runs on a GPU node, and does without elsewhere."""
+The validator imports nvidia-ml-py by name on a GPU node, and works without it elsewhere."""
 
 
 def imports(path):

@@ -1,4 +1,4 @@
-"""The one command surface: its scripts do what they say, on stand-ins for the tools they call."""
+"""The one command surface: its scripts work, with fakes of the tools they call."""
 
 import os
 import re
@@ -52,7 +52,7 @@ def run(*command: object, folder: Path, **environment: str) -> subprocess.Comple
 
 @pytest.fixture
 def scratch(tmp_path):
-    """A checkout with the real scripts, and nothing else real in it."""
+    """A checkout with only the real scripts."""
     root = tmp_path / "checkout"
     shutil.copytree(sizes.ROOT / "scripts", root / "scripts")
     shutil.copytree(sizes.ROOT / ".ci", root / ".ci")
@@ -66,7 +66,7 @@ def scratch(tmp_path):
 
 @pytest.fixture
 def uv(tmp_path):
-    """A uv that writes down what it is asked, and makes the interpreter a real one would make."""
+    """A uv that records its arguments, and creates the interpreter that a real one would create."""
     log = tmp_path / "uv.log"
     program(
         tmp_path / "bin" / "uv",
@@ -130,7 +130,7 @@ def test_an_environment_that_failed_half_way_is_made_again(scratch, tmp_path, uv
     failed = run(scratch / "scripts" / "bootstrap", folder=scratch, PATH=path)
     assert failed.returncode == 4
     assert failed.stderr.endswith(
-        "the packages of requirements.lock could not be installed; the lines above say why\n"
+        "the packages of requirements.lock could not be installed; the reason is above\n"
     )
     assert bootstrap(scratch, tmp_path).returncode == 0
     assert SYNC in uv()
@@ -189,7 +189,7 @@ def test_check_runs_every_gate_and_is_silent_about_those_that_pass(scratch):
     fake_tools(scratch)
     ended = run(scratch / "scripts/check", folder=scratch)
     assert ended.returncode == 0
-    names = ["floors", "format", "house", "lint", "mypy", "pyright", "speed"]
+    names = ["format", "house", "layers", "lint", "mypy", "pyright", "speed"]
     assert sorted(line.split()[:2] for line in ended.stdout.splitlines()) == [
         ["ok", name] for name in names
     ]
@@ -246,7 +246,7 @@ def test_gates_that_fall_short_are_judged_again_with_what_was_not_traced(scratch
     program(scratch / ".venv/bin/coverage", short)
     ended = run(scratch / "scripts/test", folder=scratch)
     assert ended.returncode == 0
-    assert "once more with what is named in tests/kit/repeating.txt" in ended.stdout
+    assert "once more with the tests of tests/kit/repeating.txt" in ended.stdout
     calls = (scratch / "calls").read_text(encoding="utf-8").splitlines()
     again = [line for line in calls if line.endswith("tests/test_a.py::test_b")]
     assert len(again) == 1
@@ -297,7 +297,7 @@ def test_an_unknown_benchmark_is_refused_with_those_there_are(scratch):
     program(scratch / "benchmarks/registration.py", "")
     ended = run(scratch / "scripts/bench", "registrations", folder=scratch)
     assert ended.returncode == 2
-    assert ended.stderr == "bench: no benchmark registrations; there are: registration\n"
+    assert ended.stderr == "bench: no benchmark registrations; available: registration\n"
 
 
 def ci(scratch, tmp_path, **environment):

@@ -1,4 +1,4 @@
-"""What a user imports: one explicit list, every name documented, and nothing heavy behind it."""
+"""The public API: one explicit list, every name documented, and no heavy imports."""
 
 import importlib
 import inspect
@@ -37,7 +37,7 @@ def models() -> list[type[BaseModel]]:
 
 def test_the_export_list_is_all_there_is():
     assert list(gpuyard.__all__) == sorted(set(gpuyard.__all__))
-    assert dir(gpuyard) == gpuyard.__all__, "export it in __all__, or underline it"
+    assert dir(gpuyard) == gpuyard.__all__, "export it in __all__, or prefix it with an underscore"
     defined = {
         name
         for name, value in vars(gpuyard).items()

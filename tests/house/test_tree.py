@@ -1,4 +1,4 @@
-"""What must not be anywhere in the tree, and what must be somewhere."""
+"""Texts and files that the tree must not contain, and those that it must."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ TEXT = {
     ".yaml",
     ".yml",
 }
-# Put together here, so that this file is not its own finding.
+# Concatenated, so that this file is not its own finding.
 NOTES = re.compile(r"\b(?:" + "|".join(["TO" + "DO", "FIX" + "ME", "X" + "XX"]) + r")\b")
 INDEX_HOSTS = re.compile(
     "|".join(
@@ -43,7 +43,7 @@ INDEX_HOSTS = re.compile(
         )
     )
 )
-# Go's checksum files and the licence text are others' words.
+# Go's checksum files and the licence text are not written by the project.
 FOREIGN = {"go.sum", "LICENSE"}
 
 
@@ -66,7 +66,7 @@ def test_no_note_to_self_is_left_in_the_tree():
 
 def test_no_package_index_is_named_anywhere():
     assert offences(INDEX_HOSTS, sizes.tracked()) == [], (
-        "a site uses the index it has configured; docs/decisions/0006-lock-without-an-index.md"
+        "a site uses the index that it has configured; docs/decisions/0006-lock-without-an-index.md"
     )
 
 
@@ -121,18 +121,18 @@ def test_no_top_level_module_hides_one_of_the_standard_library(root):
     assert sorted(names & set(sys.stdlib_module_names) - {"__main__"}) == []
 
 
-def test_every_pure_floor_stands_under_the_contract_that_keeps_it_pure():
+def test_every_pure_layer_is_in_the_contract_that_keeps_it_pure():
     project = tomllib.loads((sizes.ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
-    pure = next(each for each in contracts if each["name"].startswith("the pure floors"))
+    pure = next(each for each in contracts if each["name"].startswith("the pure layers"))
     package = sizes.ROOT / "components" / "gpuyard"
-    floors = (
+    layers = (
         *("admission", "advice", "catalogue", "errors", "explain", "findings", "lint", "manifests"),
         *("names", "plan", "render", "replay", "rules", "scheduler", "spec"),
     )
     present = {
         f"gpuyard.{name}"
-        for name in floors
+        for name in layers
         if (package / f"{name}.py").exists() or (package / name / "__init__.py").exists()
     }
     assert sorted(present - set(pure["source_modules"])) == []

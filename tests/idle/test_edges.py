@@ -15,7 +15,7 @@ import pytest
 
 from gpuyard_idle import cluster, command
 from gpuyard_idle.settings import SettingsError, read_settings
-from gpuyard_idle.web import Refused, Server, Unreachable
+from gpuyard_idle.web import JsonClient, RequestRejected, Unreachable
 from kit.cluster import idle
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -38,14 +38,14 @@ def test_settings_are_read_whole():
     ("text", "says"),
     [
         ("{", "not JSON: "),
-        ("[]", "not settings of this program: "),
-        ("{}", "not settings of this program: "),
+        ("[]", "invalid settings: "),
+        ("{}", "invalid settings: "),
         (json.dumps(idle.settings(more=1)), "missing or unknown more"),
         (
             json.dumps(idle.settings(teams=[{"name": "a"}])),
             "Team: missing or unknown after_minutes",
         ),
-        (json.dumps(idle.settings(signals=None)), "not settings of this program: "),
+        (json.dumps(idle.settings(signals=None)), "invalid settings: "),
     ],
     ids=["no JSON", "a list", "empty", "a field too much", "a field too few", "nothing"],
 )
@@ -94,42 +94,44 @@ class Line:
 def refused(server, kind=Unreachable):
     """What is said when something is asked of it."""
     with pytest.raises(kind) as caught:
-        server.ask("GET", "/a")
+        server.request_json("GET", "/a")
     return str(caught.value)
 
 
 @pytest.mark.parametrize("url", ["prometheus:9090", "file:///etc/passwd", "http://", ""])
 def test_what_is_no_address_is_said_at_once(url):
-    with pytest.raises(Unreachable, match="is no address such as http://HOST:PORT"):
-        Server(url)
+    with pytest.raises(Unreachable, match="is not an address such as http://HOST:PORT"):
+        JsonClient(url)
 
 
 def test_a_path_in_the_address_stays_and_the_token_goes_along():
-    with Line([ANSWER]) as line, closing(Server(f"{line.url}/base/", "secret")) as server:
-        assert server.ask("GET", "/x") == {}
+    with Line([ANSWER]) as line, closing(JsonClient(f"{line.url}/base/", "secret")) as server:
+        assert server.request_json("GET", "/x") == {}
     assert line.heard[0].startswith("GET /base/x HTTP/1.1\r\n")
     assert "Authorization: Bearer secret\r\n" in line.heard[0]
 
 
 @pytest.mark.parametrize("reset", [False, True], ids=["with a farewell", "with a reset"])
 def test_a_line_that_was_closed_meanwhile_is_opened_again(reset):
-    with Line([ANSWER], [ANSWER], reset=reset) as line, closing(Server(line.url)) as server:
-        assert server.ask("GET", "/a") == {}
+    with Line([ANSWER], [ANSWER], reset=reset) as line, closing(JsonClient(line.url)) as server:
+        assert server.request_json("GET", "/a") == {}
         time.sleep(0.05)
-        assert server.ask("GET", "/b") == {}
+        assert server.request_json("GET", "/b") == {}
     assert len(line.heard) == 2
 
 
 def test_a_server_that_hangs_up_twice_is_unreachable():
-    with Line([b""], [b""]) as line, closing(Server(line.url)) as server:
-        assert refused(server).endswith("hung up: Remote end closed connection without response")
+    with Line([b""], [b""]) as line, closing(JsonClient(line.url)) as server:
+        assert refused(server).endswith(
+            "closed the connection: Remote end closed connection without response"
+        )
 
 
 @pytest.mark.parametrize("text", [b"<html>", b"[]"])
 def test_an_answer_that_is_no_object_is_none(text):
     answer = ANSWER.replace(b"{}", text).replace(b"2\r\n\r\n", b"%d\r\n\r\n" % len(text))
-    with Line([answer]) as line, closing(Server(line.url)) as server:
-        assert refused(server) == f"{line.url} answered, but not in JSON"
+    with Line([answer]) as line, closing(JsonClient(line.url)) as server:
+        assert refused(server) == f"the answer of {line.url} is not a JSON object"
 
 
 @pytest.mark.parametrize(
@@ -143,18 +145,18 @@ def test_an_answer_that_is_no_object_is_none(text):
 )
 def test_a_refusal_says_what_the_server_says(text, says):
     answer = b"HTTP/1.1 503 No\r\nContent-Length: %d\r\n\r\n%s" % (len(text), text)
-    with Line([answer]) as line, closing(Server(line.url)) as server:
-        assert refused(server, Refused) == says
+    with Line([answer]) as line, closing(JsonClient(line.url)) as server:
+        assert refused(server, RequestRejected) == says
 
 
 def test_what_speaks_no_tls_is_unreachable():
-    with Line([b"what?"]) as line, closing(Server(line.url.replace("p:", "ps:"))) as server:
+    with Line([b"what?"]) as line, closing(JsonClient(line.url.replace("p:", "ps:"))) as server:
         assert "does not answer: SSL" in refused(server)
 
 
 def test_an_authority_that_is_not_there_is_named(tmp_path):
     with pytest.raises(Unreachable, match=f"no certificate authority in {tmp_path}/ca.crt: "):
-        Server("https://127.0.0.1:9", authority=str(tmp_path / "ca.crt"))
+        JsonClient("https://127.0.0.1:9", authority=str(tmp_path / "ca.crt"))
 
 
 # ── inside a cluster ──────────────────────────────────────────────────────────────────────────────
@@ -186,7 +188,7 @@ def settings_file(tmp_path, **changes):
 def test_outside_of_a_cluster_it_wants_a_server(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
     assert command.main(["--settings", settings_file(tmp_path)]) == 2
-    assert capsys.readouterr().err == "cannot begin: not in a cluster: give --server\n"
+    assert capsys.readouterr().err == "cannot start: not in a cluster: --server is required\n"
 
 
 def test_inside_it_needs_nothing_but_its_settings(tmp_path, monkeypatch, capsys):
@@ -196,12 +198,12 @@ def test_inside_it_needs_nothing_but_its_settings(tmp_path, monkeypatch, capsys)
 
     def inside(host, port):
         given.append((host, port))
-        return Server(f"http://{host}:{port}")
+        return JsonClient(f"http://{host}:{port}")
 
     monkeypatch.setattr(command, "in_cluster_config", inside)
     assert command.main(["--settings", settings_file(tmp_path)]) == 1
     assert given == [("127.0.0.1", "9")]
-    assert "left alone: team vision: http://127.0.0.1:9 does not answer" in capsys.readouterr().out
+    assert "skipped: team vision: http://127.0.0.1:9 does not answer" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("missing", ["settings", "account"])

@@ -18,7 +18,7 @@ def test_an_object_that_cannot_be_read_is_left_out_alone(world):
     del world.one("workloads")["metadata"]["resourceVersion"]
     world.run_job(warned=WARNED_LONG_AGO)
     line = look(world)
-    assert line["problems"] == ["team vision: job-odd cannot be read: KeyError('resourceVersion')"]
+    assert line["problems"] == ["team vision: cannot read job-odd: KeyError('resourceVersion')"]
     assert line["steps"] == {"suspend": 1}
 
 

@@ -21,7 +21,7 @@ from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.measure import Reading, readings
 from gpuyard_idle.run import ReclaimRun
 from gpuyard_idle.settings import read_settings
-from gpuyard_idle.web import Refused, Server
+from gpuyard_idle.web import JsonClient, RequestRejected
 from kit.cluster import idle
 from kit.levels import require_level
 
@@ -193,7 +193,7 @@ def prometheus(database: Path) -> Iterator[str]:
 def known(address: str, *pods: str, minutes: int = MINUTES) -> dict[str, Reading]:
     """What the program learns of these pods."""
     settings = read_settings(json.dumps(idle.settings(prometheus=address)))
-    with closing(Server(address)) as server:
+    with closing(JsonClient(address)) as server:
         return readings(server, settings, idle.NAMESPACE, pods, minutes, idle.NOW)
 
 
@@ -243,7 +243,7 @@ def test_too_much_at_once_is_an_error_and_not_an_answer(database: Path, promethe
     """As where `query.max-samples` is lower than usual: nobody is called idle for it."""
     with (
         serving(database, "--query.max-samples=100", "--storage.tsdb.no-lockfile") as small,
-        pytest.raises(Refused, match=r"422: .*too many samples"),
+        pytest.raises(RequestRejected, match=r"422: .*too many samples"),
     ):
         known(small, "idle")
 
@@ -268,9 +268,11 @@ def test_a_whole_look_warns_who_is_idle_and_no_one_else(prometheus: str):
         world.one("pods", -1)["metadata"]["name"] = name
     with idle.served(world) as address:
         settings = read_settings(json.dumps(idle.settings(prometheus=prometheus)))
-        with closing(Server(address)) as server, closing(Server(prometheus)) as real:
+        with closing(JsonClient(address)) as server, closing(JsonClient(prometheus)) as real:
             line = (
-                ReclaimRun(settings, Cluster(server), real, idle.NOW, lambda _: None).all().line()
+                ReclaimRun(settings, Cluster(server), real, idle.NOW, lambda _: None)
+                .run_all_teams()
+                .line()
             )
     assert (line["states"], line["steps"]) == (
         {"idle": 2, "busy": 1, "unmeasured": 1},

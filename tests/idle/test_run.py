@@ -10,7 +10,7 @@ from gpuyard_idle.cluster import Cluster
 from gpuyard_idle.command import main
 from gpuyard_idle.run import ReclaimRun
 from gpuyard_idle.settings import read_settings
-from gpuyard_idle.web import Server
+from gpuyard_idle.web import JsonClient
 from kit.cluster import idle
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -31,8 +31,10 @@ def look(world, minutes=0, **team):
         settings = read_settings(json.dumps(idle.settings(prometheus=address, **team)))
         said = []
         now = idle.NOW + timedelta(minutes=minutes)
-        with closing(Server(address)) as server, closing(Server(address)) as prometheus:
-            found = ReclaimRun(settings, Cluster(server), prometheus, now, said.append).all()
+        with closing(JsonClient(address)) as server, closing(JsonClient(address)) as prometheus:
+            found = ReclaimRun(
+                settings, Cluster(server), prometheus, now, said.append
+            ).run_all_teams()
     line = found.line()
     assert said == [] or line["steps"], "nothing is said of those to whom nothing is done"
     return line
@@ -164,8 +166,8 @@ def test_a_warning_says_when_it_ends_and_how_to_prevent_it(world):
         "uid": "uid-job-train",
     }
     assert event["message"] == (
-        "Of its 8 GPUs none was above 5 % in the last 60 minutes. It will be suspended at 12:30 UTC unless"
-        " they work again. To keep it: kubectl label job/train -n vision gpuyard.dev/keep-idle=true"
+        "None of its 8 GPUs was above 5 % in the last 60 minutes. gpuyard suspends it at 12:30 UTC unless"
+        " its GPUs are used. To keep it: kubectl label job/train -n vision gpuyard.dev/keep-idle=true"
     )
 
 
@@ -182,8 +184,8 @@ def test_after_the_grace_it_is_suspended_with_words_how_to_go_on(world):
     assert world.one("workloads")["spec"] == {"active": False}
     assert world.marks()["idle-suspended"] == "2026-11-21T12:00:00Z"
     assert world.events[0]["message"] == (
-        "Suspended. Of its 8 GPUs none was above 5 % in the last 60 minutes. The warning was 30 minutes ago."
-        " To go on: kubectl label job/train -n vision gpuyard.dev/keep-idle=true (it queues again within"
+        "Suspended. None of its 8 GPUs was above 5 % in the last 60 minutes. The warning was 30 minutes ago."
+        " To resume: kubectl label job/train -n vision gpuyard.dev/keep-idle=true (it queues again within"
         " minutes), or kubectl patch workload job-train -n vision --type merge"
         """ -p '{"spec":{"active":true}}'"""
     )
@@ -202,7 +204,7 @@ def test_when_it_works_again_the_warning_is_taken_back(world):
     assert look(world)["steps"] == {"forget": 1}
     assert world.marks() == {}
     assert world.events[0]["message"] == (
-        "Its GPUs work again: the warning of idle GPUs is taken back."
+        "Its GPUs are in use again: the warning about idle GPUs is withdrawn."
     )
 
 
@@ -221,7 +223,7 @@ def test_a_resumed_job_starts_with_a_clean_sheet(world):
     world.run_job(since=2, warned=idle.ago(60), suspended=idle.ago(30))
     assert look(world)["steps"] == {"forget": 1}
     assert world.marks() == {}
-    assert "started anew" in world.events[0]["message"]
+    assert "has restarted" in world.events[0]["message"]
 
 
 def test_the_label_resumes_what_was_suspended(world):
@@ -274,7 +276,7 @@ def test_a_deployment_is_suspended_by_having_no_pods(world):
     assert world.one("deployments")["spec"]["replicas"] == 0
     assert world.marks("deployments")["idle-replicas"] == "2"
     assert world.events[0]["message"].endswith(
-        "To go on: kubectl scale deployment/notebook -n vision --replicas=2"
+        "To resume: kubectl scale deployment/notebook -n vision --replicas=2"
     )
 
 
@@ -330,7 +332,7 @@ def test_what_would_be_scaled_up_again_is_warned_and_no_more(world):
     world.one("deployments")["metadata"]["ownerReferences"] = [owner]
     assert look(world)["steps"] == {"warn": 1}
     assert (
-        "It is not suspended, as inferenceservice/chat would scale it up again: please end it."
+        "gpuyard cannot suspend it, as inferenceservice/chat would scale it up again: please end it."
         in world.events[0]["message"]
     )
     assert look(world, minutes=60)["steps"] == {"stuck": 1}
@@ -354,8 +356,8 @@ def test_a_pod_is_stopped_unless_somebody_makes_it_anew(world, maker, step):
     assert look(world)["steps"] == {step: 1}
     if step == "suspend":
         assert world.events[0]["message"].endswith(
-            "Its GPU was never above 5 % in the last 60 minutes. The warning was 30 minutes ago."
-            " A pod cannot be resumed: make it again when you need it."
+            "Its GPU was not above 5 % in the last 60 minutes. The warning was 30 minutes ago."
+            " A pod cannot be resumed: create it again when you need it."
         )
 
 
@@ -370,7 +372,7 @@ def test_a_pod_of_its_own_is_kept_by_administrators_or_made_again(world):
     assert look(world)["steps"] == {"warn": 1}
     assert world.events[0]["message"].endswith(
         "To keep it: kubectl label pod/shell -n vision gpuyard.dev/keep-idle=true (administrators"
-        " only), or make it again with that label"
+        " only), or create it again with that label"
     )
 
 
@@ -464,7 +466,7 @@ def test_a_namespace_of_somebody_else_is_not_touched(world, labels):
     (problem,) = look(world)["problems"]
     assert problem == (
         "team vision: namespace vision has no labels gpuyard.dev/platform=lab and"
-        " gpuyard.dev/team=vision: nothing in it is touched"
+        " gpuyard.dev/team=vision: gpuyard changes nothing in it"
     )
     assert [path for _, path in world.asked] == ["/api/v1/namespaces/vision"]
 
@@ -570,7 +572,7 @@ def test_a_run_that_could_not_look_at_everybody_fails(world, tmp_path, capsys):
     token = tmp_path / "token"
     token.write_text("secret\n", encoding="utf-8")
     assert command(world, tmp_path, "--token-file", str(token)) == 1
-    assert capsys.readouterr().out.startswith("left alone: team vision: 500: no\n")
+    assert capsys.readouterr().out.startswith("skipped: team vision: 500: no\n")
 
 
 def test_without_prometheus_nobody_is_suspended(world, tmp_path, capsys):
@@ -581,5 +583,5 @@ def test_without_prometheus_nobody_is_suspended(world, tmp_path, capsys):
         assert (
             main(["--settings", str(path), "--server", address, "--now", "2026-11-21T12:00Z"]) == 1
         )
-    assert "left alone: team vision: http://127.0.0.1:9 does not answer" in capsys.readouterr().out
+    assert "skipped: team vision: http://127.0.0.1:9 does not answer" in capsys.readouterr().out
     assert world.patches == []

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import sizes
-from gpuyard_validator.snapshot import recorded
+from gpuyard_validator.snapshot import snapshot_json
 from gpuyard_validator.values import encode
 from kit.cases.hardware import altered, expected, machine
 
@@ -105,8 +105,8 @@ def test_the_program_runs_in_it_as_nobody_and_needs_nothing_of_its_node(entered)
     assert json.loads(done.stdout)["title"].startswith("gpuyard.dev/expectations/")
     for name, text in (
         ("wanted", json.dumps(encode(expected("T4")))),
-        ("good", recorded(machine("T4"))),
-        ("bad", recorded(altered(machine("T4"), inforom_valid=False))),
+        ("good", snapshot_json(machine("T4"))),
+        ("bad", snapshot_json(altered(machine("T4"), inforom_valid=False))),
     ):
         (entered / "tmp" / name).write_text(text)
     for name, code in (("good", 0), ("bad", 1)):

@@ -1,1 +1,1 @@
-"""Helpers of the tests: makers of specs and manifests, levels of proof, labs on real clusters."""
+"""Helpers of the tests: builders of specs and manifests, test levels, labs on real clusters."""

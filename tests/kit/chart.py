@@ -1,4 +1,4 @@
-"""Kueue's own chart, out of the module that its manager was built from, and what real Helm makes of it."""
+"""Kueue's chart, from the module of its manager, rendered by real Helm."""
 
 import json
 import shutil
@@ -29,7 +29,7 @@ MODULE = "sigs.k8s.io/kueue"
 
 @cache
 def folder() -> Path:
-    """The chart's folder; the module is fetched when its sources are not there any more."""
+    """The chart's folder; the module is downloaded if its sources are missing."""
     go = present_go(Workspace(ROOT / ".testbed"))
     require_level(
         "engine", go, "no Go, whose module folder has Kueue's chart; `make tools` gets it"
@@ -50,7 +50,7 @@ def helm() -> str:
 
 
 def rendered(values: Mapping[str, Any], namespace: str, release: str = "kueue") -> list[Any]:
-    """What Helm makes of the chart, in the order in which it would install it."""
+    """The objects that Helm renders from the chart, in installation order."""
     return manifests_in(_templates(yaml.safe_dump(dict(values)), namespace, release))
 
 
@@ -70,7 +70,7 @@ def _templates(values: str, namespace: str, release: str) -> str:
 
 @cache
 def definitions() -> tuple[Any, ...]:
-    """Kueue's kinds, without the webhook that converts old versions: there nobody answers it."""
+    """Kueue's kinds, without the webhook that converts old versions: it has no server here."""
     result = read_manifests(upstream("crds", "kueue"))
     for crd in result:
         crd["spec"].pop("conversion", None)
@@ -78,7 +78,7 @@ def definitions() -> tuple[Any, ...]:
 
 
 def without_servers(target: Path, version: str = "") -> Path:
-    """A copy for nodes whose pods only look as if they ran: nobody answers webhooks there."""
+    """A copy for fake nodes, whose pods do not really run: webhooks have no server there."""
     shutil.copytree(folder(), target)
     for path in (target, *target.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)  # a module's files are read-only

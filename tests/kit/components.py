@@ -42,15 +42,15 @@ WHOLE: dict[str, Callable[..., pulumi.ComponentResource]] = {
     "Queueing": Queueing,
     "Validation": Validation,
 }
-"""Components that are given a platform and no more."""
+"""Components whose only input is a platform."""
 COMPONENTS = ("GpuNodePool", "Team", *(kind for kind in WHOLE if kind != "ClusterAutoscaler"))
-"""Those that a platform of one's own nodes is made of."""
+"""Components of a platform on your own nodes."""
 
 
 def component(
     kind: str, platform: Any = LAB, opts: pulumi.ResourceOptions | None = None
 ) -> pulumi.ComponentResource:
-    """The component of that class, called lab: of the pool train or the team vision where one is needed."""
+    """The component of that class, called lab: for the pool train or the team vision if it needs one."""
     if kind == "GpuNodePool":
         return GpuNodePool("lab", {"platform": platform, "pool": "train"}, opts)
     if kind == "Team":
@@ -60,7 +60,7 @@ def component(
 
 @functools.cache
 def graph_of(kind: str) -> Graph:
-    """What the component of that class registers: made once, read by many tests, changed by none."""
+    """The resources that the component of that class registers: built once and not changed by tests."""
     return StackRunner().run(lambda: component(kind))
 
 
@@ -70,6 +70,6 @@ def token(kind: str) -> str:
 
 
 def waits_for(graph: Graph, name: str) -> set[str]:
-    """What the resource of that name waits for, without the names of the parents."""
+    """Dependencies of the resource of that name, without the names of the parents."""
     by_urn = {one.urn: one for one in graph}
     return {by_urn[urn].name.partition(":")[2] for urn in graph.one(name=name).dependencies}

@@ -1,4 +1,4 @@
-"""GPU nodes and the upgrade controller of the GPU Operator beside them, look by look, without a server."""
+"""GPU nodes and the upgrade controller of the GPU Operator, step by step, without a server."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -9,14 +9,14 @@ from gpuyard.simulate.drivers.upgrading import POD, Policy, UpgradeStep, read_po
 
 OLD, NEW = "580.178.04", "595.91.07"
 OURS = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})
-"""As our ClusterPolicy has it."""
+"""As in gpuyard's ClusterPolicy."""
 Node = dict[str, Any]
 Pods = MutableMapping[str, list[dict[str, Any]]]
-"""Of each node that has any."""
+"""The driver pod of each node."""
 
 
 def gpu_node(state: str = "upgrade-done", pod: str = OLD, **more: Any) -> Node:
-    """A node in this state, with a driver pod of this version, and what else is said of it."""
+    """A node in this state, with a driver pod of this version, and further fields."""
     labels = {UPGRADE_LABEL: state} if state else {}
     return {
         "metadata": {
@@ -31,7 +31,7 @@ def gpu_node(state: str = "upgrade-done", pod: str = OLD, **more: Any) -> Node:
 def look(
     nodes: Mapping[str, Node], policy: Policy, version: str, pods: Pods
 ) -> dict[str, UpgradeStep]:
-    """One look of the controller, and what comes of it: it is written on the nodes, and pods are gone."""
+    """One reconcile of the controller and its effects: labels on the nodes, deleted pods."""
     result = steps(nodes, policy, version, lambda name: pods.get(name, []))
     for name, step in result.items():
         _write(nodes[name], step)

@@ -1,8 +1,8 @@
 """Many cases as data inside one test: each is run, and each that fails is named.
 
-A test of its own for every case costs more than most cases do: it is collected by every worker, sent, set
-up and reported. `@every(...)` takes what `pytest.mark.parametrize` takes. Use it where a case is pure and
-quick; cases that write files, patch something or may be skipped stay tests of their own.
+A separate test for every case costs more than most cases: each worker collects it, and it is sent, set up and
+reported. `@every(...)` takes the arguments of `pytest.mark.parametrize`. Use it for pure and fast cases;
+cases that write files, patch something or may be skipped stay separate tests.
 """
 
 import functools
@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 SHOWN = 10
-"""So many names stand in the first line of a failure; all of them in its parts."""
+"""Names in the first line of a failure; its parts have all of them."""
 
 
 def every(
@@ -21,9 +21,9 @@ def every(
     values: Iterable[Any],
     ids: Iterable[Any] | Callable[[Any], object] | None = None,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Run the test with each of the values, whatever the others gave, and fail with all that failed.
+    """Run the test with each of the values, independent of the others, and fail with all failures.
 
-    No values at all is a failure too: such a test would say nothing.
+    No values at all is a failure too: such a test would check nothing.
     """
     parts = [name.strip() for name in names.split(",")] if isinstance(names, str) else list(names)
 
@@ -69,9 +69,9 @@ def spoken(fields: list[Any], ids: Any) -> str:
 
 
 def judge(cases: Sequence[tuple[str, Callable[[], None]]]) -> None:
-    """Run all of them; one error holds all that failed, each with its name.
+    """Run all of them; one error contains all failures, each with its name.
 
-    The test skips where every case does, as for a file that this machine lacks. One that skips alone fails.
+    The test skips if every case does, as for a file that this machine lacks. A single skip fails.
     """
     __tracebackhide__ = True
     if not cases:
@@ -85,7 +85,7 @@ def judge(cases: Sequence[tuple[str, Callable[[], None]]]) -> None:
             failed.append((name, AssertionError(f"a case must not be skipped: {e}")))
         except pytest.fail.Exception as e:
             failed.append((name, AssertionError(str(e))))
-        except Exception as e:  # noqa: BLE001  whatever it was, the other cases are run
+        except Exception as e:  # noqa: BLE001  the other cases still run
             failed.append((name, e))
     if not failed:
         return

@@ -1,4 +1,4 @@
-"""Applies the fix of a finding to the value it was found in, as an editor would."""
+"""Applies the fix of a finding to its value, as an editor would."""
 
 from typing import Any
 
@@ -9,18 +9,18 @@ from proofs import applied
 
 
 def refusals(raw: Any) -> list[Finding]:
-    """What refuses a raw value that is well-formed."""
+    """The findings that reject a well-formed raw value."""
     reading = read_platform(raw)
     assert reading.spec is not None, [str(f) for f in reading.findings]
     return [f for f in plan(reading.spec)[1] if f.severity is Severity.ERROR]
 
 
 def check_fix(raw: Any, finding: Finding) -> None:
-    """Applying the fix removes the finding, and nothing is refused that was not before.
+    """Applying the fix removes the finding, and adds no other rejection.
 
-    A pool that is refused hides what is wrong with its users and with itself, and an unknown pool hides what
-    the shape lacks there, or that it holds less than the team wants: that may come to light. So may a budget
-    that counts the nodes of either, and a quota that is missing for a shape that could not start at all.
+    A rejected pool hides errors of its users and its own, and an unknown pool hides what the shape lacks there, or
+    that it holds less than the team needs: these may appear. So may a budget that counts the nodes of either, and
+    a missing quota for a shape that could not start at all.
     """
     if finding.fix is None or finding.fix.at is None:
         return
@@ -30,13 +30,13 @@ def check_fix(raw: Any, finding: Finding) -> None:
     new = [f for key, f in after.items() if key not in before]
     if finding.id == "shape.cannot_start":
         new = [f for f in new if (f.id, f.path) != ("shape.no_quota", finding.path)]
-        # what fits no pool spans no zones of one
+        # a shape that fits no pool spans no zones of one
         new = [f for f in new if f.id != "fabric.zones"]
-    if finding.id == "pool.duplicate":  # of two pools of one name neither was looked at further
+    if finding.id == "pool.duplicate":  # two pools of one name are not checked further
         new = [f for f in new if f.path[0] != "pools"]
     if finding.path[0] == "pools":
         new = [f for f in new if f.path[0] == "pools" and f.path[1] != finding.path[1]]
-        # of a pool without a machine nobody could say that its reservation holds others
+        # without a machine, a pool's reservation cannot be compared with it
         new = [f for f in new if f.id != "capacity.reservation_twice"]
     if finding.id == "shape.unknown_pool":
         new = [f for f in new if f.path != finding.path[:2]]
@@ -44,7 +44,9 @@ def check_fix(raw: Any, finding: Finding) -> None:
         new = [f for f in new if f.path[0] != "teams" and f.id != "shape.no_quota"]
     if finding.id == "team.duplicate":  # by its new name it owns no pools, here or there
         new = [f for f in new if f.path[:2] != finding.path[:2] and f.path[2:3] != ("owners",)]
-    if finding.path[2:3] == ("sharing",):  # it counts its GPUs now, and another pool's are claimed
+    if finding.path[2:3] == (
+        "sharing",
+    ):  # the pool now has counted GPUs, and another pool's are claimed
         new = [f for f in new if f.id != "dra.mixed"]
     if finding.path[0] == "system":
         new = [f for f in new if f.id != "budget.worst"]

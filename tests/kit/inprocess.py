@@ -1,4 +1,4 @@
-"""The command line inside the test process, with streams of its own: what a process would write, for less."""
+"""The command line inside the test process, with separate streams: the output of a process at lower cost."""
 
 import io
 from contextlib import redirect_stderr, redirect_stdout
@@ -17,7 +17,7 @@ class Ended:
 
 
 def run(*args: object) -> Ended:
-    """Run a command; its two streams are kept apart."""
+    """Run a command; its two streams are separate."""
     out, err = stream(), stream()
     with redirect_stdout(out), redirect_stderr(err):
         code = main([str(arg) for arg in args])

@@ -1,7 +1,7 @@
-"""The levels of proof a test may need, and the upstream files some compare with.
+"""The levels that a test may need, and the upstream files that some compare with.
 
-A test skips, visibly, for what this machine lacks, and fails where `GPUYARD_REQUIRE` names it: CI sets
-`engine,cluster`, and runs the tests that skipped for want of upstream files again with `upstream`.
+A test visibly skips what this machine lacks, and fails if `GPUYARD_REQUIRE` names it: CI sets
+`engine,cluster`, and runs tests that skipped without upstream files again with `upstream`.
 """
 
 import os
@@ -13,23 +13,23 @@ LEVELS = ("engine", "cluster", "gpu")
 REQUIRABLE = (*LEVELS, "upstream")
 NEEDS_UPSTREAM = "needs upstream file"
 SECONDS = {"engine": 1800, "cluster": 1800, "gpu": 300}
-"""On the clock, after which a test is taken to hang; a unit test takes the `timeout` of pyproject.toml.
+"""Wall-clock seconds after which a test counts as hung; a unit test has the `timeout` of pyproject.toml.
 
-Speed is asserted where it is promised, by CPU or by how busy the machine is; these fail no busy one. The
-first test of a file pays for its clusters as well.
+Speed is asserted where it is promised, by CPU time or relative to the load of the machine. The first test of
+a file includes the start of its clusters.
 """
 
 
 def is_timed(item: pytest.Item) -> bool:
-    """Whether a test, or the command line, says how long it may take: campaigns have hours.
+    """Whether a test, or the command line, sets a time limit: campaigns have hours.
 
-    A marker of ours would win over the command line.
+    A marker added here would override the command line.
     """
     return bool(item.get_closest_marker("timeout") or item.config.getoption("timeout", None))
 
 
 def required_levels() -> frozenset[str]:
-    """What `GPUYARD_REQUIRE` promises; an unknown name in it is an error, not a wish."""
+    """The levels in `GPUYARD_REQUIRE`; an unknown name is an error."""
     names = [name.strip() for name in os.environ.get("GPUYARD_REQUIRE", "").split(",")]
     expected = frozenset(name for name in names if name)
     if unknown := sorted(expected - set(REQUIRABLE)):
@@ -39,7 +39,7 @@ def required_levels() -> frozenset[str]:
 
 
 def require_level(level: str, available: object, why: str) -> None:
-    """Go on when the level is available; else skip, or fail where it was promised.
+    """Continue if the level is available; else skip, or fail if it is required.
 
     `why` completes "not available: ", as in "no kube-apiserver built, run `make tools`".
     """

@@ -16,7 +16,7 @@ PARSER = MarkdownIt("commonmark").enable("table")
 
 @dataclass(frozen=True)
 class Block:
-    """A fenced block of a page: what is written after the fence, its text, and where it starts."""
+    """A fenced block of a page: its info string, its text, and its first line."""
 
     path: Path
     line: int
@@ -25,7 +25,7 @@ class Block:
 
     @property
     def where(self) -> str:
-        """The place, as an editor opens it."""
+        """The place, in the form that editors open."""
         name = self.path
         if name.is_relative_to(sizes.ROOT):
             name = name.relative_to(sizes.ROOT)
@@ -68,7 +68,7 @@ def links(path: Path) -> Iterator[Link]:
 
 
 def anchors(path: Path) -> set[str]:
-    """What a link into the page may name: its headings, as code hosts spell them."""
+    """Anchors of the page: its headings, as code hosts spell them."""
     results: set[str] = set()
     seen: dict[str, int] = {}
     stream = tokens(path)

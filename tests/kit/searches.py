@@ -1,13 +1,13 @@
-"""How long the random searches look: as long as `make test` can wait, or as a campaign wants."""
+"""Duration of the random searches: for `make test`, or for a campaign."""
 
 import os
 
 TIMES = int(os.environ.get("GPUYARD_TIMES", "1"))
-"""A campaign's factor: so many times the examples that `make test` tries of each property."""
+"""A campaign's factor: multiplies the examples that `make test` tries of each property."""
 
 
 def examples(count: int) -> int:
-    """So many examples of a property; more of them in a campaign."""
+    """The number of examples of a property, scaled in a campaign."""
     return count * TIMES
 
 

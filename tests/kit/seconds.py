@@ -1,8 +1,8 @@
 """Where a run of the suite spends its seconds, by folder and by cause: `GPUYARD_SECONDS=1 make test`.
 
-With the name of a folder instead of 1 each run writes what every test took into a file there as well.
+With the name of a folder instead of 1 each run also writes the time of every test into a file there.
 
-CPU is counted as the kernel counts it, so a figure means the same on a busy machine; only the wall does not.
+CPU is counted as the kernel counts it, so a value means the same on a busy machine; only wall time does not.
 A process that a test started is counted once it has ended and been waited for; a part of a cluster at once.
 """
 
@@ -25,12 +25,12 @@ HERE = Path(__file__).resolve().parent.parent
 SLOWEST = 25
 ASKED = "GPUYARD_SECONDS"
 MARK = "kit.seconds"
-"""Under this name a worker's figures travel to the process that prints them."""
+"""Key under which a worker sends its values to the process that prints them."""
 
 
 @dataclass
 class Spent:
-    """Seconds: of this process, of processes that it waited for, and on the clock."""
+    """Seconds: CPU of this process, CPU of processes that it waited for, and wall time."""
 
     own: float = 0.0
     children: float = 0.0
@@ -44,12 +44,12 @@ class Spent:
 
     @property
     def waited(self) -> float:
-        """On the clock, and nothing of ours ran."""
+        """Wall time without CPU use."""
         return max(0.0, self.wall - self.own - self.children)
 
 
 def now(planes: Planes | None = None) -> Spent:
-    """What this process has spent so far, with what its clusters have."""
+    """The time that this process and its clusters have spent so far."""
     clusters = planes.spent() if planes else 0.0
     times = os.times()
     return Spent(
@@ -65,7 +65,7 @@ def folder(nodeid: str) -> str:
 
 
 def cause(item: pytest.Item) -> str:
-    """What kind of work a test is: its level, or what its seconds go into."""
+    """The kind of work of a test: its level, or what dominates its time."""
     level = next((name for name in LEVELS if item.get_closest_marker(name)), "unit")
     if level != "unit":
         return level
@@ -73,7 +73,7 @@ def cause(item: pytest.Item) -> str:
 
 
 def is_random(item: pytest.Item) -> bool:
-    """True for a property that hypothesis looks for examples against."""
+    """True for a property that hypothesis searches for counterexamples."""
     return hasattr(getattr(item, "obj", None), "hypothesis")
 
 
@@ -88,14 +88,14 @@ class Clock:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_collection(self, session: pytest.Session) -> Iterator[None]:
-        """Importing this far, and collecting."""
+        """Measure imports so far, and collection."""
         result = yield
         self.collected = now().since(self.started)
         return result
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: Any) -> Iterator[None]:
-        """Setup, call and teardown of a test together."""
+        """Measure setup, call and teardown of a test together."""
         kind = cause(item)
         planes = self.planes if kind in LEVELS else None
         start = now(planes)
@@ -111,14 +111,14 @@ class Clock:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """A worker sends its figures home."""
+        """Send a worker's values to the main process."""
         output = getattr(session.config, "workeroutput", None)
         if output is not None:
             output[MARK] = json.dumps(self.as_data())
 
 
 class Report:
-    """Prints what all processes spent; one for a run."""
+    """Prints the time of all processes; one per run."""
 
     def __init__(self, clock: Clock | None) -> None:
         self.clock = clock
@@ -126,13 +126,13 @@ class Report:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: Any) -> None:
-        """A worker has ended, and its figures are here unless it died."""
+        """Collect the values of an ended worker, unless it died."""
         text = getattr(node, "workeroutput", {}).get(MARK)
         if text:
             self.parts.append(json.loads(text))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Three tables: by folder, by cause, and the tests that take most."""
+        """Print three tables: by folder, by cause, and the slowest tests."""
         if self.clock is not None and self.clock.rows:
             self.parts.append(self.clock.as_data())
         if (folder := Path(os.environ[ASKED])).is_dir():
@@ -174,7 +174,7 @@ def grouped(pairs: Any) -> dict[str, tuple[int, Spent]]:
 
 
 def table(title: str, rows: Mapping[str, tuple[int, Spent]]) -> list[str]:
-    """Dearest first, with a sum."""
+    """A table with the largest first and a sum."""
     ordered = sorted(rows.items(), key=lambda row: -row[1][1].own - row[1][1].children)
     summed = total([spent for _, spent in rows.values()])
     lines = [("", title, "count", "CPU", "processes", "waited")]
@@ -189,7 +189,7 @@ def cells(name: str, count: int, spent: Spent) -> tuple[str, ...]:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Only where it is asked for."""
+    """Register the measurement if it is requested."""
     if not os.environ.get(ASKED):
         return
     clock = Clock()

@@ -1,4 +1,4 @@
-"""Stack values with sane defaults: a test says only what it is about."""
+"""Stack values with sane defaults: a test sets only what it checks."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -19,7 +19,7 @@ UNCLAIMED = {
     f"{name}.nvidia.com.deviceclass.resource.k8s.io/devices": 0
     for name in ("gpu", "mig", "vfio.gpu")
 }
-"""What a namespace may claim of GPUs where nobody claims any."""
+"""The GPU claim quota of a namespace without claims."""
 
 
 def pool(name: str = "train", **rest: Any) -> Raw:
@@ -28,7 +28,7 @@ def pool(name: str = "train", **rest: Any) -> Raw:
 
 
 def cut_pool(name: str = "serve", **rest: Any) -> Raw:
-    """A pool of one node whose eight A100-40 are cut alike."""
+    """A pool of one node whose eight A100-40 have the same MIG layout."""
     return pool(name, **{"machine": "p4d.24xlarge", "nodes": 1, "sharing": CUT, **rest})
 
 
@@ -52,7 +52,7 @@ def shape(name: str = "job", **rest: Any) -> Raw:
 def platform(
     pools: Iterable[Raw] | None = None, teams: Iterable[Raw] = (), **rest: Any
 ) -> dict[str, Any]:
-    """A platform on a cluster of one's own; a cloud gets system nodes unless `system=None`."""
+    """A platform on your own cluster; a cloud gets system nodes unless `system=None`."""
     raw: Raw = {"name": "lab", "cloud": "none", "kubernetes": "1.36"}
     if rest.get("cloud") == "aws":
         raw["system"] = SYSTEM
@@ -63,26 +63,26 @@ def platform(
 
 
 def spec_of(raw: Mapping[str, Any]) -> PlatformSpec:
-    """The spec; fails with every finding when it is not one."""
+    """The spec; fails with every finding when it is invalid."""
     return platform_spec(dict(raw))
 
 
 def plan_of(raw: Mapping[str, Any]) -> PlatformPlan:
-    """The plan; fails with every finding when it is refused."""
+    """The plan; fails with every finding when it is rejected."""
     return plan_or_raise(spec_of(raw))
 
 
 YOURS = frozenset({"cloud.yours", "scaling.yours"})
-"""What is left to the user of every platform in a cloud; tests/plan/test_unimplemented.py asks for it."""
+"""Findings that every platform in a cloud has; tests/plan/test_unimplemented.py checks them."""
 
 
 def findings(raw: Mapping[str, Any]) -> list[Finding]:
-    """Everything the plan has to say of this platform, beside what it says of all in a cloud."""
+    """All findings of this platform, without those that every cloud platform has."""
     return [each for each in plan(spec_of(raw))[1] if each.id not in YOURS]
 
 
 def ids(raw: Mapping[str, Any]) -> list[str]:
-    """The ids of everything the plan has to say."""
+    """The ids of all findings."""
     return [f.id for f in findings(raw)]
 
 
@@ -94,12 +94,12 @@ def only(raw: Mapping[str, Any]) -> Finding:
 
 
 def parts(finding: Finding) -> tuple[str, Path, str, str, str]:
-    """A finding without its fix, for comparing it whole."""
+    """A finding without its fix, for comparisons."""
     return finding.id, finding.path, finding.problem, finding.value, finding.allowed
 
 
 def stack_file(raw: Mapping[str, Any], config: Mapping[str, str] | None = None) -> bytes:
-    """A stack file with this platform, and what stands beside it."""
+    """A stack file with this platform and further configuration."""
     import yaml
 
     return yaml.safe_dump(

@@ -1,14 +1,14 @@
-"""Coverage is traced where a gate needs it: in unit tests, and in none that only repeat what these run.
+"""Coverage is traced where a gate needs it: in unit tests, except those that only repeat lines of others.
 
-With a tracer Python 3.11 leaves its quick paths, in our modules and in all others: a test takes more than
-twice its CPU. Tests on real parts wait for programs in other languages, random searches run the same lines
-hundreds of times, and what bears `repeats` says which tests run its lines; the tracer rests meanwhile. What
-one of these alone would run is to have a unit test.
+With a tracer Python 3.11 loses its fast paths, in all modules: a test takes more than twice its CPU. Tests on
+real parts wait for programs in other languages, random searches run the same lines hundreds of times, and the
+marker `repeats` names the tests that run the same lines; the tracer is off meanwhile. Lines that only such a
+test runs need a unit test.
 
-Most of the others run nothing that the rest does not run as well. Those are in `repeating.txt`, measured and
-written by `scripts/repeating.py`; a test that is not named there is traced. Where the gates fall short, for
-the code has changed since, `scripts/test` runs what is named there once more with the tracer before it says
-so. `scripts/test` holds the gates, benchmarks/suite.md has the figures.
+Most of the other tests run no line that the rest does not run as well. They are listed in `repeating.txt`,
+measured and written by `scripts/repeating.py`; a test that is not listed is traced. If the gates fail because
+the code has changed since, `scripts/test` runs the listed tests once more with the tracer before it reports
+that. `scripts/test` checks the gates, benchmarks/suite.md has the figures.
 """
 
 import functools
@@ -32,56 +32,56 @@ UNTRACED = (*LEVELS, "search", "timed", "repeats")
 """Markers of tests, setup and teardown included, that are run without the tracer."""
 MEASURED = ("gpuyard", "gpuyard_gate", "gpuyard_idle", "gpuyard_requeue", "gpuyard_validator")
 OTHERS = ("pulumi", "pulumi_kubernetes.core.v1", "pydantic", "rich.console", "typer", "yaml")
-"""What ours import and nobody measures: imported before the tracer starts."""
+"""Dependencies that are not measured: imported before the tracer starts."""
 REPEATING = Path(__file__).with_name("repeating.txt")
-"""Tests that run no line that others do not run too; a line each, as pytest names them without a case."""
+"""Tests that run no line of their own; one per line, by pytest's name without the case."""
 ALL = "GPUYARD_TRACE_ALL"
-"""With this the tests named there are traced like any other."""
+"""With this variable the listed tests are traced like any other."""
 RECORD = "GPUYARD_TRACE_RECORD"
-"""A folder: which test ran what goes into the coverage data, and what each took into a file there."""
+"""A folder: the coverage data records the test of each line, and a file there the time of each test."""
 Kept = functools._lru_cache_wrapper
 
 
 def is_traced(item: pytest.Item) -> bool:
-    """True for a test whose lines count: not what hypothesis searches, for it need not find a line again."""
+    """True for a traced test: not for hypothesis searches, which need not reach a line again."""
     if is_random(item) or any(item.get_closest_marker(name) for name in UNTRACED):
         return False
     return bool(os.environ.get(ALL)) or function_of(item) not in repeating()
 
 
 def function_of(item: pytest.Item) -> str:
-    """The test without its case, as pytest names it."""
+    """The test without its case, by pytest's name."""
     return item.nodeid.partition("[")[0]
 
 
 @functools.cache
 def repeating() -> frozenset[str]:
-    """The tests that were measured to run nothing of their own."""
+    """The tests that run no line of their own, by measurement."""
     return frozenset(REPEATING.read_text(encoding="utf-8").split())
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Let one tracer run, and import all that is measured: while it rests, that would look never run."""
+    """Start one tracer, and import all measured modules: imported without it they would count as not run."""
     measuring = stop_all()
     if measuring is None or session.config.getoption("dist", "no") != "no":
-        return  # nothing is measured, or all tests are run by other processes
+        return  # nothing is measured, or other processes run all tests
     for name in OTHERS:
         import_module(name)
     tracer = Tracer(measuring)
     tracer.turn(on=True)
     for package in MEASURED:
         import_all(package)
-    tracer.turn(on=False)  # what tests do while they are collected does not count
+    tracer.turn(on=False)  # collection does not count
     session.config.pluginmanager.register(tracer, "kit-tracer")
     if folder := os.environ.get(RECORD):
         session.config.pluginmanager.register(Recorder(measuring, Path(folder)), "kit-recorder")
 
 
 def stop_all() -> Coverage | None:
-    """Stop every measurement of this process; the innermost, the one that is saved.
+    """Stop every measurement of this process; returns the innermost, which is saved.
 
-    A worker of pytest-xdist has two: to stop the inner one alone is to start the tracer of the outer one.
+    A worker of pytest-xdist has two: stopping only the inner one starts the tracer of the outer one.
     """
     innermost = None
     while measuring := Coverage.current():
@@ -91,14 +91,14 @@ def stop_all() -> Coverage | None:
 
 
 def import_all(package: str) -> None:
-    """Every module of a package but programs, which do something when they are imported."""
+    """Import every module of a package except programs, which run on import."""
     for each in pkgutil.walk_packages(import_module(package).__path__, f"{package}."):
         if not each.name.endswith(".__main__"):
             import_module(each.name)
 
 
 def forget(packages: Iterable[str]) -> None:
-    """Empty what functions of these packages keep (`@cache`)."""
+    """Clear the `@cache` of functions of these packages."""
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in packages:
             for each in vars(module).values():
@@ -107,36 +107,36 @@ def forget(packages: Iterable[str]) -> None:
 
 
 class Tracer:
-    """The tracer of this process: it runs for tests that count, and rests for all others."""
+    """The tracer of this process: on for traced tests, off for all others."""
 
     def __init__(self, measuring: Coverage) -> None:
         self.measuring = measuring
         self.on = False
 
     def turn(self, *, on: bool) -> None:
-        """Start or stop it, unless it does so already: either costs something."""
+        """Start or stop it if its state differs: either takes time."""
         if on != self.on:
             self.on = on
             (self.measuring.start if on else self.measuring.stop)()
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Tests that count come first: what is computed once a process is computed while somebody looks.
+        """Order traced tests first: values that are computed once per process are computed with the tracer on.
 
-        What tests computed while they were collected is forgotten for the same reason.
+        Values that were computed during collection are dropped for the same reason.
         """
         items.sort(key=lambda item: not is_traced(item))
         forget(MEASURED)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """For a test with its setup and teardown, whatever ran before."""
+        """Set the tracer for a test with its setup and teardown."""
         self.turn(on=is_traced(item))
         return (yield)
 
 
 class Recorder:
-    """Notes which test runs which line, and what each takes: what `scripts/repeating.py` chooses by."""
+    """Records the lines and the time of each test, for `scripts/repeating.py`."""
 
     def __init__(self, measuring: Coverage, folder: Path) -> None:
         self.measuring = measuring
@@ -145,7 +145,7 @@ class Recorder:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """The tracer has been turned before: its hook is the first."""
+        """Record a test; the tracer's hook runs first."""
         if not is_traced(item):
             return (yield)
         self.measuring.switch_context(function_of(item))
@@ -155,6 +155,6 @@ class Recorder:
         return result
 
     def pytest_sessionfinish(self) -> None:
-        """Each process writes a file of its own."""
+        """Write the file of this process."""
         path = self.folder / f"{os.getpid()}.json"
         path.write_text(json.dumps(self.seconds), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The public openb trace, as demand: 7,064 pods with GPUs. It lies beside upstream files."""
+"""The public openb trace, as demand: 7,064 pods with GPUs. Its folder is next to the upstream files."""
 
 import csv
 from collections import Counter
@@ -8,7 +8,7 @@ from kit.levels import upstream
 
 
 def openb_pods() -> list[tuple[Fraction, int, int]]:
-    """GPUs, thousandths of CPU threads and MiB of every pod that asks for a GPU or a part of one."""
+    """GPUs, thousandths of CPU threads and MiB of every pod that requests a GPU or a part of one."""
     path = upstream("..", "traces", "openb", "openb_pod_list_default.csv")
     with path.open(encoding="utf-8") as file:
         return [
@@ -23,5 +23,5 @@ def openb_pods() -> list[tuple[Fraction, int, int]]:
 
 
 def openb_fractions() -> Counter[Fraction]:
-    """How many pods ask for which part of a GPU, whole ones aside."""
+    """Number of pods by requested GPU fraction, without whole GPUs."""
     return Counter(gpus for gpus, _, _ in openb_pods() if gpus < 1)

@@ -1,4 +1,4 @@
-"""Wait for a condition; who gives up says which condition it was, and what was seen last."""
+"""Wait for a condition; a timeout reports the condition and the last observed value."""
 
 import inspect
 import time
@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 PAUSE, LONGEST_PAUSE = 0.1, 1.0
-"""Seconds between two looks, at first and at most."""
+"""Seconds between two polls, first and maximum."""
 OF_THE_WAIT = 0.03
-"""A pause is so much of what was waited already: who waits a minute for others need not take their CPU."""
+"""A pause is this share of the time waited so far: long waits should use little CPU."""
 PATIENCE = 300
-"""Seconds for what takes a few where nothing else runs. Who has waited so long knows that it never comes."""
+"""Seconds for an operation that takes a few on an idle machine. After this time it has failed."""
 SHORTER = 120
-"""The same inside a test that is stopped after 180."""
+"""The same in a test with a limit of 180 s."""
 
 
 def until(
@@ -25,7 +25,7 @@ def until(
     what: str = "",
     errors: tuple[type[Exception], ...] = (),
 ) -> Any:
-    """Look until what is seen is wanted, and return it; these errors are as good as nothing seen.
+    """Poll until the value is as expected, and return it; these errors count as no value.
 
     `what` completes "waited 60 s for"; without it the condition's own source is quoted.
     """
@@ -47,7 +47,7 @@ def until(
 
 
 def condition(look: Callable[[], Any], expected: Callable[[Any], object] = bool) -> str:
-    """The condition as the test has it: the source of the look, and of what is wanted of it."""
+    """The condition as in the test: the source of the poll, and of the expectation."""
     source = " ".join(_source(look).split())
     return (
         source

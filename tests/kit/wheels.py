@@ -1,4 +1,4 @@
-"""A wheel of the project, installed where no checkout is."""
+"""A wheel of the project, installed outside a checkout."""
 
 import subprocess
 import sys
@@ -9,12 +9,12 @@ from pathlib import Path
 import sizes
 
 RUN = "import sys; from gpuyard.cli import main; sys.exit(main(sys.argv[1:]))"
-"""What the console script of an installation does: its arguments are the command's."""
+"""The console script of an installation, with the command's arguments."""
 _BUILD = "from hatchling.build import build_wheel; print(build_wheel(OUT))"
 
 
 def installed(folder: Path) -> Path:
-    """Python with the wheel; what the wheel needs comes from the environment of the tests."""
+    """Python with the wheel; the wheel's dependencies come from the tests' environment."""
     build = _BUILD.replace("OUT", repr(str(folder)))
     subprocess.run([sys.executable, "-c", build], cwd=sizes.ROOT, check=True, capture_output=True)
     venv = folder / "venv"
@@ -22,6 +22,6 @@ def installed(folder: Path) -> Path:
     (site,) = venv.glob("lib/python*/site-packages")
     with zipfile.ZipFile(next(folder.glob("*.whl"))) as built:
         built.extractall(site)
-    # The folder alone: .pth files in it, and with them the checkout, are not followed.
+    # Only the folder: its .pth files, and with them the checkout, are not followed.
     (site / "needed.pth").write_text(sysconfig.get_paths()["purelib"], encoding="utf-8")
     return venv / "bin" / "python"

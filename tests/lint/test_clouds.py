@@ -107,16 +107,16 @@ def test_what_is_said_about_terraform_names_its_fields():
     (item,) = items(plan(managed()))
     said = "set workloadMetadataConfig: {mode: GKE_METADATA}; cloud.google.com/gkeNodepool stays"
     told = "set workload_metadata_config: {mode: GKE_METADATA}; cloud.google.com/gkeNodepool stays"
-    assert item.place.document_text(said) == told
+    assert item.place.with_document_names(said) == told
     (other,) = items(preview(state()))
-    assert other.place.document_text(said) == said
+    assert other.place.with_document_names(said) == said
 
 
 def test_an_object_of_kubernetes_inside_terraform_keeps_its_names():
     pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "x"}, "spec": {"hostIPC": True}}
     (item,) = items(plan(managed("kubernetes_manifest", {"manifest": pod})))
     assert item.place.document_path(("spec", "hostIPC")) == ("spec", "hostIPC")
-    assert item.place.document_text("hostNetwork") == "hostNetwork"
+    assert item.place.with_document_names("hostNetwork") == "hostNetwork"
 
 
 @pytest.mark.parametrize("name", [*PLURAL, "ami_type", "name"])

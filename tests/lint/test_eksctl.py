@@ -135,7 +135,7 @@ def shared(**given):
 )
 def test_nodes_are_spot_where_all_of_them_are(given, spot):
     pool = gpu_pool(group(ami="ami-1", instanceTypes=["g6.xlarge"], **given))
-    assert (pool.spot, pool.on_demand) == (spot, not spot)
+    assert (pool.may_use_spot, pool.on_demand) == (spot, not spot)
 
 
 @every(

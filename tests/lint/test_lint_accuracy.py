@@ -143,7 +143,7 @@ def row(**given):
 
 
 def test_a_run_keeps_the_verdict_of_a_finding_that_has_moved_and_judges_none_itself():
-    hits = [HIT, {**HIT, "file": "new.yaml"}, {**HIT, "state": "sample", "file": "b.yaml"}]
+    hits = [HIT, {**HIT, "file": "new.yaml"}, {**HIT, "state": "example", "file": "b.yaml"}]
     assert list(lint_accuracy.grouped("a/b", hits, [row()])) == [
         row(places=("a.yaml:3",)),
         row(verdict="", why="", places=("new.yaml:3",)),
@@ -245,7 +245,7 @@ def test_what_a_second_reader_says_is_taken_by_the_beginning_of_an_id(tmp_path, 
     }
     for wrong in (f'{{"{drawn[0].id[:8]}": "perhaps"}}', '{"xyz": "true"}', '{"": "true"}'):
         said.write_text(wrong, encoding="utf-8")
-        with pytest.raises(SystemExit, match="no row that is drawn, or no verdict"):
+        with pytest.raises(SystemExit, match="not a selected row, or not a verdict"):
             lint_accuracy_data.take_second(said)
 
 

@@ -63,7 +63,7 @@ def peak(text, count):
     finally:
         tracemalloc.stop()
     assert len(reading.items) == count
-    assert len(made.open) == count
+    assert len(made.open_findings) == count
     return most
 
 
@@ -76,6 +76,6 @@ def test_a_resource_takes_no_more_than_so_much_memory(text):
 def test_places_stay_right_in_a_long_list():
     made = build_report(read(as_a_list(200).encode(), "all.yaml"), RULES)
     lines = as_a_list(200).splitlines()
-    assert [hit.line for hit in made.open] == [
+    assert [hit.line for hit in made.open_findings] == [
         number for number, line in enumerate(lines, 1) if "image:" in line
     ]

@@ -58,7 +58,7 @@ def test_json_is_read_as_well():
 
 def test_a_list_may_hold_lists_and_never_itself():
     data = b"&a\napiVersion: v1\nkind: List\nitems: [*a]\n"
-    assert "no anchor" in read(data, "x").skipped[0].reason
+    assert "no complete anchor" in read(data, "x").skipped[0].reason
     deep = (
         b"{apiVersion: v1, kind: List, items: [" * 25 + b"{apiVersion: v1, kind: Pod}" + b"]}" * 25
     )
@@ -71,12 +71,12 @@ def test_a_list_may_hold_lists_and_never_itself():
     [
         (b"", "empty", 1),
         (b"---\n---\n", "empty", 1),
-        (b"a: 1\n", "nothing that is known here", 1),
-        (b"\n\n- 1\n", "nothing that is known here", 3),
+        (b"a: 1\n", "no known format", 1),
+        (b"\n\n- 1\n", "no known format", 3),
         (b"a: 1\nb: [\n", "not YAML: line 2, at its end: did not find", 2),
         (b"a: 1\nb: {limits: {gpu: ${N}}}\nc: 1", PLACEHOLDER_FILE, 2),
         (b"\xff\xfe\x00", "not text", 1),
-        (b"a: *b\n", "no anchor &b", 1),
+        (b"a: *b\n", "no complete anchor &b", 1),
         (b"[" * 100, "nested more than 60 deep", 1),
         (b"\x00\x01", "not YAML", 1),
     ],
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_is_said_with_a_line(data, reason, line):
         (b'{"gpu": 1,\n "a": [1\n', "not JSON: line 3, column 1: Expecting ',' delimiter", 3),
         (b'{"a": ${N}', "not JSON: line 1, column 7: Expecting value", 1),
         (b'{\0"\0x', "not YAML: control characters are not allowed", 1),
-        (b'{"a": *b}', "line 1: *b has no anchor &b before it", 1),
+        (b'{"a": *b}', "line 1: *b has no complete anchor &b before it", 1),
         (
             b'{"apiVersion": "v1", "kind": "Pod", "a": "\x7f"}',
             "not YAML: control characters are not allowed",
@@ -115,7 +115,7 @@ def test_of_a_file_of_json_it_is_said_what_is_wrong_as_json(data, reason, line):
 
 def test_a_stack_file_is_sent_to_the_command_that_proves_it():
     (unread,) = read(stack_file(platform()), "s.yaml").skipped
-    own = "a stack file: `gpuyard check` proves it, and --stack takes its `policies`"
+    own = "a stack file: validate it with `gpuyard check`; --stack applies its `policies`"
     assert (unread.reason, unread.line) == (own, 1)
 
 
@@ -129,7 +129,7 @@ def test_a_template_is_said_to_be_one():
     assert read(data, "t.yaml").skipped == (
         SkippedFile(
             "t.yaml",
-            "a template, not YAML yet: render it first (helm template, kustomize build)",
+            "a template, not YAML: render it first (helm template, kustomize build)",
             4,
             template=True,
         ),
@@ -160,14 +160,14 @@ def test_readings_add_up():
 
 def test_documents_are_counted_as_values_are(monkeypatch):
     monkeypatch.setattr("gpuyard.spec.yaml_tree.MAX_DOCUMENTS", 3)
-    assert read(b"---\na: 1\n" * 3, "x.yaml").skipped[0].reason.startswith("nothing that is known")
+    assert read(b"---\na: 1\n" * 3, "x.yaml").skipped[0].reason.startswith("no known format")
     (unread,) = read(b"---\na: 1\n" * 4, "x.yaml").skipped
     assert unread.reason == "line 7: more than 3 documents"
 
 
 def test_values_have_a_limit_of_their_own_however_large_a_file_may_be(monkeypatch):
     monkeypatch.setattr("gpuyard.spec.yaml_tree.MAX_VALUES", 2)
-    assert "nothing that is known" in read(b"[" + b"1," * 18 + b"]", "x.yaml").skipped[0].reason
+    assert "no known format" in read(b"[" + b"1," * 18 + b"]", "x.yaml").skipped[0].reason
     (unread,) = read(b"[" + b"1," * 21 + b"]", "x.yaml").skipped
     assert "more than 20 values once anchors are expanded" in unread.reason
 

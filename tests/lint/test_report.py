@@ -18,7 +18,7 @@ from gpuyard.lint.read import read
 from gpuyard.lint.report import HitState, build_report
 from gpuyard.lint.sarif import sarif
 from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Reference, Resource, Rule, Violation, known_value
+from gpuyard.rules.rule import UNKNOWN, AuditReference, Resource, Rule, Violation, known_value
 from gpuyard.rules.run import Exemption, RuleConfiguration
 
 
@@ -39,7 +39,7 @@ ONE = Rule(
     why="w",
     fix="f",
     sources=("s",),
-    references=(Reference("CIS EKS 1.8.0", "5.4.1"),),
+    references=(AuditReference("CIS EKS 1.8.0", "5.4.1"),),
     kinds=("Widget",),
     check=check,
 )
@@ -163,10 +163,10 @@ def test_another_file_is_no_baseline(data):
 
 
 def test_what_stands_in_a_sample_is_said_and_does_not_count():
-    reading = replace(read(widget(), "f0.yaml"), samples=frozenset({"f0.yaml"}))
+    reading = replace(read(widget(), "f0.yaml"), example_files=frozenset({"f0.yaml"}))
     found = build_report(reading, (ONE,))
     assert [(hit.state, hit.reason) for hit in found.hits] == [
-        (HitState.EXAMPLE, "in a sample: it does not count")
+        (HitState.EXAMPLE, "in an example file: not counted")
     ]
     assert not found.is_failed(Severity.INFO)
     assert json.loads(write_baseline(found.hits))["findings"] == []
@@ -182,21 +182,21 @@ def test_a_choice_is_said_and_does_not_count():
     rule = replace(ONE, check=check)
     found = made(widget(), rules=(rule,))
     assert [(hit.state, hit.reason) for hit in found.hits] == [
-        (HitState.ADVISORY, "a choice: it does not count")
+        (HitState.ADVISORY, "advisory: not counted")
     ]
     assert not found.is_failed(Severity.INFO)
     assert json.loads(write_baseline(found.hits))["findings"] == []
     assert github_annotations(found) == ""
     assert "suppressions" in sarif(found, "1")["runs"][0]["results"][0]
     assert "skipped" in junit(found)
-    (hit,) = made(widget(), rules=(rule,), advisory=True).hits
+    (hit,) = made(widget(), rules=(rule,), counts_advisory=True).hits
     assert (hit.state, hit.reason) == (HitState.OPEN, "")
 
 
 def test_what_no_rule_looks_at_is_counted_apart():
-    assert (made(widget()).resources, made(widget()).checked_resources) == (1, 1)
+    assert (made(widget()).resource_count, made(widget()).checked_resources) == (1, 1)
     other = made(widget().replace(b"Widget", b"Gadget"))
-    assert (other.resources, other.checked_resources) == (1, 0)
+    assert (other.resource_count, other.checked_resources) == (1, 0)
 
 
 def test_what_is_nobodys_is_no_notice_and_no_error():

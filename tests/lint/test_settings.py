@@ -136,21 +136,21 @@ def test_the_configuration_of_the_pack_is_read_as_well():
         (
             "levels: {GPU-X-01: strict}",
             (
-                "rules.yaml:1: levels.GPU-X-01: not one of the known words, given 'strict',"
+                "rules.yaml:1: levels.GPU-X-01: not a valid value, given 'strict',"
                 " allowed: off, advisory, mandatory"
             ),
         ),
         (
             "parameters: {GPU-X-01: {mots: 4}}",
-            "rules.yaml:1: parameters.GPU-X-01.mots: GPU-X-01 has no such parameter; did you mean most?",
+            "rules.yaml:1: parameters.GPU-X-01.mots: GPU-X-01 has no parameter mots; did you mean most?",
         ),
         (
             "parameters: {GPU-X-02: {mots: 4}}",
-            "rules.yaml:1: parameters.GPU-X-02.mots: GPU-X-02 has no such parameter; it has: none",
+            "rules.yaml:1: parameters.GPU-X-02.mots: GPU-X-02 has no parameter mots; its parameters: none",
         ),
         (
             "levels: {}\nlevels: {}",
-            "rules.yaml:1: levels: stands twice; keep one of them",
+            "rules.yaml:1: levels: duplicate key; keep one of them",
         ),
         ("[]", "rules.yaml:1: the settings: wrong type, given [], allowed: a mapping (key: value)"),
     ],
@@ -162,19 +162,19 @@ def test_a_slip_is_said_with_its_line_and_what_was_meant(text, said):
 @pytest.mark.parametrize(
     ("name", "value", "wanted"),
     [
-        ("names", "b", "list of texts"),
-        ("names", "[1]", "list of texts"),
-        ("few", "{}", "list of texts"),
+        ("names", "b", "list of strings"),
+        ("names", "[1]", "list of strings"),
+        ("few", "{}", "list of strings"),
         ("most", "many", "number"),
         ("most", "true", "number"),
-        ("on", "1", "true or false"),
-        ("label", "3", "text"),
+        ("on", "1", "boolean"),
+        ("label", "3", "string"),
     ],
 )
 def test_a_parameter_of_another_type_is_refused(name, value, wanted):
     (said,) = slips(f"parameters: {{GPU-X-01: {{{name}: {value}}}}}")
     assert said.startswith(f"rules.yaml:1: parameters.GPU-X-01.{name}: ")
-    assert said.endswith(f" is no {wanted}; write a {wanted}")
+    assert said.endswith(f" is not a {wanted}; write a {wanted}")
 
 
 def test_every_slip_is_said_at_once_in_the_order_of_the_file():
@@ -194,7 +194,7 @@ def test_with_a_slip_every_rule_is_held_as_it_is():
 def test_an_exception_that_is_over_is_said():
     over = EXCEPTION.replace("2027-03-31", "2026-11-21").replace("resource: a", "resource: b")
     settings = read(f"exceptions: [{EXCEPTION}, {over}]")
-    assert expired_exemptions(settings) == ["the exception of GPU-X-01 for b expired on 2026-11-21"]
+    assert expired_exemptions(settings) == ["the exception to GPU-X-01 for b expired on 2026-11-21"]
     from dataclasses import replace
 
     assert expired_exemptions(replace(settings, today=None)) == []
@@ -230,7 +230,7 @@ def test_a_slip_in_it_is_said_with_its_line_in_the_stack_file():
     )
     with pytest.raises(UsageError) as raised:
         section("    policies: {levels: {}}\n    policies: {}")
-    assert str(raised.value) == "lab.yaml:4: the settings: stands twice; keep one of them"
+    assert str(raised.value) == "lab.yaml:4: the settings: duplicate key; keep one of them"
 
 
 def test_what_is_wrong_elsewhere_in_a_stack_file_is_left_to_check():
@@ -245,7 +245,7 @@ def test_what_is_no_stack_file_is_refused(text):
     with pytest.raises(UsageError) as raised:
         read_section(text.encode(), "x.yaml", RULES, TODAY)
     assert str(raised.value) == (
-        "x.yaml: no stack file: it has no `config: gpuyard:platform:` with a platform"
+        "x.yaml: not a stack file: it has no `config: gpuyard:platform:` with a platform"
     )
 
 

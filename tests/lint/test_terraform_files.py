@@ -340,7 +340,7 @@ def test_values_are_what_helm_makes_of_them():
     assert line(text, item, "mig", "strategy") == 'value = "single"'
     assert line(text, item, "dcgm") == "values = ["
     assert item.place.document_path(("dcgmExporter", "enabled")) == ("dcgmExporter", "enabled")
-    assert item.place.document_text("set dcgmExporter") == "set dcgmExporter"
+    assert item.place.with_document_names("set dcgmExporter") == "set dcgmExporter"
 
 
 def test_what_a_file_that_is_not_here_may_set_is_unknown_but_for_what_comes_after():

@@ -7,8 +7,8 @@ import pytest
 import sizes
 from gpuyard.manifests.fields import (
     UNKNOWN,
-    FilledIn,
     NotEvaluatedError,
+    PlaceholderText,
     block,
     enum_value,
     is_true,
@@ -71,16 +71,16 @@ def test_a_rule_imports_all_that_it_reads_with_from_one_place():
 @pytest.mark.parametrize("read", [block, is_true, items, mapping, number, enum_value])
 def test_what_somebody_fills_in_is_no_list_no_mapping_no_number_and_no_word_of_a_few(read):
     with pytest.raises(NotEvaluatedError):
-        read(FilledIn("${X}"))
+        read(PlaceholderText("${X}"))
 
 
 def test_nor_is_it_a_mapping_of_a_list():
     with pytest.raises(NotEvaluatedError):
-        mappings([{}, FilledIn("${X}")])
+        mappings([{}, PlaceholderText("${X}")])
 
 
 def test_as_text_it_is_what_it_is():
-    assert text({"name": FilledIn("${X}")}, "name") == "${X}"
+    assert text({"name": PlaceholderText("${X}")}, "name") == "${X}"
 
 
 @pytest.mark.parametrize(("value", "found"), [("NoSchedule", "NoSchedule"), (None, ""), (5, "")])

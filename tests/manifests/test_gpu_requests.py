@@ -27,8 +27,8 @@ def test_a_number_of_gpus_is_whole(given_value, count):
     assert gpu_count(given_value) == count
 
 
-DIFFER = "request and limit differ, which Kubernetes refuses; the limit is counted"
-NO_COUNT = "is no number of GPUs and is not counted"
+DIFFER = "request and limit differ, which Kubernetes rejects; the limit is counted"
+NO_COUNT = "is not a number of GPUs and is not counted"
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,9 @@ NO_COUNT = "is no number of GPUs and is not counted"
     [
         (asking({GPU: "2"}), 2, ""),
         (asking({GPU: 2}, {GPU: "2"}), 2, ""),
-        (asking(None, {GPU: 2}), 2, "a request without a limit, which Kubernetes refuses; add limits: 2"),
+        (asking(None, {GPU: 2}), 2, (
+            "a request without a limit, which Kubernetes rejects; add limits: 2"
+        )),
         (asking({GPU: 2}, {GPU: 1}), 2, DIFFER),
         (asking({GPU: "8000m"}), 0, f"'8000m' {NO_COUNT}; write 8"),
         (asking({GPU: "500m"}), 0, f"'500m' {NO_COUNT}; write a whole number"),

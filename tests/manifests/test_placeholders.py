@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.manifests.fields import UNKNOWN, FilledIn, PartlyKnown
+from gpuyard.manifests.fields import UNKNOWN, PartlyKnown, PlaceholderText
 from gpuyard.manifests.placeholders import (
     is_entirely_placeholder,
     is_no_image,
@@ -102,9 +102,10 @@ def test_what_is_filled_in_at_a_place_is_unknown(path, changed):
 def test_below_a_place_it_is_text_for_who_asks_for_text_and_nothing_else():
     found = with_unknowns(OBJECT, ("spec", "limits"))
     assert found == OBJECT  # a name that somebody fills in is still the same name
-    assert type(found["spec"]["limits"]["gpu"]) is FilledIn
+    assert type(found["spec"]["limits"]["gpu"]) is PlaceholderText
     assert (
-        type(with_unknowns(OBJECT, ("spec", "taints"))["spec"]["taints"][0]["effect"]) is FilledIn
+        type(with_unknowns(OBJECT, ("spec", "taints"))["spec"]["taints"][0]["effect"])
+        is PlaceholderText
     )
     assert type(OBJECT["spec"]["limits"]["gpu"]) is str
 

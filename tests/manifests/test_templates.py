@@ -90,7 +90,7 @@ def test_rules_and_classify_see_the_same_pods_of_a_kind(kind):
         asked = [p.gpus() for p in seen if p.gpus()]
         assert asked == [{"nvidia.com/gpu": 1}] * len(KINDS[kind].places)
     else:
-        assert [show_path(p.at()) for p in seen] == [p.path for p in read.pods]
+        assert [show_path(p.field_path()) for p in seen] == [p.path for p in read.pods]
         assert [p.gpus() for p in seen] == [dict(p.requests) for p in read.pods]
 
 
@@ -255,7 +255,7 @@ def test_a_model_server_is_a_container_of_an_inference_service_with_its_own_path
     (pod,) = pods_of(Resource("serving.kserve.io/v1beta1/InferenceService", "x", value))
     assert [path for path, _ in pod.containers()] == [("spec", "predictor", "model")]
     assert pod.gpus() == {"nvidia.com/gpu": 2}
-    assert pod.at("hostNetwork") == ("spec", "predictor", "hostNetwork")
+    assert pod.field_path("hostNetwork") == ("spec", "predictor", "hostNetwork")
 
 
 @pytest.mark.parametrize(
@@ -419,14 +419,14 @@ def test_what_an_app_wrapper_wraps_is_its_own():
     }
     (found,) = found_in(wrapper({"kind": "Service"}, job, wrapper(job)))
     assert found.path == ("spec", "components", 1, "template", "spec", "template", "spec")
-    assert (found.pods, found.spec) == (3, pods)
+    assert (found.pod_count, found.spec) == (3, pods)
 
 
 def test_kinds_that_are_not_read_say_what_to_do():
     spark = {"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication"}
     kind, instead = unread_kind(spark) or ("", "")
     assert kind == "SparkApplication"
-    assert "ask about a pod of its executors" in instead
+    assert "explain a pod of its executors" in instead
     assert unread_kind({"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}) is None
     assert unread_kind("text") is None
 
@@ -455,7 +455,7 @@ def test_a_number_of_pods_in_quotes_is_read_and_told(written, read, wrong):
         "spec": {"parallelism": written, "template": {}},
     }
     (template,) = templates_of(KINDS["batch/Job"], job)
-    assert template.pods == read
+    assert template.pod_count == read
     found = dict(template_count_errors(KINDS["batch/Job"], job))
     assert list(found) == ([("spec", "parallelism")] if wrong else [])
 

@@ -108,7 +108,7 @@ def test_a_budget_that_pools_which_stand_break_already_is_refused_without_a_numb
     raw = platform([pool(), broken], [team_budget], budget={"max_usd_per_hour": 45})
     found = {f.id: f for f in judged(raw).findings}
     assert found["budget.worst"].problem.startswith(
-        "with every node running the platform costs 220.16 $/hour and what is unknown;"
+        "with every node running, the platform costs 220.16 $/hour plus unknown prices;"
     )
     assert found["budget.worst"].fix.at is None
     assert found["budget.team"].fix.at is None

@@ -30,20 +30,18 @@ def test_a_warning_has_the_kind_the_rows_the_oldest_day_the_limit_and_the_fix():
     found = aged(platform(), date(2026, 11, 28))
     assert {f.severity for f in found.values()} == {Severity.WARNING}
     assert str(found["prices.old"]) == (
-        "prices: prices older than 90 days (1): p5.48xlarge; current prices may differ\n"
-        "  given: the oldest is from 2026-07-20, 131 days ago\n"
-        "  allowed: at most 90 days old\n"
-        "  fix: write what you pay under `prices`, or take a newer release of gpuyard"
+        "prices: prices older than 90 days (1): p5.48xlarge; current prices may differ\n  given: "
+        "the oldest is from 2026-07-20, 131 days ago\n  allowed: at most 90 days old\n  fix: write "
+        "what you pay under `prices`, or upgrade gpuyard"
     )
     assert str(found["bulletins.old"]) == (
-        "software: bulletins older than 45 days (1): NVIDIA's security bulletins;"
-        " later vulnerabilities are not reported\n"
-        "  given: the oldest is from 2026-09-30, 59 days ago\n"
-        "  allowed: at most 45 days old\n"
-        "  fix: take a newer release of gpuyard; until then read NVIDIA's security bulletins published since"
+        "software: bulletins older than 45 days (1): NVIDIA's security bulletins; later "
+        "vulnerabilities are not reported\n  given: the oldest is from 2026-09-30, 59 days ago\n  "
+        "allowed: at most 45 days old\n  fix: upgrade gpuyard; until then read NVIDIA's security "
+        "bulletins published since"
     )
     assert found["pins.old"].fix.message == (
-        "take a newer release of gpuyard, or write newer versions under `software`"
+        "upgrade gpuyard, or write newer versions under `software`"
     )
 
 

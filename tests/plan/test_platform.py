@@ -6,7 +6,7 @@ import gpuyard
 from gpuyard.errors import (
     EnvironmentMissing,
     GpuYardError,
-    LateValueMissing,
+    OutputValueMissing,
     PlanRejected,
     SpecError,
     UsageError,
@@ -22,7 +22,7 @@ from gpuyard.findings import (
 )
 from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.digests import spec_digest
-from gpuyard.plan.records.late import Late, bind, late_names
+from gpuyard.plan.records.late import UnresolvedOutput, resolve_outputs, unresolved_output_names
 from gpuyard.render.platform import platform_objects
 from kit.stacks import SYSTEM, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
 
@@ -41,7 +41,7 @@ def test_other_kubernetes_versions_are_refused(version, meant):
     assert parts(finding) == (
         "kubernetes.unsupported",
         ("kubernetes",),
-        "not a Kubernetes minor that the pinned components support",
+        "the pinned components do not support this Kubernetes minor version",
         version,
         '"1.33", "1.34", "1.35", "1.36", "1.37"',
     )
@@ -57,7 +57,7 @@ def test_a_cloud_needs_system_nodes(cloud, machine, gpu):
     assert parts(finding) == (
         "system.missing",
         ("system",),
-        f"on {cloud} no node exists before the pools; controllers need nodes without GPUs",
+        f"controllers need nodes without GPUs, and on {cloud} the cluster starts without nodes",
         "",
         "system: {machine: TYPE, nodes: 2..3}",
     )
@@ -77,7 +77,7 @@ def test_a_system_machine_is_looked_up_and_one_that_is_unknown_will_do():
         "m7i.xlarge",
     )
     plan = plan_of(platform(cloud="aws", system={**SYSTEM, "machine": "x99.12xlarge"}))
-    assert (plan.system.machine, plan.system.floor_usd) == ("x99.12xlarge", None)
+    assert (plan.system.machine, plan.system.minimum_usd_per_hour) == ("x99.12xlarge", None)
     assert plan.bill.unknown == ("system",)
     finding = only(platform(cloud="aws", system={**SYSTEM, "machine": "e2-standard-4"}))
     assert (finding.id, finding.path) == ("pool.machine_cloud", ("system", "machine"))
@@ -93,7 +93,7 @@ def test_a_system_machine_is_described_by_what_is_in_it():
 
 
 def test_only_a_cluster_that_a_deployment_makes_has_no_name_before():
-    assert plan_of(platform(cloud="aws")).cluster_name == Late("cluster.name")
+    assert plan_of(platform(cloud="aws")).cluster_name == UnresolvedOutput("cluster.name")
     assert plan_of(platform()).cluster_name == "lab"
     assert plan_of(platform(cloud="simulated")).cluster_name == "lab"
     assert plan_of(platform(cluster={"existing": "blue"})).cluster_name == "blue"
@@ -104,7 +104,7 @@ def test_a_cluster_that_exists_has_nodes_for_the_controllers(cloud, gpu):
     raw = platform([pool(machine=gpu)], cloud=cloud, system=None, cluster={"existing": "blue"})
     found = plan_of(raw)
     assert (found.cluster_name, found.system) == ("blue", None)
-    assert late_names(platform_objects(found)) == set()
+    assert unresolved_output_names(platform_objects(found)) == set()
     without = platform([pool(machine=gpu)], cloud=cloud, system=None, cluster={"protect": True})
     assert "system.missing" in ids(without)
 
@@ -151,12 +151,10 @@ def test_a_refused_platform_is_an_error_that_lists_every_finding():
     with pytest.raises(PlanRejected) as caught:
         plan_or_raise(spec_of(raw))
     assert str(caught.value) == (
-        "the platform lab is refused:\n"
-        "error quota.over_capacity teams[0].guarantee.train:"
-        " train holds 32 nvidia.com/gpu with all 4 nodes (8 a node)\n"
-        "  given: 33 nvidia.com/gpu\n"
-        "  allowed: 32 nvidia.com/gpu\n"
-        "  fix: guarantee 32, or let train have 5 nodes"
+        "the platform lab is rejected:\n"
+        "error quota.over_capacity teams[0].guarantee.train: train has 32 nvidia.com/gpu with "
+        "all 4 nodes (8 a node)\n  given: 33 nvidia.com/gpu\n  allowed: 32 nvidia.com/gpu\n  fix: "
+        "guarantee 32, or let train have 5 nodes"
     )
 
 
@@ -180,10 +178,14 @@ def test_a_digest_is_that_of_the_meaning():
 
 
 def test_late_values_are_bound_wherever_they_stand():
-    tree = {"a": [Late("x"), (1, Late("y"))], "b": Late("x"), "c": "z"}
-    assert bind(tree, str.upper) == {"a": ["X", [1, "Y"]], "b": "X", "c": "z"}
-    assert late_names(tree) == {"x", "y"}
-    assert late_names({"a": 1}) == set()
+    tree = {
+        "a": [UnresolvedOutput("x"), (1, UnresolvedOutput("y"))],
+        "b": UnresolvedOutput("x"),
+        "c": "z",
+    }
+    assert resolve_outputs(tree, str.upper) == {"a": ["X", [1, "Y"]], "b": "X", "c": "z"}
+    assert unresolved_output_names(tree) == {"x", "y"}
+    assert unresolved_output_names({"a": 1}) == set()
 
 
 # ── findings ───────────────────────────────────────────────────────────────────────────────────────
@@ -234,7 +236,7 @@ def test_the_gravest_finding_decides():
     [
         (GpuYardError, 1),
         (UsageError, 2),
-        (LateValueMissing, 2),
+        (OutputValueMissing, 2),
         (SpecError, 3),
         (PlanRejected, 3),
         (EnvironmentMissing, 4),

@@ -108,8 +108,8 @@ GOOD = {
         (GOOD | {"x": 1}, "unknown: x"),
         (GOOD | {"good": [{}]}, "at least 2 under `good`"),
         (GOOD | {"good": [{}, {"y": 1}]}, "good[1] has unknown y"),
-        (GOOD | {"good": [{}, {"at": "x"}]}, "good[1]: `at` says where the finding is, in bad cases only"),
-        (GOOD | {"bad": [{}, {"at": "x"}]}, "bad[0]: `at` says where the finding is, in bad cases only"),
+        (GOOD | {"good": [{}, {"at": "x"}]}, "good[1]: `at` is the place of the finding, in bad cases only"),
+        (GOOD | {"bad": [{}, {"at": "x"}]}, "bad[0]: `at` is the place of the finding, in bad cases only"),
     ],
 )  # fmt: skip
 def test_a_file_of_proofs_that_lacks_something_is_told_so(tmp_path, monkeypatch, raw, wrong):

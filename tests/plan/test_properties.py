@@ -153,14 +153,20 @@ def test_queues_keep_to_the_rules_of_kueue():
 def test_the_floor_is_never_above_the_worst_case_and_sums_hold_what_is_known():
     for found in plans():
         for line in found.bill.lines:
-            if line.floor_usd is not None and line.worst_usd is not None:
-                assert 0 <= line.floor_usd <= line.worst_usd + 1e-9
-            cases = (line.floor_usd, line.expected_usd, line.worst_usd)
+            if line.minimum_usd_per_hour is not None and line.maximum_usd_per_hour is not None:
+                assert 0 <= line.minimum_usd_per_hour <= line.maximum_usd_per_hour + 1e-9
+            cases = (
+                line.minimum_usd_per_hour,
+                line.expected_usd_per_hour,
+                line.maximum_usd_per_hour,
+            )
             assert (None in cases) == (line.pool in found.bill.unknown)
-        known = [x.worst_usd for x in found.bill.lines if x.worst_usd is not None]
-        assert found.bill.worst_usd == pytest.approx(sum(known))
+        known = [
+            x.maximum_usd_per_hour for x in found.bill.lines if x.maximum_usd_per_hour is not None
+        ]
+        assert found.bill.maximum_usd_per_hour == pytest.approx(sum(known))
         if found.spec.budget and not found.bill.unknown:
-            assert found.bill.worst_usd <= found.spec.budget.max_usd_per_hour
+            assert found.bill.maximum_usd_per_hour <= found.spec.budget.max_usd_per_hour
 
 
 def test_a_pool_that_is_shared_is_as_close_as_every_team_on_it_allows():
@@ -223,6 +229,6 @@ def test_every_quota_is_of_a_resource_that_nodes_of_its_pool_advertise():
         for quota in quotas:
             pool = found.pool(quota.pool)
             assert quota.resource in {a.resource for a in pool.advertised}
-            name, _, unit = pool.key(quota.resource).partition("/")
-            assert pool.unit(unit).resource == quota.resource
+            name, _, unit = pool.stack_file_key(quota.resource).partition("/")
+            assert pool.find_advertised_resource(unit).resource == quota.resource
             assert name == pool.name

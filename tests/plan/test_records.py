@@ -8,13 +8,20 @@ from gpuyard.plan.records.formatting import displayed, displayed_figures
 from kit.stacks import plan_of, platform
 
 SHOWN = {
-    "Bill": ["priced_in", "elsewhere", "floor_usd", "expected_usd", "worst_usd", "unknown"],
-    "BillLine": ["floor_usd", "expected_usd", "worst_usd"],
+    "Bill": [
+        "priced_in",
+        "elsewhere",
+        "minimum_usd_per_hour",
+        "expected_usd_per_hour",
+        "maximum_usd_per_hour",
+        "unknown",
+    ],
+    "BillLine": ["minimum_usd_per_hour", "expected_usd_per_hour", "maximum_usd_per_hour"],
     "CommitmentLine": [
         "break_even_percent",
-        "idle_floor_usd",
+        "idle_min_usd",
         "idle_expected_usd",
-        "idle_worst_usd",
+        "idle_max_usd",
     ],
     "PoolPlan": ["counted_resources", "cpu_per_gpu", "memory_gib_per_gpu", "gpus_per_node"],
     "QueueingPlan": ["unassigned"],

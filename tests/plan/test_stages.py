@@ -33,7 +33,7 @@ def specs():
         for case in cases
         if case.text
     )
-    found = [(r.judged_part, day) for r, day in read if r.judged_part is not None]
+    found = [(r.checkable_spec, day) for r, day in read if r.checkable_spec is not None]
     return found + [(spec_of(made_up.platform(n)), None) for n in range(40)]
 
 
@@ -117,7 +117,7 @@ def test_a_draft_that_no_stage_has_seen_is_empty():
     assert draft.all_pools_valid
     assert (draft.bill.lines, draft.queueing.cohorts) == ((), ())
     quota = plan_of(platform(teams=[team(guarantee={"train": 8})])).teams[0].quotas[0]
-    assert draft.room_to_borrow(0, quota) == 0
+    assert draft.borrowable_beyond_limit(0, quota) == 0
 
 
 def test_without_a_day_no_check_knows_a_calendar():
@@ -186,7 +186,7 @@ def test_a_pool_is_recorded_once_with_what_all_images_agreed_on(monkeypatch):
 
 def test_a_shape_is_asked_once_for_a_pool_then_a_quota_then_limits(monkeypatch):
     order = []
-    for name in ("start_of_shape", "with_quota", "within_limits"):
+    for name in ("plan_shape_start", "place_shape_with_quota", "keep_teams_within_limits"):
         real = getattr(shapes_module, name)
         monkeypatch.setattr(
             shapes_module,
@@ -196,4 +196,4 @@ def test_a_shape_is_asked_once_for_a_pool_then_a_quota_then_limits(monkeypatch):
     shapes = [shape("one", gpus_per_node=8), shape("two", gpus_per_node=1)]
     teams = [team(guarantee={"train": 8})]
     assert len(plan_of(platform(teams=teams, shapes=shapes)).shapes) == 2
-    assert order == ["start_of_shape", "with_quota", "within_limits"] * 2
+    assert order == ["plan_shape_start", "place_shape_with_quota", "keep_teams_within_limits"] * 2

@@ -104,10 +104,10 @@ def test_what_nodes_still_lack_is_said_where_some_lack_it():
         return [f.problem for f in yours(raw)]
 
     (efa,) = lacks("p5.48xlarge", "aws", {"existing": "blue"})
-    assert efa.startswith("the device plugin of EFA is not deployed by us")
+    assert efa.startswith("you must install the device plugin of EFA: gpuyard does not")
     assert lacks("p5.48xlarge", "aws") == lacks("g6.xlarge", "aws", {"existing": "blue"}) == []
     (driver,) = lacks("a3-highgpu-8g", "gcp", {"existing": "blue"}, image="cos")
-    assert driver.startswith("Google's driver installer is not deployed by us")
+    assert driver.startswith("you must install Google's driver installer: gpuyard does not")
     assert lacks("a3-highgpu-8g", "gcp", {"existing": "blue"}, image="ubuntu-gke") == []
     assert lacks("g6.xlarge", "aws") == lacks("a3-highgpu-8g", "gcp", image="cos") == []
 
@@ -128,8 +128,7 @@ def test_a_section_without_effect_is_noted_with_what_happens_instead():
         "tags",
     )
     assert finding.problem == (
-        "`tags` is understood, but nothing is made of it yet:"
-        " no cloud resource is made that could carry tags"
+        "`tags` is valid but has no effect yet: gpuyard creates no cloud resource that could have tags"
     )
 
 
@@ -141,7 +140,10 @@ def test_words_of_pools_are_noted_where_they_stand():
 def test_what_is_proved_but_not_carried_out_is_told_apart():
     (finding,) = said(platform([pool(numa="restricted")]))
     assert (finding.where, finding.severity) == ("pools[0].numa", Severity.INFO)
-    assert finding.problem == "`numa` is planned, not carried out: no kubelet is configured"
+    assert (
+        finding.problem
+        == "gpuyard validates `numa`, but deploys none or only part of it: gpuyard configures no kubelet here"
+    )
 
 
 def test_a_word_that_was_not_written_is_not_spoken_of():

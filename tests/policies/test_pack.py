@@ -165,7 +165,7 @@ def stack_of(*kinds: str) -> SimpleNamespace:
 
 def test_a_rule_of_the_whole_stack_names_the_resource_it_is_about(pack):
     def check(stack: Any, _: Any) -> Iterator[Violation]:
-        last = stack.of("Pod")[-1]
+        last = stack.resources_of_kinds("Pod")[-1]
         yield Violation((), f"{len(stack.resources)} and {last.protected}", "", last)
 
     rule = replace(_rule(None), check=None, check_stack=check)

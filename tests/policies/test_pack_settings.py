@@ -29,7 +29,7 @@ class Server:
     """The server that the engine talks to, with a configuration as `--policy-pack-config` has it."""
 
     def __init__(self, *, of_stack: str | None = None, **config: dict[str, Any]) -> None:
-        held = pack_settings.Held(RULES)
+        held = pack_settings.PackSettings(RULES)
         if of_stack is not None:
             held.stack({"gpuyard:platform": of_stack})
         self._server = _PolicyAnalyzerServicer(
@@ -138,7 +138,7 @@ def test_an_exception_that_is_over_is_said_once_with_the_stack():
     assert server.of_stack() == [
         (
             "gpuyard-stack-advice",
-            "the exception of GPU-TEN-02 for gpus expired on 2026-10-15: the rule holds there again",
+            "the exception to GPU-TEN-02 for gpus expired on 2026-10-15: the rule applies again",
         )
     ]
 
@@ -161,14 +161,14 @@ def test_what_could_not_be_judged_is_said_and_counted():
     assert server.said(kind, unknown) == [
         ("gpuyard-advice", "GPU-TEN-04 not evaluated: it needs a value that is not known yet")
     ]
-    counted = "a judgement needs values that are not known yet, and was not made"
-    after = "hold the state against the rules after the update"
+    counted = "1 check needs values that are known only after the update, and did not run"
+    after = "lint the state after the update"
     assert server.of_stack() == [("gpuyard-stack-advice", f"{counted}: {after}")]
     assert server.of_stack() == []
     server.said(kind, unknown)
     server.said(kind, unknown, "another")
     ((_, text),) = server.of_stack()
-    assert text.startswith("2 judgements need values that are not known yet, and were not made")
+    assert text.startswith("2 checks need values that are known only after the update")
 
 
 def test_each_resource_is_judged_once_for_both_policies(monkeypatch):
@@ -241,7 +241,7 @@ def test_the_same_policies_heard_twice_are_one(monkeypatch):
     server = Server(of_stack=of_stack(over))
     server.said(PLATFORM, {"platform": {"name": "lab", "policies": over}}, "lab")
     assert [text for _, text in server.of_stack()] == [
-        "the exception of GPU-TEN-02 for gpus expired on 2026-10-15: the rule holds there again"
+        "the exception to GPU-TEN-02 for gpus expired on 2026-10-15: the rule applies again"
     ]
     seen = []
     judge = pack.check_resource
@@ -379,8 +379,8 @@ TEAM = {"metadata": {"name": "vision", "annotations": {"admission.gpuyard.dev/qu
 
 
 TAKEN = (
-    "GPU-ADM-10 spec.volumeName: claim home takes the PersistentVolume weights by its name, whoever it was"
-    " made for; leave volumeName out; who makes a volume reserves it for a claim by its claimRef"
+    "GPU-ADM-10 spec.volumeName: claim home binds PersistentVolume weights by name, even one created for"
+    " another team; remove volumeName; administrators reserve a volume for a claim by its claimRef"
 )
 
 

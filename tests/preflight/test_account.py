@@ -22,7 +22,7 @@ from gpuyard.preflight.quota_requirements import (
 from gpuyard.preflight.run import run_probes
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.spec.region import Credentials, Region
+from gpuyard.spec.region import CloudAccount, Region
 from kit.clouds.aws import plan_on_aws
 from kit.every import every
 from kit.stacks import platform, pool, spec_of
@@ -71,10 +71,10 @@ def signed_in(arn=USER):
 
 # ── rounds ────────────────────────────────────────────────────────────────────────────────────────
 def test_where_nobody_is_signed_in_one_question_is_put_and_nothing_is_known():
-    ask, asked = answered(caller=ProbeAnswer(failure_reason="nobody is signed in"))
+    ask, asked = answered(caller=ProbeAnswer(failure_reason="no credentials found"))
     heard = run_probes(plan_on_aws(), ask)
     assert [q.words[:3] for q in asked] == [("aws", "sts", "get-caller-identity")]
-    assert {each.reason for each in heard.skipped} == {"nobody is signed in"}
+    assert {each.reason for each in heard.skipped} == {"no credentials found"}
     assert "service quotas of EC2" in [each.subject for each in heard.skipped]
     assert (heard.findings, heard.messages) == ((), ())
 
@@ -89,7 +89,7 @@ def test_without_a_project_google_is_asked_nothing():
     heard = run_probes(on_gcp(), ask)
     assert len(asked) == 1
     assert {each.reason for each in heard.skipped} == {
-        "gcloud is set to no project: gcloud config set project NAME"
+        "gcloud has no project configured: gcloud config set project NAME"
     }
 
 
@@ -113,21 +113,21 @@ def test_what_gcloud_cannot_be_asked_is_no_fault_of_the_environment():
     ask, _ = answered(caller=ProbeAnswer(value={"core": {"project": "lab"}}))
     heard = run_probes(on_gcp(region=None), ask)
     assert [each.subject for each in heard.skipped if each.is_expected] == [
-        "permissions of who is signed in",
+        "permissions of the signed-in identity",
         "quotas and versions of a region",
     ]
 
 
 def test_the_project_and_the_profile_of_the_stack_file_are_asked_and_no_others():
     ask, asked = answered(caller=ProbeAnswer(value={"core": {"project": "mine"}}))
-    run_probes(on_gcp(), ask, Credentials(project="theirs"))
+    run_probes(on_gcp(), ask, CloudAccount(project="theirs"))
     assert {w for q in asked for w in q.words if w.startswith("--project=")} == {"--project=theirs"}
     ask, asked = answered(caller=ProbeAnswer(value={"core": {"account": "ann@example.com"}}))
-    heard = run_probes(on_gcp(), ask, Credentials(project="theirs"))
+    heard = run_probes(on_gcp(), ask, CloudAccount(project="theirs"))
     assert len(asked) > 1
     assert not [each for each in heard.skipped if "no project" in each.reason]
     ask, asked = answered(caller=signed_in())
-    run_probes(plan_on_aws(), ask, Credentials(profile="prod"))
+    run_probes(plan_on_aws(), ask, CloudAccount(profile="prod"))
     assert {q.words[-2:] for q in asked} == {("--profile", "prod")}
 
 
@@ -252,7 +252,7 @@ def test_what_is_held_at_google_takes_from_no_quota():
 def test_gpus_whose_quota_nobody_knows_are_named():
     plan = on_gcp(pool(machine="g4-standard-48", nodes="0..1"))
     heard = gcp._quotas(plan, [{"metric": "CPUS", "limit": 1.0, "usage": 0.0}], deployed=False)
-    assert "no quota that we know" in heard.skipped[0].reason
+    assert "no quota that gpuyard knows" in heard.skipped[0].reason
 
 
 @every(
@@ -282,7 +282,7 @@ def test_a_project_whose_list_lacks_a_quota_says_nothing_of_it():
     ]
     assert all(each.is_expected for each in heard.skipped)
     assert heard.messages == (
-        "NETWORKS (0 of 5 are used): 5, and networks of the platform take 1 at most",
+        "NETWORKS (0 of 5 used): 5 available, networks of the platform use at most 1",
     )
 
 
@@ -326,7 +326,7 @@ def reserved_at_google():
                     "instanceProperties": {"machineType": "n1-x"},
                 },
             },
-            ["is of n1-x", "holds 2 machines"],
+            ["has the machine type n1-x", "has 2 machines"],
         ),
     ],
 )
@@ -353,7 +353,7 @@ def test_another_project_s_reservation_is_asked_of_that_project_by_its_own_name(
     heard = gcp._reservation_findings(plan, "capacity", [{"name": "shared", **there}])
     assert (heard.findings, len(heard.messages)) == ((), 1)
     (found,) = gcp._reservation_findings(plan, "", [{"name": "shared", **there}]).findings
-    assert found.problem == "no reservation held is there"
+    assert found.problem == "reservation held does not exist"
 
 
 def test_two_pools_of_one_reservation_are_both_judged():
@@ -392,9 +392,9 @@ def test_all_that_is_wrong_with_a_reservation_of_ec2_is_said():
     heard = aws._reservation(plan, HELD, [there], "")
     assert [f.problem.removeprefix(f"reservation {HELD} ") for f in heard.findings] == [
         "is failed",
-        "is of p4d.24xlarge",
+        "has the machine type p4d.24xlarge",
         "is in us-east-1b",
-        "holds 1 machines",
+        "has 1 machines",
     ]
 
 
@@ -420,7 +420,7 @@ def test_who_is_neither_is_not_asked_about():
     ask, asked = answered(caller=signed_in("arn:aws:iam::123456789012:root"))
     heard = run_probes(plan_on_aws(), ask)
     assert "permissions" not in [q.name for q in asked]
-    assert heard.skipped[-1].reason.endswith("who is signed in is neither")
+    assert heard.skipped[-1].reason.endswith("signed-in identity is neither")
 
 
 def denied(*actions):
@@ -479,7 +479,7 @@ def test_allowed_on_one_of_the_resources_is_allowed():
     plan = plan_on_aws()
     rest = ProbeAnswer(value={"EvaluationResults": [result]})
     heard = first_and_more(plan, denied("eks:DeleteCluster"), rest)
-    assert heard.messages == (f"{USER} may do all 1 actions",)
+    assert heard.messages == (f"{USER} is allowed all 1 actions",)
 
 
 @every(

@@ -37,7 +37,15 @@ BUCKET = "bucket lab-checkpoints-123456789012-us-east-1"
 STORED = {"storage": {"datasets": [{"name": "corpus", "kind": "efs"}], "checkpoints": {}}}
 """One store that is no bucket, and one that is."""
 CASES = {
-    "unknown region": ("aws", "us-east-9", {}, {}, {}, "stack.region", "has no region us-east-9"),
+    "unknown region": (
+        "aws",
+        "us-east-9",
+        {},
+        {},
+        {},
+        "stack.region",
+        "us-east-9 is not a region of aws",
+    ),
     "unknown region at Google": (
         "gcp",
         "us-central9",
@@ -49,7 +57,7 @@ CASES = {
     ),
     "unknown zone": (
         *("aws", None, {"zones": ["us-east-1z"]}, {}, {"offerings": offered("us-east-1a")}),
-        *("live.offering", "not sold in us-east-1z"),
+        *("live.offering", "not offered in us-east-1z"),
     ),
     "unknown zone of the cluster": (
         *("aws", None, ONE, {"cluster": {"zones": ["us-east-1a", "us-east-1z"]}}),
@@ -58,16 +66,16 @@ CASES = {
     ),
     "a machine that the region does not sell": (
         *("aws", None, {}, {}, {"offerings": offered()}),
-        *("live.offering", "p5.48xlarge is not sold in us-east-1"),
+        *("live.offering", "p5.48xlarge is not offered in us-east-1"),
     ),
     "ranges that overlap": (
         *("aws", None, {}),
         {"cluster": {"network": {"cidr": "10.64.0.0/16", "services": "10.64.0.0/20"}}},
-        *({}, "cluster.range", "have addresses in common"),
+        *({}, "cluster.range", "this range overlaps with `cidr`"),
     ),
     "a subnet of another network": (
         *("aws", None, {}, {"cluster": NETWORK}, {"subnets": given(VPC, "vpc-0fedcba9876543210")}),
-        *("live.subnet", "is of vpc-0fedcba9876543210, another network"),
+        *("live.subnet", "belongs to another network, vpc-0fedcba9876543210"),
     ),
     "a reservation of another zone": (
         *("aws", None, {**ONE, "capacity": [{"reserved": HELD, "nodes": 2}]}, {}),
@@ -108,10 +116,10 @@ def test_each_is_one_finding_that_refuses(case):
 @every(
     "said, why",
     [
-        ("Unable to locate credentials. You can configure", "nobody is signed in"),
+        ("Unable to locate credentials. You can configure", "no credentials found"),
         (
             "An error occurred (ExpiredToken) when calling the GetCallerIdentity operation: no",
-            "the sign-in has ended",
+            "the credentials have expired",
         ),
     ],
 )

@@ -50,14 +50,18 @@ NONE = ProbeAnswer(value={"CapacityReservations": []})
 @pytest.mark.parametrize(
     ("offer", "bought", "why"),
     [
-        (ProbeAnswer(failure_reason="nobody is signed in"), NONE, "nobody is signed in"),
+        (ProbeAnswer(failure_reason="no credentials found"), NONE, "no credentials found"),
         (ProbeAnswer(error="InternalError"), NONE, "InternalError"),
         (
             ProbeAnswer(value={"CapacityBlockOfferings": [OPEN]}),
             ProbeAnswer(failure_reason="silent"),
             "silent",
         ),
-        (ProbeAnswer(value={"CapacityBlockOfferings": [OPEN]}), ProbeAnswer(value={}), "no answer"),
+        (
+            ProbeAnswer(value={"CapacityBlockOfferings": [OPEN]}),
+            ProbeAnswer(value={}),
+            "no response",
+        ),
     ],
 )
 def test_without_both_answers_nothing_is_known(offer, bought, why):
@@ -68,12 +72,12 @@ def test_without_both_answers_nothing_is_known(offer, bought, why):
 
 def test_what_is_as_agreed_is_said():
     found = heard(ProbeAnswer(value={"CapacityBlockOfferings": [OPEN]}), NONE)
-    assert found.messages == (f"{OFFER} is offered for 8000 USD, as agreed to",)
+    assert found.messages == (f"{OFFER} is offered for 8000 USD, as approved",)
     there = {"CapacityReservations": [{"CapacityReservationId": "cr-1", "State": "scheduled"}]}
     found = heard(ProbeAnswer(value={"CapacityBlockOfferings": []}), ProbeAnswer(value=there))
-    assert found.messages == (f"{OFFER} is bought already, as cr-1, which is scheduled",)
+    assert found.messages == (f"{OFFER} was purchased as cr-1, which is scheduled",)
 
 
 def test_where_nothing_like_it_is_offered_that_is_said():
     (found,) = heard(ProbeAnswer(value={"CapacityBlockOfferings": []}), NONE).findings
-    assert (found.id, found.allowed) == ("live.block", "none of that size and day")
+    assert (found.id, found.allowed) == ("live.block", "no block of this size on this date")

@@ -24,11 +24,11 @@ def at_google(zone, *machines):
 
 CASES = {
     "zones that are there and sell it": ("aws", HERE, {}, {**AWS_ZONES, **sold("us-east-1a")}, []),
-    "a zone of a pool that is not there": (
+    "a zone of a pool that does not exist": (
         *("aws", ELSEWHERE, {}, {**AWS_ZONES, **sold("us-east-1a")}),
         [("live.zone", "pools[0].zones[0]", "us-east-1 has no zone us-east-1z")],
     ),
-    "a zone of the cluster that is not there": (
+    "a zone of the cluster that does not exist": (
         *("aws", {}, {"cluster": {"zones": ["us-east-1a", "us-east-1z"]}}),
         *({**AWS_ZONES, **sold("us-east-1a")},),
         [("live.zone", "cluster.zones[1]", "the region has no zone us-east-1z")],
@@ -42,18 +42,24 @@ CASES = {
         [
             (
                 *("live.zone", "cluster.zones[1]"),
-                "EKS makes no control plane in us-east-1b, which is use1-az3 in this account",
+                "EKS offers no control plane in us-east-1b, which is use1-az3 in this account",
             )
         ],
     ),
     "a zone that does not sell the machine": (
         *("aws", HERE, {}, {**AWS_ZONES, **sold("us-east-1b")}),
-        [("live.offering", "pools[0].zones", "p5.48xlarge is not sold in us-east-1a")],
+        [("live.offering", "pools[0].zones", "p5.48xlarge is not offered in us-east-1a")],
     ),
     "zones of the cluster, none of which sells the machine": (
         *("aws", {}, {"cluster": {"zones": ["us-east-1a", "us-east-1b"]}}),
         *({**AWS_ZONES, **sold("us-east-1c")},),
-        [("live.offering", "cluster.zones", "p5.48xlarge is not sold in us-east-1a, us-east-1b")],
+        [
+            (
+                "live.offering",
+                "cluster.zones",
+                "p5.48xlarge is not offered in us-east-1a, us-east-1b",
+            )
+        ],
     ),
     "zones of the cluster, one of which sells it": (
         *("aws", {}, {"cluster": {"zones": ["us-east-1a", "us-east-1b"]}}),
@@ -61,7 +67,7 @@ CASES = {
     ),
     "a region that does not sell it": (
         *("aws", {}, {}, sold()),
-        [("live.offering", "pools[0].machine", "p5.48xlarge is not sold in the region")],
+        [("live.offering", "pools[0].machine", "p5.48xlarge is not offered in the region")],
     ),
     "subnets of the network": ("aws", {}, GIVEN, {"asked-subnets": {"ids": SUBNETS}}, []),
     "a subnet of another network": (
@@ -70,7 +76,7 @@ CASES = {
             (
                 "live.subnet",
                 "cluster.network.subnets.private[0]",
-                f"no subnet {SUBNETS[0]} is in {VPC}",
+                f"subnet {SUBNETS[0]} does not exist in {VPC}",
             )
         ],
     ),
@@ -80,7 +86,7 @@ CASES = {
     ),
     "Google's zone does not": (
         *("gcp", IN_A, {}, {**GCP_ZONES, **at_google("us-central1-a")}),
-        [("live.offering", "pools[0].zones[0]", "a3-megagpu-8g is not sold in us-central1-a")],
+        [("live.offering", "pools[0].zones[0]", "a3-megagpu-8g is not offered in us-central1-a")],
     ),
     "Google has no such zone": (
         *("gcp", {**GOOGLES, "zones": ["us-central1-z"]}, {}, GCP_ZONES),

@@ -30,44 +30,47 @@ def of_aws(code, operation="ListServiceQuotas", says="no"):
     "ended, why",
     [
         (CommandResult(failed="aws is not installed here"), "aws is not installed here"),
-        (CommandResult(0, "<html>"), "the program's answer is no JSON"),
-        (CommandResult(0, "[" * 100_000), "the program's answer is no JSON"),
-        (CommandResult(1), "no word why"),
+        (CommandResult(0, "<html>"), "the output of the command is not JSON"),
+        (CommandResult(0, "[" * 100_000), "the output of the command is not JSON"),
+        (CommandResult(1), "no error message"),
         (CommandResult(1, "", "first\n  last words.\n\n"), "last words"),
-        (of_aws("ExpiredToken"), "the sign-in has ended (An error occurred (ExpiredToken) when"),
-        (of_aws("AccessDeniedException"), "not allowed to ask (An error"),
-        (of_aws("UnauthorizedOperation"), "not allowed to ask (An error"),
-        (of_aws("ThrottlingException"), "the cloud wants fewer questions; ask again (An error"),
-        (of_aws("InvalidClientTokenId", "GetCallerIdentity"), "nobody is signed in (An error"),
+        (
+            of_aws("ExpiredToken"),
+            "the credentials have expired (An error occurred (ExpiredToken) when",
+        ),
+        (of_aws("AccessDeniedException"), "permission denied (An error"),
+        (of_aws("UnauthorizedOperation"), "permission denied (An error"),
+        (of_aws("ThrottlingException"), "the cloud throttles requests; try again (An error"),
+        (of_aws("InvalidClientTokenId", "GetCallerIdentity"), "no credentials found (An error"),
         (
             CommandResult(
                 253, "", "Unable to locate credentials. You can configure credentials by"
             ),
-            "nobody is signed in (Unable to locate credentials",
+            "no credentials found (Unable to locate credentials",
         ),
         (
             CommandResult(
                 255, "", "Error loading SSO Token: Token for lab has expired and refresh failed"
             ),
-            "the sign-in has ended (Error loading SSO Token",
+            "the credentials have expired (Error loading SSO Token",
         ),
         (
             CommandResult(
                 255, "", 'Could not connect to the endpoint URL: "https://sts.amazonaws.com/"'
             ),
-            "the cloud was not reached (Could not connect",
+            "the cloud is unreachable (Could not connect",
         ),
         (
             CommandResult(
                 1, "", "ERROR: (gcloud.x) There was a problem refreshing your current auth tokens"
             ),
-            "the sign-in has ended (There was a problem",
+            "the credentials have expired (There was a problem",
         ),
         (
             CommandResult(
                 1, "", "ERROR: (gcloud.x) You do not currently have an active account selected."
             ),
-            "nobody is signed in (You do not",
+            "no credentials found (You do not",
         ),
         (
             CommandResult(
@@ -76,19 +79,19 @@ def of_aws(code, operation="ListServiceQuotas", says="no"):
                 "ERROR: (gcloud.x) You do not currently have an active account selected.\n"
                 "Please run:\n\n  $ gcloud auth login\n\nto obtain new credentials.\n",
             ),
-            "nobody is signed in (You do not currently have an active account selected)",
+            "no credentials found (You do not currently have an active account selected)",
         ),
         (
             CommandResult(
                 1, "", "- Required 'compute.regions.get' permission for 'projects/lab/regions/x'"
             ),
-            "not allowed to ask (- Required",
+            "permission denied (- Required",
         ),
         (
             CommandResult(
                 1, "", "Compute Engine API has not been used in project 1 before or it is disabled"
             ),
-            "the API is off (Compute Engine",
+            "the API is disabled (Compute Engine",
         ),
     ],
 )

@@ -15,8 +15,8 @@ CR, SHARED = "cr-0a", "projects/capacity/reservations/h200/reservationBlocks/b-1
 ON_EC2 = f"asked-reservation-{CR}"
 ON_GCE = "asked-reservation-h200-us-central1-a"
 ON_SHARED = f"asked-reservation-{SHARED}-us-central1-a"
-REST = "give the id of a reservation of this account and region, or of one shared with it"
-OF_GOOGLE = "give the name of a reservation of this project, or of one shared with it"
+REST = "set the id of a reservation of this account and region, or of one shared with it"
+OF_GOOGLE = "set the name of a reservation of this project, or of one shared with it"
 
 LISTED = "gcloud compute reservations list --filter=name=h200"
 
@@ -67,46 +67,52 @@ def said(plan, told, before=()):
         (
             aws(mode="block"),
             ec2(machine="p4d.24xlarge"),
-            [("error", "is of p4d.24xlarge", "name one of the pool's machine")],
+            [
+                (
+                    "error",
+                    "has the machine type p4d.24xlarge",
+                    "use a reservation of the pool's machine type",
+                )
+            ],
         ),
         (
             aws(),
             ec2(state="expired"),
-            [("error", "is expired", "name one that is active")],
+            [("error", "is expired", "use a reservation that is active")],
         ),
         (
             aws(),
             ec2(state="active", instanceCount=3.0),
-            [("error", "holds 3 machines", "write nodes: 3 on its rung")],
+            [("error", "has 3 machines", "write nodes: 3 on its capacity option")],
         ),
         (
             aws("0..4"),
             ec2(state="active", instanceCount=3.0),
-            [("warning", "holds 3 machines", "write nodes: 3 on its rung")],
+            [("warning", "has 3 machines", "write nodes: 3 on its capacity option")],
         ),
         (
             aws("2..4"),
             ec2(instanceCount=2.0),
-            [("warning", *("holds 2 machines", "write nodes: 2 on its rung"))],
+            [("warning", *("has 2 machines", "write nodes: 2 on its capacity option"))],
         ),
         (
             aws("3..4"),
             ec2(instanceCount=2.0),
-            [("error", *("holds 2 machines", "write nodes: 2 on its rung"))],
+            [("error", *("has 2 machines", "write nodes: 2 on its capacity option"))],
         ),
         (
             aws(
                 "3..4", mode="block", scaling="autoscaler"
             ),  # EKS starts no node of it before its time
             ec2(instanceCount=2.0),
-            [("warning", "holds 2 machines", "write nodes: 2 on its rung")],
+            [("warning", "has 2 machines", "write nodes: 2 on its capacity option")],
         ),
         (
             aws("3..4", scaling="karpenter"),  # its nodes come when the deployment is over
             ec2(instanceCount=2.0),
-            [("warning", "holds 2 machines", "write nodes: 2 on its rung")],
+            [("warning", "has 2 machines", "write nodes: 2 on its capacity option")],
         ),
-        (aws(), {ON_EC2: {}}, [("error", "is there", REST)]),
+        (aws(), {ON_EC2: {}}, [("error", "does not exist", REST)]),
         (aws(), {}, []),
         (gcp(), gce(), []),
         (gcp(), {}, []),
@@ -117,13 +123,21 @@ def said(plan, told, before=()):
             {ON_GCE: {"id": "x", "status": "READY", "specificReservations": {"count": "4"}}},
             [],
         ),
-        (gcp(), gce(status="DELETING"), [("error", "is DELETING", "name one that is READY")]),
+        (
+            gcp(),
+            gce(status="DELETING"),
+            [("error", "is DELETING", "use a reservation that is READY")],
+        ),
         (
             gcp(),
             gce(machine="a2-highgpu-8g", count=2.0),
             [
-                ("error", "is of a2-highgpu-8g", "name one of the pool's machine"),
-                ("error", "holds 2 machines", "write nodes: 2 on its rung"),
+                (
+                    "error",
+                    "has the machine type a2-highgpu-8g",
+                    "use a reservation of the pool's machine type",
+                ),
+                ("error", "has 2 machines", "write nodes: 2 on its capacity option"),
             ],
         ),
         (
@@ -131,8 +145,8 @@ def said(plan, told, before=()):
             {ON_GCE: {"id": "x", "status": "", "specificReservations": []}},
             [
                 (
-                    *("error", "is in us-central1-a"),
-                    f"write the zone that it is in ({LISTED}), or {OF_GOOGLE}",
+                    *("error", "does not exist in us-central1-a"),
+                    f"write its zone ({LISTED}), or {OF_GOOGLE}",
                 )
             ],
         ),
@@ -142,8 +156,8 @@ def said(plan, told, before=()):
             {ON_SHARED: {"id": "x", "status": None, "specificReservations": None}},
             [
                 (
-                    *("error", "is in us-central1-a"),
-                    f"write the zone that it is in ({LISTED} --project=capacity), or {OF_GOOGLE}",
+                    *("error", "does not exist in us-central1-a"),
+                    f"write its zone ({LISTED} --project=capacity), or {OF_GOOGLE}",
                 )
             ],
         ),
@@ -164,8 +178,8 @@ def test_what_a_provider_answers_is_held_against_the_rung(plan, told, found):
     "told, found",
     [
         (ec2(state="expired"), [("warning", "reservation cr-0a is expired")]),
-        ({ON_EC2: {}}, [("warning", "no reservation cr-0a is there")]),
-        (ec2(instanceCount=1), [("warning", "reservation cr-0a holds 1 machines")]),
+        ({ON_EC2: {}}, [("warning", "reservation cr-0a does not exist")]),
+        (ec2(instanceCount=1), [("warning", "reservation cr-0a has 1 machines")]),
         (ec2("us-east-1b"), [("error", "reservation cr-0a is in us-east-1b")]),
     ],
 )
@@ -205,7 +219,7 @@ def test_an_answer_that_says_neither_machine_nor_zone_is_not_taken_for_the_pool_
     (draw,) = reservation_uses(plan)
     there = Reserved(state="active", machine=None, zone=None)
     assert [each.problem for each in check_reservation(plan, draw, there)] == [
-        "reservation cr-0a is of None",
+        "reservation cr-0a has the machine type None",
         "reservation cr-0a is in None",
     ]
 

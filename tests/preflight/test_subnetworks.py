@@ -43,4 +43,6 @@ def test_what_cannot_be_read_is_not_known():
 
 def test_one_of_the_given_network_is_said():
     link = "https://www.googleapis.com/compute/v1/projects/lab/global/networks/shared"
-    assert "subnetwork gpus is of shared" in heard(ProbeAnswer(value={"network": link})).messages
+    assert (
+        "subnetwork gpus belongs to shared" in heard(ProbeAnswer(value={"network": link})).messages
+    )

@@ -40,7 +40,7 @@ def ready():
     return subject()
 
 
-def dead(why: str = "the cluster did not answer: dial tcp: i/o timeout") -> ClusterObjects:
+def dead(why: str = "the cluster did not respond: dial tcp: i/o timeout") -> ClusterObjects:
     return ClusterObjects(objects={}, unreadable=dict.fromkeys(LISTED_KINDS, why))
 
 
@@ -90,7 +90,7 @@ def test_a_stack_with_no_nodes_of_a_pool_says_so(ready):
     kinds = dict(healthy())
     kinds["Node"] = [n for n in kinds["Node"] if not n["metadata"]["name"].startswith("burst")]
     found = run_checks(ready, ClusterObjects(objects=kinds))
-    assert found.of("TST-02").reasons == "pool burst: no node of it runs now"
+    assert found.of("TST-02").reasons == "pool burst: it has no running node"
     assert found.of("TST-02").status is CheckStatus.NOT_RUN
 
 

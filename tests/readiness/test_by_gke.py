@@ -26,8 +26,8 @@ SIZE = "cloud.google.com/gke-gpu-partition-size"
     ("size", "value", "wrong"),
     [
         ("1g.5gb", "1g.5gb", ""),
-        ("3g.20gb", "3g.20gb", "the plan says 1g.5gb"),
-        (None, "not cut", "the plan says 1g.5gb"),
+        ("3g.20gb", "3g.20gb", "the plan expects 1g.5gb"),
+        (None, "not partitioned", "the plan expects 1g.5gb"),
     ],
 )
 def test_a_size_is_judged_by_gkes_label(size, value, wrong):
@@ -45,8 +45,8 @@ MODEL = "cloud.google.com/gke-accelerator"
     ("model", "value", "wrong"),
     [
         ("nvidia-l4", "nvidia-l4", ""),
-        ("nvidia-tesla-t4", "nvidia-tesla-t4", "the plan says nvidia-l4"),
-        (None, "no model", "the plan says nvidia-l4"),
+        ("nvidia-tesla-t4", "nvidia-tesla-t4", "the plan expects nvidia-l4"),
+        (None, "no model", "the plan expects nvidia-l4"),
     ],
 )
 def test_the_model_is_judged_by_gkes_label_where_the_operator_is_kept_off(model, value, wrong):
@@ -70,11 +70,11 @@ def test_a_platform_that_needs_no_operator_is_not_asked_for_one():
     assert {each.reason for each in owners} == {""}
     assert all("devicePlugin: GKE" in each.value for each in owners)
     (none,) = INFRASTRUCTURE["INF-01"](subject, ClusterObjects(objects={}))
-    assert (none.value, none.reason) == ("no pool needs one", "")
+    assert (none.value, none.reason) == ("no pool needs the GPU Operator", "")
     one = {"kind": "ClusterPolicy", "metadata": {"name": "a"}, "status": {"state": "ready"}}
     two = [one, {**one, "metadata": {"name": "b"}}]
     found = INFRASTRUCTURE["INF-01"](subject, ClusterObjects(objects={"ClusterPolicy": two}))
-    assert [each.reason for each in found] == ["", "", "one and only one is looked after"]
+    assert [each.reason for each in found] == ["", "", "the GPU Operator supports exactly one"]
     assert "plan.operator.install" not in {
         e.location for e in PLANNED["INF-08"](subject, ClusterObjects(objects={}))
     }
@@ -92,6 +92,6 @@ def drivers(*versions):
 
 def test_the_driver_is_the_one_that_gke_names():
     assert drivers("latest", "latest") == [("latest", "")]
-    assert ("default", "latest is that of its pool") in drivers("latest", "default")
-    assert ("none", "no driver answers") in drivers("latest", None)
-    assert drivers(None) == [("", "nobody writes there which driver answers")]
+    assert ("default", "its pool has version latest") in drivers("latest", "default")
+    assert ("none", "no driver is reported") in drivers("latest", None)
+    assert drivers(None) == [("", "no node label reports the driver version")]

@@ -19,8 +19,8 @@ from kit.every import judge
 ALWAYS = {"SEC-04": "another version of the operator reaches all pools at once"}
 """What fails whatever the plan says: the capability is not there yet."""
 OPEN = {
-    "MON-03": "that each was seen firing, only a test of yours can tell",
-    "MON-04": "that it adds up to the bill, only a comparison can tell",
+    "MON-03": "whether each alert has fired requires a test",
+    "MON-04": "whether it adds up to the bill requires a comparison",
 }
 """What even a cluster with everything leaves open."""
 NEVER_PLANNED = {
@@ -110,16 +110,16 @@ def test_what_only_a_run_can_tell_is_not_run_and_says_which_run():
     assert [c.id for c in alone if found.of(c.id).status.value != "NOT RUN"] == []
     for check in alone:
         if check.id != "SEC-04":
-            assert found.of(check.id).reasons == f"only a run can tell: {check.run}"
-            assert found.of(check.id).source == "nobody"
+            assert found.of(check.id).reasons == f"requires a test run: {check.run}"
+            assert found.of(check.id).source == "none"
 
 
 def test_without_a_cluster_what_it_alone_can_say_names_the_way_to_ask():
     found = asked({})
     for name in set(LIVE) - set(PLANNED):
         assert (found.of(name).reasons, found.of(name).source) == (
-            "only the cluster can say: add --live",
-            "nobody",
+            "requires the cluster: add --live",
+            "none",
         )
 
 
@@ -144,7 +144,7 @@ def test_slices_that_an_autoscaler_learns_of_only_from_a_node_fail():
     fails_alone(
         asked({"pools": {"burst": {"autoscaler_hints": scale}}}),
         "AUT-01",
-        "plan.pools.burst.autoscaler_hints: nvidia.com/mig-1g.5gb is known of a node that runs alone",
+        "plan.pools.burst.autoscaler_hints: nvidia.com/mig-1g.5gb is discovered only from a running node",
     )
 
 
@@ -152,7 +152,7 @@ def test_a_team_that_asked_to_be_apart_and_takes_turns_fails():
     plan = subject().plan
     apart = [replace(t, isolation=Isolation.NODE) if t.name == "speech" else t for t in plan.teams]
     found = run_checks(Subject(replace(plan, teams=tuple(apart)), subject().findings))
-    fails_alone(found, "SEC-05", "plan.pools.dev.sharing: speech asked to be apart")
+    fails_alone(found, "SEC-05", "plan.pools.dev.sharing: speech requested isolation")
 
 
 def test_a_team_that_takes_turns_with_itself_alone_passes():
@@ -172,8 +172,8 @@ def test_an_autoscaler_that_takes_nodes_in_use_fails(monkeypatch):
     fails_alone(
         asked({}),
         "AUT-02",
-        "values of cluster-autoscaler: scale-down-gpu-utilization-threshold: nodes that are in use may be"
-        " taken",
+        "values of cluster-autoscaler: scale-down-gpu-utilization-threshold: nodes in use may be"
+        " removed",
     )
 
 
@@ -182,5 +182,5 @@ def test_an_operator_without_cdi_fails(monkeypatch):
     release = gpu_operator_release(subject().plan)
     off = replace(release, values={**release.values, "cdi": {"enabled": False}})
     monkeypatch.setattr("gpuyard.readiness.infrastructure.gpu_operator_release", lambda _: off)
-    why = "values of gpu-operator: cdi.enabled: devices reach pods without it"
+    why = "values of gpu-operator: cdi.enabled: pods can reach devices without it"
     fails_alone(asked({}), "INF-08", why)

@@ -68,7 +68,7 @@ def test_every_resource_that_was_being_made_is_found_again(case: str):
     for name, kind in killed.made.kinds.items():
         found, real = killed.at(name), str(killed.made.states[name]["id"])
         if kind in LEFT:
-            assert (found.identity, found.reason) == ("", "its cloud must say"), name
+            assert (found.identity, found.reason) == ("", "look it up in the cloud"), name
         elif kind in ADOPTED_ON_CREATE:
             assert (found.identity, found.reason) == ("", ""), name
         else:
@@ -92,16 +92,17 @@ def one(kind: str, inputs: dict[str, Any], ask: Any = None, *known: str) -> Look
 def test_what_cannot_be_found_is_left_with_the_reason():
     urn = f"urn:pulumi:dev::lab::{NODES}::it"
     tagged = {"tags": {"Name": "lab-nodes", PLATFORM_LABEL: "lab"}}
-    assert one(NODES, tagged, None, urn).reason == "it was to take the place of another"
-    assert one(NODES, {}).reason == "named of it is not known"
-    assert one("gcp:storage/bucket:Bucket", {"project": "p"}).reason == "name of it is not known"
+    assert one(NODES, tagged, None, urn).reason == "it was a pending replacement"
+    assert one(NODES, {}).reason == "its named is unknown"
+    assert one("gcp:storage/bucket:Bucket", {"project": "p"}).reason == "its name is unknown"
 
     def silent(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
         return {questions[0].name: ProbeAnswer(failure_reason="aws is not installed here")}
 
     assert one(NODES, tagged, silent).reason == (
-        "`aws ec2 describe-tags --filters Name=resource-type,Values=security-group Name=key,Values=Name "
-        "Name=value,Values=lab-nodes --output json` does not say it: aws is not installed here"
+        "`aws ec2 describe-tags --filters Name=resource-type,Values=security-group "
+        "Name=key,Values=Name Name=value,Values=lab-nodes --output json` failed: aws is "
+        "not installed here"
     )
 
     def two(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
@@ -111,7 +112,7 @@ def test_what_cannot_be_found_is_left_with_the_reason():
             )
         }
 
-    assert one(NODES, tagged, two).reason == "it may be any of sg-1, sg-2"
+    assert one(NODES, tagged, two).reason == "several candidates: sg-1, sg-2"
 
 
 def test_what_is_not_under_way_in_a_cloud_is_nothing_to_look_for():

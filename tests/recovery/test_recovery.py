@@ -115,30 +115,31 @@ def lock(tmp_path: Path) -> Callable[..., None]:
     return write
 
 
-def test_the_lock_of_a_dead_process_of_this_host_is_removed_and_said(
+def test_the_lock_of_a_dead_process_is_removed(
     tmp_path: Path, lock: Callable[..., None], dead: int
 ):
     lock(dead)
     fake = Fake(files=tmp_path)
     here = socket.gethostname()
     assert recovered(fake, only_after_a_kill=True)[0] == [
-        f"process {dead} of me on {here}, since 2026-11-22T10:00:00Z, was killed: its lock is removed"
+        (
+            f"process {dead} of me on {here}, since 2026-11-22T10:00:00Z, no longer runs: gpuyard "
+            "removed its lock"
+        )
     ]
     assert fake.asked == [("cancel", "--yes")]
 
 
-def test_the_lock_of_a_living_process_is_kept_and_its_holder_named(
-    tmp_path: Path, lock: Callable[..., None], dead: int
-):
+def test_the_lock_of_a_live_process_is_kept(tmp_path: Path, lock: Callable[..., None], dead: int):
     lock(dead)
     lock(os.getpid(), name="b")
     fake = Fake(files=tmp_path)
     with pytest.raises(EnvironmentMissing) as caught:
         recovered(fake)
     assert str(caught.value) == (
-        f"stack dev is held by process {os.getpid()} of me on {socket.gethostname()}, since "
-        "2026-11-22T10:00:00Z. Wait for it to end; where it is gone for sure, `pulumi cancel --stack dev`, "
-        "then this again"
+        f"stack dev is locked by process {os.getpid()} of me on {socket.gethostname()}, since "
+        "2026-11-22T10:00:00Z. Wait for it to end; if it no longer runs, run `pulumi cancel "
+        "--stack dev`, then retry"
     )
     assert fake.asked == []
 
@@ -155,23 +156,21 @@ def test_a_state_that_is_cut_short_is_mended_before_the_engine_is_asked_and_once
     fake = Fake(files=tmp_path)
     if free:
         mended, unlocked = recovered(fake, only_after_a_kill=True)[0]
-        assert mended.startswith("the state was cut short, as by a full disk: dev.json.bak of ")
-        assert unlocked.endswith("was killed: its lock is removed")
+        assert mended.startswith("the state was truncated, as by a full disk: dev.json.bak of ")
+        assert unlocked.endswith("no longer runs: gpuyard removed its lock")
     else:
-        with pytest.raises(EnvironmentMissing, match="is held by process"):
+        with pytest.raises(EnvironmentMissing, match="is locked by process"):
             recovered(fake)
     assert state.read_text() == ("{}" if free else "")
 
 
 def test_of_another_host_nobody_can_tell(tmp_path: Path, lock: Callable[..., None], dead: int):
     lock(dead, host="another-host")
-    with pytest.raises(EnvironmentMissing, match=f"held by process {dead} of me on another-host"):
+    with pytest.raises(EnvironmentMissing, match=f"locked by process {dead} of me on another-host"):
         recovered(Fake(files=tmp_path))
 
 
-def test_a_lock_of_another_stack_is_none_of_this(
-    tmp_path: Path, lock: Callable[..., None], dead: int
-):
+def test_a_lock_of_another_stack_is_ignored(tmp_path: Path, lock: Callable[..., None], dead: int):
     lock(dead, stack="prod")
     fake = Fake(files=tmp_path)
     assert recovered(fake) == ([], [])
@@ -205,7 +204,7 @@ def test_on_another_backend_the_engine_says_who_holds_it(dead: int):
 
 
 def test_a_service_that_names_nobody_is_quoted():
-    with pytest.raises(EnvironmentMissing, match=r"does not say by whom: error: .409. Conflict"):
+    with pytest.raises(EnvironmentMissing, match=r"the owner: error: .409. Conflict"):
         recovered(Fake(refuses="error: [409] Conflict: Another update is currently in progress."))
 
 
@@ -332,7 +331,8 @@ def test_what_is_not_ours_is_left_with_the_command_that_takes_it(labels: dict[st
     did, (left,) = recovered(fake, live={"metadata": {"labels": labels}})
     assert did == []
     assert left.startswith(
-        f"Namespace team is there and not ours: pulumi import --stack dev {NAMESPACE} "
+        "Namespace team exists and belongs to another owner: pulumi import --stack dev "
+        f"{NAMESPACE} "
     )
     assert fake.adopted == {}
 
@@ -373,8 +373,9 @@ def test_what_is_made_elsewhere_is_named_with_its_command():
         "it was deleting pulumi:pulumi:Stack x: forgotten",
     ]
     assert left == (
-        "aws:s3/bucketV2:BucketV2 notes was being made; its cloud must say; if it is there: pulumi "
-        "import --stack dev aws:s3/bucketV2:BucketV2 notes ID --protect=false --generate-code=false"
+        "aws:s3/bucketV2:BucketV2 notes was being created; look it up in the cloud; if it "
+        "exists: pulumi import --stack dev aws:s3/bucketV2:BucketV2 notes ID --protect=false "
+        "--generate-code=false"
     )
 
 
@@ -386,7 +387,10 @@ def test_what_is_made_in_a_cloud_is_adopted_by_the_id_that_it_must_have():
     fake = Fake(pending=[{"type": "creating", "resource": group}, going])
     did, left = recovered(fake)
     assert did == [
-        "it was creating aws:eks/nodeGroup:NodeGroup train: it is there as lab:train-4f1c, and adopted",
+        (
+            "it was creating aws:eks/nodeGroup:NodeGroup train: it exists as lab:train-4f1c, and "
+            "gpuyard adopted it"
+        ),
         "it was deleting pulumi:pulumi:Stack x: forgotten",
     ]
     assert left == []
@@ -437,7 +441,7 @@ def test_a_failed_preview_says_its_errors_alone(
 def test_a_preview_that_is_none_is_said(monkeypatch: pytest.MonkeyPatch):
     fake = Fake()
     monkeypatch.setattr(fake, "query", lambda *_: "no JSON")
-    with pytest.raises(EnvironmentMissing, match="pulumi preview --json gave no preview"):
+    with pytest.raises(EnvironmentMissing, match="pulumi preview --json returned no preview"):
         recovered(fake)
 
 
@@ -448,7 +452,7 @@ def test_the_cluster_of_an_object_is_that_of_its_provider(monkeypatch: pytest.Mo
         asked.append(what)
         return json.dumps(OURS)
 
-    monkeypatch.setattr(creations, "get_objects", look)
+    monkeypatch.setattr(creations, "run_kubectl_get", look)
     secret = {"4dabf18193072939515e22adb298388d": "1b47", "plaintext": '"apiVersion: v1\\n"'}
     resources = [
         state_of(CLUSTER, inputs={"kubeconfig": secret, "context": "blue"}),
@@ -463,7 +467,7 @@ def test_the_cluster_of_an_object_is_that_of_its_provider(monkeypatch: pytest.Mo
     secret_way, probe = ("apiVersion: v1\n", "blue"), ("namespaces", "-o", "name")
     assert asked == [(*secret_way, *probe), (*secret_way, *where, *form)]
     asked.clear()
-    creations.kubectl_of({})(creations.creations(Fake([namespace()]))[0])  # type: ignore[arg-type]
+    creations.kubectl_of({})(creations.preview_creations(Fake([namespace()]))[0])  # type: ignore[arg-type]
     assert asked == [(None, None, *probe), (None, None, "namespace", "team", *form)]
 
 
@@ -491,17 +495,15 @@ def test_workloads_are_left_alone_where_the_cluster_cannot_be_seen():
     assert recover(fake, lambda _: unseen).actions == ()  # type: ignore[arg-type, return-value]
 
 
-def test_workloads_are_deleted_with_kubectl_by_the_way_in_of_the_namespace(
-    monkeypatch: pytest.MonkeyPatch,
-):
+def test_workloads_are_deleted_with_the_kubeconfig_of_the_stack(monkeypatch: pytest.MonkeyPatch):
     asked: list[Any] = []
 
     def change(*words: Any) -> str:
         asked.append(words)
         return "said"
 
-    monkeypatch.setattr(creations, "patch_object", change)
-    one = creations.creations(Fake([namespace()]))[0]  # type: ignore[arg-type]
+    monkeypatch.setattr(creations, "run_mutating_kubectl", change)
+    one = creations.preview_creations(Fake([namespace()]))[0]  # type: ignore[arg-type]
     assert creations.quota_releaser({"resources": KNOWN})(one) == "said"
     what = ("delete", "workloads.kueue.x-k8s.io", "--all", "-n", "team", "--wait=false")
     assert asked == [(None, "blue", *what)]
@@ -517,12 +519,10 @@ def test_fields_in_a_namespace_of_somebody_else_are_not_taken_over():
 
 
 def test_what_cannot_be_seen_is_not_what_is_not_there(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(creations, "get_objects", lambda *_: None)
+    monkeypatch.setattr(creations, "run_kubectl_get", lambda *_: None)
     live = creations.kubectl_of({"resources": KNOWN})
-    with pytest.raises(
-        EnvironmentMissing, match="kubectl cannot look at the cluster of cluster: nobody"
-    ):
-        live(creations.creations(Fake([namespace()]))[0])  # type: ignore[arg-type]
+    with pytest.raises(EnvironmentMissing, match="kubectl cannot query the cluster of cluster, so"):
+        live(creations.preview_creations(Fake([namespace()]))[0])  # type: ignore[arg-type]
 
 
 # ── the engine ──
@@ -570,7 +570,7 @@ def test_what_reads_the_configuration_is_told_where_it_is(engine: PulumiStack):
 def test_the_project_is_that_of_the_folder_or_above(engine: PulumiStack, tmp_path: Path):
     assert engine.project == "trial"
     (tmp_path / "Pulumi.yaml").unlink()
-    with pytest.raises(EnvironmentMissing, match=r"no Pulumi\.yaml in .*below or above"):
+    with pytest.raises(EnvironmentMissing, match=r"no Pulumi\.yaml in .*below or its parents"):
         _ = engine.project
 
 
@@ -584,8 +584,8 @@ def test_a_backend_of_files_is_where_the_environment_or_the_engine_says(engine: 
     with pytest.raises(EnvironmentMissing) as lacking:
         nowhere.query("up")
     assert str(lacking.value) == (
-        "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH, then again;"
-        " for a stack that `make up` deployed, run this in `make shell STACK=dev`"
+        "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH and retry; for a "
+        "stack that `make up` deployed, run this in `make shell STACK=dev`"
     )
     with pytest.raises(EnvironmentMissing, match="no `pulumi` on PATH"):
         _ = nowhere.files

@@ -55,8 +55,8 @@ def test_the_newest_whole_copy_takes_the_place_of_what_was_cut(tmp_path_factory,
         state = written(folder, state=left, **there)
         (said,) = repair_state(stack(folder))
         assert said == (
-            f"the state was cut short, as by a full disk: {name} of 2026-11-18T11:06:40Z takes its place,"
-            " and what was left of it is dev.json.cut"
+            f"the state was truncated, as by a full disk: {name} of 2026-11-18T11:06:40Z replaces "
+            "it; the truncated file is kept as dev.json.cut"
         )
         assert state.read_text() == WHOLE
         assert state.with_name("dev.json.cut").read_text() == left
@@ -73,8 +73,9 @@ def test_without_a_whole_copy_nothing_is_touched_and_the_way_out_is_said(tmp_pat
     with pytest.raises(EnvironmentMissing) as refused:
         repair_state(stack(folder))
     assert str(refused.value) == (
-        f"the state {state} is cut short, as by a full disk, and no copy beside it is whole. Take one of a"
-        " back-up of yours; without any, remove the file, and of what runs `gpuyard adopt` writes an import"
+        f"the state {state} is truncated, as by a full disk, and no complete copy is next to it. "
+        "Restore it from a backup; without one, remove the file, and `gpuyard adopt` writes "
+        "imports of the running resources"
     )
     assert state.read_text() == CUT
     assert not state.with_name("dev.json.cut").exists()
@@ -122,8 +123,8 @@ def mended(folder, **texts):
     (said,) = repair_state(stack(folder))
     latest = json.loads(state.read_text())["checkpoint"]["latest"]
     assert latest["manifest"] == {"version": "v3"}
-    words = said.removeprefix("the state was cut short, as by a full disk: ")
-    return latest, words.removesuffix(", and what was left of it is dev.json.cut")
+    words = said.removeprefix("the state was truncated, as by a full disk: ")
+    return latest, words.removesuffix("; the truncated file is kept as dev.json.cut")
 
 
 def cut(whole, before):
@@ -131,19 +132,19 @@ def cut(whole, before):
     return whole[: whole.index(f'"{before}-1"')]
 
 
-BAK = "dev.json.bak of 2026-11-18T11:06:40Z takes its place"
-MORE = "and {} more of its resources could still be read"
+BAK = "dev.json.bak of 2026-11-18T11:06:40Z replaces it"
+MORE = "and {} more of its resources were recovered"
 
 
 @every(
     "left, before, names, said",
     [
-        (cut(checkpoint(A, B, C), "c"), "", "ab", "2 of its resources could still be read"),
+        (cut(checkpoint(A, B, C), "c"), "", "ab", "2 of its resources were recovered"),
         (
             cut(checkpoint(A), "a"),
             cut(checkpoint(A, B), "b"),
             "a",
-            "1 of its resources could still be read",
+            "1 of its resources were recovered",
         ),
         (cut(checkpoint(A, B, C), "c"), checkpoint(A), "ab", f"{BAK}, {MORE.format(1)}"),
         (cut(checkpoint(A, B, C), "c"), checkpoint(D, A), "abd", f"{BAK}, {MORE.format(1)}"),

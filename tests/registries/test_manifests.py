@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.registries.manifests import (
     Unreadable,
-    compressed,
+    compressed_size_bytes,
     image_name,
     platform_manifests,
     token_in,
@@ -95,24 +95,24 @@ def test_a_layer_that_stands_twice_is_pulled_once(kind):
     layers = [part("a", 300), part("b", 20), part("a", 300)]
     body = document(kind, config=part("c", 1), layers=layers)
     assert platform_manifests(body, "") is None
-    assert compressed(body, "") == 321
+    assert compressed_size_bytes(body, "") == 321
 
 
 def test_a_document_without_a_type_is_what_the_answer_says_it_is():
     body = document(OCI, typed=False, config=part("c", 1), layers=[part("a", 2)])
-    assert compressed(body, f"{OCI}; charset=utf-8") == 3
+    assert compressed_size_bytes(body, f"{OCI}; charset=utf-8") == 3
     with pytest.raises(Unreadable, match="it is a text/plain"):
-        compressed(body, "text/plain")
+        compressed_size_bytes(body, "text/plain")
     with pytest.raises(Unreadable, match="it is a document of no type"):
-        compressed(body, "")
+        compressed_size_bytes(body, "")
 
 
 @every(
     "body, said",
     [
-        (b"<html>", "the answer is no JSON"),
-        (b"\xff", "the answer is no JSON"),
-        (b"[]", "the answer is no object"),
+        (b"<html>", "the response is not JSON"),
+        (b"\xff", "the response is not JSON"),
+        (b"[]", "the response is not an object"),
         (document(SCHEMA_1, fsLayers=[]), "it is a application/vnd.docker"),
         (document(OCI), "its manifest has a part without a size"),
         (document(OCI, config=part("c", 1), layers=[]), "its manifest has a part without a size"),
@@ -124,7 +124,7 @@ def test_a_document_without_a_type_is_what_the_answer_says_it_is():
 )
 def test_what_says_no_size_is_not_taken_for_one(body, said):
     with pytest.raises(Unreadable) as refused:
-        compressed(body, "")
+        compressed_size_bytes(body, "")
     assert said in str(refused.value)
 
 
@@ -133,5 +133,5 @@ def test_an_index_of_nothing_and_an_answer_without_a_token_are_unreadable():
         platform_manifests(document(OCI_INDEX, manifests=None), "")
     assert token_in(b'{"access_token": "t"}') == "t"
     for body in (b"{}", b'{"token": 1}'):
-        with pytest.raises(Unreadable, match="the answer has no token"):
+        with pytest.raises(Unreadable, match="the response has no token"):
             token_in(body)

@@ -127,7 +127,7 @@ def test_charts_go_where_the_stack_file_takes_them_from():
 
 def test_what_a_chart_that_is_not_known_names_is_left_to_people():
     text = script(software={"gpu-operator": "26.3.3"})
-    assert "# nvcr.io/nvidia/k8s-device-plugin: its chart names the version" in text
+    assert "# nvcr.io/nvidia/k8s-device-plugin: its chart sets the version" in text
     assert "k8s-device-plugin" not in "".join(lines(text, "crane"))
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL, TOKEN_OF
-from gpuyard.render.dependencies import dependencies_of, place_of
+from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import platform_objects
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
@@ -143,7 +143,7 @@ def test_objects_are_rendered_after_what_they_need():
         priorities={"production": 100},
     )
     objects = platform_objects(plan_of(raw))
-    order = [place_of(one) for one in objects]
+    order = [object_key(one) for one in objects]
     needs = [
         (order.index(need), at)
         for at, one in enumerate(objects)

@@ -8,12 +8,12 @@ import yaml
 from testbed.plugins.cloud.inside.classes.definition import FILE as GKE_CLASSES
 
 import sizes
-from gpuyard.errors import LateValueMissing
+from gpuyard.errors import OutputValueMissing
 from gpuyard.manifests.quantities import quantity
 from gpuyard.names import KUBE_SYSTEM, KUEUE_NAMESPACE
 from gpuyard.plan import plan as judged
 from gpuyard.plan import plan_or_raise
-from gpuyard.plan.records.late import bind, late_names
+from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.files import render_files
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.spec.read import read_stack_file
@@ -72,7 +72,7 @@ def every_sharing():
 
 
 def objects_of(plan):
-    return [bind(obj, lambda name: LATE[name]) for obj in platform_objects(plan)]
+    return [resolve_outputs(obj, lambda name: LATE[name]) for obj in platform_objects(plan)]
 
 
 def plans():
@@ -111,28 +111,29 @@ def test_file_names_sort_also_when_there_are_a_thousand(monkeypatch):
 
 
 def test_a_value_that_only_a_cluster_knows_is_asked_for_by_name():
-    with pytest.raises(LateValueMissing) as caught:
+    with pytest.raises(OutputValueMissing) as caught:
         render_files(stack("research"), {})
     assert str(caught.value) == (
-        "the value of `cluster.name` exists only once the cluster does:"
-        " give it with --values FILE, as `cluster.name: …`"
+        "the value of `cluster.name` exists only when the cluster exists: pass it with --values "
+        "FILE, as `cluster.name: …`"
     )
-    assert late_names(platform_objects(stack("research"))) == {"cluster.name"}
+    assert unresolved_output_names(platform_objects(stack("research"))) == {"cluster.name"}
 
 
 def test_all_values_that_only_a_cluster_knows_are_asked_for_at_once():
     spec = platform([pool(scaling="karpenter", capacity=["spot"], nodes="0..2")], cloud="aws")
-    with pytest.raises(LateValueMissing) as caught:
+    with pytest.raises(OutputValueMissing) as caught:
         render_files(plan_of(spec), {})
     assert str(caught.value) == (
-        "the values of `cluster.name`, `cluster.vpcConfig.clusterSecurityGroupId`, `interruptions.name`,"
-        " `karpenter-nodes.name`, `nodes.id`, `private-another-1.id`, `private-another-2.id`"
-        " exist only once the cluster does: give them with --values FILE, as `cluster.name: …`"
+        "the values of `cluster.name`, `cluster.vpcConfig.clusterSecurityGroupId`, "
+        "`interruptions.name`, `karpenter-nodes.name`, `nodes.id`, `private-another-1.id`, "
+        "`private-another-2.id` exist only when the cluster exists: pass them with --values FILE, "
+        "as `cluster.name: …`"
     )
 
 
 def test_a_cluster_of_ones_own_knows_all_values():
-    assert late_names(platform_objects(stack("local"))) == set()
+    assert unresolved_output_names(platform_objects(stack("local"))) == set()
 
 
 @lru_cache

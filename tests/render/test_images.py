@@ -78,8 +78,8 @@ def test_what_has_no_digest_says_why():
         if not each.digest
     }
     assert set(by_tag) == {"driver", "gdrdrv", "kueue"}
-    assert "each node's system" in by_tag["driver"]
-    assert by_tag["kueue"] == "no digest of this version was found"
+    assert "each operating system" in by_tag["driver"]
+    assert by_tag["kueue"] == "no published digest of this version is known"
 
 
 def test_of_a_chart_that_is_not_known_only_the_operator_itself_has_a_tag():
@@ -90,7 +90,7 @@ def test_of_a_chart_that_is_not_known_only_the_operator_itself_has_a_tag():
     assert found["k8s-mig-manager"].tag == "v0.14.2"
     assert found["k8s-device-plugin"].tag == found["node-feature-discovery"].tag == ""
     assert found["k8s-device-plugin"].reference == "nvcr.io/nvidia/k8s-device-plugin"
-    assert "we do not know that chart" in found["k8s-device-plugin"].why_by_tag
+    assert "gpuyard does not know that chart" in found["k8s-device-plugin"].why_by_tag
     assert found["driver"].tag
 
 
@@ -113,8 +113,8 @@ def test_the_image_of_the_check_of_hardware_is_pulled_where_nodes_are_checked(im
     found = [
         (each.repository, each.tag, each.digest)
         for each in pulled_images(plan_of(platform(validation={"image": image})))
-        if each.component == "the check of hardware"
+        if each.component == "hardware validation"
     ]
     assert found == [shown]
     idle = platform(validation={"required": False})
-    assert "the check of hardware" not in {each.component for each in pulled_images(plan_of(idle))}
+    assert "hardware validation" not in {each.component for each in pulled_images(plan_of(idle))}

@@ -87,6 +87,7 @@ def test_another_kueue_must_be_told_of_slices_and_of_clusters():
     }
     (found,) = check_kueue(Draft(spec(queueing=more)))
     assert "resources.transformations of MIG profiles to gpuyard.dev/mig-slices" in found.problem
-    assert "multiKueue.origin lab, integrations.frameworks of batch/job, pod, deployment alone" in (
-        found.problem
+    assert (
+        "multiKueue.origin lab, integrations.frameworks with batch/job, pod, deployment only"
+        in (found.problem)
     )

@@ -118,5 +118,5 @@ def test_the_made_platforms_have_all_that_is_ever_installed():
     assert of >= {
         *("Kueue", "GPU Operator", "Karpenter", "Cluster Autoscaler"),
         *("EFA's device plugin", "Google's driver installer", "the RDMA device plugin"),
-        *("what nodes pull ahead", "idle reclaim and requeueing"),
+        *("image pre-pull", "idle reclaim and requeueing"),
     }

@@ -13,7 +13,7 @@ import yaml
 from testbed.yard import jobs
 
 from gpuyard.names import GPU_CLAIM, PRIORITY_LABEL, QUEUE_LABEL
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.platform import platform_objects
 from kit.generated import platforms
 from render.test_golden import PLANNED, stack
@@ -27,7 +27,10 @@ def rendered():
     """All objects of a platform together, for many platforms."""
     made = [found for found in (platforms.known(n)[0] for n in platforms.KNOWN) if found]
     plans = [*(stack(name) for name in PLANNED), *made]
-    return [(plan, [bind(o, lambda _: "later") for o in platform_objects(plan)]) for plan in plans]
+    return [
+        (plan, [resolve_outputs(o, lambda _: "later") for o in platform_objects(plan)])
+        for plan in plans
+    ]
 
 
 def of(objects, kind):

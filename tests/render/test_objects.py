@@ -3,10 +3,10 @@
 import pytest
 import yaml
 
-from gpuyard.names import node_name
+from gpuyard.names import simulated_node_name
 from gpuyard.render.gpu_operator import gpu_operator_objects, mig_parted_config, plugin_config
 from gpuyard.render.kueue.queueing import queueing_objects
-from gpuyard.render.nodes import node_objects
+from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.objects import managed_object
 from gpuyard.render.platform import record_objects
 from gpuyard.render.teams import team_objects
@@ -131,7 +131,7 @@ def test_a_simulated_node_is_what_a_cloud_and_a_kubelet_make_of_the_pool():
             [cut_pool(nodes=3, zones=["z1", "z2"], labels={"tier": "gold"})], cloud="simulated"
         )
     )
-    nodes = node_objects(plan, plan.pools[0])
+    nodes = fake_node_objects(plan, plan.pools[0])
     assert [n["metadata"]["name"] for n in nodes] == ["serve-000", "serve-001", "serve-002"]
     assert [n["metadata"]["labels"]["topology.kubernetes.io/zone"] for n in nodes] == [
         "z1",
@@ -172,19 +172,19 @@ def test_a_platform_that_sends_its_jobs_away_makes_no_node():
         queueing={"clusters": [{"name": "west", "secret": "west"}]},
     )
     plan = plan_of(raw)
-    assert node_objects(plan, plan.pools[0]) == []
+    assert fake_node_objects(plan, plan.pools[0]) == []
 
 
 def test_a_node_without_zones_has_no_zone():
     plan = plan_of(platform([pool(nodes=1)], cloud="simulated"))
-    (node,) = node_objects(plan, plan.pools[0])
+    (node,) = fake_node_objects(plan, plan.pools[0])
     assert "topology.kubernetes.io/zone" not in node["metadata"]["labels"]
     assert "status" not in node
 
 
 @pytest.mark.parametrize(("index", "name"), [(0, "a-000"), (999, "a-999"), (1000, "a-1000")])
 def test_a_node_is_named_for_its_pool_and_number(index, name):
-    assert node_name("a", index) == name
+    assert simulated_node_name("a", index) == name
 
 
 def by_kind(plan, kind):
@@ -373,7 +373,7 @@ def test_a_priority_is_a_class_of_kueues_with_its_value_at_the_top():
             "kind": "WorkloadPriorityClass",
             "metadata": {"name": name, "labels": labels},
             "value": value,
-            "description": "of platform lab",
+            "description": "priority class of platform lab",
         }
         for name, value in (("production", 1000), ("research", 100))
     ]

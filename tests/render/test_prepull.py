@@ -85,7 +85,9 @@ def test_they_are_among_the_images_that_are_listed():
     found = {each.upstream: each for each in pulled_images(plan_of(platform(mirror=MIRROR)))}
     assert found["registry.k8s.io/pause"].digest
     assert found["registry.k8s.io/pause"].repository == "mirror.example/gpu/pause"
-    assert found["registry.example.org/serve"].why_by_tag == "no digest of this version was found"
+    assert found["registry.example.org/serve"].why_by_tag == (
+        "no published digest of this version is known"
+    )
     assert found["registry.example.org/train"].reference == IMAGES[0]
 
 
@@ -93,5 +95,5 @@ def test_one_that_something_else_pulls_too_is_listed_once():
     check = {"image": IMAGES[1]}
     found = pulled_images(plan_of(platform(mirror=MIRROR, validation=check)))
     assert [each.component for each in found if each.reference == IMAGES[1]] == [
-        "the check of hardware"
+        "hardware validation"
     ]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.limits import limit_objects
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.storage import storage_objects
@@ -62,17 +62,17 @@ def test_nothing_waits_for_a_claim_that_waits_for_its_first_pod():
 
 SOURCES = {
     ("aws", "efs"): (
-        {"driver": "efs.csi.aws.com", "volumeHandle": Late("data-corpus.handle")},
+        {"driver": "efs.csi.aws.com", "volumeHandle": UnresolvedOutput("data-corpus.handle")},
         ["tls"],
         "ro",
     ),
     ("aws", "fsx-lustre"): (
         {
             "driver": "fsx.csi.aws.com",
-            "volumeHandle": Late("data-corpus.handle"),
+            "volumeHandle": UnresolvedOutput("data-corpus.handle"),
             "volumeAttributes": {
-                "dnsname": Late("data-corpus.address"),
-                "mountname": Late("data-corpus.share"),
+                "dnsname": UnresolvedOutput("data-corpus.address"),
+                "mountname": UnresolvedOutput("data-corpus.share"),
             },
         },
         ["flock"],
@@ -81,8 +81,11 @@ SOURCES = {
     ("gcp", "managed-lustre"): (
         {
             "driver": "lustre.csi.storage.gke.io",
-            "volumeHandle": Late("data-corpus.handle"),
-            "volumeAttributes": {"ip": Late("data-corpus.address"), "filesystem": "fs6b17b8"},
+            "volumeHandle": UnresolvedOutput("data-corpus.handle"),
+            "volumeAttributes": {
+                "ip": UnresolvedOutput("data-corpus.address"),
+                "filesystem": "fs6b17b8",
+            },
         },
         [],
         "ro",
@@ -102,7 +105,7 @@ def test_a_file_system_is_mounted_as_its_driver_wants_it(cloud, kind):
 
 
 def test_filestore_is_mounted_by_each_pod_for_itself():
-    source = {"server": Late("data-corpus.address"), "path": "/data"}
+    source = {"server": UnresolvedOutput("data-corpus.address"), "path": "/data"}
     read = volume("gcp", "filestore")
     assert (read["nfs"], read["mountOptions"]) == (source, ["ro"])
     assert "mountOptions" not in volume("gcp", "filestore", writes=True)
@@ -114,7 +117,7 @@ def test_a_bucket_on_aws_is_mounted_with_the_rights_of_the_pod_that_asks():
         "driver": "s3.csi.aws.com",
         "volumeHandle": "lab.vision.corpus",
         "volumeAttributes": {
-            "bucketName": Late("data-corpus.bucket"),
+            "bucketName": UnresolvedOutput("data-corpus.bucket"),
             "authenticationSource": "pod",
             "cache": "emptyDir",
             "cacheEmptyDirSizeLimit": "100Gi",
@@ -131,7 +134,7 @@ def test_a_bucket_on_aws_is_mounted_with_the_rights_of_the_pod_that_asks():
 
 def test_a_bucket_on_gcp_is_cached_where_that_is_asked_for():
     read = volume("gcp", "bucket", cache_gib=2)
-    assert read["csi"]["volumeHandle"] == Late("data-corpus.bucket")
+    assert read["csi"]["volumeHandle"] == UnresolvedOutput("data-corpus.bucket")
     assert read["mountOptions"] == [
         "implicit-dirs",
         "file-cache:max-size-mb:2048",
@@ -174,7 +177,7 @@ def test_a_team_is_told_where_its_checkpoints_go_and_who_may_write_them():
     found = objects_of("aws", checkpoints={})
     assert set(found) == {("ConfigMap", "checkpoints"), ("ServiceAccount", "gpuyard-data")}
     assert found["ConfigMap", "checkpoints"]["data"] == {
-        "CHECKPOINT_BUCKET": Late("checkpoints.url"),
+        "CHECKPOINT_BUCKET": UnresolvedOutput("checkpoints.url"),
         "CHECKPOINT_PREFIX": "vision/",
     }
     assert found["ServiceAccount", "gpuyard-data"]["automountServiceAccountToken"] is False

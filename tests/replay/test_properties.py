@@ -67,7 +67,7 @@ def test_limits_hold_and_every_possible_job_ends(plan: PlatformPlan, number: int
         assert (course.ended is not None) == possible, job
         if course.ended is not None:
             last = course.intervals[-1]
-            assert last.end - last.start == job.seconds
+            assert last.end - last.start == job.run_seconds
             assert all(s.evicted_by for s in course.intervals[:-1])
 
 
@@ -90,7 +90,7 @@ def test_nothing_lies_idle_that_a_waiting_job_could_have(plan: PlatformPlan, num
             job = course.job
             holds = any(s.start <= moment < s.end for s in course.intervals)
             over = course.ended is not None and course.ended <= moment
-            if job.at <= moment and not holds and not over:
+            if job.submitted_at_seconds <= moment and not holds and not over:
                 assert job.pods * job.requests[GPU] > quotas.available(job.team, KEY), job
                 waited += 1
     assume(waited)  # else nothing was looked at, and another sequence is tried
@@ -102,5 +102,5 @@ def test_the_same_jobs_have_the_same_courses_in_whatever_order_they_are_given_in
     jobs = [replace(job, priority=0) for job in some_jobs(number, 30)]
     once, again = (replay(PLATFORMS[0], jobs) for _ in range(2))
     assert once == again
-    by_time = sorted(jobs, key=lambda job: job.at)
+    by_time = sorted(jobs, key=lambda job: job.submitted_at_seconds)
     assert courses(replay(PLATFORMS[0], by_time)) == courses(once)

@@ -154,7 +154,7 @@ def test_pools_are_tried_in_their_order_and_selectors_pin():
 
 def test_jobs_that_can_never_be_admitted_are_named_and_nobody_waits_for_them():
     found = replay(queues(2, a={"guarantee": 8}), [came("a-big", pods=2), came("a-0"), came("a-1")])
-    assert found.never == ("a-big",)
+    assert found.never_admitted == ("a-big",)
     big = courses(found)["a-big"]
     assert (big.admitted, big.waited, big.ended, big.order) == (None, None, None, None)
     assert found.order == ("a-0", "a-1")
@@ -162,17 +162,17 @@ def test_jobs_that_can_never_be_admitted_are_named_and_nobody_waits_for_them():
 
 def test_a_stopped_queue_admits_nobody():
     found = replay(queues(1, a={"guarantee": 8, "stop_policy": "hold"}), [came("a-0")])
-    assert found.never == ("a-0",)
+    assert found.never_admitted == ("a-0",)
 
 
 def test_what_the_model_does_not_know_is_said():
     assert replay(queues(1), []).cautions == (
-        "whether a pod finds a node with enough free GPUs is not judged",
+        "whether a node has enough free GPUs for a pod is not evaluated",
     )
     counting = {"queueing": {"usage_half_life_hours": 168}}
     plan = queues(1, a={"queues": {"default": 1, "night": 1}}, b={}, **counting)
     assert replay(plan, []).cautions[1:] == (
-        "use of the queues of q-a is not counted: their jobs go as if in one queue",
+        "usage of the queues of q-a is not counted: their jobs are simulated in one queue",
     )
 
 
@@ -200,7 +200,7 @@ def test_a_cohorts_limit_binds_its_queues():
 
 def test_names_are_held_to():
     plan = queues(1, a={"guarantee": 8})
-    with pytest.raises(ValueError, match="two jobs are called a-0; every job has a name"):
+    with pytest.raises(ValueError, match="two jobs have the name a-0; job names must be unique"):
         replay(plan, [came("a-0"), came("a-0")])
     with pytest.raises(ValueError, match="job z-0 is of team q-z; teams are q-a"):
         replay(plan, [came("z-0")])

@@ -12,16 +12,16 @@ import pytest
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard_gate import loop
-from gpuyard_idle.web import Refused
+from gpuyard_idle.web import RequestRejected
 from gpuyard_requeue import command
 from gpuyard_requeue.decisions import (
     Termination,
+    has_lost_any_of,
     has_lost_pod,
     is_lost,
     may_have_lost_pod,
     may_requeue,
     patch,
-    stopped,
     termination_of,
 )
 from gpuyard_requeue.reconcile import read_settings, reconcile
@@ -129,7 +129,7 @@ def workload(
         (node("n0", noticed("karpenter.sh/disrupted-not")), None, False),
         (node("n0", noticed("node.kubernetes.io/not-ready")), None, False),
         (node(going=True), "it is being deleted", True),
-        (node(unschedulable=True), "it is drained", False),
+        (node(unschedulable=True), "it is being drained", False),
         ({"metadata": {"name": "n0"}, "spec": {}}, None, False),
     ],
 )
@@ -141,7 +141,7 @@ def test_a_node_goes_by_a_notice_by_its_deletion_or_by_a_drain(raw, why, surely)
 
 def test_a_closed_node_says_since_when_and_what_its_pool_is_called():
     assert termination_of(closed(), SETTINGS.taints, FLAVOR) == Termination(
-        "n0", "it is drained", is_certain=False, flavor=FLAVOR, cordoned_since=ADMITTED
+        "n0", "it is being drained", is_certain=False, flavor=FLAVOR, cordoned_since=ADMITTED
     )
     for raw in (node("n0", noticed()), node(going=True)):
         found = termination_of(raw, SETTINGS.taints, FLAVOR)
@@ -190,7 +190,7 @@ def test_a_closed_node_keeps_its_pods_until_they_are_put_out(raw, surely, lost):
     ],
 )
 def test_a_gang_that_runs_is_stopped_once_for_a_part_that_it_loses(raw, pods, stops):
-    assert stopped(raw, pods, SETTINGS.kinds) is stops
+    assert has_lost_any_of(raw, pods, SETTINGS.kinds) is stops
 
 
 SURE = Termination("n0", "", is_certain=True, flavor=FLAVOR)
@@ -278,14 +278,14 @@ class Cluster:
         self.events, self.asked, self.fails = {}, [], {}
         self.dies, self.late = dies, late
 
-    def ask(self, method, path, body=None, kind=""):
+    def request_json(self, method, path, body=None, kind=""):
         where = urlsplit(path)
         self.asked.append((method, where.path))
         if len(self.asked) == self.dies and not self.late:
             raise Dead
         for (verb, part), status in self.fails.items():
             if verb == method and part in where.path:
-                raise Refused(status, "no")
+                raise RequestRejected(status, "no")
         answer = self._answer(method, where, json.loads(body or "{}"))
         if len(self.asked) == self.dies:
             raise Dead
@@ -295,14 +295,14 @@ class Cluster:
         last = where.path.rpartition("/")[2]
         if method == "POST":
             if body["metadata"]["name"] in self.events:
-                raise Refused(409, "exists")
+                raise RequestRejected(409, "exists")
             return self.events.setdefault(body["metadata"]["name"], body)
         if method == "PATCH":
             return self._patched(self.workloads[last], body)
         if last in self.workloads:
             return self.workloads[last]
         if last not in {"nodes", "pods", "workloads"}:
-            raise Refused(404, "gone")
+            raise RequestRejected(404, "gone")
         return {"items": self._chosen(last, parse_qs(where.query)) or None, "metadata": {}}
 
     def _chosen(self, what, query):
@@ -318,7 +318,7 @@ class Cluster:
     def _patched(self, there, body):
         metadata = there["metadata"]
         if body["metadata"]["resourceVersion"] != metadata["resourceVersion"]:
-            raise Refused(409, "changed")
+            raise RequestRejected(409, "changed")
         ((key, value),) = body["metadata"]["labels"].items()
         metadata["labels"] = {key: value} if value else {}
         metadata["generation"] += any(
@@ -366,7 +366,7 @@ def test_a_gang_on_a_node_that_goes_is_stopped_whole_and_queues_again():
     assert reconcile(cluster, SETTINGS, lines.append) == 3
     assert cluster.states() == {"job-gang": AGAIN, "job-b": RUNS, "job-c": RUNS, "job-d": AGAIN}
     assert lines[0] == (
-        "vision/job-gang: GangInterrupted: Node n0 goes, for it has the taint karpenter.sh/disrupted:"
+        "vision/job-gang: GangInterrupted: Node n0 is being removed (it has the taint karpenter.sh/disrupted):"
         " all pods are stopped at once, and the job queues again as a whole."
     )
     assert cluster.told() == [
@@ -376,7 +376,7 @@ def test_a_gang_on_a_node_that_goes_is_stopped_whole_and_queues_again():
     ]
     (first,) = [e for e in cluster.events.values() if e["reason"] == "GangInterrupted"]
     assert (first["type"], first["involvedObject"]["kind"]) == ("Warning", "Job")
-    assert first["message"].startswith("Node n0 goes")
+    assert first["message"].startswith("Node n0 is being removed")
     assert reconcile(cluster, SETTINGS, lines.append) == 0
 
 
@@ -387,7 +387,9 @@ def test_a_gang_whose_pod_has_gone_already_is_stopped_as_well():
         cluster, lines = Cluster([goes], [], [lacking(now), workload("job-b")]), []
         assert reconcile(cluster, SETTINGS, lines.append) == changed
         assert cluster.states() == {"job-gang": AGAIN if changed else RUNS, "job-b": RUNS}
-        assert not changed or lines[0].startswith("vision/job-gang: GangInterrupted: Node n0 goes")
+        assert not changed or lines[0].startswith(
+            "vision/job-gang: GangInterrupted: Node n0 is being removed"
+        )
 
 
 def test_who_is_killed_at_any_moment_is_followed_by_one_who_ends_it():
@@ -412,19 +414,23 @@ def test_one_that_keeps_its_quota_waits_and_one_that_is_over_loses_its_label():
     cluster = Cluster([node()], [], [held, over])
     assert reconcile(cluster, SETTINGS, print) == 1
     assert cluster.states() == {"job-gang": STOPPED, "job-b": (False, None)}
-    assert [e["message"] for e in cluster.events.values()] == ["Nothing to start again."]
+    assert [e["message"] for e in cluster.events.values()] == ["Nothing is left to start."]
 
 
 @every(
     "fails, changed, says",
     [
         # another has changed it meanwhile
-        ({("PATCH", "job-gang"): 409}, 1, "vision/job-gang: left alone: 409: no"),
+        ({("PATCH", "job-gang"): 409}, 1, "vision/job-gang: skipped: 409: no"),
         # what cannot be told is done all the same
-        ({("POST", "events"): 403}, 3, "vision/job-gang: GangInterrupted: Node n0 goes"),
+        (
+            {("POST", "events"): 403},
+            3,
+            "vision/job-gang: GangInterrupted: Node n0 is being removed",
+        ),
         # a namespace that is not ours any more
-        ({("GET", "pods"): 403}, 0, "vision: left alone: 403: no"),
-        ({("GET", "workloads"): 500}, 0, "vision: left alone: 500: no"),
+        ({("GET", "pods"): 403}, 0, "vision: skipped: 403: no"),
+        ({("GET", "workloads"): 500}, 0, "vision: skipped: 500: no"),
     ],
 )
 def test_what_is_refused_of_one_keeps_no_other_from_its_own(fails, changed, says):
@@ -453,7 +459,7 @@ def test_what_kueue_has_changed_meanwhile_is_told_once():
 def test_without_nodes_to_be_read_the_look_has_failed():
     cluster = yard()
     cluster.fails = {("GET", "nodes"): 503}
-    with pytest.raises(Refused):
+    with pytest.raises(RequestRejected):
         reconcile(cluster, SETTINGS, print)
 
 
@@ -477,7 +483,7 @@ def test_it_looks_as_the_account_of_its_pod(tmp_path, monkeypatch, capsys):
         def close(self):
             """Nothing to close."""
 
-    monkeypatch.setattr(loop, "Server", Server)
+    monkeypatch.setattr(loop, "JsonClient", Server)
 
     def look(server, settings, say):
         say(str(server.given))

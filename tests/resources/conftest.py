@@ -3,9 +3,9 @@
 import pytest
 
 from gpuyard.resources.component import Component
-from kit.clouds.unasked import deaf, nobody_is_asked
+from kit.clouds.unasked import deaf, no_cluster_is_queried
 
-__all__ = ["deaf", "nobody_is_asked"]
+__all__ = ["deaf", "no_cluster_is_queried"]
 
 
 @pytest.fixture(autouse=True)

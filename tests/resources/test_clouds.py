@@ -6,7 +6,7 @@ import pulumi
 import pytest
 
 from gpuyard.catalogue.software.providers import PROVIDERS
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import Base64, CloudCall, CloudGraph, CloudResource, Joined, Json
 from gpuyard.resources.clouds import CloudResources
 
@@ -26,7 +26,7 @@ VPC = CloudResource(
     retain=True,
     ignores=("tags",),
     delete_first=True,
-    secrets=("arn",),
+    secret_outputs=("arn",),
 )
 GATE = CloudResource(
     kind="aws:ec2/internetGateway:InternetGateway",
@@ -79,14 +79,19 @@ def program() -> None:
     cluster = pulumi.ComponentResource("gpuyard:index:Cluster", "lab")
     pool = pulumi.ComponentResource("gpuyard:index:Pool", "lab-train")
     made = CloudResources("lab")
-    made.ask(cluster, GRAPH.calls)
+    made.run_queries(cluster, GRAPH.calls)
     made.register(cluster, [VPC])
     made.register(pool, [GATE])
     made.register(cluster, [ROLE, TEMPLATE, GROUP, TAG])
     cluster.register_outputs({})
     pool.register_outputs({})
     pulumi.export("vpc", made.resource("vpc").id)
-    pulumi.export("said", made.resolve({"me": Late("me.accountId"), "in": Late("subnets.ids.1")}))
+    pulumi.export(
+        "said",
+        made.resolve(
+            {"me": UnresolvedOutput("me.accountId"), "in": UnresolvedOutput("subnets.ids.1")}
+        ),
+    )
 
 
 @pytest.fixture
@@ -145,7 +150,7 @@ def test_a_text_that_holds_nothing_late_is_a_text_at_once():
 
 def test_what_a_cloud_does_not_find_is_one_message(pulumi_mocks):
     runner = pulumi_mocks.with_settings(outputs=OUTPUTS, calls={**CALLS, SUBNETS.kind: {"ids": []}})
-    with pytest.raises(pulumi.RunError, match=r"^subnets.ids.1: the cloud finds nothing"):
+    with pytest.raises(pulumi.RunError, match=r"^subnets.ids.1: the cloud returned no result"):
         runner.run(program)
 
 

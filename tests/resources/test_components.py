@@ -3,7 +3,7 @@
 import pulumi
 import pytest
 
-from gpuyard.errors import LateValueMissing
+from gpuyard.errors import OutputValueMissing
 from gpuyard.findings import Finding, Severity
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.render.platform import object_groups
@@ -146,8 +146,8 @@ def test_a_platform_says_what_became_of_the_spec():
     }
     assert sorted(outputs["bill"]) == [
         "expectedUsdPerHour",
-        "floorUsdPerHour",
-        "maxUsdPerHour",
+        "maximumUsdPerHour",
+        "minimumUsdPerHour",
         "simulated",
         "unknown",
     ]
@@ -491,10 +491,10 @@ def test_a_team_has_the_volumes_of_its_storage(pulumi_mocks):
 
 
 def test_a_team_whose_storage_nobody_can_find_is_refused(pulumi_mocks):
-    with pytest.raises(LateValueMissing) as caught:
+    with pytest.raises(OutputValueMissing) as caught:
         pulumi_mocks.run(on_aws)
     assert str(caught.value) == (
-        "vision: where the storage of vision is, nobody says: give `stores` data-corpus.handle"
+        "vision: the storage locations of vision are missing: set data-corpus.handle in `stores`"
     )
 
 

@@ -169,9 +169,9 @@ def said(found):
         (
             {"items": [policy(driver={"enabled": True})]},
             [
-                "devicePlugin.config.name is empty, needed gpuyard-device-plugin-lab",
+                "devicePlugin.config.name is empty, required gpuyard-device-plugin-lab",
                 "It belongs to Helm",
-                "give the chart in nvidia these values too",
+                "add these values to the chart in nvidia",
                 "      name: gpuyard-mig-parted-lab",
             ],
         ),

@@ -28,7 +28,7 @@ from pulumi.runtime.proto import (
 )
 
 from gpuyard.resources import Platform, hosting
-from gpuyard.resources.hosting import COMPONENTS, Host
+from gpuyard.resources.hosting import COMPONENTS, ComponentHost
 from gpuyard.testing.checks import ResourceChecks
 from gpuyard.testing.graph import Graph
 from gpuyard.testing.monitor import Answers, StrictMonitor
@@ -196,7 +196,7 @@ def test_the_plugin_says_the_version_that_the_package_has(plugin):
 
 
 def test_every_component_and_every_input_is_described():
-    schema = json.loads(Host().schema)
+    schema = json.loads(ComponentHost().schema)
     bare = [
         f"{name}.{field}"
         for kind in ("resources", "types")
@@ -209,7 +209,7 @@ def test_every_component_and_every_input_is_described():
 
 
 def test_defaulted_fields_are_optional_in_the_schema():
-    types = json.loads(Host().schema)["types"]
+    types = json.loads(ComponentHost().schema)["types"]
     assert types["gpuyard:index:PoolSpec"]["required"] == ["machine", "name", "nodes"]
     assert types["gpuyard:index:TeamSpec"]["required"] == ["name"]
 
@@ -231,9 +231,9 @@ def test_a_constructed_platform_answers_with_its_outputs(plugin):
     response = plugin.construct("Platform", {"platform": in_camel_case()})
     state = plain(response.state)
     assert state["bill"] == {
-        "floorUsdPerHour": pytest.approx(246.7192),
+        "minimumUsdPerHour": pytest.approx(246.7192),
         "expectedUsdPerHour": pytest.approx(246.7192),
-        "maxUsdPerHour": pytest.approx(246.7192),
+        "maximumUsdPerHour": pytest.approx(246.7192),
         "unknown": [],
         "simulated": True,
     }
@@ -266,7 +266,7 @@ def test_a_refused_platform_registers_nothing_and_names_every_input_at_fault(plu
     with pytest.raises(grpc.RpcError) as caught:
         plugin.construct("Platform", {"platform": platform})
     assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
-    assert caught.value.details().startswith("the platform local is refused")
+    assert caught.value.details().startswith("the platform local is rejected")
     assert "Traceback" not in caught.value.details()
     errors = property_errors(caught.value)
     assert errors["pools[0].nodes"] == (
@@ -326,7 +326,7 @@ def test_a_late_cluster_name_reaches_the_objects(plugin):
 
 
 def test_names_and_numbers_arrive_as_python_has_them():
-    host = Host()
+    host = ComponentHost()
     given = {
         "platform": {
             "budget": {"maxUsdPerHour": 1.5},
@@ -354,8 +354,10 @@ def test_names_and_numbers_arrive_as_python_has_them():
 
 def test_unknown_arguments_are_refused_not_dropped():
     with pytest.raises(pulumi.InputPropertiesError) as caught:
-        Host().construct("yard", "gpuyard:index:Team", {"platform": LOCAL, "temas": "vision"})
-    assert caught.value.message == "Team is refused:"
+        ComponentHost().construct(
+            "yard", "gpuyard:index:Team", {"platform": LOCAL, "temas": "vision"}
+        )
+    assert caught.value.message == "Team is rejected:"
     assert [one["property_path"] for one in caught.value.errors or ()] == ["team", "temas"]
 
 
@@ -363,15 +365,17 @@ def test_options_that_contradict_are_an_error_of_the_inputs_too(pulumi_mocks):
     def program():
         one, two = (pulumi.ProviderResource("kubernetes", name, {}) for name in "ab")
         opts = pulumi.ResourceOptions(provider=one, providers=[two])
-        Host().construct("yard", "gpuyard:index:Platform", {"platform": LOCAL}, opts)
+        ComponentHost().construct("yard", "gpuyard:index:Platform", {"platform": LOCAL}, opts)
 
-    with pytest.raises(pulumi.InputPropertiesError, match="keep the one you mean"):
+    with pytest.raises(pulumi.InputPropertiesError, match="remove one of them"):
         pulumi_mocks.run(program)
 
 
 def test_a_fault_of_ours_keeps_its_traceback():
     with pytest.raises(ComponentInitError):
-        Host().construct("yard", "gpuyard:index:Queueing", {"platform": LOCAL}, "no options")
+        ComponentHost().construct(
+            "yard", "gpuyard:index:Queueing", {"platform": LOCAL}, "no options"
+        )
 
 
 def test_a_checkout_that_was_never_installed_has_no_version(monkeypatch):
@@ -379,9 +383,9 @@ def test_a_checkout_that_was_never_installed_has_no_version(monkeypatch):
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(hosting, "version", missing)
-    assert json.loads(Host().schema)["version"] == "0.0.0"
+    assert json.loads(ComponentHost().schema)["version"] == "0.0.0"
 
 
 def test_the_token_of_every_component_is_its_class_name():
-    tokens = json.loads(Host().schema)["resources"]
+    tokens = json.loads(ComponentHost().schema)["resources"]
     assert sorted(tokens) == [f"gpuyard:index:{one.__name__}" for one in COMPONENTS]

@@ -69,7 +69,7 @@ def test_a_rule_that_is_none_is_a_warning_of_the_deployment_too(pulumi_mocks):
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": MISSPELT}))
     assert [log.severity for log in graph.logs] == ["warning"]
     assert "policies.levels" in graph.logs[0].message
-    assert "no rule 'GPU-CAP-99'" in graph.logs[0].message
+    assert "'GPU-CAP-99' is not a rule" in graph.logs[0].message
     assert graph.logs[0].urn == graph.one(token("Platform")).urn
 
 

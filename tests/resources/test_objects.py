@@ -269,8 +269,8 @@ def test_late_values_may_stand_anywhere_but_in_the_name():
         (
             {"metadata": {"name": "a", "namespace": 3}},
             (
-                "ConfigMap 'a': metadata.namespace is given as int, allowed: plain text, as the "
-                "resource's name is made of it; to wait for a Namespace, put it in opts.depends_on"
+                "ConfigMap 'a': metadata.namespace is given as int, allowed: plain text, because the resource's "
+                "name contains it; to wait for a Namespace, add it to opts.depends_on"
             ),
         ),
     ],

@@ -41,8 +41,8 @@ def test_two_providers_of_one_package_are_refused(pulumi_mocks, kind, form):
         pulumi_mocks.run(program)
     assert isinstance(caught.value, pulumi.RunError)
     assert str(caught.value) == (
-        "lab: opts.provider and opts.providers both give a provider of package kubernetes, "
-        "allowed: one provider for each package; fix: keep the one you mean"
+        "lab: opts.provider and opts.providers both set a provider of package kubernetes, "
+        "allowed: one provider for each package; fix: remove one of them"
     )
 
 

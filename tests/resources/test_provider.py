@@ -158,11 +158,11 @@ def test_a_stack_file_says_where_objects_go(pulumi_mocks, more, inputs):
 
 
 NO_CLUSTER = """\
-platform lab is refused:
+platform lab is rejected:
 error args.cluster platform.cluster.existing: the platform names no cluster; the kubeconfig's current context is never a default
   given: no cluster.existing
   allowed: a context that `kubectl config get-contexts` lists
-  fix: write cluster: {existing: CONTEXT}"""  # noqa: E501  asserted in full
+  fix: set cluster: {existing: CONTEXT}"""  # noqa: E501  asserted in full
 
 
 def test_a_platform_that_names_no_cluster_is_refused(pulumi_mocks):
@@ -174,7 +174,7 @@ def test_a_platform_that_names_no_cluster_is_refused(pulumi_mocks):
 
 
 NO_PROVIDER = """\
-Queueing lab is refused:
+Queueing lab is rejected:
 error args.provider opts.providers: the component has no Kubernetes provider; the kubeconfig's current context is never a default
   given: no provider
   allowed: a Kubernetes provider, or `kubernetes:context` in the stack's configuration

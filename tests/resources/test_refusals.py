@@ -38,7 +38,7 @@ def test_a_refused_platform_registers_nothing_and_says_everything(pulumi_mocks):
         "teams": [team(weight=0)],
     }
     text = refusal(pulumi_mocks, lambda: Platform("lab", {"platform": raw}))
-    assert text.startswith("the platform lab is refused:\n")
+    assert text.startswith("the platform lab is rejected:\n")
     for place in ("pools[0].nodes", "pools[0].speed", "pools[1].sharing.mig", "teams[0].weight"):
         assert f" {place}: " in text
     assert (
@@ -63,15 +63,15 @@ def test_a_pool_that_nobody_would_scale_is_refused_before_anything_is_made(
     pools = [pool(nodes="0..4", scaling="karpenter")]
     raw = platform(pools, cloud="aws", cluster={"existing": "blue"})
     text = refusal(pulumi_mocks, lambda: component(kind, given(raw)))
-    assert "pools[0].scaling: Karpenter is not deployed in a cluster that exists" in text
+    assert "pools[0].scaling: gpuyard does not install Karpenter in an existing cluster" in text
 
 
 @pytest.mark.parametrize(("cloud", "machine"), [("aws", "p5.48xlarge"), ("gcp", "a3-highgpu-8g")])
 def test_a_pool_alone_in_a_cloud_says_what_it_lacks(pulumi_mocks, cloud, machine):
     raw = platform(cloud=cloud, pools=[pool(machine=machine)])
     text = refusal(pulumi_mocks, lambda: component("GpuNodePool", raw))
-    assert "foundation: `foundation` does not say cluster." in text
-    assert "allowed: the `foundation` of the EksCluster or GkeCluster of the same platform" in text
+    assert "foundation: `foundation` lacks cluster." in text
+    assert "allowed: the output `foundation` of the platform's EksCluster or GkeCluster" in text
 
 
 @pytest.mark.parametrize(("kind", "cloud"), [(EksCluster, "gcp"), (GkeCluster, "aws")])
@@ -79,7 +79,7 @@ def test_a_cluster_is_of_its_own_cloud_alone(pulumi_mocks, kind, cloud):
     machine = {"aws": "p5.48xlarge", "gcp": "a3-highgpu-8g"}[cloud]
     raw = platform(cloud=cloud, pools=[pool(machine=machine)])
     text = refusal(pulumi_mocks, lambda: kind("lab", {"platform": raw}))
-    assert f"platform.cloud: {kind.__name__} makes clusters on" in text
+    assert f"platform.cloud: {kind.__name__} creates clusters on" in text
 
 
 @pytest.mark.parametrize("cloud", ["aws", "none"])
@@ -100,28 +100,28 @@ def test_queues_and_teams_work_on_any_cluster(pulumi_mocks, cloud):
         (
             lambda: GpuNodePool("x", {"platform": LAB, "pool": "trian"}),
             (
-                "x is refused:\nerror args.pool pool: the platform has no such pool\n"
-                "  given: 'trian'\n  allowed: train, serve, dev\n  fix: write train"
+                "x is rejected:\nerror args.pool pool: the platform does not define this pool\n  "
+                "given: 'trian'\n  allowed: train, serve, dev\n  fix: write train"
             ),
         ),
         (
             lambda: Team("x", {"platform": LAB, "team": 7}),
             (
-                "x is refused:\nerror args.team team: the platform has no such team\n"
-                "  given: 7\n  allowed: vision, speech"
+                "x is rejected:\nerror args.team team: the platform does not define this team\n  "
+                "given: 7\n  allowed: vision, speech"
             ),
         ),
         (
             lambda: Team("x", {"platform": platform(cloud="simulated"), "team": "vision"}),
             (
-                "x is refused:\nerror args.team team: the platform has no such team\n"
-                "  given: 'vision'\n  allowed: the platform has no team at all"
+                "x is rejected:\nerror args.team team: the platform does not define this team\n  "
+                "given: 'vision'\n  allowed: the platform defines no team"
             ),
         ),
         (
             lambda: Team("x", {"platfrom": LAB}),
             (
-                "Team is refused:\n"
+                "Team is rejected:\n"
                 "error args.missing platform: `platform` is missing\n  fix: add `platform`\n"
                 "error args.unknown platfrom: unknown argument\n  given: 'platfrom'\n"
                 "  allowed: platform, team, stores\n  fix: write `platform`\n"
@@ -131,15 +131,15 @@ def test_queues_and_teams_work_on_any_cluster(pulumi_mocks, cloud):
         (
             lambda: Queueing("x", {"platform": LAB, 7: 1}),
             (
-                "Queueing is refused:\nerror args.unknown 7: unknown argument\n  given: 7\n"
+                "Queueing is rejected:\nerror args.unknown 7: unknown argument\n  given: 7\n"
                 "  allowed: platform\n  fix: remove it"
             ),
         ),
         (
             lambda: Platform("x", LAB["name"]),
             (
-                "Platform is refused:\nerror args.form (platform): the arguments of Platform are a "
-                'mapping\n  given: str\n  allowed: {"platform": …, "cluster_name": …}'
+                "Platform is rejected:\nerror args.form (platform): the arguments of Platform must "
+                'be a mapping\n  given: str\n  allowed: {"platform": …, "cluster_name": …}'
             ),
         ),
     ],
@@ -151,7 +151,7 @@ def test_wrong_arguments_are_named(pulumi_mocks, program, text):
 @pytest.mark.parametrize("value", [None, 7, "research", [], [LAB]])
 def test_a_platform_that_is_no_mapping_is_refused(pulumi_mocks, value):
     text = refusal(pulumi_mocks, lambda: Platform("lab", {"platform": value}))
-    assert text.startswith("the platform is refused:\n")
+    assert text.startswith("the platform is rejected:\n")
     assert "a mapping" in text
 
 
@@ -162,9 +162,8 @@ def test_a_value_known_only_later_is_refused_where_it_stands(pulumi_mocks):
 
     text = refusal(pulumi_mocks, program)
     assert text == (
-        "the platform is refused:\n"
-        "error args.late pools[0].nodes: the value is an output, known only after a deployment, "
-        "or a secret\n  given: Output\n"
-        "  allowed: a plain value: pools, quotas and the bill are proved before anything is made\n"
-        "  fix: write the value itself, or read it from the stack's configuration"
+        "the platform is rejected:\nerror args.late pools[0].nodes: the value is an output, known "
+        "only after a deployment, or a secret\n  given: Output\n  allowed: a plain value: gpuyard "
+        "validates pools, quotas and cost before the deployment\n  fix: set the value itself, or "
+        "read it from the stack's configuration"
     )

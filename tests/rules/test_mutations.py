@@ -21,7 +21,7 @@ from gpuyard.lint.read import read
 from gpuyard.lint.report import build_report
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.plan import plan_or_raise
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.files import releases
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules import RULES
@@ -45,7 +45,8 @@ NEEDS_A_CEILING = {"GPU-CAP-06"}
 def rendered(name):
     spec = read_stack_file(STACKS[name].read_bytes(), name).spec
     return [
-        bind(obj, lambda value: f"late-{value}") for obj in platform_objects(plan_or_raise(spec))
+        resolve_outputs(obj, lambda value: f"late-{value}")
+        for obj in platform_objects(plan_or_raise(spec))
     ]
 
 
@@ -68,7 +69,7 @@ UNREAD = {"dra-driver", "karpenter-crd"}
 def test_what_our_charts_are_told_keeps_every_rule(name):
     plan = plan_or_raise(read_stack_file(STACKS[name].read_bytes(), name).spec)
     for group, release in releases(plan).items():
-        values = bind(dict(release.values), lambda value: f"late-{value}")
+        values = resolve_outputs(dict(release.values), lambda value: f"late-{value}")
         reading = read(yaml.safe_dump(values).encode(), f"{group}/values.yaml")
         assert bool(reading.skipped) is (group in UNREAD), group
         assert build_report(reading, RULES).hits == (), group
@@ -83,7 +84,7 @@ def test_our_objects_and_charts_together_keep_every_rule(name):
     plan = plan_or_raise(read_stack_file(STACKS[name].read_bytes(), name).spec)
     found = [resource(obj) for obj in rendered(name)]
     for group, release in releases(plan).items():
-        values = bind(dict(release.values), lambda value: f"late-{value}")
+        values = resolve_outputs(dict(release.values), lambda value: f"late-{value}")
         given = {"chart": release.chart, "version": release.version, "values": values}
         found.append(pulumi_resource("kubernetes:helm.sh/v3:Release", group, given))
     inside = [one.resource for each in found for one in with_embedded(Item(each, NOWHERE))]

@@ -28,8 +28,8 @@ def said(*resources):
 
 BOTH = queue("r/x/a.yaml"), queue("r/x/b.yaml", "b")
 PROBLEM = (
-    "another ClusterQueue of this kustomization is called q as well, with other contents:"
-    " kustomize builds nothing of it"
+    "another ClusterQueue of this kustomization has the same name q and different content:"
+    " kustomize build fails"
 )
 
 
@@ -76,4 +76,4 @@ def test_a_copy_of_a_queue_in_another_file_is_told_nowhere():
 def test_two_in_one_file_that_is_listed_are_told_once():
     both = queue("r/x/a.yaml"), queue("r/x/a.yaml", "b")
     (only,) = said(*both, listing("r/x/kustomization.yaml", "a.yaml"))
-    assert only[1].endswith("the one that is applied last is there, for both")
+    assert only[1].endswith("the last one applied overwrites the other")

@@ -38,7 +38,7 @@ def one(resource, _):
 
 
 def all_(stack, _):
-    for resource in stack.of("Widget"):
+    for resource in stack.resources_of_kinds("Widget"):
         for said in one(resource, _):
             yield Violation(said.path, said.problem, said.fix, resource)
     yield Violation((), "of all", "mend it")

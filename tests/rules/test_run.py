@@ -33,10 +33,10 @@ def one(resource, parameters):
 
 
 def all_(stack, parameters):
-    for resource in stack.of("Widget"):
+    for resource in stack.resources_of_kinds("Widget"):
         if resource.properties.get("lonely"):
             yield Violation(("lonely",), "it is alone", "add another", resource)
-    if len(stack.of("Widget", "Gadget")) > parameters["most"]:
+    if len(stack.resources_of_kinds("Widget", "Gadget")) > parameters["most"]:
         yield Violation((), "too many", "remove some")
 
 
@@ -184,13 +184,13 @@ def test_what_can_be_defended_is_marked_until_a_user_asks_for_it_or_sets_a_level
         ]
 
     assert marked() == [True, False]
-    assert marked(advisory=True) == [False, False]
+    assert marked(counts_advisory=True) == [False, False]
     assert marked(severities={"GPU-X-01": Severity.INFO}) == [False, False]
     assert marked(severities={"GPU-X-02": Severity.INFO}) == [True, False]
 
 
 def by_gadgets(stack, *_):
-    gadgets = len(stack.of("Gadget"))
+    gadgets = len(stack.resources_of_kinds("Gadget"))
     return (ContextEffect.FULL, ContextEffect.CHOICE, ContextEffect.UNSURE)[gadgets]
 
 
@@ -209,7 +209,7 @@ def test_all_that_is_in_view_makes_a_choice_of_what_is_said_of_one():
 
 
 def test_whoever_asks_for_choices_or_sets_a_level_gets_what_is_defended_as_well():
-    assert choices(widget(size=3), GADGET, advisory=True) == [False]
+    assert choices(widget(size=3), GADGET, counts_advisory=True) == [False]
     assert choices(widget(size=3), GADGET, severities={ONE.id: Severity.ERROR}) == [False]
 
 
@@ -227,7 +227,7 @@ def test_what_nobody_in_view_can_be_sure_of_is_a_warning_at_most():
 def test_what_something_else_in_view_makes_right_is_not_said_whoever_asks():
     right = rule(check=one, adjust=lambda stack, resource, path: ContextEffect.NONE)
     assert choices(widget(size=3), of=right) == []
-    assert choices(widget(size=3), of=right, advisory=True) == []
+    assert choices(widget(size=3), of=right, counts_advisory=True) == []
     assert choices(widget(size=3), of=right, severities={right.id: Severity.ERROR}) == []
     assert choices(widget(size=UNKNOWN), of=right) == [False]
 
@@ -247,15 +247,15 @@ def test_a_function_that_is_once_per_stack_scans_each_stack_once_for_each_argume
     @once_per_stack
     def names(stack, kind):
         scanned.append(kind)
-        return {known_value(each.name) for each in stack.of(kind)}
+        return {known_value(each.name) for each in stack.resources_of_kinds(kind)}
 
     pod = Resource("v1/Pod", "a", {})
     stack, other = Stack((pod,)), Stack(())
     assert [names(each, "Pod") for each in (stack, stack, other)] == [{"a"}, {"a"}, set()]
     assert names(stack, "Secret") == set()
     assert scanned == ["Pod", "Pod", "Secret"]
-    assert stack.named("a", "Pod") == [pod]
-    assert stack.named("a", "Secret") == []
+    assert stack.resources_named("a", "Pod") == [pod]
+    assert stack.resources_named("a", "Secret") == []
 
 
 def test_a_function_that_is_once_per_stack_is_not_run_again_where_a_value_is_unknown():

@@ -54,13 +54,13 @@ def proofs_of(raw):
 def test_the_proofs_and_the_scheduler_count_the_same_in_every_cohort(raw):
     found = planned(raw)
     proved = plan_quotas(found.spec, PLANNED)[0]
-    model, tree = Quotas(found), proved.flow.tree
+    model, tree = Quotas(found), proved.cohort_quotas.tree
     for index, one in enumerate(found.teams):
-        at = {cohort.name: cohort for cohort in model.queues[one.name].above}
+        at = {cohort.name: cohort for cohort in model.queues[one.name].ancestors}
         for node in tree.self_and_ancestors(tree.cohort_by_team[index]):
             name = found.name if node is None else found.spec.queueing.cohorts[node].name
             there = at[name if node is None else cohort_object(found.name, name)]
-            ours = proved.flow.cohorts[node]
+            ours = proved.cohort_quotas.cohorts[node]
             for quota in one.quotas:
                 key = (quota.pool, quota.resource)
                 assert there.nominal[key] == ours.nominal[key]
@@ -68,7 +68,7 @@ def test_the_proofs_and_the_scheduler_count_the_same_in_every_cohort(raw):
                     ours.not_lent(key),
                     ours.max_usage(key),
                 )
-                assert there.is_bound(key) == ours.is_bound(key)
+                assert there.is_limited_by_borrowing(key) == ours.is_limited_by_borrowing(key)
 
 
 @settings(max_examples=40)

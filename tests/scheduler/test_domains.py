@@ -91,14 +91,14 @@ def test_without_nodes_there_is_no_room():
 def test_what_does_not_fit_says_how_much_would(wanted, best):
     nodes = ["a n0 4", "a n1 1", "b n2 3"]
     found = find_domains(leaves_of(nodes, 1, 1 if wanted.leader else None), 2, wanted)
-    assert (found.pods, found.best) == (None, best)
+    assert (found.pods, found.max_pods) == (None, best)
 
 
 def test_a_leader_without_a_node_keeps_its_workers_waiting():
     nodes = ["a n0 4", "b n1 4"]
     for how in ({"required": True}, {}):
         found = find_domains(leaves_of(nodes, 1, 5), 2, DomainRequest(2, 0, 1, leader=True, **how))
-        assert (found.pods, found.best) == (None, 0 if how else 8)
+        assert (found.pods, found.max_pods) == (None, 0 if how else 8)
 
 
 trees = st.lists(
@@ -127,7 +127,7 @@ def test_no_pod_is_lost_and_no_node_is_overdrawn(tree, count, how, level, leads)
     )
     found = find_domains(leaves_of(nodes, 1, 2 if wanted.leader else None), 3, wanted)
     if found.pods is None:
-        assert found.best < count or wanted.leader
+        assert found.max_pods < count or wanted.leader
         return
     taken = {node.values[-1]: pods for node, pods in found.pods}
     assert sum(taken.values()) == count

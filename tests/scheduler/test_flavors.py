@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.scheduler.flavors import AssignmentMode, assign, counted
+from gpuyard.scheduler.flavors import AssignmentMode, assign, requests_with_quota
 from gpuyard.scheduler.model import SchedulerModel
 from kit.cases.explain import GPU, one_team, pods, running, state_of
 from kit.stacks import cut_pool, plan_of, platform, pool, team
@@ -60,7 +60,7 @@ def test_a_free_pool_comes_before_taking_back():
     assert [(r.pool, r.is_chosen) for r in found.reasons] == [("a", False), ("b", True)]
     assert (
         found.reasons[0].reason
-        == "8 nvidia.com/gpu wanted, 0 free now, 16 at most; others give way"
+        == "8 nvidia.com/gpu requested, 0 free now, maximum 16; other jobs are preempted"
     )
 
 
@@ -91,7 +91,7 @@ def test_among_pools_without_anybody_to_evict_the_entitled_one_is_waited_for():
     assert found.mode is BLOCKED
     assert found.targets == []
     assert [r.reason.rpartition("; ")[2] for r in found.reasons] == [
-        "it would borrow, which pre-empts nobody"
+        "it would borrow, which preempts no job"
     ] * 2
 
 
@@ -137,7 +137,7 @@ def test_what_no_group_gives_out_ends_the_search():
 def test_a_selector_passes_over_a_pool():
     found = choice(two_pools(), pods(1, gpu=1, selector={"gpuyard.dev/pool": "b"}))
     assert where(found) == ["b"]
-    assert found.reasons[0].reason == "its node selector or affinity names other nodes"
+    assert found.reasons[0].reason == "the node selector or affinity of the job selects other nodes"
 
 
 def test_resources_of_one_pool_are_taken_together_or_not_at_all():
@@ -149,7 +149,8 @@ def test_resources_of_one_pool_are_taken_together_or_not_at_all():
     found = choice(plan, pods(2, **both), who="vision")
     assert found.mode is NEVER
     assert (
-        "2 nvidia.com/mig-3g.20gb wanted, team vision can have 1 at most" in found.reasons[0].reason
+        "2 nvidia.com/mig-3g.20gb requested, the maximum of team vision is 1"
+        in found.reasons[0].reason
     )
 
 
@@ -166,4 +167,4 @@ def test_the_desk_is_as_before_whoever_would_have_to_go(fair):
 
 def test_host_resources_are_not_counted():
     requests = {"cpu": 1, "memory": 2, "hugepages-1Gi": 3, "ephemeral-storage": 4, GPU: 5, SLICE: 0}
-    assert counted(requests) == {GPU: 5}
+    assert requests_with_quota(requests) == {GPU: 5}

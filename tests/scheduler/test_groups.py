@@ -74,8 +74,8 @@ def test_without_the_group_each_finds_a_zone_of_its_own():
 def test_what_a_zone_lacks_is_said_of_both():
     found = asked(zoned(), job_set((1, 8, TOGETHER), (4, 8, TOGETHER)))
     assert found.message == (
-        f"it requires all pods within one {ZONE_LABEL}, and the best of train holds 3 of 4 pods with"
-        f" 8 {GPU} beside their leader with 8 {GPU}"
+        f"it requires all pods within one {ZONE_LABEL}, and the best of train fits 3 of 4 pods with"
+        f" 8 {GPU} next to their leader with 8 {GPU}"
     )
     assert [c.message for c in found.changes] == [
         "run 3 pods instead of 4, at spec.replicatedJobs[1].template.spec.template.spec: pods"
@@ -98,9 +98,11 @@ def test_a_place_for_both_is_waited_for():
     found = asked(zoned(), job_set((1, 8, TOGETHER), (3, 8, TOGETHER)), on(0, name="old"))
     assert (found.verdict, found.admitted) == (WAITS, False)
     (condition,) = found.conditions
-    assert condition.startswith(f"when one {ZONE_LABEL} of train has room for 3 pods with 8 {GPU}")
+    assert condition.startswith(
+        f"when one {ZONE_LABEL} of train has capacity for 3 pods with 8 {GPU}"
+    )
     assert condition.endswith(
-        f" beside their leader with 8 {GPU}, for example when old of team vision ends"
+        f" next to their leader with 8 {GPU}, for example when old of team vision ends"
     )
 
 
@@ -112,7 +114,7 @@ def test_a_place_for_both_is_waited_for():
         ([(1, 8, TOGETHER), (3, 8, {})], "group g has 1 pod sets instead of 2"),
         (
             [(1, 8, TOGETHER), (3, 8, {PREFERRED: ZONE_LABEL, GROUP: "g"})],
-            "ask for different topologies",
+            "request different topologies",
         ),
     ],
 )
@@ -144,7 +146,7 @@ def test_both_go_to_one_pool():
 def test_each_group_of_a_leader_worker_set_starts_whole():
     found = asked(zoned(), leader_worker_set(2, 3))
     assert (found.verdict, found.pods_started, found.nodes) == (STARTS, 6, 6)
-    assert "each group of a LeaderWorkerSet by itself" in found.cautions[0]
+    assert "each group of a LeaderWorkerSet separately" in found.cautions[0]
     third = asked(zoned(), leader_worker_set(3, 3))
     assert (third.verdict, third.pods_started) == (NEVER, 6)
     assert third.message.startswith("6 of 9 pods start; for the next, ")
@@ -168,7 +170,7 @@ def test_no_groups_are_no_pods():
 def test_slices_of_a_leader_worker_set_are_counted_by_the_group():
     notes = {SLICE_LEVEL: ZONE_LABEL, SLICE_SIZE: "4"}
     found = asked(zoned(), leader_worker_set(2, 3, notes=notes, leader=None))
-    assert "'4' is no number from 1 to 3" in found.message
+    assert "'4' is not a number from 1 to 3" in found.message
 
 
 # ── what is left over, and what asks for nothing ──────────────────────────────────────────────────
@@ -183,7 +185,7 @@ def test_pods_beyond_the_last_whole_slice_never_get_a_node():
     found = asked(zoned(), sliced(5, 2))
     assert (found.verdict, found.admitted) == (NEVER, True)
     assert found.message == (
-        "5 pods make no whole slices of 2: in train Kueue admits all and finds nodes for 4,"
+        "5 pods do not divide into slices of 2: in train Kueue admits all and finds nodes for 4,"
         " and 1 pod stays pending"
     )
     assert [c.message for c in found.changes] == ["run 4 pods instead of 5"]
@@ -194,7 +196,7 @@ def test_pods_beyond_the_last_whole_slice_never_get_a_node():
 def test_pods_that_ask_for_nothing_are_admitted_by_no_queue_that_places_them():
     alone = asked(zoned(), sliced(2, 1, gpus=None))
     assert (alone.verdict, alone.admitted) == (NEVER, False)
-    assert "2 pods (spec.template.spec) ask for no GPU" in alone.message
+    assert "2 pods (spec.template.spec) request no GPU" in alone.message
     beside = asked(zoned(), job_set((1, None, {}), (2, 8, {})))
     assert beside.verdict is NEVER
     assert "1 pod (spec.replicatedJobs[0]" in beside.message
@@ -209,7 +211,7 @@ def test_beside_a_pool_without_topology_they_may():
     value = job_set((1, None, {}), (2, 8, {}))
     found = asked(zoned(pools=pools), value)
     assert found.pools == ("dev",)
-    assert found.message.endswith("whose taint such pods do not tolerate"), (
+    assert found.message.endswith("with a taint that such pods do not tolerate"), (
         "not for want of a flavor"
     )
 
@@ -233,7 +235,7 @@ def test_where_no_place_is_the_next_pool_is_tried():
     assert (found.verdict, found.pools) == (STARTS, ("spare",))
     first, second = found.reasons
     assert (first.pool, first.is_chosen) == ("train", False)
-    assert "the best of train holds 2 of 3 pods" in first.reason
+    assert "the best of train fits 2 of 3 pods" in first.reason
     assert (second.pool, second.is_chosen) == ("spare", True)
 
 
@@ -241,8 +243,8 @@ def test_a_first_pool_whose_quota_others_have_is_waited_for():
     pools = [pool("train", nodes=4, zones=["a"], topology=True), {**TWO[0], "name": "spare"}]
     found = asked(zoned(pools=pools), near(3), on(0, 1, name="old"))
     assert (found.verdict, found.admitted) == (WAITS, False)
-    assert found.conditions == ("when train has enough quota free for it",)
-    assert "the best of spare holds 2 of 3 pods" in found.message
+    assert found.conditions == ("when train has enough unused quota for it",)
+    assert "the best of spare fits 2 of 3 pods" in found.message
 
 
 def test_waiting_for_a_place_is_better_than_never_finding_one():

@@ -4,7 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.scheduler.nodes import Nodes, largest_free, missing_resources, node_of, place
+from gpuyard.scheduler.nodes import (
+    Nodes,
+    largest_free,
+    missing_resources,
+    place,
+    planned_node_resources,
+)
 from kit.cases.explain import GPU
 from kit.stacks import plan_of, platform
 
@@ -16,12 +22,12 @@ def nodes(gpus, count=1, *, running=True):
 
 
 def free(room):
-    return sorted((n.free[GPU], n.count, n.running, bool(n.hosts)) for n in room)
+    return sorted((n.free[GPU], n.count, n.running, bool(n.placed_pod_sets)) for n in room)
 
 
 def test_a_node_is_what_its_machine_and_its_pool_say():
     fake = plan_of(platform(cloud="simulated"))
-    found = node_of(fake, fake.pool("train"))
+    found = planned_node_resources(fake, fake.pool("train"))
     assert found == {
         "cpu": 192000,
         "memory": 2048 * 2**30,
@@ -31,7 +37,7 @@ def test_a_node_is_what_its_machine_and_its_pool_say():
     }
     real = plan_of(platform())
     room = real.pool("train").allocatable
-    found = node_of(real, real.pool("train"))
+    found = planned_node_resources(real, real.pool("train"))
     assert (found["cpu"], found["memory"]) == (room.cpu * 1000, room.memory_gib * 2**30)
     assert room.cpu < 192
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.scheduler.quotas import Quotas, is_borrowing, within
+from gpuyard.scheduler.quotas import Quotas, is_borrowing, is_within_own_quota
 from kit.cases.explain import GPU
 from kit.stacks import plan_of, platform, pool, team
 
@@ -66,7 +66,7 @@ def test_what_nobody_has_is_nothing():
     other = ("train", "nvidia.com/other")
     assert (
         found.nominal("a", other),
-        found.limit("a", other),
+        found.borrowing_limit("a", other),
         found.queues["a"].local_available(other),
     ) == (
         0,
@@ -135,11 +135,14 @@ def test_a_cohorts_limit_binds_all_teams_in_it_together():
     assert found.most_without_limit("a", KEY) == 18, "twelve of the cohort, and six that it borrows"
     found.take("a", {KEY: 14})
     assert [found.available(t, KEY) for t in "ab"] == [2, 4], "six of the cohort borrowed, but two"
-    assert found.full("b", KEY).shown == "labs"
+    assert found.cohort_to_reclaim_from("b", KEY).stack_file_name == "labs"
     found.take("b", {KEY: 4})
     assert [found.available(t, KEY) for t in "abc"] == [0, 0, 14]
-    assert (found.full("c", KEY), found.limiting_cohort("c", KEY)) == (found.root, None)
-    assert found.limiting_cohort("a", KEY).shown == "labs"
+    assert (found.cohort_to_reclaim_from("c", KEY), found.limiting_cohort("c", KEY)) == (
+        found.root,
+        None,
+    )
+    assert found.limiting_cohort("a", KEY).stack_file_name == "labs"
     found.take("c", {KEY: 14})
     assert found.root.used[KEY] == 16 + 14, "two of the labs' twelve are never lent"
     for name, amount in (("a", 14), ("b", 4), ("c", 14)):
@@ -156,7 +159,7 @@ def test_a_guarantee_is_had_back_from_a_cohort_that_lends_all_of_it():
     )
     found.take("c", {KEY: 32})
     assert (found.available("a", KEY), found.max_usage("a", KEY)) == (0, 8)
-    assert found.full("a", KEY) is found.root
+    assert found.cohort_to_reclaim_from("a", KEY) is found.root
 
 
 def test_how_far_away_an_amount_comes_from():
@@ -166,7 +169,7 @@ def test_how_far_away_an_amount_comes_from():
         team("c", guarantee={"train": 8}, cohort="top"),
         cohorts=[{"name": "top"}, {"name": "leaf", "parent": "top"}],
     )
-    far = {n: found.borrowing_distance("a", KEY, n) for n in (4, 5, 8, 9, 16, 17, 32, 33)}
+    far = {n: found.find_lowest_fitting_subtree("a", KEY, n) for n in (4, 5, 8, 9, 16, 17, 32, 33)}
     assert far == {
         4: (0, True),
         5: (1, True),
@@ -188,8 +191,8 @@ def test_a_cohort_shares_by_what_it_borrows_as_a_whole():
     (labs,) = found.root.cohorts
     found.take("a", {KEY: 12})
     assert (is_borrowing(labs), is_borrowing(found.queues["a"])) == (False, True)
-    assert found.weighted_share(labs) == 0
-    assert within(labs, frozenset({KEY}))
+    assert found.dominant_resource_share(labs) == 0
+    assert is_within_own_quota(labs, frozenset({KEY}))
     found.take("b", {KEY: 12})
-    assert found.weighted_share(labs) == pytest.approx(1000 * 8 / 32 / 2)
-    assert not within(labs, frozenset({KEY}))
+    assert found.dominant_resource_share(labs) == pytest.approx(1000 * 8 / 32 / 2)
+    assert not is_within_own_quota(labs, frozenset({KEY}))

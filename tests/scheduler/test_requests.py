@@ -48,7 +48,7 @@ def test_the_head_and_all_workers_of_a_ray_cluster_start_together(api_version, k
     labels = {"kueue.x-k8s.io/queue-name": "default"}
     value = {"apiVersion": api_version, "kind": kind, "metadata": {"labels": labels}, "spec": spec}
     found = need(value)
-    assert found.together
+    assert found.is_gang
     assert found.queue_label == "default"
     submitter = [(1, {"cpu": 500, "memory": 200 * 1024**2})] if kind == "RayJob" else []
     assert [(p.count, dict(p.requests)) for p in found.pod_sets] == [
@@ -67,7 +67,7 @@ def test_the_head_and_all_workers_of_a_ray_cluster_start_together(api_version, k
 )
 def test_pods_of_kinds_that_kueue_does_not_know_queue_by_themselves(api_version, kind, spec):
     found = need({"apiVersion": api_version, "kind": kind, "spec": spec})
-    assert not found.together
+    assert not found.is_gang
     assert [p.count for p in found.pod_sets] == [2]
     assert "Kueue queues each pod" in found.cautions[0]
 
@@ -100,7 +100,7 @@ def test_disks_are_not_judged():
     found = need(job(containers=[container({"ephemeral-storage": "10Gi"})]))
     assert dict(found.pod_sets[0].requests) == {}
     assert found.cautions == (
-        "its ephemeral storage is not judged: how large a node's disk is stands elsewhere",
+        "its ephemeral storage is not evaluated: the plan has no size of a node's disk",
     )
 
 
@@ -110,14 +110,22 @@ AT = f"{SPEC}.containers[0].resources"
 @pytest.mark.parametrize(
     ("limits", "requests", "says", "at", "value", "amount"),
     [
-        ({}, {GPU: 2}, f"{GPU}: a request without a limit, which Kubernetes refuses", f"limits.{GPU}", 2, 2),
-        ({GPU: 2}, {GPU: 1}, f"{GPU}: request 1 and limit 2 differ, which Kubernetes refuses for devices", f"requests.{GPU}", 2, 2),  # noqa: E501
-        ({GPU: "500m"}, {}, f"{GPU}: 500m is no whole number, which Kubernetes refuses for devices", f"limits.{GPU}", 1, 1),
-        ({GPU: "eight"}, {}, f"{GPU}: 'eight' is no quantity", f"limits.{GPU}", 1, 1),
-        ({GPU: -1}, {}, f"{GPU}: -1 is no quantity", f"limits.{GPU}", 1, 1),
-        ({GPU: 1}, {GPU: "x"}, f"{GPU}: 'x' is no quantity", f"requests.{GPU}", 1, 1),
-        ({"gpu": 4}, {}, f"`gpu` is no resource of Kubernetes: devices have a domain, as in {GPU}", "limits.gpu", GPU, 4),
-        ({"cpu": "much"}, {}, "cpu: 'much' is no quantity", "limits.cpu", 1, 1),
+        ({}, {GPU: 2}, (
+            f"{GPU}: a request without a limit, which Kubernetes rejects"
+        ), f"limits.{GPU}", 2, 2),
+        ({GPU: 2}, {GPU: 1}, (
+            f"{GPU}: request 1 and limit 2 differ, which Kubernetes rejects for devices"
+        ), f"requests.{GPU}", 2, 2),
+        ({GPU: "500m"}, {}, (
+            f"{GPU}: 500m is not a whole number, which Kubernetes rejects for devices"
+        ), f"limits.{GPU}", 1, 1),
+        ({GPU: "eight"}, {}, f"{GPU}: 'eight' is not a quantity", f"limits.{GPU}", 1, 1),
+        ({GPU: -1}, {}, f"{GPU}: -1 is not a quantity", f"limits.{GPU}", 1, 1),
+        ({GPU: 1}, {GPU: "x"}, f"{GPU}: 'x' is not a quantity", f"requests.{GPU}", 1, 1),
+        ({"gpu": 4}, {}, (
+            f"`gpu` is not a resource of Kubernetes: device names have a domain, as in {GPU}"
+        ), "limits.gpu", GPU, 4),
+        ({"cpu": "much"}, {}, "cpu: 'much' is not a quantity", "limits.cpu", 1, 1),
     ],
 )  # fmt: skip
 def test_what_the_api_server_refuses_is_named_with_what_to_write(
@@ -196,26 +204,29 @@ def test_pods_that_keep_apart_from_their_own_kind_need_a_node_each():
 @pytest.mark.parametrize(
     ("rest", "caution"),
     [
-        ({"affinity": anti({"other": "job"})}, "a rule that keeps it away from other pods is not judged"),
-        ({"affinity": anti({})}, "a rule that keeps it away from other pods is not judged"),
+        ({"affinity": anti({"other": "job"})}, "its pod anti-affinity is not evaluated"),
+        ({"affinity": anti({})}, "its pod anti-affinity is not evaluated"),
         (
             {"affinity": anti({"x": "y"}, "zone"), "pod_labels": {"x": "y"}},
-            "a rule that keeps it away from other pods is not judged",
+            "its pod anti-affinity is not evaluated",
         ),
         (
             {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
-            "a rule that keeps it near other pods is not judged",
+            "its pod affinity is not evaluated",
         ),
         (
             {"resourceClaims": [{}]},
-            "each of its resource claims (DRA) is taken for one GPU; what they say is not read",
+            ("each of its resource claims (DRA) counts as one GPU; gpuyard does not read their "
+            "content"),
         ),
-        ({"topologySpreadConstraints": [{}]}, "its topology spread constraints are not judged"),
+        ({"topologySpreadConstraints": [{}]}, "its topology spread constraints are not evaluated"),
         (
             {"labels": {"kueue.x-k8s.io/pod-group-name": "g"}},
             "it belongs to a pod group; the other pods of the group are not counted",
         ),
-        ({"kind": "Deployment", "pods": 2}, "Kueue queues each pod of a Deployment by itself: some may run without all"),
+        ({"kind": "Deployment", "pods": 2}, (
+            "Kueue queues each pod of a Deployment separately: some may run without the others"
+        )),
     ],
 )  # fmt: skip
 def test_what_is_not_judged_is_said(rest, caution):
@@ -231,8 +242,8 @@ def test_a_train_job_says_that_its_runtime_is_unknown():
     )
     assert found.pod_sets[0].count == 4
     assert found.pod_sets[0].requests == {GPU: 8}
-    assert found.together
-    assert found.cautions[0].startswith("its runtime torch is not known here")
+    assert found.is_gang
+    assert found.cautions[0].startswith("its runtime torch is unknown to gpuyard")
     assert "(not named)" in need({"kind": "TrainJob"}).cautions[0]
 
 
@@ -271,9 +282,9 @@ def test_a_priority_stands_in_the_label_or_in_the_pods():
 
 
 def test_several_kinds_queue_pod_by_pod():
-    assert need(job(kind="Job")).together
-    assert need(job(kind="StatefulSet")).together
-    assert not need(job(kind="Deployment")).together
+    assert need(job(kind="Job")).is_gang
+    assert need(job(kind="StatefulSet")).is_gang
+    assert not need(job(kind="Deployment")).is_gang
 
 
 leaves = (
@@ -308,5 +319,5 @@ def test_a_number_of_pods_in_quotes_is_refused_and_judged_as_meant():
     found = need({"kind": "Job", "spec": {"parallelism": "2", "template": {"spec": pod_spec(1)}}})
     assert [p.count for p in found.pod_sets] == [2]
     (refused,) = found.rejection
-    assert refused.message == "spec.parallelism: '2' is no whole number"
+    assert refused.message == "spec.parallelism: '2' is not a whole number"
     assert (refused.at, refused.value, refused.resource) == ("spec.parallelism", 2, "")

@@ -8,7 +8,7 @@ from gpuyard.scheduler.selectors import (
     PoolLabels,
     Toleration,
     accepts,
-    discovered,
+    find_discovered_label,
     flavor_accepts,
     labels_of,
     untolerated,
@@ -144,11 +144,11 @@ def test_the_labels_of_a_pool_are_those_of_the_plan_and_of_the_machine():
 
 
 def test_labels_that_nodes_get_only_when_they_run():
-    assert discovered({"nvidia.com/gpu.product": "x"}, ()) == "nvidia.com/gpu.product"
-    assert discovered({"nvidia.com/mig.config": "x"}, ()) is None
-    assert discovered({POOL: "train"}, ((want("nvidia.com/gpu.memory", "Gt", "1"),),)) == (
-        "nvidia.com/gpu.memory"
-    )
+    assert find_discovered_label({"nvidia.com/gpu.product": "x"}, ()) == "nvidia.com/gpu.product"
+    assert find_discovered_label({"nvidia.com/mig.config": "x"}, ()) is None
+    assert find_discovered_label(
+        {POOL: "train"}, ((want("nvidia.com/gpu.memory", "Gt", "1"),),)
+    ) == ("nvidia.com/gpu.memory")
 
 
 def test_labels_that_gke_gives_are_known_where_its_own_plugin_cuts_and_shares():

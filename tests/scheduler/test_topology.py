@@ -68,14 +68,14 @@ def test_annotations_are_read_as_kueue_reads_them(annotations, near):
         ({UNCONSTRAINED: "yes"}, "'yes' is neither true nor false"),
         ({SLICE_LEVEL: "rack"}, "go together"),
         ({SLICE_SIZE: "2"}, "go together"),
-        ({SLICE_LEVEL: "rack", SLICE_SIZE: "9"}, "'9' is no number from 1 to 8"),
-        ({SLICE_LEVEL: "rack", SLICE_SIZE: "0"}, "no number"),
-        ({SLICE_LEVEL: "rack", SLICE_SIZE: "two"}, "no number"),
-        ({LAYERS: "[]"}, "no JSON list of 1 to 3"),
-        ({LAYERS: "rack"}, "no JSON list"),
-        ({LAYERS: '{"topology": "rack", "size": 2}'}, "no JSON list"),
-        ({LAYERS: '[{"topology": "rack"}]'}, "no JSON list"),
-        ({LAYERS: '[{"topology": "rack", "size": 2}, 3]'}, "no JSON list"),
+        ({SLICE_LEVEL: "rack", SLICE_SIZE: "9"}, "'9' is not a number from 1 to 8"),
+        ({SLICE_LEVEL: "rack", SLICE_SIZE: "0"}, "not a number"),
+        ({SLICE_LEVEL: "rack", SLICE_SIZE: "two"}, "not a number"),
+        ({LAYERS: "[]"}, "not a JSON list of 1 to 3"),
+        ({LAYERS: "rack"}, "not a JSON list"),
+        ({LAYERS: '{"topology": "rack", "size": 2}'}, "not a JSON list"),
+        ({LAYERS: '[{"topology": "rack"}]'}, "not a JSON list"),
+        ({LAYERS: '[{"topology": "rack", "size": 2}, 3]'}, "not a JSON list"),
         (
             {LAYERS: '[{"topology": "rack", "size": 2}, {"topology": "rack", "size": 1}]'},
             "names a topology twice",
@@ -91,8 +91,8 @@ def test_annotations_are_read_as_kueue_reads_them(annotations, near):
         ),
         ({LAYERS: "[]", SLICE_SIZE: "2"}, "excludes"),
         ({GROUP: "12", REQUIRED: "rack"}, "must not be a number"),
-        ({GROUP: "g"}, "goes with"),
-        ({GROUP: "g", UNCONSTRAINED: "true"}, "goes with"),
+        ({GROUP: "g"}, "requires"),
+        ({GROUP: "g", UNCONSTRAINED: "true"}, "requires"),
         (
             {GROUP: "g", REQUIRED: "block", SLICE_LEVEL: "rack", SLICE_SIZE: "2"},
             "exclude each other",
@@ -110,7 +110,7 @@ def test_what_kueue_refuses_is_said(annotations, wrong):
     [
         (None, None, False, ""),
         (None, LEVELS, True, ""),
-        (None, LEVELS, False, "with a topology annotation only"),
+        (None, LEVELS, False, "only jobs with a topology annotation"),
         (TopologyRequest("unconstrained"), None, False, "the pool has none"),
         (TopologyRequest("unconstrained"), LEVELS, False, ""),
         (TopologyRequest("required", "rack"), LEVELS, True, ""),
@@ -118,7 +118,7 @@ def test_what_kueue_refuses_is_said(annotations, wrong):
             TopologyRequest("required", "row"),
             LEVELS,
             True,
-            "no level row; there are block, rack, host",
+            "no level row; levels are block, rack, host",
         ),
         (TopologyRequest("", "", "row", 2), LEVELS, True, "no level row"),
         (
@@ -288,7 +288,7 @@ def test_a_gang_that_fits_in_no_zone_never_starts_and_the_nearest_change_is_trie
     found = asked(zoned(), gang(4, required=ZONE_LABEL))
     assert found.verdict is Verdict.NEVER
     assert not found.admitted
-    assert "the best of train holds 3 of 4 pods" in found.message
+    assert "the best of train fits 3 of 4 pods" in found.message
     assert found.changes[0].value == {"kueue.x-k8s.io/podset-preferred-topology": ZONE_LABEL}
 
 
@@ -310,10 +310,12 @@ def test_a_zone_that_is_taken_now_is_waited_for_in_the_queue():
     found = asked(zoned(), gang(required=ZONE_LABEL), row)
     assert (found.verdict, found.admitted) == (Verdict.WAITS, False)
     (condition,) = found.conditions
-    assert condition.startswith(f"when one {ZONE_LABEL} of train has room for 3 pods with 8 {GPU},")
+    assert condition.startswith(
+        f"when one {ZONE_LABEL} of train has capacity for 3 pods with 8 {GPU},"
+    )
     assert condition.endswith("for example when old of team vision ends")
-    assert "waits whole in its queue" in found.meanwhile
-    assert found.message.endswith("nobody there has to give way to it, or not enough of them")
+    assert "stays in its queue" in found.meanwhile
+    assert found.message.endswith("preemption cannot free enough capacity there")
 
 
 def test_where_nobody_is_evicted_nobody_may_be():
@@ -346,14 +348,14 @@ def test_fragments_keep_a_job_in_its_queue_that_a_quota_would_admit():
     }
     found = asked(zoned(), gang(1, 6), row)
     assert (found.verdict, found.admitted) == (Verdict.WAITS, False)
-    assert "the nodes of train hold none of 1 pod" in found.message
-    assert found.conditions[0].startswith("when nodes of train have room for 1 pod")
+    assert "the nodes of train fit none of 1 pod" in found.message
+    assert found.conditions[0].startswith("when nodes of train have capacity for 1 pod")
 
 
 def test_a_level_that_is_not_there_never_matches_and_the_levels_are_named():
     found = asked(zoned(), gang(required="example.com/rack"))
     assert found.verdict is Verdict.NEVER
-    assert f"there are {ZONE_LABEL}, {HOSTNAME_LABEL}" in found.message
+    assert f"levels are {ZONE_LABEL}, {HOSTNAME_LABEL}" in found.message
     assert REQUIRED in found.changes[0].message
 
 
@@ -394,7 +396,7 @@ def test_labels_of_nodes_that_run_count_and_unknown_ones_are_said():
     level = plan.pools[0].topology.levels[1]
     guess = asked(plan, gang(4, required=level))
     assert guess.verdict is Verdict.STARTS
-    assert any("known where they run only" in c for c in guess.cautions)
+    assert any("known only once they run" in c for c in guess.cautions)
 
     def node(number, value):
         names = {**dict.fromkeys(plan.pools[0].topology.levels, "n1"), level: value}
@@ -404,7 +406,7 @@ def test_labels_of_nodes_that_run_count_and_unknown_ones_are_said():
     live = [node(1, "x"), node(2, "x"), node(3, "y"), node(4, "y")]
     never = asked(plan, gang(4, required=level), *live)
     assert never.verdict is Verdict.NEVER
-    assert "the best of train holds 2 of 4" in never.message
+    assert "the best of train fits 2 of 4" in never.message
     (fabric,) = asked(plan, gang(2, required=level), *live).cautions
     assert "without vpc.amazonaws.com/efa" in fabric
     row = {"team": "vision", "pool": "train", "pods": 1, "gpus": 8, "nodes": ["ip-9"]}
@@ -417,12 +419,12 @@ def test_a_queue_starts_no_nodes_and_one_that_asks_first_does():
     raw = {"nodes": "1..4", "machine": "a2-highgpu-8g", "zones": ["us-central1-a"], "scaling": None}
     waits = asked(zoned(cloud="gcp", **raw | {"scaling": "autoscaler"}), gang(3))
     assert waits.verdict is Verdict.NEVER
-    assert any("that run (1 of at most 4)" in c for c in waits.cautions)
+    assert any("(1 of at most 4)" in c for c in waits.cautions)
     plan = zoned(cloud="gcp", **raw | {"scaling": "autoscaler", "provisioning": "atomic"})
     found = asked(plan, gang(3))
     assert (found.verdict, found.nodes_to_start) == (Verdict.STARTS, {"train": 2})
     assert found.conditions[-1] == (
-        "when the autoscaler of train has made its nodes (admission check lab-atomic)"
+        "when the autoscaler of train has created its nodes (admission check lab-atomic)"
     )
 
 
@@ -436,11 +438,11 @@ def test_an_answer_that_would_be_no_is_foreseen():
         "nodes": ["train-000", "train-001"],
     }
     assert asked(plan, gang(2)).conditions == (
-        "when the autoscaler of train has said that there is room (admission check lab-check-capacity)",
+        "when the autoscaler of train has confirmed capacity (admission check lab-check-capacity)",
     )
     found = asked(plan, gang(1), row)
     assert (found.verdict, found.admitted) == (Verdict.WAITS, False)
-    assert "asks again after 5 seconds" in found.meanwhile
+    assert "retries after 5 seconds" in found.meanwhile
     assert "2 times in all" in found.meanwhile
 
 
@@ -456,14 +458,14 @@ def test_pods_that_keep_apart_are_not_seen_to():
     term = {"topologyKey": HOSTNAME_LABEL, "labelSelector": {"matchLabels": {"job": "x"}}}
     rule = {"requiredDuringSchedulingIgnoredDuringExecution": [term]}
     value["spec"]["template"]["spec"]["affinity"] = {"podAntiAffinity": rule}
-    assert any("do not see that its pods keep apart" in c for c in asked(zoned(), value).cautions)
+    assert any("ignores pod anti-affinity" in c for c in asked(zoned(), value).cautions)
 
 
 @pytest.mark.parametrize(
     ("pods", "sizes", "verdict", "says"),
     [
         (4, (4, 2), Verdict.STARTS, "on 2 nodes of train"),
-        (8, (8, 2), Verdict.NEVER, "hold none of 8 pods"),
+        (8, (8, 2), Verdict.NEVER, "fit none of 8 pods"),
         (8, (4, 4), Verdict.STARTS, "on 2 nodes of train"),
     ],
 )

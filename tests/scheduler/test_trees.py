@@ -23,17 +23,18 @@ def test_a_cohort_that_borrows_no_more_is_named_with_its_limit():
     found = said(labs(), job(pods=3, gpus=8))
     assert found.verdict is NEVER
     assert found.message == (
-        "train: 24 nvidia.com/gpu wanted, team vision can have 16 at most (guaranteed 4, may borrow 12)"
+        "train: 24 nvidia.com/gpu requested, the maximum of team vision is 16 (guaranteed 4, may "
+        "borrow 12)"
     )
     assert found.stack_change == (
-        "let cohort labs borrow 8 more, and team vision 20 in all (teams[0].borrow.train)"
+        "allow cohort labs to borrow 8 more and team vision 20 in total (teams[0].borrow.train)"
     )
 
 
 def test_a_limit_that_leaves_room_is_not_to_blame():
     plan = labs(borrow={"train": 24})
     assert said(plan, job(pods=4, gpus=8)).stack_change == (
-        "let team vision borrow 28: teams[0].borrow.train: 28"
+        "allow team vision to borrow 28: teams[0].borrow.train: 28"
     )
     assert "nodes (pools[0].nodes)" in said(plan, job(pods=5, gpus=8)).stack_change
 
@@ -56,7 +57,7 @@ def test_colleagues_must_return_what_the_limit_of_the_cohort_is_used_up_by():
     )
     found = said(never, job(gpus=8), busy)
     assert found.verdict is WAITS
-    assert found.conditions == ("when team speech (borrows 12) returns 8 nvidia.com/gpu of train",)
+    assert found.conditions == ("when team speech (borrows 12) releases 8 nvidia.com/gpu of train",)
 
 
 def test_a_job_takes_back_across_cohorts_what_its_cohort_is_guaranteed():

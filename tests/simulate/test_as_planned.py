@@ -13,9 +13,9 @@ import pytest
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.images import ComponentOwner, SoftwarePart
 from gpuyard.plan import plan as judge
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.gpu_operator.values import operator_values
-from gpuyard.render.nodes import node_objects
+from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate.agents.gpu_operator import NAMESPACE, Operator, read_operator
 from gpuyard.simulate.agents.node import changes
@@ -95,7 +95,7 @@ def policy_of(planned, objects):
 
 
 def operator_of(planned) -> Operator | None:
-    objects = [bind(o, lambda _: "later") for o in platform_objects(planned)]
+    objects = [resolve_outputs(o, lambda _: "later") for o in platform_objects(planned)]
     maps = {
         o["metadata"]["name"]: o["data"]
         for o in objects
@@ -141,7 +141,7 @@ def pools_of(planned):
 def differences(name, planned):
     operator = operator_of(planned)
     for pool in pools_of(planned):
-        node = {**node_objects(planned, pool)[0], "status": {}}
+        node = {**fake_node_objects(planned, pool)[0], "status": {}}
         node["metadata"] = {**node["metadata"], "labels": dict(node["metadata"]["labels"])}
         has, told = settled(node, operator)
         devices = {key: count for key, count in has.items() if key.startswith("nvidia.com/")}
@@ -178,7 +178,7 @@ def test_a_wrong_configuration_would_be_seen():
         for name, planned in random_plans()
         if any(pool.mig_config for pool in planned.pools)
     )
-    node = {**node_objects(planned, planned.pools[0])[0], "status": {}}
+    node = {**fake_node_objects(planned, planned.pools[0])[0], "status": {}}
     operator = operator_of(planned)
     assert operator is not None
     _, told = settled(node, replace(operator, plugin=type(operator.plugin)("x")))
@@ -190,6 +190,6 @@ def test_a_forgotten_toleration_would_be_seen():
     (one,) = planned.pools
     operator = operator_of(planned)
     for bears, has in (((), {}), (operator.tolerations, {"nvidia.com/gpu.shared": "16"})):
-        node = {**node_objects(planned, one)[0], "status": {}}
+        node = {**fake_node_objects(planned, one)[0], "status": {}}
         found, _ = settled(node, replace(operator, tolerations=bears))
         assert {k: v for k, v in found.items() if k.startswith("nvidia.com/")} == has

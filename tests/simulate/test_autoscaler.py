@@ -101,7 +101,7 @@ def test_pods_that_are_there_count_and_those_that_are_over_do_not():
 
 def test_the_message_says_how_many_find_no_room():
     (verdict,) = verdicts(world(request(count=5, noRetry="true")), NOW)
-    assert verdict.conditions[-1]["message"] == "no room for 3 of 5 pods on nodes that run"
+    assert verdict.conditions[-1]["message"] == "3 of 5 pods do not fit onto running nodes"
 
 
 def test_what_is_granted_is_booked_until_its_pods_came():

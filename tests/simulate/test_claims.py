@@ -256,7 +256,7 @@ def test_kinds_of_claims_are_served_with_or_without_the_operators_own(tmp_path, 
         share = tmp_path
 
     monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
-    found = crds.of_claims(Tools())
+    found = crds.dra_crds(Tools())
     assert [(c["metadata"]["name"], c["spec"]["scope"]) for c in found] == [
         ("gpuclusters.nvidia.com", "Cluster"),
         ("computedomains.resource.nvidia.com", "Namespaced"),

@@ -18,7 +18,7 @@ from gpuyard.simulate import cluster, processes, state
 from gpuyard.simulate.api import ApiError, Unreachable
 from gpuyard.simulate.kueue import certificates as kueue_certificates
 from gpuyard.simulate.kueue import manager as kueue_manager
-from gpuyard.simulate.parts import PARTS, Part, Place
+from gpuyard.simulate.parts import PARTS, ClusterProcess, Place
 from gpuyard.simulate.processes import Process
 from gpuyard.simulate.tools import Tools
 from kit.waiting import SHORTER
@@ -37,12 +37,12 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def place(tmp_path: Path) -> Place:
     folder = state.folder_of("local")
     settings = state.ClusterSettings("token", PORTS)
-    folder.keep(settings)
+    folder.write_settings(settings)
     return Place(folder, settings, Tools(tmp_path / ".testbed" / "bin"))
 
 
-def part(name: str, code: str) -> Part:
-    return Part(name, lambda _place: [sys.executable, "-c", code])
+def part(name: str, code: str) -> ClusterProcess:
+    return ClusterProcess(name, lambda _place: [sys.executable, "-c", code])
 
 
 def ended(folder: state.Folder, name: str, code: str) -> None:
@@ -86,7 +86,7 @@ class Answers:
     [
         ("print('reading'); print('bind: address already in use')", "bind: address already in use"),
         ("import sys; sys.exit('no such flag: --x')", "no such flag: --x"),
-        ("", "it said nothing"),
+        ("", "no output"),
         ("print('x' * 1000)", "x" * 300),
         (r"import sys; sys.stdout.buffer.write(b'\xff bad\n\n\n')", "\ufffd bad"),
     ],
@@ -98,14 +98,14 @@ def test_a_part_that_ends_while_it_is_waited_for_says_its_last_words(code: str, 
         cluster._fail_if_dead(folder, "kube-apiserver", "etcd")
     assert str(caught.value) == (
         f"etcd ended while starting: {words}; see {folder.log('etcd')};"
-        " `gpuyard sim down --name local`, then `up`, begins with nothing"
+        " run `gpuyard sim down --name local`, then `up`, for a new cluster"
     )
 
 
 def test_a_part_whose_log_is_gone_said_nothing():
     folder = state.folder_of("local")
     folder.record("etcd", Process(2**22 + 1, "boot:1"))
-    with pytest.raises(EnvironmentMissing, match="etcd ended while starting: it said nothing;"):
+    with pytest.raises(EnvironmentMissing, match="etcd ended while starting: no output;"):
         cluster._fail_if_dead(folder, "etcd")
 
 
@@ -277,7 +277,7 @@ def begun(place: Place, monkeypatch: pytest.MonkeyPatch) -> Any:
 @pytest.mark.parametrize("at_once", [True, False], ids=["while it starts", "when all are started"])
 def test_a_new_cluster_whose_port_was_taken_is_started_anew_with_others(begun: Any, at_once: bool):
     said, starts, outcome = begun(TAKEN, lost=2, at_once=at_once)
-    again = "somebody else took a port of kwok meanwhile; starting anew with others"
+    again = "another process took a port of kwok; restarting with other ports"
     assert said == [again, "stopped"] * 2
     assert len({found.token for found in starts.settings if found}) == 3
     assert outcome.status.ready
@@ -363,7 +363,7 @@ def test_an_unrecorded_process_is_stopped_before_its_part_is_started_again(place
 def test_a_started_part_is_announced_marked_and_recorded(place: Place):
     said: list[str] = []
     cluster._start(place, part("etcd", SLEEPS), said.append)
-    process = place.folder.recorded("etcd")
+    process = place.folder.read_process("etcd")
     assert process is not None
     try:
         assert said == ["starting etcd"]
@@ -376,7 +376,7 @@ def test_a_started_part_is_announced_marked_and_recorded(place: Place):
 
 def test_a_cluster_that_is_not_there_cannot_be_emptied(home: Path):
     with pytest.raises(
-        EnvironmentMissing, match="there is no simulated cluster demo; `gpuyard sim"
+        EnvironmentMissing, match="simulated cluster demo does not exist; run `gpuyard sim"
     ):
         cluster.reset("demo")
     assert not home.exists()
@@ -498,7 +498,7 @@ def test_a_port_somebody_listens_on_is_not_free():
 def test_removing_one_cluster_leaves_its_neighbour(home: Path):
     one, two = (state.folder_of(name) for name in ("one", "two"))
     for folder in (one, two):
-        folder.keep(state.ClusterSettings("t", PORTS))
+        folder.write_settings(state.ClusterSettings("t", PORTS))
     one.remove()
     assert [path.name for path in home.iterdir()] == ["two"]
     assert two.settings() == state.ClusterSettings("t", PORTS)
@@ -538,7 +538,7 @@ def test_a_configuration_that_is_none_names_the_map_and_the_cure(place: Place, t
     assert said.startswith(
         "ConfigMap kueue-manager-config, key controller_manager_config.yaml, is not a Kueue"
     )
-    assert said.endswith("correct or delete it and run `gpuyard sim up` again")
+    assert said.endswith("fix or delete it and run `gpuyard sim up` again")
 
 
 def test_certificates_are_copied_as_soon_as_there_are_some_and_kept(place: Place):

@@ -51,13 +51,14 @@ def test_the_status_of_a_cluster_names_the_checkout_that_deploys_to_it():
 def test_the_status_of_a_broken_cluster_names_log_and_cure():
     assert sim.status_text(BROKEN).splitlines()[2:] == [
         "  kwok                     dead, log /log/kwok.log",
-        "  `gpuyard sim up --name local` mends it",
+        "  `gpuyard sim up --name local` repairs it",
     ]
 
 
 def test_the_status_of_no_cluster():
     assert (
-        sim.status_text(NEVER) == "cluster local: not up; `gpuyard sim up --name local` starts it"
+        sim.status_text(NEVER)
+        == "cluster local: not running; `gpuyard sim up --name local` starts it"
     )
 
 
@@ -80,20 +81,20 @@ def test_status_of_a_ready_cluster_ends_with_0(monkeypatch: pytest.MonkeyPatch):
 
 def test_status_without_a_name_lists_the_other_clusters():
     for name in ("ci", "local"):
-        folder_of(name).keep(SETTINGS)
+        folder_of(name).write_settings(SETTINGS)
     (home() / "empty").mkdir()
     assert run("status").stdout.splitlines() == [
-        "cluster local: not up; `gpuyard sim up --name local` starts it",
-        "cluster ci: not up; `gpuyard sim up --name ci` starts it",
+        "cluster local: not running; `gpuyard sim up --name local` starts it",
+        "cluster ci: not running; `gpuyard sim up --name ci` starts it",
     ]
     said = json.loads(run("status", "--format", "json").stdout)
     assert (said["name"], [each["name"] for each in said["others"]]) == ("local", ["ci"])
 
 
 def test_status_with_a_name_is_of_that_cluster_alone():
-    folder_of("ci").keep(SETTINGS)
+    folder_of("ci").write_settings(SETTINGS)
     assert run("status", "--name", "local").stdout == (
-        "cluster local: not up; `gpuyard sim up --name local` starts it\n"
+        "cluster local: not running; `gpuyard sim up --name local` starts it\n"
     )
     assert "others" not in json.loads(run("status", "--name", "ci", "--format", "json").stdout)
 
@@ -111,17 +112,17 @@ def test_up_and_reset_show_outcome_and_status(command: str, monkeypatch: pytest.
 def test_without_tools_up_says_how_to_get_them_and_ends_with_4():
     result = run("up")
     assert result.exit_code == EnvironmentMissing.exit_code
-    assert "`make tools` builds them" in result.stderr
+    assert "run `make tools` to build them" in result.stderr
     assert "Traceback" not in result.output
 
 
 def test_a_bad_name_ends_with_2():
     result = run("up", "--name", "Not A Name")
     assert result.exit_code == 2
-    assert "small letters, digits" in result.stderr
+    assert "lowercase letters, digits" in result.stderr
 
 
 def test_down_where_nothing_is():
-    assert run("down").stdout == "there was no cluster local\n"
+    assert run("down").stdout == "there is no cluster local\n"
     assert json.loads(run("down", "--format", "json").stdout) == {"name": "local", "removed": False}
     assert run("reset").exit_code == 4

@@ -14,7 +14,7 @@ from gpuyard.simulate.agents.plugin_config import (
     config_for,
     parse,
 )
-from gpuyard.simulate.gke_plugin import refuses
+from gpuyard.simulate.gke_plugin import pod_rejection_reason
 
 A100 = MACHINES["p4d.24xlarge"]
 SEVENTHS = {"1g.5gb": 7}
@@ -72,7 +72,7 @@ def test_devices(hardware: Hardware, config: PluginConfig, advertised: dict[str,
     [
         (eight(MIX), PluginConfig("single"), "more than one MIG profile"),
         (eight(SEVENTHS, None), PluginConfig("single"), "on for some GPUs and off for others"),
-        (eight({}), PluginConfig("single"), "a GPU with MIG on has no instances"),
+        (eight({}), PluginConfig("single"), "a GPU with MIG on has no slices"),
         (
             eight(SEVENTHS),
             shared("single", method="mps", gpu=4),
@@ -125,9 +125,9 @@ def test_a_strategy_for_the_whole_cluster_kills_mps():
 @pytest.mark.parametrize(
     ("source", "reason"),
     [
-        ({}, "no configuration 'nowhere' in ConfigMap plugin; there are mixed, mps"),
+        ({}, "no configuration 'nowhere' in ConfigMap plugin; available: mixed, mps"),
         ({"data": None}, "ConfigMap plugin does not exist"),
-        ({"data": {}}, "there are none"),
+        ({"data": {}}, "available: none"),
     ],
 )
 def test_an_unknown_configuration_stops_the_plugin(source: dict[str, object], reason: str):
@@ -144,8 +144,8 @@ def test_a_shared_configuration_is_read():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("{", "no device plugin configuration"),
-        ("- a", "no device plugin configuration"),
+        ("{", "not a device plugin configuration"),
+        ("- a", "not a device plugin configuration"),
         ("flags: {}", "version must be v1, not None"),
         (
             "version: v1\nflags: {migStrategy: both}",
@@ -224,7 +224,7 @@ def asks(*counts):
     ids=["one each", "two", "of one GPU", "whole GPUs", "nothing is handed out yet"],
 )
 def test_a_container_has_one_share_where_there_are_several_gpus(labels, gpus, containers, why):
-    assert refuses(labels, {"nvidia.com/gpu": gpus} if gpus else {}, containers) == why
+    assert pod_rejection_reason(labels, {"nvidia.com/gpu": gpus} if gpus else {}, containers) == why
 
 
 def test_the_node_fails_such_a_pod_whoever_runs_beside():

@@ -1,4 +1,4 @@
-"""Kueue is started anew when its configuration has changed and nobody makes queues any more."""
+"""Kueue is restarted when its configuration has changed and its queues no longer change."""
 
 import threading
 from typing import Any
@@ -56,7 +56,7 @@ def test_it_waits_until_queues_have_been_made_and_a_while_longer(clock: Clock):
     one, said = restart(Api(clock, until=20))
     one.once()
     assert clock.now == 20 + module.QUIET_SECONDS
-    assert said == ["kueue: the configuration changed, started anew"]
+    assert said == ["kueue: the configuration changed; restarted"]
 
 
 def test_the_same_configuration_is_none_to_speak_of(clock: Clock):

@@ -380,7 +380,7 @@ def test_a_refusal_that_cannot_be_written_stops_nothing(capsys: pytest.CaptureFi
     found._pods._objects = {"vision/two": on_node("two", 2)}
     api.refuse = ApiError(500, "no")
     found._admit(None)
-    assert "vision/two is refused, and that cannot be written: 500: no" in capsys.readouterr().err
+    assert "vision/two is rejected: 500: no" in capsys.readouterr().err
 
 
 def test_pods_are_known_by_their_namespace_and_read_by_a_selector():

@@ -11,11 +11,11 @@ from gpuyard.simulate.agents.mig_manager import (
     BROKEN,
     CONFIG_LABEL,
     STATE_LABEL,
-    Impossible,
+    MigConfigError,
     MigStep,
     NodeMarks,
     clients,
-    generated,
+    generate_mig_configs,
     next_step,
     parse,
     plan_layout,
@@ -140,9 +140,9 @@ def test_the_operators_own_clients_are_stopped_meanwhile(state, before, after):
     [
         (
             "nowhere",
-            "no configuration 'nowhere'; there are all-halves, all-off, halves, impossible, sevenths",
+            "no configuration 'nowhere'; available: all-halves, all-off, halves, impossible, sevenths",
         ),
-        ("impossible", "A100-40 cannot be cut into 2 × 4g.20gb"),
+        ("impossible", "A100-40 cannot be partitioned into 2 × 4g.20gb"),
     ],
 )
 def test_a_configuration_that_cannot_be_applied_fails_with_its_reason(config: str, reason: str):
@@ -163,16 +163,16 @@ def test_gpus_no_entry_speaks_of_stay_as_they_are():
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("", "the file is no mig-parted configuration"),
-        ("- a", "the file is no mig-parted configuration"),
-        ("{", "the file is no mig-parted configuration"),
+        ("", "the file is not a mig-parted configuration"),
+        ("- a", "the file is not a mig-parted configuration"),
+        ("{", "the file is not a mig-parted configuration"),
         ("version: v2\nmig-configs: {}", "the file must have `version: v1`"),
         ("version: v1\nmig-configs: {}\nextra: 1", "`mig-configs` and nothing else"),
         ("version: v1\nmig-configs: {a: [{device: all}]}", "configuration a: unknown key device"),
     ],
 )
 def test_a_file_that_mig_parted_would_refuse_is_refused(text: str, reason: str):
-    with pytest.raises(Impossible, match=reason):
+    with pytest.raises(MigConfigError, match=reason):
         parse(text)
 
 
@@ -200,18 +200,18 @@ def test_a_file_that_mig_parted_would_refuse_is_refused(text: str, reason: str):
 )
 def test_an_entry_that_makes_no_sense_is_refused(entry: str, reason: str):
     text = f"version: v1\nmig-configs: {{a: [{entry}]}}"
-    with pytest.raises(Impossible, match=reason):
+    with pytest.raises(MigConfigError, match=reason):
         plan_layout("a", WHOLE, MountedConfig("x", {"config.yaml": text}))
 
 
 @pytest.mark.parametrize("gpu", MIG_PRODUCTS)
 def test_what_is_generated_without_a_file_can_be_applied(gpu: str):
     product = MIG_PRODUCTS[gpu]
-    for name, entries in generated(product).items():
+    for name, entries in generate_mig_configs(product).items():
         for entry in entries:
             assert fits(product, entry.get("mig-devices", {})), name
 
 
 def test_a_machine_without_such_gpus_has_no_layout():
-    with pytest.raises(Impossible, match=r"g6\.12xlarge has no GPU that can be cut"):
+    with pytest.raises(MigConfigError, match=r"g6\.12xlarge has no GPU that supports MIG"):
         plan_layout("all-off", Hardware(MACHINES["g6.12xlarge"], (None,) * 4), SOURCE)

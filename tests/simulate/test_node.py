@@ -378,7 +378,7 @@ def test_a_node_says_which_driver_the_operator_has_brought(
     assert found.get("nvidia.com/cuda.driver-version.full") == driver
 
 
-def test_a_driver_stays_until_its_pod_is_made_anew():
+def test_a_driver_stays_until_its_pod_is_replaced():
     """The policy alone changes nothing on a node that has one."""
     item, newest = node("g6.12xlarge"), Operator(driver_version="595.91.07")
     settle(item, Operator(driver_version="580.159.03"))

@@ -90,11 +90,12 @@ def test_a_named_folder_goes_first(tools: Tools, monkeypatch: pytest.MonkeyPatch
 def test_missing_tools_name_the_one_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("GPUYARD_TOOLS", str(tmp_path / "none"))
     with pytest.raises(
-        EnvironmentMissing, match=r"GPUYARD_TOOLS=.* is no folder; `make tools` builds them"
+        EnvironmentMissing,
+        match=r"GPUYARD_TOOLS=.* is not a folder; run `make tools` to build them",
     ):
         find_tools()
     monkeypatch.delenv("GPUYARD_TOOLS")
-    with pytest.raises(EnvironmentMissing, match=r"no \.testbed/bin at .* or above; `make tools`"):
+    with pytest.raises(EnvironmentMissing, match=r"have no \.testbed/bin; run `make tools`"):
         find_tools(tmp_path)
 
 
@@ -102,7 +103,7 @@ def test_half_built_tools_say_what_is_missing(tools: Tools, monkeypatch: pytest.
     monkeypatch.setenv("GPUYARD_TOOLS", str(tools.bin))
     (tools.bin / "kueue").unlink()
     (tools.share / "kueue" / "crds").rmdir()
-    with pytest.raises(EnvironmentMissing, match="lacks kueue, share/kueue; `make tools`"):
+    with pytest.raises(EnvironmentMissing, match="lacks kueue, share/kueue; run `make tools`"):
         find_tools()
 
 
@@ -111,7 +112,7 @@ def test_half_built_tools_say_what_is_missing(tools: Tools, monkeypatch: pytest.
 
 @pytest.mark.parametrize("name", ["", "Local", "a b", "-a", "a-", "../x", "a" * 41])
 def test_a_name_that_is_no_folder_is_refused(name: str):
-    with pytest.raises(UsageError, match="small letters, digits and dashes"):
+    with pytest.raises(UsageError, match="lowercase letters, digits and dashes"):
         state.folder_of(name)
 
 
@@ -126,7 +127,7 @@ def test_the_home_follows_the_desktop_convention(monkeypatch: pytest.MonkeyPatch
 def test_two_clusters_share_no_port(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(state, "is_free", lambda _port: True)
     first = state.new_settings(state.folder_of("one"))
-    state.folder_of("one").keep(first)
+    state.folder_of("one").write_settings(first)
     second = state.new_settings(state.folder_of("one"), Path("/clone"))
     assert (first.checkout, second.checkout) == (None, "/clone")
     assert not set(first.ports.values()) & set(second.ports.values())
@@ -145,9 +146,9 @@ def test_a_checkout_acts_only_on_clusters_of_its_own(home: Path):
     state.require_own("local", mine)
     assert not home.exists(), "to look changes nothing"
     folder = state.folder_of("local")
-    folder.keep(state.ClusterSettings("t", PORTS))
+    folder.write_settings(state.ClusterSettings("t", PORTS))
     state.require_own("local", mine)
-    folder.keep(state.ClusterSettings("t", PORTS, str(other)))
+    folder.write_settings(state.ClusterSettings("t", PORTS, str(other)))
     state.require_own("local", other)
     with pytest.raises(EnvironmentMissing) as caught:
         state.require_own("local", mine)
@@ -166,12 +167,12 @@ def test_unreadable_settings_are_no_cluster(text: str):
     assert folder.settings() is None
     (folder.path / "parts").mkdir()
     (folder.path / "parts" / "kwok.json").write_text(text)
-    assert folder.recorded("kwok") is None
+    assert folder.read_process("kwok") is None
 
 
 def test_removing_a_cluster_leaves_nothing(home: Path):
     folder = state.folder_of("local")
-    folder.keep(state.ClusterSettings("t", PORTS))
+    folder.write_settings(state.ClusterSettings("t", PORTS))
     folder.remove()
     assert not home.exists()
 
@@ -364,18 +365,18 @@ def test_a_kind_that_nobody_defines_is_left_out_and_has_no_stand_in(
     tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
-    assert crds.provisioning_request(tools) == []
+    assert crds.provisioning_request_crds(tools) == []
     own = crd("ProvisioningRequest")
     shipped(tmp_path / "upstream" / "crds", crds.PROVISIONING_REQUESTS, own)
     monkeypatch.setenv("GPUYARD_UPSTREAM", str(tmp_path / "upstream"))
-    assert crds.provisioning_request(tools) == [own]
+    assert crds.provisioning_request_crds(tools) == [own]
 
 
 def test_karpenters_kinds_have_stand_ins_where_nothing_defines_them(
     tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.delenv("GPUYARD_UPSTREAM", raising=False)
-    assert [each["metadata"]["name"] for each in crds.of_karpenter(tools)] == [
+    assert [each["metadata"]["name"] for each in crds.karpenter_crds(tools)] == [
         "ec2nodeclasses.karpenter.k8s.aws",
         "nodepools.karpenter.sh",
         "nodeclaims.karpenter.sh",
@@ -385,7 +386,7 @@ def test_karpenters_kinds_have_stand_ins_where_nothing_defines_them(
     where = ("karpenter", "karpenter.k8s.aws_ec2nodeclasses.yaml")
     shipped(tmp_path / "upstream" / "crds", where, own)
     monkeypatch.setenv("GPUYARD_UPSTREAM", str(tmp_path / "upstream"))
-    assert crds.of_karpenter(tools)[0] == own
+    assert crds.karpenter_crds(tools)[0] == own
 
 
 def test_what_lies_beside_the_programs_goes_before_the_folder_of_the_environment(

@@ -1,4 +1,4 @@
-"""Pydantic's errors in our words: ids that stay, what is allowed, and a value where only one can be meant."""
+"""Messages for pydantic's errors: stable ids, allowed values, and a value when only one is plausible."""
 
 import pytest
 from pydantic_core._pydantic_core import list_all_errors

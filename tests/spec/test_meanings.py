@@ -1,11 +1,11 @@
-"""What a field means is the text below it; a field without one has no meaning, not its neighbour's."""
+"""The description of a field is the docstring below it; a field without one has no description."""
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.meanings import field_meanings
 
 
 class Odd(SpecModel):
-    """Has a field without a meaning."""
+    """Has fields without a description."""
 
     bare: int
     told: int

@@ -1,8 +1,8 @@
-"""What can be judged of a malformed platform: fixes are taken to be made, and the least part is left out."""
+"""The part of a malformed platform that can be checked: fixes are assumed, and the smallest part is dropped."""
 
 import pytest
 
-from gpuyard.spec.partial_spec import PartialSpec, read_partial, suppressed_findings
+from gpuyard.spec.partial_spec import SalvagedSpec, salvage_spec, suppressed_findings
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.teams import Team
 from gpuyard.stack_validation import validate
@@ -10,11 +10,11 @@ from kit.every import every
 from kit.stacks import SYSTEM, platform, pool, shape, team
 
 LOST = {"time_slicing": "often"}
-"""No sharing, and no slip that could be mended."""
+"""No sharing mode, and no error that has a fix."""
 
 
 def left(raw):
-    found = read_partial(raw)
+    found = salvage_spec(raw)
     return found.spec, found.dropped
 
 
@@ -77,9 +77,9 @@ def test_the_least_part_that_can_go_is_left_out(raw, lost):
     ],
 )
 def test_a_platform_without_cloud_or_pools_is_none(raw):
-    assert read_partial(raw) == PartialSpec()
+    assert salvage_spec(raw) == SalvagedSpec()
     reading = read_platform(raw)
-    assert (reading.spec, reading.judged_part) == (None, None)
+    assert (reading.spec, reading.checkable_spec) == (None, None)
     assert reading.findings != ()
 
 
@@ -87,7 +87,7 @@ def test_what_takes_too_many_rounds_is_given_up(monkeypatch):
     raw = platform([pool(sharing=LOST)])
     assert left(raw)[0]
     monkeypatch.setattr("gpuyard.spec.partial_spec._ROUNDS", 1)
-    assert read_partial(raw) == PartialSpec()
+    assert salvage_spec(raw) == SalvagedSpec()
 
 
 def test_a_pool_stays_under_its_name_and_nobody_is_blamed_for_naming_it():
@@ -126,7 +126,7 @@ def test_the_fields_that_a_broken_pool_has_left_are_judged():
 
 
 def test_nothing_is_said_of_a_field_that_rests_on_a_lost_one():
-    """Whether a machine can be cut is not known where nobody knows the machine."""
+    """Whether a machine supports MIG is unknown if the machine is unknown."""
     raw = platform(
         [pool(machine=[7], sharing={"mig": {"1g.5gb": 9}}, labels={"nvidia.com/x": "y"})]
     )

@@ -1,4 +1,4 @@
-"""Reading a stack file: all findings at once, each at its line, and the part that is sound."""
+"""Reading a stack file: all findings at once, each with its line, and the valid part."""
 
 import pytest
 import yaml
@@ -14,21 +14,23 @@ def ids(reading):
 
 
 def beside(reading):
-    """What the proofs say about the sound part."""
-    return sorted((f.id, f.where) for f in reading.remaining_findings(plan(reading.judged_part)[1]))
+    """The findings on the valid part."""
+    return sorted(
+        (f.id, f.where) for f in reading.remaining_findings(plan(reading.checkable_spec)[1])
+    )
 
 
 def test_a_good_file_is_a_spec_without_findings():
     reading = read_stack_file(stack_file(platform()), "file")
     assert reading.spec is not None
     assert reading.findings == ()
-    assert reading.judged_part is reading.spec
+    assert reading.checkable_spec is reading.spec
 
 
-START = "see README.md for a stack of twenty lines to start from"
+START = "see README.md for a stack file of twenty lines to start from"
 EMPTY = "it is empty: write the platform below it, indented"
 ONE_KEY = "write `gpuyard:platform:` as one key, not two"
-ABOVE = "put `config:` and below it `gpuyard:platform:` above it, and indent it"
+ABOVE = "put it below `config:` and `gpuyard:platform:`, indented"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +46,7 @@ ABOVE = "put `config:` and below it `gpuyard:platform:` above it, and indent it"
         (
             "gpuyard:platform: {name: a}",
             "['gpuyard:platform']",
-            "put `config:` above it, and indent it",
+            "put it below `config:`, indented",
         ),
         ("{cloud: none, name: a}", "['cloud', 'name']", ABOVE),
         ("{pools: []}", "['pools']", ABOVE),
@@ -99,7 +101,7 @@ def test_a_key_that_stands_twice_names_both_lines():
     assert parts(finding) == (
         "spec.duplicate_key",
         ("name",),
-        "the key stands twice in one mapping, again in line 7",
+        "duplicate key in one mapping, again in line 7",
         "'name'",
         "each key once",
     )
@@ -109,7 +111,7 @@ def test_a_key_that_stands_twice_refuses_a_spec_that_is_otherwise_good():
     data = stack_file(platform()) + b"    name: again\n"
     reading = read_stack_file(data, "file")
     assert reading.spec is None
-    assert reading.judged_part is not None
+    assert reading.checkable_spec is not None
     assert ids(reading) == [("spec.duplicate_key", "name")]
 
 
@@ -153,7 +155,7 @@ def test_proofs_of_the_sound_part_speak_of_places_in_the_file():
         ("mig.placement", "pools[1].sharing.mig"),
         ("quota.over_capacity", "teams[1].guarantee.train"),
     ]
-    found = {f.id: f.fix.at for f in reading.remaining_findings(plan(reading.judged_part)[1])}
+    found = {f.id: f.fix.at for f in reading.remaining_findings(plan(reading.checkable_spec)[1])}
     assert found["mig.placement"] == ("pools", 1, "sharing", "mig")
     assert found["quota.over_capacity"] == ("teams", 1, "guarantee", "train")
 

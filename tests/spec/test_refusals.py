@@ -1,4 +1,4 @@
-"""What the vocabulary refuses: exactly where, why, what was given, what is allowed and what to do."""
+"""Errors of the models: path, problem, given value, allowed values and fix."""
 
 import pytest
 
@@ -34,7 +34,7 @@ TABLE = [
         "out of bounds for a number of nodes",
         "99999",
         "0 to 10000 nodes in a pool",
-        "write 10000; more nodes are several pools",
+        "write 10000; use several pools for more nodes",
     ),
     (
         "spec.memory_form",
@@ -42,7 +42,7 @@ TABLE = [
         (*P0, "machine", "memory_gib"),
         "not an amount of memory",
         "'much'",
-        "GiB, as 64, 64GiB, 80GB or 2TB",
+        "GiB, for example 64, 64GiB, 80GB or 2TB",
         "write for example 64",
     ),
     (
@@ -59,9 +59,9 @@ TABLE = [
             "spec.mig_form",
             platform([cut_pool(sharing={"mig": profile})]),
             (*P0, "sharing", "mig"),
-            "a profile alone is no layout",
+            "a profile without a count is not a layout",
             f"'{profile}'",
-            "each profile with how many of it every GPU holds",
+            "each profile with its number of slices per GPU",
             f"write {{{profile}: {count}}}, or another number",
         )
         for profile, count in (("2g.10gb", 3), ("7g.40gb", 1))
@@ -70,7 +70,7 @@ TABLE = [
         "spec.name_form",
         platform(name="My Lab"),
         ("name",),
-        "not a name that Kubernetes and the clouds accept",
+        "not a valid name for Kubernetes and the clouds",
         "'My Lab'",
         "lower-case letters, digits and dashes, starting with a letter, at most 40",
         "write my-lab",
@@ -79,7 +79,7 @@ TABLE = [
         "spec.rung_form",
         platform([pool(capacity=[{"nodes": 2}])]),
         (*P0, "capacity", 0),
-        "a rung names exactly one way to buy nodes",
+        "a capacity option needs exactly one way to buy nodes",
         "{'nodes': 2}",
         RUNGS + ", or {reserved: ID, nodes: N}",
         "write spot: true",
@@ -88,16 +88,16 @@ TABLE = [
         "spec.rung_form",
         platform([pool(capacity=[{"spot": None, "reserved": "x"}])]),
         (*P0, "capacity", 0),
-        "a rung names exactly one way to buy nodes",
+        "a capacity option needs exactly one way to buy nodes",
         "{'spot': None, 'reserved': 'x'}",
         RUNGS + ", or {reserved: ID, nodes: N}",
-        "make a rung of its own of spot",
+        "write spot as a separate capacity option",
     ),
     (
         "spec.rung_reservation",
         platform([pool(capacity=["reserved"])]),
         (*P0, "capacity", 0),
-        "reserved needs the reservation and how many nodes it holds",
+        "reserved needs a reservation id and its number of nodes",
         "'reserved'",
         "{reserved: RESERVATION-ID, nodes: N}",
         None,
@@ -106,7 +106,7 @@ TABLE = [
         "spec.rung_reservation",
         platform([pool(capacity=[{"block": "cb-1"}])]),
         (*P0, "capacity", 0),
-        "block needs the reservation and how many nodes it holds",
+        "block needs a reservation id and its number of nodes",
         "{'block': 'cb-1'}",
         "{block: RESERVATION-ID, nodes: N}",
         None,
@@ -115,16 +115,16 @@ TABLE = [
         "spec.rung_reservation",
         platform([pool(capacity=[{"spot": "cr-1"}])]),
         (*P0, "capacity", 0),
-        "spot has no reservation",
+        "spot takes no reservation id",
         "{'spot': 'cr-1'}",
         "spot",
-        "remove the reservation",
+        "remove the reservation id",
     ),
     (
         "spec.unknown_word",
         platform([pool(capacity=["spott"])]),
         (*P0, "capacity", 0),
-        "not one of the known words",
+        "not a valid value",
         "'spott'",
         RUNGS,
         "write spot",
@@ -133,7 +133,7 @@ TABLE = [
         "spec.unknown_word",
         platform(cloud="azure"),
         ("cloud",),
-        "not one of the known words",
+        "not a valid value",
         "'azure'",
         "aws, gcp, none, simulated",
         None,
@@ -160,7 +160,7 @@ TABLE = [
         "spec.per_pod_form",
         platform(shapes=[shape(per_pod={"cpu": 1})]),
         ("shapes", 0, "per_pod"),
-        "a pod asks for one slice, for shares, or says what it needs",
+        "a pod requests either a slice, shares, or GPU memory and compute",
         "{'cpu': 1}",
         "slice: PROFILE, or shares: N, or gpu_memory_gib and compute_percent",
         None,
@@ -169,7 +169,7 @@ TABLE = [
         "spec.per_pod_form",
         platform(shapes=[shape(per_pod={"slice": "1g.5gb", "shares": 1})]),
         ("shapes", 0, "per_pod"),
-        "a pod asks for one slice, for shares, or says what it needs",
+        "a pod requests either a slice, shares, or GPU memory and compute",
         "{'slice': '1g.5gb', 'shares': 1}",
         "slice: PROFILE, or shares: N, or gpu_memory_gib and compute_percent",
         "remove `shares`",
@@ -178,7 +178,7 @@ TABLE = [
         "spec.per_pod_form",
         platform(shapes=[shape(per_pod={"slice": "1g.5gb", "gpu_memory_gib": 4})]),
         ("shapes", 0, "per_pod"),
-        "a pod that names its slice needs nothing picked for it",
+        "`slice` cannot be combined with requirements that pick a slice or share",
         "{'slice': '1g.5gb', 'gpu_memory_gib': 4}",
         "slice: PROFILE, or shares: N, or gpu_memory_gib and compute_percent",
         "remove `gpu_memory_gib`",
@@ -189,7 +189,7 @@ TABLE = [
             shapes=[shape(per_pod={"shares": 1, "compute_percent": 4.0, "latency": "strict"})]
         ),
         ("shapes", 0, "per_pod"),
-        "a pod that names its shares needs nothing picked for it",
+        "`shares` cannot be combined with requirements that pick a slice or share",
         "{'shares': 1, 'compute_percent': 4.0, 'latency': 'strict'}",
         "slice: PROFILE, or shares: N, or gpu_memory_gib and compute_percent",
         None,
@@ -198,7 +198,7 @@ TABLE = [
         "spec.per_pod_form",
         platform(shapes=[shape(per_pod={"latency": "strict"})]),
         ("shapes", 0, "per_pod"),
-        "a pod asks for one slice, for shares, or says what it needs",
+        "a pod requests either a slice, shares, or GPU memory and compute",
         "{'latency': 'strict'}",
         "slice: PROFILE, or shares: N, or gpu_memory_gib and compute_percent",
         None,
@@ -207,7 +207,7 @@ TABLE = [
         "spec.shape_form",
         platform(shapes=[shape()]),
         ("shapes", 0),
-        "a shape takes whole GPUs or a fraction, one of them",
+        "a shape needs either whole GPUs or a fraction, not both or neither",
         "{'name': 'job'}",
         "gpus_per_node: N, or per_pod: {…}",
         "add gpus_per_node: 1",
@@ -216,7 +216,7 @@ TABLE = [
         "spec.shape_form",
         platform(shapes=[shape(gpus_per_node=1, per_pod={"shares": 1})]),
         ("shapes", 0),
-        "a shape takes whole GPUs or a fraction, one of them",
+        "a shape needs either whole GPUs or a fraction, not both or neither",
         "{'name': 'job', 'gpus_per_node': 1, 'per_pod': {'shares': 1…",
         "gpus_per_node: N, or per_pod: {…}",
         "remove `per_pod`",
@@ -255,7 +255,7 @@ TABLE = [
         "unknown field",
         "'pool'",
         ", ".join(PlatformSpec.model_fields),
-        "remove it: `pools` stands there already",
+        "remove it: `pools` is already set",
     ),
     (
         "spec.unknown_field",
@@ -273,7 +273,7 @@ TABLE = [
         "unknown field",
         "'gpuss'",
         "gpu, gpus, cpu, memory_gib",
-        "remove it: `gpus` stands there already",
+        "remove it: `gpus` is already set",
     ),
     (
         "spec.unknown_field",
@@ -548,7 +548,7 @@ def test_an_error_carries_every_finding():
     with pytest.raises(SpecError) as caught:
         platform_spec(platform([pool(nodes="4..1", color=1)]))
     assert str(caught.value) == (
-        "the platform is not well-formed:\n"
+        "the platform is invalid:\n"
         "error spec.unknown_field pools[0].color: unknown field\n"
         "  given: 'color'\n"
         f"  allowed: {', '.join(Pool.model_fields)}\n"

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.spec.read import read_platform, read_stack_file
-from gpuyard.spec.region import Credentials, place_keys, region_of
+from gpuyard.spec.region import CloudAccount, place_keys, region_of
 from kit.stacks import platform, pool
 
 
@@ -41,7 +41,7 @@ def test_a_slip_leaves_no_region_to_judge_by():
     assert region is None
     assert str(finding) == (
         "config.aws:region: not the name of a region on aws\n  given: us-east-1a\n"
-        "  allowed: such as us-east-1\n  fix: write the region that you mean"
+        "  allowed: a region such as us-east-1\n  fix: correct the region"
     )
 
 
@@ -62,9 +62,9 @@ def test_a_region_of_the_pools_zones_is_the_first_choice_for_a_misspelled_one(zo
     )
     [finding] = read_platform(raw, {"aws:region": "us-est-1"}).findings
     assert str(finding) == (
-        "config.aws:region: aws has no region us-est-1 that this version knows of\n"
-        f"  given: us-est-1\n  allowed: a region that there is, such as {near}\n"
-        "  fix: write the region that you mean; of one that is newer, a later gpuyard knows"
+        "config.aws:region: us-est-1 is not a region of aws that this version of gpuyard knows\n"
+        f"  given: us-est-1\n  allowed: an existing region, such as {near}\n"
+        "  fix: correct the region; for a newer region, upgrade gpuyard"
     )
 
 
@@ -74,7 +74,7 @@ def test_the_line_of_a_finding_beside_the_platform_is_that_of_its_key():
     reading = read_stack_file(text.encode(), "stack.yaml")
     [finding] = reading.findings
     assert (reading.spec, reading.line_of(finding.path)) == (None, 2)
-    assert reading.judged_part.name == "lab"
+    assert reading.checkable_spec.name == "lab"
 
 
 def test_a_value_without_a_file_has_the_region_that_comes_with_it():
@@ -82,8 +82,8 @@ def test_a_value_without_a_file_has_the_region_that_comes_with_it():
     assert read_platform(raw, {"aws:region": "eu-west-1"}).region.name == "eu-west-1"
     assert read_platform(raw).region is None
     assert read_platform({"name": 1}, {"aws:region": "eu-west-1"}).region is None
-    assert read_platform(raw).credentials == Credentials()
+    assert read_platform(raw).account == CloudAccount()
     given = {"aws:profile": "prod", "gcp:project": {"secure": "x"}}
-    assert read_platform(raw, given).credentials == Credentials(profile="prod")
-    assert read_platform(raw, {"gcp:project": "lab-1"}).credentials == Credentials(project="lab-1")
+    assert read_platform(raw, given).account == CloudAccount(profile="prod")
+    assert read_platform(raw, {"gcp:project": "lab-1"}).account == CloudAccount(project="lab-1")
     assert place_keys() == ("aws:region", "gcp:region", "gcp:zone", "gcp:project")

@@ -1,4 +1,4 @@
-"""The JSON Schema says of a stack file what the models say, as far as a schema can."""
+"""The JSON Schema accepts what the models accept, as far as a schema can."""
 
 import copy
 import json
@@ -251,7 +251,7 @@ ACROSS_FIELDS = {
     "spec.gpu_indexes", "spec.per_pod_form", "spec.percent_range", "spec.range_reversed", "spec.range_size",
     "spec.rung_reservation", "spec.shape_form", "spec.sharing_methods", "spec.sharing_replicas",
 }  # fmt: skip
-"""What only the reader says: rules over two fields, and over the two numbers of one text."""
+"""Rules that only the reader checks: over two fields, or over the two numbers of one text."""
 
 
 def places(value, at=()):
@@ -281,13 +281,13 @@ def changed(value, at, new):
 
 
 def is_profile_name(at, new):
-    """The reader takes any name for a profile, and the plan says which there are; editors say it early."""
+    """The reader accepts any profile name and the plan checks it; editors report it early."""
     return "mig" in at and new == {"a": 1}
 
 
 @pytest.mark.search
 def test_schema_and_reader_agree_on_every_value_at_every_place():
-    """Both ways: what one accepts the other does, but for rules that a schema cannot say."""
+    """In both directions: schema and models agree, except on rules that a schema cannot express."""
     assert accepts(WHOLE)
     assert read_platform(WHOLE).findings == ()
     every = [(at, new) for at in places(WHOLE) for new in (*VALUES, DROPPED)]

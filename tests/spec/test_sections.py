@@ -1,4 +1,4 @@
-"""The optional sections: read, printed back, and refused where they say nothing that could be."""
+"""The optional sections: read, printed back, and rejected if they are invalid."""
 
 import datetime as dt
 

@@ -1,4 +1,4 @@
-"""Slips of people who know what they want: one finding each, with the fix that was meant."""
+"""Typical mistakes: one finding each, with the intended fix."""
 
 import pytest
 

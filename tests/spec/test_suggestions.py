@@ -1,4 +1,4 @@
-"""The word that was meant: one by one among few, by its neighbours among very many."""
+"""Suggestions: all names are compared if they are few, only neighbours if they are many."""
 
 import random
 

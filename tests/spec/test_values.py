@@ -1,4 +1,4 @@
-"""The small values: what people write, what it means, what is printed back, what is refused and how."""
+"""Values with short forms: input, parsed value, printed form, and errors."""
 
 import datetime as dt
 from contextlib import suppress
@@ -26,7 +26,7 @@ from kit.stacks import cut_pool, platform, pool, shape, team
 
 
 def refusal(parse, value):
-    """Kind, problem, allowed and fix of what a parser says."""
+    """Kind, problem, allowed and fix of a parser's error."""
     with pytest.raises(PydanticCustomError) as caught:
         parse(value)
     context = caught.value.context
@@ -35,7 +35,7 @@ def refusal(parse, value):
 
 
 def changed(parse, value):
-    """What the fix says, and what a program would write; None when it cannot know."""
+    """The fix's message, and the value that a program would write; None if it is unknown."""
     with pytest.raises(PydanticCustomError) as caught:
         parse(value)
     change = caught.value.context["change"]
@@ -112,7 +112,7 @@ def test_a_range_that_runs_backwards_is_turned_round():
     )
 
 
-MORE = "; more nodes are several pools"
+MORE = "; use several pools for more nodes"
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_what_is_no_memory_is_told_what_is(value):
     assert refusal(parse_memory_gib, value) == (
         "memory_form",
         "not an amount of memory",
-        "GiB, as 64, 64GiB, 80GB or 2TB",
+        "GiB, for example 64, 64GiB, 80GB or 2TB",
         "write for example 64",
     )
 
@@ -228,7 +228,7 @@ def test_what_are_no_gpu_indexes_is_told_what_are(value):
 
 @pytest.mark.parametrize(("value", "once"), [([1, 1], "1"), ("0-2,2", "0-2"), ([5, 0, 5], "0,5")])
 def test_the_same_gpu_twice_is_refused(value, once):
-    said = ("gpu_indexes", "the same GPU twice", "each index once", f"write {once}")
+    said = ("gpu_indexes", "duplicate GPU index", "each index once", f"write {once}")
     assert refusal(parse_gpu_indexes, value) == said
     assert changed(parse_gpu_indexes, value)[1] == once
 
@@ -273,7 +273,7 @@ NAME_ALLOWED = "lower-case letters, digits and dashes, starting with a letter, a
 def test_what_is_no_name_is_told_the_nearest(value, fix):
     assert refusal(parse_name, value) == (
         "name_form",
-        "not a name that Kubernetes and the clouds accept",
+        "not a valid name for Kubernetes and the clouds",
         NAME_ALLOWED,
         fix,
     )
@@ -283,9 +283,9 @@ def test_what_is_no_name_is_told_the_nearest(value, fix):
 def test_a_name_is_text(value):
     assert refusal(parse_name, value) == (
         "name_form",
-        "a name is text",
+        "a name must be text",
         NAME_ALLOWED,
-        "put it in quotes, with a letter first",
+        "put it in quotes and start it with a letter",
     )
 
 

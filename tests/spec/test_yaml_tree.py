@@ -1,4 +1,4 @@
-"""The YAML reader: values as YAML 1.2 has them, a line for each, and one sentence for what cannot be read."""
+"""The YAML reader: values as in YAML 1.2, a line for each, and one sentence for unreadable input."""
 
 import time
 from contextlib import suppress
@@ -139,9 +139,7 @@ def test_an_anchor_may_be_a_key():
 )
 def test_an_anchor_that_is_not_complete_is_refused(text, line):
     name = text.split("*")[1].rstrip("\n]")
-    assert refusal(text) == (
-        f"file: line {line}: *{name} has no anchor &{name} before it that is complete"
-    )
+    assert refusal(text) == (f"file: line {line}: *{name} has no complete anchor &{name} before it")
 
 
 def test_an_anchor_bomb_is_refused_at_once():
@@ -169,7 +167,9 @@ def test_an_alias_of_something_else_than_text_is_no_key():
 
 
 def test_a_second_document_is_refused():
-    assert refusal("a: 1\n---\nb: 2\n") == "file: line 2: a second document; a stack file has one"
+    assert (
+        refusal("a: 1\n---\nb: 2\n") == "file: line 2: a second document; a stack file has only one"
+    )
 
 
 def test_a_large_file_is_refused_by_size():
@@ -258,7 +258,7 @@ def test_many_documents_are_read_one_by_one_without_the_empty():
 
 
 def stands(node, path=()):
-    """Where every part stands by PyYAML's own tree: of a mapping, where its key does."""
+    """The position of every part in PyYAML's own tree; of a mapping entry, that of its key."""
     mark = node.start_mark
     found = {path: (mark.line + 1, mark.column + 1)}
     pairs = node.value if isinstance(node, yaml.MappingNode) else ()
@@ -296,8 +296,12 @@ def test_the_last_line_of_a_part_is_that_of_all_that_is_below(tree):
     plain = parse_yaml(text, "x")
     for path in found.lines:
         below = [line for each, line in found.lines.items() if each[: len(path)] == path]
-        assert found.last(path) == plain.last(path) == max(below)
-    assert found.last(("nothing", "there")) == plain.last(("nothing", "there")) == 1
+        assert found.last_line_below(path) == plain.last_line_below(path) == max(below)
+    assert (
+        found.last_line_below(("nothing", "there"))
+        == plain.last_line_below(("nothing", "there"))
+        == 1
+    )
 
 
 def test_a_list_of_many_is_asked_again_and_again():
@@ -305,15 +309,15 @@ def test_a_list_of_many_is_asked_again_and_again():
     (found,) = parse_documents(text.encode(), "x")
     for _ in range(2):
         assert [found.lines["items", n, "b", 0] for n in range(100)] == list(range(2, 102))
-    assert found.nearest(("items", 99, "b", 0, "c")) == ("items", 99, "b", 0)
-    assert found.nearest(("items", 100)) == ("items",)
-    assert found.nearest(("items", "a")) == ("items",)
+    assert found.nearest_located_path(("items", 99, "b", 0, "c")) == ("items", 99, "b", 0)
+    assert found.nearest_located_path(("items", 100)) == ("items",)
+    assert found.nearest_located_path(("items", "a")) == ("items",)
 
 
 def test_what_an_alias_brings_stands_at_the_alias():
     (found,) = parse_documents(b"a: &x\n  b: 1\nc:\n  *x\nd: [*x, 2]\n", "x")
-    assert found.nearest(("c", "b")) == ("c",)
-    assert found.nearest(("d", 0, "b")) == ("d", 0)
+    assert found.nearest_located_path(("c", "b")) == ("c",)
+    assert found.nearest_located_path(("d", 0, "b")) == ("d", 0)
     assert places(found) == {
         (): (1, 1),
         ("a",): (1, 1),
@@ -416,7 +420,7 @@ def test_what_is_merged_is_there_and_stands_where_nobody_wrote_it():
         ("five", "<<"): 10,
         ("five", "j"): 10,
     }
-    assert found.nearest(("one", "b", "c")) == ("one",)
+    assert found.nearest_located_path(("one", "b", "c")) == ("one",)
 
 
 def test_a_stack_file_is_merged_as_the_engine_merges_it():
@@ -441,7 +445,7 @@ def test_of_nothing_nothing_is_marked():
 
 
 def test_an_anchor_ends_with_its_document():
-    with pytest.raises(UsageError, match="no anchor &x"):
+    with pytest.raises(UsageError, match="no complete anchor &x"):
         parse_documents(b"a: &x 1\n---\nb: *x\n", "x")
 
 
@@ -460,7 +464,7 @@ def test_many_documents_have_the_limit_of_one_text():
 
 def test_a_text_that_comes_again_in_one_run_is_read_once_and_takes_its_room_each_time():
     text, space = b"a: 1\n---\n---\nb: [2]\n", ParseBudget(25)
-    with space.shared():
+    with space.active_in_context():
         first = parse_documents(text, "x")
         taken = 25 - space.left
         again = parse_documents(text, "y")
@@ -472,14 +476,14 @@ def test_a_text_that_comes_again_in_one_run_is_read_once_and_takes_its_room_each
         with pytest.raises(ParseBudgetExceeded):
             parse_documents(text, "z")
         assert space.short
-    with ParseBudget(25).shared():
+    with ParseBudget(25).active_in_context():
         assert parse_documents(text, "x")[0] is not first[0]
     assert parse_documents(text, "x")[0] is not parse_documents(text, "x")[0]
 
 
 def test_of_texts_that_may_come_again_so_many_values_are_held(monkeypatch):
     monkeypatch.setattr(rooms, "MAX_CACHED_VALUES", 6)
-    with ParseBudget(100).shared():
+    with ParseBudget(100).active_in_context():
         a, b = b"a: [1]", b"b: [2]"  # of four values each
         first = parse_documents(a, "x")[0]
         assert parse_documents(a, "x")[0] is first

@@ -15,7 +15,7 @@ from testbed.plugins.cloud.service import reservations
 
 from gpuyard import plan_or_raise, read_stack_file
 from gpuyard.plan.capacity.karpenter import installs_karpenter
-from gpuyard.plan.records.late import Late, late_names
+from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
 from kit.cases.records import objects_of
 from kit.clouds import answers
 from kit.clouds.given import account_with
@@ -61,10 +61,10 @@ def test_a_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack
     calls = answers.calls(account)
     clouds = pulumi_mocks.with_settings(outputs=answers.outputs, calls=calls)
     graph, _ = clouds.assert_same_when_unknown(ROOT, config=stack)
-    told = plan.name if isinstance(plan.cluster_name, Late) else plan.cluster_name
+    told = plan.name if isinstance(plan.cluster_name, UnresolvedOutput) else plan.cluster_name
     rendered = objects_of(replace(plan, cluster_name=told))
     objects = {one.name: str(one.inputs) for one in kubernetes_objects(graph)}
-    known = [obj for obj in rendered if not late_names(obj)]
+    known = [obj for obj in rendered if not unresolved_output_names(obj)]
     wanted = {str({key: sort_keys(obj[key]) for key in sorted(obj)}) for obj in known}
     assert wanted <= set(objects.values())
     # A chart is no manifest: Helm renders it where it goes in. Values that only the cloud knows differ, and
@@ -76,7 +76,7 @@ def test_a_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack
     ]
     charts = [*(KUEUES if plan.queueing.install else []), *(OPERATOR if operated(plan) else [])]
     charts += KARPENTER if installs_karpenter(plan.spec) else []
-    late = [called(obj) for obj in rendered if late_names(obj)]
+    late = [called(obj) for obj in rendered if unresolved_output_names(obj)]
     assert sorted(name.partition(":")[2] for name in beside) == sorted([*charts, *late])
 
 

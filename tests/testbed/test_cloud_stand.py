@@ -1,4 +1,4 @@
-"""Around `make up STACK=…`: the copied project, what is played of charts, and the job that ends it."""
+"""`make up STACK=…` without an engine: the copied project, stand-ins of charts, and the final job."""
 
 import json
 import os
@@ -23,7 +23,7 @@ from gpuyard.simulate.tools import Tools
 from kit.stacks import plan_of, platform, pool, team
 
 STACKS = ("aws-training", "aws-inference", "gcp-training", "gcp-inference", "existing")
-ENDED = "The control plane, the fake account and the stack's state are gone."
+ENDED = "The control plane, the fake account and the stack's state are removed."
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_a_stack_of_a_cloud_is_accepted_and_ends_with_a_job_of_two_nodes(stack):
         (
             (0, 1),
             [
-                f"not tried: a job of the shape {name}: its nodes are started by an autoscaler, which the"
+                f"not run: a job of the shape {name}: an autoscaler starts its nodes, which the"
                 " fake does not run"
                 for name in ("first", "second")
             ],
@@ -111,7 +111,7 @@ def test_nodes_of_a_stack_take_their_time_at_the_pace_that_is_asked(state):
 
 @pytest.mark.parametrize("asked", ["fast", "-1", "nan", "inf"])
 def test_a_pace_that_nothing_can_have_is_refused(asked):
-    refused = f"PACE is a number such as 0.05, not {asked!r}; with 0 nodes come at once"
+    refused = f"PACE must be a number such as 0.05, not {asked!r}; with 0 nodes start at once"
     with pytest.raises(UsageError, match=refused):
         cloud.set_pace(cloud.Stand("aws-training"), asked)
     assert not cloud.Stand("aws-training").account.exists()
@@ -121,11 +121,11 @@ def test_a_stack_that_names_a_reservation_is_played_in_an_account_that_holds_it(
     stand, file = cloud.Stand("aws-training"), tmp_path / "held.json"
     one = {"id": "cr-0a", "instanceType": "g6.xlarge", "availabilityZone": "a", "instanceCount": 1}
     file.write_text(json.dumps({"aws": [one]}))
-    assert cloud.set_reserved(stand, file) == "The fake account holds 1 reservations (RESERVED)."
+    assert cloud.set_reserved(stand, file) == "The fake account has 1 reservations (RESERVED)."
     assert reservations.read(stand.account, "aws") == [one]
     for text in ("{", '{"azure": []}', '{"gcp": [{"name": "held"}]}'):
         file.write_text(text)
-        with pytest.raises(UsageError, match="RESERVED names a file of reservations: "):
+        with pytest.raises(UsageError, match="RESERVED must name a file of reservations: "):
             cloud.set_reserved(stand, file)
     with pytest.raises(UsageError, match="No such file"):
         cloud.set_reserved(stand, tmp_path / "none.json")
@@ -137,7 +137,7 @@ def test_the_reservations_that_the_documentation_shows_are_taken(tmp_path):
     file = tmp_path / "held.json"
     file.write_text("{" + page.partition("```text\n{")[2].partition("```")[0])
     said = cloud.set_reserved(cloud.Stand("aws-training"), file)
-    assert said == "The fake account holds 2 reservations (RESERVED)."
+    assert said == "The fake account has 2 reservations (RESERVED)."
 
 
 def test_a_pace_for_the_local_stack_or_one_that_is_refused_ends_up_before_anything_is_made(
@@ -146,10 +146,10 @@ def test_a_pace_for_the_local_stack_or_one_that_is_refused_ends_up_before_anythi
     monkeypatch.setenv("PACE", "fast")
     monkeypatch.setattr(up, "show_plan", lambda: None)
     for stack, said in (
-        ("local", "up: PACE is of a fake cloud: `make up STACK=aws-training PACE=0.05`\n"),
+        ("local", "up: PACE needs a fake cloud: `make up STACK=aws-training PACE=0.05`\n"),
         (
             "aws-training",
-            "up: PACE is a number such as 0.05, not 'fast'; with 0 nodes come at once\n",
+            "up: PACE must be a number such as 0.05, not 'fast'; with 0 nodes start at once\n",
         ),
     ):
         monkeypatch.setattr(up, "STACK", stack)
@@ -195,7 +195,7 @@ def test_charts_are_applied_as_one_owner():
 
 
 class Nodes:
-    """An API server of nodes that remembers what was applied."""
+    """An API server of nodes that records applied objects."""
 
     def __init__(self, *names):
         self.names, self.applied = set(names), []
@@ -288,7 +288,7 @@ def test_a_stack_that_makes_its_cluster_has_no_first():
 
 
 class Engine:
-    """An engine that remembers what it ran, where, and as whom."""
+    """An engine that records its commands, folders, and users."""
 
     def __init__(self, env, project, ran):
         self.env, self.project, self._ran = env, project, ran
@@ -322,10 +322,10 @@ def test_the_first_stack_comes_up_before_the_second(monkeypatch, fails, ran):
         assert cloud.deploy(stand, engine, said.append) is False
         assert said[-1] == "pulumi up"
     assert done == ran
-    assert "the cluster that the second finds by its name" in said[0]
+    assert "the cluster that the second refers to by name" in said[0]
 
 
-def test_whoever_deploys_is_the_first_of_the_administrators(monkeypatch, tmp_path):
+def test_the_deploying_user_is_the_first_of_the_administrators(monkeypatch, tmp_path):
     (tmp_path / "kubeconfig").touch()
     monkeypatch.setattr(
         environment, "find", lambda: SimpleNamespace(needs_our_plugins=True, path="pulumi")
@@ -386,7 +386,7 @@ def test_a_command_leaves_the_cluster_of_another_checkout_alone(
 ):
     name = "local" if command is demo else stack
     ports = dict.fromkeys(sim_state.PORT_NAMES, 1)
-    sim_state.folder_of(name).keep(sim_state.ClusterSettings("t", ports, "/clone"))
+    sim_state.folder_of(name).write_settings(sim_state.ClusterSettings("t", ports, "/clone"))
     (state / "clouds" / stack).mkdir(parents=True)
     monkeypatch.setattr(command, "STACK", stack, raising=False)
     monkeypatch.setattr("sys.argv", ["x"])
@@ -487,11 +487,11 @@ def test_down_that_is_interrupted_says_how_to_go_on(monkeypatch, capsys):
     monkeypatch.setattr(down, "STACK", "aws-training")
     monkeypatch.setattr(cluster, "down", interrupted)
     assert down.main() == 130
-    assert "`make down STACK=aws-training` goes on" in capsys.readouterr().err
+    assert "run `make down STACK=aws-training` again to continue" in capsys.readouterr().err
 
 
-def test_the_driver_of_claims_is_played_as_its_chart_is_told():
-    """Of machines of a rack it answers claims of compute domains too."""
+def test_the_claim_driver_stand_in_follows_the_values_of_its_chart():
+    """For machines of a rack it also serves claims of compute domains."""
     for machine, containers, classes in (
         ("g2-standard-48", ["gpus"], 2),
         ("a4x-highgpu-4g", ["gpus", "compute-domains"], 4),

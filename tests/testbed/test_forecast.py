@@ -1,4 +1,4 @@
-"""The first screen of `make up`: what will be fetched and built, and for how long."""
+"""The first screen of `make up`: downloads, builds, and their durations."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ BUILD_ALL = Sources("source")
 
 @pytest.fixture
 def screen(place, monkeypatch: pytest.MonkeyPatch):
-    """The lines for a place, as a machine with its PATH has them."""
+    """The lines for a folder, on a machine with its PATH."""
     for name, value in place.environment().items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("testbed.releases.platform.system", lambda: "Linux")
@@ -30,48 +30,48 @@ def screen(place, monkeypatch: pytest.MonkeyPatch):
 
 def test_everything_that_will_be_built_is_named_with_its_usual_time(screen):
     assert screen(BUILD_ALL) == [
-        "Not here yet, and first, once (durations: two idle cores, nothing cached):",
+        "First, once, the missing tools (durations: two idle cores, nothing cached):",
         f"  build engine (the Pulumi engine): usually {clock(ENGINE.usual_seconds)}",
         "  build cluster (a Kubernetes control plane, kwok and Kueue): usually 6m 30s",
-        "It takes about 6 GB of disk in .testbed/, and 900 MiB of memory while it runs.",
-        "Interrupted, the same command goes on where it stopped.",
+        "It needs about 6 GB of disk in .testbed/, and 900 MiB of memory while it runs.",
+        "If interrupted, run the same command again to continue.",
     ]
 
 
-def test_what_has_a_release_is_taken_and_the_time_without_is_said(screen):
+def test_a_tool_with_a_release_is_downloaded_and_the_build_time_is_printed(screen):
     lines = " ".join(line.strip() for line in screen(Sources()))
     assert (
-        "take pulumi, etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kueue, kwok,"
-        " kwokctl from the projects' releases, by their SHA-256"
+        "download pulumi, etcd, kube-apiserver, kube-controller-manager, kube-scheduler, kueue, kwok,"
+        " kwokctl from the projects' releases, verified by SHA-256"
     ) in lines
-    assert "copy cluster (its shared files) out of their modules" in lines
+    assert "copy cluster (its shared files) from their modules" in lines
     both = clock(ENGINE.usual_seconds + CLUSTER.usual_seconds)
-    assert f"build what cannot be reached: usually {both} for all of it" in lines
-    assert "It takes 1 GB of disk in .testbed/, up to 6 GB where it must build." in lines
+    assert f"build tools whose release cannot be reached: usually {both} for all of it" in lines
+    assert "It needs 1 GB of disk in .testbed/, up to 6 GB if it must build." in lines
 
 
 def test_what_has_no_release_is_built_meanwhile(screen, mirror, monkeypatch: pytest.MonkeyPatch):
     mirror.publish("pulumi", "etcd")
     monkeypatch.setattr("testbed.releases.TABLE", mirror.table)
     lines = " ".join(line.strip() for line in screen(Sources()))
-    assert "take pulumi, etcd from the projects' releases" in lines
+    assert "download pulumi, etcd from the projects' releases" in lines
     assert (
         "build cluster (kube-apiserver, kube-controller-manager, kube-scheduler, kueue, kwok, kwokctl):"
         f" usually {clock(CLUSTER.usual_seconds)}"
     ) in lines
 
 
-def test_without_falling_back_no_time_for_it_is_said(screen):
+def test_without_a_fallback_no_build_time_is_printed(screen):
     assert "cannot be reached" not in " ".join(screen(Sources("releases")))
 
 
-def test_when_all_is_there_nothing_is_said(place, screen):
+def test_when_all_tools_exist_nothing_is_printed(place, screen):
     assert place.run().returncode == 0
     assert screen(BUILD_ALL) == []
     assert screen(Sources()) == [], "what was built is not taken again"
 
 
-def test_only_what_is_missing_is_said(place, screen):
+def test_only_missing_tools_are_printed(place, screen):
     place.run()
     (place.into / "bin" / "pulumi").unlink()
     assert [line for line in screen(BUILD_ALL) if line.startswith("  ")] == [
@@ -83,7 +83,7 @@ def test_shared_files_that_are_missing_are_copied_not_built(place, screen):
     place.run()
     (place.into / "stamps" / "shared-files.json").unlink()
     assert [line for line in screen(BUILD_ALL) if line.startswith("  ")] == [
-        "  copy cluster (its shared files) out of their modules"
+        "  copy cluster (its shared files) from their modules"
     ]
 
 

@@ -1,4 +1,4 @@
-"""Tags and labels: the fakes refuse what AWS and Google Cloud refuse, of any resource."""
+"""Tags and labels: the fakes reject what AWS and Google Cloud reject, for any resource."""
 
 from testbed.plugins.cloud.rules import of_service
 from testbed.plugins.kubernetes.values import UNKNOWN

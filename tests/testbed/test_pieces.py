@@ -1,4 +1,4 @@
-"""Small pieces of the builder: versions, progress, disk, what is pinned."""
+"""Small parts of the builder: versions, progress, disk, pins."""
 
 import io
 import sys
@@ -25,7 +25,7 @@ def test_every_family_is_pinned_with_sums_and_a_tool_block(family: Family):
         assert tool.built_as in text or tool.built_as == "karpenter"
 
 
-def test_versions_told_to_programs_come_from_the_module_file():
+def test_versions_linked_into_programs_come_from_the_module_file():
     flags = " ".join(CLUSTER.install_flags())
     assert "version.gitVersion=v1.36.3" in flags
     assert "version.GitVersion=v0.19.2" in flags
@@ -99,9 +99,9 @@ def test_a_note_takes_the_place_of_the_line_that_is_redrawn(monkeypatch: pytest.
 
 
 def test_what_go_says_is_counted():
-    assert describe([]) == "0 modules fetched, 0 packages compiled, now starting"
+    assert describe([]) == "0 modules downloaded, 0 packages compiled, now starting"
     lines = ["go: downloading a v1", "go: downloading b v1", "net/http"]
-    assert describe(lines) == "2 modules fetched, 1 packages compiled, now net/http"
+    assert describe(lines) == "2 modules downloaded, 1 packages compiled, now net/http"
 
 
 def test_too_little_disk_is_one_clear_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -109,7 +109,7 @@ def test_too_little_disk_is_one_clear_sentence(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(workspace.Lacks) as caught:
         workspace.check_disk([Path("/"), tmp_path], [ENGINE, CLUSTER])
     assert str(caught.value) == (
-        f"Too little disk for building engine and cluster: 1.5 GiB free at {tmp_path},"
+        f"Not enough disk space to build engine and cluster: 1.5 GiB free at {tmp_path},"
         " about 6 GiB needed; free some and run the same command again."
     )
     workspace.check_disk([Path("/")], [ENGINE, CLUSTER])

@@ -1,4 +1,4 @@
-"""The table of sums is written from what the projects publish, and never over a sum that was pinned."""
+"""The table of checksums is written from those that projects publish, and a pinned one is never overwritten."""
 
 import datetime as dt
 import json
@@ -73,7 +73,7 @@ def test_a_release_that_changed_is_not_taken_over(
     monkeypatch.setattr(releases, "TABLE", path)
     monkeypatch.setattr(refresh, "_ask", {f"{SCHEDULER}.sha256": B.encode()}.get)
     assert refresh.main() == 1
-    assert f"{SCHEDULER} was pinned with {A} (s), and {SCHEDULER}.sha256 says {B}" in (
+    assert f"{SCHEDULER} was pinned with {A} (s), but {SCHEDULER}.sha256 has {B}" in (
         capsys.readouterr().err
     )
     assert path.read_text() == before

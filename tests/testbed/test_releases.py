@@ -1,4 +1,4 @@
-"""Releases instead of builds, from a mirror on this machine: what is taken, refused, built after all."""
+"""Releases instead of builds, from a mirror on this machine: downloads, rejected files, and fallback builds."""
 
 import json
 import re
@@ -75,12 +75,12 @@ def test_without_anything_to_build_no_go_is_needed(place, mirror):
     assert len(asked) == 1, "one file with two programs is fetched once"
 
 
-def test_the_second_run_asks_nobody(place, mirror):
+def test_the_second_run_makes_no_request(place, mirror):
     mirror.publish()
     place.run(**mirror.environment())
     mirror.asked.clear()
     result = place.run(**mirror.environment())
-    assert "Everything is built: engine, cluster" in result.stderr
+    assert "All tools are installed: engine, cluster" in result.stderr
     assert (mirror.asked, place.builds()) == ([], [])
 
 
@@ -107,20 +107,20 @@ def test_releases_takes_also_what_was_built(place, mirror):
     assert place.tools()["kueue"] == "built", "it has no release"
 
 
-def test_a_sum_that_moved_takes_the_file_anew(place, mirror):
+def test_a_changed_checksum_downloads_the_file_again(place, mirror):
     mirror.publish("pulumi")
     place.run("engine", **mirror.environment())
     path = next(path for path in mirror.files if "pulumi" in path)
     mirror.files.clear()
     mirror.table.write_text("")
-    mirror.publish("pulumi", on="linux/arm64")  # another file: here only its sum matters
+    mirror.publish("pulumi", on="linux/arm64")  # another file: here only its checksum matters
     mirror.table.write_text(mirror.table.read_text().replace("arm64", "x64"))
     mirror.files[path] = mirror.files.popitem()[1]
     place.run("engine", **mirror.environment())
     assert "for linux/arm64" in (place.into / "bin" / "pulumi").read_text()
 
 
-# ── refused ──
+# ── rejected ──
 
 
 def test_a_wrong_sum_ends_the_run_and_nothing_of_the_file_is_kept(place, mirror):
@@ -132,7 +132,7 @@ def test_a_wrong_sum_ends_the_run_and_nothing_of_the_file_is_kept(place, mirror)
     assert result.returncode == 1
     last = result.stderr.splitlines()[-1]
     assert last.startswith(f"testbed: {mirror.address}{path} has the SHA-256 ")
-    assert f"checksums.toml says {expected}. Nothing of it was kept or run." in last
+    assert f"checksums.toml has {expected}. The file was discarded." in last
     assert "GPUYARD_TOOLS_FROM=source builds instead" in last
     assert "Traceback" not in result.stderr
     assert "kube-scheduler" not in place.tools(), "and it is not built in its stead"
@@ -151,7 +151,7 @@ def test_a_part_of_an_image_with_a_wrong_sum_ends_the_run_too(place, mirror, par
     result = place.run("cluster", **mirror.environment())
     assert result.returncode == 1
     assert f"{part}" in result.stderr.splitlines()[-1]
-    assert "Nothing of it was kept or run" in result.stderr
+    assert "The file was discarded" in result.stderr
     assert "kueue" not in place.tools()
 
 
@@ -160,7 +160,7 @@ def test_an_image_without_this_platform_is_built(place, mirror):
     result = place.run("cluster", **mirror.environment(PLATFORM="linux/arm64"))
     assert result.returncode == 0, result.stderr
     assert (
-        "kueue: its release could not be had (it has no image for this platform); building it"
+        "kueue: its release could not be downloaded (there is no image for this platform); building it"
         in result.stderr
     )
 
@@ -176,10 +176,10 @@ def test_a_wrong_sum_does_not_wait_for_a_build_to_end(place, mirror):
     assert "kwok-linux-amd64 has the SHA-256" in result.stderr
 
 
-# ── built after all ──
+# ── fallback builds ──
 
 
-def test_a_host_that_nobody_listens_on_is_asked_once_and_all_is_built(place, mirror):
+def test_an_unreachable_host_is_tried_once_and_all_is_built(place, mirror):
     mirror.publish()
     mirror.server.server_close()
     began = time.monotonic()
@@ -198,8 +198,8 @@ def test_a_host_that_nobody_listens_on_is_asked_once_and_all_is_built(place, mir
 @pytest.mark.parametrize(
     ("answer", "why"),
     [
-        ("page", "it answers with a web page"),
-        ("forbidden", "it answers 403"),
+        ("page", "the answer is a web page"),
+        ("forbidden", "HTTP status 403"),
         ("silent", "no answer in 5 s"),
     ],
 )
@@ -245,7 +245,7 @@ def test_a_download_that_breaks_off_is_built_and_leaves_nothing(place, mirror):
     result = place.run(**mirror.environment())
     assert result.returncode == 0, result.stderr
     assert re.search(
-        r"kube-apiserver: its release could not be had \(it broke off after \d+ of \d+ bytes\);"
+        r"kube-apiserver: its release could not be downloaded \(the download ended after \d+ of \d+ bytes\);"
         r" building it",
         result.stderr,
     )
@@ -289,7 +289,7 @@ def test_releases_only_does_not_build_what_has_one(place, mirror):
     mirror.files = {path: body for path, body in mirror.files.items() if "apiserver" not in path}
     result = place.run(**mirror.environment(GPUYARD_TOOLS_FROM="releases"))
     assert result.returncode == 4
-    assert "The release of kube-apiserver could not be had: it answers 404" in result.stderr
+    assert "The release of kube-apiserver could not be downloaded: HTTP status 404" in result.stderr
     gone = mirror.environment(
         GPUYARD_TOOLS_FROM="releases", GPUYARD_TOOLS_MIRROR="http://127.0.0.1:9"
     )
@@ -323,7 +323,7 @@ def test_an_interrupted_download_leaves_nothing_half_written_and_goes_on(place, 
         process.send_signal(signal.SIGTERM)
         said = process.communicate(timeout=SHORTER)[1]
     assert process.returncode == 130
-    assert "interrupted; the same command goes on where it stopped" in said
+    assert "interrupted; run the same command again to continue" in said
     assert list((place.into / "bin").iterdir()) == []
     assert not (place.into / "partial").exists()
     mirror.answers.clear()
@@ -331,7 +331,7 @@ def test_an_interrupted_download_leaves_nothing_half_written_and_goes_on(place, 
     assert place.tools() == {"pulumi": "release"}
 
 
-# ── what is chosen where ──
+# ── choice of sources ──
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_each_platform_takes_its_own_file(place, mirror, on: str, file: str):
     assert f"for {on}" in (place.into / "bin" / "pulumi").read_text()
 
 
-def test_a_platform_without_rows_builds_and_asks_nobody(place, mirror):
+def test_a_platform_without_rows_builds_and_makes_no_request(place, mirror):
     mirror.publish()
     result = place.run(**mirror.environment(PLATFORM="linux/riscv64"))
     assert result.returncode == 0
@@ -380,8 +380,8 @@ def test_a_machine_is_named_in_the_words_of_go(
     ("name", "value", "says"),
     [
         ("FROM", "sauce", "GPUYARD_TOOLS_FROM=sauce; allowed: auto, releases, source"),
-        ("MIRROR", "/srv/mirror", "GPUYARD_TOOLS_MIRROR=/srv/mirror is no address"),
-        ("MIRROR", "file:///srv", "GPUYARD_TOOLS_MIRROR=file:///srv is no address"),
+        ("MIRROR", "/srv/mirror", "GPUYARD_TOOLS_MIRROR=/srv/mirror is not an address"),
+        ("MIRROR", "file:///srv", "GPUYARD_TOOLS_MIRROR=file:///srv is not an address"),
     ],
 )
 def test_a_wish_that_is_none_is_wrong_usage(place, name: str, value: str, says: str):

@@ -1,4 +1,4 @@
-"""The parts of a cluster stand still and go on; nobody else's do."""
+"""Parts of this run's clusters pause and continue; others do not."""
 
 import os
 import random
@@ -16,7 +16,7 @@ from kit.waiting import SHORTER
 
 @pytest.fixture
 def started() -> Iterator[Callable[..., Path]]:
-    """Start something that waits, with this in its environment; its folder in /proc."""
+    """Start a waiting process with this environment; returns its folder in /proc."""
     running: list[subprocess.Popen[bytes]] = []
 
     def start(**env: str) -> Path:

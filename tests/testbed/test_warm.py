@@ -1,4 +1,4 @@
-"""What runs warm finds what it finds as a process of its own, and never outlives who asked for it."""
+"""A warm program has the same environment as a separate process, and never outlives its requester."""
 
 import json
 import os
@@ -28,7 +28,7 @@ sys.exit(3)
 
 
 def ran(command, environment, folder):
-    """What a command says, and how it ends."""
+    """The output and exit code of a command."""
     reading, writing = os.pipe()
     mine = os.dup(1)
     os.dup2(writing, 1)
@@ -74,7 +74,7 @@ def test_a_plugin_ends_with_what_the_engine_knows_of_it(how):
         assert int(process.stdout.readline())
         process.send_signal(how)
         assert process.wait() == (-how if how is signal.SIGKILL else 0)
-        assert process.stdout.read() == ""  # nobody has it open any more
+        assert process.stdout.read() == ""  # no process has it open any more
 
 
 @pytest.mark.usefixtures("warm")
@@ -84,13 +84,13 @@ def test_a_plugin_ends_with_an_engine_that_is_killed():
         assert engine.stdout is not None
         assert int(engine.stdout.readline())
         engine.kill()
-        assert engine.stdout.read() == ""  # nobody has it open any more
+        assert engine.stdout.read() == ""  # no process has it open any more
 
 
 def test_a_plugin_ends_with_an_engine_that_is_killed_before_the_plugin_is_there(
     tmp_path, monkeypatch
 ):
-    """On a busy machine: then whoever asks late for the engine's number gets another one's."""
+    """On a busy machine a late query of the engine's process id returns another process's."""
     monkeypatch.setenv("GPUYARD_WARM", str(tmp_path))
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(str(tmp_path / "plugins"))
@@ -105,7 +105,7 @@ def test_a_plugin_ends_with_an_engine_that_is_killed_before_the_plugin_is_there(
             _, descriptors, _, _ = socket.recv_fds(link, 1 << 20, 3)
             link.sendall(b"y")
             while link.recv(1 << 20):
-                pass  # the rest of what it asks; then it closes the connection, which kills a plugin
+                pass  # the rest of its request; then it closes the connection, which kills a plugin
         for each in descriptors:
             os.close(each)
 
@@ -123,7 +123,7 @@ def test_a_plugin_ends_with_an_engine_that_is_killed_before_the_plugin_is_there(
     ],
 )
 def test_who_asks_for_a_token_is_answered_as_by_a_cold_program(tmp_path, words, code):
-    """By the word and the exit code: a kubeconfig's program is started for each client of a cluster."""
+    """By its name and exit code: a kubeconfig's program is started for each client of a cluster."""
     (tmp_path / "account").mkdir()
     environment = {**os.environ, "GPUYARD_FAKE_CLOUD": str(tmp_path / "account")}
     without = {name: value for name, value in environment.items() if name != "GPUYARD_WARM"}
@@ -148,7 +148,7 @@ os._exit(4)  # what was said has gone out: nobody flushes here
 
 
 def read(command, environment, folder):
-    """What a command says and complains about, and how it ends."""
+    """The stdout, stderr and exit code of a command."""
     child = start_read(command, environment, str(folder))
     assert child.stdout is not None
     assert child.stderr is not None
@@ -159,7 +159,7 @@ def read(command, environment, folder):
 
 @pytest.mark.usefixtures("warm")
 def test_a_policy_pack_finds_what_it_would_find_cold(tmp_path):
-    """And is heard at once, as with `-u`."""
+    """Its output is unbuffered, as with `-u`."""
     pack = tmp_path / "pack"
     pack.mkdir()
     (pack / "__main__.py").write_text(PACK)

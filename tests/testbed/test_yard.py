@@ -1,4 +1,4 @@
-"""Around `make up`: the last screen, and the way out of a run that was killed. No engine, no cluster."""
+"""`make up` without an engine or a cluster: the last screen, and the recovery of a killed run."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 class Pulumi:
-    """An engine that remembers what it was asked, and the file it was given."""
+    """An engine that records its commands and its file."""
 
     def __init__(self, *pending: dict[str, Any], stacks: tuple[str, ...] = ()) -> None:
         self.pending = list(pending)
@@ -63,7 +63,7 @@ class Pulumi:
 
 
 class Api:
-    """A cluster of a few objects by path, with what it says of its kinds."""
+    """A cluster of a few objects by path, with the discovery of its kinds."""
 
     KINDS = {  # noqa: RUF012
         "/api/v1": [
@@ -80,7 +80,7 @@ class Api:
     def __init__(self, **objects: dict[str, Any]) -> None:
         self.objects = {path: {"metadata": metadata} for path, metadata in objects.items()}
         self.lists: dict[str, list[list[dict[str, Any]]]] = {}
-        """By kind, one after the other; nobody knows a kind that is not here."""
+        """Discovery by kind; other kinds are unknown."""
         self.listed: list[str] = []
         self.deleted: list[str] = []
 
@@ -104,7 +104,7 @@ class Api:
         return {"items": [{"metadata": metadata} for metadata in items]}
 
 
-# ── what a killed run leaves behind ──
+# ── remains of a killed run ──
 
 
 def test_a_run_that_left_nothing_costs_no_preview(monkeypatch: pytest.MonkeyPatch):
@@ -237,13 +237,13 @@ def test_a_failed_deployment_names_the_parts_of_the_cluster_that_ended(
         up.deploy(Failing(), Path("/k"))  # type: ignore[arg-type]
     assert str(caught.value) == (
         "parts of the cluster ended meanwhile: etcd (log /logs/etcd.log), kube-apiserver (log"
-        " /logs/kube-apiserver.log); `make up` starts them and goes on"
+        " /logs/kube-apiserver.log); run `make up` again to start them"
         if dead
         else "stopped (exit code 255)"
     )
 
 
-# ── what is on its way out ──
+# ── terminating objects ──
 
 
 def leaving(name: str) -> dict[str, Any]:
@@ -257,7 +257,7 @@ def test_what_does_not_end_is_named_with_the_way_to_the_reason():
     with pytest.raises(EnvironmentMissing) as caught:
         module.wait_for_deletions(api, seconds=-1)  # type: ignore[arg-type]
     assert str(caught.value).startswith(
-        "namespaces/vision, clusterqueues/local-vision are being deleted and do not end"
+        "namespaces/vision, clusterqueues/local-vision are terminating and do not end"
     )
     assert "finalizer" in str(caught.value)
     assert api.listed == [f"{path}?labelSelector={PLATFORM_LABEL}" for path in module.LATE]
@@ -288,12 +288,12 @@ def screen(raw: dict[str, Any], **options: Any) -> list[str]:
 
 def test_the_screen_says_whether_anything_changed():
     assert "The platform lab is up (10 s)." in screen(platform())
-    assert "The platform lab was up already; nothing changed (10 s)." in screen(
+    assert "The platform lab was already up; nothing changed (10 s)." in screen(
         platform(), changed=False
     )
 
 
-def test_pools_are_told_by_nodes_and_what_they_offer():
+def test_pools_are_shown_by_nodes_and_what_they_offer():
     lines = screen(platform([pool(), cut_pool(), shared_pool()]))
     first = lines.index("Pools")
     assert [" ".join(line.split()) for line in lines[first + 1 : first + 4]] == [
@@ -304,7 +304,7 @@ def test_pools_are_told_by_nodes_and_what_they_offer():
     assert len({line.index("×") for line in lines[first + 1 : first + 4]}) == 1, "columns align"
 
 
-def test_teams_are_told_by_guarantee_and_borrowing_and_the_rest_is_nobodys():
+def test_teams_are_shown_by_guarantee_and_borrowing_with_the_unassigned_rest():
     teams = [
         team("vision", guarantee={"train": 8, "serve/3g.20gb": 2, "serve/1g.5gb": 1}),
         team("idle", borrow={"train": 16}),
@@ -317,7 +317,7 @@ def test_teams_are_told_by_guarantee_and_borrowing_and_the_rest_is_nobodys():
         "idle guaranteed nothing",
         "may borrow train 16",
     ]
-    nobody = next(line for line in lines if line.startswith("Nobody's, free to borrow: "))
+    nobody = next(line for line in lines if line.startswith("Unassigned, all teams may borrow: "))
     assert set(nobody.partition(": ")[2].split(", ")) == {
         "train 24",
         "serve 15 1g.5gb",
@@ -326,7 +326,7 @@ def test_teams_are_told_by_guarantee_and_borrowing_and_the_rest_is_nobodys():
     }
 
 
-def test_a_platform_given_away_whole_has_no_line_for_nobody():
+def test_a_fully_assigned_platform_has_no_line_for_unassigned_capacity():
     lines = screen(platform([pool()], [team(guarantee={"train": 32})]))
     assert [line for line in lines if line.startswith("Nobody's")] == []
 
@@ -338,7 +338,7 @@ def test_a_platform_given_away_whole_has_no_line_for_nobody():
         (platform([pool(nodes="1..4")]), "Bill: 55.04 to 220.16 $/hour"),
         (
             platform([cut_pool()], cloud="simulated"),
-            "Bill: nothing, the nodes are fake; the same machines would cost 21.96 $/hour",
+            "Cost: none, the nodes are fake; the same machines would cost 21.96 $/hour",
         ),
         (
             platform([cut_pool(), pool(machine="p5e.48xlarge")]),
@@ -367,7 +367,7 @@ def test_the_screen_names_the_stack_and_not_its_platform(cloud: str):
     lines = screen(platform(cloud=cloud), stack="dev")
     assert [line for line in lines if "make" in line or "Pulumi" in line] == [
         "A shell with gpuyard, pulumi and the kubeconfig:  make shell STACK=dev",
-        "All of it away again:                             make down STACK=dev",
+        "To remove all of it:                              make down STACK=dev",
     ]
 
 
@@ -418,8 +418,8 @@ def test_a_stack_for_a_cluster_of_your_own_has_no_fake(
     monkeypatch.setattr(up, "show_plan", lambda: None)
     assert up.main() == 2
     assert capsys.readouterr().err == (
-        "up: stack mine has `cloud: none`, which has no fake: docs/guides/own-cluster.md deploys it;"
-        " to try it here, write `cloud: simulated`\n"
+        "up: stack mine has `cloud: none`, which has no fake: docs/guides/own-cluster.md describes its deployment;"
+        " to try it here, set `cloud: simulated`\n"
     )
 
 

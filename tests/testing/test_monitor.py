@@ -312,7 +312,7 @@ def test_looking_for_a_resource_that_is_not_there_names_the_nearest():
         graph.one(name="alpah")
     with pytest.raises(LookupError, match=r"2 resources are plain:index:Thing: .*ask for one"):
         graph.one("plain:index:Thing")
-    with pytest.raises(LookupError, match="none, as nothing was registered"):
+    with pytest.raises(LookupError, match="none, because no resource was registered"):
         Graph().one(name="x")
 
 

@@ -112,7 +112,7 @@ def test_types(expected, good, bad):
         (
             {"not": {"required": ["a"]}},
             {"a": 1},
-            [("", 'given {"a": 1}, which the schema excludes ({"required": ["a"]})')],
+            [("", 'given {"a": 1}, which the schema forbids ({"required": ["a"]})')],
         ),
     ],
 )

@@ -283,8 +283,8 @@ def test_a_function_nobody_answers_is_an_error_that_says_what_to_add():
 
     with pytest.raises(
         LookupError,
-        match=r"the program calls plain:index:getZones with \{'region': 'x'\}, and the test gives "
-        r"no answer; add calls=\{'plain:index:getZones': \{...\}\} \(it answers none\)",
+        match=r"the program calls plain:index:getZones with \{'region': 'x'\}, but the test defines "
+        r"no result; add calls=\{'plain:index:getZones': \{...\}\} \(defined: none\)",
     ):
         MOCKS.run(program)
 

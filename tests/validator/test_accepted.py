@@ -8,10 +8,10 @@ import pytest
 from gpuyard_validator import command
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.expectations import AcceptedThreshold
-from gpuyard_validator.report import digest
+from gpuyard_validator.report import report_summary
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import recorded
+from gpuyard_validator.snapshot import snapshot_json
 from gpuyard_validator.values import Malformed, encode
 from kit.cases.faults import loaded, rated
 from kit.cases.hardware import altered, expected, machine
@@ -36,10 +36,8 @@ def told(report, check="pcie.width", scope="gpu 3"):
     return found
 
 
-DCGM = (
-    "DCGM 4.6.0 nvvs/diag-skus.yaml.in, minimum of the pcie test (2026-11-23, not seen on hardware)"
-)
-HOLDS = f"accepted until {DAY}: a riser of eight lanes (else 16: {DCGM})"
+DCGM = "DCGM 4.6.0 nvvs/diag-skus.yaml.in, minimum of the pcie test (2026-11-23, not measured on hardware)"
+HOLDS = f"accepted until {DAY}: a riser of eight lanes (otherwise 16: {DCGM})"
 
 
 @every(
@@ -66,9 +64,9 @@ def test_an_accepted_floor_holds_until_its_last_day_and_only_downwards(
 
 
 def test_who_lives_with_less_is_reminded():
-    said = digest(looked([lower()]))
+    said = report_summary(looked([lower()]))
     assert said.splitlines()[1].startswith(
-        "warn: pcie.width on gpu 3: fewer lanes than it should: accepted for a while; value 8, floor 8.0"
+        "warn: pcie.width on gpu 3: fewer PCIe lanes than expected: accepted temporarily; value 8, threshold 8.0"
     )
 
 
@@ -86,8 +84,8 @@ def test_only_what_is_counted_alike_is_lowered():
     some = tuple(rate for rate in whole.gpus[1].load.rates if rate.other != 3)
     alone = validate(wanted, loaded(rates=some)(whole), only, DAY)
     slow = validate(wanted, rated("peers", 2.0)(machine("H100-loaded")), only, DAY)
-    assert {r.evidence.unit for r in alone.against} == {"GPUs"}
-    assert not slow.against
+    assert {r.evidence.unit for r in alone.blocking_results} == {"GPUs"}
+    assert not slow.blocking_results
     assert any(r.evidence.status is WARN for r in slow.results)
 
 
@@ -95,7 +93,7 @@ def test_only_what_is_counted_alike_is_lowered():
 def test_what_has_no_floor_cannot_be_lowered(check):
     with pytest.raises(Malformed) as caught:
         looked([lower("pcie.width"), lower(check)])
-    assert str(caught.value) == f"accepted[1].check: {check!r} has no floor to be lowered"
+    assert str(caught.value) == f"accepted[1].check: {check!r} has no threshold that can be lowered"
 
 
 def test_every_unit_is_that_of_its_check():
@@ -112,6 +110,6 @@ def test_the_program_looks_at_the_clock(tmp_path, until, code):
     wanted = replace(expected("H100"), accepted=(lower(until=until),))
     (tmp_path / "wanted").write_text(json.dumps(encode(wanted)))
     seen = altered(machine("H100"), 3, pcie_width=8)
-    (tmp_path / "seen").write_text(recorded(seen))
+    (tmp_path / "seen").write_text(snapshot_json(seen))
     words = ["--expect", str(tmp_path / "wanted"), "--snapshot", str(tmp_path / "seen")]
     assert command.main(words) == code

@@ -14,7 +14,7 @@ from gpuyard_validator import report as reports
 from gpuyard_validator.expectations import read_expectations, schema
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import CannotRead, Snapshot, SnapshotReader, recorded
+from gpuyard_validator.snapshot import CannotRead, Snapshot, SnapshotReader, snapshot_json
 from gpuyard_validator.values import Answer, Malformed, Missing, MissingReason, decode, encode
 from kit.cases.hardware import CARDS, CUTS, expected, machine
 from kit.every import every
@@ -30,7 +30,7 @@ MUTATIONS = numbers(os.environ.get("GPUYARD_SNAPSHOTS", "2000"))
 def test_a_snapshot_read_back_is_the_same(name):
     for cut in (False, name in CUTS):
         whole = machine(name, cut=cut)
-        assert SnapshotReader(recorded(whole)).read() == whole
+        assert SnapshotReader(snapshot_json(whole)).read() == whole
 
 
 @every("name", CARDS)
@@ -70,35 +70,35 @@ def test_a_lowered_floor_is_part_of_expectations():
 @every(
     "raw, said",
     [
-        ([], "document: an object is needed"),
+        ([], "document: must be an object"),
         (
             told(schema="gpuyard.dev/expectations/v2"),
-            "schema: gpuyard.dev/expectations/v3 is understood",
+            "schema: must be gpuyard.dev/expectations/v3",
         ),
-        (told(profile="slow"), "profile: one of quick, full, soak is needed, not 'slow'"),
-        (told(profile="soak"), "collectives: the profile soak runs collectives, and needs it"),
-        (told(collectives=with_(nodes=0)), "collectives.nodes: at least 1 is needed, not 0"),
+        (told(profile="slow"), "profile: must be one of quick, full, soak, not 'slow'"),
+        (told(profile="soak"), "collectives: required, because profile soak runs collectives"),
+        (told(collectives=with_(nodes=0)), "collectives.nodes: must be at least 1, not 0"),
         (
             told(collectives=with_(between="rdma")),
-            "collectives.between: one of nvlink, efa, infiniband, ",
+            "collectives.between: must be one of nvlink, efa, infiniband, ",
         ),
-        (told(accepted=lowered(value=0)), "accepted[0].value: more than 0 is needed, not 0"),
-        (told(accepted=lowered(reason=" ")), "accepted[0].reason: somebody will want to know it"),
+        (told(accepted=lowered(value=0)), "accepted[0].value: must be more than 0, not 0"),
+        (told(accepted=lowered(reason=" ")), "accepted[0].reason: must not be empty"),
         (
             told(accepted=lowered(until="soon")),
-            "accepted[0].until: a day as 2027-01-31 is needed, not 'soon'",
+            "accepted[0].until: must be a date such as 2027-01-31, not 'soon'",
         ),
-        (told(gpus="8"), "gpus: integer is needed, not '8'"),
-        (told(gpus=True), "gpus: integer is needed, not True"),
-        (told(gpu=8), "gpu: no such field; there are schema, platform"),
-        (told(layouts={}), "layouts: a list is needed"),
-        (told(layouts=[{"gpus": [0], "counts": []}]), "layouts[0].counts: an object is needed"),
+        (told(gpus="8"), "gpus: must be of type integer, not '8'"),
+        (told(gpus=True), "gpus: must be of type integer, not True"),
+        (told(gpu=8), "gpu: unknown field; valid fields: schema, platform"),
+        (told(layouts={}), "layouts: must be a list"),
+        (told(layouts=[{"gpus": [0], "counts": []}]), "layouts[0].counts: must be an object"),
         (told(layouts=[{"gpus": [0]}]), "layouts[0].counts: missing"),
         (
             told(layouts=[{"gpus": ["x" * 99], "counts": {}}]),
-            "layouts[0].gpus[0]: integer is needed",
+            "layouts[0].gpus[0]: must be of type integer",
         ),
-        (told(network=7), "network: an object is needed"),
+        (told(network=7), "network: must be an object"),
     ],
 )
 def test_expectations_that_cannot_be_used_say_where(raw, said):
@@ -183,7 +183,7 @@ def mutated(raw, chance, times):
 def test_mutilated_snapshots_have_a_verdict_and_no_traceback():
     """Whatever a machine says: a verdict, never a broken check, never passed by what is missing."""
     seen = Counter()
-    documents = {name: recorded(machine(name)) for name in ("T4", "L40S", "GB200")}
+    documents = {name: snapshot_json(machine(name)) for name in ("T4", "L40S", "GB200")}
     for number in MUTATIONS:
         chance = random.Random(number)  # noqa: S311  a search that can be had again
         name = chance.choices(list(documents), (8, 7, 1))[0]
@@ -202,7 +202,7 @@ def test_mutilated_snapshots_have_a_verdict_and_no_traceback():
         seen[report.verdict] += 1
         if number % REPORTED:
             continue
-        said = reports.digest(report)
+        said = reports.report_summary(report)
         assert said.startswith(report.verdict), number
         assert len(said.encode()) <= reports.DIGEST_BYTES, number
         json.loads(reports.as_json(report))

@@ -10,7 +10,7 @@ import sizes
 from gpuyard_validator.command import main
 from gpuyard_validator.host import Host
 from gpuyard_validator.inventory import MachineInventory, inventory_document, schema
-from gpuyard_validator.snapshot import CannotRead, NumaNode, recorded
+from gpuyard_validator.snapshot import CannotRead, NumaNode, snapshot_json
 from gpuyard_validator.values import Missing, MissingReason, decode
 from kit.cases.dumps import hall_machine, hall_nodes, node
 from kit.cases.hardware import CARDS, CUTS, machine
@@ -66,7 +66,10 @@ def test_nothing_is_planned_by_a_machine_with_a_gpu_that_is_not_sound(change):
     ill = replace(whole, gpus=(*whole.gpus[:7], replace(whole.gpus[7], **change)))
     with pytest.raises(CannotRead) as raised:
         inventory_document(ill)
-    assert str(raised.value) == "GPU 7 does not say what it is: a dump is of a sound machine"
+    assert (
+        str(raised.value)
+        == "GPU 7 does not report its product: record the inventory on a healthy machine"
+    )
 
 
 def test_nodes_stand_in_order_with_the_labels_that_may_say_where():
@@ -98,16 +101,16 @@ def test_nodes_stand_in_order_with_the_labels_that_may_say_where():
 @every(
     "text, said",
     [
-        ("{", "these are no nodes that `kubectl get nodes -o json` wrote (JSONDecodeError)"),
-        ("[]", "these are no nodes that `kubectl get nodes -o json` wrote (TypeError)"),
-        ("{}", "these are no nodes that `kubectl get nodes -o json` wrote (KeyError)"),
+        ("{", "not the output of `kubectl get nodes -o json` (JSONDecodeError)"),
+        ("[]", "not the output of `kubectl get nodes -o json` (TypeError)"),
+        ("{}", "not the output of `kubectl get nodes -o json` (KeyError)"),
         (
             '{"kind": 3, "metadata": {}}',
-            "these are no nodes that `kubectl get nodes -o json` wrote (AttributeError)",
+            "not the output of `kubectl get nodes -o json` (AttributeError)",
         ),
         (
             json.dumps({"kind": "Pod", "metadata": {"name": "p"}}),
-            "a Pod is no node: write `kubectl get nodes -o json`",
+            "a Pod is not a Node: use the output of `kubectl get nodes -o json`",
         ),
     ],
 )
@@ -121,7 +124,7 @@ def test_what_is_no_list_of_nodes_is_told(text, said):
 
 
 def test_the_program_writes_it_from_a_recorded_machine(tmp_path, capsys):
-    (tmp_path / "machine.json").write_text(recorded(hall_machine()))
+    (tmp_path / "machine.json").write_text(snapshot_json(hall_machine()))
     (tmp_path / "nodes.json").write_text(hall_nodes())
     words = ["--snapshot", tmp_path / "machine.json", "--inventory", tmp_path / "dump.json"]
     assert main([*map(str, words), "--nodes", str(tmp_path / "nodes.json")]) == 0
@@ -177,8 +180,8 @@ def test_a_kernel_that_lists_no_numa_node_says_nothing(host):
     "text, answer",
     [
         ("1\n", 1),
-        ("-1\n", Missing(MissingReason.NOT_SUPPORTED, "numa_node says -1")),
-        (None, Missing(MissingReason.NOT_SUPPORTED, "numa_node says nothing")),
+        ("-1\n", Missing(MissingReason.NOT_SUPPORTED, "numa_node is -1")),
+        (None, Missing(MissingReason.NOT_SUPPORTED, "numa_node is empty")),
     ],
 )
 def test_a_device_lies_where_the_kernel_says(host, text, answer):

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.checks.sharing import profile
+from gpuyard_validator.checks.sharing import mig_profile_name
 from gpuyard_validator.expectations import Network
 from gpuyard_validator.results import Status
 from gpuyard_validator.run import validate
@@ -75,7 +75,7 @@ def test_each_bad_variable_is_noticed_alone(name):
 def test_an_instance_has_the_name_that_nvidia_gives_it(slices, total, name):
     gpu_slices, compute, mib = slices
     made = Instance(gpu_slices=gpu_slices, compute_slices=compute, memory_mib=mib)
-    assert profile(made, total) == name
+    assert mig_profile_name(made, total) == name
 
 
 def test_the_number_of_each_slice_counts_and_media_variants_do_not():
@@ -120,12 +120,12 @@ def test_what_is_told_of_the_whole_node():
     first = replace(seen.adapters[0], active=False)
     down = reason("rdma.ports", wanted, replace(seen, adapters=(first, *slow[1:])))
     assert down == "infiniband_0 is down, " + ", ".join(
-        f"infiniband_{n} runs at 200" for n in range(1, 8)
+        f"infiniband_{n} runs at 200 Gb/s" for n in range(1, 8)
     )
     more = tuple(replace(first, name=f"infiniband_{n}") for n in range(9))
     assert "infiniband_8" not in reason("rdma.ports", wanted, replace(seen, adapters=more))
     assert reason("rdma.devices", wanted, replace(seen, adapters=())) == "0 of 8 infiniband devices"
-    assert reason("gpu.count", wanted, replace(seen, gpus=())) == "0 GPUs, 8 are expected"
+    assert reason("gpu.count", wanted, replace(seen, gpus=())) == "0 GPUs, expected 8"
     mixed = reason("firmware.same", wanted, altered(seen, vbios="1", inforom_image="2"))
     assert mixed == "mixed vbios: 1, 96.00.A5.00.01; inforom_image: 2, G520.0200.00.05"
 
@@ -135,7 +135,7 @@ def test_what_is_told_of_slices():
     for instances, said in (((), "nothing"), ((SLICES["1g.5gb"],) * 2, "2 × 1g.5gb")):
         bare = altered(replace(seen, gpus=seen.gpus[:1]), 0, instances=instances)
         planned = "2 × 1g.5gb, 1 × 2g.10gb, 1 × 3g.20gb"
-        told = f"it is cut into {said}, planned is {planned}"
+        told = f"the GPU has slices {said}, planned: {planned}"
         assert reason("mig.geometry", wanted, bare) == told
     whole = altered(replace(seen, gpus=seen.gpus[:1]), 0, mig_current=False, mig_pending=False)
     assert reason("mig.mode", wanted, whole) == "MIG is off"
@@ -144,10 +144,10 @@ def test_what_is_told_of_slices():
 @every("gpus, links", [(1, False), (2, True), (7, True), (8, True)])
 def test_links_join_two_gpus_and_a_fabric_eight(gpus, links):
     wanted = expected("H100", gpus=gpus)
-    assert bool(CHECKS["nvlink.links"].applies(wanted)) is not links
-    assert bool(CHECKS["nvlink.peers"].applies(wanted)) is not links
-    assert bool(CHECKS["fabric.state"].applies(wanted)) is not (gpus == 8)
+    assert bool(CHECKS["nvlink.links"].inapplicable_reason(wanted)) is not links
+    assert bool(CHECKS["nvlink.peers"].inapplicable_reason(wanted)) is not links
+    assert bool(CHECKS["fabric.state"].inapplicable_reason(wanted)) is not (gpus == 8)
     rack = expected("GB200", gpus=gpus)
-    assert bool(CHECKS["fabric.state"].applies(rack)) is not links, (
+    assert bool(CHECKS["fabric.state"].inapplicable_reason(rack)) is not links, (
         "a rack has a fabric at any size"
     )

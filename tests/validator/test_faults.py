@@ -31,7 +31,9 @@ def test_a_healthy_machine_passes_every_check(which):
     assert not_passed(report) == {}
     assert (report.code, report.verdict) == (Code.PASSED, "passed")
     ran = {r.check for r in report.results if r.evidence.status is Status.PASS}
-    applies = {n for n, check in CHECKS.items() if not check.applies(expected(name, cut=cut))}
+    applies = {
+        n for n, check in CHECKS.items() if not check.inapplicable_reason(expected(name, cut=cut))
+    }
     assert ran == applies, "what applies to a healthy machine is run, not left out"
 
 
@@ -67,7 +69,7 @@ def spoilt(check):
     part = "gpu" if check.gpu else "node"
     yield "passes", replace(check, **{part: passing})
     yield "fails", replace(check, **{part: failing})
-    yield "never applies", replace(check, applies=lambda _: "no")
+    yield "never applies", replace(check, inapplicable_reason=lambda _: "no")
 
 
 @every("name", CHECKS)
@@ -111,7 +113,7 @@ def test_what_a_machine_does_not_say_is_never_passed(why):
 def test_a_required_check_that_was_not_run_fails_and_one_that_is_not_does_not():
     silent = altered(machine("H100"), power_limit_mw=Missing(MissingReason.NO_PERMISSION))
     report = validate(expected("H100"), silent)
-    assert [(r.check, r.scope) for r in report.against] == [("power.limit", "gpu 1")]
+    assert [(r.check, r.scope) for r in report.blocking_results] == [("power.limit", "gpu 1")]
     assert report.code is Code.FAILED
     assert validate(expected("H100", required=False), silent).code is Code.PASSED
     old = altered(machine("H100"), recovery_action=Missing(MissingReason.NO_FUNCTION))
@@ -122,7 +124,7 @@ def test_without_gpus_and_with_checks_that_do_not_apply():
     nothing = replace(machine("T4"), gpus=())
     report = validate(expected("T4"), nothing)
     assert report.code is Code.FAILED
-    assert {r.check for r in report.against} >= {"gpu.count", "gpu.answers", "ecc.mode"}
+    assert {r.check for r in report.blocking_results} >= {"gpu.count", "gpu.answers", "ecc.mode"}
     only = {"fabric.domain": CHECKS["fabric.domain"]}
     assert validate(expected("T4"), machine("T4"), only).code is Code.FAILED
     report = validate(expected("T4", required=False), machine("T4"), only)
@@ -135,7 +137,7 @@ def test_a_check_that_breaks_down_is_an_error_and_hides_no_other():
 
     checks = {**CHECKS, "ecc.mode": replace(CHECKS["ecc.mode"], gpu=broken)}
     report = validate(expected("T4"), machine("T4"), checks)
-    (bad,) = report.against
+    (bad,) = report.blocking_results
     assert bad.evidence.status is Status.ERROR
     assert "ZeroDivisionError: oh" in bad.evidence.reason
     assert report.code is Code.FAILED
@@ -157,8 +159,8 @@ def test_named_adapters_are_looked_for_by_name():
         kind="infiniband", devices=2, names=("infiniband_0", "mlx5_9"), gbps_per_device=None
     )
     report = validate(expected("H200", network=network), machine("H200"))
-    assert [r.check for r in report.against] == ["rdma.devices"]
-    assert "without mlx5_9" in report.against[0].evidence.reason
+    assert [r.check for r in report.blocking_results] == ["rdma.devices"]
+    assert "missing mlx5_9" in report.blocking_results[0].evidence.reason
 
 
 def test_a_peer_memory_module_does_what_the_open_module_does():
@@ -174,7 +176,7 @@ def test_joined_without_a_switch_or_at_an_unknown_rate():
     assert "fabric.state" in skipped
     strange = validate(expected("H100", architecture="Rubin"), machine("H100"))
     (link,) = [r for r in strange.results if r.check == "nvlink.links"]
-    assert "rate of one link of Rubin" in link.evidence.reason
+    assert "NVLink rate of Rubin" in link.evidence.reason
 
 
 def test_lanes_of_a_healthy_cloud_node_are_no_fault():

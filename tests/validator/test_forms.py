@@ -52,10 +52,10 @@ def test_each_form_of_a_product_passes_and_one_slice_less_is_noticed(name):
         for left in LEFT:
             wanted, node = cut(name, layout, left)
             report = validate(wanted, node)
-            assert report.code is Code.PASSED, (layout, left, report.against)
+            assert report.code is Code.PASSED, (layout, left, report.blocking_results)
             geometry = [r.evidence for r in report.results if r.check == "mig.geometry"]
             assert [each.value for each in geometry] == [layout] * CARDS[name].gpus
 
             fewer = altered(node, instances=node.gpus[-1].instances[1:])
-            against = {(r.check, r.scope) for r in validate(wanted, fewer).against}
+            against = {(r.check, r.scope) for r in validate(wanted, fewer).blocking_results}
             assert against == {("mig.geometry", "gpu 1")}, (layout, left)

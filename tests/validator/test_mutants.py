@@ -39,9 +39,9 @@ RUN = "a test of its own holds it: nccl/test_checks"
 WORK = "a test of its own holds it: load/test_edges"
 SURVIVORS = {
     "memory: result < floor": (1, "no product's floor is a whole number of MiB"),
-    "fabric_domain: 1": (1, "one domain is the floor in words"),
-    "profile: total_mib > 0": (1, ALONE),
-    "profile: 0": (2, ALONE),
+    "one_fabric_domain: 1": (1, "one domain is the floor in words"),
+    "mig_profile_name: total_mib > 0": (1, ALONE),
+    "mig_profile_name: 0": (2, ALONE),
     "_nvlink: not expected.nvlink_gbps or expected.gpus < 2": (1, ALONE),
     "_nvlink: expected.gpus < 2": (1, ALONE),
     "_nvlink: 2": (1, ALONE),
@@ -70,12 +70,15 @@ SURVIVORS = {
     "_fast: together.between == 'tcp'": (1, RUN),
     "_fast: expected.network is None": (1, RUN),
     "_compared: expected.gpus * _peers(expected).nodes < FEW": (1, RUN),
-    "ran: load.uuid or 'one without a UUID'": (1, WORK),
-    "spread: threshold.floor if threshold else 0.0": (1, WORK),
-    "spread: 1": (3, "a GPU has one rate of products; figures are rounded; the share in words"),
-    "spread: (value := _value(rate)) >= floor": (1, "no rate has a floor's own figure"),
-    "spread: len(rate_by_gpu) < 2": (1, WORK),
-    "spread: 2": (1, WORK),
+    "load_completed: load.uuid or 'one without a UUID'": (1, WORK),
+    "gpu_rate_spread: threshold.floor if threshold else 0.0": (1, WORK),
+    "gpu_rate_spread: 1": (
+        3,
+        "a GPU has one rate of products; figures are rounded; the share in words",
+    ),
+    "gpu_rate_spread: (value := _value(rate)) >= floor": (1, "no rate has a floor's own figure"),
+    "gpu_rate_spread: len(rate_by_gpu) < 2": (1, WORK),
+    "gpu_rate_spread: 2": (1, WORK),
     "clocks: 0": (1, "an idle GPU is not held"),
     "temperature: 1": (1, WORK),
     "_rates: not task_rates and load.missing_library": (1, WORK),
@@ -85,7 +88,7 @@ SURVIVORS = {
     "_value: 1": (1, "figures are rounded"),
     "_unit: 'TFLOPS' if rate.task in HARD else 'GB/s'": (1, WORK),
     "_unit: rate.task in HARD": (1, WORK),
-    "_soaked: _loaded(expected) or ('' if expected.profile == SOAK else 'only the profile soak does')": (
+    "_soaked: _loaded(expected) or ('' if expected.profile == SOAK else 'only profile soak runs it')": (
         1,
         WORK,
     ),
@@ -94,7 +97,10 @@ SURVIVORS = {
     "_linked: 1": (1, WORK),
     "_several: expected.gpus > 1": (1, WORK),
     "_several: 1": (1, WORK),
-    "gpudirect: ['open module'] if opened else []": (1, "what is told of a node that passes"),
+    "gpudirect_module_loaded: ['open module'] if opened else []": (
+        1,
+        "what is told of a node that passes",
+    ),
 }
 """Changes that no row notices: how often each, and why."""
 OTHER = {
@@ -191,7 +197,7 @@ def touched(mutant: Mutant) -> list[str]:
 
 def parts(check: Check) -> set[str]:
     """The names of its functions."""
-    functions = (check.gpu, check.node, check.applies)
+    functions = (check.gpu, check.node, check.inapplicable_reason)
     return {getattr(part, "func", part).__name__ for part in functions if part}
 
 
@@ -239,7 +245,12 @@ def cases() -> Iterator[tuple]:
         yield check, wanted, altered(seen, **fault), tuple(told)
     for wanted, seen in MACHINES.values():
         for name, check in CHECKS.items():
-            yield name, wanted, seen, None if check.applies(wanted) else (Status.PASS, Action.NONE)
+            yield (
+                name,
+                wanted,
+                seen,
+                None if check.inapplicable_reason(wanted) else (Status.PASS, Action.NONE),
+            )
 
 
 def looks_right(case: tuple) -> bool:

@@ -188,7 +188,7 @@ def test_a_gpu_at_work_is_looked_at(use):
 
 
 def test_a_driver_that_does_not_start_or_count(record):
-    for faults, said in (("noinit", "NVML does not start"), ("nocount", "does not count GPUs")):
+    for faults, said in (("noinit", "cannot initialize NVML"), ("nocount", "cannot count GPUs")):
         with pytest.raises(CannotRead, match=said):
             record(faults)
 
@@ -232,4 +232,4 @@ def test_a_driver_as_a_whole_run(libraries, tmp_path):
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (3, ""), "no driver is no verdict"
-    assert "NVML does not start" in ended.stderr
+    assert "cannot initialize NVML" in ended.stderr

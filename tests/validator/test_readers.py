@@ -9,10 +9,10 @@ from xml.etree import ElementTree as ET
 import sizes
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.expectations import read_expectations
-from gpuyard_validator.report import DIGEST_BYTES, as_json, as_junit, as_prometheus, digest
+from gpuyard_validator.report import DIGEST_BYTES, as_json, as_junit, as_prometheus, report_summary
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import Adapter, recorded
+from gpuyard_validator.snapshot import Adapter, snapshot_json
 from kit.cases.faults import FAULTS
 from kit.cases.hardware import CARDS, LOADED, SLICES, expected, gpu, machine
 from kit.every import every
@@ -38,13 +38,13 @@ def broken(row):
 @every("fault", range(len(FAULTS)))
 def test_the_digest_of_every_fault_fits_and_says_the_verdict_first(fault):
     check, report = broken(fault)
-    said = digest(report)
+    said = report_summary(report)
     head, *lines = said.splitlines()
     assert len(said.encode()) <= DIGEST_BYTES
     assert head.startswith(f"{report.verdict}: node node-1, pool train: ")
     (line,) = [each for each in lines if f" {check} on " in each]
     found = next(r for r in report.results if r.check == check and r.evidence.reason)
-    assert f"; value {found.evidence.value}, floor {found.evidence.threshold}" in line
+    assert f"; value {found.evidence.value}, threshold {found.evidence.threshold}" in line
     assert line.endswith(f"needs: {found.evidence.action}")
 
 
@@ -109,7 +109,7 @@ def test_names_of_nodes_with_any_sign_can_be_read():
     assert ET.fromstring(as_junit(report)).tag == "testsuite"  # noqa: S314  our own
     assert len(scraped(as_prometheus(report, 0))) == len(report.results) + 2
     assert json.loads(as_json(report))["node"] == odd.node
-    assert digest(report).count("\n") == 1, "a name breaks no line"
+    assert report_summary(report).count("\n") == 1, "a name breaks no line"
 
 
 def test_json_says_of_every_fault_what_the_report_says():
@@ -162,7 +162,7 @@ def test_expectations_of_every_stack_file_are_met_by_a_healthy_machine_and_by_no
             unknown.add(wanted.product)
             continue
         report = validate(wanted, sound)
-        assert report.code is Code.PASSED, (name, digest(report))
+        assert report.code is Code.PASSED, (name, report_summary(report))
         assert not [r for r in report.results if r.evidence.status is Status.WARN], name
         less = replace(wanted, required=True)
         for broken_one in (
@@ -182,7 +182,7 @@ def test_a_recorded_machine_says_what_no_other_product_is(name):
     for other in CARDS.keys() - LOADED:
         found = validate(expected(other, network=None), machine(name))
         assert (found.code is Code.PASSED) is (other == name), other
-    assert json.loads(recorded(machine(name)))["source"].startswith(name)
+    assert json.loads(snapshot_json(machine(name)))["source"].startswith(name)
 
 
 def test_every_check_is_in_every_report():

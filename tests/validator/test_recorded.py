@@ -12,13 +12,13 @@ import pytest
 
 import sizes
 from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.render.validation.expectations import any_expectations_text
+from gpuyard.render.validation.expectations import unplanned_expectations_text
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.expectations import read_expectations
 from gpuyard_validator.nccl.log import Transport, read_log
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import SnapshotReader, recorded
+from gpuyard_validator.snapshot import SnapshotReader, snapshot_json
 from kit.every import every
 
 FOLDER = sizes.ROOT / "tests" / "validator" / "recorded"
@@ -40,7 +40,7 @@ def read(name):
 def judged(machine, between):
     """By what is known of every GPU of its product, as `gpuyard validate` does; two nodes at work."""
     gpu = find_gpu(machine.gpus[0].name)
-    told = json.loads(any_expectations_text(gpu, len(machine.gpus)))
+    told = json.loads(unplanned_expectations_text(gpu, len(machine.gpus)))
     together = {"nodes": 2, "between": between}
     more = {"profile": "full", "collectives": together}
     checks = {name: check for name, check in CHECKS.items() if name != "gpu.count"}
@@ -64,7 +64,7 @@ def test_a_real_fall_back_to_the_kernel_s_network_fails_with_its_cause(name, bet
     said = failed.evidence.reason
     assert (report.code, failed.check) == (Code.FAILED, "nccl.transport")
     assert "by NET/Socket/0" in said
-    assert "no network plugin is found" in said
+    assert "no network plugin was found" in said
     assert "NCCL sees no InfiniBand device" in said
     assert "GPU memory" not in said, "that is of the network which was not taken"
 
@@ -80,6 +80,6 @@ def test_a_real_log_is_read(name):
 @every("name", NAMES)
 def test_a_record_has_nothing_of_whoever_made_it(name):
     whole = read(name)
-    assert recorded(whole) == (FOLDER / f"{name}.json").read_text("utf-8")
+    assert snapshot_json(whole) == (FOLDER / f"{name}.json").read_text("utf-8")
     assert whole.environment == {}
     assert {gpu.serial for gpu in whole.gpus} == {"0000000000000"}

@@ -23,12 +23,12 @@ from gpuyard_validator.report import (
     as_json,
     as_junit,
     as_prometheus,
-    digest,
+    report_summary,
     termination_message,
 )
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status, worst_action
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import recorded
+from gpuyard_validator.snapshot import snapshot_json
 from gpuyard_validator.thresholds import THRESHOLDS, Quantity, common, threshold_of
 from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.hardware import CARDS, altered, expected, machine
@@ -51,18 +51,18 @@ def broken():
 
 
 def test_the_digest_has_the_verdict_first_then_check_device_value_and_floor():
-    lines = digest(broken()).splitlines()
+    lines = report_summary(broken()).splitlines()
     assert lines[0].startswith("failed: node node-1, pool train: ")
-    assert lines[0].endswith("2 against it")
+    assert lines[0].endswith("2 failed")
     assert lines[1] == (
-        "fail: memory.remapped_rows on gpu 1: no spare rows are left; value True, floor False"
-        " (NVML's own verdict); needs: replace"
+        "fail: memory.remapped_rows on gpu 1: no spare rows are left; value True, threshold False"
+        " (NVML); needs: replace"
     )
     assert lines[2].startswith(
-        "required and skip: ecc.mode on gpu 2: not run: ECC is not known (failed)"
+        "required and skip: ecc.mode on gpu 2: not run: ECC is unknown (failed)"
     )
     assert "warn: power.limit on gpu 1" in lines[3]
-    assert digest(validate(expected("T4"), machine("T4"))).startswith("passed: node node-1")
+    assert report_summary(validate(expected("T4"), machine("T4"))).startswith("passed: node node-1")
 
 
 def test_the_digest_fits_a_termination_message():
@@ -81,7 +81,7 @@ def test_the_digest_fits_a_termination_message():
             thermal_margin=0,
             processes=(1,),
         )
-    said = digest(validate(expected("H100"), many))
+    said = report_summary(validate(expected("H100"), many))
     assert len(said.encode()) <= DIGEST_BYTES
     assert said.startswith("failed: node nnn")
     assert " more" in said.splitlines()[-1]
@@ -116,7 +116,7 @@ def test_any_report_fits_a_termination_message_and_begins_with_its_verdict(repor
     said = termination_message(report)
     assert len(said.encode()) <= DIGEST_BYTES
     assert said.startswith(f"{report.verdict}: node ")
-    assert said.startswith(digest(report))
+    assert said.startswith(report_summary(report))
     _, found, figures = said.partition(f"\n{MEASUREMENTS_PREFIX}")
     if found:
         told = json.loads(figures)
@@ -133,7 +133,7 @@ def test_any_report_fits_a_termination_message_and_begins_with_its_verdict(repor
 
 def test_figures_that_have_no_room_are_left_out_whole(monkeypatch):
     report = validate(expected("H100"), machine("H100"))
-    room = len(digest(report).encode())
+    room = len(report_summary(report).encode())
     monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 400)
     told = json.loads(termination_message(report).partition(MEASUREMENTS_PREFIX)[2])
     assert 0 < len(told["checks"]) < 8
@@ -143,7 +143,7 @@ def test_figures_that_have_no_room_are_left_out_whole(monkeypatch):
         "what must be alike comes first"
     )
     monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 10)
-    assert termination_message(report) == digest(report)
+    assert termination_message(report) == report_summary(report)
 
 
 def test_what_must_be_alike_over_a_pool_is_told_as_far_as_it_is_known():
@@ -179,7 +179,7 @@ def test_json_has_every_result_with_its_evidence():
     ]
     assert row == {
         "id": "memory.remapped_rows", "scope": "gpu 1", "required": True, "status": "fail", "value": True,
-        "threshold": False, "source": "NVML's own verdict", "unit": "", "reason": "no spare rows are left",
+        "threshold": False, "source": "NVML", "unit": "", "reason": "no spare rows are left",
         "action": "replace",
     }  # fmt: skip
     assert {c["id"] for c in found["checks"]} == set(CHECKS)
@@ -211,7 +211,7 @@ def test_junit_and_prometheus_tell_the_same():
 
 
 def test_one_reboot_also_resets():
-    assert worst_action(broken().against) is Action.REPLACE
+    assert worst_action(broken().blocking_results) is Action.REPLACE
     assert worst_action(()) is Action.NONE
 
 
@@ -219,7 +219,7 @@ def test_one_reboot_also_resets():
 def files(tmp_path):
     """A node that is well, and what is expected of it."""
     (tmp_path / "expected.json").write_text(json.dumps(encode(expected("T4"))))
-    (tmp_path / "snapshot.json").write_text(recorded(machine("T4")))
+    (tmp_path / "snapshot.json").write_text(snapshot_json(machine("T4")))
     return tmp_path
 
 
@@ -238,7 +238,7 @@ def test_exit_codes_and_files(files, capsys):
     assert err == last
     assert json.loads(figures)["checks"]["gpu.count"] == [1, 1, 1, "GPUs", 0]
     assert all(path.stat().st_size for path in outs.values())
-    (files / "snapshot.json").write_text(recorded(altered(machine("T4"), inforom_valid=False)))
+    (files / "snapshot.json").write_text(snapshot_json(altered(machine("T4"), inforom_valid=False)))
     assert run(files) == 1
     assert run(files, "--check", "gpu.count") == 0, "this one alone"
     (files / "expected.json").write_text(json.dumps(encode(expected("T4", required=False))))
@@ -247,7 +247,7 @@ def test_exit_codes_and_files(files, capsys):
     assert run(files, "--termination-log", outs["termination-log"]) == 3
     assert outs["termination-log"].read_text().startswith("cannot run: expectations: not JSON")
     assert command.main(["--snapshot", str(files / "snapshot.json")]) == 3
-    assert "give --expect" in capsys.readouterr().err
+    assert "--expect FILE is required" in capsys.readouterr().err
     assert command.main(["--expect", str(files / "none"), "--snapshot", str(files / "none")]) == 3
 
 
@@ -359,7 +359,7 @@ def test_floors_are_within_what_physics_allows():
     for (quantity, _), floor in THRESHOLDS.items():
         assert floor.value > 0
         assert floor.source.read_on.startswith("20")
-        assert ("not seen" in floor.source_text) is not floor.source.is_verified
+        assert ("not measured" in floor.source_text) is not floor.source.is_verified
         limit = {Quantity.PCIE_WIDTH: 16, Quantity.PCIE_GENERATION: 6, Quantity.MEMORY_SHARE: 1}
         assert floor.value <= limit.get(quantity, floor.value)
     assert threshold_of(Quantity.MAX_SM_CLOCK, "nobody's") is None
@@ -395,7 +395,7 @@ def test_gpus_are_put_to_work_where_the_profile_is_more_than_quick(files, capsys
         def read(self):
             return machine("T4")
 
-    monkeypatch.setattr(command, "at_work", at_work)
+    monkeypatch.setattr(command, "measure_gpu_loads", at_work)
     monkeypatch.setattr(command, "NvmlWatch", lambda: None)
     monkeypatch.setattr(command, "_reader", lambda snapshot, root: Here())
     alone = CollectivePeers(nodes=1, between="tcp")

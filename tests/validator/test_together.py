@@ -8,7 +8,7 @@ import pytest
 
 from gpuyard_validator import command, rendezvous
 from gpuyard_validator.rendezvous import PATIENCE, all_pods_ready, job_of, wait_for_others
-from gpuyard_validator.snapshot import CannotRead, recorded
+from gpuyard_validator.snapshot import CannotRead, snapshot_json
 from gpuyard_validator.values import encode
 from kit.cases.hardware import altered, expected, machine
 from kit.every import every
@@ -56,10 +56,12 @@ def test_it_asks_until_they_are():
 
 def test_an_api_server_may_be_away_for_a_while_and_not_for_ever():
     away = urllib.error.URLError("connection refused")
-    assert waited(away, ValueError("no JSON"), job(ready=3)) == 2
+    assert waited(away, ValueError("not JSON"), job(ready=3)) == 2
     almost = [away] * (PATIENCE - 1)
     assert waited(*almost, job(), *almost, job(ready=3)) == 2 * PATIENCE - 1
-    with pytest.raises(CannotRead, match=r"the Job cannot be asked whether all run: .*refused"):
+    with pytest.raises(
+        CannotRead, match=r"cannot read the Job to see whether all pods run: .*refused"
+    ):
         waited(*[away] * PATIENCE)
 
 
@@ -102,7 +104,7 @@ def test_it_asks_as_the_pods_own_account(monkeypatch, tmp_path, host, shown):
 @pytest.fixture
 def files(tmp_path):
     def write(snapshot):
-        (tmp_path / "machine").write_text(recorded(snapshot))
+        (tmp_path / "machine").write_text(snapshot_json(snapshot))
         (tmp_path / "wanted").write_text(json.dumps(encode(expected("H100", network=None))))
         found = [str(tmp_path / name) for name in ("machine", "wanted", "said")]
         return ["--snapshot", found[0], "--expect", found[1], "--termination-log", found[2]]
@@ -131,11 +133,11 @@ def test_who_has_passed_waits_and_who_has_not_does_not(files, asked):
 
 def test_who_cannot_ask_has_not_passed(files, monkeypatch, tmp_path):
     def away(_):
-        raise CannotRead("the Job cannot be asked whether all run: forbidden")
+        raise CannotRead("cannot read the Job to see whether all pods run: forbidden")
 
     monkeypatch.setattr(command, "wait_for_others", away)
     assert command.main([*files(machine("H100")), "--together", "check-train"]) == 3
-    assert (tmp_path / "said").read_text().startswith("cannot run: the Job cannot be asked")
+    assert (tmp_path / "said").read_text().startswith("cannot run: cannot read the Job")
 
 
 def test_a_check_that_is_left_out_is_not_in_the_report(files, capsys):

@@ -127,7 +127,7 @@ LACKING = {
 
 def test_a_dispatcher_comes_up_without_its_secrets_and_goes_again(hub: Hub):
     said = hub.up(raw("west"))
-    assert "once kueue-system has west-kubeconfig, made by hand" in said
+    assert "you must create west-kubeconfig in kueue-system" in said
     soon(
         lambda: {path: hub.says(path) for path in LACKING} == LACKING, "Kueue to say what it lacks"
     )
@@ -139,7 +139,7 @@ def test_a_dispatcher_comes_up_without_its_secrets_and_goes_again(hub: Hub):
     soon(lambda: "inactive" in hub.waits(), "the job to wait")
 
     said = hub.up(raw("west", "east"))
-    assert "once kueue-system has west-kubeconfig, east-kubeconfig" in said
+    assert "you must create west-kubeconfig, east-kubeconfig in kueue-system" in said
     hub.up(raw("east"))
     assert hub.api.get(f"{KUEUE}/multikueueclusters/hub-west") is None
 

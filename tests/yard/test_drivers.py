@@ -75,11 +75,11 @@ def test_the_first_pool_tries_a_driver_and_the_way_back_is_free(live: Yard):
     code, said = deploy(live, **pinned)
     assert code != 0
     failed = re.search(
-        rf"driver {re.escape(COMES)} does not come up on node (\S+) of pool (\w+)", said
+        rf"driver {re.escape(COMES)} does not start on node (\S+) of pool (\w+)", said
     )
     assert failed, said
     assert "no symbol version" in said
-    assert f"write `software: {{driver: {had}}}` and deploy" in said
+    assert f"set `software: {{driver: {had}}}` and deploy" in said
     node, first = failed.groups()
     others = {name for name in names if not name.startswith(f"{first}-")}
     assert {name for name in others if labels(live)[name].get(SKIP_UPGRADE_LABEL)} == others

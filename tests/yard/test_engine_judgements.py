@@ -26,7 +26,7 @@ def pods(api):
 
 def killed(folder):
     """Whether Kueue ran and was killed: a moment before it may just have been started anew."""
-    kueue = folder.recorded("kueue")
+    kueue = folder.read_process("kueue")
     if kueue is None or not kueue.alive:
         return False
     os.kill(kueue.pid, signal.SIGKILL)

@@ -105,7 +105,7 @@ def test_a_layout_changes_with_consent_and_goes_back_where_a_node_fails(two: Yar
     pods, labels = running(two), node(two, "serve-000")["metadata"]["labels"]
     code, said = deploy(two, changed(two, NEW))
     assert code != 0
-    assert "pool serve is cut anew" in said
+    assert "pool serve is repartitioned" in said
     assert running(two) == pods
     consent = re.search(r"sha256:[0-9a-f]{12}", said)
     assert consent
@@ -118,7 +118,7 @@ def test_a_layout_changes_with_consent_and_goes_back_where_a_node_fails(two: Yar
     assert code != 0
     assert advertised(two, "dev") == shared, "its turn came after one that failed"
     assert re.search(
-        r"the GPUs of node serve-000 were not cut into serve\.\w+: GPU 3 is lost", said
+        r"the GPUs of node serve-000 were not partitioned into serve\.\w+: GPU 3 is lost", said
     ), said
     for name in ("serve-000", "serve-001"):
         found = node(two, name)

@@ -25,7 +25,7 @@ def test_up_shows_the_plan_first_and_ends_with_what_is_there(first_up):
     assert said.index("What a node advertises") < said.index("pulumi up") < said.index("is up (")
     for line in (
         "vision  guaranteed train 8, serve 4 3g.20gb, dev 8 shared\n          may borrow train 16\n",
-        "Nobody's, free to borrow: train 8, serve 4 3g.20gb",
+        "Unassigned, all teams may borrow: train 8, serve 4 3g.20gb",
         "the same machines would cost 246.72 $/hour",
         "A shell with gpuyard and pulumi on PATH:  make shell",
     ):
@@ -38,8 +38,8 @@ def test_the_policy_pack_looked_at_the_platform(first_up):
 
 def test_a_second_up_says_that_nothing_changed(up):
     said = up.run("scripts/up")
-    assert "was up already; nothing changed" in said
-    assert "already up, nothing changed" in said
+    assert "was already up; nothing changed" in said
+    assert "is already up; nothing changed" in said
 
 
 def test_another_checkout_neither_deploys_to_the_cluster_nor_takes_it_down(up, tmp_path):
@@ -54,7 +54,7 @@ def test_another_checkout_neither_deploys_to_the_cluster_nor_takes_it_down(up, t
             " NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name local`"
             " removes it\n"
         )
-    assert up.run("scripts/up").count("already up, nothing changed") == 1
+    assert up.run("scripts/up").count("is already up; nothing changed") == 1
 
 
 def test_a_preview_is_empty(up):
@@ -191,12 +191,12 @@ def test_drift_is_shown_by_refresh_and_mended_by_up(up):
 def test_the_tour_comes_out_as_told(up):
     said = up.run("scripts/demo")
     assert said.count("pods run") >= 6
-    assert "All six came out as told" in said
+    assert "All six scenes ended as expected" in said
     assert "fail: memory.remapped_rows on gpu 3" in said
-    assert "is mended, has passed, and takes jobs again" in said
+    assert "is repaired, has passed validation, and takes jobs again" in said
 
 
-def test_a_cluster_made_anew_gets_its_platform_again(up):
+def test_a_cluster_replaced_gets_its_platform_again(up):
     up.run(".venv/bin/gpuyard", "sim", "reset", "--name", "local")
     said = up.run("scripts/up")
     assert "is up (" in said
@@ -225,7 +225,7 @@ def test_down_ends_although_pods_of_a_group_wait_for_others_in_their_place(up):
     for name in names:
         up.api.call("DELETE", f"{path}/{name}")
     said = up.run("scripts/down")
-    assert said.endswith("The cluster, its processes and the stack's state are gone.\n")
+    assert said.endswith("The cluster, its processes and the stack's state are removed.\n")
     assert "Namespace vision deleted" in said.replace("platform-vision:Namespace:", "Namespace ")
 
 

@@ -40,7 +40,7 @@ def test_policies_of_the_stack_file_reach_the_pack_and_the_program(up):
     config = up.config(up.spec() | {"policies": {"exceptions": [over]}})
     inside = ("--stack", "local", "--config-file", config, "--non-interactive")
     said = up.pulumi("preview", *inside, "--policy-pack", "policies", code=0)
-    assert "the exception of GPU-TEN-02 for x expired on 2026-01-31: the rule holds there" in said
+    assert "the exception to GPU-TEN-02 for x expired on 2026-01-31: the rule applies again" in said
     config = up.config(up.spec() | {"policies": {"levels": {"GPU-TEN-2": "off"}}})
     said = up.pulumi("preview", *inside, "--policy-pack", "policies", code=None)
     assert "policies of the stack file: levels.GPU-TEN-2: no rule 'GPU-TEN-2'" in said

@@ -18,7 +18,7 @@ from gpuyard.names import (
     QUEUE_LABEL,
 )
 from gpuyard.plan import plan_or_raise
-from gpuyard.render.nodes import node_objects
+from gpuyard.render.nodes import fake_node_objects
 from gpuyard.simulate.api import Api, ApiError
 from gpuyard.simulate.validation.machine import FAULTS
 from gpuyard.spec.read import platform_spec
@@ -95,7 +95,7 @@ def annotate(yard: Yard, node: str, value: str | None) -> None:
 def made_later(yard: Yard, number: int, faults: str = "{}") -> str:
     """A node of train as an autoscaler would make it: as the others began."""
     plan = plan_or_raise(platform_spec(spec(yard)))
-    one = node_objects(plan, plan.pool("train"))[0]
+    one = fake_node_objects(plan, plan.pool("train"))[0]
     name = f"train-{number:03d}"
     one["metadata"] |= {
         "name": name,
@@ -178,7 +178,11 @@ def later_nodes(live: Yard) -> None:
     becomes(live, bad, (REMAPPED, True, True))
     events = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name="
     (event,) = live.api.call("GET", f"{events}{bad},reason=NodeFailedCheck")["items"]
-    for part in ("failed: node train-005, pool train", "value True, floor False", "kubectl drain"):
+    for part in (
+        "failed: node train-005, pool train",
+        "value True, threshold False",
+        "kubectl drain",
+    ):
         assert part in event["message"]
 
     live.api.call("POST", "/apis/batch/v1/namespaces/vision/jobs", gang([good, bad, "train-003"]))
@@ -279,7 +283,7 @@ def test_idle_nodes_are_checked_again_by_the_clock_and_those_at_work_wait(live: 
 def is_told_apart(live: Yard, said: str) -> None:
     """One node of train has another VBIOS: each passes by itself, and the deployment says it."""
     assert output(live, "mixed") == {"train": UNLIKE, "serve": {}, "dev": {}}
-    assert "The nodes of pool train are not alike:\n" in said, said
+    assert "The nodes of pool train are not identical:\n" in said, said
     assert "  VBIOS 96.00.A5.00.03: train-002\n" in said, said
     annotate(live, "train-002", None)
 
@@ -350,8 +354,8 @@ def test_a_deployment_waits_for_a_verdict_and_asks_again_only_what_changed(live:
     code, said = deploy(live, spec(live, **pinned))
     assert code != 0
     for facts in (
-        r"fail: memory\.remapped_rows on gpu 3: .*; value True, floor False .*; needs: replace",
-        r"fail: pcie\.width on gpu 3: .*; value 8, floor 16 .*",
+        r"fail: memory\.remapped_rows on gpu 3: .*; value True, threshold False .*; needs: replace",
+        r"fail: pcie\.width on gpu 3: .*; value 8, threshold 16 .*",
     ):
         assert re.search(rf"  failed: node train-001, pool train: .*\n(.+\n)* +{facts}\n", said), (
             said
@@ -400,7 +404,7 @@ def test_a_verdict_survives_a_killed_up(live: Yard):
     assert any("check-train" in name for name in ran)
 
     said = live.recovered(file)
-    assert "was killed: its lock is removed" in said, said
+    assert "no longer runs: gpuyard removed its lock" in said, said
     # whose end the engine had seen is in its state; that of train it has begun at least
     begun = re.findall(r"it was creating Job gpu-operator/(\S+): forgotten", said)
     assert any("check-train" in name for name in begun), said

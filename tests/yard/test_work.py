@@ -94,11 +94,13 @@ def test_shares_that_a_team_uses_are_deferred_and_tried_by_the_next_deployment(o
     code, said = deploy(own)
     assert code == 0, said
     used = "queue local-vision uses 3 nvidia.com/gpu.shared"
-    deferred = f"deferred: {used}; the next deployment tries it again"
+    deferred = f"deferred: {used}; the next deployment retries it"
     assert outcome(own)["dev"]["shares"] == deferred
     assert outcome(own)["serve"]["shares"] == outcome(own)["train"]["work"] == "passed"
-    assert re.search(rf"pool dev: check gpuyard-local-share-dev-shared-\w+ waits: {used}\.", said)
-    assert "Sharing is not what the plan says" not in said
+    assert re.search(
+        rf"pool dev: validation gpuyard-local-share-dev-shared-\w+ waits: {used}\.", said
+    )
+    assert "GPU sharing does not match the plan" not in said
 
     delete(own.api, held)
     code, said = deploy(own)
@@ -132,7 +134,7 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     found = json.loads(live.pulumi("stack", "output", "validation", "--stack", STACK, "--json"))
     assert found["train"]["work"] == "passed"
     assert found["train"]["figures"]["work.product"]["nodes"] == 4
-    assert "cut or shared" in found["serve"]["work"]
+    assert "partitioned or shared" in found["serve"]["work"]
     assert {name: each["shares"] for name, each in found.items()} == {
         "train": "its GPUs are not shared", "serve": "passed", "dev": "passed",
     }  # fmt: skip
@@ -171,7 +173,9 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     assert re.search(r"  failed: node dev-000, pool dev: .*\n +fail: share\.devices on .*", said), (
         said
     )
-    facts = r"fail: work\.product on gpu 3: .*; value 100\.0, floor 596\.2 TFLOPS .*; needs: look"
+    facts = (
+        r"fail: work\.product on gpu 3: .*; value 100\.0, threshold 596\.2 TFLOPS .*; needs: look"
+    )
     assert re.search(rf"  failed: node train-001, pool train: .*\n +{facts}\n", said), said
 
     for node in ("train-001", "dev-000"):
@@ -179,7 +183,5 @@ def test_gpus_work_through_a_queue_that_borrows_and_a_slow_one_ends_the_deployme
     live.api.patch(VOLUME, {"metadata": {"annotations": {READS: "120"}}})
     code, said = deploy(live, image="2", mb_per_s=150)
     assert code != 0
-    facts = (
-        r"fail: storage\.read on corpus: .*; value 120\.0, floor 150\.0 MB/s \(the stack file, .*"
-    )
+    facts = r"fail: storage\.read on corpus: .*; value 120\.0, threshold 150\.0 MB/s \(the stack file, .*"
     assert re.search(rf"  failed: node \S+, pool \S+: .*\n +{facts}\n", said), said

@@ -1,5 +1,5 @@
-"""Admission of team pods: one predicate a requirement, over plain manifests.
+"""Admission of team pods: one predicate for each requirement, over plain manifests.
 
-The API server holds the same in CEL (`gpuyard.render.admission`); both take their sentences from here, and a
-test sends the same pods to both.
+The API server evaluates the same requirements in CEL (`gpuyard.render.admission`). Both use the
+messages of this package, and a test sends the same pods to both.
 """

@@ -1,4 +1,4 @@
-"""No GPU without a request: not by the environment, a mount or an annotation, nor by the runtime class."""
+"""Access to GPUs without a request: environment variables, mounts, annotations, runtime class."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -12,75 +12,78 @@ from gpuyard.manifests.pods import Pod, container_name, gpu_requests
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 VARIABLES = (VARIABLE, "NVIDIA_IMEX_CHANNELS")
 HARMLESS = ("", "none", "void")
-"""Values of the variables that give nothing."""
+"""Values of the variables that expose no GPU."""
 RUNTIME = "nvidia"
-"""How names of NVIDIA's runtime classes begin: the operator makes nvidia, nvidia-cdi, nvidia-legacy."""
+"""Prefix of NVIDIA's runtime class names: the operator creates nvidia, nvidia-cdi, nvidia-legacy."""
 FOLDER = "nvidia-container-devices"
 MOUNTED = f"/var/run/{FOLDER}"
-"""Below it a mount names a device to the container toolkit, where that is told to look; it reads paths with
-`..` and `//` in them as they are meant."""
+"""A mount below it names a device to the container toolkit, if that is configured so; it normalizes
+`..` and `//`.
+"""
 FABRIC = ("NVIDIA_MOFED", "NVIDIA_NVSWITCH")
-"""Variables by which NVIDIA's container toolkit gives every network adapter and every switch of a node."""
+"""Variables with which NVIDIA's container toolkit exposes all network adapters or all switches of a
+node.
+"""
 DEVICES_SAID = (
     *("cdi.k8s.io/", "devices.nri.io", "mounts.nri.io"),
     *("devices.noderesource.dev", "mounts.noderesource.dev"),
 )
-"""What annotations contain that name devices and folders of the node to the container runtime, or to a plugin
-of its: containerd's device-injector under its older name and its newer one, and NVIDIA's own."""
+"""Parts of annotation names with which the container runtime or its plugins expose devices and
+directories: both names of containerd's device-injector, and NVIDIA's.
+"""
 BESIDE_GPUS = "devices.gke.io"
-"""The same of GKE's: a pod that asks for GPUs gives them so to the daemon of GPUDirect in it."""
+"""The same for GKE: pods that request GPUs use it to pass them to their GPUDirect daemon."""
 
 TAKES = ViolationTemplate(
-    "{variable} gives container {container} devices that nobody counts",
-    "remove it: request nvidia.com/gpu, and the device plugin says which",
+    "{variable} gives container {container} GPUs that no quota counts",
+    "remove it and request nvidia.com/gpu; the device plugin selects the GPUs",
 )
 TAKES_FABRIC = ViolationTemplate(
-    "{variable} gives container {container} every adapter or switch of the node, which nobody counts",
-    "remove it: adapters are requested, and their device plugin says which",
+    "{variable} gives container {container} every adapter or switch of the node without a request",
+    "remove it and request adapters as resources; their device plugin selects them",
 )
 MOUNTS = ViolationTemplate(
-    f"a mount below {MOUNTED} gives container {{container}} GPUs that nobody counts",
+    f"a mount below {MOUNTED} gives container {{container}} GPUs that no quota counts",
     "remove the mount, and request nvidia.com/gpu",
 )
 ANNOTATED = ViolationTemplate(
-    "the annotation {name} gives the pod devices or folders of the node that nobody counts",
+    "the annotation {name} gives the pod devices or directories of the node that no quota counts",
     "remove it, and request nvidia.com/gpu",
 )
 SEES_ALL = ViolationTemplate(
-    "container {container} asks for no GPU, and with the runtime class {runtime} sees every GPU of the node",
-    f"leave runtimeClassName out, or set {VARIABLE} to void in it",
+    "container {container} requests no GPU, but runtime class {runtime} exposes every GPU of the "
+    "node",
+    f"remove runtimeClassName, or set {VARIABLE}=void in the container",
 )
 
 
 def requests_gpus(pod: Pod) -> bool:
-    """Whether the pod asks for GPUs, counted or claimed."""
+    """Whether the pod requests GPUs, as resources or through claims."""
     return any(pod.gpus().values()) or pod.claims_devices
 
 
 def check_bypass(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
-    """GPUs that are taken."""
+    """GPUs that a workload accesses without a request."""
     for pod in workload.pods:
-        yield from pod_bypasses(pod)
+        yield from check_pod_bypass(pod)
 
 
-def pod_bypasses(pod: Pod) -> Iterator[Violation]:
-    """GPUs that one pod takes."""
+def check_pod_bypass(pod: Pod) -> Iterator[Violation]:
+    """GPUs that one pod accesses without a request."""
     for path, container in pod.containers():
         yield from _of_container(path, container)
     runtime = text(pod.spec.get("runtimeClassName"))
     for path, container in containers_given_all_gpus(pod) if runtime.startswith(RUNTIME) else ():
         name = container_name(path, container)
-        yield SEES_ALL.violation(pod.at("runtimeClassName"), container=name, runtime=runtime)
+        yield SEES_ALL.fill_in(pod.field_path("runtimeClassName"), container=name, runtime=runtime)
     for key in mapping(pod.metadata.get("annotations")):
         variables = (*DEVICES_SAID, *(() if requests_gpus(pod) else (BESIDE_GPUS,)))
         if any(each in str(key) for each in variables):
-            yield ANNOTATED.violation(
-                (*pod.path, "metadata", "annotations", str(key)), name=str(key)
-            )
+            yield ANNOTATED.fill_in((*pod.path, "metadata", "annotations", str(key)), name=str(key))
 
 
 def containers_given_all_gpus(pod: Pod) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-    """Containers that neither ask for GPUs nor say that they want none: a runtime class gives them all."""
+    """Containers without a GPU request or an opt-out: the runtime class exposes all GPUs to them."""
     return (each for each in pod.containers() if not _sees_its_own(each[1]))
 
 
@@ -91,10 +94,10 @@ def _of_container(path: Path, container: Mapping[str, Any]) -> Iterator[Violatio
         variable_name = text(variable.get("name"))
         if variable_name in (*VARIABLES, *FABRIC) and not _gives_nothing(variable):
             sentence = TAKES_FABRIC if variable_name in FABRIC else TAKES
-            yield sentence.violation((*path, "env", index), variable=variable_name, container=name)
+            yield sentence.fill_in((*path, "env", index), variable=variable_name, container=name)
     for index, each in enumerate(items(container.get("volumeMounts"))):
         if FOLDER in text(mapping(each).get("mountPath")).split("/"):
-            yield MOUNTS.violation((*path, "volumeMounts", index), container=name)
+            yield MOUNTS.fill_in((*path, "volumeMounts", index), container=name)
 
 
 def _gives_nothing(variable: Mapping[str, Any]) -> bool:
@@ -102,7 +105,7 @@ def _gives_nothing(variable: Mapping[str, Any]) -> bool:
 
 
 def _sees_its_own(container: Mapping[str, Any]) -> bool:
-    """Whether it asks for GPUs, or says that it wants none."""
+    """Whether the container requests GPUs or opts out."""
     variables = (mapping(each) for each in items(container.get("env")))
     return (
         bool(items(mapping(container.get("resources")).get("claims")))

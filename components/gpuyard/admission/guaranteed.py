@@ -1,4 +1,4 @@
-"""Training pods have their cores and their memory to themselves: requests are limits."""
+"""Training pods have equal CPU and memory requests and limits."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,21 +15,21 @@ TRAINING = "training"
 RESOURCES = (CPU, MEMORY)
 NO_LIMIT = ViolationTemplate(
     "container {container} of a training pod has no limit of {resource}",
-    "write how much {resource} it needs as its limit; the request is then the same",
+    "set the {resource} limit to what the container needs; the request then defaults to it",
 )
 LESS = ViolationTemplate(
     "container {container} of a training pod requests less {resource} than its limit",
-    "write the same {resource} as request and limit: only then it is its own",
+    "set the {resource} request equal to the limit; QoS class Guaranteed requires it",
 )
 
 
 def check_guaranteed_qos(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
-    """Containers of training that others may push aside."""
+    """Training containers that can be throttled or evicted in favour of others."""
     for pod in workload.pods if parameters.guaranteed else ():
         if TRAINING not in {_class(workload.metadata), _class(pod.metadata)}:
             continue
         for path, container in pod.containers():
-            if "ephemeralContainers" not in path:  # they may not ask for resources
+            if "ephemeralContainers" not in path:  # ephemeral containers cannot request resources
                 yield from _container(path, container)
 
 
@@ -45,7 +45,7 @@ def _container(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
         limit, request = known_value(limits.get(resource)), known_value(requests.get(resource))
         if limit is None:
             where = (*path, "resources", "limits", resource)
-            yield NO_LIMIT.violation(where, container=name, resource=resource)
+            yield NO_LIMIT.fill_in(where, container=name, resource=resource)
         elif request is not None and quantity(request) != quantity(limit):
             where = (*path, "resources", "requests", resource)
-            yield LESS.violation(where, container=name, resource=resource)
+            yield LESS.fill_in(where, container=name, resource=resource)

@@ -1,4 +1,4 @@
-"""Nothing of the host: no privilege, no namespace of the node's, none of its devices and sockets."""
+"""Access to the host: privileges, host namespaces, devices and sockets."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,20 +10,21 @@ from gpuyard.manifests.pods import container_name
 SHARES_HOST: Mapping[str, ViolationTemplate] = {
     field: ViolationTemplate(f"with {field} the pod {effect}", f"remove {field}")
     for field, effect in (
-        ("hostPID", "sees every process of the node"),
+        ("hostPID", "sees every process on the node"),
         (
             "hostIPC",
-            "shares memory with every pod of the node, MPS clients of other teams among them",
+            "shares memory with every pod on the node, including MPS clients of other teams",
         ),
-        ("hostNetwork", "has the node's own address, and no network policy holds it"),
+        ("hostNetwork", "has the node's IP address and bypasses network policies"),
     )
 }
 PRIVILEGED = ViolationTemplate(
-    "container {container} is privileged: it reaches every GPU of the node, whatever it was given",
-    "remove securityContext.privileged; for RDMA a node's runtime lets pods lock memory (LimitMEMLOCK)",
+    "container {container} is privileged: it can use every GPU of the node, allocated or not",
+    "remove securityContext.privileged; RDMA needs LimitMEMLOCK in the node's container runtime "
+    "instead",
 )
 UNMASKED = ViolationTemplate(
-    "procMount Unmasked shows container {container} what the node keeps from it in /proc and /sys",
+    "procMount Unmasked exposes masked paths of /proc and /sys to container {container}",
     "remove securityContext.procMount",
 )
 DEVICES = (
@@ -44,43 +45,43 @@ DEVICES = (
         "/var/run/cri-dockerd.sock",
     ),
 )
-"""Where a node keeps what hands out devices: they, all below them, and every folder that they are in."""
+"""Host paths that expose devices; paths below them and their parent directories do so as well."""
 HANDS_OUT = ViolationTemplate(
-    "volume {volume} mounts the host's {path}, and gets devices past the device plugin",
-    "remove the volume; the device plugin mounts what the pod was given",
+    "volume {volume} mounts host path {path}, which bypasses the device plugin",
+    "remove the volume; the device plugin mounts the allocated devices",
 )
 
 
 def check_privileges(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
-    """What lifts a pod out of its box."""
+    """Privileges that remove the isolation of a pod."""
     for pod in workload.pods:
         for field, sentence in SHARES_HOST.items():
             if is_true(pod.spec.get(field)):
-                yield sentence.violation(pod.at(field))
+                yield sentence.fill_in(pod.field_path(field))
         for path, container in pod.containers():
             context, name = (
                 mapping(container.get("securityContext")),
                 container_name(path, container),
             )
             if is_true(context.get("privileged")):
-                yield PRIVILEGED.violation((*path, "securityContext", "privileged"), container=name)
+                yield PRIVILEGED.fill_in((*path, "securityContext", "privileged"), container=name)
             if text(context.get("procMount")) == "Unmasked":
-                yield UNMASKED.violation((*path, "securityContext", "procMount"), container=name)
+                yield UNMASKED.fill_in((*path, "securityContext", "procMount"), container=name)
 
 
-def check_devices(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
-    """Volumes through which devices are had."""
+def check_host_device_paths(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
+    """Volumes that expose devices."""
     for pod in workload.pods:
         for index, each in enumerate(items(pod.spec.get("volumes"))):
             volume = mapping(each)
             path = text(mapping(volume.get("hostPath")).get("path"))
             if path and exposes_device_path(path):
-                where = pod.at("volumes", index, "hostPath", "path")
-                yield HANDS_OUT.violation(where, volume=text(volume.get("name")), path=path)
+                where = pod.field_path("volumes", index, "hostPath", "path")
+                yield HANDS_OUT.fill_in(where, volume=text(volume.get("name")), path=path)
 
 
 def exposes_device_path(path: str) -> bool:
-    """Whether it is one of DEVICES, in one or around one."""
+    """Whether the path is one of DEVICES, below one, or a parent of one."""
     plain = "".join(f"/{part}" for part in path.split("/") if part not in {"", "."})
     return any(
         plain == device or plain.startswith(f"{device}/") or device.startswith(f"{plain}/")

@@ -1,4 +1,4 @@
-"""Names of images in full, as container runtimes read them."""
+"""Fully qualified image names, as container runtimes resolve them."""
 
 HUB = "docker.io"
 LIBRARY = "library"
@@ -6,9 +6,9 @@ OLD_HUB = "index.docker.io"
 
 
 def repository(image: str) -> str:
-    """Where an image comes from, without tag and digest: `nginx:1.27` is docker.io/library/nginx.
+    """The repository of an image, without tag and digest: `nginx:1.27` is docker.io/library/nginx.
 
-    As github.com/distribution/reference does it in splitDockerDomain.
+    As splitDockerDomain of github.com/distribution/reference.
     """
     name = image.partition("@")[0]
     if ":" in name.rpartition("/")[2]:
@@ -17,7 +17,7 @@ def repository(image: str) -> str:
 
 
 def normalized_prefix(value: str) -> str:
-    """What a stack file allows, in full: a registry, or a repository and all below it."""
+    """The fully qualified form of an allowed registry or repository of a stack file."""
     name = value.rstrip("/")
     if "/" not in name and _is_registry(name):
         return HUB if name == OLD_HUB else name
@@ -25,7 +25,7 @@ def normalized_prefix(value: str) -> str:
 
 
 def is_allowed_image(image: str, prefixes: tuple[str, ...]) -> bool:
-    """Whether an image comes from one of them; a prefix ends where a part of the path does."""
+    """Whether an image is below one of the prefixes; a prefix ends at a path separator."""
     return f"{repository(image)}/".startswith(tuple(f"{each}/" for each in prefixes))
 
 
@@ -43,5 +43,5 @@ def _with_registry(name: str) -> str:
 
 
 def _is_registry(first: str) -> bool:
-    """A dot, a port or a capital letter tells a host from a part of a path."""
+    """A dot, a port or a capital letter distinguishes a host from a path component."""
     return "." in first or ":" in first or first == "localhost" or first != first.lower()

@@ -1,4 +1,4 @@
-"""What members make beside pods opens nothing: no address, no token that lasts, no volume of others."""
+"""Requirements for other objects of a team: no external IPs, permanent tokens or volumes of others."""
 
 from collections.abc import Iterator
 
@@ -9,36 +9,34 @@ from gpuyard.manifests.fields import items, mapping, text
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105  the name of a type
 EXTERNAL = ViolationTemplate(
-    "with externalIPs this Service gets what the nodes send to {address}, whoever has that address",
-    "remove externalIPs; who is outside comes in by what the platform's admins set up",
+    "externalIPs makes this Service receive the cluster's traffic to {address}",
+    "remove externalIPs; ask the platform administrators for an ingress from outside",
 )
 TOKEN = ViolationTemplate(
-    "a Secret of this type is a token of a service account that never expires",
-    "let pods mount a token of their own: a projected volume with serviceAccountToken",
+    "a Secret of this type holds a service account token that never expires",
+    "mount a short-lived token in the pod: a projected volume with serviceAccountToken",
 )
 CLAIM = "claim"
 
 
-def check_owned_objects(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
-    """What is wrong with a Service, a Secret, a claim or claims of a StatefulSet."""
+def check_non_pod_objects(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
+    """Violations of a Service, a Secret, a claim, or the claims of a StatefulSet."""
     spec = mapping(workload.body.get("spec"))
     match workload.kind:
         case "Service":
             for index, address in enumerate(items(spec.get("externalIPs"))):
-                yield EXTERNAL.violation(("spec", "externalIPs", index), address=text(address))
+                yield EXTERNAL.fill_in(("spec", "externalIPs", index), address=text(address))
         case "Secret":
             if text(workload.body.get("type")) == TOKEN_TYPE:
-                yield TOKEN.violation(("type",))
+                yield TOKEN.fill_in(("type",))
         case "PersistentVolumeClaim":
             name = text(workload.metadata.get("name"))
             if volume := text(spec.get("volumeName")):
-                yield BY_NAME.violation(
-                    ("spec", "volumeName"), what=CLAIM, name=name, volume=volume
-                )
+                yield BY_NAME.fill_in(("spec", "volumeName"), what=CLAIM, name=name, volume=volume)
         case _:
             for index, each in enumerate(items(spec.get("volumeClaimTemplates"))):
                 template = mapping(each)
                 name = text(mapping(template.get("metadata")).get("name"))
                 if volume := text(mapping(template.get("spec")).get("volumeName")):
                     path = ("spec", "volumeClaimTemplates", index, "spec", "volumeName")
-                    yield BY_NAME.violation(path, what=CLAIM, name=name, volume=volume)
+                    yield BY_NAME.fill_in(path, what=CLAIM, name=name, volume=volume)

@@ -1,7 +1,7 @@
-"""Owners of what a team makes: controllers of the cluster write them, people do not.
+"""Owner references of a team's objects: only controllers of the cluster may set a controller.
 
-Kueue leaves alone what has a controller that it manages itself, and whoever names a controller decides which
-that is (docs/decisions/0022).
+Kueue ignores objects whose controller it manages itself, so a user could select a controller to
+bypass it (docs/decisions/0022).
 """
 
 from collections.abc import Iterator, Mapping
@@ -12,37 +12,38 @@ from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
 from gpuyard.manifests.fields import is_true, items, mapping, text
 
 FIELDS = ("apiVersion", "kind", "name", "uid")
-"""What says which object a controller is."""
+"""Fields that identify a controller."""
 NAMED = ViolationTemplate(
-    "this {kind} names {owner} {name} as its controller, and only controllers of the cluster may:"
-    " queues would take it for a part of that one, and not count it",
+    "this {kind} names {owner} {name} as its controller; only cluster controllers may, because "
+    "Kueue counts it as part of that owner and not by itself",
     "remove the owner with controller: true from metadata.ownerReferences",
 )
 FROM_CRON = ("Job", "batch/v1", "CronJob")
-"""A kind that may name such a controller: `kubectl create job --from=cronjob/…` writes it. Kueue does not
-queue CronJobs, so the job is counted itself."""
+"""A kind that may name such a controller, as `kubectl create job --from=cronjob/…` does. Kueue does
+not queue CronJobs, so it counts the Job itself.
+"""
 CHANGED = ViolationTemplate(
-    "the controller of this {kind} stays as it is: queues count what it makes with that one",
-    "leave owners with controller: true in metadata.ownerReferences as they are",
+    "the controller of this {kind} must not change: Kueue counts its pods with that controller",
+    "do not change owners with controller: true in metadata.ownerReferences",
 )
 
 
 def check_owner_references(workload: Workload, _: TeamParameters) -> Iterator[Violation]:
-    """Controllers that nobody but a controller may name."""
+    """Controllers that only a controller may set."""
     if workload.by_controller:
         return
     path, result = ("metadata", "ownerReferences"), controller_references(workload.metadata)
-    if workload.was is None:
+    if workload.previous is None:
         for index, owner in result.items():
             if (workload.kind, *owner[:2]) != FROM_CRON:
                 named = {"kind": workload.kind, "owner": owner[1], "name": owner[2]}
-                yield NAMED.violation((*path, index), **named)
-    elif list(result.values()) != list(controller_references(workload.was.metadata).values()):
-        yield CHANGED.violation(path, kind=workload.kind)
+                yield NAMED.fill_in((*path, index), **named)
+    elif list(result.values()) != list(controller_references(workload.previous.metadata).values()):
+        yield CHANGED.fill_in(path, kind=workload.kind)
 
 
 def controller_references(metadata: Mapping[str, Any]) -> dict[int, tuple[str, ...]]:
-    """What controls an object, by where it stands among its owners: FIELDS of each."""
+    """The controllers of an object by their index in the owner references: FIELDS of each."""
     owners = (mapping(each) for each in items(metadata.get("ownerReferences")))
     return {
         index: tuple(text(owner.get(field)) for field in FIELDS)
@@ -52,5 +53,5 @@ def controller_references(metadata: Mapping[str, Any]) -> dict[int, tuple[str, .
 
 
 def owner_kinds(metadata: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Version and kind of what controls it."""
+    """API version and kind of its controllers."""
     return [(version, kind) for version, kind, *_ in controller_references(metadata).values()]

@@ -1,4 +1,4 @@
-"""Admission parameters of a team, beyond what holds for everybody."""
+"""Admission parameters of a team, in addition to the requirements for all teams."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from gpuyard.admission.images import normalized_prefix
 from gpuyard.manifests.fields import is_true, text
 from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
 from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan, usable_pools
-from gpuyard.plan.sharing.gke_sharing import shared_names
+from gpuyard.plan.sharing.gke_sharing import single_request_resources
 from gpuyard.spec.sections import Admission, Enforce
 
 ACCOUNTS, CSI_DRIVERS, GUARANTEED, IMAGES_FROM, PRIORITIES, PRIORITY_CLASSES, QUEUES = (
@@ -25,9 +25,9 @@ LONGEST_GRACE, SHARES, TAINTS = (
 
 
 USUAL_GRACE = 300
-"""Seconds that pods with GPUs may take to end where a namespace has no annotation of it."""
+"""Maximum grace period in seconds of pods with GPUs, if the namespace has no annotation for it."""
 _ACCOUNTS_OF = "system:serviceaccounts:"
-"""How a group begins that holds the service accounts of one namespace."""
+"""Prefix of the group with all service accounts of one namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,34 +35,34 @@ class TeamParameters:
     """The parameters of a team."""
 
     allowed_image_prefixes: tuple[str, ...] = ()
-    """Registries and repositories in full (docker.io/library); empty: any."""
+    """Fully qualified registries and repositories (docker.io/library); empty: any."""
     taints: tuple[Taint, ...] = ()
-    """Of pools of which the team has nothing, neither guarantee nor borrowing."""
+    """Taints of pools in which the team has no quota."""
     guaranteed: bool = True
     queues: tuple[str, ...] = (LOCAL_QUEUE,)
     priority_classes: tuple[str, ...] = ()
-    """Of the cluster, that pods may have."""
+    """PriorityClasses of the cluster that pods may use."""
     priorities: tuple[str, ...] = ()
-    """Of the platform, that jobs may name."""
+    """Priorities of the platform that jobs may use."""
     csi_drivers: tuple[str, ...] = ()
-    """Whose volumes pods may have without a claim."""
+    """CSI drivers whose inline volumes pods may mount."""
     accounts: tuple[str, ...] = ()
-    """Groups of service accounts elsewhere that work for the team, as its pipelines do."""
-    longest_grace: int = USUAL_GRACE
-    """Seconds that pods with GPUs may take to end."""
+    """Groups of service accounts in other namespaces that act for the team, such as pipelines."""
+    max_grace_period_seconds: int = USUAL_GRACE
+    """Maximum grace period of pods with GPUs, in seconds."""
     shares: tuple[str, ...] = ()
-    """Resources that are shares of a GPU there, and whose names do not say so."""
+    """Resources that are GPU shares without the suffix `.shared`."""
 
     def annotations(self) -> dict[str, str]:
-        """As the team's namespace carries them: a line for each of several."""
+        """The annotations of the team's namespace; multiple values are separated by newlines."""
         return {
             ACCOUNTS: "\n".join(self.accounts),
             CSI_DRIVERS: "\n".join(self.csi_drivers),
             GUARANTEED: "true" if self.guaranteed else "false",
             IMAGES_FROM: "\n".join(self.allowed_image_prefixes),
             **(
-                {LONGEST_GRACE: str(self.longest_grace)}
-                if self.longest_grace != USUAL_GRACE
+                {LONGEST_GRACE: str(self.max_grace_period_seconds)}
+                if self.max_grace_period_seconds != USUAL_GRACE
                 else {}
             ),
             PRIORITIES: "\n".join(self.priorities),
@@ -74,12 +74,12 @@ class TeamParameters:
 
     @property
     def has_default(self) -> bool:
-        """Whether Kueue puts what names no queue into one."""
+        """Whether Kueue assigns a default queue to jobs that name none."""
         return LOCAL_QUEUE in self.queues
 
 
 def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
-    """The same from the namespace."""
+    """Parse the annotations of a namespace."""
     return TeamParameters(
         allowed_image_prefixes=_lines(annotations, IMAGES_FROM),
         taints=tuple(_taint(line) for line in _lines(annotations, TAINTS)),
@@ -89,7 +89,7 @@ def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
         priorities=_lines(annotations, PRIORITIES),
         csi_drivers=_lines(annotations, CSI_DRIVERS),
         accounts=_lines(annotations, ACCOUNTS),
-        longest_grace=int(text(annotations.get(LONGEST_GRACE)) or USUAL_GRACE),
+        max_grace_period_seconds=int(text(annotations.get(LONGEST_GRACE)) or USUAL_GRACE),
         shares=_lines(annotations, SHARES),
     )
 
@@ -105,7 +105,7 @@ def _taint(line: str) -> Taint:
 
 
 def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
-    """The parameters of a team; what it says itself counts before what the platform says."""
+    """The parameters of a team; its own settings override those of the platform."""
     spec = next(one for one in plan.spec.teams if one.name == team.name)
     admission, interruption = _admission(plan), plan.spec.queueing.interruption
     saving = interruption.checkpoint_seconds if interruption else 0
@@ -122,13 +122,13 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         priorities=tuple(priority.name for priority in plan.queueing.priorities),
         csi_drivers=admission.csi_drivers,
         accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
-        longest_grace=max(admission.max_grace_period_seconds, saving),
-        shares=tuple(sorted(shared_names(map(plan.pool, usable_pools(team.quotas))))),
+        max_grace_period_seconds=max(admission.max_grace_period_seconds, saving),
+        shares=tuple(sorted(single_request_resources(map(plan.pool, usable_pools(team.quotas))))),
     )
 
 
 def enforcement(plan: PlatformPlan) -> Enforce:
-    """What becomes of a pod that breaks a requirement."""
+    """The action on a violation."""
     return _admission(plan).enforce
 
 
@@ -137,7 +137,7 @@ def _admission(plan: PlatformPlan) -> Admission:
 
 
 def _taints_of_others(plan: PlatformPlan, team: TeamPlan) -> tuple[Taint, ...]:
-    """The taint that all GPU nodes bear keeps nobody apart: the one with the pool's own name does."""
+    """Taints with the pool's own name; the taint that all GPU nodes have isolates no team."""
     own = {quota.pool for quota in team.quotas if quota.nominal + quota.borrow}
     others = (pool for pool in plan.pools if pool.name not in own)
     return tuple(taint for pool in others for taint in pool.taints if taint.key == POOL_LABEL)

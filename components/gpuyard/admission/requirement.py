@@ -1,4 +1,4 @@
-"""The form of a requirement, and of what is said of a workload that does not keep it."""
+"""Data types of requirements, violations and denials."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -11,27 +11,29 @@ from gpuyard.manifests.pods import Pod
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A pod, or what makes pods, as it is written."""
+    """A pod, or an object that creates pods, as written."""
 
     kind: str
-    """Without its group."""
+    """Kind without its group."""
     metadata: Mapping[str, Any]
     pods: tuple[Pod, ...]
     jobs_metadata: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Of a CronJob's jobs."""
+    """Metadata of a CronJob's jobs."""
     body: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """All of it."""
+    """The complete object."""
     suspended: bool = False
-    """Whether it is told to wait."""
-    was: "Workload | None" = None
-    """What stood there before, where it is changed: only the API server knows."""
+    """Whether it is suspended."""
+    previous: "Workload | None" = None
+    """The previous object of an update; only known to the API server."""
     by_controller: bool = False
-    """Whether a controller of the cluster asks, and nobody of the team: the API server knows that too."""
+    """Whether the request comes from a controller of the cluster, not from a team member; only
+    known to the API server.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that is wrong, and what to change."""
+    """A problem and its fix."""
 
     path: Path
     problem: str
@@ -40,29 +42,29 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class ViolationTemplate:
-    """What is said of one slip. Names in braces stand for values; Python and CEL put in the same ones."""
+    """Message and fix of a violation, with placeholders in braces for Python and CEL."""
 
     problem: str
     fix: str
 
-    def violation(self, path: Path, /, **values: str) -> Violation:
-        """The slip with its values."""
+    def fill_in(self, path: Path, /, **values: str) -> Violation:
+        """Fill in the placeholders."""
         return Violation(path, self.problem.format(**values), self.fix.format(**values))
 
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One thing that workloads of a team are held to."""
+    """A requirement that the API server checks for workloads of a team."""
 
     id: str
-    """Of the rule that says the same of files."""
+    """Id of the rule that checks the same in files."""
     title: str
     check: Callable[[Workload, TeamParameters], Iterator[Violation]]
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """A requirement that a workload does not keep."""
+    """A violated requirement."""
 
     id: str
     violation: Violation

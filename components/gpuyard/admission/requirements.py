@@ -1,11 +1,11 @@
-"""All requirements, in the order in which they are said."""
+"""All requirements, in reporting order."""
 
 from collections.abc import Iterator
 
 from gpuyard.admission.bypass import check_bypass
 from gpuyard.admission.guaranteed import check_guaranteed_qos
-from gpuyard.admission.host import check_devices, check_privileges
-from gpuyard.admission.owned_objects import check_owned_objects
+from gpuyard.admission.host import check_host_device_paths, check_privileges
+from gpuyard.admission.owned_objects import check_non_pod_objects
 from gpuyard.admission.owner_references import check_owner_references
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.placement import check_placement
@@ -31,7 +31,7 @@ PRIVILEGES = Requirement(
     "GPU-ADM-02", "Pods of a team have no privileges and no host resources", check_privileges
 )
 DEVICES = Requirement(
-    "GPU-ADM-03", "Pods of a team mount no host path that exposes devices", check_devices
+    "GPU-ADM-03", "Pods of a team mount no host path that exposes devices", check_host_device_paths
 )
 PLACING = Requirement(
     "GPU-ADM-04", "Pods of a team stay off nodes that are dedicated to others", check_placement
@@ -70,13 +70,13 @@ REQUIREMENTS = (
 )
 
 BELONGINGS = Requirement(
-    "GPU-ADM-10", "Other objects of a team take nothing from other teams", check_owned_objects
+    "GPU-ADM-10", "Other objects of a team take nothing from other teams", check_non_pod_objects
 )
-"""Of what has no pods, and of claims that StatefulSets make."""
+"""Requirements for objects without pods, and for claims of StatefulSets."""
 
 
 def denials(workload: Workload, parameters: TeamParameters) -> Iterator[Denial]:
-    """Everything that a workload of a team is refused for."""
+    """All requirements that a workload of a team violates."""
     for slip in check_container_count(workload):
         yield Denial(TURNS.id, slip)
         return

@@ -1,4 +1,4 @@
-"""One share for a container: the device plugin refuses more."""
+"""At most one share per container: the device plugin rejects more."""
 
 from collections.abc import Collection, Iterator
 
@@ -6,30 +6,30 @@ from gpuyard.admission.bypass import requests_gpus
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
 from gpuyard.manifests.fields import mapping
-from gpuyard.manifests.gpu_requests import requests_several_shares
+from gpuyard.manifests.gpu_requests import multiple_share_requests
 from gpuyard.manifests.pods import Pod, container_name
 
 SEVERAL = ViolationTemplate(
-    "container {container} asks for more than one {resource}, which the device plugin refuses:"
-    " shares of a GPU are turns on it, not more of it",
-    "ask for one, or for a slice or a whole GPU",
+    "container {container} requests more than one {resource}; the device plugin rejects it, "
+    "because several shares of a GPU give no more of it",
+    "request one, or a MIG slice or a whole GPU",
 )
 
 
 def check_shares(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
-    """Containers that ask for several shares."""
+    """Containers that request several shares."""
     for pod in filter(requests_gpus, workload.pods):
         yield from check_pod_shares(pod, parameters.shares)
 
 
 def check_pod_shares(pod: Pod, shared: Collection[str] = ()) -> Iterator[Violation]:
-    """The same of one pod; `shared` are names of shares that do not say so."""
+    """The same for one pod; `shared` are resource names of shares without the suffix `.shared`."""
     for path, container in pod.containers():
-        if "ephemeralContainers" in path:  # they may not ask for resources
+        if "ephemeralContainers" in path:  # ephemeral containers cannot request resources
             continue
         limits = mapping(container.get("resources"), "limits")
-        for resource in requests_several_shares(limits, shared):
+        for resource in multiple_share_requests(limits, shared):
             where = (*path, "resources", "limits", resource)
-            yield SEVERAL.violation(
+            yield SEVERAL.fill_in(
                 where, container=container_name(path, container), resource=resource
             )

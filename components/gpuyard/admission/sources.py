@@ -1,4 +1,4 @@
-"""Images come from registries that are allowed."""
+"""Images come from allowed registries."""
 
 from collections.abc import Iterator
 
@@ -10,21 +10,21 @@ from gpuyard.manifests.fields import items, mapping, text
 from gpuyard.manifests.pods import Pod
 
 ELSEWHERE = ViolationTemplate(
-    "the image of {what} {name} comes from no allowed registry: {image}",
+    "image {image} of {what} {name} is not from an allowed registry",
     "use one of {allowed}",
 )
 SEPARATOR = ", "
 
 
 def check_image_sources(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
-    """Images from elsewhere, of containers and of volumes."""
+    """Images of containers and volumes from other registries."""
     if not parameters.allowed_image_prefixes:
         return
     places = SEPARATOR.join(parameters.allowed_image_prefixes)
     for pod in workload.pods:
         for path, what, name, image in _images(pod):
             if image and not is_allowed_image(image, parameters.allowed_image_prefixes):
-                yield ELSEWHERE.violation(path, what=what, name=name, image=image, allowed=places)
+                yield ELSEWHERE.fill_in(path, what=what, name=name, image=image, allowed=places)
 
 
 def _images(pod: Pod) -> Iterator[tuple[Path, str, str, str]]:
@@ -33,6 +33,6 @@ def _images(pod: Pod) -> Iterator[tuple[Path, str, str, str]]:
         yield (*path, "image"), "container", name, image
     for index, each in enumerate(items(pod.spec.get("volumes"))):
         volume = mapping(each)
-        where = pod.at("volumes", index, "image", "reference")
+        where = pod.field_path("volumes", index, "image", "reference")
         image = text(mapping(volume.get("image")).get("reference"))
         yield where, "volume", text(volume.get("name")), image

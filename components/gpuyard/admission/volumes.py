@@ -1,4 +1,4 @@
-"""Volumes are the cluster's: none that a node mounts for whoever writes down an address."""
+"""Volume types: none whose address the author of a pod chooses and the node mounts."""
 
 from collections.abc import Iterator
 
@@ -10,41 +10,44 @@ TYPES = (
     *("configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim"),
     *("projected", "secret", "hostPath"),
 )
-"""What the Pod Security level `restricted` allows, and what others judge better."""
+"""Types that the Pod Security level `restricted` allows, and types that other requirements check."""
 INLINE = "csi"
-"""Allowed by `restricted` as well: whose volumes may be had so is the platform's to say."""
+"""Also allowed by `restricted`: the platform lists the drivers of inline volumes."""
 NAME = "name"
 TEMPLATE = ("ephemeral", "volumeClaimTemplate", "spec", "volumeName")
 PAST = ViolationTemplate(
-    "volume {volume} is {type}, which the node mounts itself, past the team's network policy and quotas",
-    "claim it: an admin makes a PersistentVolume of it, with the team's claim as its claimRef",
+    "volume {volume} is of type {type}, which the node mounts outside the team's network policy "
+    "and quotas",
+    "use a claim: an administrator creates a PersistentVolume with the team's claim as its "
+    "claimRef",
 )
 OF_DRIVER = ViolationTemplate(
-    "volume {volume} is of the driver {driver}, which may mount any address past the team's network policy",
-    "claim it, or have the driver listed in admission.csi_drivers where it asks for what the pod may have",
+    "volume {volume} uses driver {driver}, which can mount any address outside the team's network "
+    "policy",
+    "use a claim, or list the driver in admission.csi_drivers if it checks what the pod may access",
 )
 BY_NAME = ViolationTemplate(
-    "{what} {name} takes the PersistentVolume {volume} by its name, whoever it was made for",
-    "leave volumeName out; who makes a volume reserves it for a claim by its claimRef",
+    "{what} {name} binds PersistentVolume {volume} by name, even one created for another team",
+    "remove volumeName; administrators reserve a volume for a claim by its claimRef",
 )
 
 
 def check_volumes(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
-    """Volumes of types that reach around what holds the team."""
+    """Volumes whose type bypasses the isolation of the team."""
     for pod in workload.pods:
         for index, each in enumerate(items(pod.spec.get("volumes"))):
-            volume, path = mapping(each), pod.at("volumes", index)
+            volume, path = mapping(each), pod.field_path("volumes", index)
             name = text(volume.get(NAME))
             for kind in volume:
                 if kind in {NAME, *TYPES} or known_value(volume[kind]) is None:
                     continue
                 driver = text(mapping(volume[kind]).get("driver"))
                 if kind != INLINE:
-                    yield PAST.violation((*path, kind), volume=name, type=kind)
+                    yield PAST.fill_in((*path, kind), volume=name, type=kind)
                 elif driver not in parameters.csi_drivers:
-                    yield OF_DRIVER.violation((*path, kind, "driver"), volume=name, driver=driver)
+                    yield OF_DRIVER.fill_in((*path, kind, "driver"), volume=name, driver=driver)
             inner = mapping(mapping(volume.get(TEMPLATE[0])).get(TEMPLATE[1]))
             if volume_name := text(mapping(inner.get("spec")).get("volumeName")):
-                yield BY_NAME.violation(
+                yield BY_NAME.fill_in(
                     (*path, *TEMPLATE), what="volume", name=name, volume=volume_name
                 )

@@ -1,5 +1,5 @@
-"""A cluster that runs, taken into a stack: the id of each resource of its graph, as `pulumi import` takes it.
+"""Import of an existing cluster into a stack: the `pulumi import` id of each resource of its graph.
 
-`identities` knows the forms of ids, `looks` what a cloud is asked, `matching` whose an answer is; `searching`
-goes from one to the next, and `import_file` writes down what was found.
+`identities` has the formats of ids, `lookup_commands` the queries to a cloud, `matching` matches results to
+resources, `resource_search` runs the search, and `import_file` writes the result.
 """

@@ -1,4 +1,4 @@
-"""The ids of a cloud's resources from what a graph says, and from them what `pulumi import` takes."""
+"""Ids of cloud resources derived from a graph, and the ids for `pulumi import`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -6,11 +6,11 @@ from typing import Any
 from gpuyard.catalogue.software.cloud_ids import IDENTITIES, IdForm
 
 _ASKED = IdForm()
-"""Of a kind whose id is the cloud's own, and import takes it as it is."""
+"""For kinds whose id the cloud generates and import accepts unchanged."""
 
 
 class _Lacking(Exception):
-    """A field that nobody knows yet."""
+    """A field is not known yet."""
 
 
 class _Words(dict[str, Any]):
@@ -19,12 +19,12 @@ class _Words(dict[str, Any]):
 
 
 def identity_format(kind: str) -> IdForm:
-    """How ids of a kind are written."""
+    """The id format of a kind."""
     return IDENTITIES.get(kind, _ASKED)
 
 
 def resolve_identity(template: str, inputs: Mapping[str, Any]) -> str | None:
-    """The text with the fields in it; None where one of them is not known, or there is no text."""
+    """Fill a template with fields; None if a field is unknown or the template is empty."""
     known = {key: value for key, value in inputs.items() if value is not None}
     try:
         return template.format_map(_Words(known)) or None
@@ -33,7 +33,7 @@ def resolve_identity(template: str, inputs: Mapping[str, Any]) -> str | None:
 
 
 def import_id(kind: str, identity: str, inputs: Mapping[str, Any]) -> str | None:
-    """What `pulumi import` takes for a resource of which this is the id."""
+    """The `pulumi import` id of a resource with this id."""
     form = identity_format(kind)
     if not form.imported:
         return identity or None

@@ -1,4 +1,4 @@
-"""What a cloud's own program is asked about each kind of resource; nothing is changed by it."""
+"""Read-only CLI queries for each kind of resource."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,33 +9,33 @@ from gpuyard.names import OFFERING_TAG
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LookupCommand:
-    """One question, and how its answer is read. Fields of a resource stand in braces."""
+    """One query, and how its result is read. Fields of a resource are in braces."""
 
     arguments: tuple[str, ...]
     items: str = ""
-    """Where in the answer the items are; one alone is no list."""
+    """Path of the items in the result; a single item is not a list."""
     id: str = ""
-    """Where in an item its id is; nowhere, where an item is a text."""
+    """Path of the id in an item; empty when an item is a string."""
     id_template: str = "{item}"
-    """The id as the provider has it, from the item's."""
+    """Template of the provider's id."""
     matches: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Fields that must be the same for an item to be it, by where they stand in one."""
+    """Fields that must match, by their paths in an item."""
     required_values: Mapping[str, object] = field(default_factory=dict[str, object])
-    """What an item must say."""
+    """Required values of an item."""
     named: bool = False
-    """Where nothing else tells it, it is the one that the engine named so."""
+    """Match by the generated name if nothing else does."""
     listed: bool = False
-    """The item is found by its id, which is known."""
+    """The item is found by its known id."""
     outputs: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Outputs that others read."""
+    """Outputs that other resources use."""
     reference_fields: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Fields that are another resource's id or ARN."""
+    """Fields with the id or ARN of another resource."""
     compared_fields: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Fields that are said to differ where they do."""
+    """Fields whose differences are reported."""
 
 
 _ONE_FILTER = ("nat-gateways", "flow-logs")
-"""Whose flag has no s: it is the name of the API's own field (botocore 1.44.5, ec2)."""
+"""Commands whose flag has no plural s: the name of the API field (botocore 1.44.5, ec2)."""
 
 
 def _aws(words: str, **more: Any) -> LookupCommand:
@@ -274,7 +274,7 @@ LOOKS: Mapping[str, tuple[LookupCommand, ...]] = {
     "aws:fsx/lustreFileSystem:LustreFileSystem": (
         _aws("fsx describe-file-systems", items="FileSystems", id="FileSystemId"),
     ),
-    # ── Google ────────────────────────────────────────────────────────────────────────────────────
+    # ── Google Cloud ────────────────────────────────────────────────────────────────────────────────────
     "gcp:compute/network:Network": (_gcp("compute networks list"),),
     "gcp:compute/subnetwork:Subnetwork": (
         _gcp(
@@ -290,7 +290,7 @@ LOOKS: Mapping[str, tuple[LookupCommand, ...]] = {
     "gcp:compute/resourcePolicy:ResourcePolicy": (_gcp("compute resource-policies list"),),
     "gcp:serviceaccount/account:Account": (_gcp("iam service-accounts list", "email"),),
     "gcp:kms/keyRing:KeyRing": (
-        # it stays for ever, so its name is one that the engine gives
+        # it cannot be deleted, so its name is generated
         _gcp("kms keyrings list --location={location}", named=True),
     ),
     "gcp:kms/cryptoKey:CryptoKey": (_gcp("kms keys list --keyring={keyRing}"),),
@@ -313,7 +313,7 @@ LOOKS: Mapping[str, tuple[LookupCommand, ...]] = {
     "gcp:storage/bucket:Bucket": (_gcp("storage buckets list"),),
     "gcp:filestore/instance:Instance": (_gcp("filestore instances list --location={location}"),),
     "gcp:lustre/instance:Instance": (_gcp("lustre instances list --location={location}"),),
-    # ── answers that ids rest on ──────────────────────────────────────────────────────────────────
+    # ── queries for values in ids ──────────────────────────────────────────────────────────────────
     "gcp:organizations/getProject:getProject": (
         LookupCommand(
             arguments=("gcloud", "projects", "describe", "{project}", "--format=json"),
@@ -321,4 +321,4 @@ LOOKS: Mapping[str, tuple[LookupCommand, ...]] = {
         ),
     ),
 }
-"""By kind. Of ids that follow from names a question says whether they are there."""
+"""By kind. For ids that are derived from names, a query shows whether they exist."""

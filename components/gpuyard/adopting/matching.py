@@ -1,4 +1,4 @@
-"""Whose an item of an answer is."""
+"""Match items of a query result to resources."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,19 +13,19 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The one item that is the resource's, or why there is none."""
+    """The item of the resource, or why there is none."""
 
     item: Any = None
     id: str = ""
     why: str = ""
 
     def at(self, path: str) -> Any:
-        """What stands there in the item."""
+        """The value at a path of the item."""
         return value_at(self.item, path)
 
 
 def value_at(value: Any, path: str) -> Any:
-    """By names of fields and numbers of places; None where nothing is."""
+    """The value at a path of field names and indices; None if absent."""
     for step in path.split(".") if path else ():
         if isinstance(value, list):
             value = value[int(step)] if step.isdigit() and int(step) < len(value) else None
@@ -37,12 +37,12 @@ def value_at(value: Any, path: str) -> Any:
 def match_resource(
     look: LookupCommand, answer: ProbeAnswer, inputs: Mapping[str, Any], called: str, known: str
 ) -> Match:
-    """By the fields that both have; of several by the tag Name, and by the name that the engine gives.
+    """Match by common fields; among several, by the tag Name and by the generated name.
 
-    `called` is the name in the program, `known` the id where it is known already.
+    `called` is the name in the program, `known` the id if already known.
     """
     if answer.error:
-        return Match(why=f"the cloud has none ({answer.error})")
+        return Match(why=f"not found ({answer.error})")
     listed = value_at(answer.value, look.items)
     items = [listed] if isinstance(listed, Mapping) else listed
     if not isinstance(items, list):
@@ -54,20 +54,20 @@ def match_resource(
     if len(candidates) == 1:
         return Match(candidates[0], id_of(look, candidates[0]))
     if not candidates:
-        return Match(why=f"the cloud has none: {len(items)} looked at")
+        return Match(why=f"not found among {len(items)}")
     some = ", ".join(id_of(look, each) for each in candidates[:_SHOWN])
-    return Match(why=f"{len(candidates)} could be it: {some}")
+    return Match(why=f"{len(candidates)} candidates: {some}")
 
 
 def id_of(look: LookupCommand, item: Any) -> str:
-    """What the cloud calls an item."""
+    """The id of an item."""
     if isinstance(item, str):
         return item
     return str(value_at(item, look.id) or "") if look.id else ""
 
 
 def last_part(identity: str) -> str:
-    """`lab:train` and `projects/p/global/networks/lab` without what they lie in."""
+    """The last part of `lab:train` and `projects/p/global/networks/lab`."""
     return re.split(r"[:/]", identity)[-1]
 
 
@@ -80,14 +80,14 @@ def _fits(look: LookupCommand, item: Any, inputs: Mapping[str, Any]) -> bool:
 
 
 NarrowingFilter = tuple[Callable[[Any], bool], bool]
-"""Whether an item may be it, and whether no other may."""
+"""Whether an item may match, and whether it matches exclusively."""
 
 
 def _narrowing(
     look: LookupCommand, inputs: Mapping[str, Any], called: str, known: str
 ) -> Iterator[NarrowingFilter]:
     if look.listed:
-        # an id that has slashes in itself, such as that of a log group, is there as a whole
+        # an id with slashes, such as that of a log group, is compared as a whole
         yield (
             lambda item: (
                 id_of(look, item) == known or (last_part(id_of(look, item)) == last_part(known))

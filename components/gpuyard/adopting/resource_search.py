@@ -1,4 +1,4 @@
-"""From what a graph, a user and a cloud say to the id of each resource; and what stays unknown, and why."""
+"""Find the id of each resource from the graph, the user and the cloud; and why others stay unknown."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from gpuyard.render.cloud.graph import (
     CloudCall,
     CloudGraph,
     CloudResource,
-    names_in,
+    late_value_names,
     platform_resource_name,
     resolve_values,
 )
@@ -28,12 +28,12 @@ _OUTPUTS = {
     (_ACCOUNT, "email"): "{}",
     (_ACCOUNT, "member"): "serviceAccount:{}",
 }
-"""What others read of a resource, made of the last part of its id."""
+"""Outputs of a resource that are derived from the last part of its id."""
 
 
 @dataclass(frozen=True, slots=True)
 class FieldDifference:
-    """A field that a cloud has otherwise than the stack file gives it."""
+    """A field whose value in the cloud differs from the stack file."""
 
     name: str
     field: str
@@ -43,15 +43,15 @@ class FieldDifference:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What came of it, by the names in the graph."""
+    """The result, by names in the graph."""
 
     ids: Mapping[str, str]
-    """As `pulumi import` takes them."""
+    """Ids for `pulumi import`."""
     missing: Mapping[str, str]
-    """Why nobody knows the id of the others."""
+    """Why the ids of the others are unknown."""
     differences: tuple[FieldDifference, ...]
     not_queried: Mapping[str, str]
-    """By what was asked: why there is no answer."""
+    """Why queries failed, by command."""
 
 
 def search(
@@ -61,11 +61,11 @@ def search(
     ask: RunProbes | None,
     component: str,
 ) -> SearchResult:
-    """`given` are ids by names in the graph, and values that only the cloud knows, by their late names."""
+    """Search the ids; `given` are known ids by names in the graph, and late values by name."""
     by_name = {each.name: each for each in graph.resources}
     searcher = _Search(plan, graph, component, dict(inputs), by_name)
     searcher.derive()
-    # An answer leads to the next question: a network, its groups, their rules.
+    # A result enables the next query: a network, its groups, their rules.
     while ask is not None and (questions := searcher.questions()):
         answers = ask(list(questions.values()))
         searcher.hear({words: answers[each.name] for words, each in questions.items()})
@@ -81,21 +81,21 @@ class _Search:
     given: dict[str, str]
     resources: dict[str, CloudResource]
     ids: dict[str, str] = field(default_factory=dict[str, str])
-    """What the cloud calls it; or, of a user, what import takes."""
+    """Ids of the cloud; from the user, import ids."""
     known: dict[str, Any] = field(default_factory=dict[str, Any])
-    """By late names, beyond ids and inputs."""
+    """Late values by name, besides ids and inputs."""
     asked: dict[tuple[str, ...], ProbeAnswer] = field(
         default_factory=dict[tuple[str, ...], ProbeAnswer]
     )
     why: dict[str, str] = field(default_factory=dict[str, str])
-    """Why nobody said anything of it."""
+    """Why a query failed."""
     gone: dict[str, str] = field(default_factory=dict[str, str])
-    """What the cloud said of those that it has not."""
+    """Results for resources that were not found."""
     differs: list[FieldDifference] = field(default_factory=list[FieldDifference])
 
-    # ── what follows from what is known ───────────────────────────────────────────────────────────
+    # ── derived ids ───────────────────────────────────────────────────────────
     def derive(self) -> None:
-        """In the order of the graph each rests on those before it."""
+        """Derive ids in the order of the graph, where dependencies come first."""
         for each in self.graph.resources:
             if each.name in self.given:
                 self.ids.setdefault(each.name, self.given[each.name])
@@ -103,14 +103,14 @@ class _Search:
                 self.ids.setdefault(each.name, result)
 
     def _inputs(self, each: CloudResource | CloudCall) -> dict[str, Any]:
-        """Its fields as far as their values are known, and where it is."""
+        """Its known fields, and its location."""
         where = {"region": self.plan.region, "location": self.plan.region}
         where["project"] = self.given.get("client.project")
         inputs = {key: self._settled(value) for key, value in search_inputs(each).items()}
         return {**where, **{key: value for key, value in inputs.items() if value is not None}}
 
     def _settled(self, value: Any) -> Any:
-        names = set(names_in(value))
+        names = set(late_value_names(value))
         late = {name: self._late(name) for name in names}
         if any(each is None for each in late.values()):
             return None
@@ -130,9 +130,9 @@ class _Search:
         template = _OUTPUTS.get((each.kind, output), "") if identity else ""
         return template.format(last_part(identity or "")) or None
 
-    # ── asking ────────────────────────────────────────────────────────────────────────────────────
+    # ── queries ────────────────────────────────────────────────────────────────────────────────────
     def questions(self) -> dict[tuple[str, ...], Probe]:
-        """Those that can be put now and were not; one for all that it tells of."""
+        """Queries that are possible now, each once for all its resources."""
         results: dict[tuple[str, ...], Probe] = {}
         for each, look in self._queries():
             words = self._arguments(each, look)
@@ -145,7 +145,7 @@ class _Search:
         holders = (*self.graph.calls, *self.graph.resources)
         for each in holders:
             for look in LOOKS.get(each.kind, ()):
-                # an id that is known need not be looked for by its name
+                # a known id needs no search by name
                 if not (look.named and each.name in self.ids and not look.outputs):
                     yield each, look
 
@@ -159,7 +159,7 @@ class _Search:
         return None if None in words else tuple(word for word in words if word is not None)
 
     def hear(self, answers: Mapping[tuple[str, ...], ProbeAnswer]) -> None:
-        """Read each answer for every resource that it tells of."""
+        """Process each result for every resource in it."""
         for each, look in list(self._queries()):
             words = self._arguments(each, look)
             if words is not None and words in answers:
@@ -170,7 +170,7 @@ class _Search:
         self, each: CloudResource | CloudCall, look: LookupCommand, answer: ProbeAnswer
     ) -> None:
         if answer.failure_reason:
-            self.why[each.name] = f"nobody could ask: {answer.failure_reason}"
+            self.why[each.name] = f"not queried: {answer.failure_reason}"
             return
         called = (
             platform_resource_name(self.component, each) if isinstance(each, CloudResource) else ""
@@ -206,17 +206,17 @@ class _Search:
                 self.differs.append(FieldDifference(each.name, name, actual, expected))
 
     def _rests(self, field_: Any, value: Any) -> None:
-        """An answer about one resource names another that it rests on."""
-        names = list(names_in(field_))
+        """Record the id of a dependency in the result."""
+        names = list(late_value_names(field_))
         if len(names) != 1 or not isinstance(value, str):
             return
         holder, _, output = names[0].partition(".")
         self.known.setdefault(names[0], value)
         self.ids.setdefault(holder, value.rpartition("/")[2] if output == "arn" else value)
 
-    # ── the end ───────────────────────────────────────────────────────────────────────────────────
+    # ── result ───────────────────────────────────────────────────────────────────────────────────
     def result(self) -> SearchResult:
-        """What is found, in the order of the graph, and what is not."""
+        """Found and missing resources, in the order of the graph."""
         ids: dict[str, str] = {}
         missing: dict[str, str] = {}
         for each in self.graph.resources:
@@ -240,17 +240,17 @@ class _Search:
             return why
         form = identity_format(each.kind)
         if form.id or form.imported:
-            return "its id is made of others that are not known"
-        return "its id is the cloud's own"
+            return "its id contains ids that are unknown"
+        return "its id is generated by the cloud"
 
 
 def search_inputs(each: CloudResource | CloudCall) -> Mapping[str, Any]:
-    """What a resource, or a question of the program, is given."""
+    """The inputs of a resource or a query."""
     return each.inputs if isinstance(each, CloudResource) else each.args
 
 
 def _same(actual: Any, expected: Any) -> bool:
-    """Texts and numbers by what they say, lists by what is in them."""
+    """Compare strings and numbers by value, lists by content."""
     if isinstance(actual, list) and isinstance(expected, list):
         return sorted(map(str, actual)) == sorted(map(str, expected))
     return str(actual).lower() == str(expected).lower()

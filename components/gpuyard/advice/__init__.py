@@ -1,1 +1,1 @@
-"""Questions that need no plan: what a job is, which machine to take, how to pack slices."""
+"""Advice without a plan: class of a job, machine offers, packing of slices."""

@@ -1,1 +1,1 @@
-"""Facts: GPUs, MIG geometry, machines, prices, software. Every row says where it comes from."""
+"""Facts about GPUs, MIG geometry, machines, prices and software. Every row has a source."""

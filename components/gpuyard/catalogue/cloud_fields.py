@@ -1,7 +1,7 @@
-"""What a provider compares of a cloud's resource, and which changes make it anew.
+"""Fields of cloud resources that a provider compares, and changes that replace a resource.
 
-The table has the kinds and fields of our graphs; `scripts/cloud_fields.py` makes it from what is known of the
-providers.
+The table has the kinds and fields of gpuyard's resource graphs; `scripts/cloud_fields.py` generates it from
+the schemas of the providers.
 """
 
 import json
@@ -21,30 +21,30 @@ CLOUD_FIELDS = Source(
     as_of=date(2026, 11, 22),
 )
 DEFAULTS = "__defaults"
-"""What a provider keeps beside the inputs of a resource: the names of those that no program gave."""
+"""The key under which a provider lists the inputs of a resource that it set by default."""
 _TABLE = Path(__file__).parent / "tables" / "cloud_fields.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CloudField:
-    """One field, by its path without the places in lists: `taints.effect`."""
+    """One field, by its path without list indexes: `taints.effect`."""
 
     type: str = "string"
-    """object is a block; `[…]` a list, `{…}` a map."""
+    """`object` is a block, `[…]` a list, `{…}` a map."""
     replace: bool | str = False
-    """True: a change makes the resource anew; if: some changes do."""
+    """True: every change replaces the resource; `if`: some changes do."""
     same: str = ""
-    """How two texts that differ can mean the same."""
+    """The comparison by which two different texts can be equal."""
     computed: bool = False
-    """Left out, the provider keeps what there is."""
+    """If omitted, the provider keeps the existing value."""
     set: bool = False
-    """The order in the list means nothing."""
+    """The order of the list does not matter."""
     writeOnly: bool = False  # noqa: N815  the provider's word
-    """Never read back, so never compared."""
+    """Never read back, and so never compared."""
     default: Any = None
-    """What the provider fills in."""
+    """The provider's default value."""
     depends_on_service: bool = False
-    """The service fills it in instead."""
+    """The service sets the default, not the provider."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,17 +52,17 @@ class CloudKind:
     """One kind of resource."""
 
     named: str
-    """The field that gets a name of the engine where the program gives none."""
+    """The field for which Pulumi generates a name if the program has none."""
     delete_before_replace: bool
-    """A replacement always deletes the old one first."""
+    """A replacement always deletes the old resource first."""
     fields: Mapping[str, CloudField]
     nested_fields: Mapping[str, tuple[str, ...]]
-    """Names of the fields in each block; "" is the resource itself."""
+    """Field names of each block; "" is the resource itself."""
 
 
 @cache
 def cloud_kind(kind: str) -> CloudKind:
-    """What is known of a kind that our graphs have."""
+    """The table entry of a kind in gpuyard's resource graphs."""
     row = _table()["kinds"][kind]
     below: dict[str, list[str]] = {}
     for path in row["fields"]:

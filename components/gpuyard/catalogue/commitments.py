@@ -1,8 +1,8 @@
 """Commitment prices of machines: reserved instances, capacity blocks, committed use.
 
-A price is all the money of the term divided by all its hours, whether the machine runs or not. What a cloud
-sells and nobody publishes a price of is in `unpriced_of`, with the day it was looked for; it is never computed
-from a discount. The bill and its break-even are `gpuyard.plan`'s.
+A price is the total cost of the term divided by all its hours, whether the machine runs or not. Commitments
+without a published price are in `unpriced_of`, with the date of the search; a price is never computed from a
+discount. The bill and its break-even are in `gpuyard.plan`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,14 @@ from gpuyard.catalogue.tables import commitments as tables
 _CHECKED = date(2026, 11, 21)
 EC2_RESERVED_LIST = Source(
     "tsaol/aws-gpu at 77fcd9f, read from instances.vantage.sh (us-east-1, 2026-01-21); on-demand prices of the"
-    " same list agree with ours",
+    " same list agree with those of this catalogue",
     _CHECKED,
     verified=False,
     as_of=date(2026, 1, 21),
 )
 EC2_RESERVED_3Y_LIST = Source(
     "tsaol/aws-gpu at 2d0108c, data/gpu_instances_raw.json, read from instances.vantage.sh (us-east-1, 2025-11-30);"
-    " prices on demand and of one year in the same file agree with ours",
+    " on-demand and one-year prices in the same file agree with those of this catalogue",
     date(2026, 11, 22),
     verified=False,
     as_of=date(2025, 11, 30),
@@ -44,7 +44,7 @@ ULTRASERVER = Source(
 )
 GCE_COMMITTED_LIST = Source(
     "Cyclenerd/google-cloud-pricing-cost-calculator pricing.yml at fd66b26 (us-central1, generated 2026-07-30);"
-    " its on-demand and spot prices agree with ours, these have no second source",
+    " its on-demand and spot prices agree with those of this catalogue, these have no second source",
     _CHECKED,
     as_of=date(2026, 7, 30),
 )
@@ -66,16 +66,16 @@ RESERVED_INSTANCE, SAVINGS_PLAN, CAPACITY_BLOCK, COMMITTED_USE, FLEX_START = (
 
 @dataclass(frozen=True, slots=True)
 class CommitmentPrice:
-    """One way to commit to one machine, with its price."""
+    """One commitment to one machine, with its price."""
 
     kind: str
     """reserved-instance, savings-plan, block, cud or flex-start."""
     years: int | None
-    """None: no term in years; a capacity block is bought by the day, flex-start runs seven days at most."""
+    """None: no term in years; a capacity block is purchased by the day, flex-start runs for at most seven days."""
     usd_per_hour: Price
     region: str
     upfront: bool = False
-    """True when all of it is paid before the first hour."""
+    """True if the whole price is paid before the first hour."""
 
     @property
     def named(self) -> str:
@@ -84,13 +84,13 @@ class CommitmentPrice:
 
 
 @dataclass(frozen=True, slots=True)
-class Unpriced:
-    """A commitment that is sold, at a price nobody publishes in a form that could be read."""
+class UnpricedCommitment:
+    """A commitment on sale without a published price."""
 
     kind: str
     years: int | None
     since: date
-    """The day on which the price was looked for and not found."""
+    """The date on which no price was found."""
 
     @property
     def named(self) -> str:
@@ -105,7 +105,7 @@ def format_kind(kind: str, years: int | None) -> str:
 
 @cache
 def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
-    """Parsed when somebody asks first: most commands never do."""
+    """Parsed on first use, because most commands do not need it."""
     results: dict[str, list[CommitmentPrice]] = {}
 
     def add(
@@ -130,23 +130,23 @@ def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
 
 
 def commitments_of(machine_name: str) -> tuple[CommitmentPrice, ...]:
-    """The commitments with a known price, shortest term first; none for a machine nobody sells."""
+    """Commitments with a known price, shortest term first; empty for a machine that is not sold."""
     return _priced().get(machine_name, ())
 
 
 def capacity_block(machine_name: str) -> CommitmentPrice | None:
-    """What an hour of a capacity block costs, None when nobody has said: for the bill and for offers alike."""
+    """Hourly price of a capacity block; None if unknown. Used for cost and offers."""
     return next((c for c in commitments_of(machine_name) if c.kind == CAPACITY_BLOCK), None)
 
 
-def unpriced_of(machine_name: str) -> tuple[Unpriced, ...]:
-    """What else is sold for a machine, at a price that is unknown."""
+def unpriced_of(machine_name: str) -> tuple[UnpricedCommitment, ...]:
+    """Commitments on sale for a machine whose price is unknown."""
     machine = MACHINES.get(machine_name)
     if machine is None:
         return ()
     known = {(c.kind, c.years) for c in commitments_of(machine_name)}
     return tuple(
-        Unpriced(kind, years, LOOKED_FOR.checked_on)
+        UnpricedCommitment(kind, years, LOOKED_FOR.checked_on)
         for kind, years in _sold(machine)
         if (kind, years) not in known
     )
@@ -155,7 +155,7 @@ def unpriced_of(machine_name: str) -> tuple[Unpriced, ...]:
 def _sold(machine: Machine) -> Iterator[tuple[str, int | None]]:
     """Commitments a cloud sells for a machine, priced or not.
 
-    Reserved instances are those with a price: newer GPU types have savings plans in their place.
+    Reserved instances are those with a price: newer GPU types have savings plans instead.
     """
     if Capacity.RESERVED in machine.sold:
         if machine.cloud == "gcp":

@@ -1,7 +1,7 @@
-"""Known vulnerabilities of drivers and components, and the lowest versions that have none.
+"""Known vulnerabilities of drivers and components, and the lowest versions without any.
 
-The rows come from NVIDIA's security bulletins through `scripts/refresh_advisories.py`; the table is read
-when the first question is asked. It knows what was published up to `newest()`, and nothing later.
+The rows come from NVIDIA's security bulletins through `scripts/refresh_advisories.py`; the table is read on
+first use. It contains what was published up to `newest()`.
 """
 
 import re
@@ -24,16 +24,16 @@ ADVISORIES = Source(
 _BEGINS = {
     ("5857", "dcgm-exporter"): (
         "4.8.0",
-        "the bulletin lists all versions, and the endpoints that it is about came with 4.8.0",
+        "the bulletin lists all versions, but the affected endpoints exist since 4.8.0",
     ),
     ("5857", "dcgm"): (
         "4.5.3",
-        "the bulletin lists it, and its words are of DCGM Exporter, whose endpoints DCGM itself has not",
+        "the bulletin lists it, but describes endpoints of DCGM Exporter that DCGM itself does not have",
     ),
 }
-"""By bulletin and component: the first version whose code has what the bulletin is about, read tag by tag in
-NVIDIA/dcgm-exporter, where no tag up to 4.4.2-4.7.1 says pprof, and in NVIDIA/DCGM, where none up to 4.6.0 has a
-server of it. The floors do not count on it."""
+"""By bulletin and component: the first version with the vulnerable code, read tag by tag in
+NVIDIA/dcgm-exporter, where no tag up to 4.4.2-4.7.1 contains pprof, and in NVIDIA/DCGM, where no tag up to
+4.6.0 has a server for it. Minimum fixed versions do not depend on it."""
 _CELL = re.compile(r"(?P<branch>[\d.]+|\*)(?P<how><=?)(?P<bound>[\d.]+)(?::(?P<fixed>[\d.]+))?")
 
 
@@ -43,32 +43,32 @@ class Advisory:
 
     component: str
     branch: str | None
-    """The driver's branch; None where a component has one line of releases."""
+    """The driver's branch; None for a component without branches."""
     cve: str
     score: float | None
-    """CVSS 3 base score; None when the bulletin gives none."""
+    """CVSS 3 base score; None if the bulletin has none."""
     bulletin: str
     published: date
-    """When the bulletin was last changed."""
+    """The date of the last change of the bulletin."""
     bound: str
     including: bool
-    """True when the bound itself is affected, False when only what is before it."""
+    """True if the bound itself is affected, False if only earlier versions are."""
     fixed_in: str
     condition: str | None
-    """Affected only then, the bulletin says; it still counts, since settings change."""
+    """The condition in the bulletin; gpuyard counts the CVE anyway, because settings change."""
     doubt: str | None
-    """What the bulletin, or another source, says against itself; the stricter reading counts."""
+    """A contradiction in the bulletin or with another source; the stricter reading applies."""
     introduced: tuple[str, str] | None = None
-    """The first version that has in its code what the bulletin is about, and what is said of those before."""
+    """The first version with the vulnerable code, and the text for earlier versions."""
 
     def precedes(self, version: Version) -> bool:
-        """True for a version in the bulletin's range whose code has not yet what the bulletin is about."""
+        """Whether a version is in the bulletin's range, but precedes the vulnerable code."""
         return self.introduced is not None and version < parse_version(
             self.component, self.introduced[0]
         )
 
     def affects(self, version: Version) -> bool:
-        """True for every version before the fix, and for the bound where that is affected too."""
+        """Whether a version is before the fix, or is the bound itself if that is affected."""
         bound = parse_version(self.component, self.bound)
         up_to_bound = version <= bound if self.including else version < bound
         return up_to_bound or version < parse_version(self.component, self.fixed_in)
@@ -76,15 +76,15 @@ class Advisory:
 
 @dataclass(frozen=True, slots=True)
 class FixedVersion:
-    """Where the versions without a known vulnerability begin."""
+    """The first version without a known vulnerability."""
 
     component: str
     version: str
     unaffected_above: bool = False
-    """True when `version` itself is in doubt: only what is above it is free of known CVEs."""
+    """True if `version` itself is in doubt: only later versions have no known CVE."""
 
     def is_fixed(self, version: str) -> bool:
-        """True when a version stands on or above the floor."""
+        """Whether a version is at or above the minimum fixed version."""
         given, lowest = (parse_version(self.component, v) for v in (version, self.version))
         return given > lowest if self.unaffected_above else given >= lowest
 
@@ -112,7 +112,7 @@ def _rows(
     for cell in cells:
         read = _CELL.fullmatch(cell)
         if read is None:
-            raise ValueError(f"{cell!r} in the table of advisories is no range")
+            raise ValueError(f"{cell!r} in the table of advisories is not a range")
         yield Advisory(
             component=component,
             branch=None if read["branch"] == "*" else read["branch"],
@@ -129,21 +129,21 @@ def _rows(
         )
 
 
-def newest() -> date:
+def newest_bulletin_date() -> date:
     """The date of the newest bulletin in the table."""
     return max(row.published for row in advisories())
 
 
 def branch_of(component: str, version: str) -> str | None:
-    """The branch a version belongs to: 580 for the driver 580.159.03, None for all else."""
+    """The branch of a version: 580 for the driver 580.159.03, None for other components."""
     return str(parse_version(component, version).numbers[0]) if component == "driver" else None
 
 
 def known_vulnerabilities(component: str, version: str) -> tuple[Advisory, ...]:
-    """What is published against a version, gravest first.
+    """The published vulnerabilities of a version, most severe first.
 
     Nothing is known about a component, or a branch of the driver, that no bulletin lists; see
-    `maintained`. ValueError when the text is no version.
+    `maintained`. ValueError if the text is not a version.
     """
     parsed, branch = parse_version(component, version), branch_of(component, version)
     results = (
@@ -155,9 +155,9 @@ def known_vulnerabilities(component: str, version: str) -> tuple[Advisory, ...]:
 
 
 def minimum_fixed_version(component: str, branch: str | None = None) -> FixedVersion | None:
-    """The lowest version of a component (for the driver: of a branch) that no listed CVE affects.
+    """The lowest version of a component (for the driver: of a branch) without a listed CVE.
 
-    None when no bulletin lists it, which is not the same as safe.
+    None if no bulletin lists it, which does not mean that it is safe.
     """
     rows = [row for row in advisories() if row.component == component and row.branch == branch]
     if not rows:
@@ -170,17 +170,17 @@ def minimum_fixed_version(component: str, branch: str | None = None) -> FixedVer
 
 
 def _end(row: Advisory) -> tuple[Version, bool]:
-    """Where a row's affected versions end; True with a version that is itself affected."""
+    """The end of a row's affected versions; True if that version is itself affected."""
     bound = parse_version(row.component, row.bound)
     fixed = parse_version(row.component, row.fixed_in)
     return (bound, True) if row.including and bound >= fixed else (fixed, False)
 
 
-def maintained(branch: str, today: date | None = None) -> bool | None:
-    """Whether the newest driver bulletin still has a fix for a branch; None for a newer branch than it lists.
+def is_branch_maintained(branch: str, today: date | None = None) -> bool | None:
+    """Whether the newest driver bulletin has a fix for a branch; None for a newer branch than it lists.
 
-    A branch that had fixes before and has none in the newest bulletin is taken to have ended: its last
-    fix keeps out what was known then, and nothing since. So has one whose day of the end is known and past.
+    A branch with earlier fixes and none in the newest bulletin counts as ended: its last fix covers only what
+    was known then. So does a branch whose known end date is past.
     """
     if driver_end(branch, today):
         return False

@@ -1,6 +1,6 @@
-"""Fabrics: how GPUs of one machine reach GPUs of another without going through the host's TCP stack.
+"""Fabrics: how GPUs of different machines communicate without the host's TCP stack.
 
-Also what a node must be made with for it: which interface on which network card, which further networks.
+Also the node settings for it: the interface of each network card, and additional networks.
 """
 
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from datetime import date
 from functools import cache
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.node_pools import most_in_pool
+from gpuyard.catalogue.node_pools import max_nodes_per_pool
 from gpuyard.catalogue.sources import GCE_GPUDIRECT, Source
 from gpuyard.catalogue.tables.fabric import EC2_NETWORK, EFA_CARDS
 
@@ -28,7 +28,7 @@ EC2_PODS = Source(
 
 @dataclass(frozen=True, slots=True)
 class Fabric:
-    """One way to other machines' GPUs."""
+    """A fabric between GPUs of different machines."""
 
     name: str
     source: Source
@@ -40,26 +40,26 @@ class Interface:
 
     card: int
     device: int
-    """Index on its card: the primary one is 0 on card 0, every other interface is 1, but for p6e."""
+    """Index on its card: the primary one is 0 on card 0, every other interface is 1, except on p6e."""
     kind: str
-    """`interface` has an IP address, `efa` has one and bypasses TCP, `efa-only` bypasses TCP and has none."""
+    """`interface` has an IP address, `efa` also bypasses TCP, `efa-only` bypasses TCP without an address."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuDirect:
-    """What GKE needs so that a machine's GPUs are reached directly."""
+    """The GKE settings for GPUDirect on a machine."""
 
     name: str
     device_networks: int | None
-    """Networks for the GPUs' own cards; None where GKE makes them itself."""
+    """Networks for the GPUs' own cards; None if GKE creates them."""
     host_networks: int
-    """Further networks for the host, beside the cluster's."""
+    """Additional networks for the host, besides the cluster's."""
     mtu: int | None
-    """None: the network's profile says it."""
+    """None: the network profile sets it."""
     device_mode: str | None
-    """`deviceMode` of GKE's network parameters; None where DRANET hands the cards out."""
+    """`deviceMode` of GKE's network parameters; None if DRANET allocates the cards."""
     profile: str | None
-    """Network profile of the zone, as its name ends."""
+    """The suffix of the zone's network profile."""
     source: Source
 
 
@@ -83,8 +83,8 @@ GCE_EDGE = Source(
     as_of=date(2026, 11, 22),
 )
 GCE_A4X_MAX = Source(
-    "cluster-toolkit v1.95.0 at 1047080, gke-a4x-max-bm.yaml and modules/network/gpu-rdma-vpc: net-1 (IDPF) beside"
-    " the cluster's, and a VPC of yours whose predefined subnet takes eight MRDMA interfaces, handed out by DRANET",
+    "cluster-toolkit v1.95.0 at 1047080, gke-a4x-max-bm.yaml and modules/network/gpu-rdma-vpc: net-1 (IDPF) next to"
+    " the cluster's, and your own VPC whose predefined subnet has eight MRDMA interfaces, allocated by DRANET",
     date(2026, 11, 22),
     as_of=date(2026, 11, 22),
 )
@@ -104,7 +104,7 @@ ASAPD_LITE_SOURCE = Source(
 ASAPD_LITE = "asapd-lite-installer/asapd-lite-installer-a4x-max-bm-cos.yaml"
 """Its manifest in GoogleCloudPlatform/container-engine-accelerators."""
 EFA_DRIVER_FAULTS = frozenset({("GB200", 595)})
-"""GPUs and driver branches with known faults of EFA."""
+"""GPUs and driver branches with known EFA faults."""
 EFA_FAULTS_SOURCE = Source(
     "awslabs/amazon-eks-ami doc/usage/g7-ami.md: driver 595 has known issues with EFA on GB200 instances",
     date(2026, 11, 28),
@@ -112,8 +112,8 @@ EFA_FAULTS_SOURCE = Source(
 )
 P6E_EFA = Source(
     "EC2 User Guide, EFA on p6e-gb200: eight EFA-only interfaces of 200 Gbps, or four of 400, on the odd cards, 1600"
-    " together; aws-parallelcluster PR 6930: an odd card takes one interface, so its index is 0. Karpenter's 3200 is"
-    " the sum with what has no EFA: not taken",
+    " together; aws-parallelcluster PR 6930: an odd card takes one interface, so its index is 0. Karpenter's 3200"
+    " includes cards without EFA and is not used",
     date(2026, 11, 22),
     verified=False,
     as_of=date(2026, 11, 22),
@@ -145,11 +145,11 @@ GPUDIRECT: Mapping[str, GpuDirect] = {
     "a4x-highgpu-4g": _rdma(None, 0, None, None),
     "a4x-maxgpu-4g-metal": replace(_rdma(8, 1, None, "vpc-roce-metal"), source=GCE_A4X_MAX),
 }
-"""By GCE machine type. Types that are not here have TCP only, or nobody has published more."""
+"""By GCE machine type. Other types have TCP only, or no published fabric."""
 
 
 def direct_fabric(machine: Machine) -> Fabric | None:
-    """EFA or GPUDirect; None when collectives between machines of this type go over TCP."""
+    """EFA or GPUDirect; None if collectives between machines of this type use TCP."""
     if machine.efa_interfaces:
         return Fabric("EFA", machine.source)
     result = GPUDIRECT.get(machine.name)
@@ -157,16 +157,16 @@ def direct_fabric(machine: Machine) -> Fabric | None:
 
 
 def nvlink_gpus(machine: Machine) -> int | None:
-    """GPUs of one NVLink domain; None without NVLink between GPUs, and for racks whose size the offer decides."""
+    """GPUs of one NVLink domain; None without NVLink between GPUs, and for racks, whose size depends on the offer."""
     if machine.gpu is None or not machine.gpu.nvlink_gbps or machine.gpus == 1:
         return None
-    nodes = most_in_pool(machine) if machine.is_rack else 1
+    nodes = max_nodes_per_pool(machine) if machine.is_rack else 1
     return nodes * machine.gpus if nodes else None
 
 
 @cache
 def _ec2() -> Mapping[str, tuple[int, int | None, int | None]]:
-    """By type: cards, interfaces of card 0, addresses of an interface. Parsed when somebody asks first."""
+    """Cards, interfaces of card 0 and addresses of an interface, by type. Parsed on first use."""
     results: dict[str, tuple[int, int | None, int | None]] = {}
     for line in EC2_NETWORK.strip().splitlines()[1:]:
         cards, primary, ipv4, *types = line.split()
@@ -179,16 +179,16 @@ def _known(cell: str) -> int | None:
 
 
 def network_cards(machine: Machine) -> int | None:
-    """How many network cards an EC2 machine has; None elsewhere, where nobody chooses among them."""
+    """How many network cards an EC2 machine has; None on other clouds, where cards cannot be selected."""
     return _ec2()[machine.name][0] if machine.name in _ec2() else None
 
 
-def interfaces(machine: Machine) -> tuple[Interface, ...]:
-    """What a launch template must list so that every EFA of the machine is there; empty without EFA.
+def efa_interfaces_to_launch(machine: Machine) -> tuple[Interface, ...]:
+    """The interfaces that a launch template must list for every EFA of the machine; empty without EFA.
 
-    One interface has an IP address: the primary one. The others carry EFA traffic and nothing else, so that
-    they take no addresses. Where there are fewer EFAs than cards, card 0 takes none (p6-b300), and on p6e the
-    odd ones alone take one each, which is then the first of its card.
+    Only the primary interface has an IP address. The others carry EFA traffic only, so that they use no
+    addresses. If there are fewer EFAs than cards, card 0 has none (p6-b300); on p6e only the odd cards have
+    one each, which is then the first of its card.
     """
     if not machine.efa_interfaces:
         return ()
@@ -202,6 +202,6 @@ def interfaces(machine: Machine) -> tuple[Interface, ...]:
 
 
 def pod_limit(machine: Machine) -> int | None:
-    """Pods that the VPC's own network gives addresses to, without prefix delegation; None when unknown."""
+    """The number of pods for which the VPC CNI has addresses, without prefix delegation; None if unknown."""
     _, primary, ipv4 = _ec2().get(machine.name, (0, None, None))
     return primary * (ipv4 - 1) + 2 if primary and ipv4 else None

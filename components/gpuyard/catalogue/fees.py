@@ -1,4 +1,4 @@
-"""Fees of managed clusters: what EKS and GKE ask for a control plane an hour, whatever runs in the cluster."""
+"""Cluster fees: hourly prices of the EKS and GKE control planes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ EKS_FEE = Source(
     second="AWS containers blog, EKS extended support pricing: 0.10, and 0.60 in all since 2024-04-01",
 )
 GKE_FEE = Source(
-    "cloud.google.com/kubernetes-engine/pricing, a stored copy: 0.10 for every cluster; of the 0.50 more in the"
-    " extended period it says that there is a fee, and getreadystack's gke-extended-channel-fee-lint (2026-09-28)"
-    " how much. The free tier, for one zonal cluster of a billing account, is not taken off",
+    "cloud.google.com/kubernetes-engine/pricing, a stored copy: 0.10 for every cluster; it mentions the"
+    " fee of the extended period; its amount, 0.50 more, is from getreadystack's gke-extended-channel-fee-lint"
+    " (2026-09-28). The free tier, for one zonal cluster of a billing account, is not deducted",
     _LOOKED_UP,
     verified=False,
     as_of=_LOOKED_UP,
@@ -27,12 +27,12 @@ GKE_FEE = Source(
 
 @dataclass(frozen=True, slots=True)
 class ClusterFee:
-    """US dollars an hour for one cluster; the same in every region that was looked at."""
+    """USD an hour for one cluster; the same in every region that was checked."""
 
     service: str
     standard: float
     extended: float
-    """More, while the cluster's Kubernetes is past its standard support."""
+    """The additional fee while the cluster's Kubernetes is past its standard support."""
     source: Source
 
 
@@ -40,14 +40,14 @@ CLUSTER_FEES: Mapping[str, ClusterFee] = {
     "aws": ClusterFee("EKS", 0.10, 0.50, EKS_FEE),
     "gcp": ClusterFee("GKE", 0.10, 0.50, GKE_FEE),
 }
-"""By cloud. Nobody asks anything for a cluster of your own."""
+"""Fees by cloud. Your own cluster has no fee."""
 
 
-def standard_ended(cloud: str, minor: str) -> bool:
+def has_standard_support_ended(cloud: str, minor: str) -> bool:
     """Whether standard support of a minor had ended when the fees were looked up.
 
-    It is asked of that day, not of today's: a plan says the same tomorrow. Of a minor whose end nobody knows it
-    is taken to go on.
+    The lookup date is used instead of today, so that a plan stays the same tomorrow. A minor without a known
+    end counts as supported.
     """
     window = WINDOWS.get(cloud, {}).get(minor)
     return window is not None and window.standard_end <= _LOOKED_UP

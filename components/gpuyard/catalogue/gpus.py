@@ -1,4 +1,4 @@
-"""GPUs: what a device is called, by people, by the node and on the bus, and what it can do."""
+"""GPUs: their names, node labels, PCI ids and features."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,9 +13,9 @@ LAST_BRANCH: Mapping[str, tuple[int, Source]] = {
     "Pascal": (580, VOLTA_ENDS),
     "Volta": (580, VOLTA_ENDS),
 }
-"""The last driver branch that supports an architecture, where there is one: later branches dropped it."""
+"""The last driver branch that supports an architecture, if later branches do not."""
 NVLINK_GENERATION: Mapping[str, int] = {"Volta": 2, "Ampere": 3, "Hopper": 4, "Blackwell": 5}
-"""By architecture, for GPUs with an NVLink domain."""
+"""NVLink generations by architecture, for GPUs with an NVLink domain."""
 NVLINK_SOURCE = Source(
     "NVIDIA, NVLink and NVLink Switch: second generation on V100, third on A100, fourth on Hopper, fifth on Blackwell",
     date(2026, 11, 28),
@@ -27,7 +27,7 @@ OPEN_MODULES = Source(
     as_of=date(2026, 11, 23),
 )
 CLOSED_MODULES = frozenset({"Maxwell", "Pascal", "Volta"})
-"""Architectures that the driver's open kernel modules do not know (OPEN_MODULES)."""
+"""Architectures that the driver's open kernel modules do not support (OPEN_MODULES)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,26 +36,26 @@ class Gpu:
 
     name: str
     product: str
-    """What GPU Feature Discovery writes into `nvidia.com/gpu.product` for a whole, unshared GPU."""
+    """The value of `nvidia.com/gpu.product` by GPU Feature Discovery for a whole, unshared GPU."""
     memory_gib: int
     """Nominal memory, as the product is sold."""
     architecture: str
     compute_capability: tuple[int, int]
     nvlink_gbps: int
-    """GB/s per GPU inside the node's NVLink domain, 0 without one; bridges between cards do not count."""
+    """GB/s per GPU in the node's NVLink domain; 0 without one; bridges between cards do not count."""
     pci_id: str | None
-    """Device id under NVIDIA's vendor id 10DE; None where another product has the same."""
+    """Device id of NVIDIA's vendor id 10DE; None if another product has the same."""
     first_driver: str | None
-    """The first driver that knows it; None when that is older than every driver that still gets fixes."""
+    """The first driver that supports it; None if older than every driver that still gets fixes."""
     aliases: tuple[str, ...]
-    """Other spellings people use. Memory after a name is understood without being listed here."""
+    """Other common spellings. A memory suffix is understood without being listed here."""
     source: Source
     partitioned_like: str | None = None
-    """The GPU whose MIG geometry it has, where that is another one."""
+    """The GPU whose MIG geometry it shares, if another one."""
 
     @property
     def mig(self) -> MigProduct | None:
-        """How it can be cut, None when it cannot or nobody has published how."""
+        """MIG geometry; None without MIG support or a published geometry."""
         product = MIG_PRODUCTS.get(self.partitioned_like or self.name)
         return replace(product, gpu=self.name) if product and self.partitioned_like else product
 
@@ -66,12 +66,12 @@ class Gpu:
 
     @property
     def open_modules(self) -> bool:
-        """Whether the driver's open kernel modules know it; what came before Turing needs the closed ones."""
+        """Whether the driver's open kernel modules support it; GPUs before Turing need the proprietary ones."""
         return self.architecture not in CLOSED_MODULES
 
     @property
     def last_driver_branch(self) -> int | None:
-        """The last driver branch that supports it; None when the newest one does."""
+        """The last driver branch that supports it; None if the newest one does."""
         last = LAST_BRANCH.get(self.architecture)
         return last[0] if last else None
 
@@ -114,16 +114,16 @@ def _spellings() -> dict[str, Gpu]:
 
 _BY_SPELLING = _spellings()
 _MARKS = re.compile(r"-shared$|-mig-[^ ]+$")
-"""What GPU Feature Discovery appends to the product of a GPU that is shared or cut."""
+"""The suffix of GPU Feature Discovery for a product of a shared or partitioned GPU."""
 _MEMORY = re.compile(r"(?P<name>.+?)-?(?P<gib>\d+)(?:-?gi?b?)?$")
 _PCI = re.compile(r"(?:0x)?(?:10de:)?(?P<id>[0-9a-f]{4})(?::10de|10de)?$")
 
 
 def find_gpu(spelling: str) -> Gpu | None:
-    """A GPU by any of its usual names, letter case aside; None when nobody calls a GPU that.
+    """The GPU with any of its usual names, ignoring case; None if unknown.
 
-    `H100`, `H100-80GB`, the product label also of shared and cut GPUs, the name nvidia-smi prints, and the PCI
-    device id as `2330`, `0x2330`, `10de:2330` or `0x233010DE`.
+    `H100`, `H100-80GB`, the product label, also of shared and partitioned GPUs, the name in nvidia-smi,
+    and the PCI device id as `2330`, `0x2330`, `10de:2330` or `0x233010DE`.
     """
     text = "-".join(spelling.lower().split())
     text = _MARKS.sub("", text)

@@ -1,4 +1,4 @@
-"""Machine types: what a cloud sells, what is in it, and what it costs."""
+"""Machine types of the clouds: hardware, capacity types and prices."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from gpuyard.catalogue.tables import cpu_machines, machines
 
 
 class Capacity(StrEnum):
-    """How a machine is bought: the rungs of a capacity ladder."""
+    """How a machine is bought: the capacity options of a pool."""
 
     RESERVED = "reserved"
     BLOCK = "block"
@@ -30,12 +30,12 @@ CDMM_SOURCE = Source(
     as_of=date(2026, 8, 22),
 )
 RACK_GPUS = frozenset({"GB200", "GB300"})
-"""GPUs whose NVLink goes through several nodes; those of one domain carry the same clique."""
+"""GPUs whose NVLink spans several nodes; nodes of one domain have the same clique label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """US dollars an hour for one machine, from low to high where zones differ."""
+    """USD an hour for one machine; a range if zones differ."""
 
     low: float
     high: float
@@ -47,7 +47,7 @@ class Machine:
     """One machine type of one cloud, or a described machine of your own."""
 
     name: str
-    """The machine type; with `+2xt4` after it where GPUs are added to a type that has none itself."""
+    """The machine type; with a suffix such as `+2xt4` if GPUs are attached to a type without GPUs."""
     cloud: str
     vcpus: int
     memory_gib: int
@@ -55,18 +55,18 @@ class Machine:
     gpu: Gpu | None = None
     gpus: int = 0
     gpu_fraction: Fraction = Fraction(1)
-    """How much of one physical GPU each of `gpus` is: 1/8 on g6f.large."""
+    """The part of one physical GPU that each of `gpus` is: 1/8 on g6f.large."""
     arch: str = "amd64"
     network_gbps: float | None = None
     efa_interfaces: int = 0
     nvme_gb: int = 0
     numa_nodes: int | None = None
     gpus_in_numa: int | None = None
-    """The most GPUs that one NUMA node has; None: each has as many."""
+    """The maximum number of GPUs in one NUMA node; None: all have the same number."""
     accelerator: str | None = None
     """GKE's name of the GPU."""
     region: str | None = None
-    """Where the prices hold; other regions differ."""
+    """The region of the prices; other regions differ."""
     on_demand: Price | None = None
     """List price; None is unknown, never free."""
     spot: Price | None = None
@@ -74,22 +74,22 @@ class Machine:
 
     @property
     def type_name(self) -> str:
-        """What the cloud calls the machine type, without GPUs that are added to it."""
+        """The cloud's name of the machine type, without attached GPUs."""
         return self.name.partition("+")[0]
 
     @property
     def is_gpu_machine(self) -> bool:
-        """True when it carries a GPU, or a part of one."""
+        """Whether it has a GPU, or a part of one."""
         return self.gpu is not None
 
     @property
     def is_rack(self) -> bool:
-        """True when NVLink goes through several of these nodes."""
+        """Whether NVLink spans several of these nodes."""
         return self.gpu is not None and self.gpu.name in RACK_GPUS
 
     @property
     def uses_cdmm(self) -> bool:
-        """True when the cloud's driver manages GPU memory coherently by default, which excludes MIG."""
+        """Whether the cloud's driver uses CDMM by default, which excludes MIG."""
         return self.is_rack and self.cloud in {"aws", "gcp"}
 
 
@@ -105,7 +105,7 @@ def _price(cell: str, source: Source) -> Price | None:
 
 
 def table_rows(table: str) -> Iterator[list[str]]:
-    """The cells of a table in text, row by row; a line with a # is words."""
+    """The cells of a text table, row by row; lines with a # are comments."""
     return (line.split() for line in table.strip().splitlines() if not line.startswith("#"))
 
 
@@ -116,7 +116,7 @@ def _gpus(cell: str) -> tuple[int, Fraction]:
 
 
 def _ec2_sold(name: str, *, listed: bool) -> frozenset[Capacity]:
-    """Every EC2 GPU type has spot and reservations; the P family has capacity blocks, p3dn excepted."""
+    """Every EC2 GPU type has spot and reservations; the P family has capacity blocks, except p3dn."""
     if not listed:
         return frozenset({Capacity.BLOCK})
     sold = {Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}
@@ -157,7 +157,7 @@ _GCE_FROM_LISTS = ("a3-mega", "a3-ultra", "a3-edge", "a4")
 
 
 def _gce_sold(name: str, *, on_demand: bool) -> frozenset[Capacity]:
-    """Everything is reserved; all else by its list, whether a price of it is known or not (GCE_CONSUMPTION)."""
+    """All types can be reserved; the other capacity types are by list, with or without a price (GCE_CONSUMPTION)."""
     sold = {Capacity.RESERVED}
     if on_demand:
         sold.add(Capacity.ON_DEMAND)
@@ -246,20 +246,20 @@ MACHINES: Mapping[str, Machine] = {
         *_cpu_machines(cpu_machines.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
     )
 }
-"""By type name. Names do not collide between clouds: EC2 types carry a dot, GCE types do not."""
+"""Machines by type name. Names are unique across clouds: EC2 types contain a dot, GCE types do not."""
 
 
 def find_machine(name: str) -> Machine | None:
-    """The machine of that name, letter case aside; None when no catalogued cloud sells it."""
+    """The machine with that name, ignoring case; None if the catalogue does not have it."""
     return MACHINES.get(name) or MACHINES.get(name.lower())
 
 
 UNDESCRIBED: Mapping[str, Source] = dict.fromkeys(
     ("p6e-gb300.36xlarge", "p6e-gb300.72xlarge"), sources.EC2_UNDESCRIBED
 )
-"""Types that AWS sells and of which no memory and no network are known here, so they have no row."""
+"""Types that AWS sells, without a row because their memory and network are unknown."""
 
 
 def machine_names(cloud: str | None = None) -> tuple[str, ...]:
-    """Names of one cloud's machines (or of all), in catalogue order."""
+    """Machine names of one cloud (or of all), in catalogue order."""
     return tuple(m.name for m in MACHINES.values() if cloud in {None, m.cloud})

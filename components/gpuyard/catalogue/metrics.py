@@ -1,4 +1,4 @@
-"""Metrics of a GPU platform: what the exporter serves by default, what Kueue serves, and what guides call them."""
+"""Metrics of a GPU platform: defaults of DCGM Exporter, Kueue's metrics, and their names in guides."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -45,20 +45,20 @@ DCGM_DEFAULT: Mapping[str, str] = {
         )
     },
 }
-"""What the exporter serves when nobody gives it a list, with the type it says."""
+"""Default metrics of the exporter with their types."""
 ACTIVITY: Mapping[str, float] = {f"{PROF}GR_ENGINE_ACTIVE": 100.0, f"{DEV}GPU_UTIL": 1.0}
-"""What says how much a GPU does, with what one of its units is in percent. The first one knows slices too, and
-only GPUs with profiling have it; the second is there on whole GPUs."""
+"""Metrics of GPU use, with the factor to percent. The first one also covers slices, but only on GPUs with
+profiling; the second one covers whole GPUs."""
 POD_LABELS = ("exported_namespace", "exported_pod")
-"""Whose GPU it is, as Prometheus calls it when the ServiceMonitor leaves honorLabels off, as the operator's
-chart does (gpu-operator v26.7.0 values.yaml, dcgmExporter.serviceMonitor)."""
+"""Labels of the pod that uses the GPU, as named by Prometheus without honorLabels, the default of the
+operator's chart (gpu-operator v26.7.0 values.yaml, dcgmExporter.serviceMonitor)."""
 DEVICE_LABELS = ("UUID", "GPU_I_ID", "vgpu")
-"""What together tells one GPU, slice or share (the exporter's pull request 432 for the last)."""
+"""Labels that together identify one GPU, slice or share (the exporter's pull request 432 for the last)."""
 PROMETHEUS_OPERATED = "http://prometheus-operated.monitoring.svc:9090"
-"""The service that prometheus-operator makes for every Prometheus, in the namespace that Kueue's chart and
-most guides take it to be in (kube-prometheus-stack and Kueue 0.19.2 values.yaml)."""
+"""The service that prometheus-operator creates for every Prometheus, in the namespace of Kueue's chart and
+most guides (kube-prometheus-stack and Kueue 0.19.2 values.yaml)."""
 NOT_UNDER_MIG = frozenset(f"{DEV}{name}_UTIL" for name in ("GPU", "MEM_COPY", "ENC", "DEC"))
-"""Of a GPU cut by MIG there are no such figures (NVIDIA/dcgm-exporter issues 216 and 430)."""
+"""Metrics that do not exist for a GPU in MIG mode (NVIDIA/dcgm-exporter issues 216 and 430)."""
 METRIC_ALIASES: Mapping[str, str] = {
     "dcgm_gpu_utilization": f"{DEV}GPU_UTIL",
     "dcgm_mem_copy_utilization": f"{DEV}MEM_COPY_UTIL",
@@ -69,7 +69,7 @@ METRIC_ALIASES: Mapping[str, str] = {
     "dcgm_fi_prof_pcie_tx_bytes": f"{PROF}PCIE_TX_BYTES",
     "dcgm_fi_prof_pcie_rx_bytes": f"{PROF}PCIE_RX_BYTES",
 }
-"""Names of guides and of the exporter's first version that are not the field's in small letters."""
+"""Names in guides and in the exporter's first version that differ from the field's name in lower case."""
 KUEUE: Mapping[str, str] = {
     **dict.fromkeys(
         (
@@ -122,7 +122,7 @@ KUEUE: Mapping[str, str] = {
         "histogram",
     ),
 }
-"""Kueue's metrics without their prefix, with the type each is of."""
+"""Kueue's metrics without their prefix, with the type of each."""
 KUEUE_PREFIX = "kueue_"
 MULTIKUEUE: Mapping[str, str] = {
     "multikueue_workloads_admitted_total": "counter",
@@ -136,7 +136,7 @@ _OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 
 
 def kueue_type(metric: str) -> str | None:
-    """Of which type a metric of Kueue's is; the series of a histogram are counters, None is nobody's."""
+    """The type of a Kueue metric; series of a histogram are counters; None if Kueue has no such metric."""
     name = metric.removeprefix(KUEUE_PREFIX)
     for suffix in _OF_HISTOGRAMS:
         if name.endswith(suffix) and KUEUE.get(name.removesuffix(suffix)) == "histogram":
@@ -145,7 +145,7 @@ def kueue_type(metric: str) -> str | None:
 
 
 def suggested_metric(metric: str) -> str | None:
-    """The exporter's field that a guide's name stands for: `dcgm_gpu_temp` is DCGM_FI_DEV_GPU_TEMP."""
+    """The exporter's field for a name in a guide: `dcgm_gpu_temp` is DCGM_FI_DEV_GPU_TEMP."""
     low = metric.lower()
     if low in METRIC_ALIASES:
         return METRIC_ALIASES[low]

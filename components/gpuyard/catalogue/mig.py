@@ -1,9 +1,9 @@
-"""MIG geometry as data: which slices a GPU can be cut into, and where each may sit.
+"""MIG geometry as data: the slices into which a GPU can be partitioned, and their placements.
 
-A GPU instance takes a run of memory units from a legal start; runs may not overlap; the compute
-slices of all instances together may not exceed the GPU's; a profile has a maximum; of the instances
-that carry media engines exclusively, one may exist. Counting compute slices alone is wrong: four
-1g.10gb and three 1g.5gb are seven slices, and impossible on an A100-40.
+A GPU instance uses consecutive memory units from a valid start; instances may not overlap; the sum of
+their compute slices may not exceed the GPU's; a profile has a maximum count; only one instance may have
+exclusive media engines. Counting compute slices is not enough: four 1g.10gb and three 1g.5gb are seven
+slices, and impossible on an A100-40.
 
 The solver that uses these rows is `gpuyard.plan.sharing.mig`.
 """
@@ -16,7 +16,7 @@ from gpuyard.catalogue.sources import MIG_GUIDE, MIG_INFERRED, MIG_RTX4500, MIG_
 
 @dataclass(frozen=True, slots=True)
 class MigProfile:
-    """One way to cut a slice: `slices` of compute on a run of `units` of memory."""
+    """One profile: `slices` compute slices on `units` consecutive memory units."""
 
     name: str
     slices: int
@@ -24,19 +24,19 @@ class MigProfile:
     starts: tuple[int, ...]
     max_count: int
     media_exclusive: bool = False
-    """Carries media engines that no other instance may then have: at most one of these in all."""
+    """Has exclusive media engines: at most one such instance per GPU."""
     variant: bool = False
-    """A media or graphics variant of a base profile; left out of layout counts by default."""
+    """A media or graphics variant of a base profile; excluded from layout counts by default."""
 
     @property
     def resource(self) -> str:
-        """The extended resource a node advertises for it under the mixed strategy."""
+        """The extended resource that a node advertises for it with the mixed strategy."""
         return "nvidia.com/mig-" + self.name.replace("+", ".")
 
 
 @dataclass(frozen=True, slots=True)
 class MigProduct:
-    """How one GPU product can be cut."""
+    """The MIG geometry of one GPU product."""
 
     gpu: str
     family: str
@@ -46,14 +46,14 @@ class MigProduct:
     source: Source
 
     def profile(self, name: str) -> MigProfile | None:
-        """The profile of that name, None when this product has none."""
+        """The profile with that name; None if this product does not have it."""
         return next((p for p in self.profiles if p.name == name), None)
 
 
 def _eight_units(
     one: str, double: str, two: str, three: str, four: str, seven: str
 ) -> tuple[MigProfile, ...]:
-    """Eight memory units, seven compute slices: A100, H100, H200, B200 and their kin."""
+    """Eight memory units, seven compute slices: A100, H100, H200, B200 and similar GPUs."""
     return (
         MigProfile(one, 1, 1, (0, 1, 2, 3, 4, 5, 6), 7),
         MigProfile(f"{one}+me", 1, 1, (0, 1, 2, 3, 4, 5, 6), 1, media_exclusive=True, variant=True),
@@ -89,7 +89,7 @@ def _two_units(one: str, two: str) -> tuple[MigProfile, ...]:
 
 
 def _rtx5000() -> tuple[MigProfile, ...]:
-    """As two units, with a slice that carries one set of media engines beside the one that carries all."""
+    """Like two units, with an additional variant that has one set of media engines instead of all."""
     profiles = _two_units("1g.24gb", "2g.48gb")
     media = MigProfile("1g.24gb+me", 1, 1, (0, 1), 1, media_exclusive=True, variant=True)
     return (profiles[0], media, *profiles[1:])
@@ -147,8 +147,8 @@ MIG_PRODUCTS: Mapping[str, MigProduct] = {
         ),
     )
 }
-"""By the GPU's catalogue name. A GPU that is not here cannot be cut, or its geometry is not known."""
+"""Products by the GPU's catalogue name. Other GPUs have no MIG, or their geometry is unknown."""
 ALTERNATIVE_PRODUCTS: Mapping[str, MigProduct] = {
     "GB200": _eight_unit_product("GB200", (24, 47, 47, 95, 95, 189), MIG_INFERRED)
 }
-"""By the GPU's catalogue name: slices as some of its boards and drivers name them instead."""
+"""Other profile names of some boards and drivers, by the GPU's catalogue name."""

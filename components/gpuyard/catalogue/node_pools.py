@@ -1,4 +1,4 @@
-"""Node pools as clouds make them: how each way of buying is said, what they add, and where nodes are put."""
+"""Node pools of the clouds: settings of each capacity type, added taints, and placement."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ ARM_TAINT_SOURCE = Source(
 )
 QUEUED_TAINT = ("cloud.google.com/gke-queued", "true")
 QUEUED_TAINT_SOURCE = Source(
-    "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: GKE taints nodes of queued provisioning by itself;"
+    "cluster-toolkit v1.95.0 at 1047080, gke-node-pool/main.tf: GKE taints nodes of queued provisioning;"
     " its nccl-jobset-example.yaml tolerates it",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
@@ -63,15 +63,15 @@ ACCELERATOR_SOURCE = Source(
 )
 
 ACCELERATOR_LABEL = "k8s.amazonaws.com/accelerator"
-"""Cluster Autoscaler on EC2 takes a node with it for unready until its device plugin has said what GPUs it has.
-Without it the autoscaler starts further nodes for the same pods while the first one comes up."""
+"""With this label, Cluster Autoscaler on EC2 treats a node as unready until its device plugin advertises GPUs.
+Without it, the autoscaler starts more nodes for the same pods while the first one starts."""
 COMPACT_FLEX_START = ("a3-ultragpu-", "a4-")
-"""GCE machines whose flex-start nodes may be placed compactly, unless they are queued for."""
+"""GCE machines whose flex-start nodes allow compact placement, except with queued provisioning."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ec2Words:
-    """One way of buying, in the words of EKS, Karpenter and launch templates."""
+class Ec2CapacitySettings:
+    """The settings of one capacity type for EKS, Karpenter and launch templates."""
 
     capacity_type: str
     karpenter_capacity_type: str
@@ -80,8 +80,8 @@ class Ec2Words:
 
 
 @dataclass(frozen=True, slots=True)
-class GkeWords:
-    """One way of buying, in the words of a GKE node pool."""
+class GkeCapacitySettings:
+    """The settings of one capacity type for a GKE node pool."""
 
     spot: bool
     flex_start: bool
@@ -98,17 +98,17 @@ class WorkloadPolicy:
 
 
 @cache
-def ec2_words(mode: Capacity) -> Ec2Words:
-    """How this way of buying is said on EC2."""
+def ec2_capacity_settings(mode: Capacity) -> Ec2CapacitySettings:
+    """The settings of this capacity type on EC2."""
     eks, karpenter, market, reservations = _row(EC2_PURCHASES, mode.value)
-    return Ec2Words(eks, karpenter, None if market == "-" else market, reservations)
+    return Ec2CapacitySettings(eks, karpenter, None if market == "-" else market, reservations)
 
 
 @cache
-def gke_words(mode: Capacity) -> GkeWords:
-    """How this way of buying is said on GKE."""
+def gke_capacity_settings(mode: Capacity) -> GkeCapacitySettings:
+    """The settings of this capacity type on GKE."""
     spot, flex, reservation, repaired = _row(GKE_PURCHASES, mode.value)
-    return GkeWords(spot == "yes", flex == "yes", reservation, repaired == "yes")
+    return GkeCapacitySettings(spot == "yes", flex == "yes", reservation, repaired == "yes")
 
 
 def _row(table: str, key: str) -> list[str]:
@@ -116,12 +116,12 @@ def _row(table: str, key: str) -> list[str]:
 
 
 def workload_policy(machine: Machine) -> WorkloadPolicy | None:
-    """The policy that the nodes of an NVLink domain are placed by; None where there is none."""
+    """The policy that places the nodes of an NVLink domain; None if the machine has none."""
     return _policies().get(machine.name)
 
 
-def most_in_pool(machine: Machine) -> int | None:
-    """The most nodes of one GKE node pool, those of one NVLink domain; None where there is no such limit."""
+def max_nodes_per_pool(machine: Machine) -> int | None:
+    """The maximum nodes of one GKE node pool, if limited to one NVLink domain; else None."""
     policy = workload_policy(machine)
     return (
         prod(map(int, policy.accelerator_topology.split("x"))) // machine.gpus if policy else None
@@ -129,7 +129,7 @@ def most_in_pool(machine: Machine) -> int | None:
 
 
 def gke_versions(machine: Machine) -> Mapping[str, str]:
-    """The oldest GKE version that supports the machine, by minor; empty where every supported minor does."""
+    """The oldest GKE version that supports the machine, by minor; empty if every supported minor does."""
     return {
         minor: version for name, minor, version in table_rows(GKE_VERSIONS) if name == machine.name
     }
@@ -141,7 +141,7 @@ def _policies() -> Mapping[str, WorkloadPolicy]:
 
 
 def added_taints(machine: Machine, *, queued: bool = False) -> tuple[tuple[str, str], ...]:
-    """Key and value of the taints, beside the one of GPUs, that the cloud itself puts on these nodes."""
+    """Key and value of the taints that the cloud adds to these nodes, besides the GPU taint."""
     if machine.cloud != "gcp":
         return ()
     arm = ((ARCH_LABEL, machine.arch),) if machine.arch == "arm64" else ()
@@ -149,5 +149,5 @@ def added_taints(machine: Machine, *, queued: bool = False) -> tuple[tuple[str, 
 
 
 def may_be_compact(machine: Machine, *, flex_start: bool, queued: bool) -> bool:
-    """Whether GKE takes a compact placement for nodes that are bought so."""
+    """Whether GKE supports compact placement for nodes of this capacity type."""
     return not queued and (not flex_start or machine.name.startswith(COMPACT_FLEX_START))

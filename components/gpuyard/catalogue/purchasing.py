@@ -1,4 +1,4 @@
-"""Reservations and zones as clouds sell them: their forms, and how long bought nodes stay."""
+"""Reservations and zones of the clouds: their id formats, and the lifetime of nodes."""
 
 import re
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ _LOOKED_UP = date(2026, 11, 21)
 
 @dataclass(frozen=True, slots=True)
 class IdFormat:
-    """What a cloud's name of something looks like."""
+    """The format of a cloud's id."""
 
     pattern: re.Pattern[str]
     example: str
@@ -29,7 +29,7 @@ EC2_RESERVATION = IdFormat(
         as_of=_LOOKED_UP,
     ),
 )
-"""On-demand capacity reservations, and capacity blocks: a block is launched into by its reservation's id."""
+"""On-demand capacity reservations and capacity blocks: nodes use a block by its reservation's id."""
 EC2_OFFERING = IdFormat(
     re.compile(r"cb-[0-9a-z]+"),
     "cb-0123456789abcdef0",
@@ -39,7 +39,7 @@ EC2_OFFERING = IdFormat(
         as_of=date(2026, 11, 25),
     ),
 )
-"""What EC2 sells as a capacity block before somebody buys it."""
+"""Offerings of capacity blocks, before the purchase."""
 GCE_RESERVATION = IdFormat(
     re.compile(
         r"(projects/[a-z][-a-z0-9.:]*/reservations/)?[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -53,7 +53,7 @@ GCE_RESERVATION = IdFormat(
     ),
 )
 RESERVATIONS: Mapping[str, IdFormat] = {"aws": EC2_RESERVATION, "gcp": GCE_RESERVATION}
-"""By cloud."""
+"""Reservation ids by cloud."""
 
 EC2_ZONE = IdFormat(
     re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-\d+)(?P<local>-[a-z]+-\d+)?[a-z]"),
@@ -70,20 +70,20 @@ GCE_ZONE = IdFormat(
     ),
 )
 ZONES: Mapping[str, IdFormat] = {"aws": EC2_ZONE, "gcp": GCE_ZONE}
-"""By cloud."""
+"""Zone names by cloud."""
 REGIONS: Mapping[str, IdFormat] = {
     "aws": IdFormat(re.compile(r"[a-z]{2,4}(-[a-z]+)+-\d+"), "us-east-1", EC2_ZONE.source),
     "gcp": IdFormat(re.compile(r"[a-z]+(-[a-z]+)+\d+"), "us-central1", GCE_ZONE.source),
 }
-"""By cloud: a zone's name without what makes it one of several."""
+"""The region part of a zone's name, by cloud."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """How long a bought node stays, whatever runs on it."""
+    """The maximum lifetime of a node, independent of its jobs."""
 
     hours: int
-    """At most, counted from its start."""
+    """Maximum hours from its start."""
     drained_before_end_minutes: int
     description: str
     source: Source
@@ -102,7 +102,7 @@ FLEX_START = Lifetime(
 ULTRASERVER_BLOCK = Lifetime(
     hours=182 * 24,
     drained_before_end_minutes=60,
-    description="until 60 minutes before its end",
+    description="until 60 minutes before it ends",
     source=Source(
         "karpenter-provider-aws designs/odcrs.md and dev.classmethod.jp (2026-02-08): EC2 stops the instances of an"
         " UltraServer 60 minutes before the end of its block",
@@ -130,12 +130,12 @@ CAPACITY_BLOCK = Lifetime(
 
 @dataclass(frozen=True, slots=True)
 class BlockSizes:
-    """What EC2 sells as one capacity block."""
+    """Sizes and durations of a capacity block on EC2."""
 
     most: int
-    """Instances in one block."""
+    """Maximum instances in one block."""
     days: tuple[int, ...]
-    """How long it may last."""
+    """Possible durations."""
     source: Source
 
 
@@ -150,7 +150,7 @@ BLOCK_SIZES = BlockSizes(
     ),
 )
 ULTRASERVERS: Mapping[str, tuple[int, ...]] = {"p6e-gb200.36xlarge": (9, 18)}
-"""Machines of EC2 that are sold as whole UltraServers only: how many there are in one."""
+"""EC2 machines that are sold only as whole UltraServers, with the number of machines in one."""
 ULTRASERVERS_SOURCE = Source(
     "koyakimu/ec2-capacity-blocks-for-ml-pricing-json at 15ff21e: u-p6e-gb200x36 and u-p6e-gb200x72, with four GPUs"
     " in a machine",
@@ -160,7 +160,7 @@ ULTRASERVERS_SOURCE = Source(
 
 
 def lifetime_of(machine: Machine, mode: Capacity) -> Lifetime | None:
-    """How long nodes of this machine stay that are bought in this way; None while they are paid."""
+    """The lifetime of nodes of this capacity type; None if they run as long as they are paid for."""
     if mode is Capacity.FLEX_START:
         return FLEX_START
     if mode is not Capacity.BLOCK:

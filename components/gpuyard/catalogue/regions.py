@@ -1,4 +1,4 @@
-"""Prices outside the region that a machine's row has them of; a region that no source lists has none here."""
+"""Prices outside the region of a machine's row; regions without a source have no prices."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,8 +11,8 @@ from gpuyard.catalogue.tables.ec2_regions import EC2_REGIONS
 from gpuyard.catalogue.tables.gce_regions import GCE_REGIONS
 
 EC2_REGION_LIST = Source(
-    "tsaol/aws-gpu at 77fcd9f, read from instances.vantage.sh (2026-01-21); its us-east-1 agrees with ours for"
-    " every type that both have",
+    "tsaol/aws-gpu at 77fcd9f, read from instances.vantage.sh (2026-01-21); its us-east-1 agrees with this catalogue"
+    " for every type that both have",
     date(2026, 11, 22),
     verified=False,
     as_of=date(2026, 1, 21),
@@ -27,13 +27,13 @@ _LISTS: Mapping[str, tuple[str, Source]] = {
     "gcp": (GCE_REGIONS, GCE_REGION_LIST),
 }
 ListedPrices = tuple[Price | None, Price | None]
-"""On demand and on spot."""
+"""The on-demand and the spot price."""
 
 
 def prices_in_region(machine: Machine, region: str | None) -> Machine:
-    """The machine at the prices of a region; at those of its row where none of that region is listed.
+    """The machine with the prices of a region; with those of its row if the region is not listed.
 
-    Prices of two regions are never mixed: where only the price on demand is listed, that on spot is unknown.
+    Prices of two regions are never mixed: if only the on-demand price is listed, the spot price is unknown.
     """
     if region is None or region == machine.region or machine.name not in MACHINES:
         return machine
@@ -45,7 +45,7 @@ def prices_in_region(machine: Machine, region: str | None) -> Machine:
 
 @cache
 def _prices(cloud: str, region: str) -> Mapping[str, ListedPrices]:
-    """By machine type."""
+    """Listed prices by machine type."""
     table, source = _LISTS[cloud]
     return {
         name: (_price(on_demand, source), _price(spot, source))
@@ -59,7 +59,7 @@ def _price(cell: str, source: Source) -> Price | None:
 
 
 def _cells(table: str) -> Iterator[tuple[str, str, str, str]]:
-    """Region, type, price on demand, and price on spot or nothing."""
+    """Region, type, on-demand price, and spot price or an empty text."""
     for line in table.strip().splitlines():
         region, *cells = line.split()
         for cell in cells:
@@ -69,6 +69,6 @@ def _cells(table: str) -> Iterator[tuple[str, str, str, str]]:
 
 
 def listed_regions(cloud: str) -> tuple[str, ...]:
-    """Regions with prices of their own, in alphabetical order; none of a cloud that has no list."""
+    """Regions with listed prices, in alphabetical order; empty for a cloud without a list."""
     table, _ = _LISTS[cloud]
     return tuple(sorted({region for region, *_ in _cells(table)}))

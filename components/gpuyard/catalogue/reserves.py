@@ -1,6 +1,7 @@
-"""What is left of a node: memory as the kernel has it, and what the kubelet keeps of it and of the CPUs.
+"""Allocatable resources of a node: the memory of the kernel, and the kubelet's reservations.
 
-Memory is sold in round numbers, and no kernel has all of it. Both clouds publish what their kubelets keep.
+Memory is sold in round numbers, and the kernel never has all of it. Both clouds publish what their kubelets
+reserve.
 """
 
 from collections.abc import Mapping
@@ -35,7 +36,7 @@ KERNEL_SOURCE = Source(
 )
 KARPENTER_SOURCE = Source(
     "karpenter-provider-aws issue 7929 and pkg/providers/instancetype/types.go: memory of the type, less"
-    " vmMemoryOverheadPercent of it, less what the kubelet keeps; a pod that is larger gets no node",
+    " vmMemoryOverheadPercent of it, less what the kubelet reserves; a larger pod gets no node",
     date(2026, 11, 28),
     as_of=date(2025, 3, 19),
 )
@@ -69,18 +70,18 @@ def _steps(table: str) -> _Steps:
 
 
 def kernel_gib(machine: Machine) -> float:
-    """The memory that the machine's kernel has: what Kubernetes calls the node's capacity."""
+    """The memory of the machine's kernel, which is the node's capacity in Kubernetes."""
     share, gib = _kernel().get(machine.cloud, _kernel()["none"])
     return machine.memory_gib * (1 - share) - gib
 
 
 def kubelet_cpu(machine: Machine) -> float:
-    """CPUs that the kubelet keeps."""
+    """CPUs that the kubelet reserves."""
     return _stepped(machine.vcpus, _steps(KUBELET_CPU))
 
 
 def kubelet_gib(machine: Machine) -> float:
-    """Memory that the kubelet keeps, and that it must find free."""
+    """Memory that the kubelet reserves, plus its eviction threshold."""
     fixed, each = EKS_MIB
     reserved = (
         _stepped(kernel_gib(machine), _steps(GKE_MEMORY))
@@ -96,7 +97,7 @@ def _pods(machine: Machine) -> int:
 
 
 def efa_gib(machine: Machine) -> float:
-    """Memory that the EFA driver keeps."""
+    """Memory that the EFA driver reserves."""
     return EFA_HUGE_PAGES_MIB / _MIB if machine.efa_interfaces else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Ways in which the GPUs of a node are handed out, by the names that plans and node images call them."""
+"""Sharing methods of a node's GPUs, by their names in plans and node images."""
 
 from datetime import date
 from enum import StrEnum
@@ -13,7 +13,7 @@ MPS_SOURCE = Source(
 
 
 class SharingMethod(StrEnum):
-    """How the device plugin, or the DRA driver, hands out the GPUs of a node."""
+    """How the device plugin or the DRA driver allocates the GPUs of a node."""
 
     NONE = "none"
     TIME_SLICING = "time-slicing"
@@ -24,20 +24,20 @@ class SharingMethod(StrEnum):
 
     @property
     def shares_whole_gpus(self) -> bool:
-        """True when several pods have the same whole GPU."""
+        """Whether several pods share a whole GPU."""
         return self in {SharingMethod.TIME_SLICING, SharingMethod.MPS}
 
     @property
     def is_time_sliced(self) -> bool:
-        """True when pods wait for each other on a GPU or a slice."""
+        """Whether pods take turns on a GPU or a slice."""
         return self in {SharingMethod.TIME_SLICING, SharingMethod.MIG_TIME_SLICING}
 
     @property
     def is_counted_as_whole_gpu(self) -> bool:
-        """True when a GPU belongs to one pod, counted or claimed: nobody else has a part of it."""
+        """Whether a GPU belongs to one pod as a whole, by extended resource or by claim."""
         return self in {SharingMethod.NONE, SharingMethod.DRA}
 
 
 def mps_clients(compute_capability: tuple[int, int]) -> int | None:
-    """The most MPS clients of one GPU; None where the bounds of a stack file are lower already."""
+    """The maximum MPS clients of one GPU; None if the limit of the stack file is lower anyway."""
     return 16 if compute_capability < (7, 5) else None

@@ -1,4 +1,4 @@
-"""Sources of facts: where each comes from, of what day it is, when it was looked at, and what else says the same."""
+"""Sources of facts: origin, date, date of the check, and a second source."""
 
 from dataclasses import dataclass, field
 from datetime import date
@@ -9,27 +9,27 @@ class Source:
     """One origin of facts.
 
     `verified` is False for figures that were read second-hand, inferred or never seen on hardware;
-    whoever shows such a figure says so.
+    outputs mark such figures.
     """
 
     title: str
     checked_on: date
-    """When we looked at it."""
+    """The date on which the source was read."""
     verified: bool = True
     as_of: date = field(kw_only=True)
-    """The day that it describes: that of the release or the list; where it names none, the day that we read it."""
+    """The date of the facts: of the release or the list; without one, the date on which it was read."""
     second: str = ""
-    """What else says the same and does not come from it; empty where nothing is known that does."""
+    """An independent source with the same facts; empty if none is known."""
 
     @property
-    def when(self) -> str:
-        """Of what day the facts are: `on 2026-07-20`; where the source names none, when we read it."""
+    def formatted_date(self) -> str:
+        """The date of the facts: `on 2026-07-20`; for a source without a date, when it was read."""
         dated = self.as_of != self.checked_on
-        return f"on {self.as_of}" if dated else f"of no known day, read on {self.checked_on}"
+        return f"on {self.as_of}" if dated else f"of unknown date, read on {self.checked_on}"
 
     @property
-    def doubt(self) -> str:
-        """What is said behind its figures where they are not verified."""
+    def unverified_suffix(self) -> str:
+        """The suffix of unverified figures."""
         return "" if self.verified else ", not verified"
 
 
@@ -54,7 +54,7 @@ EC2_UNDESCRIBED = Source(
     as_of=date(2026, 11, 28),
 )
 EC2_SPOT = Source(
-    "skypilot-catalog v9 aws/vms.csv, of no day that it says: lowest and highest zone of us-east-1 or us-west-2,"
+    "skypilot-catalog v9 aws/vms.csv, undated: lowest and highest zone of us-east-1 or us-west-2,"
     " without zones whose spot price is the on-demand price; g6, g6e, g6f, gr6 and g7e at 3e9a175, of us-east-1",
     date(2026, 11, 21),
     as_of=date(2026, 11, 21),
@@ -66,22 +66,22 @@ GCE_OFFERS = Source(
     second="Cyclenerd's pricing.yml (2026-07-30)",
 )
 GCE_LISTS = Source(
-    "skypilot-catalog v9 gcp/vms.csv, of no day that it says (us-central1), and cluster-toolkit v1.95.0",
+    "skypilot-catalog v9 gcp/vms.csv, undated (us-central1), and cluster-toolkit v1.95.0",
     date(2026, 11, 21),
     verified=False,
     as_of=date(2026, 11, 21),
 )
 GCE_CONSUMPTION = Source(
-    "ai-hypercomputer/docs/consumption-models: spot and flex-start for any GPU machine but A4X, calendar mode (future"
+    "ai-hypercomputer/docs/consumption-models: spot and flex-start for any GPU machine except A4X, calendar mode (future"
     " reservations of up to 90 days) for A4 and A3 Ultra; GKE's autoscaler (gce price model) has no flex-start for"
-    " a3-edgegpu-8g-nolssd, and for that type it is taken",
+    " a3-edgegpu-8g-nolssd, and takes precedence for that type",
     date(2026, 11, 22),
     as_of=date(2026, 11, 22),
 )
 GCE_N1 = Source(
-    "sizes from Cyclenerd's machinetypes.csv at dac3128, GPUs for so many CPUs from gpuhunt providers/gcp.py at"
+    "sizes from Cyclenerd's machinetypes.csv at dac3128, allowed GPUs by CPUs from gpuhunt providers/gcp.py at"
     " 3584151; prices: the machine type as in karpenter-provider-gcp (us-central1) and each GPU as in skypilot-catalog"
-    " v9 gcp/vms.csv at 2c3d7ea7, of no day that it says",
+    " v9 gcp/vms.csv at 2c3d7ea7, undated",
     date(2026, 11, 28),
     verified=False,
     as_of=date(2026, 8, 3),

@@ -1,4 +1,4 @@
-"""Topology: the labels by which clouds say how near nodes stand, from wide to narrow."""
+"""Topology: the labels by which clouds describe the location of nodes, from wide to narrow."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -12,7 +12,7 @@ from gpuyard.names import CLIQUE_LABEL
 EC2_LAYER = "topology.k8s.aws/network-node-layer-"
 EC2_SOURCE = Source(
     "EC2 User Guide, prerequisites of EC2 topology: the types that return three network nodes and those that"
-    " return four. A blog of AWS shows four labels on p6e-gb200; the guide, which has three, is taken",
+    " return four. An AWS blog shows four labels on p6e-gb200; the guide has three, which is used here",
     date(2026, 11, 22),
     as_of=date(2026, 11, 22),
 )
@@ -21,13 +21,13 @@ GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST = (
 )
 GCE_SOURCE = Source(
     "cluster-toolkit v1.95.0 at 1047080, kueue-configuration.yaml.tftpl of gke-a3-ultragpu, gke-a4 and gke-a4x:"
-    " what keeps the nodes of one NVLink domain together stands above the host",
+    " the level of one NVLink domain is above the host",
     date(2026, 11, 22),
     as_of=date(2026, 11, 22),
 )
 NESTED_SOURCE = Source(
-    "kueue v0.19.2 pkg/util/tas/tas.go: a domain is told by the values of all levels down to its own, so that two"
-    " nodes with another value of a wider level never share one",
+    "kueue v0.19.2 pkg/util/tas/tas.go: a domain is identified by the values of all levels down to its own, so"
+    " nodes with different values of a wider level never share one",
     date(2026, 11, 22),
     as_of=date(2026, 8, 20),
 )
@@ -45,7 +45,7 @@ PLACES = (
     *("zone", "datacenter", "building", "hall", "room", "pod", "row"),
     *("core", "block", "spine", "subblock", "sub-block", "rack", "leaf", "switch"),
 )
-"""Words for places in a hall of one's own, from wide to narrow, as labels end in them; ours, and no standard."""
+"""Label suffixes for locations in your own data center, from wide to narrow; gpuyard's list, not a standard."""
 
 
 @cache
@@ -54,7 +54,7 @@ def _ec2_layers() -> Mapping[str, int]:
 
 
 def network_labels(machine: Machine) -> tuple[str, ...]:
-    """Labels of the cloud's network that every node of this type carries, the widest first."""
+    """Network topology labels of the cloud that every node of this type has, the widest first."""
     if machine.cloud == "aws":
         layers = _ec2_layers().get(machine.name, 0)
         return tuple(f"{EC2_LAYER}{n}" for n in range(1, layers + 1))
@@ -64,7 +64,7 @@ def network_labels(machine: Machine) -> tuple[str, ...]:
 
 
 def place_rank(key: str) -> int | None:
-    """How wide the place is that a label of one's own names, the widest first; None where it names none."""
+    """The rank of the location that one of your labels names, the widest first; None if it names none."""
     if key.startswith(TIER):
         tier = key.removeprefix(TIER)
         return NARROWEST_TIER - int(tier) if tier.isdecimal() and len(tier) == 1 else None
@@ -74,10 +74,10 @@ def place_rank(key: str) -> int | None:
 
 
 def with_clique(labels: tuple[str, ...], machine: Machine) -> tuple[str, ...]:
-    """The labels, and the one of the NVLink domain where it is wider than what stands below it.
+    """The labels with that of the NVLink domain, at the level above those that are narrower.
 
-    A domain holds many nodes and a host of GCE holds one, so it stands above the host. Kueue nests domains
-    (NESTED_SOURCE): below the host, no two nodes would ever share one.
+    A domain has many nodes and a GCE host has one, so the domain is above the host. Kueue nests domains
+    (NESTED_SOURCE): below the host, no two nodes would share one.
     """
     if not machine.is_rack:
         return labels

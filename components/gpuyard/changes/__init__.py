@@ -1,5 +1,5 @@
-"""What a deployment would do to what is deployed: said before the engine acts, from plain values.
+"""Planned changes to the deployed state, computed from plain values before Pulumi runs.
 
-`deployed` reads what is there, `fields` compares one resource as its provider does, `graphs` a whole graph,
-`platforms` pools and teams; `announced` says what is lost by it, and `judging` makes findings of that.
+`deployed_state` reads the state, `fields` compares one resource as its provider does, `graphs` a whole graph,
+`platforms` pools and teams; `planned_changes` lists the disruptions, and `findings` reports them.
 """

@@ -1,4 +1,4 @@
-"""A judged stack beside what is deployed."""
+"""A validated stack compared with the deployed state."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from gpuyard.stack_validation import ValidatedStack
 def compare_with_deployed(
     judged: ValidatedStack, state: DeployedState
 ) -> tuple[ValidatedStack, PlannedChanges | None]:
-    """The same with what the change takes away; nothing is compared where there is no plan."""
+    """Add the findings about planned changes; without a plan nothing is compared."""
     if judged.plan is None:
         return judged, None
     changes = plan_changes(judged.plan, graph_of(judged.plan), state)

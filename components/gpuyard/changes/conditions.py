@@ -1,6 +1,6 @@
-"""Fields of which some changes make the resource anew, and others do not: by kind and path.
+"""Fields of which only some changes replace the resource, by kind and path.
 
-Each is what the provider's own function decides (a CustomizeDiff or ForceNewIf of the sources that
+Each condition is that of the provider (a CustomizeDiff or ForceNewIf of the sources that
 `gpuyard.catalogue.cloud_fields` names).
 """
 
@@ -12,30 +12,30 @@ from gpuyard.changes.unknown_values import at_path
 
 _Values = Mapping[str, Any]
 FieldCondition = Callable[[_Values, _Values, Any, Any], bool]
-"""Given the state, the inputs, and the field's old and new value."""
+"""Takes the state, the inputs, and the field's old and new value."""
 
 
 def _other_source(_state: _Values, _given: _Values, old: Any, new: Any) -> bool:
-    """A rule with another kind of source is another rule; another source of that kind is not."""
+    """Another kind of source replaces a rule; another source of the same kind does not."""
     return old is None or new is None
 
 
 def _shrinks(_state: _Values, _given: _Values, old: Any, new: Any) -> bool:
-    """A range can grow around what it was, and nothing else."""
+    """A range may only grow around its old value."""
     try:
         before, after = ipaddress.IPv4Network(old), ipaddress.IPv4Network(new)
-    except ValueError:  # also where one is not known yet
+    except ValueError:  # also for an unknown value
         return True
     return not before.subnet_of(after)
 
 
 def _number(value: Any) -> list[int]:
-    """A version, to be compared."""
+    """A version in comparable form."""
     return [int(part) for part in str(value or 0).split(".") if part.isdigit()]
 
 
 def _other_owner(_state: _Values, _given: _Values, old: Any, _new: Any) -> bool:
-    """Nobody said whose the bucket is; once somebody did, another owner is another bucket."""
+    """Setting an owner for the first time changes nothing; changing it replaces the bucket."""
     return bool(old)
 
 

@@ -1,11 +1,11 @@
-"""What is deployed: out of an exported state, a preview, or what an engine tells its own program."""
+"""The deployed state, from an exported state, a preview, or the engine of a running program."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.software.engine_files import SECRET_KEY, is_preview, is_state
+from gpuyard.catalogue.software.engine_files import SECRET_KEY, is_pulumi_preview, is_stack_export
 from gpuyard.changes.unknown_values import UnknownMarker
 from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, logical_name, platform_resource_name
 
@@ -17,7 +17,7 @@ _HIDDEN = "[secret]"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeployedResource:
-    """One resource as the last deployment left it."""
+    """One resource as of the last deployment."""
 
     urn: str
     kind: str
@@ -25,28 +25,28 @@ class DeployedResource:
     id: str = ""
     protect: bool = False
     retain: bool = False
-    """Left at the cloud when it goes from the stack."""
+    """Kept in the cloud when it leaves the stack."""
 
     @property
     def name(self) -> str:
-        """Its logical name."""
+        """The logical name."""
         return self.urn.rpartition("::")[2]
 
 
 @dataclass(frozen=True, slots=True)
 class DeployedState:
-    """Everything that one stack has."""
+    """All resources of one stack."""
 
     resources: tuple[DeployedResource, ...]
     engine: Mapping[str, str]
-    """What a preview says would happen, by URN: replace or delete; empty where there is none."""
+    """Operations of a preview by URN: replace or delete; empty without a preview."""
 
     def platforms(self) -> list[DeployedResource]:
-        """The platforms in it."""
+        """The Platform components."""
         return [each for each in self.resources if each.kind == PLATFORM]
 
     def cloud_resources(self, platform: str, graph: CloudGraph) -> dict[str, DeployedResource]:
-        """What a cloud made for the platform component of this name, by its name in the graph."""
+        """Cloud resources of a Platform component, by their names in the graph."""
         start, known = (
             f"{platform}-",
             {platform_resource_name(platform, each): each.name for each in graph.resources},
@@ -59,7 +59,7 @@ class DeployedState:
         }
 
     def of_part(self, component: str, part: str, graph: CloudGraph) -> dict[str, DeployedResource]:
-        """The same of a component that is not in a Platform, and registers one part of the graph."""
+        """The same for a standalone component, which registers one part of the graph."""
         known = {
             (each.kind, logical_name(component, part, each.name)): each.name
             for each in graph.of_part(part)
@@ -70,12 +70,12 @@ class DeployedState:
 
 def is_deployed_state(value: Any) -> bool:
     """Whether it is a document that `deployed_state` reads."""
-    return is_state(value) or is_preview(value)
+    return is_stack_export(value) or is_pulumi_preview(value)
 
 
 def omits_unchanged(value: Mapping[str, Any]) -> bool:
-    """Whether it is a preview without what stays as it is: then nobody knows what the rest stands on."""
-    if not is_preview(value):
+    """Whether it is a preview without unchanged resources, on which others may depend."""
+    if not is_pulumi_preview(value):
         return False
     unchanged = _mapping(value.get("changeSummary")).get("same", 0)
     shown = sum(isinstance(step, Mapping) and step.get("op") == "same" for step in value["steps"])
@@ -83,26 +83,26 @@ def omits_unchanged(value: Mapping[str, Any]) -> bool:
 
 
 def deployed_state(value: Mapping[str, Any]) -> DeployedState:
-    """What an exported state or a preview has of what is deployed."""
-    if is_preview(value):
+    """Read an exported state or a preview."""
+    if is_pulumi_preview(value):
         return _of_preview(value["steps"])
     return DeployedState(tuple(_deployed(value["deployment"].get("resources"))), {})
 
 
 def deployed_state_from_engine(answer: Mapping[str, Any]) -> DeployedState:
-    """The same of what an engine tells (`pulumi:pulumi:readStackResourceOutputs`): outputs by URN."""
+    """Read the engine's answer (`pulumi:pulumi:readStackResourceOutputs`): outputs by URN."""
     resources = [{"urn": urn, **_mapping(outputs)} for urn, outputs in _mapping(answer).items()]
     return DeployedState(tuple(_deployed(resources)), {})
 
 
 def _of_preview(steps: Iterable[Any]) -> DeployedState:
-    """The old state of each step, and what the engine says of it."""
+    """The old state and the operation of each step."""
     old: dict[str, Any] = {}
     engine: dict[str, str] = {}
     for step in steps:
         if isinstance(step, Mapping) and isinstance(step.get("oldState"), Mapping):
             urn, op = str(step.get("urn", "")), str(step.get("op", ""))
-            # What is to be replaced is marked there as on its way out already.
+            # A resource to be replaced is already marked for deletion there.
             old.setdefault(urn, {**step["oldState"], "urn": urn, "delete": False})
             if op in {"replace", "delete"}:
                 engine[urn] = op
@@ -132,7 +132,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def unwrap_secrets(value: Any) -> Any:
-    """A tree without the wrapping of its secrets; of one that nobody can read nothing is said."""
+    """Unwrap the secrets in a value; unreadable ones are dropped."""
     if value == _HIDDEN:
         return UnknownMarker.QUERIED
     if isinstance(value, Mapping):

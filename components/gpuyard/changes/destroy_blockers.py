@@ -1,4 +1,4 @@
-"""What a destroy would not take: what the engine refuses to delete, and what it leaves at the cloud."""
+"""Resources that a destroy does not delete: protected ones, and those retained on deletion."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,12 +18,12 @@ _NAMES: Mapping[ResourceContent, str] = {
 
 
 class BlockReason(StrEnum):
-    """How something is kept."""
+    """Why a resource is kept."""
 
     PROTECTED = "protected"
-    """The engine refuses the destroy as a whole."""
+    """Pulumi rejects the whole destroy."""
     LEFT = "left"
-    """The stack forgets it, and the cloud, or the cluster, still has it."""
+    """It leaves the state and stays in the cloud or the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +35,13 @@ class DestroyBlocker:
     name: str
     id: str
     description: str
-    """In a word: cluster, nodes, store."""
+    """Its kind in one word: cluster, nodes, store."""
     retained_content: str
-    """What would be lost with it; empty where nobody has said."""
+    """What is lost with it; empty when unknown."""
 
 
 def destroy_blockers(state: DeployedState) -> tuple[DestroyBlocker, ...]:
-    """What stops a destroy, and then what outlives it, each in the order of the state."""
+    """Resources that block a destroy, then those that outlive it, in the order of the state."""
     protected = [
         _destroy_blocker(each, BlockReason.PROTECTED) for each in state.resources if each.protect
     ]

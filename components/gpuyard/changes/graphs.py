@@ -1,6 +1,6 @@
-"""What a deployment of a graph does to each resource that is there: nothing, a change in place, or a new one.
+"""The action of a deployment on each resource of a graph: none, update, or replacement.
 
-A resource that is made anew gives those that rest on it new values, and may so replace them too.
+A replaced resource has new outputs, which may replace its dependents too.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -12,18 +12,18 @@ from gpuyard.catalogue.cloud_fields import cloud_kind
 from gpuyard.changes.deployed_state import DeployedResource
 from gpuyard.changes.fields import FieldChange, field_changes
 from gpuyard.changes.unknown_values import UnknownMarker, at_path, has_unknown, replace_unknowns
-from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, names_in
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, late_value_names
 
 _PICKS = frozenset(
     {"aws:index/getAvailabilityZones:getAvailabilityZones", "aws:ec2/getSubnets:getSubnets"}
 )
-"""Questions that have another answer when the stack file, or the cloud, has changed."""
+"""Queries whose result changes with the stack file or the cloud."""
 TEMPLATE = "aws:ec2/launchTemplate:LaunchTemplate"
 
 
 class ResourceAction(StrEnum):
-    """What happens to a resource."""
+    """The action on a resource."""
 
     SAME = "same"
     UPDATE = "update"
@@ -34,7 +34,7 @@ class ResourceAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceChange:
-    """One resource of the graph, or one that is there and in the graph no more."""
+    """The change of one resource of the graph, or of one that left the graph."""
 
     action: ResourceAction
     kind: str
@@ -42,24 +42,24 @@ class ResourceChange:
     part: str = ""
     fields: tuple[FieldChange, ...] = ()
     reason: tuple[str, ...] = ()
-    """Resources whose replacement is enough to replace this one."""
+    """Resources whose replacement also replaces this one."""
     has_queried_inputs: bool = False
-    """Some of its inputs are answers of the cloud, taken for what they were."""
+    """Some inputs are queried from the cloud and assumed to be unchanged."""
     may_be_replaced: bool = False
-    """Another answer would make it anew."""
+    """A different query result would replace it."""
     protect: bool = False
     existing: DeployedResource | None = None
 
     @property
     def replacing_fields(self) -> tuple[FieldChange, ...]:
-        """The fields that make it anew."""
+        """The changed fields that replace it."""
         return tuple(each for each in self.fields if each.forces_replacement)
 
 
 def graph_changes(
     graph: CloudGraph, existing: Mapping[str, DeployedResource]
 ) -> tuple[ResourceChange, ...]:
-    """In the order of the graph; what goes comes last."""
+    """Changes in the order of the graph, removals last."""
     walk = _Walk(existing, {call.name: call for call in graph.calls})
     for each in graph.resources:
         walk.visit(each)
@@ -78,21 +78,23 @@ def _removed(name: str, existing: DeployedResource) -> ResourceChange:
     )
 
 
-def roots(changes: Iterable[ResourceChange]) -> dict[str, tuple[ResourceChange, ...]]:
-    """By each replacement that has its own reason: itself, and all that is replaced because of it."""
-    made_anew = {each.name: each for each in changes if each.action is ResourceAction.REPLACE}
+def group_by_root_replacement(
+    changes: Iterable[ResourceChange],
+) -> dict[str, tuple[ResourceChange, ...]]:
+    """For each replacement with its own reason: itself and all replacements that follow from it."""
+    replaced = {each.name: each for each in changes if each.action is ResourceAction.REPLACE}
     results: dict[str, list[ResourceChange]] = {}
-    for each in made_anew.values():
-        for root in sorted(set(_roots(each, made_anew))):
+    for each in replaced.values():
+        for root in sorted(set(_roots(each, replaced))):
             results.setdefault(root, []).append(each)
     return {root: tuple(what) for root, what in results.items()}
 
 
-def _roots(each: ResourceChange, made_anew: Mapping[str, ResourceChange]) -> Iterator[str]:
+def _roots(each: ResourceChange, replaced: Mapping[str, ResourceChange]) -> Iterator[str]:
     if not each.reason:
         yield each.name
     for name in each.reason:
-        yield from _roots(made_anew[name], made_anew)
+        yield from _roots(replaced[name], replaced)
 
 
 @dataclass(slots=True)
@@ -101,12 +103,12 @@ class _Walk:
     calls: Mapping[str, CloudCall]
     found: dict[str, ResourceChange] = field(default_factory=dict[str, ResourceChange])
     after: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
-    """What is known of each resource's outputs before the deployment."""
+    """Known outputs of each resource before the deployment."""
     deleted_first: set[str] = field(default_factory=set[str])
-    """Those that go before the new ones come."""
+    """Resources that are deleted before they are created again."""
 
     def visit(self, each: CloudResource) -> None:
-        """Compare one resource, given what became of those before it."""
+        """Compare one resource, after those on which it depends."""
         inputs = replace_unknowns(
             {key: value for key, value in each.inputs.items() if value is not None}, self._known
         )
@@ -124,7 +126,7 @@ class _Walk:
         if not any(one.forces_replacement for one in fields) and (
             unknown := self._taken_along(each, inputs)
         ):
-            # Deleted beside what it rests on, before that comes again: even when its name is the same.
+            # Deleted with its dependency, before that is created again, even with the same name.
             along = field_changes(each.kind, outputs, {**inputs, **unknown}, each.ignores)
             fields = tuple(one for one in along if one.forces_replacement) or fields
         verdict = ResourceAction.SAME
@@ -134,18 +136,24 @@ class _Walk:
         self._say(each, verdict, inputs, existing, fields)
 
     def _is_excluded(self, given: Any, old: Any) -> bool:
-        """Whether an answer of the cloud was one that the question excludes by now: it will be another."""
-        call = self.calls.get(given.name.partition(".")[0]) if isinstance(given, Late) else None
+        """Whether the query now excludes the deployed result, which therefore changes."""
+        call = (
+            self.calls.get(given.name.partition(".")[0])
+            if isinstance(given, UnresolvedOutput)
+            else None
+        )
         return call is not None and old in call.args.get("excludeNames", ())
 
     def _taken_along(self, each: CloudResource, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The inputs that rest on what is deleted before it is made anew: unknown, for the engine."""
-        first = {name.partition(".")[0] for key in inputs for name in names_in(each.inputs[key])}
+        """The inputs from resources that are deleted before creation: unknown to the engine."""
+        first = {
+            name.partition(".")[0] for key in inputs for name in late_value_names(each.inputs[key])
+        }
         first &= self.deleted_first
         return {
             key: UnknownMarker.COMPUTED
             for key in inputs
-            if first & {name.partition(".")[0] for name in names_in(each.inputs[key])}
+            if first & {name.partition(".")[0] for name in late_value_names(each.inputs[key])}
         }
 
     def _say(
@@ -180,17 +188,17 @@ class _Walk:
         return UnknownMarker.COMPUTED if result is None else result
 
     def _because(self, each: CloudResource, fields: tuple[FieldChange, ...]) -> tuple[str, ...]:
-        """The replaced ones that give it a new value, and so replace it whatever else changes of it."""
+        """The replaced dependencies whose new outputs replace this resource."""
         names: set[str] = set()
         for change in fields:
             if change.forces_replacement and has_unknown(change.new, UnknownMarker.COMPUTED):
                 top = change.path.partition(".")[0].partition("[")[0]
-                names |= {name.partition(".")[0] for name in names_in(each.inputs.get(top))}
+                names |= {name.partition(".")[0] for name in late_value_names(each.inputs.get(top))}
         return tuple(sorted(name for name in names if self._is_replaced(name)))
 
     def _hangs(self, each: CloudResource, key: str) -> bool:
-        """Whether another answer to the same question would be another resource."""
-        names = (name.partition(".")[0] for name in names_in(each.inputs[key]))
+        """Whether a different query result would replace the resource."""
+        names = (name.partition(".")[0] for name in late_value_names(each.inputs[key]))
         picks = any(name in self.calls and self.calls[name].kind in _PICKS for name in names)
         return picks and bool(cloud_kind(each.kind).fields[key].replace)
 
@@ -199,7 +207,7 @@ class _Walk:
 
 
 def _deletes_first(each: CloudResource, inputs: Mapping[str, Any]) -> bool:
-    """By the graph's word, always for some kinds, and where the name is ours: it can be there only once."""
+    """Delete before create: as the graph sets, always for some kinds, and for explicit names, which are unique."""
     about = cloud_kind(each.kind)
     return each.delete_first or about.delete_before_replace or inputs.get(about.named) is not None
 
@@ -211,7 +219,7 @@ def _outputs(
     existing: DeployedResource | None,
     fields: tuple[FieldChange, ...],
 ) -> Mapping[str, Any]:
-    """What those that rest on a resource can know of it."""
+    """Outputs of a resource that its dependents can know."""
     if existing is None or verdict is ResourceAction.REPLACE:
         return inputs
     old = {**existing.outputs, "id": existing.id}
@@ -224,11 +232,11 @@ def _outputs(
 
 
 _NO_VERSION = frozenset({"description", "defaultVersion", "tags"})
-"""Every other change of a launch template is a new version of it."""
+"""Every other change of a launch template creates a new version."""
 
 
 def _over(old: Mapping[str, Any], inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs over what there was, block by block: what the provider filled in stays."""
+    """Merge inputs into the old values, block by block: what the provider filled in stays."""
     merged = dict(old)
     for key, value in inputs.items():
         before = merged.get(key)

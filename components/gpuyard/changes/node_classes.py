@@ -1,7 +1,7 @@
-"""Pools of which Karpenter is told another node: what the last deployment left of their classes and the plan.
+"""Pools whose Karpenter node class changes, compared with the last deployment.
 
-A node that runs stays: Karpenter calls it drifted, and our budgets let none go for that but in hours of
-upkeep. Each that comes is of the new class.
+A running node stays: Karpenter marks it as drifted, and the disruption budgets replace it only in the
+disruption window. New nodes have the new class.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,15 +9,15 @@ from typing import Any
 
 from gpuyard.changes.deployed_state import DeployedState
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import late_names
+from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.render.objects import Object
 from gpuyard.render.platform import karpenter_nodes_of
 
 
 def changed_node_classes(plan: PlatformPlan, state: DeployedState, component: str) -> list[str]:
-    """By their first names; a pool of which nothing is there yet is new, and changes nothing.
+    """Stable names of these pools; a pool without deployed objects is new and not among them.
 
-    What the API server adds of its own is in the state too: a field that the plan gives no more is not seen.
+    The state also has what the API server adds, so a field that the plan no longer sets is not detected.
     """
     begins = f"{component}-karpenter:"
     existing = {
@@ -37,7 +37,7 @@ def changed_node_classes(plan: PlatformPlan, state: DeployedState, component: st
 
 
 def _node_specs(objects: Sequence[Object]) -> Iterator[tuple[str, Any]]:
-    """What makes a node: the class, and the template of a NodePool, not how many and how they go."""
+    """What defines a node: the class and the template of a NodePool, without limits and disruption."""
     for obj in objects:
         name = f"{obj['kind']}:{obj['metadata']['name']}"
         if obj["kind"] == "EC2NodeClass":
@@ -47,11 +47,11 @@ def _node_specs(objects: Sequence[Object]) -> Iterator[tuple[str, Any]]:
 
 
 def _holds(existing: Any, expected: Any) -> bool:
-    """Whether all that is wanted is there; what a cloud tells late is as it was."""
+    """Whether the expected values exist; late values are assumed to be unchanged."""
     if isinstance(expected, Mapping):
         known = existing if isinstance(existing, Mapping) else {}
         return all(_holds(known.get(key), value) for key, value in expected.items())
     if isinstance(expected, list | tuple):
         same = isinstance(existing, list | tuple) and len(existing) == len(expected)
         return same and all(map(_holds, existing, expected))
-    return bool(late_names(expected)) or existing == expected
+    return bool(unresolved_output_names(expected)) or existing == expected

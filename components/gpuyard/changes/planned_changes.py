@@ -1,7 +1,7 @@
-"""What a deployment would take away, one loss for each reason: said before the engine acts.
+"""Disruptions of a deployment, one for each reason, computed before Pulumi runs.
 
-A replacement takes along what rests on it. Each loss has a digest of its own, which `approved_changes` names; it
-is of what is lost and by which values, so that consent to one change is no consent to the next.
+A replacement also replaces its dependents. Each disruption has a digest for `approved_changes`, computed
+from what is lost and the new values, so that approval of one change does not approve the next.
 """
 
 import hashlib
@@ -12,7 +12,13 @@ from enum import StrEnum
 from typing import Any
 
 from gpuyard.changes.deployed_state import DeployedResource, DeployedState
-from gpuyard.changes.graphs import TEMPLATE, ResourceAction, ResourceChange, graph_changes, roots
+from gpuyard.changes.graphs import (
+    TEMPLATE,
+    ResourceAction,
+    ResourceChange,
+    graph_changes,
+    group_by_root_replacement,
+)
 from gpuyard.changes.node_classes import changed_node_classes
 from gpuyard.changes.platforms import (
     DrainedPool,
@@ -30,7 +36,7 @@ from gpuyard.changes.platforms import (
     reported_platform,
 )
 from gpuyard.changes.reporting import reported_state
-from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent, forces_rollout
+from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent, forces_node_rollout
 from gpuyard.changes.rollout_waves import RolloutWaves, plan_rollout_waves
 from gpuyard.changes.unknown_values import UnknownMarker, has_unknown
 from gpuyard.findings import Path
@@ -39,29 +45,29 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import BLOCK, CloudGraph
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
-"""Or NamespacePatch, of one that existed before."""
+"""Or NamespacePatch, for a namespace that existed before."""
 _VPC, _EKS = "aws:ec2/vpc:Vpc", "aws:eks/cluster:Cluster"
 
 
 class Effect(StrEnum):
-    """What becomes of it."""
+    """The effect on it."""
 
     REPLACES = "replaces"
     DELETES = "deletes"
     REPARTITIONS = "recuts"
     ROLLS = "rolls"
-    """Stays by its name, with every node made anew, or put out of work, some at a time."""
+    """Keeps its name, while its nodes are replaced or drained in batches."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Disruption:
-    """One change that somebody has to consent to."""
+    """One change that needs approval."""
 
     effect: Effect
     subject: str
     """`the cluster`, `pool train`."""
     path: Path
-    """In the stack file, as near as there is a place."""
+    """The nearest path in the stack file."""
     reason: str
     also_removed: tuple[str, ...] = ()
     """Names of resources in the graph."""
@@ -69,31 +75,31 @@ class Disruption:
     drained_pools: tuple[DrainedPool, ...] = ()
     guarantees: tuple[RemovedGuarantee, ...] = ()
     blocked: str = ""
-    """Why no consent makes it go; empty where one does."""
+    """Why it cannot be approved; empty when it can."""
     protected: tuple[str, ...] = ()
-    """Those of `takes` that the engine keeps until they are protected no more."""
+    """Removed resources that are protected."""
     digest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedChanges:
-    """Everything that a deployment would change of what is deployed."""
+    """All changes of a deployment to the deployed state."""
 
     platform: str
-    """The component's name; empty: nothing of ours is deployed."""
+    """Name of the component; empty when no platform is deployed."""
     resources: tuple[ResourceChange, ...]
     disruptions: tuple[Disruption, ...]
     reduced_quotas: tuple[tuple[RemovedGuarantee, int], ...]
     unplanned_removals: tuple[tuple[str, str], ...]
-    """What only the engine's own preview says: replace or delete, and a name."""
+    """Operations that only Pulumi's preview has: replace or delete, and a name."""
     rollout_waves: RolloutWaves = ()
-    """The order in which pools change."""
+    """The order of the pools in a rollout."""
     driver_rollouts: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Pools, by their first names, of which the GPU Operator exchanges the driver: the one that they have."""
+    """Current drivers of pools, by stable name, whose driver the GPU Operator replaces."""
 
 
 def platform_in(state: DeployedState, component: str = "") -> DeployedResource | None:
-    """The platform that is meant: of that name, else the only one."""
+    """The platform of this name, or the only one."""
     platforms = state.platforms()
     named = [each for each in platforms if each.name == component]
     return named[0] if named else platforms[0] if len(platforms) == 1 and not component else None
@@ -102,7 +108,7 @@ def platform_in(state: DeployedState, component: str = "") -> DeployedResource |
 def plan_changes(
     plan: PlatformPlan, graph: CloudGraph | None, state: DeployedState, component: str = ""
 ) -> PlannedChanges:
-    """Compare what a plan gives with what is there; `component` is the platform's logical name, if known."""
+    """Compare a plan with the deployed state; `component` is the platform's logical name, if known."""
     platform = platform_in(state, component)
     name = component or (platform.name if platform else "")
     report = reported_platform(platform, reported_state(state, plan.name))
@@ -153,7 +159,7 @@ def _unforeseen(
     existing: Mapping[str, DeployedResource],
     changes: Iterable[ResourceChange],
 ) -> Iterator[tuple[str, str]]:
-    """What the engine replaces or deletes at the cloud, and we did not say."""
+    """Cloud operations of Pulumi's preview that gpuyard did not predict."""
     actions = {each.name: each.action.value for each in changes}
     for name, each in sorted(existing.items()):
         op = state.engine.get(each.urn)
@@ -167,12 +173,12 @@ class _Teller:
     report: ReportedPlatform
     changes: tuple[ResourceChange, ...]
     namespaces: Mapping[str, bool]
-    """Those in the state, and whether each stays when its team is removed."""
+    """Namespaces in the state, and whether each stays when its team is removed."""
 
     def replaced(self) -> Iterator[Disruption]:
-        """A loss for each replacement that has a reason of its own and takes something that is missed."""
+        """A disruption for each replacement with its own reason that loses something."""
         by_name = {each.name: each for each in self.changes}
-        for name, affected in roots(self.changes).items():
+        for name, affected in group_by_root_replacement(self.changes).items():
             if any(each.kind in CONTENT_BY_KIND for each in affected):
                 root = by_name[name]
                 fields = [_field(each.path, each.new) for each in root.replacing_fields]
@@ -181,22 +187,22 @@ class _Teller:
                     _what(root),
                     self._path(root),
                     affected,
-                    why=f"a change of {', '.join(each.path for each in root.replacing_fields)} makes it anew",
+                    why=f"a change of {', '.join(each.path for each in root.replacing_fields)} replaces it",
                     key=[root.name, *fields],
                 )
                 yield replace(loss, blocked=self._barred(root, affected))
 
     def _barred(self, root: ResourceChange, affected: Sequence[ResourceChange]) -> str:
-        """EKS takes other subnets of the cluster's own network alone, and its provider asks it to."""
+        """EKS accepts new subnets only in the cluster's own network."""
         stays = any(
             each.kind == _EKS and each.action is not ResourceAction.REPLACE for each in self.changes
         )
         if root.kind == _VPC and stays and not any(each.kind == _EKS for each in affected):
-            return "EKS moves no cluster into another network: the deployment would stop there, without nodes"
+            return "EKS cannot move a cluster to another network: the deployment would fail there, without nodes"
         return ""
 
     def gone(self) -> Iterator[Disruption]:
-        """What leaves: a pool as a whole, and everything else one by one."""
+        """Removals: a pool as a whole, everything else one by one."""
         by_pool = {part: list[ResourceChange]() for part in removed_pools(self.report, self.plan)}
         for each in self.changes:
             is_retained = each.existing and each.existing.retain and each.kind != BLOCK
@@ -211,7 +217,7 @@ class _Teller:
                         _what(each),
                         self._pool_path(pool) if pool else self._path(each),
                         [each],
-                        why="the stack file gives it no more",
+                        why="the stack file no longer defines it",
                         key=[each.name],
                     )
         for pool, removed in by_pool.items():
@@ -220,21 +226,21 @@ class _Teller:
                 f"pool {pool}",
                 ("pools",),
                 removed,
-                why="the stack file has it no more",
+                why="the stack file no longer has it",
                 key=[pool],
                 pools=[pool],
             )
 
     def cut(self) -> Iterator[Disruption]:
-        """Pools whose GPUs are cut anew, or whose fake nodes become those of another machine."""
+        """Pools whose GPUs are repartitioned, or whose simulated nodes get another machine type."""
         for pool, name in repartitioned_pools(self.report, self.plan):
             yield self._loss(
                 Effect.REPARTITIONS,
                 f"pool {name}",
                 self._pool_path(pool.stable_name),
                 [],
-                why="no job can run on a GPU while it is cut in another way: jobs are requeued, and pods"
-                " without a controller are deleted for good",
+                why="no job can run on a GPU while it is repartitioned: jobs are requeued, and pods"
+                " without a controller are deleted permanently",
                 key=_recut_key(name, pool),
                 pools=[name],
             )
@@ -244,18 +250,18 @@ class _Teller:
                 f"pool {name}",
                 self._pool_path(pool.stable_name),
                 [],
-                why=f"its nodes are {machine}, and are to be {pool.machine.name}",
+                why=f"the machine type of its nodes changes from {machine} to {pool.machine.name}",
                 key=[name, pool.machine.name],
                 pools=[name],
             )
 
     def rolled(self) -> Iterator[Disruption]:
-        """Pools whose groups stay and whose nodes do not: another image, disk, version or setting."""
+        """Pools whose node groups stay while their nodes are replaced: another image, disk, version or setting."""
         for pool in self.plan.pools:
             why = self._rolling(pool.stable_name)
             if not why:
                 continue
-            # A new version says nothing of itself: what changed is in the template.
+            # A new version number has no information: the change is in the template.
             inside = {
                 f.path: f.new
                 for e in self._updated(pool.stable_name)
@@ -272,15 +278,15 @@ class _Teller:
                 f"pool {pool.stable_name}",
                 self._pool_path(pool.stable_name),
                 [],
-                why=f"a change of {', '.join(changed_fields or why)} makes its nodes anew, some at a time",
+                why=f"a change of {', '.join(changed_fields or why)} replaces its nodes in batches",
                 key=[_field(path, new) for path, new in (changed_fields or why).items()],
                 pools=[former_pool(self.report, self.plan, pool.stable_name)],
             )
 
     def drained(self) -> list[str]:
-        """Pools whose nodes the deployment itself makes anew, or cuts anew."""
+        """Pools whose nodes the deployment itself replaces or repartitions."""
         names = [pool.stable_name for pool in self.plan.pools if self._rolling(pool.stable_name)]
-        anew = {
+        replaced = {
             each.part
             for each in self.changes
             if each.action is ResourceAction.REPLACE
@@ -288,7 +294,7 @@ class _Teller:
         }
         return [
             *names,
-            *anew,
+            *replaced,
             *(pool.stable_name for pool, _ in repartitioned_pools(self.report, self.plan)),
         ]
 
@@ -296,27 +302,30 @@ class _Teller:
         return [e for e in self.changes if e.part == pool and e.action is ResourceAction.UPDATE]
 
     def _rolling(self, pool: str) -> dict[str, Any]:
-        """Fields that make its nodes anew, and what they are to be."""
+        """Fields that replace its nodes, and their new values."""
         mine = self._updated(pool)
         return {
-            f.path: f.new for each in mine for f in each.fields if forces_rollout(each.kind, f.path)
+            f.path: f.new
+            for each in mine
+            for f in each.fields
+            if forces_node_rollout(each.kind, f.path)
         }
 
     def redriven(self) -> Iterator[Disruption]:
-        """Pools on whose nodes the GPU Operator puts another driver, which no job survives."""
+        """Pools on whose nodes the GPU Operator replaces the driver, which stops all jobs."""
         for pool, name, driver, comes in pools_with_changed_drivers(self.report, self.plan):
             yield self._loss(
                 Effect.ROLLS,
                 f"pool {name}",
                 self._pool_path(pool.stable_name),
                 [],
-                why=f"the GPU Operator puts driver {comes} in place of {driver}, node by node",
+                why=f"the GPU Operator replaces driver {driver} with {comes}, node by node",
                 key=["driver", comes],
                 pools=[name],
             )
 
     def teams(self) -> Iterator[Disruption]:
-        """Teams that leave with their queue and their namespaces."""
+        """Removed teams, with their queue and namespaces."""
         for team in removed_teams(self.report, self.plan):
             mine = [each for each in _all(self.report) if each.team == team]
             spaces = self.report.teams[team].get("namespaces") or [team]
@@ -325,8 +334,8 @@ class _Teller:
                 f"team {team}",
                 ("teams",),
                 [],
-                why="the stack file has it no more. Kueue deletes its queue only when no job uses it: `stop_policy:"
-                " drain` on the team, deployed first, ends the jobs that run; "
+                why="the stack file no longer has it. Kueue deletes its queue only when no job uses it: deploy `stop_policy:"
+                " drain` on the team first to evict its running jobs; "
                 + ", ".join(map(self._namespace, spaces)),
                 key=[team],
             )
@@ -335,7 +344,7 @@ class _Teller:
     def _namespace(self, name: str) -> str:
         if (stays := self.namespaces.get(name)) is None:
             return f"namespace {name} is deleted unless it is protected"
-        return f"namespace {name} {'stays' if stays else 'is deleted'} with all that is in it"
+        return f"namespace {name} {'stays' if stays else 'is deleted'} with everything in it"
 
     def _loss(
         self,
@@ -367,7 +376,7 @@ class _Teller:
         )
 
     def _drained(self, affected: Iterable[ResourceChange]) -> list[str]:
-        """Pools that lose nodes, by the name that the report has for them."""
+        """Pools that lose nodes, by their names in the report."""
         results: list[str] = []
         for each in affected:
             if CONTENT_BY_KIND.get(each.kind) is ResourceContent.CLUSTER:
@@ -387,7 +396,7 @@ class _Teller:
         return list(dict.fromkeys(results))
 
     def _path(self, each: ResourceChange) -> Path:
-        """Where the stack file says what made the change: the pool, else the cluster, else the store."""
+        """The stack file path of the cause: the pool, else the cluster, else the store."""
         if (
             CONTENT_BY_KIND.get(each.kind) is ResourceContent.DATA
             and "log" not in each.kind.lower()
@@ -403,7 +412,7 @@ class _Teller:
 
 
 def _pool_of(name: str, pools: Iterable[str]) -> str | None:
-    """The pool that a resource of this name was there for: the longest whose name it begins with."""
+    """The pool of a resource: the longest pool name that is a prefix of its name."""
     mine = [pool for pool in pools if name == pool or name.startswith(f"{pool}-")]
     return max(mine, key=len, default=None)
 
@@ -422,7 +431,7 @@ def _what(each: ResourceChange) -> str:
 
 
 def _field(path: str, value: Any) -> list[str]:
-    """A field and what it is to be, as far as that is known."""
+    """A field and its new value, if known."""
     return [path, json.dumps(value, sort_keys=True, default=_shown)]
 
 
@@ -431,7 +440,7 @@ def _shown(value: Any) -> str:
 
 
 def repartition_digests(plan: PlatformPlan, pool: PoolPlan) -> list[str]:
-    """What consent to a pool's layout may be called: it is of what comes, not of what was."""
+    """Digests that approve a pool's layout: computed from the new layout only."""
     spec = next(each for each in plan.spec.pools if each.name == pool.name)
     names = (spec.name, *spec.previous_names)
     return [_digest(Effect.REPARTITIONS, f"pool {name}", _recut_key(name, pool)) for name in names]

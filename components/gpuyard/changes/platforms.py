@@ -1,4 +1,4 @@
-"""A platform as its last deployment reported it, beside the plan of what comes: pools and teams by name."""
+"""A platform as reported by its last deployment, compared with the plan: pools and teams by name."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import ComponentOwner
 from gpuyard.changes.deployed_state import DeployedResource
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.claims import operator_serves_dra_claims
 from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.spec.sections import Apply
 
 
 @dataclass(frozen=True, slots=True)
 class DrainedPool:
-    """A pool whose nodes go, or lose what runs on them."""
+    """A pool whose nodes are removed or drained."""
 
     pool: str
     nodes: int | None
-    """At most; None where the last deployment did not say."""
+    """Maximum; None when the last deployment did not report it."""
     gpus: int | None
-    """At most; None where nobody knows how many a node of its machine has."""
+    """Maximum; None when the GPUs per node are unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovedGuarantee:
-    """What a team can count on no more, as the last deployment reported it."""
+    """A guarantee that a team loses, as reported by the last deployment."""
 
     team: str
     pool: str
@@ -37,13 +37,13 @@ class RemovedGuarantee:
 
 @dataclass(frozen=True, slots=True)
 class ReportedPlatform:
-    """What a platform's component said of itself."""
+    """The report of a Platform component."""
 
     pools: Mapping[str, Mapping[str, Any]]
     teams: Mapping[str, Mapping[str, Any]]
 
     def drained(self, pool: str) -> DrainedPool:
-        """All nodes of a pool."""
+        """All nodes of a pool as drained."""
         facts = self.pools.get(pool, {})
         nodes = str(facts.get("nodes", "")).rpartition("..")[2]
         machine = find_machine(str(facts.get("machine", "")))
@@ -53,7 +53,7 @@ class ReportedPlatform:
         )
 
     def guarantees(self, pool: str) -> Iterator[RemovedGuarantee]:
-        """What teams were promised of a pool."""
+        """The guarantees of teams in a pool."""
         for team, facts in sorted(self.teams.items()):
             for key, count in sorted((facts.get("guarantee") or {}).items()):
                 name, _, resource = key.partition(" ")
@@ -64,9 +64,9 @@ class ReportedPlatform:
 def reported_platform(
     platform: DeployedResource | None, written: Mapping[str, Any] | None = None
 ) -> ReportedPlatform:
-    """Of its outputs; where its last deployment ended early, and left none, what was written down before it.
+    """From its outputs, or from the stored report when the last deployment failed and left no outputs.
 
-    An empty one where there is no platform yet.
+    Empty when there is no platform yet.
     """
     outputs = platform.outputs if platform else {}
     if platform and outputs.keys().isdisjoint({"pools", "teams"}):
@@ -75,7 +75,7 @@ def reported_platform(
 
 
 def former_pool(report: ReportedPlatform, plan: PlatformPlan, stable_name: str) -> str:
-    """The name by which the report knows a pool."""
+    """The name of a pool in the report."""
     names = next(
         (_names(p.name, p.previous_names) for p in plan.spec.pools if p.stable_name == stable_name),
         (),
@@ -84,13 +84,13 @@ def former_pool(report: ReportedPlatform, plan: PlatformPlan, stable_name: str) 
 
 
 def removed_pools(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
-    """Pools that the stack file has no more, by any of their names."""
+    """Pools that the stack file no longer has, under any of their names."""
     known = {name for pool in plan.spec.pools for name in _names(pool.name, pool.previous_names)}
     return sorted(set(report.pools) - known)
 
 
 def removed_teams(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
-    """Teams that the stack file has no more, by any of their names."""
+    """Teams that the stack file no longer has, under any of their names."""
     known = {name for team in plan.spec.teams for name in _names(team.name, team.previous_names)}
     return sorted(set(report.teams) - known)
 
@@ -98,7 +98,7 @@ def removed_teams(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
 def repartitioned_pools(
     report: ReportedPlatform, plan: PlatformPlan
 ) -> Iterator[tuple[PoolPlan, str]]:
-    """Pools whose GPUs are cut in another way, and their name until now."""
+    """Pools whose MIG layout changes, and their reported name."""
     for pool in plan.pools:
         name = former_pool(report, plan, pool.stable_name)
         facts = report.pools.get(name)
@@ -107,7 +107,7 @@ def repartitioned_pools(
 
 
 def pools_with_changed_sharing(report: ReportedPlatform, plan: PlatformPlan) -> list[str]:
-    """Pools whose nodes advertise something else than they did, on the machine that they are."""
+    """Pools whose nodes advertise different resources on the same machine type."""
     results: list[str] = []
     for pool in plan.pools:
         facts = report.pools.get(former_pool(report, plan, pool.stable_name), {})
@@ -119,7 +119,7 @@ def pools_with_changed_sharing(report: ReportedPlatform, plan: PlatformPlan) -> 
 def pools_with_changed_machines(
     report: ReportedPlatform, plan: PlatformPlan
 ) -> Iterator[tuple[PoolPlan, str, str]]:
-    """Pools of fake nodes that become nodes of another machine: with their name, and machine, until now."""
+    """Pools of simulated nodes with a new machine type: with their reported name and machine."""
     for pool in plan.pools if plan.simulated else ():
         name = former_pool(report, plan, pool.stable_name)
         machine = report.pools.get(name, {}).get("machine")
@@ -130,7 +130,7 @@ def pools_with_changed_machines(
 def pools_with_changed_drivers(
     report: ReportedPlatform, plan: PlatformPlan
 ) -> Iterator[tuple[PoolPlan, str, str, str]]:
-    """Pools whose driver the GPU Operator exchanges: name and driver until now, and what comes."""
+    """Pools whose driver the GPU Operator replaces: reported name and driver, and the new driver."""
     for pool in plan.pools:
         name = former_pool(report, plan, pool.stable_name)
         was, comes = report.pools.get(name, {}).get("driver"), driver_of(plan, pool)
@@ -139,7 +139,7 @@ def pools_with_changed_drivers(
 
 
 def pools_with_driver_rollout(report: ReportedPlatform, plan: PlatformPlan) -> dict[str, str]:
-    """Of these by their first names those that get another driver, and the one that they have."""
+    """Current drivers of these pools by stable name."""
     may = {pool.name for pool in driver_rollout_pools(plan)}
     return {
         p.stable_name: was
@@ -149,20 +149,20 @@ def pools_with_driver_rollout(report: ReportedPlatform, plan: PlatformPlan) -> d
 
 
 def driver_rollout_pools(plan: PlatformPlan) -> list[PoolPlan]:
-    """Pools on whose nodes a deployment of ours has the operator exchange drivers.
+    """Pools on whose nodes the operator replaces drivers during a deployment.
 
-    Its upgrade controller reads a ClusterPolicy, and where GPUs are claimed there is none. Where objects
-    become files another tells it.
+    Its upgrade controller reads a ClusterPolicy, which does not exist with DRA. For rendered files, another
+    tool configures it.
     """
-    if installs_claims(plan.spec) or plan.spec.apply is Apply.RENDER:
+    if operator_serves_dra_claims(plan.spec) or plan.spec.apply is Apply.RENDER:
         return []
     return [pool for pool in plan.pools if driver_of(plan, pool)]
 
 
 def driver_of(plan: PlatformPlan, pool: PoolPlan) -> str:
-    """The driver that our GPU Operator puts on its nodes; empty where anybody else brings it."""
+    """The driver that the stack's GPU Operator installs on the nodes; empty when something else provides it."""
     if plan.simulated:
-        policy = not plan.queueing.dispatch and not installs_claims(plan.spec)
+        policy = not plan.queueing.dispatch and not operator_serves_dra_claims(plan.spec)
         return plan.software["driver"] if policy else ""
     ours = plan.operator is not None and plan.operator.install
     result = pool.node_software
@@ -174,7 +174,7 @@ def driver_of(plan: PlatformPlan, pool: PoolPlan) -> str:
 def lowered_quotas(
     report: ReportedPlatform, plan: PlatformPlan
 ) -> Iterator[tuple[RemovedGuarantee, int]]:
-    """Guarantees of teams that stay, in pools that stay, that become smaller, and what they become."""
+    """Reduced guarantees of remaining teams in remaining pools, with their new amounts."""
     names = {former_pool(report, plan, pool.stable_name): pool.name for pool in plan.pools}
     now = {
         (name, quota.pool, quota.resource): quota.nominal
@@ -195,11 +195,11 @@ def _names(name: str, formerly: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _is_repartitioned(facts: Mapping[str, Any], pool: PoolPlan) -> bool:
-    """Slices change only by draining; replicas do not. GKE cuts no GPU anew: it makes another node pool."""
+    """Slices change only by draining; replicas do not. GKE creates another node pool instead."""
     sliced = {str(facts.get("sharing")), pool.sharing.value} & _SLICED
-    anew = _counted(facts) != _advertised(pool)
+    changed = _counted(facts) != _advertised(pool)
     stays = facts.get("machine") == pool.machine.name and not is_gke_managed(pool)
-    return anew and bool(sliced) and stays
+    return changed and bool(sliced) and stays
 
 
 def _counted(facts: Mapping[str, Any]) -> dict[str, int]:

@@ -1,6 +1,6 @@
-"""Configurations that nodes still carry by name: kept beside the new ones until no node has them any more.
+"""Configurations that node labels still name: kept with the new ones until no node uses them.
 
-A node agent that starts anew looks its label's value up, and a change that fails goes back to the one before.
+A restarted node agent looks up the value of its label, and a failed change rolls back to the previous one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,10 +16,10 @@ _MIG_KEY = "config.yaml"
 _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 
 
-def with_preserved_labels(
+def with_referenced_node_configs(
     objects: Iterable[Mapping[str, Any]], state: DeployedState
 ) -> list[Mapping[str, Any]]:
-    """The same objects; a ConfigMap of configurations has those of the last deployment that nodes had."""
+    """The objects with those configurations of the last deployment in their ConfigMap that nodes had."""
     last = {_place(each.outputs): each for each in state.resources if each.kind == _CONFIG_MAP}
     carried = {
         name
@@ -32,7 +32,7 @@ def with_preserved_labels(
 
 
 def _labels(each: DeployedResource) -> Iterator[Mapping[str, Any]]:
-    """Of a node, a node group of EKS, a node pool of GKE."""
+    """Labels of a node, an EKS node group or a GKE node pool."""
     for path in (("metadata", "labels"), ("labels",), ("nodeConfig", "labels")):
         at: Any = each.outputs
         for step in path:
@@ -62,7 +62,7 @@ def _with(
 
 
 def _mig(text: str, before: Any, carried: set[str]) -> str:
-    """Only what was made by us is read: it is YAML, and has both keys."""
+    """Merge MIG configurations that gpuyard wrote: YAML with both keys."""
     if not isinstance(before, str):
         return text
     now, old = yaml.safe_load(text), yaml.safe_load(before)

@@ -1,8 +1,8 @@
-"""What a platform reports of itself, and where it is written down.
+"""The report of a platform, and where it is stored.
 
-The next deployment is compared with it. The component has it as its outputs, and the engine forgets those of
-one whose deployment ended early: a second `up` after a failed pool would know of no change, and would take
-no turns. So it stands in a ConfigMap, too, which changes last: until then the state has the one before.
+The next deployment is compared with it. It is in the outputs of the component, which Pulumi drops when a
+deployment fails: a second `up` after a failed pool would find no change, and would not roll out pool by
+pool. So it is also in a ConfigMap, which is updated last.
 """
 
 import json
@@ -20,7 +20,7 @@ _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 
 
 def pool_report(plan: PlatformPlan, pool: PoolPlan) -> dict[str, Any]:
-    """A pool in a few words."""
+    """The report of a pool."""
     return {
         "machine": pool.machine.name,
         "nodes": str(pool.nodes),
@@ -31,12 +31,12 @@ def pool_report(plan: PlatformPlan, pool: PoolPlan) -> dict[str, Any]:
 
 
 def guarantee_report(team: TeamPlan) -> dict[str, int]:
-    """What a team can always have, by pool and resource name."""
+    """The guarantees of a team, by pool and resource name."""
     return {f"{q.pool} {q.resource}": q.nominal for q in team.quotas if q.nominal}
 
 
 def report_objects(plan: PlatformPlan) -> list[Object]:
-    """The report as it is written down; not where objects become files, which no failure leaves half made."""
+    """The ConfigMap with the report; not for rendered files, which have no partial deployment."""
     if plan.spec.apply is Apply.RENDER:
         return []
     teams = {team.name: {"guarantee": guarantee_report(team)} for team in plan.teams}
@@ -48,7 +48,7 @@ def report_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def reported_state(state: DeployedState, platform: str) -> Mapping[str, Any]:
-    """The last whole report of a platform of that name; nothing where there is none that can be read."""
+    """The last complete report of a platform; empty when there is none."""
     place = (system_namespace(platform), REPORT_CONFIGMAP)
     for each in state.resources:
         meta = each.outputs.get("metadata") if each.kind == _CONFIG_MAP else None

@@ -1,4 +1,4 @@
-"""Resources of clouds that hold what nobody gets back by making them again."""
+"""Cloud resources with content that a new resource does not restore."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -8,11 +8,11 @@ class ResourceContent(StrEnum):
     """What is lost with a resource."""
 
     CLUSTER = "every object and job in the cluster"
-    NODES = "its nodes, and what runs on them"
-    NETWORK = "what stands in the network"
-    KEY = "the key, and what only it can read"
+    NODES = "its nodes and the workloads on them"
+    NETWORK = "all resources in the network"
+    KEY = "the key and all data encrypted with it"
     DATA = "the data in it"
-    PAID = "what is paid for it, until it ends"
+    PAID = "its prepaid cost until it ends"
 
 
 CONTENT_BY_KIND: Mapping[str, ResourceContent] = {
@@ -36,7 +36,7 @@ CONTENT_BY_KIND: Mapping[str, ResourceContent] = {
     "gcp:lustre/instance:Instance": ResourceContent.DATA,
     "gcp:storage/bucket:Bucket": ResourceContent.DATA,
 }
-"""By kind. What is not here comes again as it was, and nothing that runs misses it."""
+"""By kind. Other resources are recreated without loss, and no workload depends on them."""
 
 ROLLING_FIELDS: Mapping[str, tuple[str, ...]] = {
     "aws:eks/nodeGroup:NodeGroup": ("launchTemplate", "releaseVersion", "version"),
@@ -60,18 +60,18 @@ ROLLING_FIELDS: Mapping[str, tuple[str, ...]] = {
         "version",
     ),
 }
-"""Fields that change where they are, and make every node anew for it: the cloud drains them some at a time.
+"""Fields that are updated in place and replace every node, which the cloud drains in batches.
 
 EKS user guide, "Update a managed node group": a new version, release or launch template version rolls the
 nodes.
-GKE: `nodePools.update` takes these beside version and image, and "Node upgrade strategies" says how nodes
-are then made anew; no page that was read lists which of them do. One too many announces a drain that does
-not come.
+GKE: `nodePools.update` takes these in addition to version and image, and "Node upgrade strategies" says how
+nodes are then replaced; no page that was read lists which of them do. One too many announces a drain that
+does not happen.
 """
 
 
-def forces_rollout(kind: str, path: str) -> bool:
-    """Whether a change of this field, in place, takes the nodes of a group one after the other."""
+def forces_node_rollout(kind: str, path: str) -> bool:
+    """Whether an in-place change of this field replaces the nodes of a group in batches."""
     return any(
         path == each or path.startswith((f"{each}.", f"{each}[", f'{each}["'))
         for each in ROLLING_FIELDS.get(kind, ())

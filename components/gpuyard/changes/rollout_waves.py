@@ -1,7 +1,7 @@
-"""In which order pools change when several do: one goes first, and the others after it has passed its check.
+"""Rollout order when several pools change: one pool first, the others after its validation has passed.
 
-What is wrong with an image or a layout is wrong on every pool that gets it, so the one that is missed least
-is asked first. A failure there stops the deployment, and the others are as they were.
+A defect of an image or a layout affects every pool that gets it, so the least important pool is first.
+A failure there stops the deployment, and the other pools are unchanged.
 """
 
 from collections.abc import Iterable
@@ -10,13 +10,13 @@ from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.spec.pools import Scaling
 
 RolloutWaves = tuple[tuple[str, ...], ...]
-"""Pools by their first names, turn by turn; none where fewer than two change."""
+"""Stable names of pools, wave by wave; empty when fewer than two change."""
 
 
 def plan_rollout_waves(
     plan: PlatformPlan, drained: Iterable[str], shared: Iterable[str]
 ) -> RolloutWaves:
-    """`drained` lose what runs on them, `shared` have as many GPUs in other shares and lose nothing."""
+    """`drained` pools lose running work; `shared` pools only change the shares of their GPUs."""
     hard, every = set(drained), {*drained, *shared}
     changing = [pool for pool in plan.pools if pool.stable_name in every]
     if not changing[1:] or not any(map(_tells, changing)):
@@ -27,7 +27,7 @@ def plan_rollout_waves(
 
 
 def _missed(plan: PlatformPlan, pool: PoolPlan, hard: set[str]) -> tuple[bool, bool, float, int]:
-    """What runs nowhere tells nothing, nor does what drains nobody; then by what teams are promised of it."""
+    """Sort key: pools that test nothing last, then by the share that teams are guaranteed."""
     return (
         not _tells(pool),
         pool.stable_name not in hard,
@@ -37,12 +37,12 @@ def _missed(plan: PlatformPlan, pool: PoolPlan, hard: set[str]) -> tuple[bool, b
 
 
 def _tells(pool: PoolPlan) -> bool:
-    """Whether nodes run that become other ones by it: Karpenter leaves those that it has as they are."""
+    """Whether running nodes change: Karpenter keeps existing nodes."""
     return bool(pool.start_nodes) and pool.scaling is not Scaling.KARPENTER
 
 
 def _promised(plan: PlatformPlan, pool: PoolPlan) -> float:
-    """The part of its running GPUs that somebody can always have; slices count as their share of a node."""
+    """The guaranteed part of its running GPUs; slices count as their share of a node."""
     per_node = {each.resource: each.per_node for each in pool.advertised}
     return sum(
         quota.nominal / per_node[quota.resource]

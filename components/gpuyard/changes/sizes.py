@@ -1,12 +1,12 @@
-"""Node groups that an autoscaler scales, when the stack file changes their bounds."""
+"""Autoscaled node groups whose minimum or maximum changes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from gpuyard.changes.deployed_state import DeployedResource
-from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Within
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.graph import ClampedNumber, CloudCall, CloudGraph, CloudResource
 
 _GROUP = "aws:eks/nodeGroup:NodeGroup"
 _ASKED = "aws:eks/getNodeGroup:getNodeGroup"
@@ -15,12 +15,12 @@ _BOUNDS = ("minSize", "maxSize")
 
 
 def with_sizes(graph: CloudGraph, existing: Mapping[str, DeployedResource]) -> CloudGraph | None:
-    """The graph in which each node group with new bounds keeps its number of nodes, within these bounds.
+    """The graph in which each node group with new bounds keeps its size, within these bounds.
 
     None where no bounds change.
 
-    EKS takes bounds only together with a desired size between them. Of an ignored field the engine sends the
-    value of its last deployment, which the autoscaler may have changed since then: so EKS is asked for it.
+    EKS accepts bounds only with a desired size between them. For an ignored field, Pulumi sends the value of
+    its last deployment, which the autoscaler may have changed since: so the current size is read from EKS.
     """
     groups = {
         each.name: existing[each.name]
@@ -56,6 +56,6 @@ def _name(group: str) -> str:
 def _sized(each: CloudResource) -> CloudResource:
     bounds = each.inputs[_CONFIG]
     low, high = (bounds[key] for key in _BOUNDS)
-    now = Late(f"{_name(each.name)}.{_CONFIG}s.0.{_DESIRED}")
-    sized = {**bounds, _DESIRED: Within(now, low, high)}
+    now = UnresolvedOutput(f"{_name(each.name)}.{_CONFIG}s.0.{_DESIRED}")
+    sized = {**bounds, _DESIRED: ClampedNumber(now, low, high)}
     return replace(each, inputs={**each.inputs, _CONFIG: sized}, ignores=())

@@ -1,26 +1,28 @@
-"""The inputs of a resource as far as they are known before a deployment."""
+"""Inputs of a resource with markers for values that are unknown before a deployment."""
 
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any
 
-from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.graph import Base64, Joined, Json, names_in, resolve_values
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.graph import Base64, Joined, Json, late_value_names, resolve_values
 
 
 class UnknownMarker(Enum):
-    """In place of a value that is not known."""
+    """Marker for an unknown value."""
 
     COMPUTED = "known after the deployment"
-    QUERIED = "an answer of the cloud"
-    """Taken for what it was when the resource was made."""
+    QUERIED = "a value queried from the cloud"
+    """Assumed to be the value at creation of the resource."""
 
 
 def replace_unknowns(value: Any, known: Callable[[str], Any]) -> Any:
-    """The plain tree; a text around a mark is that mark."""
+    """The value with markers; a string that contains a marker becomes the marker."""
     match value:
         case Joined() | Json() | Base64():
-            marks = [m for name in names_in(value) if isinstance(m := known(name), UnknownMarker)]
+            marks = [
+                m for name in late_value_names(value) if isinstance(m := known(name), UnknownMarker)
+            ]
             if marks:
                 return (
                     UnknownMarker.COMPUTED
@@ -28,7 +30,7 @@ def replace_unknowns(value: Any, known: Callable[[str], Any]) -> Any:
                     else UnknownMarker.QUERIED
                 )
             return resolve_values(value, known)
-        case Late(name):
+        case UnresolvedOutput(name):
             result = known(name)
             return (
                 result
@@ -44,7 +46,7 @@ def replace_unknowns(value: Any, known: Callable[[str], Any]) -> Any:
 
 
 def has_unknown(value: Any, mark: UnknownMarker) -> bool:
-    """Whether it stands anywhere in a tree."""
+    """Whether a value contains the marker."""
     if isinstance(value, Mapping):
         return any(has_unknown(each, mark) for each in value.values())
     if isinstance(value, list):
@@ -53,7 +55,7 @@ def has_unknown(value: Any, mark: UnknownMarker) -> bool:
 
 
 def at_path(value: Any, steps: list[str]) -> Any:
-    """What lies at a path of fields and places; a mark on the way is what lies there."""
+    """The value at a path of fields and indices; a marker on the way is the result."""
     for step in steps:
         if isinstance(value, UnknownMarker):
             return value

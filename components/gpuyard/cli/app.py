@@ -1,7 +1,7 @@
-"""The commands of `gpuyard`, by name: each is a module of its own, imported when it is asked for.
+"""The commands of `gpuyard` by name. Each is a module that is imported when the command runs.
 
-So an answer about MIG does not load the models of the stack file, the list of commands loads no command
-at all, and none loads Pulumi.
+`gpuyard mig` does not load the models of the stack file, `gpuyard --help` loads no command, and no command
+loads Pulumi.
 """
 
 from collections.abc import Mapping
@@ -25,9 +25,9 @@ class CommandEntry:
     """A command in the list of commands."""
 
     summary: str
-    """The first sentence of the command's own words."""
+    """The first sentence of the command's help."""
     module: str = ""
-    """Where it is in `gpuyard.cli.commands`; by default a module of the command's name."""
+    """Module below `gpuyard.cli.commands`; default: the name of the command."""
 
 
 COMMANDS: Mapping[str, CommandEntry] = {
@@ -64,14 +64,14 @@ COMMANDS: Mapping[str, CommandEntry] = {
 
 
 def build_app() -> Any:
-    """The command line, with no command loaded yet."""
+    """Build the command line without loading a command."""
     app = _typer(cls=_Commands, help=_HELP, no_args_is_help=True, add_completion=True)
     app.callback()(_root)
     return get_command(app)
 
 
 def load(name: str) -> Any:
-    """The command of that name, from its module: a function of that name, or an `app` with commands below."""
+    """Load a command from its module: a function with its name, or an `app` with subcommands."""
     module = import_module(f"gpuyard.cli.commands.{COMMANDS[name].module or name}")
     holder = _typer(add_completion=False)
     holder.callback()(lambda: None)
@@ -92,7 +92,7 @@ def _typer(**options: Any) -> typer.Typer:
 
 
 class _Commands(TyperGroup):
-    """Knows its commands by name and first sentence, and loads the one that is run or completed."""
+    """Commands by name and summary; a command is loaded when it runs or is completed."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
@@ -116,7 +116,7 @@ def _root(
     _version: Annotated[
         bool,
         typer.Option(
-            "--version", help="Show the version and end.", callback=_show_version, is_eager=True
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
         ),
     ] = False,
 ) -> None:

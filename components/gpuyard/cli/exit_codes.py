@@ -1,21 +1,21 @@
-"""The exit codes of `gpuyard`, each once. `gpuyard --help` lists them.
+"""The exit codes of `gpuyard`. `gpuyard --help` lists them.
 
-Where an error ends a command, its class says the code (`gpuyard.errors`); these are the same numbers for
-commands that have a result to show first.
+An error that ends a command has its code in its class (`gpuyard.errors`); these are the same codes for
+commands that show a result first.
 """
 
 from gpuyard.errors import EnvironmentMissing, GpuYardError, PlanRejected, UsageError
 
 OK = 0
 INTERNAL_ERROR = GpuYardError.exit_code
-"""Of ours: nothing in the input should lead here."""
+"""A defect of gpuyard: no input should cause it."""
 USAGE = UsageError.exit_code
-"""Wrong usage, or a file that can't be read."""
+"""Wrong usage, or an unreadable file."""
 FINDINGS = PlanRejected.exit_code
-"""Findings at or above `--fail-on`; also the answer of `explain`, `mig` and `pack` that it can't be."""
+"""Findings at or above `--fail-on`; also a negative result of `explain`, `mig` and `pack`."""
 ENVIRONMENT_MISSING = EnvironmentMissing.exit_code
-"""The environment lacks a tool, a cluster, a credential or room on a disk."""
+"""The environment lacks a tool, a cluster, a credential or disk space."""
 BAD_HARDWARE = 8
-"""`validate`: GPUs that are not what they should be."""
+"""`validate`: the hardware validation failed."""
 INTERRUPTED = 130
-"""By Ctrl-C, as shells count it."""
+"""Interrupted by Ctrl-C, as in shells: 128 + SIGINT."""

@@ -1,7 +1,7 @@
-"""A folder that a command owns: it changes what it wrote, and nothing else.
+"""An output folder: a command changes only the files that it wrote.
 
-A list of the files with their checksums lies beside them, in the form `sha256sum --check` reads. It has no
-extension, so that nobody takes it for a manifest.
+A list of the files with their checksums is next to them, in the format of `sha256sum --check`. It has no
+extension, so that it is not taken for a manifest.
 """
 
 import hashlib
@@ -20,20 +20,20 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class WrittenFolder:
-    """What became of a folder."""
+    """Files written, removed and kept."""
 
     files: list[str]
     removed: list[str]
     retained: list[str]
-    """No longer made, but changed since: not ours to remove."""
+    """Files that are no longer written but were edited, so they are kept."""
 
 
 def write_folder(
     folder: Path, files: Mapping[str, str], *, by: str = "gpuyard render", give: str = "Give --out"
 ) -> WrittenFolder:
-    """Write the files, remove those of an earlier run that are not made any more.
+    """Write the files, and remove those of an earlier run that are no longer written.
 
-    `by` and `give` are what an error calls the command, and how a folder is given to it.
+    `by` and `give` are the command and its folder option in error messages.
     """
     try:
         return _write(folder, files, by, give)
@@ -45,7 +45,7 @@ def write_folder(
 
 def _write(folder: Path, files: Mapping[str, str], by: str, give: str) -> WrittenFolder:
     before = _owned(folder)
-    _refuse_foreign(folder, before, files, by, give)
+    _reject_foreign_files(folder, before, files, by, give)
     folder.mkdir(parents=True, exist_ok=True)
     digests: dict[str, str] = {}
     for name in sorted(files):
@@ -61,7 +61,7 @@ def _write(folder: Path, files: Mapping[str, str], by: str, give: str) -> Writte
 
 
 def _owned(folder: Path) -> dict[str, str]:
-    """Names and checksums of what an earlier run wrote here."""
+    """Names and checksums of the files of an earlier run."""
     path = folder / LIST
     if path.is_symlink() or not path.exists():
         return {}
@@ -74,10 +74,10 @@ def _owned(folder: Path) -> dict[str, str]:
     return owned
 
 
-def _refuse_foreign(
+def _reject_foreign_files(
     folder: Path, owned: Mapping[str, str], files: Mapping[str, str], by: str, give: str
 ) -> None:
-    """A folder with files of somebody else is left alone, and so is what a link leads to."""
+    """Reject a folder with files of other origin, and files behind a link."""
     if not folder.exists() and not folder.is_symlink():
         return
     if not folder.is_dir():
@@ -97,11 +97,11 @@ def _refuse_foreign(
         target = folder / name
         if target.exists() and name not in owned:
             raise UsageError(
-                f"{target}: is not of an earlier `{by}`. Nothing was written. Move it away."
+                f"{target}: was not written by `{by}`. Nothing was written. Move the file away."
             )
         if _is_link(folder, target):
             raise UsageError(
-                f"{target}: a link leads out of the folder. Nothing was written. Remove the link."
+                f"{target}: is a link out of the folder. Nothing was written. Remove the link."
             )
 
 

@@ -1,4 +1,4 @@
-"""The one way into the command line: whatever happens inside, an exit code and one sentence come out."""
+"""Entry point of the command line: every outcome becomes an exit code and one message."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ DEBUG = "GPUYARD_DEBUG"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code; nothing is raised, whatever the input."""
+    """Run one command and return its exit code; never raises."""
     args = list(sys.argv[1:] if argv is None else argv)
     configure_streams()
     try:
@@ -27,7 +27,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _say(str(e), e.exit_code)
     except Exception as e:  # noqa: BLE001  the guard itself: no input may end in a traceback
         code = _unexpected(e)
-    with suppress(OSError, ValueError):  # stderr has nobody left to tell
+    with suppress(OSError, ValueError):  # stderr may be closed
         sys.stderr.flush()
     return code
 
@@ -42,12 +42,10 @@ def _run(args: list[str]) -> int:
     except Abort:
         return INTERRUPTED
     except SystemExit as e:
-        # typer ends so after --help into a pipe whose reader has left: nobody needs to know
+        # typer exits so after --help into a closed pipe: not an error
         return 0 if type(sys.stdout).__name__ == "PacifyFlushWrapper" else _code(e)
     except Exception as e:
-        if hasattr(
-            e, "format_message"
-        ):  # what typer raises for wrong usage, under any of its names
+        if hasattr(e, "format_message"):  # typer's errors for wrong usage, under any name
             return _wrong_usage(e)
         raise
 
@@ -60,7 +58,7 @@ def _wrong_usage(error: Exception) -> int:
     message = str(getattr(error, "format_message", lambda: error)())
     context = getattr(error, "ctx", None)
     command = str(context.command_path) if context is not None else "gpuyard"
-    if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help itself
+    if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help text
         with suppress(OSError, ValueError):
             print(message, file=sys.stderr)  # noqa: T201
         return USAGE
@@ -79,7 +77,7 @@ def _unexpected(error: Exception) -> int:
         return _say(f"can't write: {error.strerror}", ENVIRONMENT_MISSING)
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     return _say(
-        f"a fault of ours, not of your input: {what}. {DEBUG}=1 shows where; please report it.",
+        f"internal error: {what}. {DEBUG}=1 shows where; please report it.",
         INTERNAL_ERROR,
     )
 

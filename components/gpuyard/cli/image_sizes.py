@@ -1,4 +1,4 @@
-"""Sizes of images, as their registries say them: which are asked for, and what is said of them."""
+"""Compressed sizes of images, queried from their registries."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,36 +7,36 @@ from gpuyard.catalogue.machines import MACHINES
 from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.registries.manifests import ANY, ImageName, image_name
-from gpuyard.registries.sizes import Size, sizes_of
+from gpuyard.registries.sizes import ImageSize, fetch_image_sizes
 from gpuyard.render.supply.images import PulledImage
 
 _MIB = 1024 * 1024
-_UNNAMED = "no registry is asked for it: "
+_UNNAMED = "not queried: "
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """All that came of asking."""
+    """The result of the queries."""
 
-    by_image: Mapping[str, Size]
-    """By image, as nodes are told it."""
+    by_image: Mapping[str, ImageSize]
+    """By image reference, as nodes pull it."""
     unnamed: frozenset[str]
-    """Images of which nobody could be asked: no fault of a registry."""
+    """Images that cannot be queried; not an error of a registry."""
 
-    def of(self, image: PulledImage) -> Size:
-        """Of one image of the list."""
+    def of(self, image: PulledImage) -> ImageSize:
+        """The size of one image."""
         return self.by_image[image.reference]
 
     @property
     def code(self) -> int:
-        """How the command ends: an image that is not there is found, a registry that is silent is lacking."""
+        """Exit code: a missing image is a finding, an unreachable registry is a missing environment."""
         sizes = [size for name, size in self.by_image.items() if name not in self.unnamed]
         if any(size.absent for size in sizes):
             return FINDINGS
         return ENVIRONMENT_MISSING if any(size.reason for size in sizes) else OK
 
     def summary(self) -> str:
-        """All together; a node pulls what it runs, and not each of them."""
+        """The sum over all images; a node pulls only what it runs."""
         known = [size.compressed for size in self.by_image.values() if size.compressed]
         processors = sorted({each for size in known for each in size if each != ANY})
         sums = [
@@ -49,18 +49,18 @@ class Sizes:
 
 
 def query_sizes(plan: PlatformPlan, images: Sequence[PulledImage]) -> Sizes:
-    """Ask for each that has a whole name, for the processors that the platform's nodes have."""
+    """Query each image with a complete name, for the architectures of the platform's nodes."""
     names = {each.reference: _reference(each) for each in images}
     image_names = {name: result for name, result in names.items() if isinstance(result, ImageName)}
-    answers = sizes_of(image_names.values(), processors_of(plan))
+    answers = fetch_image_sizes(image_names.values(), processors_of(plan))
     unnamed = {name: result for name, result in names.items() if not isinstance(result, ImageName)}
     by = {name: answers[result] for name, result in image_names.items()}
-    by |= {name: Size(reason=_UNNAMED + result) for name, result in unnamed.items()}
+    by |= {name: ImageSize(reason=_UNNAMED + result) for name, result in unnamed.items()}
     return Sizes(by, frozenset(unnamed))
 
 
 def processors_of(plan: PlatformPlan) -> list[str]:
-    """Of pools, and of the nodes that controllers run on."""
+    """Architectures of the pools and of the system nodes."""
     machines = [pool.machine for pool in plan.pools]
     system = plan.spec.system.machine if plan.spec.system else None
     if isinstance(system, str) and system in MACHINES:
@@ -69,16 +69,16 @@ def processors_of(plan: PlatformPlan) -> list[str]:
 
 
 def _reference(image: PulledImage) -> ImageName | str:
-    """Where its registry has it, or why nobody can say that."""
+    """Its name in the registry, or why it is unknown."""
     if image.tag_suffix:
-        return "each node's system has another image"
+        return "each node's operating system has another image"
     if not image.tag and not image.digest:
         return image.why_by_tag
     return image_name(image.repository, image.tag, image.digest)
 
 
-def format_size(size: Size) -> str:
-    """`312 MiB`, or by processor where they differ in more than their names."""
+def format_size(size: ImageSize) -> str:
+    """`312 MiB`, or the sizes by architecture."""
     sizes = dict(size.compressed)
     if not sizes:
         return "size unknown"

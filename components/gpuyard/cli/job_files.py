@@ -1,10 +1,10 @@
-"""Files with Kubernetes objects, and what is in them."""
+"""Files with Kubernetes objects."""
 
 import json
 from pathlib import Path
 from typing import Any
 
-from gpuyard.cli.stacks import STDIN, read_stdin
+from gpuyard.cli.stacks import STDIN, read_stdin_one_byte_past
 from gpuyard.errors import UsageError
 from gpuyard.local_files import read_regular
 from gpuyard.manifests.templates import WORKLOADS, unread_kind
@@ -12,18 +12,18 @@ from gpuyard.manifests.workloads import objects_of
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
 
 MAX_DUMP_BYTES = 64 * 1024 * 1024
-"""Of what a cluster said about itself, in JSON: some ten thousand pods."""
+"""Maximum size of a cluster listing in JSON: about ten thousand pods."""
 _SHOWN_KINDS = 6
 
 
 def read_documents(name: str) -> tuple[str, list[Document]]:
-    """What to call the file, and its documents."""
+    """The display name of the file, and its documents."""
     shown = "standard input" if name == STDIN else name
     data = _read(name, MAX_BYTES)
     try:
         return shown, parse_documents(data, shown)
     except UsageError as problem:
-        # only now: who is right needs no linter
+        # imported here: only an invalid file needs the linter
         from gpuyard.lint.read import A_TEMPLATE, template_line
 
         if line := template_line(data):
@@ -32,18 +32,18 @@ def read_documents(name: str) -> tuple[str, list[Document]]:
 
 
 def read_dump(name: str) -> tuple[str, list[Any]]:
-    """What to call the file, and its objects: YAML, or JSON of any size that a cluster gives."""
+    """The display name of the file, and its objects: YAML, or JSON of a cluster listing."""
     shown = "standard input" if name == STDIN else name
     data = _read(name, MAX_DUMP_BYTES)
     if not data.strip():
         raise UsageError(
-            f"{shown}: empty, and kubectl writes a List even where nothing runs. Did it fail?"
+            f"{shown}: empty. kubectl writes a List even when nothing runs: check whether it failed."
         )
     if len(data) <= MAX_BYTES or data.lstrip()[:1] not in {b"{", b"["}:
         return shown, objects_in(parse_documents(data, shown))
     if len(data) > MAX_DUMP_BYTES:
         raise UsageError(
-            f"{shown} has more than {MAX_DUMP_BYTES // 1024**2} MiB. Ask for fewer objects."
+            f"{shown} has more than {MAX_DUMP_BYTES // 1024**2} MiB. List fewer objects."
         )
     try:
         return shown, objects_of(json.loads(data), MAX_DUMP_BYTES)
@@ -52,7 +52,7 @@ def read_dump(name: str) -> tuple[str, list[Any]]:
 
 
 def objects_in(documents: list[Document]) -> list[Any]:
-    """The objects of all documents, Lists taken apart."""
+    """The objects of all documents, with Lists expanded."""
     return [value for d in documents for value in objects_of(d.value)]
 
 
@@ -60,28 +60,26 @@ def _read(name: str, limit: int) -> bytes:
     if name != STDIN:
         if not name or "\0" in name:
             raise UsageError(
-                "an empty or impossible name is no file. Give a path, or - for standard input."
+                "the file name is empty or invalid. Give a path, or - for standard input."
             )
         return read_regular(Path(name), limit, "a file with Kubernetes workloads, or -")
-    return read_stdin(limit)
+    return read_stdin_one_byte_past(limit)
 
 
 def skipped_objects(values: list[Any]) -> list[str]:
-    """Of each kind that runs pods and is not read, what to do instead."""
+    """For each unsupported kind that runs pods, what to do instead."""
     results = dict(filter(None, map(unread_kind, values)))
-    return [f"a {kind} is not read: {instead}." for kind, instead in results.items()]
+    return [f"kind {kind} is not supported: {instead}." for kind, instead in results.items()]
 
 
 def no_workload_error(shown: str, values: list[Any]) -> str:
-    """What a file without workloads has instead."""
+    """Message for a file without workloads."""
     kinds = dict.fromkeys(
         v["kind"] for v in values if isinstance(v, dict) and isinstance(v.get("kind"), str)
     )
     if not kinds:
-        return (
-            f"{shown}: no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."
-        )
+        return f"{shown}: has no Kubernetes object: no document has a kind. Give the manifest of a job."
     if skipped := skipped_objects(values):
         return f"{shown}: " + " ".join(skipped)
     named = ", ".join(list(kinds)[:_SHOWN_KINDS])
-    return f"{shown}: no workload is in it, only {named}. These are read: {', '.join(WORKLOADS)}."
+    return f"{shown}: has no workload, only {named}. Supported kinds: {', '.join(WORKLOADS)}."

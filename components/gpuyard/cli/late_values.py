@@ -1,18 +1,18 @@
-"""`--values FILE` and `--ids FILE`: what a running cluster knows, given by hand."""
+"""`--values FILE` and `--ids FILE`: values of a running cluster, given by the user."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpuyard.cli.stacks import STDIN, read_stdin
+from gpuyard.cli.stacks import STDIN, read_stdin_one_byte_past
 from gpuyard.errors import UsageError
 from gpuyard.local_files import read_regular
 from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.yaml_tree import MAX_BYTES, parse_yaml
 
 
-def read_values(path: Path) -> dict[str, object]:
-    """Values by dotted name; `cluster: {name: x}` and `cluster.name: x` say the same."""
+def read_output_values(path: Path) -> dict[str, object]:
+    """Values by dotted name; `cluster: {name: x}` and `cluster.name: x` are equal."""
     value = parse_yaml(read_regular(path, MAX_BYTES, "a file of values"), str(path)).value
     if value is None:
         return {}
@@ -32,20 +32,20 @@ def _flat(value: Mapping[str, Any], before: str) -> Iterator[tuple[str, object]]
 
 
 def unused_values(values: Mapping[str, object], names: Sequence[str]) -> Iterator[str]:
-    """Of each value that nothing waits for, that it changes nothing: a slip looks like one that works."""
+    """A message for each value that the stack does not use, such as a typing error."""
     for name, value in values.items():
         if isinstance(value, dict) or name in names:
             continue
         suggestion = nearest_name(name, names)
         meant = f"; did you mean `{suggestion}`?" if suggestion else ""
-        yield f"nothing of this stack waits for `{name}`{meant}"
+        yield f"this stack has no late value `{name}`{meant}"
 
 
 def read_ids(name: str) -> dict[str, str]:
-    """Ids by the names of what has them; from standard input where the name is -."""
+    """Ids by resource name; the file name - is standard input."""
     shown = "standard input" if name == STDIN else name
     data = (
-        read_stdin(MAX_BYTES)
+        read_stdin_one_byte_past(MAX_BYTES)
         if name == STDIN
         else read_regular(Path(name), MAX_BYTES, "a file of ids")
     )
@@ -54,5 +54,5 @@ def read_ids(name: str) -> dict[str, str]:
     if not isinstance(value, dict):
         raise UsageError(f"{shown}: not a mapping; {usage}")
     if wrong := [key for key, each in value.items() if not isinstance(each, str) or not each]:
-        raise UsageError(f"{shown}: {wrong[0]} is no text; {usage}")
+        raise UsageError(f"{shown}: {wrong[0]} is not a string; {usage}")
     return {str(key): each for key, each in value.items()}

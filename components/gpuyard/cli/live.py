@@ -1,7 +1,7 @@
-"""What a cluster says of itself, asked with kubectl: however somebody signs in to theirs, kubectl can.
+"""Query a cluster with kubectl, which supports every way to sign in.
 
-A client of our own would have to do what kubeconfigs ask for: sign-in programs, tokens that end, proxies.
-Lists are read, nothing is ever written, and a list that may not be read is said to be missing.
+A client of gpuyard's own would need the features of kubeconfigs: credential plugins, expiring tokens,
+proxies. Lists are read, nothing is written, and a list that cannot be read is reported as missing.
 """
 
 import json
@@ -15,12 +15,12 @@ from typing import Any
 from gpuyard.errors import EnvironmentMissing
 
 SECONDS = 300.0
-"""For one list; a cluster of ten thousand pods answers in a tenth of that."""
+"""Time limit of one list; a cluster of ten thousand pods answers in a tenth of it."""
 SECONDS_IN_ALL = 120.0
-"""For many lists: a cluster that answers needs some tenths of a second for each."""
+"""Time limit of all lists; a responsive cluster needs tenths of a second for each."""
 _ASKED = {
     "nodes": ("nodes",),
-    # those that are over, or have no node yet, hold no room
+    # finished and unscheduled pods use no capacity
     "pods": (
         "pods",
         "--all-namespaces",
@@ -29,36 +29,36 @@ _ASKED = {
     "workloads": ("workloads.kueue.x-k8s.io", "--all-namespaces"),
 }
 _WITHOUT = {
-    "nodes": "they are taken to be as planned",
-    "pods": "what stands on the nodes is not known, and only quota is judged",
-    "workloads": "quota is counted by the pods that run, and who waits is not known",
+    "nodes": "nodes are assumed to be as planned",
+    "pods": "the pods on the nodes are unknown, and only quota is checked",
+    "workloads": "quota is counted from running pods, and pending workloads are unknown",
 }
-"""What an answer lacks where a list could not be read."""
+"""Consequence of a list that could not be read."""
 _NO_SUCH_KIND = "the server doesn't have a resource type"
 _DENIED = ("(Forbidden)", _NO_SUCH_KIND)
 OFFLINE_HINT = (
-    "Or give the cluster's answer in a file: kubectl get pods,workloads,nodes -A -o json >now.json,"
+    "Or save the listing to a file: kubectl get pods,workloads,nodes -A -o json >now.json,"
     " then --running now.json."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterListing:
-    """A cluster's own words."""
+    """Objects of a cluster."""
 
     context: str
     objects: tuple[Any, ...]
     read: dict[str, int]
-    """How many of each list."""
+    """Number of objects by list."""
     unreadable: tuple[str, ...]
-    """Lists that could not be read, why, and what an answer lacks without them."""
+    """Lists that could not be read, why, and the consequence."""
 
 
 def query_cluster(context: str | None) -> ClusterListing:
     """Read nodes, pods and Kueue's workloads.
 
     Raises:
-        EnvironmentMissing: no kubectl, no way in, no answer, or nothing that may be read.
+        EnvironmentMissing: no kubectl, no access, no response, or no readable list.
     """
     chosen = ("--context", context) if context else ()
     objects: list[Any] = []
@@ -70,7 +70,7 @@ def query_cluster(context: str | None) -> ClusterListing:
         except EnvironmentMissing as silent:
             raise EnvironmentMissing(f"{silent} {OFFLINE_HINT}") from None
         if code and not any(words in problem for words in _DENIED):
-            raise EnvironmentMissing(f"the cluster did not answer: {problem}. {OFFLINE_HINT}")
+            raise EnvironmentMissing(f"the cluster did not respond: {problem}. {OFFLINE_HINT}")
         if code:
             skipped[name] = problem
             continue
@@ -79,7 +79,7 @@ def query_cluster(context: str | None) -> ClusterListing:
         read[name] = len(result)
     if not read:
         raise EnvironmentMissing(
-            f"none of {', '.join(_ASKED)} may be read there: {skipped['nodes']}. {OFFLINE_HINT}"
+            f"none of {', '.join(_ASKED)} can be read: {skipped['nodes']}. {OFFLINE_HINT}"
         )
     lacks = (f"{n} were not read: {_WITHOUT[n]} (kubectl: {why})" for n, why in skipped.items())
     return ClusterListing(context or _current(), tuple(objects), read, tuple(lacks))
@@ -87,26 +87,26 @@ def query_cluster(context: str | None) -> ClusterListing:
 
 @dataclass(slots=True)
 class ReadLists:
-    """Objects by the name of their list."""
+    """Objects by list."""
 
     objects: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     unread: dict[str, str] = field(default_factory=dict[str, str])
     """Lists that could not be read, and why."""
     absent: set[str] = field(default_factory=set[str])
-    """Lists of kinds that the cluster does not have."""
+    """Lists whose kind the cluster does not have."""
     stop_reason: str = ""
-    """Why nothing more was asked; empty where every list was."""
+    """Why the queries stopped; empty when every list was queried."""
 
 
 def read_lists(context: str | None, commands: Mapping[str, tuple[str, ...]]) -> ReadLists:
-    """Every list that can be read, in bounded time; one without an answer ends the asking."""
+    """Read every list within the time limit; a list without a response ends the queries."""
     chosen = ("--context", context) if context else ()
     until = time.monotonic() + SECONDS_IN_ALL
     result = ReadLists()
     for name, words in commands.items():
         remaining = until - time.monotonic()
         if not result.stop_reason and remaining <= 0:
-            result.stop_reason = f"the time for asking, {SECONDS_IN_ALL:.0f} seconds, was over"
+            result.stop_reason = f"the query limit of {SECONDS_IN_ALL:.0f} seconds was reached"
         if result.stop_reason:
             result.unread[name] = result.stop_reason
             continue
@@ -126,11 +126,11 @@ def _read_one(result: ReadLists, name: str, words: tuple[str, ...], seconds: flo
     elif any(denied in problem for denied in _DENIED):
         result.unread[name] = problem
     else:
-        raise EnvironmentMissing(f"the cluster did not answer: {problem}")
+        raise EnvironmentMissing(f"the cluster did not respond: {problem}")
 
 
 def _current() -> str:
-    """The name of the context that was asked; a pod inside a cluster has none."""
+    """The name of the current context; a pod inside a cluster has none."""
     code, output, _ = _kubectl("config", "current-context")
     return "" if code else output.decode(errors="replace").strip()
 
@@ -139,12 +139,12 @@ def _items(output: bytes, name: str) -> list[Any]:
     try:
         result = json.loads(output)["items"]
     except (ValueError, KeyError, TypeError, RecursionError) as problem:
-        raise EnvironmentMissing(f"kubectl's list of {name} is none: {problem}") from problem
+        raise EnvironmentMissing(f"kubectl returned no list of {name}: {problem}") from problem
     return list(result) if isinstance(result, list) else []
 
 
 def _kubectl(*words: str, seconds: float | None = None) -> tuple[int, bytes, str]:
-    """Its exit code, what it wrote, and its last words of complaint in one line."""
+    """Run kubectl: exit code, output, and the last error message in one line."""
     limit = SECONDS if seconds is None else seconds
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         command = ["kubectl", "--request-timeout=60s", *words]
@@ -160,11 +160,11 @@ def _kubectl(*words: str, seconds: float | None = None) -> tuple[int, bytes, str
             )
         except subprocess.TimeoutExpired:
             raise EnvironmentMissing(
-                f"the cluster did not answer within {limit:.0f} seconds."
+                f"the cluster did not respond within {limit:.0f} seconds."
             ) from None
         except OSError as problem:
             raise EnvironmentMissing(
-                f"--live asks the cluster with kubectl, which does not run here ({problem})."
+                f"--live queries the cluster with kubectl, which could not be started ({problem})."
             ) from problem
         out.seek(0)
         err.seek(0)
@@ -172,5 +172,5 @@ def _kubectl(*words: str, seconds: float | None = None) -> tuple[int, bytes, str
         return (
             ended.returncode,
             out.read(),
-            error_lines[-1].rstrip(".") if error_lines else "no word why",
+            error_lines[-1].rstrip(".") if error_lines else "no error message",
         )

@@ -1,4 +1,4 @@
-"""`check --live`: what the account says, beside what the proofs say."""
+"""`check --live`: findings about the cloud account."""
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -17,33 +17,33 @@ _FIRST = 11
 
 
 def query_account(judged: "ValidatedStack") -> "tuple[ValidatedStack, ProbeResult]":
-    """The findings with those of the account, and what came of asking; a refused stack asks nobody."""
+    """Add the findings of the account, and return the query results; a rejected stack is not queried."""
     from gpuyard.preflight.probes import ProbeResult, SkippedProbe
     from gpuyard.preflight.run import run_probes
     from gpuyard.programs import run_commands
 
     if judged.plan is None:
         return judged, ProbeResult(
-            skipped=(SkippedProbe("the account", "the stack is refused", is_expected=True),)
+            skipped=(SkippedProbe("the account", "the stack is rejected", is_expected=True),)
         )
     if judged.plan.cloud.value not in {"aws", "gcp"}:
         raise UsageError(
-            f"{judged.file}: --live asks an account of AWS or Google, and this stack is on"
+            f"{judged.file}: --live queries an AWS or Google Cloud account, and this stack is on"
             f" {judged.plan.cloud.value}."
         )
-    probes = run_probes(judged.plan, run_commands, judged.reading.credentials)
+    probes = run_probes(judged.plan, run_commands, judged.reading.account)
     return replace(
         judged, findings=tuple(sort_findings([*judged.findings, *probes.findings]))
     ), probes
 
 
 def has_missing_probes(probes: "ProbeResult | None") -> bool:
-    """Whether the environment kept something from being asked."""
+    """Whether the environment prevented a query."""
     return probes is not None and any(not each.is_expected for each in probes.skipped)
 
 
 def live_document(probes: "ProbeResult") -> dict[str, Any]:
-    """What was asked and is well, and what could not be asked; findings stand with the others."""
+    """Successful and skipped queries as a document; findings are in `findings`."""
     return {
         "ok": list(probes.messages),
         "not_asked": [{"about": each.subject, "why": each.reason} for each in probes.skipped],
@@ -51,18 +51,16 @@ def live_document(probes: "ProbeResult") -> dict[str, Any]:
 
 
 def show_live(probes: "ProbeResult", console: "Console") -> None:
-    """The same, for people."""
+    """Show successful and skipped queries."""
     for message in probes.messages:
         console.print_wrapped(message, first="ok".ljust(_FIRST), style="dim")
     for why in dict.fromkeys(each.reason for each in probes.skipped):
         about = ", ".join(each.subject for each in probes.skipped if each.reason == why)
-        console.print_wrapped(f"{about}: {why}", first="NOT ASKED".ljust(_FIRST), style="yellow")
+        console.print_wrapped(f"{about}: {why}", first="SKIPPED".ljust(_FIRST), style="yellow")
     console.print()
 
 
 def show_missing_probes(probes: "ProbeResult", console: "Console") -> None:
-    """The last word: a proof is no answer of an account."""
+    """The last line: how many queries were skipped."""
     count = sum(not each.is_expected for each in probes.skipped)
-    show_verdict(
-        "unasked", f"{pluralize(count, 'thing')} could not be asked of the account", console
-    )
+    show_verdict("partial", f"{pluralize(count, 'query', 'queries')} could not be run", console)

@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, so that each is spelt and explained once."""
+"""Arguments and options that several commands share."""
 
 from enum import StrEnum
 from pathlib import Path
@@ -10,14 +10,14 @@ from gpuyard.errors import UsageError
 
 
 class Format(StrEnum):
-    """How a result is written."""
+    """Output format of a result."""
 
     TEXT = "text"
     JSON = "json"
 
 
 def complete_stacks(incomplete: str) -> list[str]:
-    """For the shell: the names of stacks that begin so."""
+    """Complete stack names for the shell."""
     from gpuyard.cli.stacks import stack_names, stacks_folder
 
     return [name for name in stack_names(stacks_folder(Path.cwd())) if name.startswith(incomplete)]
@@ -52,6 +52,6 @@ ContextOption = Annotated[
 
 
 def check_context(context: str | None, *, live: bool) -> None:
-    """A context is of use only to who asks a cluster."""
+    """Reject --context without --live."""
     if context is not None and not live:
-        raise UsageError("--context names the cluster that --live asks. Add --live.")
+        raise UsageError("--context selects the cluster for --live. Add --live.")

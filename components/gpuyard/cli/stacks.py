@@ -1,4 +1,4 @@
-"""From the STACK on the command line to a judged platform: find the file, read it safely, prove it."""
+"""From the STACK argument to a validated platform: find the file, read it, validate it."""
 
 import os
 import sys
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from gpuyard.stack_validation import ValidatedStack
 
 STDIN = "-"
-"""The name of a file that is standard input."""
+"""The file name that means standard input."""
 _PREFIX, _SUFFIX = "Pulumi.", ".yaml"
 _PROJECT_MARKS = ("Pulumi.yaml", ".git")
 _SHOWN_STACKS = 12
 
 
 def validate_stack(stack: str) -> "ValidatedStack":
-    """Read, plan and prove a stack; UsageError when there is no file to judge."""
+    """Read, plan and validate a stack; UsageError when there is no file."""
     path = find_stack(stack)
     files = file_reader(_project_of(path))
     return validate_text(read_regular(path, MAX_BYTES), shown_path(path), today(), files)
@@ -33,8 +33,8 @@ def validate_stack(stack: str) -> "ValidatedStack":
 def validate_text(
     data: bytes, shown: str, day: date, files: "Files | None" = None
 ) -> "ValidatedStack":
-    """Plan and prove what stands in a stack file, on a day; UsageError when it is not YAML at all."""
-    # only now: names of stacks, and files that are none, need no plan
+    """Plan and validate the content of a stack file, as of a day; UsageError when it is not YAML."""
+    # imported here: stack names and missing files need no plan
     from gpuyard.spec.read import read_stack_file
     from gpuyard.stack_validation import validate
 
@@ -42,7 +42,7 @@ def validate_text(
 
 
 def _project_of(stack: Path) -> Path:
-    """Where the files that a stack names lie: beside Pulumi.yaml, as for the engine, else beside it."""
+    """The folder of files that a stack names: that of Pulumi.yaml, else that of the stack file."""
     folder = stack.absolute().parent
     results = (each for each in (folder, *folder.parents) if (each / _PROJECT_MARKS[0]).is_file())
     return next(results, folder)
@@ -51,9 +51,7 @@ def _project_of(stack: Path) -> Path:
 def find_stack(text: str) -> Path:
     """The file of a stack: by name in the project's `stacks/`, or by path."""
     if not text or "\0" in text:
-        raise UsageError(
-            "an empty or impossible name is no stack. Give a name in `stacks/`, or a path."
-        )
+        raise UsageError("the stack name is empty or invalid. Give a name in `stacks/`, or a path.")
     if os.sep in text or text.endswith((".yaml", ".yml")):
         return Path(text)
     folder = stacks_folder(Path.cwd())
@@ -67,15 +65,15 @@ def find_stack(text: str) -> Path:
 
 def _no_stack(text: str, names: list[str], folder: Path | None) -> str:
     if folder is None or not names:
-        return f"no stack {text!r}: no folder `stacks` with a Pulumi.NAME.yaml is here or above. Give a path."
+        return f"no stack {text!r}: no folder `stacks` with a Pulumi.NAME.yaml in this or a parent directory. Give a path."
     suggestion = nearest_name(text, names)
     shown = ", ".join(names[:_SHOWN_STACKS]) + (", …" if len(names) > _SHOWN_STACKS else "")
     hint = f" Did you mean {suggestion}?" if suggestion else " Give one of them, or a path."
-    return f"no stack {text!r} in {shown_path(folder)}; there are: {shown}.{hint}"
+    return f"no stack {text!r} in {shown_path(folder)}. Available: {shown}.{hint}"
 
 
 def stacks_folder(start: Path) -> Path | None:
-    """The nearest folder `stacks` with stack files, from here up to the root of the project."""
+    """The nearest folder `stacks` with stack files, from `start` up to the project root."""
     for folder in (start, *start.parents):
         if stack_names(folder / "stacks"):
             return folder / "stacks"
@@ -94,8 +92,8 @@ def stack_names(folder: Path | None) -> list[str]:
     )
 
 
-def read_stdin(limit: int) -> bytes:
-    """Standard input, and one byte more than `limit` where it has more."""
+def read_stdin_one_byte_past(limit: int) -> bytes:
+    """Read standard input, at most one byte more than `limit`."""
     if sys.stdin is None:
         raise UsageError("standard input is closed. Give the path of a file.")
     return sys.stdin.buffer.read(limit + 1)

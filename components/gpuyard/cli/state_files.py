@@ -1,10 +1,10 @@
-"""What is deployed, as a file or standard input has it."""
+"""The deployed state, from a file or standard input."""
 
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuyard.cli.stacks import STDIN, read_stdin
+from gpuyard.cli.stacks import STDIN, read_stdin_one_byte_past
 from gpuyard.errors import UsageError
 from gpuyard.local_files import read_regular, shown_path
 
@@ -12,24 +12,24 @@ if TYPE_CHECKING:
     from gpuyard.changes.deployed_state import DeployedState
 
 MAX_STATE_BYTES = 64 * 1024 * 1024
-"""Of a state or a preview: some twenty thousand resources."""
+"""Maximum size of a state or preview: about twenty thousand resources."""
 _SHELL_PIPES = ("/dev/fd/", "/proc/self/fd/")
-"""Where shells put the pipe of `<(command)`: it is open already, so reading waits for the command alone."""
+"""Where shells put the pipe of `<(command)`."""
 _WANTED = "the output of `pulumi stack export`, or of `pulumi preview --json --show-sames`"
 
 
 def read_deployed_state(name: str) -> tuple[str, "DeployedState"]:
-    """What to call the file, and what it says is deployed."""
+    """The display name of the file, and the deployed state in it."""
     from gpuyard.changes.deployed_state import deployed_state, is_deployed_state, omits_unchanged
 
     if name == STDIN:
-        shown, data = "standard input", read_stdin(MAX_STATE_BYTES)
+        shown, data = "standard input", read_stdin_one_byte_past(MAX_STATE_BYTES)
     elif name and "\0" not in name:
         shown = shown_path(Path(name))
         pipe = name.startswith(_SHELL_PIPES) and Path(name).is_fifo()
         data = _read_pipe(name) if pipe else read_regular(Path(name), MAX_STATE_BYTES, _WANTED)
     else:
-        raise UsageError(f"an empty or impossible name is no file. Give {_WANTED}, or -.")
+        raise UsageError(f"the file name is empty or invalid. Give {_WANTED}, or -.")
     if len(data) > MAX_STATE_BYTES:
         raise UsageError(f"{shown} has more than {MAX_STATE_BYTES // 1024**2} MiB. Give {_WANTED}.")
     try:
@@ -39,7 +39,7 @@ def read_deployed_state(name: str) -> tuple[str, "DeployedState"]:
     if not is_deployed_state(value):
         raise UsageError(f"{shown} is neither a state nor a preview. Give {_WANTED}.")
     if omits_unchanged(value):
-        raise UsageError(f"{shown} leaves out what stays as it is. Give {_WANTED}.")
+        raise UsageError(f"{shown} omits unchanged resources. Give {_WANTED}.")
     return shown, deployed_state(value)
 
 

@@ -1,4 +1,4 @@
-"""The validator as a process of its own: it stands beside this library, and neither imports the other."""
+"""Run the validator as a separate process: it and this library do not import each other."""
 
 import json
 import re
@@ -21,7 +21,7 @@ PASSED, CANNOT_RUN, _WRONG_USAGE = 0, 3, 2
 
 @dataclass(frozen=True, slots=True)
 class ValidatorResult:
-    """How it ended, and what it wrote."""
+    """Exit code and output of a run."""
 
     code: int
     out: str
@@ -29,10 +29,10 @@ class ValidatorResult:
 
 
 def explain_check(check: str) -> str:
-    """One check in words.
+    """Describe one check.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: no check has this name.
     """
     ended = _run("--explain", check)
     if ended.code == _WRONG_USAGE:
@@ -42,10 +42,10 @@ def explain_check(check: str) -> str:
 
 
 def _unknown(name: str, known: Sequence[str]) -> str:
-    """What `--explain` takes instead: the names of an area, or the nearest name and all areas."""
+    """Message with the names of an area, or the nearest name and all areas."""
     area = name.partition(".")[0].lower()
     of_area = [each for each in known if each.startswith(f"{area}.")]
-    problem = f"no check or sign {name!r}"
+    problem = f"no check or symptom {name!r}"
     if of_area:
         return f"{problem}; those of {area}: {', '.join(of_area)}"
     suggestion = nearest_name(name, known)
@@ -57,10 +57,10 @@ def _unknown(name: str, known: Sequence[str]) -> str:
 
 
 def record_machine() -> str:
-    """What this machine says of itself.
+    """Record a snapshot of this machine.
 
     Raises:
-        EnvironmentMissing: no GPU can be asked here.
+        EnvironmentMissing: no GPU is accessible.
     """
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "machine.json")
@@ -71,10 +71,10 @@ def record_machine() -> str:
 
 
 def dump_inventory(machine: str, nodes: str | None) -> str:
-    """The dump of a recorded machine, with the nodes that are like it.
+    """The machine inventory of a snapshot, with its identical nodes.
 
     Raises:
-        UsageError: one of the two is not what it should be.
+        UsageError: the snapshot or the node list is invalid.
     """
     with tempfile.TemporaryDirectory() as folder:
         machine_path, out, like = (Path(folder, name) for name in ("machine", "dump", "nodes"))
@@ -90,26 +90,26 @@ def dump_inventory(machine: str, nodes: str | None) -> str:
 
 
 def installed_gpus(machine: str) -> list[dict[str, Any]]:
-    """The GPUs of a recorded machine.
+    """The GPUs of a machine snapshot.
 
     Raises:
-        UsageError: it is no recorded machine.
-        EnvironmentMissing: it has none.
+        UsageError: it is not a snapshot.
+        EnvironmentMissing: it has no GPU.
     """
     try:
         result = json.loads(machine)["gpus"]
         gpus = [dict(each) for each in result]
     except (ValueError, TypeError, KeyError, RecursionError) as problem:
         raise UsageError(
-            f"this is no machine that `gpuyard validate --record` wrote ({type(problem).__name__})"
+            f"this is not a snapshot of `gpuyard validate --record` ({type(problem).__name__})"
         ) from None
     if not gpus:
-        raise _no_gpu("the driver answers, and it has no GPU")
+        raise _no_gpu("the driver responds and reports no GPU")
     return gpus
 
 
 def validate_machine(machine: str, expectations: str, left_out: Iterable[str]) -> ValidatorResult:
-    """The machine held against what is expected of it."""
+    """Validate the machine against the expected values."""
     with tempfile.TemporaryDirectory() as folder:
         files = {
             "--snapshot": Path(folder, "machine.json"),
@@ -134,7 +134,7 @@ def _run(*words: str) -> ValidatorResult:
 
 def _no_gpu(why: str) -> EnvironmentMissing:
     return EnvironmentMissing(
-        f"no NVIDIA GPU can be asked on this machine: {why}. Run it where a GPU and its driver are, with"
-        " nvidia-ml-py installed (gpuyard[validator]); or hand in what such a machine wrote with --record:"
+        f"no NVIDIA GPU is accessible on this machine: {why}. Run it on a machine with a GPU, its driver and"
+        " nvidia-ml-py (gpuyard[validator]), or validate a snapshot that such a machine wrote with --record:"
         " gpuyard validate --snapshot FILE"
     )

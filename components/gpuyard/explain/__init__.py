@@ -1,4 +1,4 @@
-"""Explanations of jobs: would one start, where, on what condition, at whose expense; or why never.
+"""Explanations of jobs: whether a job starts, where, on which conditions, with which preemptions; or why not.
 
 The same steps that Kueue and the scheduler take, in the same order, on plain values.
 """

@@ -1,4 +1,4 @@
-"""The answer about one job: the decision, and what would change it."""
+"""The explanation of one job: the decision, and what would change it."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -15,13 +15,13 @@ from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.policy import PolicyResult, evaluate_policy
 from gpuyard.explain.records import Explanation, JobChange, Verdict
 from gpuyard.explain.workload import admit
-from gpuyard.manifests.workloads import JobRead
+from gpuyard.manifests.workloads import ParsedWorkload
 from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
 from gpuyard.plan.records import PlatformPlan, TeamPlan, usable_pools
-from gpuyard.plan.sharing.gke_sharing import shared_names
-from gpuyard.scheduler.flavors import counted
+from gpuyard.plan.sharing.gke_sharing import single_request_resources
+from gpuyard.scheduler.flavors import requests_with_quota
 from gpuyard.scheduler.model import EMPTY, PlatformState, SchedulerModel
-from gpuyard.scheduler.nodes import is_known, missing_resources, node_of
+from gpuyard.scheduler.nodes import knows_amount_per_node, missing_resources, planned_node_resources
 from gpuyard.scheduler.requests import Request, request_of
 
 BUILT_IN_PRIORITIES = {
@@ -33,11 +33,11 @@ BUILT_IN_PRIORITIES = {
 
 
 def explain(
-    plan: PlatformPlan, job: JobRead, state: PlatformState = EMPTY, team: str | None = None
+    plan: PlatformPlan, job: ParsedWorkload, state: PlatformState = EMPTY, team: str | None = None
 ) -> Explanation:
-    """Would this job start now; by default nobody else is there."""
+    """Explain whether a job starts now; by default on an empty platform."""
     home = team_of(plan, job.namespace, team)
-    here = home.space(job.namespace).limits if home else None
+    here = home.namespace_or_default(job.namespace).limits if home else None
     request = without_unknown_resources(plan, request_of(job, here, _shared(plan, home)))
     desk = SchedulerModel(plan, state)
     priority, remarks = _priority(plan, request, home)
@@ -75,9 +75,9 @@ def explain(
 
 
 def without_unknown_resources(plan: PlatformPlan, request: Request) -> Request:
-    """The request without what nobody knows of the nodes: it is said, and neither has nor lacks it."""
+    """The request without resources whose availability is unknown; a caution reports them."""
     requested = {r for pods in request.pod_sets for r, n in pods.requests.items() if n}
-    unknown = sorted(r for r in requested if not is_known(plan, r))
+    unknown = sorted(r for r in requested if not knows_amount_per_node(plan, r))
     if not unknown:
         return request
     sets = tuple(
@@ -85,26 +85,28 @@ def without_unknown_resources(plan: PlatformPlan, request: Request) -> Request:
         for pods in request.pod_sets
     )
     return replace(
-        request, pod_sets=sets, cautions=(*request.cautions, cautions.not_judged(unknown))
+        request,
+        pod_sets=sets,
+        cautions=(*request.cautions, cautions.node_resources_unknown(unknown)),
     )
 
 
 def team_of(plan: PlatformPlan, namespace: str, team: str | None) -> TeamPlan | None:
-    """The team that has the namespace; without a namespace, the team that is named."""
+    """The team of the namespace; without a namespace, the named team."""
     if namespace:
         return next((t for t in plan.teams if namespace in {s.name for s in t.namespaces}), None)
     return plan.team(team) if team is not None else None
 
 
 def _shared(plan: PlatformPlan, team: TeamPlan | None) -> frozenset[str]:
-    """Names of shares that do not say so, in the pools that the team may use."""
+    """Resource names of shares that look like whole GPUs, in the pools of the team."""
     pools = usable_pools(team.quotas) if team else ()
-    return shared_names(plan.pool(name) for name in pools)
+    return single_request_resources(plan.pool(name) for name in pools)
 
 
-def submit(desk: SchedulerModel, job: JobRead, team: TeamPlan) -> bool:
-    """Let a team's job start on this desk, as the next to come; says whether it did."""
-    limits = team.space(job.namespace).limits
+def submit(desk: SchedulerModel, job: ParsedWorkload, team: TeamPlan) -> bool:
+    """Submit a team's job to the scheduler model; returns whether it started."""
+    limits = team.namespace_or_default(job.namespace).limits
     request = without_unknown_resources(
         desk.plan, request_of(job, limits, _shared(desk.plan, team))
     )
@@ -121,7 +123,7 @@ def submit(desk: SchedulerModel, job: JobRead, team: TeamPlan) -> bool:
 def _priority(
     plan: PlatformPlan, request: Request, team: TeamPlan | None
 ) -> tuple[int, tuple[str, ...]]:
-    """What the job's priority is worth to Kueue, and what is not known of it."""
+    """The job's priority value in Kueue, and a caution when it is unknown."""
     ours = {p.name: p.value for p in plan.queueing.priorities}
     value = team.priority if team is not None and changes_jobs(plan.kubernetes) else None
     if request.priority_label or value:
@@ -138,28 +140,31 @@ def _priority(
 
 
 def _use(desk: SchedulerModel, team: TeamPlan | None, outcome: JobOutcome) -> tuple[str, ...]:
-    """Where use is counted between a team's queues, it decides who is first and who is evicted."""
+    """Cautions where usage of a team's queues decides the order of admission and preemption."""
     counted = [t.name for t in teams_with_compared_queues(desk.plan)]
     evicted = {p.team for p in outcome.preempts}
     messages: list[str] = []
     if team is not None and team.name in counted and (desk.state.waiting or team.name in evicted):
-        messages.append(cautions.use_orders(team.name))
-    return (*messages, *(cautions.use_evicts(name) for name in counted if name in evicted))
+        messages.append(cautions.queue_usage_orders_admission(team.name))
+    return (
+        *messages,
+        *(cautions.queue_usage_orders_eviction(name) for name in counted if name in evicted),
+    )
 
 
 def _with_cautions(outcome: JobOutcome, cautions: tuple[str, ...]) -> JobOutcome:
-    """The same with more to be said beside it."""
+    """The outcome with additional cautions."""
     return replace(outcome, cautions=(*outcome.cautions, *cautions))
 
 
 def _stack_change(
     desk: SchedulerModel, request: Request, team: TeamPlan | None, outcome: JobOutcome
 ) -> str:
-    """What would do in the stack file; "" when nothing that is counted there is missing."""
+    """The sufficient change of the stack file; "" when no quota is missing."""
     if team is None:
         return ""
     if outcome.excess is not None:
-        return namespace.more_for_namespace(desk.plan, team, *outcome.excess)
+        return namespace.raise_team_limit(desk.plan, team, *outcome.excess)
     if outcome.verdict is not Verdict.NEVER or outcome.assignment is None:
         return ""
     pools = {pool for pool, _ in outcome.assignment.uses}
@@ -169,14 +174,14 @@ def _stack_change(
 
 
 def _has_nodes_for(plan: PlatformPlan, request: Request, named: AbstractSet[str]) -> bool:
-    """Whether a node of these pools, or of any, is large enough for each pod: else no quota helps."""
-    nodes = [node_of(plan, p) for p in plan.pools if p.name in named or not named]
-    with_gpus = (pods for pods in request.pod_sets if counted(pods.requests))
+    """Whether a node of these pools, or of any, is large enough for each pod; otherwise quota does not help."""
+    nodes = [planned_node_resources(plan, p) for p in plan.pools if p.name in named or not named]
+    with_gpus = (pods for pods in request.pod_sets if requests_with_quota(pods.requests))
     return all(any(not _larger(plan, pods.requests, node) for node in nodes) for pods in with_gpus)
 
 
 def _larger(plan: PlatformPlan, requests: Mapping[str, int], node: Mapping[str, int]) -> list[str]:
-    return [name for name in missing_resources(node, requests) if is_known(plan, name)]
+    return [name for name in missing_resources(node, requests) if knows_amount_per_node(plan, name)]
 
 
 def _record(
@@ -191,7 +196,9 @@ def _record(
         asks.update(
             {r: n * pods.count for r, n in pods.requests.items() if r not in pods.unset_requests}
         )
-    queue_cautions = (cautions.others_wait(desk.state.waiting),) if desk.state.waiting else ()
+    queue_cautions = (
+        (cautions.pending_jobs_ahead(desk.state.waiting),) if desk.state.waiting else ()
+    )
     waiting = (*queue_cautions, *_use(desk, team, outcome))
     local_queue = request.queue_label or names.LOCAL_QUEUE
     queued = team is not None and local_queue in team.queues

@@ -1,4 +1,4 @@
-"""The nearest change of a job after which it starts: tried out, never guessed."""
+"""The nearest change of a job with which it starts; every suggestion is simulated."""
 
 import difflib
 from collections.abc import Callable, Iterator
@@ -11,10 +11,10 @@ from gpuyard.explain.namespace import largest_container, quota_hard_limits
 from gpuyard.explain.records import JobChange
 from gpuyard.manifests.quantities import format_amount, format_quantity
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, usable_pools
-from gpuyard.scheduler.flavors import counted
-from gpuyard.scheduler.nodes import node_of
+from gpuyard.scheduler.flavors import requests_with_quota
+from gpuyard.scheduler.nodes import planned_node_resources
 from gpuyard.scheduler.requests import PodSet, Request
-from gpuyard.scheduler.topology import HOW, TopologyRequest
+from gpuyard.scheduler.topology import ANNOTATION_BY_MODE, TopologyRequest
 
 Starts = Callable[[Request], bool]
 MAX_TRIES = 300
@@ -30,7 +30,7 @@ class _Edit:
 def suggest_changes(
     plan: PlatformPlan, team: TeamPlan | None, request: Request, starts: Starts
 ) -> tuple[JobChange, ...]:
-    """One change that suffices, else two; none when nothing small does."""
+    """One sufficient change, else two; empty when no small change suffices."""
     edits = list(_edits(plan, team, request, starts))
     tries = 0
     for number in (1, 2):
@@ -49,7 +49,7 @@ def suggest_changes(
 
 
 def _placed(request: Request, change: JobChange) -> JobChange:
-    """With the path where a job has several templates of pods, such as a Ray cluster's head and workers."""
+    """Add the path when a job has several pod templates, such as head and workers of a Ray cluster."""
     if len(request.pod_sets) == 1 or change.at in change.message:
         return change
     return replace(change, message=f"{change.message}, at {change.at}")
@@ -58,7 +58,7 @@ def _placed(request: Request, change: JobChange) -> JobChange:
 def suggest_pinned_pool(
     plan: PlatformPlan, team: TeamPlan, request: Request, starts: Starts
 ) -> tuple[JobChange, ...]:
-    """Another pool in which it starts at once, for a job that would only wait."""
+    """Another pool in which a waiting job starts immediately."""
     for index in range(len(request.pod_sets)):
         for edit in _pinned(plan, team, request, index):
             if starts(edit.apply(request)):
@@ -69,7 +69,7 @@ def suggest_pinned_pool(
 def suggest_team_namespace(
     plan: PlatformPlan, starts_for: Callable[[TeamPlan], bool]
 ) -> tuple[JobChange, ...]:
-    """The namespace of a team for which it starts, where it is in nobody's."""
+    """A team namespace in which a job without a team starts."""
     for team in plan.teams:
         if starts_for(team):
             home = team.default_namespace.name
@@ -81,7 +81,7 @@ def suggest_team_namespace(
 def _edits(
     plan: PlatformPlan, team: TeamPlan | None, request: Request, starts: Starts
 ) -> Iterator[_Edit]:
-    """Everything small, in the order of what people would rather change."""
+    """All small edits, the least intrusive first."""
     if request.rejection:
         yield _accepted(request)
     if team is None:
@@ -99,7 +99,7 @@ def _edits(
 
 
 def _queued(team: TeamPlan, request: Request) -> Iterator[_Edit]:
-    """Another queue: none named where one is called default, else each that there is."""
+    """Another queue: no label if a default queue exists, else each queue."""
     if (request.queue_label or names.LOCAL_QUEUE) in team.queues:
         return
     at = f"metadata.labels.{names.QUEUE_LABEL}"
@@ -113,7 +113,7 @@ def _queued(team: TeamPlan, request: Request) -> Iterator[_Edit]:
 
 
 def _accepted(request: Request) -> _Edit:
-    """What the API server refuses, put right all at once."""
+    """Fix everything that the API server rejects."""
     first = request.rejection[0]
     message = "; ".join(f"write {r.at}: {r.value}" for r in request.rejection)
 
@@ -141,28 +141,28 @@ def _edit(index: int, change: JobChange, **fields: object) -> _Edit:
 
 
 def _renamed(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Edit]:
-    """A resource that the team cannot have, under the most similar name that it can."""
+    """Replace a resource without quota by the most similar one with quota."""
     known: dict[str, int] = {}
     for offer in (a for p in pools for a in p.advertised):
         known[offer.resource] = max(offer.per_node, known.get(offer.resource, 0))
     pods = request.pod_sets[index]
-    for name, amount in counted(pods.requests).items():
+    for name, amount in requests_with_quota(pods.requests).items():
         if name in known:
             continue
         rest = {k: v for k, v in pods.requests.items() if k != name}
         for similar in difflib.get_close_matches(name, list(known), n=3, cutoff=_LIKE):
             fits = min(amount, known[similar])
             message = (
-                f"ask for {similar} instead of {name}"
+                f"request {similar} instead of {name}"
                 if fits == amount
-                else f"ask for {fits} {similar} instead of {amount} {name}"
+                else f"request {fits} {similar} instead of {amount} {name}"
             )
             change = JobChange(message, f"{pods.path}: {name}", f"{similar}: {fits}")
             yield _edit(index, change, requests={**rest, similar: fits + rest.get(similar, 0)})
 
 
 def _unselected(request: Request, index: int) -> Iterator[_Edit]:
-    """What it says about nodes, left out."""
+    """Remove node selectors and affinity."""
     pods = request.pod_sets[index]
     for key, value in pods.selector.items():
         rest = {k: v for k, v in pods.selector.items() if k != key}
@@ -176,11 +176,13 @@ def _unselected(request: Request, index: int) -> Iterator[_Edit]:
 
 
 def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) -> Iterator[_Edit]:
-    """One pool named outright, by the labels that queues look at."""
+    """Select one pool with the labels that queues use."""
     pods = request.pod_sets[index]
     for name in usable_pools(team.quotas):
         labels = plan.pool(name).node_selector
-        if counted(pods.requests) and any(pods.selector.get(k) != v for k, v in labels.items()):
+        if requests_with_quota(pods.requests) and any(
+            pods.selector.get(k) != v for k, v in labels.items()
+        ):
             shown = ", ".join(f"{k}: {v}" for k, v in labels.items())
             change = JobChange(
                 f"select the pool {name}: nodeSelector {shown}",
@@ -191,7 +193,7 @@ def _pinned(plan: PlatformPlan, team: TeamPlan, request: Request, index: int) ->
 
 
 def _whole_slices(request: Request, index: int) -> Iterator[_Edit]:
-    """As many pods as make whole slices."""
+    """Change the number of pods to whole slices of a topology."""
     pods = request.pod_sets[index]
     if rest := pods.count % (pods.topology_request.slice_size if pods.topology_request else 1):
         yield _so_many(index, pods, pods.count - rest)
@@ -203,7 +205,7 @@ def _so_many(index: int, pods: PodSet, count: int) -> _Edit:
 
 
 def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Edit]:
-    """What it says of its place, said in levels that there are, less strictly, or at all."""
+    """Change topology annotations to existing levels, to preferred, or remove them."""
     pods = request.pod_sets[index]
     levels = dict.fromkeys(level for p in pools if p.topology for level in p.topology.levels)
     at = pods.path.removesuffix(".spec").removesuffix("spec") + ".metadata.annotations"
@@ -214,7 +216,7 @@ def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Ed
         result = replace(pods.topology_request, mode="preferred", error="")
         ways = [result] if pods.topology_request.level else []
     for topology_request in ways:
-        key, value = HOW[topology_request.mode], topology_request.level or "true"
+        key, value = ANNOTATION_BY_MODE[topology_request.mode], topology_request.level or "true"
         change = JobChange(f"annotate its pods with {key}: {value}", at, {key: value})
         if topology_request != pods.topology_request:
             yield _edit(index, change, topology_request=topology_request)
@@ -229,23 +231,23 @@ def _nearer(pools: list[PoolPlan], request: Request, index: int) -> Iterator[_Ed
 def _smaller(
     plan: PlatformPlan, team: TeamPlan, pools: list[PoolPlan], request: Request, index: int
 ) -> Iterator[_Edit]:
-    """Less of a resource per pod: what a node of the team's pools has of it, or the namespace for each."""
+    """Request less of a resource per pod: what a node, or the namespace's LimitRange, allows."""
     pods = request.pod_sets[index]
     in_all = max(1, sum(p.count for p in request.pod_sets))
-    limits = team.space(request.namespace).limits
+    limits = team.namespace_or_default(request.namespace).limits
     most, hard = largest_container(limits), quota_hard_limits(limits)
     for name, amount in pods.requests.items():
-        sizes = {node_of(plan, p).get(name, 0) for p in pools}
+        sizes = {planned_node_resources(plan, p).get(name, 0) for p in pools}
         sizes |= {most.get(name, 0), hard.get(name, 0) // in_all}
         for size in sorted((s for s in sizes if 0 < s < amount), reverse=True):
-            message = f"ask for {format_amount(name, size)} per pod instead of {format_amount(name, amount)}"
+            message = f"request {format_amount(name, size)} per pod instead of {format_amount(name, amount)}"
             change = JobChange(message, f"{pods.path}: {name}", format_quantity(name, size))
             largest = {k: min(n, size) if k == name else n for k, n in pods.largest.items()}
             yield _edit(index, change, requests={**pods.requests, name: size}, largest=largest)
 
 
 def _fewer(request: Request, index: int, starts: Starts) -> Iterator[_Edit]:
-    """As many pods as start, found by halving."""
+    """The largest number of pods that starts, by binary search."""
     pods = request.pod_sets[index]
     low, high = 0, pods.count
     while high - low > 1:

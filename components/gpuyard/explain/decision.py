@@ -1,4 +1,4 @@
-"""The decision: queue, quota, nodes, in the order in which a cluster takes them."""
+"""The decision: queue, quota, nodes, in the order of a cluster."""
 
 from dataclasses import replace
 
@@ -13,12 +13,12 @@ from gpuyard.explain.namespace import (
 from gpuyard.explain.outcome import Excess, JobOutcome, impossible, waiting
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.replicas import simulate_replicas
-from gpuyard.explain.unqueued import explain_unqueued, in_no_queue
+from gpuyard.explain.unqueued import explain_missing_queue_label, explain_unqueued
 from gpuyard.explain.workload import evaluate_workload
 from gpuyard.plan.queueing import multikueue
 from gpuyard.plan.records import NamespacePlan, TeamPlan
 from gpuyard.plan.sharing.dra import quota_key
-from gpuyard.scheduler.flavors import counted
+from gpuyard.scheduler.flavors import requests_with_quota
 from gpuyard.scheduler.model import SchedulerModel
 from gpuyard.scheduler.requests import Request
 
@@ -26,93 +26,101 @@ from gpuyard.scheduler.requests import Request
 def evaluate_job(
     desk: SchedulerModel, team: TeamPlan | None, request: Request, priority: int
 ) -> JobOutcome:
-    """What happens when this job is submitted now. The desk stays as it was."""
-    if why := _refused(desk, request):
+    """Evaluate a job that is submitted now. The scheduler model does not change."""
+    if why := _rejection(desk, request):
         return impossible(why)
     if team is None:
         return explain_unqueued(desk, request)
     if request.queue_label and request.queue_label not in team.queues:
         return impossible(queue.no_queue(request.queue_label, team))
     if not request.queue_label and not team.has_default:
-        return in_no_queue(desk, team, request)
+        return explain_missing_queue_label(desk, team, request)
     outcome = _queued(desk, team, request, priority)
     if team.stop_policy:
         outcome = _stopped(desk, team, outcome)
-    alone = request.kind == "Pod" and outcome.waiting_meanwhile == queue.queued()
-    return replace(outcome, waiting_meanwhile=queue.queued_as_a_pod()) if alone else outcome
+    alone = request.kind == "Pod" and outcome.waiting_meanwhile == queue.job_stays_queued()
+    return replace(outcome, waiting_meanwhile=queue.pod_stays_queued()) if alone else outcome
 
 
 def _queued(desk: SchedulerModel, team: TeamPlan, request: Request, priority: int) -> JobOutcome:
-    """What its queue and its namespace make of a job."""
+    """Evaluate the job's queue and namespace."""
     if (
-        too_large := rejected_container(team.space(request.namespace), request.pod_sets)
+        too_large := rejected_container(
+            team.namespace_or_default(request.namespace), request.pod_sets
+        )
     ) is not None:
         return too_large
-    if not request.together:
+    if not request.is_gang:
         return simulate_replicas(desk, team, request, priority)
     outcome = evaluate_workload(desk, team, request.pod_sets, priority)
     return _in_namespace(desk, team, request, outcome)
 
 
 _MADE_AT_ONCE = frozenset({"Pod", "StatefulSet"})
-"""Kinds whose pods exist before Kueue admits them: the namespace's quota counts them from the start."""
+"""Kinds whose pods exist before admission by Kueue, so the namespace's quota counts them from the start."""
 
 
 def _in_namespace(
     desk: SchedulerModel, team: TeamPlan, request: Request, outcome: JobOutcome
 ) -> JobOutcome:
-    """The same when also the namespace's own quota has had its say."""
+    """Apply the namespace's ResourceQuota to the outcome."""
     if request.kind not in _MADE_AT_ONCE:
         return apply_namespace_quota(desk, team, request, outcome)
     if outcome.verdict is Verdict.NEVER:
         return outcome
-    home = team.space(request.namespace)
+    home = team.namespace_or_default(request.namespace)
     if result := excess(desk, team, home, ((p.requests, p.count) for p in request.pod_sets)):
         full = quota_violation(team, home, result)
         is_rejected_pod = request.kind == "Pod" and not result.is_permanent
         return (
-            replace(full, waiting_meanwhile=namespace.not_even_queued())
+            replace(full, waiting_meanwhile=namespace.rejected_pod_not_queued())
             if is_rejected_pod
             else full
         )
     return _as_bare_pod(desk, team, request, outcome) if request.kind == "Pod" else outcome
 
 
-def _refused(desk: SchedulerModel, request: Request) -> str:
-    """Why nobody takes it at all: not the API server, or nobody who would send it where it runs."""
+def _rejection(desk: SchedulerModel, request: Request) -> str:
+    """Why the API server rejects it, or why it is not dispatched; "" otherwise."""
     if request.rejection:
-        return policy.refused(request.rejection)
+        return policy.requests_rejected(request.rejection)
     is_not_sent = desk.plan.queueing.dispatch and request.kind not in multikueue.KINDS
-    return dispatch.not_sent(request.kind) if is_not_sent else ""
+    return dispatch.kind_not_dispatched(request.kind) if is_not_sent else ""
 
 
 def _stopped(desk: SchedulerModel, team: TeamPlan, outcome: JobOutcome) -> JobOutcome:
-    """A stopped queue admits nothing, whatever it could."""
+    """A stopped queue admits no job."""
     if outcome.verdict is Verdict.NEVER:
         return outcome
-    message, conditions = queue.stopped(desk.plan, team), queue.released(desk.plan, team)
-    return waiting(outcome, message, conditions, queue.queued())
+    message, conditions = (
+        queue.queue_is_stopped(desk.plan, team),
+        queue.when_stop_policy_removed(desk.plan, team),
+    )
+    return waiting(outcome, message, conditions, queue.job_stays_queued())
 
 
 def _as_bare_pod(
     desk: SchedulerModel, team: TeamPlan, request: Request, outcome: JobOutcome
 ) -> JobOutcome:
-    """A pod waits inside: what is too much for its namespace, with all that waits there, is refused."""
-    home = team.space(request.namespace)
-    for resource, amount in counted(request.pod_sets[0].requests).items():
+    """A pod exists while it is pending, so it is rejected when it exceeds the namespace's quota."""
+    home = team.namespace_or_default(request.namespace)
+    for resource, amount in requests_with_quota(request.pod_sets[0].requests).items():
         hard = team.hard.get(quota_key(resource), amount)
         result = Excess(resource, amount, _in_use(desk, team, home, resource), hard)
-        if result.lacking > 0:
+        if result.amount_to_release > 0:
             message = namespace.over_resource_quota(home, result)
-            first = namespace.own_pods_first(team, home, result)
+            first = namespace.when_pods_have_ended(team, home, result)
             return waiting(
-                outcome, message, outcome.conditions or (first,), namespace.not_even_queued()
+                outcome,
+                message,
+                outcome.conditions or (first,),
+                namespace.rejected_pod_not_queued(),
             )
     return outcome
 
 
 def _in_use(desk: SchedulerModel, team: TeamPlan, home: NamespacePlan, resource: str) -> int:
-    """What pods of the namespace hold: by quota, or by pods where quota is of compute slices."""
+    """Usage of the namespace: by quota, or by pods where quota counts compute slices."""
     jobs = in_namespace(desk, team, home)
     if resource not in desk.plan.queueing.slices_of:
         return sum(n for job in jobs for (_, r), n in job.uses.items() if r == resource)

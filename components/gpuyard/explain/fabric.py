@@ -1,4 +1,4 @@
-"""Pods of several whole nodes that leave the fabric between them aside: NCCL takes TCP, and tells nobody."""
+"""Multi-node pods that do not use the fabric between nodes: NCCL falls back to TCP without an error."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -7,9 +7,9 @@ from gpuyard.explain.messages import cautions
 from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.records import Verdict
 from gpuyard.manifests.fields import is_true, mapping, mappings, text
-from gpuyard.manifests.workloads import JobRead
+from gpuyard.manifests.workloads import ParsedWorkload
 from gpuyard.names import EFA, GPU, RDMA
-from gpuyard.plan.pools.fabrics import has_device_plugin
+from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.requests import PodSet, Request
 from gpuyard.spec.platform import Cloud
@@ -20,13 +20,13 @@ _DEVICES = frozenset({"/dev", _ADAPTERS})
 
 
 def fabric_cautions(
-    plan: PlatformPlan, job: JobRead, request: Request, outcome: JobOutcome
+    plan: PlatformPlan, job: ParsedWorkload, request: Request, outcome: JobOutcome
 ) -> Iterator[str]:
-    """For each pool that may take the job: whether its pods ask for what carries them across nodes.
+    """For each possible pool: whether the pods request the network adapter of the fabric.
 
-    Only of pods that take every GPU of their node: smaller ones may have nothing to say to each other.
+    Only for pods with every GPU of their node: smaller pods may not communicate.
     """
-    if outcome.verdict is Verdict.NEVER or not request.together:
+    if outcome.verdict is Verdict.NEVER or not request.is_gang:
         return
     by_host = [_has_the_hosts_devices(pod.spec) for pod in job.pods]
     for pool in map(plan.pool, outcome.pools):
@@ -40,14 +40,14 @@ def fabric_cautions(
             continue
         without = (p for p, host in large if not host and not p.requests.get(adapter))
         if lacking := sum(pods.count for pods in without):
-            yield cautions.past_the_fabric(pool.name, lacking, adapter, per_pod)
+            yield cautions.pods_without_fabric_adapter(pool.name, lacking, adapter, per_pod)
 
 
 def _adapter(plan: PlatformPlan, pool: PoolPlan) -> tuple[str, int]:
-    """What a pod asks for to have the pool's fabric, and how many of it; "" where no pod has to."""
+    """The resource and count that a pod requests for the pool's fabric; "" when none is needed."""
     if plan.cloud is Cloud.AWS and pool.machine.efa_interfaces:
         return EFA, pool.machine.efa_interfaces
-    return (RDMA, 1) if has_device_plugin(pool.fabric) else ("", 0)
+    return (RDMA, 1) if uses_rdma_device_plugin(pool.fabric) else ("", 0)
 
 
 def _takes_a_node(pods: PodSet, pool: PoolPlan) -> bool:
@@ -56,7 +56,7 @@ def _takes_a_node(pods: PodSet, pool: PoolPlan) -> bool:
 
 
 def _has_the_hosts_devices(spec: Mapping[Any, Any]) -> bool:
-    """Whether it reaches the adapters without being given one."""
+    """Whether it accesses the adapters of the host without a request."""
     containers = mappings(spec, "containers")
     paths = (text(each, "hostPath", "path").rstrip("/") for each in mappings(spec, "volumes"))
     privileged = any(is_true(mapping(c, "securityContext").get("privileged")) for c in containers)

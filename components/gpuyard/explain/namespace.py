@@ -1,8 +1,8 @@
-"""Limits of a team's namespace beside GPUs: a ResourceQuota for all pods, a LimitRange for a container.
+"""Limits of a team's namespace besides GPUs: a ResourceQuota for all pods, a LimitRange for a container.
 
-Kueue knows the LimitRange, and holds a job whose container is too large. It knows nothing of the
-ResourceQuota: what exceeds that is admitted, and then some of its pods are never made. Of pods that run
-already, those are counted that stand in pools.
+Kueue considers the LimitRange, and does not admit a job with a too large container. It ignores the
+ResourceQuota: a job above it is admitted, and some of its pods are never created. Of running pods, those in
+pools are counted.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,28 +12,28 @@ from gpuyard.explain.messages import namespace
 from gpuyard.explain.outcome import Excess, JobOutcome, impossible, not_started
 from gpuyard.explain.records import Verdict
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
-from gpuyard.plan.records import HostAmount, LimitsPlan, NamespacePlan, TeamPlan
+from gpuyard.plan.records import CpuAndMemory, LimitsPlan, NamespacePlan, TeamPlan
 from gpuyard.scheduler.model import RunningJob, SchedulerModel
-from gpuyard.scheduler.nodes import with_own_pod
+from gpuyard.scheduler.nodes import with_pods_resource
 from gpuyard.scheduler.requests import PodSet, Request
 
 
 def quota_hard_limits(limits: LimitsPlan) -> dict[str, int]:
-    """What the quota of the namespace holds beside GPUs."""
+    """The ResourceQuota of the namespace besides GPUs."""
     return {**_host(limits), PODS: limits.pods}
 
 
 def largest_container(limits: LimitsPlan) -> dict[str, int]:
-    """What one container may have."""
+    """Maximum resources of one container."""
     return _host(limits.container)
 
 
-def _host(of: HostAmount | LimitsPlan) -> dict[str, int]:
+def _host(of: CpuAndMemory | LimitsPlan) -> dict[str, int]:
     return {CPU: of.cpu * MILLI, MEMORY: of.memory_gib * GIB}
 
 
 def rejected_container(home: NamespacePlan, pod_sets: Iterable[PodSet]) -> JobOutcome | None:
-    """A job with a container that is larger than any may be."""
+    """The outcome of a job with a container above the LimitRange."""
     most = largest_container(home.limits)
     for pods in pod_sets:
         for resource, amount in pods.largest.items() if pods.count else ():
@@ -49,7 +49,7 @@ def excess(
     home: NamespacePlan,
     pods: Iterable[tuple[Mapping[str, int], int]],
 ) -> Excess | None:
-    """The first of CPU, memory and number of pods that is too much for the namespace."""
+    """The first of CPU, memory and pods that exceeds the namespace's quota."""
     requests = _sum(pods)
     usage = _sum((p.requests, p.count) for job in in_namespace(desk, team, home) for p in job.pods)
     for resource, hard in quota_hard_limits(home.limits).items():
@@ -60,14 +60,18 @@ def excess(
 
 
 def in_namespace(desk: SchedulerModel, team: TeamPlan, home: NamespacePlan) -> list[RunningJob]:
-    """Jobs of the team that are in one of its namespaces."""
-    return [job for job in desk.jobs if job.team == team.name and team.space(job.namespace) == home]
+    """Running jobs of the team in this namespace."""
+    return [
+        job
+        for job in desk.jobs
+        if job.team == team.name and team.namespace_or_default(job.namespace) == home
+    ]
 
 
 def _sum(pods: Iterable[tuple[Mapping[str, int], int]]) -> dict[str, int]:
     total: dict[str, int] = {}
     for requests, count in pods:
-        for resource, amount in with_own_pod(requests).items():
+        for resource, amount in with_pods_resource(requests).items():
             total[resource] = total.get(resource, 0) + amount * count
     return total
 
@@ -75,15 +79,15 @@ def _sum(pods: Iterable[tuple[Mapping[str, int], int]]) -> dict[str, int]:
 def apply_namespace_quota(
     desk: SchedulerModel, team: TeamPlan, request: Request, outcome: JobOutcome
 ) -> JobOutcome:
-    """A job that its queue lets go, when the namespace does not hold all of its pods."""
+    """The outcome of an admitted job whose pods exceed the namespace's quota."""
     if not outcome.admitted:
         return outcome
-    after = desk.without(outcome.preempted) if outcome.preempted else desk
-    home = team.space(request.namespace)
+    after = desk.without_jobs(outcome.preempted) if outcome.preempted else desk
+    home = team.namespace_or_default(request.namespace)
     result = excess(after, team, home, ((p.requests, p.count) for p in request.pod_sets))
     if result is None or (outcome.verdict is Verdict.NEVER and not result.is_permanent):
         return outcome
-    meanwhile = "" if result.is_permanent else namespace.unmade(desk.plan)
+    meanwhile = "" if result.is_permanent else namespace.gang_partly_rejected(desk.plan)
     full = quota_violation(team, home, result)
     return not_started(
         outcome,
@@ -96,13 +100,13 @@ def apply_namespace_quota(
 
 
 def quota_violation(team: TeamPlan, home: NamespacePlan, result: Excess) -> JobOutcome:
-    """Pods that are not made: for now, or for good."""
-    message = namespace.over_namespace(home, result)
+    """Pods that cannot be created, now or ever."""
+    message = namespace.total_over_resource_quota(home, result)
     if result.is_permanent:
         return replace(impossible(message), excess=(result.resource, result.requested))
     return JobOutcome(
         verdict=Verdict.WAITS,
         message=message,
-        waiting_meanwhile=namespace.made_later(),
-        conditions=(namespace.own_end_first(team, home, result),),
+        waiting_meanwhile=namespace.rejected_pods_are_retried(),
+        conditions=(namespace.when_usage_is_released(team, home, result),),
     )

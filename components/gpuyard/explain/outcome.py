@@ -1,4 +1,4 @@
-"""Outcome of a job, as the steps of the decision hand it on."""
+"""The outcome of a job, passed between the steps of the decision."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,13 +12,13 @@ from gpuyard.scheduler.nodes import FreeResources
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobOutcome:
-    """What becomes of a job; every sentence about it is in `sentences`."""
+    """The outcome of a job; its messages are in `gpuyard.explain.messages`."""
 
     verdict: Verdict
     message: str
     admitted: bool = False
     unplaced: bool = False
-    """True when its queue keeps it for want of a place or of an answer, though it has quota for it."""
+    """True when it has quota, but its queue waits for a placement or an admission check."""
     pools: tuple[str, ...] = ()
     pods_started: int = 0
     nodes: int = 0
@@ -32,14 +32,14 @@ class JobOutcome:
     assignment: Assignment | None = None
     free_capacity: Mapping[str, FreeResources] = field(default_factory=dict[str, FreeResources])
     excess: tuple[str, int] | None = None
-    """What a team's own limit lacks: the resource, and how much would do."""
+    """The resource of an insufficient team limit, and the sufficient amount."""
     placed_pods: tuple[Pods, ...] = ()
-    """Where its pods stand, for what comes after it."""
+    """The placement of its pods, for later jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """More of something than all pods of a namespace may have together."""
+    """A request above the quota for all pods of a namespace."""
 
     resource: str
     requested: int
@@ -48,24 +48,24 @@ class Excess:
 
     @property
     def is_permanent(self) -> bool:
-        """Whether it is too much also when no other pod is there."""
+        """Whether it exceeds the quota also without other pods."""
         return self.requested > self.hard
 
     @property
-    def lacking(self) -> int:
-        """How much must be given back before there is room."""
+    def amount_to_release(self) -> int:
+        """How much must be released first."""
         return self.requested + self.available - self.hard
 
 
 def not_started(outcome: JobOutcome, **said: Any) -> JobOutcome:
-    """The same when none of its pods comes to run; what is said of it instead."""
+    """The outcome when none of its pods runs, with other messages."""
     return replace(outcome, pods_started=0, nodes=0, nodes_to_start={}, **said)
 
 
 def waiting(
     outcome: JobOutcome, message: str, conditions: tuple[str, ...], meanwhile: str
 ) -> JobOutcome:
-    """The same when it is not let in yet: nobody gives way to it either."""
+    """The outcome when it is not admitted yet; no job is preempted."""
     return not_started(
         outcome,
         verdict=Verdict.WAITS,
@@ -84,7 +84,7 @@ def impossible(
     assignment: Assignment | None = None,
     pools: tuple[str, ...] = (),
 ) -> JobOutcome:
-    """It cannot start, whoever else runs."""
+    """The outcome when it can never start."""
     return JobOutcome(
         verdict=Verdict.NEVER, message=message, reasons=reasons, assignment=assignment, pools=pools
     )

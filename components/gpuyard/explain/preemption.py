@@ -1,9 +1,9 @@
-"""Preemption for a place: who must go where quota is free or will be, and no domain of nodes has room.
+"""Preemption for a topology placement: quota is or becomes available, but no topology domain has capacity.
 
-As Kueue v0.19 does it: when a job that is to be placed has quota and no place (`flavorassigner.go`), it may
-pre-empt as if it were short of what it asks for, as long as there would be room with nobody else there; jobs
-go until quota and place are both found (`workloadFits` in `preemption.go`). Where an autoscaler is asked
-first, places are looked for only after its answer, and nobody goes for one.
+As in Kueue v0.19: a job with quota and without placement (`flavorassigner.go`) may preempt as if quota were
+missing, if it fits on an empty platform; jobs are preempted until quota and placement are both available
+(`workloadFits` in `preemption.go`). With an admission check of an autoscaler, placements are searched only
+after its answer, and no job is preempted for one.
 """
 
 from collections.abc import Sequence
@@ -18,20 +18,20 @@ from gpuyard.scheduler.requests import PodSet
 from gpuyard.spec.queueing import Preemption
 
 MAX_JOBS = 200
-"""Nodes are searched once for each job that might go, and for each that is spared: so many at most."""
+"""Maximum number of preemption candidates: nodes are searched once for each."""
 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionResult:
-    """An assignment whose targets leave a place as well as quota."""
+    """An assignment whose preemptions free a placement as well as quota."""
 
     found: Assignment
     still_short: bool = False
-    """Whether there is no place, whoever goes that must."""
-    never: bool = False
-    """Whether there is none with nobody else there either."""
+    """Whether there is no placement even after all possible preemptions."""
+    never_fits: bool = False
+    """Whether there is no placement on an empty platform either."""
     not_evaluated: int = 0
-    """So many jobs that nobody tried to evict."""
+    """Number of running jobs when preemption was not simulated."""
 
 
 def _is_tied(pool: PoolPlan) -> bool:
@@ -41,7 +41,7 @@ def _is_tied(pool: PoolPlan) -> bool:
 def simulate_preemption(
     desk: SchedulerModel, team: str, pod_sets: tuple[PodSet, ...], priority: int, result: Assignment
 ) -> PreemptionResult:
-    """Choose whom to evict by place as well; the assignment stays as it is where no place is asked for."""
+    """Choose preemptions also by placement; without a topology the assignment does not change."""
     plan = desk.plan
     homes = {i: (chosen[0] if chosen else None) for i, chosen in result.pools.items()}
     tied = {p for p in homes.values() if p is not None and _is_tied(plan.pool(p))}
@@ -53,12 +53,12 @@ def simulate_preemption(
         return PreemptionResult(result)
 
     def place(removed: Sequence[RunningJob]) -> bool:
-        return fits_on_nodes(desk.without(tuple(removed)), pod_sets, homes, tied=True)
+        return fits_on_nodes(desk.without_jobs(tuple(removed)), pod_sets, homes, tied=True)
 
     if result.mode is AssignmentMode.FIT and place(()):
         return PreemptionResult(result)
     if not place([job for job in desk.jobs if job.team is not None]):
-        return PreemptionResult(replace(result, targets=[]), still_short=True, never=True)
+        return PreemptionResult(replace(result, targets=[]), still_short=True, never_fits=True)
     if plan.queueing.preemption is not Preemption.RECLAIM:
         return PreemptionResult(result)
     suggestions = [job for job in desk.jobs if any(key[0] in tied for key in job.uses)]

@@ -8,7 +8,7 @@ from gpuyard.scheduler.flavors import ConsideredPool
 
 
 class Verdict(StrEnum):
-    """Whether a job starts; the order of the members is from good to bad."""
+    """Whether a job starts; members are ordered from best to worst."""
 
     STARTS = "starts"
     WAITS = "waits"
@@ -17,7 +17,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preempted:
-    """A running job that is evicted, and by which right."""
+    """A preempted running job, and the reason."""
 
     name: str
     team: str
@@ -26,7 +26,7 @@ class Preempted:
 
 @dataclass(frozen=True, slots=True)
 class JobChange:
-    """A change of the job; value None means: remove what stands there."""
+    """A change of the job; the value None removes the field."""
 
     message: str
     at: str
@@ -35,40 +35,40 @@ class JobChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """The answer about one job."""
+    """The explanation of one job."""
 
     kind: str
     name: str
     team: str | None
     namespace: str
     queue: str | None
-    """The LocalQueue it waits in; None: no queue sees it."""
+    """Its LocalQueue; None when it bypasses the queues."""
     verdict: Verdict
     message: str
     """The reason in one sentence."""
     admitted: bool
-    """Whether its queue admits it; a job that never runs may still be admitted, and wait for nodes."""
+    """Whether its queue admits it; an admitted job may still wait for nodes."""
     pools: tuple[str, ...]
-    """Where its pods go, or where they would."""
+    """Pools of its pods, or candidate pools."""
     requests: Mapping[str, int]
-    """What all its pods ask for together, of what nodes advertise or queues count."""
+    """Total requests of its pods for resources that nodes advertise or queues count."""
     pods: int
     pods_started: int
     nodes: int
-    """Nodes its pods stand on."""
+    """Nodes of its pods."""
     nodes_to_start: Mapping[str, int]
-    """By pool: nodes that do not run yet."""
+    """Nodes to be started, by pool."""
     conditions: tuple[str, ...]
-    """What must happen first; no clock knows when."""
+    """Conditions for the start; their time is unknown."""
     meanwhile: str
     """What the cluster does until then."""
     preempts: tuple[Preempted, ...]
     reasons: tuple[ConsideredPool, ...]
     cautions: tuple[str, ...]
     changes: tuple[JobChange, ...]
-    """The nearest way to make it start, tried out; none when nothing small helps."""
+    """The nearest simulated change with which it starts; empty when no small change suffices."""
     stack_change: str
-    """What would have to change in the stack file instead, "" when that is not the way."""
+    """The alternative change of the stack file; "" when there is none."""
 
     @property
     def scales_from_zero(self) -> bool:

@@ -1,6 +1,6 @@
-"""Replicas: pods that queue one by one, so many of which start.
+"""Replicas: pods that queue separately, of which some may start.
 
-The first that does not start tells why the rest does not.
+The first that does not start has the reason for the rest.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,14 +17,14 @@ from gpuyard.scheduler.model import SchedulerModel
 from gpuyard.scheduler.requests import PodSet, Request
 
 MAX_REPLICAS = 1000
-"""Pods that queue one by one are tried one by one, so many at most."""
+"""Maximum number of replicas that are simulated."""
 
 
 def simulate_replicas(
     desk: SchedulerModel, team: TeamPlan, request: Request, priority: int
 ) -> JobOutcome:
-    """Each pod is a workload of its own: so many start, the first that does not tells why."""
-    home = team.space(request.namespace)
+    """Simulate each pod as a workload of its own, until one does not start."""
+    home = team.namespace_or_default(request.namespace)
     here = SchedulerModel(desk.plan, desk.state)
     trial = _Trial()
     tried = 0
@@ -42,10 +42,10 @@ def simulate_replicas(
             )
             trial.note(result, size)
             if not result.admitted:
-                break  # and so would be every pod like it
-            here = here.without(result.preempted) if result.preempted else here
+                break  # the same holds for every equal pod
+            here = here.without_jobs(result.preempted) if result.preempted else here
             started = result.verdict is Verdict.STARTS
-            # a pod that finds no node holds its quota nevertheless
+            # a pod without a node still uses its quota
             admit(
                 here,
                 team.name,
@@ -64,14 +64,14 @@ def simulate_replicas(
     at_most = started_pods if desk.is_empty else _at_most(desk, team, request, priority)
     if started_pods and at_most < in_all:
         first = replace(first, verdict=Verdict.NEVER, conditions=(), waiting_meanwhile="")
-    message = nodes.some_replicas(first.message, started_pods, in_all)
+    message = nodes.only_some_pods_start(first.message, started_pods, in_all)
     return replace(
         first, message=message, pods_started=started_pods, preempts=tuple(trial.preempts)
     )
 
 
 def _workloads_of(request: Request) -> Iterator[tuple[tuple[PodSet, ...], int]]:
-    """What queues by itself, and how often there is such a thing: a pod, or a leader with its workers."""
+    """The workloads and their number: a pod, or a leader with its workers."""
     if request.groups:
         parts = (replace(p, count=p.count // request.groups) for p in request.pod_sets)
         yield tuple(parts), request.groups
@@ -82,16 +82,16 @@ def _workloads_of(request: Request) -> Iterator[tuple[tuple[PodSet, ...], int]]:
 
 @dataclass(slots=True)
 class _Trial:
-    """What came of pods that queue one by one."""
+    """The result of the simulated replicas."""
 
     started: int = 0
     first: JobOutcome | None = None
-    """Of the first that did not start."""
+    """The outcome of the first that did not start."""
     preempts: list[Preempted] = field(default_factory=list[Preempted])
     cautions: list[str] = field(default_factory=list[str])
 
     def note(self, result: JobOutcome, pods: int) -> None:
-        """Count one more, of so many pods."""
+        """Record the outcome of one workload with this number of pods."""
         self.cautions += result.cautions
         if result.verdict is Verdict.STARTS:
             self.started += pods
@@ -102,12 +102,12 @@ class _Trial:
 
 
 def _at_most(desk: SchedulerModel, team: TeamPlan, request: Request, priority: int) -> int:
-    """How many of the pods start when nobody else is there."""
+    """How many of the pods start on an empty platform."""
     return simulate_replicas(desk.with_all_capacity(), team, request, priority).pods_started
 
 
 def _all_run(desk: SchedulerModel, here: SchedulerModel, trial: _Trial) -> JobOutcome:
-    """All pods run: their nodes and pools together."""
+    """The outcome when all pods run, with their nodes and pools."""
     if dispatch_plan := desk.plan.queueing.dispatch:
         uses = (key for job in here.jobs[len(desk.jobs) :] for key in job.uses)
         return replace(
@@ -117,23 +117,24 @@ def _all_run(desk: SchedulerModel, here: SchedulerModel, trial: _Trial) -> JobOu
             pods_started=trial.started,
             preempts=tuple(trial.preempts),
         )
-    counts = {p: sum(n.count for n in free if n.hosts) for p, free in here.rooms.items()}
+    counts = {p: sum(n.count for n in free if n.placed_pod_sets) for p, free in here.rooms.items()}
     more = {p: here.running_nodes(p) - desk.running_nodes(p) for p in here.rooms}
     to_start = {p: n for p, n in more.items() if n > 0}
     pools = tuple(p for p, n in counts.items() if n)
     return JobOutcome(
         verdict=Verdict.STARTS,
         admitted=True,
-        message=nodes.starts(pools, sum(counts.values()), to_start, trial.started),
+        message=nodes.where_job_starts(pools, sum(counts.values()), to_start, trial.started),
         pools=pools,
         pods_started=trial.started,
         nodes=sum(counts.values()),
         nodes_to_start=to_start,
-        conditions=nodes.nodes_first(desk, to_start),
+        conditions=nodes.after_nodes_have_started(desk, to_start),
         preempts=tuple(trial.preempts),
         cautions=tuple(dict.fromkeys(trial.cautions)),
         free_capacity=here.rooms,
         reasons=tuple(
-            ConsideredPool(p, is_chosen=True, reason=nodes.nodes_taken(counts[p])) for p in pools
+            ConsideredPool(p, is_chosen=True, reason=nodes.format_node_count(counts[p]))
+            for p in pools
         ),
     )

@@ -1,4 +1,4 @@
-"""Running jobs, read from objects of a cluster, from manifests, or from a short list of somebody's own."""
+"""Running jobs, read from objects of a cluster, from manifests, or from a short list of the user."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +11,7 @@ from gpuyard.manifests.quantities import quantity, whole_units
 from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.scheduler.flavors import counted, in_quotas
+from gpuyard.scheduler.flavors import requests_in_quota_units, requests_with_quota
 from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from gpuyard.scheduler.node_states import NodeState, node_state
 from gpuyard.scheduler.requests import request_of
@@ -30,14 +30,14 @@ class _Reading:
     labels: dict[str, Mapping[str, str]] = field(default_factory=dict[str, Mapping[str, str]])
     states: dict[str, NodeState] = field(default_factory=dict[str, NodeState])
     listed: bool = False
-    """Whether all nodes were given: others are not there."""
+    """Whether the list of nodes is complete."""
     jobs: list[RunningJob] = field(default_factory=list[RunningJob])
     waiting: int = 0
     problems: list[str] = field(default_factory=list[str])
     pods: list["_Pod"] = field(default_factory=list["_Pod"])
 
     def pool_with(self, labels: Value) -> PoolPlan | None:
-        """The pool whose nodes have these labels."""
+        """The pool of nodes with these labels."""
         return next(
             (
                 p
@@ -48,11 +48,11 @@ class _Reading:
         )
 
     def pool_of(self, flavor: str) -> PoolPlan | None:
-        """A pool by the name of its flavor."""
+        """The pool of a ResourceFlavor."""
         return next((p for p in self.plan.pools if flavor in {p.flavor, p.stable_name}), None)
 
     def home_of(self, node: str, pod: Value) -> str:
-        """The pool of a pod's node, by the node or by what the pod selects; "" for other nodes."""
+        """The pool of a pod's node, by the node or the pod's node selector; "" for other nodes."""
         if node in self.nodes or self.listed:
             return self.nodes.get(node, "")
         pool = self.pool_with(mapping(pod, "spec", "nodeSelector"))
@@ -60,7 +60,7 @@ class _Reading:
 
     @property
     def state(self) -> PlatformState:
-        """All that was read."""
+        """The platform state that was read."""
         return PlatformState(
             tuple(self.jobs),
             dict(self.nodes),
@@ -76,7 +76,7 @@ class _Pod:
     """One pod on its node."""
 
     owners: frozenset[str]
-    """What may name it as its own: uids, and names of job sets."""
+    """Keys of possible owners: uids, and names of JobSets."""
     namespace: str
     name: str
     stands: Pods
@@ -85,9 +85,9 @@ class _Pod:
 def read_running(
     plan: PlatformPlan, values: Sequence[Any], *, all_nodes: bool = False
 ) -> tuple[PlatformState, list[str]]:
-    """The state that these values describe, and what in them cannot be understood.
+    """Read the platform state, and the problems of the input.
 
-    Where one node is among them, or `all_nodes` is said, nodes that are not do not run.
+    If nodes are among the values, or with `all_nodes`, nodes that are missing do not run.
     """
     reading = _Reading(plan, listed=all_nodes)
     objects = [v for v in values if isinstance(v, Mapping)]
@@ -107,7 +107,7 @@ def read_running(
 
 
 def _nodes(reading: _Reading, results: Sequence[Value]) -> None:
-    """Nodes of the pools, and how they are."""
+    """Read the nodes of the pools and their conditions."""
     reading.listed = reading.listed or bool(results)
     for node in results:
         labels = mapping(node, "metadata", "labels")
@@ -119,7 +119,7 @@ def _nodes(reading: _Reading, results: Sequence[Value]) -> None:
 
 
 def _pods(reading: _Reading, results: Sequence[Value]) -> None:
-    """Pods that hold room: bound to a node, and not over."""
+    """Read the pods that use capacity: bound to a node and not finished."""
     for value in results:
         name = text(mapping(value, "spec"), "nodeName")
         over = text(mapping(value, "status"), "phase") in {"Succeeded", "Failed"}
@@ -145,7 +145,7 @@ def _pods(reading: _Reading, results: Sequence[Value]) -> None:
 
 
 def _workloads(reading: _Reading, results: Sequence[Value]) -> None:
-    """Kueue's own record: who has which quota, since when, at which priority."""
+    """Read Kueue's workloads: quota, admission time, priority."""
     admitted: list[tuple[str, str, RunningJob]] = []
     for value in results:
         conditions = {text(c, "type"): c for c in mappings(mapping(value, "status"), "conditions")}
@@ -199,7 +199,7 @@ def _admitted(reading: _Reading, value: Value, admission: Value) -> RunningJob |
 
 
 def _left_over(reading: _Reading, *, queued: bool) -> None:
-    """Pods that no workload claims: with workloads known, no quota of anybody; else their namespace's."""
+    """Pods without a workload: with known workloads they use no quota, else that of their namespace."""
     teams = {s.name: t.name for t in reading.plan.teams for s in t.namespaces}
     together: dict[tuple[str, frozenset[str]], list[_Pod]] = {}
     for pod in reading.pods:
@@ -208,7 +208,9 @@ def _left_over(reading: _Reading, *, queued: bool) -> None:
         uses: dict[Key, int] = {}
         team = None if queued else teams.get(namespace)
         for pod in pods if team else ():
-            for resource, amount in in_quotas(reading.plan, pod.stands.requests).items():
+            for resource, amount in requests_in_quota_units(
+                reading.plan, pod.stands.requests
+            ).items():
                 key = (pod.stands.pool, resource)
                 uses[key] = uses.get(key, 0) + amount
         reading.jobs.append(
@@ -223,7 +225,7 @@ def _left_over(reading: _Reading, *, queued: bool) -> None:
 
 
 def _row(reading: _Reading, row: Value, place: str) -> None:
-    """One line of somebody's own list."""
+    """Read one entry of the user's list."""
     problems: list[str] = []
 
     def take(key: str, default: Any, right: Callable[[Any], bool], allowed: str) -> Any:
@@ -245,13 +247,18 @@ def _row(reading: _Reading, row: Value, place: str) -> None:
     name = take("name", f"{team}'s job", lambda v: isinstance(v, str), "a name")
     priority = take("priority", 0, lambda v: isinstance(v, int), "a whole number")
     problems += [
-        f"{place}: {k!r} is not known; such a line is {ROW}" for k in row if k not in _ROW_KEYS
+        f"{place}: {k!r} is not a known key; an entry looks like {ROW}"
+        for k in row
+        if k not in _ROW_KEYS
     ]
     requests = _per_pod(row, pool, place, problems)
     if problems or pool is None:
         reading.problems += problems
         return
-    uses = {(pool.name, r): n * count for r, n in in_quotas(reading.plan, requests).items()}
+    uses = {
+        (pool.name, r): n * count
+        for r, n in requests_in_quota_units(reading.plan, requests).items()
+    }
     reading.nodes.update(dict.fromkeys(nodes, pool.name))
     places = [nodes[i % len(nodes)] for i in range(count)] if nodes else []
     pods = [Pods(pool=pool.name, requests=requests, node=n) for n in places]
@@ -274,7 +281,7 @@ def _is_names(value: Any) -> bool:
 
 
 def _per_pod(row: Value, pool: PoolPlan | None, place: str, problems: list[str]) -> dict[str, int]:
-    """`gpus: 8` is short for whole GPUs; anything else is written by its resource."""
+    """`gpus: 8` means whole GPUs; other resources are written by name."""
     amounts = {**mapping(row, "per_pod")}
     if "gpus" in row:
         amounts[names.GPU] = row["gpus"]
@@ -282,23 +289,23 @@ def _per_pod(row: Value, pool: PoolPlan | None, place: str, problems: list[str])
     for resource, value in amounts.items():
         amount = quantity(value)
         if amount is None or amount < 0 or not isinstance(resource, str):
-            problems.append(f"{place}: {resource}: {value!r} is no quantity")
+            problems.append(f"{place}: {resource}: {value!r} is not a Kubernetes quantity")
         else:
             requests[resource] = whole_units(resource, amount)
     has = [a.resource for a in pool.advertised] if pool else []
     if pool is not None:
         problems += [
             f"{place}: nodes of {pool.name} have no {resource}, only {', '.join(has)}"
-            for resource in counted(requests)
+            for resource in requests_with_quota(requests)
             if resource not in has
         ]
     if not amounts:
-        problems.append(f"{place}: gpus or per_pod says what each pod holds, as in {ROW}")
+        problems.append(f"{place}: gpus or per_pod sets the devices of each pod, as in {ROW}")
     return requests
 
 
 def _manifests(reading: _Reading, results: Sequence[Value]) -> None:
-    """Jobs as they were submitted: each arrives on what is there, in the order of the file."""
+    """Submit the jobs of manifests in the order of the file."""
     jobs = [job for value in results if (job := read_job(value)) is not None]
     if not jobs:
         return
@@ -307,8 +314,8 @@ def _manifests(reading: _Reading, results: Sequence[Value]) -> None:
     for job in jobs:
         if job.namespace not in teams:
             reading.problems.append(
-                f"{job.kind} {job.name}: metadata.namespace {job.namespace or '(none)'} is no team's;"
-                f" namespaces of teams are {', '.join(teams)}"
+                f"{job.kind} {job.name}: metadata.namespace {job.namespace or '(none)'} belongs to no team;"
+                f" team namespaces are {', '.join(teams)}"
             )
         elif not submit(desk, job, teams[job.namespace]):
             reading.waiting += 1

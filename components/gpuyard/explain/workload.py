@@ -8,16 +8,16 @@ from gpuyard.explain.outcome import JobOutcome, impossible
 from gpuyard.explain.placing import place_on_nodes
 from gpuyard.explain.preemption import PreemptionResult, simulate_preemption
 from gpuyard.explain.records import Preempted, Verdict
-from gpuyard.plan.records import DispatchPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records import MultiKueuePlan, PlatformPlan, TeamPlan
 from gpuyard.scheduler.flavors import (
     Assignment,
     AssignmentMode,
     ConsideredPool,
     SearchKey,
+    all_pools_have_topology,
     assign,
-    counted,
     is_stopped,
-    placed_always,
+    requests_with_quota,
 )
 from gpuyard.scheduler.model import RunningJob, SchedulerModel
 from gpuyard.scheduler.preemption_rules import target_jobs
@@ -37,25 +37,25 @@ def evaluate_workload(
         "",
     )
     if wrong := wrong or group_error(pod_sets):
-        return impossible(places.not_taken(wrong))
+        return impossible(places.topology_annotations_rejected(wrong))
     if homeless := _without_flavor(desk.plan, team, pod_sets):
-        return impossible(places.without_flavor(homeless))
+        return impossible(places.no_pool_without_gpus(homeless))
     result = assign(desk, team, pod_sets, priority)
     outcomes = [_assigned(desk, team, pod_sets, priority, result)]
     tried: list[Mapping[SearchKey, int]] = []
     while _looks_on(desk.plan, outcomes[-1]) and result.attempts and result.attempts not in tried:
-        tried.append(result.attempts)  # its queue looks at the pools that are left
+        tried.append(result.attempts)  # its queue considers the remaining pools
         result = assign(desk, team, pod_sets, priority, result.attempts)
         outcomes.append(_assigned(desk, team, pod_sets, priority, result))
     best = min(outcomes, key=lambda o: (not o.admitted, o.verdict is Verdict.NEVER))
     if best.unplaced and best.verdict is Verdict.NEVER and not desk.is_empty:
         alone = evaluate_workload(desk.with_all_capacity(), team, pod_sets, priority)
-        if alone.verdict is Verdict.STARTS:  # in a pool whose quota others have now
+        if alone.verdict is Verdict.STARTS:  # in a pool whose quota is in use now
             best = replace(
                 best,
                 verdict=Verdict.WAITS,
-                conditions=(places.elsewhere_first(alone.pools),),
-                waiting_meanwhile=queue.queued(),
+                conditions=(places.when_pools_have_quota(alone.pools),),
+                waiting_meanwhile=queue.job_stays_queued(),
             )
     named = {r.pool for r in best.reasons}
     reasons = (r for outcome in outcomes for r in _as_seen(outcome) if r.pool not in named)
@@ -63,13 +63,13 @@ def evaluate_workload(
 
 
 def _looks_on(plan: PlatformPlan, outcome: JobOutcome) -> bool:
-    """Whether its queue looks at the pools that are left: not while an autoscaler is asked."""
+    """Whether its queue considers the remaining pools: not during an admission check."""
     waits_for_answer = outcome.unplaced and any(plan.pool(p).provisioning for p in outcome.pools)
     return not outcome.admitted and not waits_for_answer
 
 
 def _as_seen(outcome: JobOutcome) -> Iterator[ConsideredPool]:
-    """Why each pool is not taken, also for want of a place."""
+    """Why each pool is not used, also without a placement."""
     for reason in outcome.reasons:
         unplaced = outcome.unplaced and reason.pool in outcome.pools
         yield replace(reason, is_chosen=False, reason=outcome.message) if unplaced else reason
@@ -78,11 +78,13 @@ def _as_seen(outcome: JobOutcome) -> Iterator[ConsideredPool]:
 def _without_flavor(
     plan: PlatformPlan, team: TeamPlan, pod_sets: tuple[PodSet, ...]
 ) -> PodSet | None:
-    """Pods that are to be placed, and ask for nothing that leads their queue to a pool with a topology."""
+    """Pods with topology-aware scheduling that request no resource of a pool with a topology."""
     for members in group_pod_sets(pod_sets):
-        if any(counted(pod_sets[i].requests) for i in members):
+        if any(requests_with_quota(pod_sets[i].requests) for i in members):
             continue
-        if any(pod_sets[i].topology_request for i in members) or placed_always(plan, team):
+        if any(pod_sets[i].topology_request for i in members) or all_pools_have_topology(
+            plan, team
+        ):
             return pod_sets[members[0]]
     return None
 
@@ -94,31 +96,34 @@ def _assigned(
     priority: int,
     result: Assignment,
 ) -> JobOutcome:
-    """What comes of one assignment of pools."""
+    """The outcome of one assignment of pools."""
     if result.unknown:
         return impossible(
             queue.unknown_resource(desk.plan, team, result.unknown),
-            reasons=queue.without(desk.plan, team, result.unknown),
+            reasons=queue.pools_without_resource(desk.plan, team, result.unknown),
             assignment=result,
         )
     pools = tuple(dict.fromkeys(p for chosen in result.pools.values() for p in chosen))
     if any(len(chosen) > 1 for chosen in result.pools.values()):
         return impossible(
-            queue.two_pools(pools), pools=pools, reasons=result.reasons, assignment=result
+            queue.resources_in_different_pools(pools),
+            pools=pools,
+            reasons=result.reasons,
+            assignment=result,
         )
     if result.mode is AssignmentMode.NEVER:
         return impossible(queue.no_pool(result), reasons=result.reasons, assignment=result)
     preemption = simulate_preemption(desk, team.name, pod_sets, priority, result)
     result = preemption.found
-    if result.mode is not AssignmentMode.FIT and not result.targets and not preemption.never:
+    if result.mode is not AssignmentMode.FIT and not result.targets and not preemption.never_fits:
         return _without_quota(desk, team, pod_sets, result, pools)
     preempted = target_jobs(result.targets)
     fits = result.mode is AssignmentMode.FIT
     preempts = tuple(
-        Preempted(j.name, str(j.team), places.for_its_place(why) if fits else why)
+        Preempted(j.name, str(j.team), places.preempted_for_nodes(why) if fits else why)
         for j, why in result.targets
     )
-    after = desk.without(preempted) if preempted else desk
+    after = desk.without_jobs(preempted) if preempted else desk
     homes = {i: (chosen[0] if chosen else None) for i, chosen in result.pools.items()}
     dispatch_plan = desk.plan.queueing.dispatch
     outcome = (
@@ -139,13 +144,15 @@ def _assigned(
 
 
 def _of_place(outcome: JobOutcome, preemption: PreemptionResult) -> JobOutcome:
-    """What is to be said of others, where it has no place."""
+    """Messages about other jobs when there is no placement."""
     if not outcome.unplaced or outcome.verdict is Verdict.NEVER:
         return outcome
     if preemption.not_evaluated:
-        return replace(outcome, cautions=(cautions.may_evict(preemption.not_evaluated),))
-    if preemption.still_short and not preemption.never:  # else the nodes are not as planned
-        return replace(outcome, message=places.nobody_gives_way(outcome.message))
+        return replace(
+            outcome, cautions=(cautions.preemption_not_simulated(preemption.not_evaluated),)
+        )
+    if preemption.still_short and not preemption.never_fits:  # else the nodes differ from the plan
+        return replace(outcome, message=places.preemption_is_insufficient(outcome.message))
     return outcome
 
 
@@ -156,7 +163,7 @@ def _without_quota(
     result: Assignment,
     pools: tuple[str, ...],
 ) -> JobOutcome:
-    """Its queue has too little for it now, or may not use what it has."""
+    """The outcome when quota is missing or stopped."""
     stopped = [
         pool
         for index, chosen in result.pools.items()
@@ -167,22 +174,25 @@ def _without_quota(
         verdict=Verdict.WAITS,
         message=queue.pool_stopped(stopped[0]) if stopped else queue.waits_for_quota(result),
         pools=pools,
-        conditions=(*queue.pools_released(desk.plan, stopped), *queue.shortage(desk, team, result)),
-        waiting_meanwhile=queue.queued(),
+        conditions=(
+            *queue.when_pool_stops_removed(desk.plan, stopped),
+            *queue.when_quota_is_released(desk, team, result),
+        ),
+        waiting_meanwhile=queue.job_stays_queued(),
         reasons=result.reasons,
         assignment=result,
     )
 
 
 def dispatched_elsewhere(
-    desk: SchedulerModel, plan: DispatchPlan, pod_sets: tuple[PodSet, ...]
+    desk: SchedulerModel, plan: MultiKueuePlan, pod_sets: tuple[PodSet, ...]
 ) -> JobOutcome:
-    """Quota is all that is decided here; another cluster takes the job, or lets it wait."""
+    """The outcome of a dispatched job: only quota is decided here, the worker cluster decides the rest."""
     return JobOutcome(
         verdict=Verdict.STARTS,
-        message=dispatch.sent(plan.names),
+        message=dispatch.dispatched_to(plan.names),
         pods_started=sum(p.count for p in pod_sets),
-        conditions=(dispatch.admitted_there(plan.names),),
+        conditions=(dispatch.when_remote_queue_admits(plan.names),),
         free_capacity=desk.rooms,
     )
 
@@ -190,7 +200,7 @@ def dispatched_elsewhere(
 def admit(
     desk: SchedulerModel, team: str, request: Request, outcome: JobOutcome, priority: int
 ) -> None:
-    """Let a job that starts run on this desk, whose pre-empted jobs are gone already."""
+    """Add a started job to the scheduler model, after its preempted jobs were removed."""
     uses = outcome.assignment.uses if outcome.assignment else {}
     since = 1 + max((j.since for j in desk.jobs), default=0)
     desk.jobs.append(

@@ -1,1 +1,1 @@
-"""Reads other people's files into resources that rules can look at; nothing here knows a rule."""
+"""Reads files of users into resources that rules check; contains no rule."""

@@ -1,4 +1,4 @@
-"""Baseline of the linter: what was wrong on the day it came, so that only what is new fails."""
+"""Baseline of the linter: known findings, so that only new ones fail."""
 
 import json
 from collections.abc import Sequence
@@ -18,14 +18,14 @@ def read_baseline(data: bytes, file: str) -> frozenset[str]:
     known = value.get("findings") if isinstance(value, dict) else None
     if not isinstance(known, list) or value.get("version") != VERSION:
         raise UsageError(
-            f"{file}: not a baseline of version {VERSION}. Write it anew with --write-baseline."
+            f"{file}: not a baseline of version {VERSION}. Recreate it with --write-baseline."
         )
     prints = [each.get("fingerprint") for each in known if isinstance(each, dict)]
     return frozenset(each for each in prints if isinstance(each, str))
 
 
 def write_baseline(hits: Sequence[LintFinding]) -> str:
-    """The text of a baseline with everything that is open, or was in the last one."""
+    """The text of a baseline with all open findings and those of the last baseline."""
     recorded = [hit for hit in hits if hit.state in {HitState.OPEN, HitState.BASELINE}]
     findings = [
         {

@@ -1,4 +1,4 @@
-"""Values of charts that a GPU platform is made of, told apart by what they say."""
+"""Values of charts of a GPU platform, recognised by their keys."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -44,39 +44,39 @@ _KEYS: Mapping[str, frozenset[str]] = {
     ),
 }
 _LEAST = 2
-"""So many keys of a chart's own have to be there; one alone, such as `driver`, may be anybody's."""
+"""Minimum number of a chart's own keys; a single one, such as `driver`, may belong to any chart."""
 _MOST = 1000
-"""Of more keys nobody wrote values: it is a list of words, and some are a chart's."""
+"""With more keys these are not values but a list of names, some of which are keys of a chart."""
 _SURE: Mapping[str, frozenset[str]] = {
     "gpu-operator": frozenset({"devicePlugin", "dcgmExporter", "migManager"}),
     "kueue": frozenset({"managerConfig"}),
     "cluster-autoscaler": frozenset({"expanderPriorities", "autoDiscovery"}),
 }
-"""Keys of which one is enough."""
+"""Keys of which one is sufficient."""
 _OF_PLUGIN = _KEYS["nvidia-device-plugin"] - TOP_LEVEL
 _OF_OPERATOR = _KEYS["gpu-operator"] - {"devicePlugin", "nfd"} - _KEYS["nvidia-device-plugin"]
-"""Keys that only the plugin's own chart has, and that only the operator's has: both have a devicePlugin."""
+"""Keys only of the device plugin's chart, and only of the operator's: both have a devicePlugin."""
 _OF_SHARERS = frozenset({"scheduler", "schedulerName"})
-"""Keys of HAMi's chart and its like, whose devicePlugin is another: the operator schedules nothing."""
+"""Keys of HAMi's and similar charts, which have another devicePlugin: the operator has no scheduler."""
 _OF_PARENTS = frozenset({"enabled", "global", "tags"})
-"""What Helm itself reads there, as the condition of a dependency."""
+"""Keys that Helm itself reads there, such as the condition of a dependency."""
 _APP = "app-template"
-"""The chart of bjw-s for anybody's containers, which most home clusters use."""
+"""The app-template chart of bjw-s, for any container, common in home clusters."""
 
 
 def chart_name_in(chart_file: bytes) -> str:
-    """What a chart calls itself, by its Chart.yaml; "" where nobody can say."""
+    """The name of a chart from its Chart.yaml; "" if unknown."""
     match = _NAME.search(chart_file)
     return match[1].decode() if match else ""
 
 
 def is_known_chart(chart: str) -> bool:
-    """Whether rules know the values of a chart of this name."""
+    """Whether rules know the values of a chart with this name."""
     return chart in _KEYS or chart == _APP
 
 
 def chart_of(value: Any) -> str | None:
-    """The chart these values are for, None when they are for none of ours."""
+    """The chart these values are for, None if none is known."""
     if not isinstance(value, Mapping) or "apiVersion" in value or len(value) > _MOST:
         return None
     if _has_containers(value.get("controllers")):
@@ -86,7 +86,7 @@ def chart_of(value: Any) -> str | None:
         chart: len(keys & own) + (_LEAST if keys & _SURE.get(chart, frozenset()) else 0)
         for chart, own in _KEYS.items()
     }
-    # karpenter has no key of its own but `settings`: with a cluster's name in it
+    # karpenter's only distinctive key is `settings`, with the cluster name in it
     settings = value.get("settings")
     if not (isinstance(settings, Mapping) and {"clusterName", "interruptionQueue"} & set(settings)):
         results.pop("karpenter")
@@ -96,8 +96,8 @@ def chart_of(value: Any) -> str | None:
     return best if best is not None and results[best] >= _LEAST else None
 
 
-def normalize_values(resource: Resource) -> Resource:
-    """Values beside a chart of somebody's own: what the vendor's chart does not know, that one reads."""
+def keep_known_operator_values(resource: Resource) -> Resource:
+    """Values next to a custom chart: its templates may read keys that the vendor's chart does not know."""
     if resource.kind != OPERATOR_VALUES:
         return resource
     return replace(resource, properties=_read_by_the_operators(resource.properties))
@@ -106,7 +106,7 @@ def normalize_values(resource: Resource) -> Resource:
 def _read_by_the_operators(
     chart_values: Mapping[str, Any], path: tuple[str, ...] = ()
 ) -> dict[str, Any]:
-    """Of values those that the operator's chart reads: nothing is made of the others."""
+    """The values that the operator's chart reads; others have no effect."""
     read = fields_of(path)
     result = {
         key: _read_by_the_operators(below, (*path, key)) if _is_known(below, path) else below
@@ -117,12 +117,12 @@ def _read_by_the_operators(
 
 
 def _is_known(below: Any, path: tuple[str, ...]) -> bool:
-    """Whether there may be fields of the chart's own below."""
+    """Whether fields of the chart may be below."""
     return isinstance(below, Mapping) and len(path) < DEEPEST
 
 
 def _has_containers(controllers: Any) -> bool:
-    """Whether these are controllers as app-template has them, by name, each with its containers."""
+    """Whether these are controllers in the app-template form, by name, each with its containers."""
     return isinstance(controllers, Mapping) and any(
         isinstance(each, Mapping) and isinstance(each.get("containers"), Mapping)
         for each in controllers.values()
@@ -130,12 +130,12 @@ def _has_containers(controllers: Any) -> bool:
 
 
 def _is_another_chart(keys: set[str]) -> bool:
-    """Whether most keys are none of the operator's chart, or one is another's: others have a devicePlugin."""
+    """Whether most keys are not of the operator's chart, or one is of another: others have a devicePlugin."""
     most = len(keys - TOP_LEVEL) > len(keys & (TOP_LEVEL - OF_HELM))
     return most or bool(keys & _OF_SHARERS)
 
 
-def values(value: Any, place: FileLocation, chart: str | None = None) -> Iterator[Item]:
+def chart_values_items(value: Any, place: FileLocation, chart: str | None = None) -> Iterator[Item]:
     """The values themselves, and every configuration inside them."""
     named = chart or chart_of(value)
     if named is not None:
@@ -147,10 +147,10 @@ def values(value: Any, place: FileLocation, chart: str | None = None) -> Iterato
 
 
 def values_of_chart(value: Mapping[str, Any], place: FileLocation, chart: str) -> Iterator[Item]:
-    """Values of which it is said for which chart they are; those of a chart we do not know are nobody's."""
+    """Values with a known chart name; values of unknown charts are ignored."""
     own = is_known_chart(chart) and not isinstance(value.get(chart), Mapping)
-    if own:  # else it is a chart around the vendor's, under the vendor's name
-        yield from values(value, place, chart)
+    if own:  # otherwise it is a chart that wraps the vendor's, under the vendor's name
+        yield from chart_values_items(value, place, chart)
     elif any(isinstance(each, Mapping) and is_known_chart(key) for key, each in value.items()):
         yield from subcharts(value, place)
     else:
@@ -160,16 +160,16 @@ def values_of_chart(value: Mapping[str, Any], place: FileLocation, chart: str) -
 def subcharts(
     value: Any, place: FileLocation, aliases: Mapping[str, str] | None = None
 ) -> Iterator[Item]:
-    """Values of charts that stand under their names, or under aliases, in the values of an umbrella chart."""
+    """Values of charts under their names or aliases in the values of an umbrella chart."""
     for key, each in value.items():
         chart = str((aliases or {}).get(key, key))
         if isinstance(each, Mapping) and is_known_chart(chart):
             own = {name: options for name, options in each.items() if name not in _OF_PARENTS}
-            yield from values(own, replace(place, prefix=(*place.prefix, key)), chart)
+            yield from chart_values_items(own, replace(place, prefix=(*place.prefix, key)), chart)
 
 
 def is_values(value: Any) -> bool:
-    """True for values of a chart of ours, alone or under its name."""
+    """True for values of a known chart, alone or under its name."""
     if not isinstance(value, Mapping) or "apiVersion" in value:
         return False
     return chart_of(value) is not None or any(
@@ -178,8 +178,8 @@ def is_values(value: Any) -> bool:
 
 
 def values_or_subcharts(value: Any, place: FileLocation) -> Iterator[Item]:
-    """What a values file holds."""
+    """The resources in a values file."""
     if chart_of(value) is not None:
-        yield from values(value, place)
+        yield from chart_values_items(value, place)
     else:
         yield from subcharts(value, place)

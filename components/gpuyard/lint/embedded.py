@@ -1,7 +1,7 @@
-"""Configuration inside something else: MIG layouts in a ConfigMap, sharing in chart values, rules in a CR.
+"""Configuration inside other resources: MIG layouts in a ConfigMap, sharing in chart values, rules in a CR.
 
-It is found by what it says, not by the key it stands under: every guide nests it in another way. Text that
-holds YAML is read as YAML, and places are counted in the lines of the file around it.
+It is recognised by content, not by its key, because every guide nests it differently. Text with
+YAML is parsed as YAML, and lines are those of the surrounding file.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ def _device_plugin(value: Mapping[str, Any]) -> bool:
 
 
 def _listed(value: Mapping[str, Any], key: str, *each: str) -> bool:
-    """True when a list stands there and all its entries have one of these keys."""
+    """True if a list is there and all its entries have one of these keys."""
     result = value.get(key)
     return (
         isinstance(result, list)
@@ -37,7 +37,7 @@ def _listed(value: Mapping[str, Any], key: str, *each: str) -> bool:
 
 
 def _alert(value: Mapping[str, Any]) -> bool:
-    """One rule of Grafana's own alerts, as its API gives it."""
+    """One rule of Grafana alerts, as in its API."""
     return isinstance(value.get("condition"), str) and _listed(value, "data", "refId")
 
 
@@ -45,12 +45,12 @@ _BY_USE = ("custom", "external")
 
 
 def _adapts(value: Mapping[str, Any], key: str) -> bool:
-    """The rules of an adapter as its chart has them in its values: by what they are for."""
+    """The rules of an adapter in the values of its chart: by purpose."""
     return _listed(value, key, "seriesQuery", "metricsQuery")
 
 
 def _scrapes(value: Mapping[str, Any]) -> bool:
-    """Jobs as a Prometheus is told of them, by its own configuration or the values of its charts."""
+    """Scrape jobs of a Prometheus, in its own configuration or the values of its charts."""
     return any(_listed(value, each, "job_name") for each in JOBS)
 
 
@@ -66,31 +66,31 @@ KINDS: tuple[tuple[str, Callable[[Mapping[str, Any]], bool]], ...] = (
     ("grafana-alerts", _alert),
     ("grafana-dashboard", lambda value: _listed(value, "panels", "targets", "panels", "gridPos")),
 )
-"""What a mapping is, by what it says; the first that fits."""
+"""The type of a mapping, by its content; the first match."""
 _MARKS = (
     *("mig-configs:", "sharing:", "flags:", "groups:", "seriesQuery:", "apiVersion:"),
     *("scrape_configs:", '"panels"'),
 )
-"""Text without any of these holds no configuration of ours."""
+"""Text without any of these contains no checked configuration."""
 COUNTERS = "DCGM_"
-"""What names of counters begin with."""
+"""Prefix of counter names."""
 PRIORITIES = "cluster-autoscaler-priority-expander"
 """The ConfigMap that the priority expander reads, under any release."""
 
 
 def has_configuration(value: Any) -> bool:
-    """True for a file that is a configuration, with nothing around it."""
+    """True for a file that is a configuration itself."""
     if isinstance(value, list):
         return bool(value) and all(isinstance(each, Mapping) and _alert(each) for each in value)
     if not isinstance(value, Mapping):
         return False
-    rules = value.get("rules")  # of the adapter's chart they stand one level down
+    rules = value.get("rules")  # in the adapter's chart they are one level down
     below = isinstance(rules, Mapping) and any(_adapts(rules, each) for each in _BY_USE)
     return below or any(fits(each) for each in (value, *_specs(value)) for _, fits in KINDS)
 
 
 def _specs(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """What the chart of Prometheus' operator is told, alone or as part of another chart."""
+    """Values of the chart of the Prometheus operator, alone or in another chart."""
     for within in (value, value.get("kube-prometheus-stack")):
         prometheus = within.get("prometheus") if isinstance(within, Mapping) else None
         spec = prometheus.get("prometheusSpec") if isinstance(prometheus, Mapping) else None
@@ -99,7 +99,7 @@ def _specs(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def embedded_configuration(value: Any, place: FileLocation) -> Iterator[Item]:
-    """Every configuration below a value, the value itself included."""
+    """Every configuration below a value, including the value itself."""
     yield from _walk(value, place, ())
 
 
@@ -140,7 +140,7 @@ def _yaml(text: str, place: FileLocation, path: Path) -> Iterator[Item]:
 def text_documents(
     text: str, place: FileLocation, path: Path
 ) -> Iterator[tuple[Document, FileLocation]]:
-    """The YAML documents of a text; text that is not YAML after all is somebody's prose or script."""
+    """The YAML documents of a text; text that is not YAML is prose or a script."""
     try:
         documents = parse_documents(text.encode(), place.file)
     except (UsageError, UnicodeEncodeError):
@@ -150,7 +150,7 @@ def text_documents(
 
 
 def exporter_counters(text: str, name: str, place: FileLocation) -> Iterator[Item]:
-    """The list of metrics that an exporter is told to serve: one a line, the rest is words."""
+    """The list of counters of an exporter: one per line, other lines are text."""
     fields = [line.split(",")[0].strip() for line in text.splitlines()]
     names = [field for field in fields if field.startswith(COUNTERS)]
     if names:
@@ -161,8 +161,8 @@ def _below(place: FileLocation, path: Path) -> FileLocation:
     return replace(place, prefix=(*place.prefix, *path))
 
 
-def priority_documents(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
-    """What the priority expander is told, where the ConfigMap is the one it reads."""
+def priority_expander_items(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
+    """The configuration of the priority expander, if it is the ConfigMap that the expander reads."""
     metadata = value.get("metadata")
     name = metadata.get("name") if isinstance(metadata, Mapping) else None
     data = value.get("data")

@@ -7,8 +7,8 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.app_template.objects import ChartRelease, app_template_objects
-from gpuyard.lint.charts import values
-from gpuyard.lint.embedded import embedded_configuration, priority_documents, text_documents
+from gpuyard.lint.charts import chart_values_items
+from gpuyard.lint.embedded import embedded_configuration, priority_expander_items, text_documents
 from gpuyard.lint.items import FileLocation, Item, ReleasePart, SkippedFile
 from gpuyard.lint.languages.bottlerocket import USER_DATA, sharing_settings
 from gpuyard.lint.languages.eksctl import CLUSTER_CONFIG, cluster, node_groups
@@ -48,17 +48,17 @@ _RELEASED_AS: Mapping[str, tuple[tuple[Path, ...], tuple[Path, ...]]] = {
     _KUSTOMIZE: ((("releaseName",),), (("namespace",),)),
     **dict.fromkeys(("helm:Release", "helm:Chart"), ((("name",),), (("namespace",),))),
 }
-"""By kind: where the name of a release stands, and its namespace; the first that is there counts."""
+"""By kind: the paths of a release's name and namespace; the first existing one counts."""
 _AFTER_THE_CHART: tuple[Path, ...] = (("spec", "postRenderers"), ("postrender",))
-"""What changes the objects of a chart, in Flux and in Terraform."""
+"""Fields that change the objects of a chart, in Flux and in Terraform."""
 _OTHERS = re.compile(r"(?<![a-z])(?:intel|amd|rocm|habana|gaudi|hami|volcano)(?![a-z])")
 _OF_LABELS = re.compile(r"^(?!.*plugin).*(?:feature-discovery|\bgfd\b)")
-"""What is for GPU Feature Discovery alone has the words of the device plugin, which never reads it."""
+"""Configuration for GPU Feature Discovery alone has fields of the device plugin, which does not read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Parameter:
-    """What Argo CD hands to Helm as `--set` does."""
+    """Fields that Argo CD passes to Helm as `--set`."""
 
     name: Path
     sets: Any
@@ -66,7 +66,7 @@ class _Parameter:
 
 
 def with_embedded(item: Item) -> Iterator[Item]:
-    """The item, and everything inside it."""
+    """The item, and every resource inside it."""
     yield item
     yield from app_template_objects(item, ChartRelease())
     kind, properties = item.resource.group_kind, item.resource.properties
@@ -75,7 +75,7 @@ def with_embedded(item: Item) -> Iterator[Item]:
         for each in embedded_configuration(properties, item.place):
             if not of_labels or each.resource.kind != _OF_PLUGIN:
                 yield each
-        yield from priority_documents(properties, item.place)
+        yield from priority_expander_items(properties, item.place)
     if kind in USER_DATA and isinstance(text := at_path(properties, USER_DATA[kind]), str):
         yield from sharing_settings(text, item.place, USER_DATA[kind])
     if kind == CLUSTER_CONFIG:
@@ -88,7 +88,7 @@ def with_embedded(item: Item) -> Iterator[Item]:
 
 
 def _of_charts(item: Item) -> Iterator[Item]:
-    """The values of a release, and what those of app-template describe."""
+    """The values of a release, and the objects that those of app-template describe."""
     kind, properties = item.resource.group_kind, item.resource.properties
     changed = any(at_path(properties, path) for path in _AFTER_THE_CHART)
     for base, to_chart, to_values in _charts(kind, properties):
@@ -106,7 +106,7 @@ def _of_charts(item: Item) -> Iterator[Item]:
 
 
 def _release(kind: str, properties: Mapping[str, Any], base: Path) -> ChartRelease:
-    """What a release is called, and where it goes, as far as it says so itself."""
+    """The name and namespace of a release, as far as it sets them."""
     prefix = base if kind == _KUSTOMIZE else ()
     candidates = [
         [at_path(properties, (*prefix, *path)) for path in paths] for paths in _RELEASED_AS[kind]
@@ -117,11 +117,11 @@ def _release(kind: str, properties: Mapping[str, Any], base: Path) -> ChartRelea
     return ChartRelease(name, space)
 
 
-A_TEMPLATE_OF_VALUES = "values that are a template: what fills them in gives them"
+A_TEMPLATE_OF_VALUES = "values that are a template: their content depends on what fills it in"
 
 
 def unread_embedded(item: Item) -> Iterator[SkippedFile]:
-    """Values of a release that are no YAML before somebody fills them in, as an ApplicationSet does."""
+    """Values of a release that are not YAML before substitution, as in an ApplicationSet."""
     kind, properties = item.resource.group_kind, item.resource.properties
     for _, __, path in _charts(kind, properties):
         value = at_path(properties, path)
@@ -135,7 +135,7 @@ def unread_embedded(item: Item) -> Iterator[SkippedFile]:
 
 
 def _is_another_vendors(item: Item) -> bool:
-    """A chart of Flux that stands elsewhere is told by its values, unless its names are of others."""
+    """A Flux chart outside the input is recognised by its values, unless its name is of another chart."""
     reference = at_path(item.resource.properties, ("spec", "chartRef", "name"))
     return isinstance(reference, str) and any(
         _OTHERS.search(name) for name in (reference, item.resource.name)
@@ -143,14 +143,14 @@ def _is_another_vendors(item: Item) -> bool:
 
 
 def _in_its_release(item: Item, release: Item, base: Path) -> Item:
-    """Values, with what they are part of."""
+    """Values, with their release."""
     if not item.resource.kind.startswith("values:"):
         return item
     return replace(item, part=ReleasePart(release.resource, base))
 
 
 def _over_others(item: Item) -> Item:
-    """Values that are laid over others, which stand elsewhere: what is not among them is unknown."""
+    """Values merged over others from elsewhere: keys not among them are unknown."""
     if not item.resource.kind.startswith("values:"):
         return item
     merged = merge_overlays([UNKNOWN, item.resource.properties], deep=True)
@@ -158,7 +158,7 @@ def _over_others(item: Item) -> Item:
 
 
 def _helm_parameters(item: Item, base: Path) -> list[_Parameter]:
-    """What an Application lays over the values of a chart."""
+    """What an Application merges over the values of a chart."""
     try:
         helm = mapping(at_path(item.resource.properties, (*base, "helm")))
         return [
@@ -168,12 +168,12 @@ def _helm_parameters(item: Item, base: Path) -> list[_Parameter]:
             for field in _PARAMETERS
             for index, each in enumerate(mappings(helm, field))
         ]
-    except NotEvaluatedError:  # which there are, nobody knows yet
+    except NotEvaluatedError:  # the charts are not known yet
         return [_Parameter((), UNKNOWN, (1, 1))]
 
 
 def _set(parameter: Mapping[Any, Any], field: str) -> tuple[Path, Any]:
-    """The name of a parameter, and it as values; of a file that is not here nobody knows what it holds."""
+    """The name of a parameter, with its values; of a file outside the input they are unknown."""
     name = parameter.get("name")
     steps = steps_of(name, None)[0] if isinstance(name, str) and name else ()
     return steps, parameter_values(parameter) if field == _PARAMETERS[0] else nested_value(
@@ -182,7 +182,7 @@ def _set(parameter: Mapping[Any, Any], field: str) -> tuple[Path, Any]:
 
 
 def _with(item: Item, parameters: Sequence[_Parameter]) -> Item:
-    """Values with what goes over them, which is told where it is said."""
+    """Values with their overrides, located where each is set."""
     if not parameters or not item.resource.kind.startswith("values:"):
         return item
     layers = (item.resource.properties, *(each.sets for each in parameters))
@@ -191,7 +191,7 @@ def _with(item: Item, parameters: Sequence[_Parameter]) -> Item:
 
 
 def _each_at_its_own(item: Item, base: Path) -> Item:
-    """A release of which every parameter is told where it is said."""
+    """A release in which every parameter is located at its own line."""
     return replace(item, place=_told_at(item.place, _helm_parameters(item, base)))
 
 
@@ -200,7 +200,7 @@ def _told_at(place: FileLocation, parameters: Sequence[_Parameter]) -> FileLocat
 
 
 def _parameters(item: Item) -> Iterator[Item]:
-    """What Argo CD hands to Helm as `--set` does, over all values that it hands over."""
+    """Parameters that Argo CD passes to Helm as `--set`, merged over all its values."""
     properties = item.resource.properties
     try:
         for base in chart_references(item.resource.group_kind, properties):
@@ -214,11 +214,11 @@ def _parameters(item: Item) -> Iterator[Item]:
                 alone = not any(helm.get(key) for key in _BESIDE_PARAMETERS)
                 yield from parts if alone else map(_over_others, parts)
     except NotEvaluatedError:
-        return  # which there are, nobody knows yet
+        return  # the parameters are not known yet
 
 
 def parameter_values(parameter: Mapping[Any, Any]) -> Any:
-    """One parameter as values; UNKNOWN where nobody knows what it sets."""
+    """One parameter as values; UNKNOWN if its name or value is unknown."""
     name, value = parameter.get("name"), parameter.get("value")
     if not isinstance(name, str) or not name:
         return UNKNOWN
@@ -227,15 +227,15 @@ def parameter_values(parameter: Mapping[Any, Any]) -> Any:
 
 
 def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Path, Path]]:
-    """Where each chart stands, its name and its values."""
+    """The path of each chart, its name and its values."""
     if kind in VALUES_ELSEWHERE:
         yield ((), *VALUES_ELSEWHERE[kind])
     try:
         results = list(chart_references(kind, properties)) if kind in VALUES_BESIDE else []
     except NotEvaluatedError:
-        return  # how many there are, nobody knows yet
+        return  # their number is not known yet
     for path in results:
-        # of an Application the text counts where no object of values is beside it
+        # in an Application the text counts only without an object of values
         has_values_object = (
             kind in OF_ARGO and at_path(properties, (*path, "helm", "valuesObject")) is not None
         )
@@ -244,13 +244,13 @@ def _charts(kind: str, properties: Mapping[str, Any]) -> Iterator[tuple[Path, Pa
 
 
 def _values(value: Any, item: Item, path: Path, chart: Any) -> Iterator[Item]:
-    """Values as a mapping, as text, or as the list of texts that Terraform's helm_release takes."""
+    """Values as a mapping, as text, or as the list of texts of Terraform's helm_release."""
     name = str(chart).rpartition("/")[2] if isinstance(chart, str) else None
     if isinstance(value, Mapping):
         below = replace(
-            item.place, prefix=(*item.place.prefix, *path), pulumi_name=None, own_name=None
+            item.place, prefix=(*item.place.prefix, *path), pulumi_name=None, to_document_name=None
         )
-        yield from values(value, below, name)
+        yield from chart_values_items(value, below, name)
     elif isinstance(value, str):
         yield from _text(value, item.place, path, name)
     elif isinstance(value, list):
@@ -261,4 +261,4 @@ def _values(value: Any, item: Item, path: Path, chart: Any) -> Iterator[Item]:
 def _text(text: str, place: FileLocation, path: Path, chart: str | None) -> Iterator[Item]:
     for document, inside in text_documents(text, place, path):
         if isinstance(document.value, Mapping):
-            yield from values(document.value, inside, chart)
+            yield from chart_values_items(document.value, inside, chart)

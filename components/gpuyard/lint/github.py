@@ -14,7 +14,7 @@ def github_annotations(report: Report) -> str:
 
 
 def _lines(report: Report) -> Iterator[str]:
-    for hit in report.open:
+    for hit in report.open_findings:
         place = f"file={_property(hit.file)},line={hit.line},col={hit.column}"
         title = _property(f"{hit.rule.id} {hit.rule.title}")
         yield f"::{_WORDS[hit.severity]} {place},title={title}::{_data(f'{hit.problem}; {hit.fix}')}"

@@ -1,7 +1,7 @@
-"""Comments that let a rule pass at one place: `# gpuyard: ignore GPU-TEN-02 because REASON`.
+"""Comments that ignore a rule at one place: `# gpuyard: ignore GPU-TEN-02 because REASON`.
 
-On the line itself or on the one above; `ignore-file` holds for the whole file. Without a reason a comment
-ignores nothing, and is said.
+On the line itself or on the one above; `ignore-file` applies to the whole file. A comment without a reason
+ignores nothing and is reported.
 """
 
 import re
@@ -17,16 +17,16 @@ _COMMENT = re.compile(
 )
 _WORD = b"gpuyard:"
 _MOST = 10_000
-"""So many comments of one file are read."""
+"""Maximum number of comments per file."""
 _MOST_LETTERS = 1000
-"""So much is read on each side of the word."""
+"""Maximum length read on each side of the keyword."""
 WHOLE_FILE = 0
 """The line under which a comment for the whole file is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class IgnoreWithoutReason:
-    """A comment that does not say why."""
+    """A comment without a reason."""
 
     file: str
     line: int
@@ -35,7 +35,7 @@ class IgnoreWithoutReason:
 
 @dataclass(frozen=True, slots=True)
 class RuleMention:
-    """A rule that a comment names, whether there is one of that name or not."""
+    """A rule id in a comment, known or not."""
 
     file: str
     line: int
@@ -44,17 +44,17 @@ class RuleMention:
 
 @dataclass(frozen=True, slots=True)
 class Ignores:
-    """What comments let pass, by file, line and rule."""
+    """Ignored rules by file, line and rule."""
 
     reasons: dict[tuple[str, int, str], str] = field(default_factory=dict)
     without_reason: tuple[IgnoreWithoutReason, ...] = ()
-    named: tuple[RuleMention, ...] = ()
+    rule_mentions: tuple[RuleMention, ...] = ()
     """Every rule that one names, which may be none."""
     comments: dict[str, Comments] = field(default_factory=dict[str, Comments])
-    """By file: those that may say that a thing is meant so, which makes a choice of it."""
+    """By file: comments that may state that something is intended, which makes it advisory."""
 
     def reason(self, file: str, line: int, rule: str) -> str | None:
-        """Why a rule need not hold at a line; None when nobody says so."""
+        """The reason why a rule is ignored at a line; None if it is not."""
         for where in (line, line - 1, WHOLE_FILE):
             if where >= WHOLE_FILE and (result := self.reasons.get((file, where, rule))):
                 return result
@@ -64,7 +64,7 @@ class Ignores:
         return Ignores(
             self.reasons | other.reasons,
             self.without_reason + other.without_reason,
-            self.named + other.named,
+            self.rule_mentions + other.rule_mentions,
             self.comments | other.comments,
         )
 
@@ -73,7 +73,7 @@ NOTHING_IGNORED = Ignores()
 
 
 def _lines(data: bytes) -> Iterator[tuple[int, str]]:
-    """Those in which a comment may be, each with its number."""
+    """Lines that may contain a comment, with their numbers."""
     number, counted, at = 1, 0, data.find(_WORD)
     while at >= 0:
         start, end = data.rfind(b"\n", 0, at) + 1, data.find(b"\n", at)
@@ -86,7 +86,7 @@ def _lines(data: bytes) -> Iterator[tuple[int, str]]:
 
 
 def parse_ignores(data: bytes, file: str, *, judged: bool = True) -> Ignores:
-    """The comments of one file; of one in which nothing can be wrong, those for us alone."""
+    """The comments of one file; in a file without possible findings, only ignore comments."""
     reasons: dict[tuple[str, int, str], str] = {}
     bare: list[IgnoreWithoutReason] = []
     named: list[RuleMention] = []

@@ -1,4 +1,4 @@
-"""Resources read from files, with the place each stands at, and what could not be read."""
+"""Resources read from files, with their places, and skipped files."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -10,87 +10,96 @@ from gpuyard.rules.rule import Resource
 from gpuyard.spec.yaml_tree import Document
 
 _TWO_WORDS = re.compile(r"(?<![\w./])[a-z]+(?:[A-Z][a-z0-9]+)+(?![\w/])")
-"""A field whose name is of several words: no other word of a sentence looks like it."""
+"""A field name of several words, which is not an ordinary word in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileLocation:
-    """Where a resource stands: in a file, in one of its documents, below a path."""
+    """The location of a resource: a file, one of its documents, and a path."""
 
     file: str
     document: Document
     prefix: Path = ()
-    """Where in the document the resource's properties begin."""
+    """The path in the document at which the resource's properties begin."""
     first_line: int = 0
     """Lines of the file before the document's first, for a document inside another's text."""
 
-    fixed: tuple[int, int] | None = None
-    """Where everything in it is said to stand, for a document inside text on one line."""
+    fixed_position: tuple[int, int] | None = None
+    """The location of all its content, for a document inside a one-line text."""
     pulumi_name: Callable[[str], str] | None = None
-    """What Pulumi, and with it every rule, calls a field of this document; None where names are the same."""
-    own_name: Callable[[str], str] | None = None
-    """What this document calls a field of Pulumi's: the other way round."""
-    written_at: Callable[[int], int] | None = None
-    """Of what a program made of the file: the line there that a line of it comes from."""
+    """The Pulumi name, which rules use, of each field of this document; None if names are equal."""
+    to_document_name: Callable[[str], str] | None = None
+    """The name in this document of each Pulumi field."""
+    to_source_line: Callable[[int], int] | None = None
+    """For a rendered file: the source line of each line."""
     override_positions: Mapping[Path, tuple[int, int]] | None = None
-    """By path: line and column of what something beside the document says over it."""
-    parts: Mapping[Path, Path] | None = None
-    """Of an object that values of a chart describe: by path in it, where they say what is there and below."""
+    """By path: line and column of values that override the document."""
+    values_paths: Mapping[Path, Path] | None = None
+    """For an object that values of a chart describe: by its path, the path in the values."""
 
     def position(self, path: Path) -> tuple[int, int]:
-        """Line and column of something in the resource, or of the nearest thing around it."""
+        """Line and column of a place in the resource, or of the nearest parent."""
         line, column = self._position(path)
-        return (line, column) if self.written_at is None else (self.written_at(line), 1)
+        return (line, column) if self.to_source_line is None else (self.to_source_line(line), 1)
 
     def lines_to(self, path: Path) -> list[int]:
-        """The lines of what a path leads through, from the resource's own."""
+        """The lines along a path, from the resource's own."""
         return [self.position(path[:end])[0] for end in range(len(path) + 1)]
 
     def last_line(self) -> int:
-        """The line on which the last of the resource begins."""
-        last = self.fixed[0] if self.fixed else self.first_line + self.document.last(self.prefix)
-        return last if self.written_at is None else self.written_at(last)
+        """The last line of the resource."""
+        last = (
+            self.fixed_position[0]
+            if self.fixed_position
+            else self.first_line + self.document.last_line_below(self.prefix)
+        )
+        return last if self.to_source_line is None else self.to_source_line(last)
 
     def _position(self, path: Path) -> tuple[int, int]:
         over = self.override_positions or {}
-        written = self._written(path) if over or self.fixed is None else ()
+        written = self._written(path) if over or self.fixed_position is None else ()
         for end in range(len(written), 0, -1) if over else ():
             if position := over.get(written[:end]):
                 return position
-        if self.fixed is not None:
-            return self.fixed
-        nearest = self.document.nearest((*self.prefix, *written)) or ()
+        if self.fixed_position is not None:
+            return self.fixed_position
+        nearest = self.document.nearest_located_path((*self.prefix, *written)) or ()
         line = self.first_line + self.document.lines.get(nearest, 1)
         return line, self.document.columns.get(nearest, 1)
 
     def nested_in(self, path: Path, document: Document) -> "FileLocation":
         """The place of a document that is the text at a path below this one."""
         line, column = self._position(path)
-        if self.fixed is None and (*self.prefix, *self._written(path)) in self.document.blocks:
+        if (
+            self.fixed_position is None
+            and (*self.prefix, *self._written(path)) in self.document.blocks
+        ):
             # a block begins on the line after its key
-            return FileLocation(self.file, document, (), line, written_at=self.written_at)
-        return FileLocation(self.file, document, (), 0, (line, column), written_at=self.written_at)
+            return FileLocation(self.file, document, (), line, to_source_line=self.to_source_line)
+        return FileLocation(
+            self.file, document, (), 0, (line, column), to_source_line=self.to_source_line
+        )
 
     def document_path(self, path: Path) -> Path:
-        """The path in the names of the document's language, also below what it does not have."""
-        if self.parts is not None:
+        """The path in the document's field names, also below unmapped fields."""
+        if self.values_paths is not None:
             return self._written(path)
-        if self.own_name is None:
+        if self.to_document_name is None:
             return path
-        own = self.own_name
+        own = self.to_document_name
         return tuple(own(s) if isinstance(s, str) else s for s in self._written(path))
 
-    def document_text(self, text: str) -> str:
-        """What is said about a resource here, with its fields in the names of the document's language."""
-        if self.own_name is None:
+    def with_document_names(self, text: str) -> str:
+        """A message about a resource here, with the document's field names."""
+        if self.to_document_name is None:
             return text
-        own = self.own_name
+        own = self.to_document_name
         return _TWO_WORDS.sub(lambda found: own(found[0]), text)
 
     def _written(self, path: Path) -> Path:
-        """The path as the document has it: its own names of fields, and lists of one around blocks."""
-        if self.parts is not None:
-            return _by_parts(self.parts, path)
+        """The path in the document: its own field names, with single-item lists for blocks."""
+        if self.values_paths is not None:
+            return _by_parts(self.values_paths, path)
         if self.pulumi_name is None:
             return path
         value: Any = self.document.value
@@ -113,13 +122,13 @@ class FileLocation:
 
 
 def _by_parts(parts: Mapping[Path, Path], path: Path) -> Path:
-    """What is written at the longest beginning of a path that is known, and the rest as it is."""
+    """The mapped value of the longest known prefix of a path, and the rest unchanged."""
     known_length = next(end for end in range(len(path), -1, -1) if path[:end] in parts)
     return (*parts[path[:known_length]], *path[known_length:])
 
 
 def value_at_step(value: Any, step: str | int) -> Any:
-    """What stands at a step below a value; None where nothing does."""
+    """The value at a step; None if there is none."""
     if isinstance(value, Mapping):
         return value.get(step)
     if isinstance(value, list) and isinstance(step, int) and step < len(value):
@@ -129,88 +138,88 @@ def value_at_step(value: Any, step: str | int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePart:
-    """Values that stand in a release."""
+    """Values inside a release."""
 
     release: Resource
     base: Path
-    """Where in it the chart is said that they are for."""
+    """The path of their chart's name in the release."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A resource and where it stands."""
+    """A resource and its place."""
 
     resource: Resource
     place: FileLocation
     is_uncertain: bool = False
-    """Whether it may not be there at all: a variable decides."""
+    """Whether it may be absent: a variable decides."""
     merged_resource: Resource | None = None
-    """A release with the values of the files in view that it names, as it is deployed; so are its values."""
+    """A release merged with its values files in the input, as deployed; also its values."""
     part: ReleasePart | None = None
-    """Of values that stand in a release, what they are there."""
+    """For values inside a release, their path in it."""
     release: Resource | None = None
-    """Of what values of a chart describe: the release that has them, where they do not stand alone."""
+    """For objects that chart values describe: their release, if any."""
 
     @property
-    def described(self) -> bool:
-        """Whether it stands in no file as it is: values of a chart describe it."""
-        return self.place.parts is not None
+    def is_described_by_values(self) -> bool:
+        """Whether it is in no file itself: values of a chart describe it."""
+        return self.place.values_paths is not None
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedFile:
-    """A file, or a part of one, that was not understood: it is said, never skipped."""
+    """A file, or a part of one, that lint could not read: it is reported."""
 
     file: str
     reason: str
     line: int = 1
     template: bool = False
-    """True for a template of Helm or another language: it has to be rendered first."""
+    """True for a template of Helm or another language: it must be rendered first."""
     is_unrecognized: bool = False
-    """True for what is nobody's here: another program's settings, a schema, data."""
+    """True for irrelevant files: settings of other programs, a schema, data."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValuesOverlay:
-    """What one command, or one release of Terraform, hands to helm."""
+    """Values that one command, or one Terraform release, passes to helm."""
 
     files: tuple[str, ...]
-    """Files of values in view, those of the chart first, as helm lays them over each other."""
+    """Values files in the input, in merge order: the chart's first."""
     set_values: tuple[Any, ...] = ()
-    """What `--set` lays over them."""
+    """Values set by `--set`."""
     chart: str = ""
-    """For which chart a release of Terraform says that they are; "" where commands say it, or nobody."""
+    """The chart in a Terraform release; "" for commands, or if unknown."""
 
 
 @dataclass(frozen=True, slots=True)
 class LintInput:
-    """Everything that was found in some files."""
+    """All resources from some files."""
 
     items: tuple[Item, ...] = ()
     skipped: tuple[SkippedFile, ...] = ()
     files: tuple[str, ...] = field(default=())
-    """Every file that was looked at, in order."""
-    samples: frozenset[str] = frozenset()
-    """Those of them that nobody deploys: examples, data of tests, copies of what is somebody else's."""
+    """Every file that was read, in order."""
+    example_files: frozenset[str] = frozenset()
+    """Files that are not deployed: examples, test data, vendored copies."""
     kustomizations: Mapping[str, tuple[Resource, ...]] = field(
         default_factory=dict[str, tuple[Resource, ...]]
     )
-    """By folder of a kustomization: what a run of kustomize made of all that it takes."""
+    """By folder of a kustomization: the result of `kustomize build`."""
     installs: tuple[Resource, ...] = ()
-    """Programs that commands beside the files install: they stand in none of `files`."""
+    """Programs that commands next to the files install: they are in none of `files`."""
     values_overlays: tuple[ValuesOverlay, ...] = ()
-    """What such commands hand to helm."""
+    """Values that such commands pass to helm."""
     values_variants: Mapping[str, tuple[Any, ...]] = field(
         default_factory=dict[str, tuple[Any, ...]]
     )
-    """By file of values: all of a release's, for each release that names it."""
+    """By values file: all values of a release, for each release that names it."""
 
     def __add__(self, other: "LintInput") -> "LintInput":
         return LintInput(
             self.items + other.items,
             self.skipped + other.skipped,
             self.files + other.files,
-            self.samples | other.samples,
+            self.example_files | other.example_files,
             {**self.kustomizations, **other.kustomizations},
             self.installs + other.installs,
             self.values_overlays + other.values_overlays,

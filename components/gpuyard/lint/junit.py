@@ -1,4 +1,4 @@
-"""The report as JUnit XML: a test a rule and file, for every CI that shows tests."""
+"""The report as JUnit XML: one test per rule and file, for every CI that shows tests."""
 
 import re
 from collections import defaultdict
@@ -10,12 +10,12 @@ _CONTROL = re.compile(r"[^\t\n\r\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U00
 
 
 def junit(report: Report) -> str:
-    """A suite a file; a rule that has nothing to say of any file is a passed test of the first suite."""
+    """One suite per file; a rule without findings is a passed test of the first suite."""
     by_file: dict[str, list[LintFinding]] = defaultdict(list)
     for hit in report.hits:
         by_file[hit.file].append(hit)
     suites = [_suite(file, by_file.get(file, []), report) for file in report.files]
-    failures = len(report.open)
+    failures = len(report.open_findings)
     head = f'<testsuites name="gpuyard lint" failures="{failures}">'
     body = "\n".join(suites)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{head}\n{body}\n</testsuites>\n'
@@ -59,10 +59,10 @@ def _attr(text: str) -> str:
 
 
 def _inert(xml: str) -> str:
-    """Pipelines run a line as a command that has `##[` or `##vso[` in it, or begins with `::`."""
+    """Pipelines execute a line that contains `##[` or `##vso[`, or begins with `::`."""
     return xml.replace("##", "&#35;#").replace("::", "&#58;:")
 
 
 def _clean(text: str) -> str:
-    """XML has no way to write most of these, and the others drive a terminal."""
+    """XML cannot represent most of these, and the others control a terminal."""
     return _CONTROL.sub("?", text)

@@ -1,4 +1,4 @@
-"""Kubernetes objects in YAML or JSON: one a document, many in a list, lists in lists."""
+"""Kubernetes objects in YAML or JSON: documents and lists, also nested."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -12,11 +12,11 @@ _LIST = "List"
 _CONTAINERS = frozenset({"containers", "initContainers"})
 _COUNTS = ("limits", "requests")
 _FILLED_IN = "${unknown}"
-"""What a program decides is for a container what somebody fills in is in a manifest: the rest is judged."""
+"""Replaces unknown parts of a container like a placeholder in a manifest: the rest is checked."""
 
 
 def is_object(value: Any) -> bool:
-    """True for what has an apiVersion and a kind: a Kubernetes object."""
+    """True for a Kubernetes object: it has an apiVersion and a kind."""
     return (
         isinstance(value, Mapping)
         and isinstance(value.get("apiVersion"), str)
@@ -25,12 +25,12 @@ def is_object(value: Any) -> bool:
 
 
 def is_objects(value: Any) -> bool:
-    """True for a bare list of such objects, as `jq .items` leaves it."""
+    """True for a bare list of such objects, such as the output of `jq .items`."""
     return isinstance(value, list) and bool(value) and all(map(is_object, value))
 
 
 def objects(value: Any, place: FileLocation) -> Iterator[Item]:
-    """The object at a place, or the objects of the list there; how deep lists go, the YAML reader bounds."""
+    """The object at a path, or the objects of a list there; the YAML reader limits the nesting."""
     if isinstance(value, list):
         for index, each in enumerate(value):
             yield from objects(each, replace(place, prefix=(*place.prefix, index)))
@@ -47,7 +47,7 @@ def objects(value: Any, place: FileLocation) -> Iterator[Item]:
 
 
 def _named_by(of: Mapping[str, Any], each: Any) -> Any:
-    """What a list of one kind holds, as the API server gives it, does not say its kind again."""
+    """Items of a typed list from the API server do not repeat its kind."""
     kind = of["kind"].removesuffix(_LIST)
     if not kind or not isinstance(each, Mapping) or {"apiVersion", "kind"} & set(each):
         return each
@@ -55,7 +55,7 @@ def _named_by(of: Mapping[str, Any], each: Any) -> Any:
 
 
 def with_placeholder_strings(value: Any, unknown: str = "") -> Any:
-    """Containers with a text in place of what is unknown of them, in part where only `unknown` in it is."""
+    """Containers with text in place of unknown values, in part if only `unknown` in it is."""
     if isinstance(value, Mapping):
         results = {
             key: [_container(each, unknown) for each in inside]

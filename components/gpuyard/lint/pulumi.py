@@ -1,4 +1,4 @@
-"""Resources of Pulumi: from a preview or an exported state as JSON, or from what an engine shows a policy."""
+"""Pulumi resources from a preview or exported state as JSON, or from the policy engine."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -11,12 +11,12 @@ from gpuyard.lint.kubernetes import with_placeholder_strings
 from gpuyard.rules.rule import UNKNOWN, Resource
 
 UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-"""What the engine writes for a value that a preview does not know (sdk/go/common/resource/plugin/rpc.go)."""
+"""The engine's marker for a value that a preview does not know (sdk/go/common/resource/plugin/rpc.go)."""
 _GONE = frozenset({"delete", "delete-replaced", "discard", "discard-replaced", "read-discard"})
 
 
 def preview_resources(value: Any, place: FileLocation) -> Iterator[Item]:
-    """Every resource as it will be; what is deleted is not looked at."""
+    """Every resource after the update; deleted ones are skipped."""
     for index, step in enumerate(value["steps"]):
         if isinstance(step, Mapping) and step.get("op") not in _GONE:
             yield from _of_state(step.get("newState"), place, ("steps", index, "newState"))
@@ -38,7 +38,7 @@ def _of_state(state: Any, place: FileLocation, path: tuple[str | int, ...]) -> I
     result = pulumi_resource(
         state["type"],
         name,
-        known_parts(inputs) if isinstance(inputs, Mapping) else {},
+        with_unknown_markers(inputs) if isinstance(inputs, Mapping) else {},
         protected=state.get("protect") is True,
     )
     if result is not None:
@@ -68,7 +68,7 @@ def _kubernetes(
         return None
     written = properties.get("apiVersion")
     shown = written if isinstance(written, str) else module.removeprefix("core/")
-    if kind == f"{properties.get('kind')}Patch":  # some fields of an object that another made
+    if kind == f"{properties.get('kind')}Patch":  # some fields of another resource's object
         kind = str(properties["kind"])
     opened = with_placeholder_strings(properties)
     result = kubernetes_resource({**opened, "apiVersion": shown, "kind": kind})
@@ -76,14 +76,14 @@ def _kubernetes(
     return Resource(f"{shown}/{kind}", named, opened, protected)
 
 
-def known_parts(value: Any) -> Any:
-    """The value with what is unknown, or secret, replaced by a mark that rules do not pass over."""
+def with_unknown_markers(value: Any) -> Any:
+    """The value with unknown and secret parts replaced by markers that rules respect."""
     if value == UNKNOWN_TEXT:
         return UNKNOWN
     if isinstance(value, Mapping):
         if SECRET_KEY in value:
             return UNKNOWN
-        return {key: known_parts(each) for key, each in value.items()}
+        return {key: with_unknown_markers(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [known_parts(each) for each in value]
+        return [with_unknown_markers(each) for each in value]
     return value

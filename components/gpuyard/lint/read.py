@@ -1,4 +1,4 @@
-"""From the bytes of one file to what rules can look at. Pure: who opens files is the command line."""
+"""From the bytes of one file to resources. Pure: the command line opens files."""
 
 import json
 import re
@@ -10,16 +10,16 @@ from typing import Any
 
 from yaml import YAMLError
 
-from gpuyard.catalogue.software.engine_files import is_preview, is_state
+from gpuyard.catalogue.software.engine_files import is_pulumi_preview, is_stack_export
 from gpuyard.errors import UsageError
 from gpuyard.lint.charts import is_values, values_of_chart, values_or_subcharts
 from gpuyard.lint.combined.kustomize import (
     KUSTOMIZATION,
     OF_ARGO_SOURCE,
     is_argo_source,
+    is_json_patch,
     is_kustomization,
-    is_operations,
-    operations,
+    json_patch_items,
 )
 from gpuyard.lint.embedded import (
     COUNTERS,
@@ -41,8 +41,8 @@ from gpuyard.lint.layers.helmfile import helmfile_releases, is_helmfile
 from gpuyard.lint.pulumi import preview_resources, state_resources
 from gpuyard.lint.skipped_files import (
     DEFINITIONS,
-    is_definition,
-    is_skipped,
+    is_crd,
+    is_irrelevant_file,
     lines_of_json,
     split_documents,
     unrecognized_json_line,
@@ -61,29 +61,29 @@ from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudgetExceeded
 from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
 
 TERRAFORM = (".tf", ".tofu")
-"""How names of Terraform's and OpenTofu's own files end; those of a folder are read together."""
+"""Suffixes of Terraform and OpenTofu files; those of a folder are read together."""
 LIST = ".csv"
-"""How names of lists of counters end."""
+"""Suffix of lists of counters."""
 TIMES = 32
-"""Files are read up to so many times the size of a stack file: 32 MiB."""
+"""Maximum file size as a multiple of the size of a stack file: 32 MiB."""
 _TEMPLATE = re.compile(rb"\{\{[^{}]{0,2000}\}\}|\{%-?\s|%\{~?\s*(?:for|if)\b")
 
 Reader = Callable[[Any, FileLocation], Iterator[Item]]
-"""Finds resources of one sort in a document; yields nothing when the document is of another sort."""
+"""Finds resources of one type in a document; yields none if the document is of another type."""
 
 
 def _nothing(_: Any, __: FileLocation) -> Iterator[Item]:
-    """What is known, and holds nothing that a rule looks at: values of a release are beside it."""
+    """Known documents without resources to check, such as release metadata."""
     return iter(())
 
 
 def _is_chart(value: Any) -> bool:
-    """True for a Chart.yaml: what is below its folder goes together."""
+    """True for a Chart.yaml: files below its folder belong together."""
     return isinstance(value, Mapping) and {"apiVersion", "name", "version"} <= set(value)
 
 
 def _chart_of_a_program(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
-    """A copy of a chart, or one that depends on it, says which version of the program is installed."""
+    """A copy of a chart, or one with dependencies, shows which version of the program is installed."""
     if set(chart_versions(value)) & PROGRAMS:
         yield Item(Resource(CHART_FILE, str(value["name"]), value), place)
 
@@ -96,39 +96,39 @@ def _is_baseline(value: Any) -> bool:
 READERS: tuple[tuple[str, Callable[[Any], bool], Reader], ...] = (
     ("a Kubernetes object", is_object, objects),
     ("a list of Kubernetes objects", is_objects, objects),
-    ("a Pulumi preview", is_preview, preview_resources),
-    ("a Pulumi state", is_state, state_resources),
+    ("a Pulumi preview", is_pulumi_preview, preview_resources),
+    ("a Pulumi state", is_stack_export, state_resources),
     ("a Pulumi program", is_pulumi_yaml_program, program_resources),
     ("a Terraform plan", is_plan, plan_resources),
     ("a Terraform state", is_terraform_state, terraform_state_resources),
     ("values of a chart", is_values, values_or_subcharts),
     ("a configuration", has_configuration, embedded_configuration),
-    ("a release of `gpuyard render`", is_release, _nothing),
+    ("release metadata of `gpuyard render`", is_release, _nothing),
     ("a baseline of `gpuyard lint`", _is_baseline, _nothing),
     ("a helmfile", is_helmfile, helmfile_releases),
-    ("a bundle of Fleet", is_bundle, bundle_release),
-    ("a patch", is_operations, operations),
+    ("a Fleet bundle", is_bundle, bundle_release),
+    ("a patch", is_json_patch, json_patch_items),
     ("a chart", _is_chart, _chart_of_a_program),
 )
-"""What a document can be, in the order in which it is tried: a name, a test, the reader."""
+"""Document types in the order in which they are tried: name, test, reader."""
 
 
-A_TEMPLATE = "a template, not YAML yet: render it first (helm template, kustomize build)"
+A_TEMPLATE = "a template, not YAML: render it first (helm template, kustomize build)"
 _LINE = re.compile(r"line (\d+)")
 _NOT_YAML = "not YAML: "
-PLACEHOLDER_FILE = "a template, not YAML yet: fill its `${…}` in first (envsubst)"
+PLACEHOLDER_FILE = "a template, not YAML: substitute its `${…}` first (envsubst)"
 _TO_FILL_IN = re.compile(rb"\$\{\w+\}")
 _UTF16 = (BOM_UTF16_LE, BOM_UTF16_BE)
 _MOST_PARTS = 10_000
-"""A text of more documents is read as one, or not at all."""
+"""Texts with more documents are read as one, or not at all."""
 _BEFORE_FOUR_BYTES = bytes(range(0xF0))
-"""Bytes with which no letter of four begins. To take them out is ten times as quick as to look for others."""
-_WIDE = "too large for text with letters beyond ASCII, which takes up to four times the memory"
+"""Bytes that start no four-byte character. Removing them is ten times as fast as searching for others."""
+_WIDE = "too large for text with non-ASCII characters, which needs up to four times the memory"
 _ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm|kueue|karpenter", re.IGNORECASE)
 
 
 def read(data: bytes, file: str, chart: str = "") -> LintInput:
-    """Everything in one file; of values also for which chart they are, where that is said elsewhere."""
+    """All resources in one file; for values, optionally the chart that they are for."""
     if file.endswith(LIST):
         return _list(data, file)
     if len(data) * _width(data) > MAX_BYTES * TIMES:
@@ -136,13 +136,13 @@ def read(data: bytes, file: str, chart: str = "") -> LintInput:
     data = as_utf8(data)
     if file.endswith(TERRAFORM):
         return read_modules({"": {file: data}}, named={file})
-    if is_skipped(data, _fits):
+    if is_irrelevant_file(data, _fits):
         return LintInput((), (SkippedFile(file, DEFINITIONS, is_unrecognized=True),), (file,))
     if chart and (results := _values_for(data, file, chart)) is not None:
         return LintInput(tuple(results), (), (file,))
     skipped: list[SkippedFile] = []
     if b"CustomResourceDefinition" in data and data.count(b"\n---") < _MOST_PARTS:
-        documents = [part for part in split_documents(data) if not is_definition(part[1])]
+        documents = [part for part in split_documents(data) if not is_crd(part[1])]
         results = [each for part in documents for each in _part(*part, file, skipped)]
         if not documents:
             skipped.append(SkippedFile(file, DEFINITIONS, is_unrecognized=True))
@@ -152,7 +152,7 @@ def read(data: bytes, file: str, chart: str = "") -> LintInput:
 
 
 def _values_for(data: bytes, file: str, chart: str) -> list[Item] | None:
-    """Values of a chart that is known; None where the file is something else."""
+    """Values of a known chart; None if the file is of another type."""
     try:
         documents = parse_documents(data, file, TIMES)
     except UsageError:
@@ -167,16 +167,16 @@ def _values_for(data: bytes, file: str, chart: str) -> list[Item] | None:
 
 
 def _width(data: bytes) -> int:
-    """How many bytes a letter may take in memory, where one takes as many: one alone makes all so wide."""
+    """Bytes per character in memory: one wide character makes the whole text as wide."""
     if data.isascii():
         return 1
     return 4 if data.translate(None, _BEFORE_FOUR_BYTES) else 2
 
 
 def as_utf8(data: bytes) -> bytes:
-    """Text as YAML is read: PowerShell writes UTF-16, and comments may be in the encoding of a country."""
+    """Text in the encodings of YAML: PowerShell writes UTF-16, and comments may have a legacy encoding."""
     wide = data.startswith(_UTF16)
-    if b":" not in data or data.isascii():  # nothing in it has a name, or it is as it should be
+    if b":" not in data or data.isascii():  # no key is in it, or it is valid
         return data
     try:
         text = data.decode("utf-16" if wide else "utf-8")
@@ -186,7 +186,7 @@ def as_utf8(data: bytes) -> bytes:
 
 
 def read_module(files: Mapping[str, bytes]) -> LintInput:
-    """Everything in the files of one module of Terraform, which is a folder."""
+    """All resources in the files of one Terraform module, which is a folder."""
     return read_modules({"": files})
 
 
@@ -196,9 +196,9 @@ def read_modules(
     text_of: Callable[[str], str] = lambda _: "",
     named: Collection[str] = (),
 ) -> LintInput:
-    """Everything in the files of some, which may call each other; samples call nobody.
+    """All resources in the files of Terraform modules, which may call each other, except for examples.
 
-    Of those that are named themselves it is said what is wrong with their form.
+    For files that are named explicitly, syntax errors are reported.
     """
     from gpuyard.lint.languages.terraform_calls import ModuleCalls
     from gpuyard.lint.languages.terraform_files import read_terraform
@@ -217,7 +217,7 @@ def read_modules(
 
 
 def _documents(data: bytes, file: str, skipped: list[SkippedFile]) -> list[Item]:
-    """Of the whole text; where that is no YAML, of each of its documents that is."""
+    """The resources of the whole text; if it is not YAML, of each document that is."""
     if (line := unrecognized_json_line(data, partial(_is_ours, file))) is not None:
         skipped.append(_unrecognized(file, line))
         return []
@@ -227,7 +227,7 @@ def _documents(data: bytes, file: str, skipped: list[SkippedFile]) -> list[Item]
         skipped.append(SkippedFile(file, BUDGET_EXCEEDED))
         return []
     except UsageError as e:
-        # a limit that was passed is not passed in parts
+        # a limit that was exceeded is not retried in parts
         of_form = isinstance(e.__context__, YAMLError) or template_line(data)
         few = of_form and data.count(b"\n---") < _MOST_PARTS
         split = lines_of_json(data) or split_documents(data) if few else []
@@ -236,12 +236,12 @@ def _documents(data: bytes, file: str, skipped: list[SkippedFile]) -> list[Item]
             return []
         return [each for part in split for each in _part(*part, file, skipped)]
     if not documents:
-        skipped.append(SkippedFile(file, "empty: no document in it", is_unrecognized=True))
+        skipped.append(SkippedFile(file, "empty: it contains no document", is_unrecognized=True))
     return list(_document_items(documents, file, 0, skipped))
 
 
 def _part(before: int, data: bytes, file: str, skipped: list[SkippedFile]) -> Iterator[Item]:
-    """Of one document of many, and whatever is wrong with it."""
+    """The resources of one document of many, with its own error."""
     if (line := unrecognized_json_line(data, partial(_is_ours, file))) is not None:
         skipped.append(_unrecognized(file, before + line))
         return
@@ -258,13 +258,13 @@ def _part(before: int, data: bytes, file: str, skipped: list[SkippedFile]) -> It
 
 
 def read_rendered(data: bytes, file: str, written_at: Callable[[int], int]) -> list[Item]:
-    """What a program made of a file: each thing at the line that it comes from; the rest is nobody's."""
+    """Rendered objects, each at the line of its source; others have none."""
     try:
         documents = parse_documents(data, file, TIMES)
     except UsageError:
         return []
     items = [each for document in documents for each in _items(document, file, 0) or ()]
-    return [replace(each, place=replace(each.place, written_at=written_at)) for each in items]
+    return [replace(each, place=replace(each.place, to_source_line=written_at)) for each in items]
 
 
 def _document_items(
@@ -281,9 +281,9 @@ def _document_items(
 
 
 def _list(data: bytes, file: str) -> LintInput:
-    """A list of counters as an exporter reads it; any other table is nobody's."""
+    """A list of counters as an exporter reads it; other tables are ignored."""
     if len(data) > MAX_BYTES or COUNTERS.encode() not in (data := as_utf8(data)):
-        return LintInput()  # tables of data are large, and lists of counters are not
+        return LintInput()  # data tables are large, and lists of counters are not
     place = FileLocation(file, Document(None, {}))
     results = tuple(
         exporter_counters(data.decode(errors="replace"), file.rpartition("/")[2], place)
@@ -292,7 +292,7 @@ def _list(data: bytes, file: str) -> LintInput:
 
 
 def _items(document: Document, file: str, before: int) -> list[Item] | None:
-    """What is in a document; None when it is nothing that is known here."""
+    """The resources in a document; None if its format is unknown."""
     place = FileLocation(file, document, (), before)
     if is_kustomization(document.value, file) and not is_object(document.value):
         return [
@@ -311,13 +311,13 @@ def _fits(value: Any) -> bool:
 
 
 def _is_ours(file: str, value: Any) -> bool:
-    """Whether there is something to say of a document, be it only why it is not read."""
+    """Whether a document gives a resource or a reason why it is not read."""
     known = _fits(value) or is_kustomization(value, file) or is_project(value)
     return known or platform_in(value) is not None
 
 
 def template_line(data: bytes) -> int | None:
-    """The line on which a template's own language begins; None when there is none of it."""
+    """The line on which template syntax begins; None if there is none."""
     match = _TEMPLATE.search(data)
     return data.count(b"\n", 0, match.start()) + 1 if match else None
 
@@ -338,12 +338,12 @@ def _unreadable(data: bytes, file: str, problem: str) -> SkippedFile:
 
 
 def _json_problem(data: bytes) -> str:
-    """What is wrong with JSON as such; "" where that is not the matter."""
+    """The syntax error in JSON; "" if there is none."""
     try:
         json.loads(data)
     except json.JSONDecodeError as e:
         return f"not JSON: line {e.lineno}, column {e.colno}: {e.msg}"
-    except (ValueError, RecursionError):  # bytes of no text, or very deep
+    except (ValueError, RecursionError):  # bytes that are not text, or nested too deeply
         return ""
     return ""
 
@@ -353,11 +353,11 @@ def _unknown(document: Document, file: str, before: int) -> SkippedFile:
     if is_project(document.value):
         return SkippedFile(file, PROJECT, line)
     if platform_in(document.value) is not None:
-        own = "a stack file: `gpuyard check` proves it, and --stack takes its `policies`"
+        own = "a stack file: validate it with `gpuyard check`; --stack applies its `policies`"
         return SkippedFile(file, own, line)
     return _unrecognized(file, line)
 
 
 def _unrecognized(file: str, line: int) -> SkippedFile:
     kinds = ", ".join(name for name, _, _ in READERS)
-    return SkippedFile(file, f"nothing that is known here ({kinds})", line, is_unrecognized=True)
+    return SkippedFile(file, f"no known format ({kinds})", line, is_unrecognized=True)

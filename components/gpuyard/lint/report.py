@@ -1,4 +1,4 @@
-"""Lint report of files, with file, line and column: the one result that every format writes."""
+"""Lint report with file, line and column: the one result that every format writes."""
 
 import hashlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -9,11 +9,11 @@ from typing import Any
 from gpuyard.findings import Path, Severity, show_path
 from gpuyard.lint.combined.evaluation import evaluate_files
 from gpuyard.lint.combined.overlay_evaluation import LocatedOutcome
-from gpuyard.lint.combined.relevant_values import RelevantValues
+from gpuyard.lint.combined.relevant_values import UnknownValueFinder
 from gpuyard.lint.combined.scopes import scopes
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, IgnoreWithoutReason, RuleMention
 from gpuyard.lint.items import Item, LintInput, SkippedFile
-from gpuyard.lint.languages.comments import ReviewComment, review_comments
+from gpuyard.lint.languages.comments import JustifyingComment, justifying_comments
 from gpuyard.rules import RULES
 from gpuyard.rules.placeholders import RuleCheck
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
@@ -21,7 +21,7 @@ from gpuyard.rules.run import DEFAULT_CONFIGURATION, RuleConfiguration, RuleOutc
 
 
 class HitState(StrEnum):
-    """What becomes of something a rule has to say."""
+    """The state of a finding."""
 
     OPEN = "open"
     """It counts."""
@@ -29,16 +29,16 @@ class HitState(StrEnum):
     EXEMPTED = "excepted"
     IGNORED = "ignored"
     BASELINE = "baseline"
-    """It was there before, and somebody has taken it down."""
-    EXAMPLE = "sample"
-    """It stands in an example, in data of a test, or in a copy of somebody else's: nobody deploys it here."""
-    ADVISORY = "choice"
-    """It can be defended: how the owner decides is as good."""
+    """It is in the baseline."""
+    EXAMPLE = "example"
+    """It is in an example, in test data or in a vendored copy, which is not deployed."""
+    ADVISORY = "advisory"
+    """A defensible choice of the owner."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LintFinding:
-    """One thing that a rule has to say about one place."""
+    """One result of a rule at one place."""
 
     rule: Rule
     state: HitState
@@ -47,7 +47,7 @@ class LintFinding:
     line: int
     column: int
     resource: str
-    """Kind and name, "" when it is about all files together."""
+    """Kind and name, "" if it is about all files together."""
     where: str
     problem: str
     fix: str = ""
@@ -55,41 +55,41 @@ class LintFinding:
 
     @property
     def fingerprint(self) -> str:
-        """The same for the same thing in the same resource, wherever in its file that has moved to."""
+        """Stable identity: the same finding in the same resource, also if it moves in its file."""
         parts = (self.rule.id, self.file, self.resource, self.where, self.problem)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """Everything there is to say, in the order of files and lines."""
+    """All findings, in the order of files and lines."""
 
     hits: tuple[LintFinding, ...]
     skipped: tuple[SkippedFile, ...]
     files: tuple[str, ...]
-    resources: int
+    resource_count: int
     checked_resources: int
-    """Of them: those of kinds that a rule looks at."""
+    """Number of resources whose kind a rule checks."""
     rules: tuple[Rule, ...]
     without_reason: tuple[IgnoreWithoutReason, ...] = ()
-    """Comments that would ignore a rule and do not say why: they ignore nothing."""
+    """Comments without a reason: they ignore nothing."""
     unknown_rules: tuple[RuleMention, ...] = ()
-    """What comments would ignore, and no rule is called so."""
-    cut: bool = False
-    """Whether the time was over before the rules had checked everything."""
+    """Comments that name an unknown rule."""
+    time_limit_reached: bool = False
+    """Whether the time limit ended before the rules had checked everything."""
 
     @property
-    def open(self) -> tuple[LintFinding, ...]:
-        """What counts."""
+    def open_findings(self) -> tuple[LintFinding, ...]:
+        """The findings that count."""
         return tuple(hit for hit in self.hits if hit.state is HitState.OPEN)
 
     def count(self, state: HitState) -> int:
-        """How many are in a state."""
+        """The number of findings in a state."""
         return sum(hit.state is state for hit in self.hits)
 
     def is_failed(self, fail_on: Severity) -> bool:
-        """True when something open is at least so grave."""
-        return any(hit.severity.rank >= fail_on.rank for hit in self.open)
+        """True if an open finding has at least this severity."""
+        return any(hit.severity.rank >= fail_on.rank for hit in self.open_findings)
 
 
 def build_report(
@@ -100,7 +100,7 @@ def build_report(
     baseline: Collection[str] = (),
     is_over: Callable[[], bool] = lambda: False,
 ) -> Report:
-    """Hold what was read against the rules, until the time is over."""
+    """Check the input against the rules, within the time limit."""
     items = {id(item.resource): item for item in reading.items}
     other = _Beside(ignores)
     deployed_together = scopes(reading)
@@ -112,19 +112,23 @@ def build_report(
     except TimeLimitReached:
         cut = True
     items |= {
-        id(each.other_location.resource): each.other_location
+        id(each.causing_change.resource): each.causing_change
         for each in results
-        if each.other_location
+        if each.causing_change
     }
     own = {rule.id: rule for rule in rules}
     outcomes = [
         _meant(each, items.get(id(each.resource)), other, settings)
         for each in (replace(o.outcome, rule=own[o.outcome.rule.id]) for o in results)
     ]
-    needed = RelevantValues([item.resource for item in reading.items], settings)
-    hits = [_hit(each, items, reading, needed.for_rule(each)) for each in outcomes]
-    hits = [_settled(hit, ignores, baseline, reading.samples) for hit in hits]
-    unread = [SkippedFile(each.file, each.unread) for each in deployed_together if each.unread]
+    needed = UnknownValueFinder([item.resource for item in reading.items], settings)
+    hits = [_hit(each, items, reading, needed.find_unknown_value(each)) for each in outcomes]
+    hits = [_settled(hit, ignores, baseline, reading.example_files) for hit in hits]
+    unread = [
+        SkippedFile(each.file, each.unapplied_changes_reason)
+        for each in deployed_together
+        if each.unapplied_changes_reason
+    ]
     active = tuple(rule for rule in rules if rule.id not in settings.off)
     names = {rule.id for rule in (*RULES, *rules)}
     kinds = {kind for rule in active for kind in rule.kinds}
@@ -134,21 +138,21 @@ def build_report(
         hits=tuple(hits),
         skipped=(*reading.skipped, *unread),
         files=reading.files,
-        resources=len(reading.items),
+        resource_count=len(reading.items),
         checked_resources=sum(item.resource.group_kind in kinds for item in reading.items),
         rules=active,
         without_reason=ignores.without_reason,
-        unknown_rules=tuple(each for each in ignores.named if each.rule not in names),
-        cut=cut,
+        unknown_rules=tuple(each for each in ignores.rule_mentions if each.rule not in names),
+        time_limit_reached=cut,
     )
 
 
 class TimeLimitReached(BaseException):
-    """Ends all rules: an Exception would be reported as the failure of one."""
+    """Ends all rules: an Exception would be reported as a failure of one rule."""
 
 
 def _timed(rule: Rule, is_over: Callable[[], bool]) -> Rule:
-    """The rule, which looks at the clock before each of its checks."""
+    """The rule, which checks the time limit before each of its checks."""
 
     def timed(check: RuleCheck) -> RuleCheck:
         def checked(subject: Any, parameters: Parameters) -> Iterator[Violation]:
@@ -164,20 +168,20 @@ def _timed(rule: Rule, is_over: Callable[[], bool]) -> Rule:
 
 @dataclass(frozen=True, slots=True)
 class _Beside:
-    """What comments beside resources defend: a file's are read once, where something is said of it."""
+    """Comments next to resources that justify findings: a file is read once, if it has findings."""
 
     ignores: Ignores
-    read: dict[str, tuple[ReviewComment, ...]] = field(
-        default_factory=dict[str, tuple[ReviewComment, ...]]
+    read: dict[str, tuple[JustifyingComment, ...]] = field(
+        default_factory=dict[str, tuple[JustifyingComment, ...]]
     )
     last: dict[int, int] = field(default_factory=dict[int, int])
-    """Of a resource: its last line, which takes a walk through the document to know."""
+    """The last line of a resource, which requires a walk through the document."""
 
     def defend(self, outcome: RuleOutcome, item: Item) -> bool:
-        """Whether somebody says beside it that it is meant so."""
+        """Whether a comment next to it says that it is intended."""
         file, resource = item.place.file, id(item.resource)
         if file not in self.read:
-            self.read[file] = review_comments(self.ignores.comments.get(file, ()))
+            self.read[file] = justifying_comments(self.ignores.comments.get(file, ()))
         if not (remarks := self.read[file]):
             return False
         if resource not in self.last:
@@ -191,8 +195,8 @@ class _Beside:
 def _meant(
     outcome: RuleOutcome, item: Item | None, other: _Beside, settings: RuleConfiguration
 ) -> RuleOutcome:
-    """A choice where a comment beside it says that it is meant so, unless a user wants those counted."""
-    strict = settings.advisory or outcome.rule.id in settings.severities
+    """Advisory if a comment says that it is intended, unless the user counts advisory findings."""
+    strict = settings.counts_advisory or outcome.rule.id in settings.severities
     if item is None or strict or outcome.verdict is not RuleVerdict.VIOLATED:
         return outcome
     return replace(outcome, is_advisory=True) if other.defend(outcome, item) else outcome
@@ -204,7 +208,7 @@ def _hit(
     reading: LintInput,
     needed: tuple[Resource, Path] | None,
 ) -> LintFinding:
-    """Where it is; of what could not be judged, where the value is that nobody knows."""
+    """The place; of a result that was not evaluated, the place of the unknown value."""
     about, where = needed or (outcome.resource, outcome.path)
     item = items.get(id(about))
     states = {
@@ -215,7 +219,7 @@ def _hit(
     file = item.place.file if item else (reading.files[0] if reading.files else "")
     line, column = item.place.position(where) if item else (1, 1)
     path = item.place.document_path(where) if item else where
-    describe = item.place.document_text if item else str
+    describe = item.place.with_document_names if item else str
     return LintFinding(
         rule=outcome.rule,
         state=states.get(outcome.verdict, otherwise),
@@ -227,7 +231,7 @@ def _hit(
         where=show_path(path) if path else "",
         problem=describe(outcome.problem),
         fix=describe(outcome.fix),
-        reason=outcome.note or ("a choice: it does not count" if outcome.is_advisory else ""),
+        reason=outcome.note or ("advisory: not counted" if outcome.is_advisory else ""),
     )
 
 
@@ -248,5 +252,5 @@ def _settled(
     if hit.fingerprint in baseline:
         return replace(hit, state=HitState.BASELINE, reason="in the baseline")
     if hit.file in samples:
-        return replace(hit, state=HitState.EXAMPLE, reason="in a sample: it does not count")
+        return replace(hit, state=HitState.EXAMPLE, reason="in an example file: not counted")
     return hit

@@ -13,7 +13,7 @@ _LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: 
 
 
 def sarif(report: Report, version: str) -> dict[str, Any]:
-    """One run with every rule, what it says, and the files that could not be read."""
+    """One run with every rule, its results, and the files that could not be read."""
     driver = {
         "name": "gpuyard",
         "version": version,
@@ -34,7 +34,7 @@ def sarif(report: Report, version: str) -> dict[str, Any]:
 
 
 def results(report: Report) -> Iterator[dict[str, Any]]:
-    """What the rules say, one after another: a hundred thousand are no small thing to hold."""
+    """The results of the rules, one at a time: a hundred thousand use much memory."""
     index = {rule.id: number for number, rule in enumerate(report.rules)}
     for hit in report.hits:
         yield _result(hit, index[hit.rule.id])

@@ -1,12 +1,12 @@
-"""Lint settings, how strictly rules are held: one document for `gpuyard lint --config` and the policy pack.
+"""Lint settings, the levels and parameters of rules: one document for `gpuyard lint --config` and the pack.
 
     levels:      by rule id: off, advisory or mandatory
-    parameters:  by rule id: what it lets be set
-    exceptions:  {rule, resource, reason, expires}: places where a rule need not hold for a while
+    parameters:  by rule id: the parameters of the rule
+    exceptions:  {rule, resource, reason, expires}: places that are exempt from a rule until a date
 
-It is the `policies:` of a stack file with `parameters` beside. The configuration of the pack has it under
-`gpuyard:`, and is read as well, so that one file can serve both. A stack file's own section is the same
-document; what stands in both is decided by `together`.
+It is the `policies:` of a stack file, and `parameters`. The configuration of the pack has it under
+`gpuyard:`, and is accepted too, so that one file can serve both. The section of a stack file is the same
+document; `merge_settings` combines them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,23 +28,23 @@ from gpuyard.spec.values import Text
 from gpuyard.spec.yaml_tree import Document, parse_yaml
 
 PACK = "gpuyard"
-"""The name under which the configuration of the pack has these settings."""
+"""The key of these settings in the configuration of the pack."""
 _LEVEL_OF_PACK = "enforcementLevel"
-"""The engine's own key beside them; it is none of ours."""
+"""The engine's own key next to them; gpuyard ignores it."""
 SECTION = "policies"
-"""The word of a stack file for them."""
+"""The name of the levels in a stack file."""
 
 
 class RuleSettings(Policies):
-    """The document."""
+    """The settings document."""
 
     parameters: dict[Text, dict[str, Any]] = Field(default_factory=dict)
-    """By rule id, what it lets be set: {GPU-CAP-02: {max_gpus_per_node: 512}}. Default: each rule's own."""
+    """Parameters by rule id: {GPU-CAP-02: {max_gpus_per_node: 512}}. Default: each rule's own."""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingsError:
-    """Something that the document cannot say, and what to write instead."""
+    """An invalid entry of the document, with a fix."""
 
     path: Path
     problem: str
@@ -56,29 +56,29 @@ class SettingsError:
 
 
 def read_settings(data: bytes, file: str, rules: Sequence[Rule], today: date) -> RuleConfiguration:
-    """The settings in a file; UsageError with every slip and its line."""
+    """The settings in a file; UsageError with every error and its line."""
     document = parse_yaml(data, file)
     value, prefix = _inner(document.value)
     return _validated(document, file, prefix, settings_of(value, rules, today))
 
 
 def read_section(data: bytes, file: str, rules: Sequence[Rule], today: date) -> RuleConfiguration:
-    """The settings in a stack file; UsageError with every slip in its section, and its line.
+    """The settings in a stack file; UsageError with every error in its section and its line.
 
-    Nothing else of the file is judged: `gpuyard check` does that.
+    The rest of the file is not validated: `gpuyard check` does that.
     """
     document = parse_yaml(data, file)
     platform = platform_in(document.value)
     if not isinstance(platform, Mapping):
         raise UsageError(
-            f"{file}: no stack file: it has no `config: {CONFIG_KEY}:` with a platform"
+            f"{file}: not a stack file: it has no `config: {CONFIG_KEY}:` with a platform"
         )
     prefix: Path = (*PLATFORM_PATH, SECTION)
     return _validated(document, file, prefix, settings_of(section_of(platform), rules, today))
 
 
 def section_of(platform: Any) -> Any:
-    """What a platform says of rules, as the document; None when it says nothing."""
+    """The `policies` section of a platform; None if there is none."""
     return platform.get(SECTION) if isinstance(platform, Mapping) else None
 
 
@@ -98,7 +98,7 @@ def _validated(
 
 
 def _inner(value: Any) -> tuple[Any, Path]:
-    """What stands under the pack's name, when the file is a configuration of the pack."""
+    """The settings below the pack's name, if the file is a configuration of the pack."""
     if not (isinstance(value, Mapping) and isinstance(value.get(PACK), Mapping)):
         return value, ()
     return {k: v for k, v in value[PACK].items() if k != _LEVEL_OF_PACK}, (PACK,)
@@ -107,13 +107,13 @@ def _inner(value: Any) -> tuple[Any, Path]:
 def _duplicates(document: Document, prefix: Path) -> Iterator[SettingsError]:
     for path, _ in document.duplicates:
         if path[: len(prefix)] == prefix:
-            yield SettingsError(path[len(prefix) :], "stands twice", "keep one of them")
+            yield SettingsError(path[len(prefix) :], "duplicate key", "keep one of them")
 
 
 def settings_of(
     value: Any, rules: Sequence[Rule], today: date
 ) -> tuple[RuleConfiguration, tuple[SettingsError, ...]]:
-    """The settings, and what is wrong with them; with anything wrong, every rule as it is."""
+    """The settings and their errors; with any error, all rules keep their defaults."""
     try:
         read = RuleSettings.model_validate({} if value is None else value)
     except ValidationError as e:
@@ -147,7 +147,7 @@ def _unknown_rules(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator[Se
 def _unknown_names(
     read: RuleSettings, by_id: Mapping[str, Rule]
 ) -> Iterator[tuple[Path, str, str | None]]:
-    """Where a rule is named that there is not, that name, and the one that may be meant."""
+    """Unknown rule ids: the path, the id and the nearest known one."""
     named: list[tuple[Path, str]] = [(("levels", rule), rule) for rule in read.levels]
     named += [(("parameters", rule), rule) for rule in read.parameters]
     named += [(("exceptions", n, "rule"), each.rule) for n, each in enumerate(read.exceptions)]
@@ -155,23 +155,23 @@ def _unknown_names(
 
 
 def unknown_rules(policies: Policies, rules: Sequence[Rule]) -> Iterator[Finding]:
-    """The same of a stack file's section, before the linter or the pack stops at it."""
+    """The same for a stack file's section, before the linter or the pack rejects it."""
     by_id = {rule.id: rule for rule in rules}
     read = RuleSettings(levels=policies.levels, exceptions=policies.exceptions)
     for path, rule, suggestion in _unknown_names(read, by_id):
         yield warning(
             "policies.unknown_rule",
             (SECTION, *path),
-            f"no rule {format_input(rule)}: `gpuyard lint --stack` and the policy pack stop here",
+            f"{format_input(rule)} is not a rule: `gpuyard lint --stack` and the policy pack reject `policies`",
             value=rule,
-            allowed="what `gpuyard lint --rules` lists",
+            allowed="the ids that `gpuyard lint --rules` lists",
             fix=_named_right(read, path, suggestion),
         )
 
 
 def _named_right(read: RuleSettings, path: Path, suggestion: str | None) -> Fix:
-    """The name that may be meant in its place; where there is none, or it is there, nothing."""
-    message = f"write {suggestion}" if suggestion else "take it away"
+    """The fix: the nearest id in its place, or remove the entry."""
+    message = f"write {suggestion}" if suggestion else "remove it"
     if path[0] == "exceptions":
         return Fix(
             message=message,
@@ -197,28 +197,28 @@ def _wrong_parameters(read: RuleSettings, by_id: Mapping[str, Rule]) -> Iterator
                 fix = (
                     f"did you mean {suggestion}?"
                     if suggestion
-                    else f"it has: {', '.join(known) or 'none'}"
+                    else f"its parameters: {', '.join(known) or 'none'}"
                 )
-                yield SettingsError(path, f"{rule} has no such parameter", fix)
+                yield SettingsError(path, f"{rule} has no parameter {name}", fix)
             elif expected := _incompatibility(value, known[name]):
                 yield SettingsError(
-                    path, f"{format_input(value)} is no {expected}", f"write a {expected}"
+                    path, f"{format_input(value)} is not a {expected}", f"write a {expected}"
                 )
 
 
 def _incompatibility(value: Any, default: Any) -> str:
-    """What stands there instead of a value like the default's; "" when it is like it."""
+    """The expected type if a value does not match that of the default; "" if it does."""
     match default:
         case bool():
-            return "" if isinstance(value, bool) else "true or false"
+            return "" if isinstance(value, bool) else "boolean"
         case int() | float():
             is_number = isinstance(value, int | float) and not isinstance(value, bool)
             return "" if is_number else "number"
         case str():
-            return "" if isinstance(value, str) else "text"
+            return "" if isinstance(value, str) else "string"
         case list() | tuple() | frozenset():
             texts = isinstance(value, list) and all(isinstance(each, str) for each in value)
-            return "" if texts else "list of texts"
+            return "" if texts else "list of strings"
         case _:
             return ""
 
@@ -251,23 +251,23 @@ def _like(value: Any, default: Any) -> Any:
 
 
 def _severity(level: Level, rule: Rule) -> Severity:
-    """Mandatory stops; advice is as grave as the rule itself, but never stops."""
+    """Mandatory is an error; advisory keeps the rule's severity, at most a warning."""
     if level is Level.MANDATORY:
         return Severity.ERROR
     return Severity.WARNING if rule.severity is Severity.ERROR else rule.severity
 
 
 def expired_exemptions(settings: RuleConfiguration) -> list[str]:
-    """A line for each exception that is over: its rule holds again."""
+    """A line for each expired exception: its rule applies again."""
     return [
-        f"the exception of {each.rule} for {each.resource} expired on {each.expires}"
+        f"the exception to {each.rule} for {each.resource} expired on {each.expires}"
         for each in settings.exemptions
-        if settings.is_over(each)
+        if settings.is_expired(each)
     ]
 
 
 def merge_settings(first: RuleConfiguration, others: RuleConfiguration) -> RuleConfiguration:
-    """Both: what the first sets for a rule counts before what the others set, exceptions hold from each."""
+    """Both: levels and parameters of the first take precedence; exceptions are combined."""
     levels = first.off | first.severities.keys()
     return replace(
         first,

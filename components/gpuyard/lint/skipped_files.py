@@ -1,6 +1,6 @@
-"""What is seen at its first bytes to be nobody's here, before it is read: definitions, schemas, data.
+"""Irrelevant files, recognised by their first bytes before parsing: CRDs, schemas, data.
 
-A repository of an operator holds more text of these than of all that is deployed, and reading YAML is slow.
+Repositories of operators contain more of these than of deployed objects, and parsing YAML is slow.
 """
 
 import json
@@ -16,12 +16,12 @@ _DEFINITION = re.compile(
 _SCHEMA = re.compile(rb"""^\s*\{?\s*["']?(?:openapi|swagger|\$schema)["']?\s*:""", re.MULTILINE)
 _SCHEMA_HEAD = 300
 _SMALL = 64 * 1024
-"""Below this the reader that keeps places is quick enough."""
+"""Below this size the parser with line numbers is fast enough."""
 _LARGE = 8 * 1024 * 1024
-"""Above this JSON is not even looked at as a whole: memory is bounded."""
+"""Above this size JSON is never parsed as a whole: memory is bounded."""
 _EACH = (b"{", b"[", b",")
 _MANY = 600_000
-"""Nor above so many values: an empty mapping takes a hundred bytes."""
+"""Same for more values than this: an empty mapping takes a hundred bytes."""
 _OURS = re.compile(
     rb'"(?:apiVersion|steps|deployment|planned_values|terraform_version|lineage|panels|mig-configs)"'
 )
@@ -30,20 +30,20 @@ _AFTER = frozenset(b" \t\n\r\x0b\x0c")
 
 _MOST_LINES = 100_000
 
-DEFINITIONS = "definitions of kinds (CRDs), a schema, or data: passed over"
+DEFINITIONS = "skipped: CRDs, a schema, or data"
 
 
 _A_WORD_IN = 10_000
-"""Who writes resources in JSON quotes a word at least every so many bytes."""
+"""Maximum distance of quotes in JSON that contains resources."""
 
 
-def is_definition(data: bytes) -> bool:
+def is_crd(data: bytes) -> bool:
     """True for the text of a CustomResourceDefinition."""
     return _DEFINITION.search(data[:HEAD]) is not None
 
 
-def is_skipped(data: bytes, fits: Callable[[Any], bool]) -> bool:
-    """True for a schema, and for a large file of JSON that holds nothing any reader takes."""
+def is_irrelevant_file(data: bytes, fits: Callable[[Any], bool]) -> bool:
+    """True for a schema, and for a large JSON file that no reader accepts."""
     if _SCHEMA.match(data[:_SCHEMA_HEAD]):
         return b'"panels"' not in data  # dashboards may name the schema they follow
     if len(data) < _SMALL or data.lstrip()[:1] not in {b"{", b"["}:
@@ -55,13 +55,13 @@ def is_skipped(data: bytes, fits: Callable[[Any], bool]) -> bool:
     try:
         return not fits(json.loads(data))
     except (ValueError, RecursionError):
-        return False  # whoever reads it says what it is
+        return False  # reading it reports the reason
 
 
 def unrecognized_json_line(data: bytes, fits: Callable[[Any], bool]) -> int | None:
-    """The line on which JSON begins that no reader takes; None where it is to be read, or is no JSON.
+    """The first line of JSON that no reader accepts; None if it is to be read, or is not JSON.
 
-    The reader that keeps places takes twenty times as long to come to the same.
+    The parser with line numbers takes twenty times as long for the same answer.
     """
     begun = data.lstrip()
     if begun[:1] not in {b"{", b"["} or _is_very_large(begun):
@@ -79,7 +79,7 @@ def _is_very_large(data: bytes) -> bool:
 
 
 def _separators(data: bytes) -> Iterator[int]:
-    """Where lines of three dashes begin. A search for a text is ten times as quick as one for a pattern."""
+    """The start of document separators. Searching text is ten times as fast as a pattern."""
     at = 0 if data.startswith(_SEPARATOR[1:]) else data.find(_SEPARATOR) + 1 or -1
     while at >= 0:
         after = at + len(_SEPARATOR) - 1
@@ -102,7 +102,7 @@ def split_documents(data: bytes) -> list[tuple[int, bytes]]:
 
 
 def lines_of_json(data: bytes) -> list[tuple[int, bytes]]:
-    """The lines of a text of which each is a document of JSON; none where one is not, or of too many."""
+    """The lines of a JSON Lines text; none if a line is not JSON, or if there are too many."""
     if data.count(b"\n") > _MOST_LINES:
         return []
     results = [(number, line) for number, line in enumerate(data.split(b"\n")) if line.strip()]

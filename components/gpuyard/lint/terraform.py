@@ -1,6 +1,6 @@
 """Resources of Terraform and OpenTofu, from a plan as JSON or from the file of a state.
 
-Rules know fields by the names that Pulumi has for them; what is said about a plan has Terraform's.
+Rules use Pulumi's field names; messages about a plan use Terraform's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ KINDS: Mapping[str, str] = {
     "google_storage_bucket": "gcp:storage/Bucket",
     "helm_release": "helm:Release",
 }
-"""By Terraform's type; others are not looked at by any rule."""
+"""By Terraform type; rules check no others."""
 PLURAL: Mapping[str, str] = {
     "taint": "taints",
     "guest_accelerator": "guestAccelerators",
@@ -55,20 +55,20 @@ PLURAL: Mapping[str, str] = {
     "deny": "denies",
     "maintenance_exclusion": "maintenanceExclusions",
 }
-"""Blocks that may stand many times have a plural name in Pulumi."""
+"""Repeatable blocks, which have a plural name in Pulumi."""
 _SINGULAR = {pulumi: terraform for terraform, pulumi in PLURAL.items()}
 _OPAQUE = frozenset(
     {"labels", "tags", "node_labels", "resource_labels", "metadata", "manifest", "default_tags"}
-    | {"values"}  # of a chart
+    | {"values"}  # for a chart
 )
-"""What stands below is named by users: names are kept as they are."""
+"""User-defined keys are below: their names are unchanged."""
 MANIFESTS: Mapping[str, str] = {"kubernetes_manifest": "manifest", "kubectl_manifest": "yaml_body"}
-"""Objects of Kubernetes, and where each provider has them: as values, or as text of YAML."""
+"""Kubernetes objects, and their path in each provider: as values, or as YAML text."""
 _STATE_VERSION = 4
 
 
 def is_plan(value: Any) -> bool:
-    """True for a plan or a state as Terraform shows it in JSON."""
+    """True for a plan or a state in Terraform's JSON output."""
     return isinstance(value, Mapping) and (
         isinstance(value.get("planned_values"), Mapping)
         or ("terraform_version" in value and isinstance(value.get("values"), Mapping))
@@ -76,14 +76,14 @@ def is_plan(value: Any) -> bool:
 
 
 def plan_resources(value: Any, place: FileLocation) -> Iterator[Item]:
-    """Every resource as it will be, of all modules."""
+    """Every resource of all modules after the apply."""
     planned = "planned_values" if "planned_values" in value else "values"
     unknown = _after_unknown(value)
     yield from _module(value[planned].get("root_module"), place, (planned, "root_module"), unknown)
 
 
 def is_terraform_state(value: Any) -> bool:
-    """True for the file in which Terraform keeps its state (internal/states/statefile/version4.go)."""
+    """True for a Terraform state file (internal/states/statefile/version4.go)."""
     return (
         isinstance(value, Mapping)
         and value.get("version") == _STATE_VERSION
@@ -93,7 +93,7 @@ def is_terraform_state(value: Any) -> bool:
 
 
 def terraform_state_resources(value: Any, place: FileLocation) -> Iterator[Item]:
-    """Every resource as it was deployed, one for each of its instances."""
+    """Every deployed resource, one for each instance."""
     for index, each in enumerate(value["resources"]):
         for number, instance in enumerate(_list(_get(each, "instances"))):
             attributes = _get(instance, "attributes")
@@ -102,7 +102,7 @@ def terraform_state_resources(value: Any, place: FileLocation) -> Iterator[Item]
             manifest_at: Path = ("manifest",)
             manifest = attributes.get("manifest")
             if isinstance(manifest, Mapping) and set(manifest) == {"value", "type"}:
-                # a field of any type is kept with its type beside it
+                # a field of any type has its type next to it
                 attributes = {**attributes, "manifest": manifest["value"]}
                 manifest_at = ("manifest", "value")
             results = {**each, "address": _address(each, instance), "values": attributes}
@@ -122,7 +122,7 @@ def _address(resource: Mapping[str, Any], instance: Mapping[str, Any]) -> str:
 
 
 def _after_unknown(value: Mapping[str, Any]) -> dict[str, Any]:
-    """By address, what only applying will tell."""
+    """By address, the values that are known only after the apply."""
     results = {}
     for change in _list(value.get("resource_changes")):
         if isinstance(change, Mapping) and isinstance(change.get("change"), Mapping):
@@ -149,7 +149,7 @@ def _read(
     unknown: Mapping[str, Any],
     manifest_at: Path = ("manifest",),
 ) -> Iterator[Item]:
-    """The resource; fields of a cloud's have Pulumi's names, those of Kubernetes their own."""
+    """The resource; cloud fields have Pulumi's names, those of Kubernetes their own."""
     kind, address = str(each.get("type")), str(each.get("address", each.get("name", "")))
     if each.get("mode", "managed") != "managed" or not isinstance(each.get("values"), Mapping):
         return
@@ -177,12 +177,14 @@ def _read(
     elif kind in KINDS:
         named: dict[str, Any] = with_pulumi_names(values)
         result = Resource(KINDS[kind], address, named, is_protected(KINDS[kind], named))
-        in_words = replace(place, prefix=at, pulumi_name=pulumi_name, own_name=terraform_name)
+        in_words = replace(
+            place, prefix=at, pulumi_name=pulumi_name, to_document_name=terraform_name
+        )
         yield Item(result, in_words)
 
 
 def is_protected(kind: str, named: Mapping[str, Any]) -> bool | None:
-    """What the provider itself refuses to delete; whether Terraform would is not in a plan."""
+    """Whether the provider rejects deletion; a plan does not contain Terraform's prevent_destroy."""
     return True if named.get("deletionProtection") is True and kind.endswith("/Cluster") else None
 
 
@@ -198,7 +200,7 @@ def _with_unknown(value: Any, unknown: Any) -> Any:
 
 
 def with_pulumi_names(value: Any) -> Any:
-    """Fields as Pulumi names them: camel case, plural where a block may stand many times."""
+    """Fields with their Pulumi names: camel case, plural for repeatable blocks."""
     if isinstance(value, Mapping):
         results = {
             pulumi_name(key): each if key in _OPAQUE else with_pulumi_names(each)
@@ -209,12 +211,12 @@ def with_pulumi_names(value: Any) -> Any:
 
 
 def pulumi_name(key: str) -> str:
-    """What Pulumi calls a field of Terraform's."""
+    """The Pulumi name of a Terraform field."""
     return PLURAL.get(key) or camel_case(key)
 
 
 def terraform_name(key: str) -> str:
-    """What Terraform calls a field of Pulumi's."""
+    """The Terraform name of a Pulumi field."""
     return _SINGULAR.get(key) or snake_case(key)
 
 

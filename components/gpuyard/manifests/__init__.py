@@ -1,1 +1,1 @@
-"""Kubernetes as written: quantities, pods, and workloads of every kind; no spec, no plan."""
+"""Kubernetes manifests: quantities, pods and workloads of every kind, without spec or plan."""

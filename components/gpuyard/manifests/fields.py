@@ -1,7 +1,7 @@
-"""Reading plain values of which some may not be known yet.
+"""Reads fields of plain values, some of which may be unknown.
 
-A preview has values that exist only once something is deployed. Whoever meets one ends with
-NotEvaluatedError: that is not the same as having found nothing.
+In a preview, some values are known only after deployment. Reading one raises NotEvaluatedError:
+an unevaluated rule is not a rule without findings.
 """
 
 import math
@@ -10,7 +10,7 @@ from typing import Any
 
 
 class UnknownValue:
-    """Stands for a value that a preview does not know yet."""
+    """Placeholder for a value that a preview does not know yet."""
 
     def __repr__(self) -> str:
         return "(not known yet)"
@@ -21,78 +21,78 @@ _LISTS = (list, tuple)
 
 
 class PartlyKnown(dict[Any, Any]):
-    """A mapping that may have more in it than is known: what it is not known to have is unknown."""
+    """A mapping that may have further keys: the value of a missing key is unknown."""
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """What is known to be there, else UNKNOWN: nobody can say that it is not there."""
+        """The value if the key is present, else UNKNOWN: the key may still be added."""
         return super().get(key, UNKNOWN if default is None else default)
 
 
-class FilledIn(str):
-    """Text in place of a value that somebody fills in: as text it is what it is, as anything else unknown."""
+class PlaceholderText(str):
+    """Text that replaces an unresolved placeholder: known as text, unknown as any other type."""
 
     __slots__ = ()
 
 
 class NotEvaluatedError(Exception):
-    """A rule met a value that is not known yet: it has said nothing, which is not the same as passing."""
+    """A rule read a value that is not known yet: it has no result, which is not a pass."""
 
 
 def known_value(value: Any) -> Any:
-    """The value, when it is known; NotEvaluatedError ends the rule otherwise."""
+    """The value if it is known; otherwise raises NotEvaluatedError."""
     if value is UNKNOWN:
         raise NotEvaluatedError
     return value
 
 
 def _no_text(value: Any) -> Any:
-    """A value that is to be something else than text, when it is known."""
-    if isinstance(value, FilledIn):
+    """A value that must not be text, if it is known."""
+    if isinstance(value, PlaceholderText):
         raise NotEvaluatedError
     return known_value(value)
 
 
 def mapping(value: Any, *keys: str) -> Mapping[Any, Any]:
-    """A mapping, or the one below at these keys; empty when there is none or something else stands there."""
+    """A mapping, or the one at these keys below it; empty if missing or of another type."""
     for key in keys:
         value = mapping(value).get(key)
-    if type(value) is dict:  # almost always, and the question below is slow
+    if type(value) is dict:  # the usual case; the check below is slow
         return value
     return value if isinstance(_no_text(value), Mapping) else {}
 
 
 def complete_mapping(value: Any) -> Mapping[Any, Any]:
-    """A mapping of which all is known, for who looks for what is not in it."""
+    """A mapping whose keys are all known, for callers that check which keys are missing."""
     if isinstance(value, PartlyKnown):
         raise NotEvaluatedError
     return mapping(value)
 
 
 def block(value: Any) -> Mapping[str, Any]:
-    """A block of a cloud resource; where it may stand once, Terraform writes a list of one."""
+    """A block of a cloud resource; Terraform writes one that may occur once as a list of one."""
     alone = isinstance(known_value(value), list | tuple) and len(value) == 1
     return mapping(value[0] if alone else value)
 
 
 def items(value: Any, *keys: str) -> list[Any]:
-    """A list, or the one below at these keys; empty when there is none or something else stands there."""
+    """A list, or the one at these keys below it; empty if missing or of another type."""
     value = _below(value, keys)
     return list(value) if isinstance(_no_text(value), _LISTS) else []
 
 
 def mappings(value: Any, *keys: str) -> list[Mapping[Any, Any]]:
-    """The mappings of a list; whatever else is in it is left out."""
+    """The mappings of a list; items of other types are excluded."""
     return [item for item in items(value, *keys) if isinstance(_no_text(item), Mapping)]
 
 
 def text(value: Any, *keys: str) -> str:
-    """Text, or the one below at these keys; "" when there is none or something else stands there."""
+    """Text, or the one at these keys below it; "" if missing or of another type."""
     value = _below(value, keys)
     return value if isinstance(known_value(value), str) else ""
 
 
 def enum_value(value: Any, *keys: str) -> str:
-    """Text that is one of a few words, where a name that somebody fills in would be none of them."""
+    """Text that must be one of several values; an unresolved placeholder is unknown."""
     return str(_no_text(text(value, *keys)))
 
 
@@ -101,13 +101,13 @@ def _below(value: Any, keys: tuple[str, ...]) -> Any:
 
 
 def is_true(value: Any) -> bool:
-    """True for true; the clouds' SDKs write some truths as text."""
+    """Whether the value is true; the clouds' SDKs write some booleans as text."""
     value = _no_text(value)
     return value is True or (isinstance(value, str) and value.lower() == "true")
 
 
 def number(value: Any) -> float | None:
-    """A number, also one written as text, as Kubernetes quantities of whole things often are."""
+    """A number, also if written as text, as Kubernetes quantities of whole units often are."""
     value = _no_text(value)
     if isinstance(value, bool):
         return None
@@ -121,7 +121,7 @@ def number(value: Any) -> float | None:
 
 
 def at(value: Any, *steps: str | int) -> Any:
-    """What stands at these steps below a value, None when nothing does; unknown anywhere ends the rule."""
+    """The value at this path, None if missing; raises NotEvaluatedError if a step is unknown."""
     for step in steps:
         if isinstance(step, int):
             inside = items(value)

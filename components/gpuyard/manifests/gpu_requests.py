@@ -1,7 +1,7 @@
 """GPU requests of a pod, counted as the scheduler counts them.
 
-Containers and sidecars run together and add up; init containers run one after the other, each beside
-the sidecars started before it; the pod needs the larger of the two.
+Containers and sidecars run together and are added; init containers run one after the other, each
+with the sidecars started before it. The pod needs the larger of the two sums.
 https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers
 """
 
@@ -22,14 +22,14 @@ _SHOWN = 40
 
 
 def is_gpu_resource(name: str) -> bool:
-    """Whole GPUs, shares of them, MIG slices and shares of slices."""
+    """Whether the resource is whole GPUs, shares of them, MIG slices or shares of slices."""
     return name in {names.GPU, names.GPU_SHARED} or name.startswith(names.MIG_PREFIX)
 
 
-def requests_several_shares(limits: Mapping[Any, Any], shared: Collection[str] = ()) -> list[str]:
-    """Shared resources of which a container asks for more than the device plugin gives it.
+def multiple_share_requests(limits: Mapping[Any, Any], shared: Collection[str] = ()) -> list[str]:
+    """Shared resources of which a container requests more than the device plugin allows.
 
-    `shared` are those whose names do not say that they are.
+    `shared` lists shared resources whose names do not show it.
     """
     return [
         name
@@ -41,10 +41,10 @@ def requests_several_shares(limits: Mapping[Any, Any], shared: Collection[str] =
 
 
 def gpu_count(value: object) -> int | None:
-    """A quantity of an extended resource as a number: whole and not negative, else None.
+    """A quantity of an extended resource as a whole number that is not negative, else None.
 
-    `8`, `"8"` and `8.0` are eight. `"8000m"` is none, though the API server would take it for eight: nobody
-    who writes thousandths of a GPU means whole ones.
+    `8`, `"8"` and `8.0` are eight. `"8000m"` is None, although the API server accepts it as eight:
+    a quantity of GPUs in thousandths is most likely a mistake.
     """
     if isinstance(value, bool):
         return None
@@ -57,21 +57,21 @@ def gpu_count(value: object) -> int | None:
 def pod_gpu_request(
     init: Sequence[Mapping[Any, Any]], main: Sequence[Mapping[Any, Any]]
 ) -> tuple[dict[str, int], tuple[str, ...]]:
-    """GPU resources that one pod needs, and what is wrong with how it asks for them."""
+    """GPU resources that one pod needs, and the errors of its requests."""
     problems: list[str] = []
-    total = pod_total(
+    total = peak_pod_requests(
         ((container, Counter(_requests(container, problems))) for container in init),
         (Counter(_requests(container, problems)) for container in main),
     )
     return {name: total[name] for name in sorted(total)}, tuple(problems)
 
 
-def pod_total(
+def peak_pod_requests(
     init: Iterable[tuple[Mapping[Any, Any], Counter[str]]], main: Iterable[Counter[str]]
 ) -> Counter[str]:
-    """What a pod needs at most at once, from what each of its containers asks for.
+    """The maximum that a pod needs at once, from the requests of its containers.
 
-    Sidecars and containers add up; init containers run one after another beside earlier sidecars.
+    Sidecars and containers are added; init containers run one after another with earlier sidecars.
     """
     sidecars: Counter[str] = Counter()
     peak: Counter[str] = Counter()
@@ -85,7 +85,7 @@ def pod_total(
 
 
 def _requests(container: Mapping[Any, Any], problems: list[str]) -> dict[str, int]:
-    """One container's GPU resources. Limits count; requests of GPUs must equal them."""
+    """The GPU resources of one container. Limits count; requests of GPUs must equal them."""
     resources = container.get("resources")
     limits, requests = (_part(resources, key) for key in ("limits", "requests"))
     asks: dict[str, int] = {}
@@ -112,14 +112,14 @@ def _not_a_count(name: str, value: object) -> str:
     milli = _MILLI.fullmatch(value) if isinstance(value, str) else None
     meant = int(milli[1]) // _WHOLE if milli and int(milli[1]) % _WHOLE == 0 else None
     fix = f"write {meant}" if meant else "write a whole number"
-    return f"{name}: {shown} is no number of GPUs and is not counted; {fix}"
+    return f"{name}: {shown} is not a number of GPUs and is not counted; {fix}"
 
 
 def _disagreement(
     name: str, limits: Mapping[Any, Any], requests: Mapping[Any, Any], count: int
 ) -> list[str]:
     if name not in limits:
-        return [f"{name}: a request without a limit, which Kubernetes refuses; add limits: {count}"]
+        return [f"{name}: a request without a limit, which Kubernetes rejects; add limits: {count}"]
     if name in requests and gpu_count(requests[name]) != count:
-        return [f"{name}: request and limit differ, which Kubernetes refuses; the limit is counted"]
+        return [f"{name}: request and limit differ, which Kubernetes rejects; the limit is counted"]
     return []

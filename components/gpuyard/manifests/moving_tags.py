@@ -1,4 +1,4 @@
-"""Tags of images that a project moves to its newest build: `latest`, a branch, a channel, a daily build."""
+"""Image tags that move to the newest build: `latest`, a branch, a channel, a daily build."""
 
 import re
 
@@ -17,13 +17,13 @@ _LATEST = re.compile(r"(?:.*[-_.])?latest(?:[-_.].*)?")
 _FIXED = re.compile(
     r"(?:^|[-_.])(?:v?\d+\.\d+\.\d+|\d{6,14}|(?=[a-f]*\d)[0-9a-f]{7,40}|b\d{3,6})(?:[-_.]|$)"
 )
-"""Part of a version, a day or a commit: such a build is pushed once."""
+"""Part of a version, a date or a commit: a tag with one is pushed once."""
 _DAILY = re.compile(r"(?:.*/)?(?:ggml-org|ggerganov)/llama\.cpp:(?:full|light|server)(?:-[a-z]+)?")
-"""Images that their project builds anew each day under names without any of these words."""
+"""Images that their project rebuilds daily under tags without any of these parts."""
 
 
 def is_moving_tag(image: str) -> bool:
-    """Whether the name without a digest is given to other images in time; of no tag it is `latest`."""
+    """Whether a reference without a digest will change its image; the default tag is `latest`."""
     name, has_tag, tag = image.rpartition("/")[2].partition(":")
     if not has_tag or not tag:
         return bool(name)

@@ -1,11 +1,11 @@
-"""Words that stand for a value which somebody fills in later: such a value is unknown, never wrong."""
+"""Unresolved placeholders: their values are unknown, never wrong."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from gpuyard.manifests.fields import UNKNOWN, FilledIn, PartlyKnown
+from gpuyard.manifests.fields import UNKNOWN, PartlyKnown, PlaceholderText
 
 _FORMS = re.compile(
     r"\$[({]?\w"  # of a shell, of envsubst, of Make
@@ -22,7 +22,7 @@ _FORMS = re.compile(
 
 
 def is_placeholder(value: object) -> bool:
-    """True for text that is not the value itself: `$GPUS`, `<image>`, `your-bucket`."""
+    """Whether text stands for a value to be filled in: `$GPUS`, `<image>`, `your-bucket`."""
     return isinstance(value, str) and _FORMS.search(value) is not None
 
 
@@ -38,12 +38,12 @@ _ALL_OF_IT = re.compile(
 
 
 def is_entirely_placeholder(value: object) -> bool:
-    """True for text all of which somebody fills in: what will stand there may be of any type."""
+    """Whether text is one unresolved placeholder: its value may have any type."""
     return isinstance(value, str) and _ALL_OF_IT.fullmatch(value.strip()) is not None
 
 
 def with_unknowns(value: Any, path: Sequence[str | int]) -> Any:
-    """The value, unknown what somebody fills in at a place or below it; itself where nothing is."""
+    """The value with unresolved placeholders replaced by UNKNOWN."""
     if is_entirely_placeholder(value):
         return UNKNOWN
     if not path:
@@ -62,9 +62,9 @@ def with_unknowns(value: Any, path: Sequence[str | int]) -> Any:
 
 
 def _below(value: Any) -> Any:
-    """Here text stays text for who asks for text: a name says who is meant, whatever it will be."""
+    """Keeps placeholders in text fields as text: a name still identifies its object."""
     if isinstance(value, str):
-        return FilledIn(value) if is_entirely_placeholder(value) else value
+        return PlaceholderText(value) if is_entirely_placeholder(value) else value
     if isinstance(value, Mapping):
         known = {
             key: _below(each) for key, each in value.items() if not is_entirely_placeholder(key)
@@ -92,13 +92,13 @@ def _like(old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def repository_of(image: str) -> str:
-    """The name of an image, without its tag and digest."""
+    """The name of an image without its tag and digest."""
     name = image.partition("@")[0]
     return name[: name.rfind(":")] if ":" in name.rpartition("/")[2] else name
 
 
 def is_no_image(value: str) -> bool:
-    """True for what no registry could serve: a placeholder, or a repository that is not in small letters."""
+    """Whether no registry can have the name: a placeholder, or a name with capital letters."""
     repository = repository_of(value)
     return is_placeholder(value) or repository != repository.lower()
 
@@ -107,9 +107,9 @@ _MOST_TIMES, _MORE_LETTERS = 4, 4096
 
 
 def substituted(pattern: re.Pattern[str], part: Callable[[re.Match[str]], str], text: str) -> str:
-    """The text with something in place of each match; unchanged where that makes it many times as long.
+    """The text with each match replaced; unchanged if the result would be many times as long.
 
-    A few bytes of variables could become more than the memory holds.
+    A few bytes of variables could otherwise expand beyond the available memory.
     """
     found: list[str] = []
     at, room = 0, _MOST_TIMES * len(text) + _MORE_LETTERS

@@ -1,4 +1,4 @@
-"""A pod as it is written, with what it asks of GPUs: for rules and for admission alike."""
+"""A pod spec with its GPU requests, for rules and for admission."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,47 +9,48 @@ from gpuyard.manifests.fields import items, known_value, mapping, text
 from gpuyard.manifests.quantities import quantity
 
 CONTAINER_GROUPS = ("initContainers", "containers", "ephemeralContainers")
-"""Where a pod has containers; what comes last may not ask for resources."""
+"""Where a pod has containers; those of the last field may not request resources."""
 VENDOR = "nvidia.com/"
 GPU_PREFIXES = ("nvidia.com/gpu", "nvidia.com/mig-", "deviceclass.resource.kubernetes.io/")
-"""Extended resources that are GPUs or parts of them; the last, devices that Kubernetes claims."""
+"""Extended resources that are GPUs or parts of them; the last means devices of resource claims."""
 _OF_ARGO = frozenset({"container", "script"})
-"""The one container of a step of Argo Workflows, which names it itself."""
+"""The only container of an Argo Workflows step, which Argo names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """A pod, or the template of pods, inside a resource."""
+    """A pod, or a pod template, inside a resource."""
 
     path: Path
-    """Where it stands; its `spec` and `metadata` are below."""
+    """The path of the pod; `spec` and `metadata` are below it."""
     metadata: Mapping[str, Any]
     spec: Mapping[str, Any]
     inline: bool = False
-    """Whether the fields of its spec stand at the path itself, among others."""
+    """Whether the fields of the pod spec are at the path itself, among other fields."""
     container_fields: tuple[str, ...] = ()
-    """Fields of the spec that are containers under a name of their own."""
+    """Fields of the spec that hold one container each, under their own name."""
     inherited_volumes: tuple[tuple[Path, Mapping[str, Any]], ...] = ()
-    """Volumes of what it stands in, with their paths: it has those that it mounts, unless one is its own."""
+    """Volumes of the enclosing object, with their paths; the pod has those it mounts and does not
+    define."""
 
-    def at(self, *steps: str | int) -> Path:
-        """The path of something in the pod's spec."""
+    def field_path(self, *steps: str | int) -> Path:
+        """The path of a field in the pod spec."""
         return (*self.path, *steps) if self.inline else (*self.path, "spec", *steps)
 
     def containers(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
-        """Every container, init and ephemeral ones too, with its path."""
+        """Every container, including init and ephemeral containers, with its path."""
         for group in CONTAINER_GROUPS:
             if (listed := self.spec.get(group)) is not None:  # most pods have one group
                 for index, container in enumerate(items(listed)):
-                    yield self.at(group, index), mapping(container)
+                    yield self.field_path(group, index), mapping(container)
         for server in self.container_fields:
-            yield self.at(server), mapping(self.spec.get(server))
+            yield self.field_path(server), mapping(self.spec.get(server))
 
     def volumes(self) -> Iterator[tuple[Path, Mapping[str, Any]]]:
         """Every volume, with its path."""
         own = [mapping(each) for each in items(self.spec.get("volumes"))]
         for index, volume in enumerate(own):
-            yield self.at("volumes", index), volume
+            yield self.field_path("volumes", index), volume
         if self.inherited_volumes:
             yield from self._lent({text(volume.get("name")) for volume in own})
 
@@ -64,7 +65,7 @@ class Pod:
                 yield path, volume
 
     def gpus(self) -> dict[str, float]:
-        """What the pod asks of each GPU resource, all containers together."""
+        """The amount of each GPU resource that all containers of the pod request together."""
         totals: dict[str, float] = {}
         for _, container in self.containers():
             for resource, count in gpu_requests(container).items():
@@ -73,22 +74,22 @@ class Pod:
 
     @property
     def claims_devices(self) -> bool:
-        """True when it asks through dynamic resource allocation, where no resource is counted."""
+        """Whether the pod uses dynamic resource allocation, where no resource is counted."""
         return bool(items(self.spec.get("resourceClaims")))
 
 
 def container_name(path: Path, container: Mapping[str, Any]) -> str:
-    """The name of a container; one without stands alone in a template, and is called so once it runs."""
+    """The name of a container; a template's only container may have none until run time."""
     return text(container.get("name")) or ("main" if path[-1] in _OF_ARGO else str(path[-1]))
 
 
 def gpu_requests(container: Mapping[str, Any]) -> dict[str, float]:
-    """What a container asks of each GPU resource; limits say it, requests must be the same."""
+    """The amount of each GPU resource that a container requests, read from its limits."""
     resources = mapping(container.get("resources"))
     both = {**mapping(resources.get("requests")), **mapping(resources.get("limits"))}
     return {
         key: float(quantity(known_value(value)) or 0)
         for key, value in both.items()
-        # what people write is a key of any type
+        # a key in a manifest can have any type
         if str(key).startswith(GPU_PREFIXES) and known_value(value) is not None
     }

@@ -1,4 +1,4 @@
-"""Quantities as Kubernetes writes them: `500m`, `1.5`, `16Gi`, `2e3`."""
+"""Kubernetes quantities: `500m`, `1.5`, `16Gi`, `2e3`."""
 
 import re
 from fractions import Fraction
@@ -21,7 +21,7 @@ _PATTERN = re.compile(
 
 
 def quantity(value: object) -> Fraction | None:
-    """The number a quantity stands for, None when Kubernetes would not read it."""
+    """The number of a quantity, None if Kubernetes would not accept it."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     return _number(str(value))
@@ -29,7 +29,7 @@ def quantity(value: object) -> Fraction | None:
 
 @lru_cache(maxsize=1024)
 def _number(text: str) -> Fraction | None:
-    """Of text that comes again and again: ten thousand pods ask for 1 GPU."""
+    """Cached, because texts repeat: ten thousand pods request 1 GPU."""
     match = _PATTERN.fullmatch(text)
     if match is None:
         return None
@@ -41,13 +41,13 @@ def _number(text: str) -> Fraction | None:
 
 
 def whole_units(resource: str, amount: Fraction) -> int:
-    """CPU in thousandths, everything else in ones; rounded up, as the scheduler does."""
+    """CPU in thousandths, other resources in units; rounded up, as the scheduler does."""
     scaled = amount * MILLI if resource == CPU else amount
     return -(-scaled.numerator // scaled.denominator)
 
 
 def _digits(amount: float, most: int) -> str:
-    """So many digits where there are fractions, and never a power of ten."""
+    """The number with at most this many significant digits, never in scientific notation."""
     return f"{amount:.0f}" if abs(amount) >= 10 ** (most - 1) else f"{amount:.{most}g}"
 
 
@@ -61,7 +61,7 @@ def format_amount(resource: str, amount: int) -> str:
 
 
 def format_quantity(resource: str, amount: int) -> str | int:
-    """The same as a manifest writes it."""
+    """The amount as a manifest writes it."""
     if resource == CPU:
         return f"{amount}m" if amount % MILLI else str(amount // MILLI)
     if resource == MEMORY:

@@ -1,6 +1,6 @@
-"""Kinds that Kueue queues, and what of each is one workload: all of it, a group of its pods, or each pod.
+"""Kinds that Kueue queues, and the unit of one workload: object, pod group or pod.
 
-One table for whoever asks: the configuration that is rendered, rules, `classify` and `explain`.
+Shared by the rendered configuration, the rules, `classify` and `explain`.
 """
 
 from collections.abc import Mapping
@@ -11,11 +11,11 @@ from gpuyard.manifests.templates import KINDS, WORKLOADS
 
 
 class QueueUnit(Enum):
-    """What starts whole or not at all."""
+    """What Kueue admits as one."""
 
     WHOLE = auto()
     GROUP = auto()
-    """A leader with its workers, of which the kind may have several."""
+    """A leader with its workers; one object may have several groups."""
     POD = auto()
 
 
@@ -26,7 +26,7 @@ class QueuedKind:
     plural: str
     unit: QueueUnit = QueueUnit.WHOLE
     by_default: bool = True
-    """Whether Kueue's chart asks for it, and so do our platforms."""
+    """Whether Kueue's chart enables it, and with it gpuyard's configuration."""
 
 
 QUEUED_KINDS: Mapping[str, QueuedKind] = {
@@ -55,12 +55,13 @@ JOBS = tuple(
     for kind, found in QUEUED_KINDS.items()
     if found.unit is QueueUnit.WHOLE and kind != "Pod" and not kind.startswith("apps/")
 )
-"""Kinds that are queued by a label of their own, and by none of their pods'."""
+"""Kinds that Kueue queues by their own label, not by the labels of their pods."""
 _BY_DEFAULT = {KINDS[k].name: found for k, found in QUEUED_KINDS.items() if found.by_default}
 GANGS = frozenset({n for n, f in _BY_DEFAULT.items() if f.unit is QueueUnit.WHOLE} | {"CronJob"})
-"""Names of kinds that one workload of Kueue stands for; of a CronJob, each of its jobs is one. Of any other
-kind each pod queues by itself, but for a LeaderWorkerSet, of which each group does."""
+"""Names of kinds that are one Kueue workload; for a CronJob, each of its jobs is one. For any other
+kind each pod is queued separately, except for a LeaderWorkerSet, where each group is."""
 BY_OWNER = frozenset({*_BY_DEFAULT, "CronJob"})
-"""Names of kinds whose own label says the queue; Kueue writes it over what their pods say."""
+"""Names of kinds whose own label names the queue; Kueue overwrites the label of their pods with
+it."""
 UNQUEUED = frozenset(WORKLOADS) - {KINDS[k].name for k in QUEUED_KINDS if k in KINDS} - {"CronJob"}
-"""Names of kinds of which Kueue knows nothing: their pods can be labelled."""
+"""Names of kinds that Kueue does not know: their pods can have the queue label."""

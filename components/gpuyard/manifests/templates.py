@@ -1,7 +1,6 @@
-"""Pod templates inside Kubernetes kinds: where each kind keeps them, and how many pods it makes of each.
+"""Pod templates inside Kubernetes kinds: their paths, and how many pods are created from each.
 
-One table for whoever looks for pods: rules, `classify` and `explain`. A kind that is missing here is seen
-by none of them.
+Shared by the rules, `classify` and `explain`: they do not see a kind that is missing here.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,77 +12,79 @@ from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known_value, mapping, text
 
 EACH = "*"
-"""In a path: every item of the list, or every value of the mapping, that stands there."""
+"""In a path: every item of the list, or every value of the mapping, at this step."""
 _COUNT_LIMIT = 1_000_000_000
 
 Trail = Sequence[Any]
-"""What stands along a path: the object first, the template last."""
+"""The values along a path: the object first, the template last."""
 
 
 class PodsForm(Enum):
-    """How a kind writes its pods down."""
+    """How a kind declares its pods."""
 
     TEMPLATE = auto()
-    """As Kubernetes has it: metadata and spec."""
+    """As in Kubernetes: metadata and spec."""
     INLINE = auto()
-    """The fields of a pod's spec among the kind's own; a server may stand beside `containers`."""
+    """The fields of a pod spec among the kind's own; a server may be declared next to
+    `containers`."""
     PARTS = auto()
-    """Some parts of one container; the rest of the pod is defined elsewhere."""
+    """Some fields of one container; the rest of the pod is defined elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
-class PodsPlace:
-    """One place where a kind keeps pods."""
+class PodTemplateLocation:
+    """One place where a kind declares pods."""
 
     at: Path
-    pods: Callable[[Trail], int]
-    """How many are made of a template there, all at once."""
+    count_pods: Callable[[Trail], int]
+    """How many pods are created from a template there, all at once."""
     form: PodsForm = PodsForm.TEMPLATE
     optional: bool = False
-    """Whether the kind makes no such pod when nothing stands there."""
+    """Whether the kind creates no such pod if the field is missing."""
     adapter: Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]] | None = None
-    """What becomes of the template there, by the object that it stands in; nothing: no such pod."""
+    """Completes the template from the object that contains it; an empty result means no such
+    pod."""
     inherited_volumes_path: Path = ()
-    """Where volumes stand that a pod has as well, if it mounts them by name and has none of that name."""
+    """Path of volumes that a pod also has if it mounts them by name and has none of that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kind:
-    """Where a kind keeps pods."""
+    """Where a kind declares pods."""
 
     name: str
-    """As people say it: without the group, unless that would be another kind."""
-    places: tuple[PodsPlace, ...]
+    """Without the API group, unless another kind has the same name."""
+    places: tuple[PodTemplateLocation, ...]
     makes_pods: bool = True
-    """False: others make pods of what stands there."""
+    """False: other kinds create pods from the template."""
     embedded_objects_path: Path = ()
-    """Where other objects stand in it, whose pods are its own."""
+    """Path of embedded objects whose pods belong to this object."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """Pods of one sort inside an object."""
+    """Pods of one template inside an object."""
 
     path: Path
-    """Where the spec of the pods stands."""
+    """The path of the pod spec."""
     metadata: Mapping[Any, Any]
     spec: Mapping[Any, Any]
-    pods: int
+    pod_count: int
     container_fields: tuple[str, ...] = ()
-    """Fields of the spec that are containers under a name of their own."""
+    """Fields of the spec that hold one container each, under their own name."""
     form: PodsForm = PodsForm.TEMPLATE
     is_written: bool = True
-    """False: the kind's controller makes it up."""
+    """False: the controller of the kind adds the template."""
     inherited_volumes_path: Path = ()
-    """Where volumes stand that it has as well, if it mounts them."""
+    """Path of volumes that the pod also has if it mounts them."""
 
 
 _COUNTS = ("parallelism", "completions", "replicas", "size", "numNodes", "numOfHosts")
-"""Fields that say how many pods there are, or how many groups of them."""
+"""Fields with the number of pods, or of groups of pods."""
 
 
-def count(value: Any, key: str, default: int) -> int:
-    """A number of pods, also one in quotes; what is no such number counts as if it were left out."""
+def read_pod_count(value: Any, key: str, default: int) -> int:
+    """A number of pods, also in quotes; any other value counts as if the field were missing."""
     result = mapping(value).get(key)
     if isinstance(result, str) and result.isdecimal():
         result = int(result)
@@ -96,7 +97,7 @@ def _is_count(result: Any) -> bool:
 
 
 def template_count_errors(kind: Kind, value: Any) -> Iterator[tuple[Path, Any]]:
-    """Where an object writes a number of pods that the API server takes for none, such as one in quotes."""
+    """Where an object has a number of pods that the API server rejects, such as one in quotes."""
     results: dict[Path, Any] = {}
     for place in kind.places:
         for path, trail in _walk(place.at, (), (value,)):
@@ -109,9 +110,9 @@ def template_count_errors(kind: Kind, value: Any) -> Iterator[tuple[Path, Any]]:
 
 
 def parallel_pods(job: Any) -> int:
-    """Pods of a Job that run at the same time: no more than it has to complete."""
-    parallel = count(job, "parallelism", 1)
-    return min(parallel, count(job, "completions", parallel))
+    """Pods of a Job that run at the same time: at most as many as it has to complete."""
+    parallel = read_pod_count(job, "parallelism", 1)
+    return min(parallel, read_pod_count(job, "completions", parallel))
 
 
 def _one(_: Trail) -> int:
@@ -119,7 +120,7 @@ def _one(_: Trail) -> int:
 
 
 def _replicas(trail: Trail) -> int:
-    return count(trail[-2], "replicas", 1)
+    return read_pod_count(trail[-2], "replicas", 1)
 
 
 def _of_job(trail: Trail) -> int:
@@ -127,41 +128,45 @@ def _of_job(trail: Trail) -> int:
 
 
 def _of_jobs(trail: Trail) -> int:
-    """A template of Jobs inside a list, each of them several times."""
-    return count(trail[-4], "replicas", 1) * parallel_pods(trail[-2])
+    """A template of Jobs in a list, each with a number of replicas."""
+    return read_pod_count(trail[-4], "replicas", 1) * parallel_pods(trail[-2])
 
 
 def _of_hosts(trail: Trail) -> int:
-    """KubeRay's groups: a replica may be several hosts."""
-    return count(trail[-2], "replicas", 1) * max(1, count(trail[-2], "numOfHosts", 1))
+    """KubeRay's worker groups: a replica may have several hosts."""
+    return read_pod_count(trail[-2], "replicas", 1) * max(
+        1, read_pod_count(trail[-2], "numOfHosts", 1)
+    )
 
 
 def _leaders(trail: Trail) -> int:
-    return count(trail[1], "replicas", 1)
+    return read_pod_count(trail[1], "replicas", 1)
 
 
 def _workers(trail: Trail) -> int:
-    """The size of a group counts its leader; a leader without a template is one of the workers."""
+    """The size of a group includes its leader, which has the workers' template by default."""
     both = trail[2]
     led = 1 if mapping(both, "leaderTemplate") else 0
-    return _leaders(trail) * max(count(both, "size", 1) - led, 0)
+    return _leaders(trail) * max(read_pod_count(both, "size", 1) - led, 0)
 
 
 def _trainer_nodes(trail: Trail) -> int:
-    return count(trail[-1], "numNodes", 1)
+    return read_pod_count(trail[-1], "numNodes", 1)
 
 
 def _plain(name: str, pods: Callable[[Trail], int] = _replicas) -> Kind:
-    return Kind(name=name, places=(PodsPlace(("spec", "template"), pods),))
+    return Kind(name=name, places=(PodTemplateLocation(("spec", "template"), pods),))
 
 
 def _by_role(name: str, field: str) -> Kind:
-    """The older training kinds: by role, how many and a template."""
-    return Kind(name=name, places=(PodsPlace(("spec", field, EACH, "template"), _replicas),))
+    """The older training kinds: replicas and a template for each role."""
+    return Kind(
+        name=name, places=(PodTemplateLocation(("spec", field, EACH, "template"), _replicas),)
+    )
 
 
 def _submitter() -> Mapping[str, Any]:
-    """What KubeRay makes of a RayJob that says nothing of it, where Kueue counts it."""
+    """The container that submits a RayJob without a submitter template, as in KubeRay and Kueue."""
     resources = {
         "requests": {"cpu": "500m", "memory": "200Mi"},
         "limits": {"cpu": "1", "memory": "1Gi"},
@@ -170,7 +175,7 @@ def _submitter() -> Mapping[str, Any]:
 
 
 def _submits(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
-    """The pod that submits a RayJob: only where a Job of Kubernetes does, with a template or without."""
+    """The pod that submits a RayJob, with or without a template; only in K8sJobMode."""
     spec = mapping(value, "spec")
     if (text(spec, "submissionMode") or "K8sJobMode") != "K8sJobMode":
         return {}
@@ -181,7 +186,7 @@ def _submits(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
 
 
 def _with_sidecars(*cluster: str) -> Callable[[Any, Mapping[Any, Any]], Mapping[Any, Any]]:
-    """The head of a Ray cluster, with what KubeRay puts beside it."""
+    """The head of a Ray cluster, with the sidecars that KubeRay adds."""
 
     def adapted(value: Any, results: Mapping[Any, Any]) -> Mapping[Any, Any]:
         more: list[Mapping[str, Any]] = []
@@ -201,38 +206,39 @@ def _with_sidecars(*cluster: str) -> Callable[[Any, Mapping[Any, Any]], Mapping[
     return adapted
 
 
-def _ray(*cluster: str) -> tuple[PodsPlace, ...]:
+def _ray(*cluster: str) -> tuple[PodTemplateLocation, ...]:
     head = (*cluster, "headGroupSpec", "template")
     return (
-        PodsPlace(head, _one, adapter=_with_sidecars(*cluster)),
-        PodsPlace((*cluster, "workerGroupSpecs", EACH, "template"), _of_hosts),
+        PodTemplateLocation(head, _one, adapter=_with_sidecars(*cluster)),
+        PodTemplateLocation((*cluster, "workerGroupSpecs", EACH, "template"), _of_hosts),
     )
 
 
 _JOBS: Path = ("replicatedJobs", EACH, "template", "spec", "template")
-_RUNTIME = (PodsPlace(("spec", "template", "spec", *_JOBS), _of_jobs),)
+_RUNTIME = (PodTemplateLocation(("spec", "template", "spec", *_JOBS), _of_jobs),)
 _GROUPS: Path = ("spec", "leaderWorkerTemplate")
 
 
 def _controller_kind(
     name: str, *at: Path, form: PodsForm = PodsForm.INLINE, lends: Path = ()
 ) -> Kind:
-    """A kind of which another controller makes pods, in ways that nobody counts here."""
+    """A kind whose controller creates pods in ways that gpuyard does not count."""
     places = tuple(
-        PodsPlace(each, _one, form, optional=True, inherited_volumes_path=lends) for each in at
+        PodTemplateLocation(each, _one, form, optional=True, inherited_volumes_path=lends)
+        for each in at
     )
     return Kind(name=name, places=places, makes_pods=False)
 
 
 def _steps(name: str, *spec: str) -> Kind:
-    """A workflow of Argo's: each of its steps has the fields of a pod, and its container under a name."""
+    """An Argo workflow: each step has the fields of a pod, and its container under its own name."""
     step = (*spec, "templates", EACH)
     lends: Path = (*spec, "volumes")  # (argo-workflows workflow/controller/workflowpod.go)
     return _controller_kind(name, step, (*step, "containerSet"), lends=lends)
 
 
 def _models(name: str) -> Kind:
-    """What KServe serves large models by: leaders and workers, and those that read the prompts."""
+    """KServe's kind for large models: leaders and workers, and those for prefill."""
     each = (("template",), ("worker",), ("prefill", "template"), ("prefill", "worker"))
     return _controller_kind(name, *(("spec", *path) for path in each))
 
@@ -243,9 +249,10 @@ def _spark(name: str, *spec: str) -> Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "Pod": Kind(name="Pod", places=(PodsPlace((), _one),)),
+    "Pod": Kind(name="Pod", places=(PodTemplateLocation((), _one),)),
     "batch/CronJob": Kind(
-        name="CronJob", places=(PodsPlace(("spec", "jobTemplate", "spec", "template"), _of_job),)
+        name="CronJob",
+        places=(PodTemplateLocation(("spec", "jobTemplate", "spec", "template"), _of_job),),
     ),
     "batch/Job": _plain("Job", _of_job),
     "apps/Deployment": _plain("Deployment"),
@@ -253,9 +260,12 @@ KINDS: Mapping[str, Kind] = {
     "apps/DaemonSet": _plain("DaemonSet"),
     "apps/ReplicaSet": _plain("ReplicaSet"),
     "kubeflow.org/Notebook": _plain("Notebook"),
-    "jobset.x-k8s.io/JobSet": Kind(name="JobSet", places=(PodsPlace(("spec", *_JOBS), _of_jobs),)),
+    "jobset.x-k8s.io/JobSet": Kind(
+        name="JobSet", places=(PodTemplateLocation(("spec", *_JOBS), _of_jobs),)
+    ),
     "trainer.kubeflow.org/TrainJob": Kind(
-        name="TrainJob", places=(PodsPlace(("spec", "trainer"), _trainer_nodes, PodsForm.PARTS),)
+        name="TrainJob",
+        places=(PodTemplateLocation(("spec", "trainer"), _trainer_nodes, PodsForm.PARTS),),
     ),
     "kubeflow.org/PyTorchJob": _by_role("PyTorchJob", "pytorchReplicaSpecs"),
     "kubeflow.org/TFJob": _by_role("TFJob", "tfReplicaSpecs"),
@@ -266,16 +276,16 @@ KINDS: Mapping[str, Kind] = {
     "leaderworkerset.x-k8s.io/LeaderWorkerSet": Kind(
         name="LeaderWorkerSet",
         places=(
-            PodsPlace((*_GROUPS, "leaderTemplate"), _leaders, optional=True),
-            PodsPlace((*_GROUPS, "workerTemplate"), _workers),
+            PodTemplateLocation((*_GROUPS, "leaderTemplate"), _leaders, optional=True),
+            PodTemplateLocation((*_GROUPS, "workerTemplate"), _workers),
         ),
     ),
     "serving.kserve.io/InferenceService": Kind(
         name="InferenceService",
         places=(
-            PodsPlace(("spec", "predictor"), _one, PodsForm.INLINE),
-            PodsPlace(("spec", "transformer"), _one, PodsForm.INLINE, optional=True),
-            PodsPlace(("spec", "explainer"), _one, PodsForm.INLINE, optional=True),
+            PodTemplateLocation(("spec", "predictor"), _one, PodsForm.INLINE),
+            PodTemplateLocation(("spec", "transformer"), _one, PodsForm.INLINE, optional=True),
+            PodTemplateLocation(("spec", "explainer"), _one, PodsForm.INLINE, optional=True),
         ),
     ),
     "ReplicationController": _plain("ReplicationController"),
@@ -284,7 +294,9 @@ KINDS: Mapping[str, Kind] = {
         name="RayJob",
         places=(
             *_ray("spec", "rayClusterSpec"),
-            PodsPlace(("spec", "submitterPodTemplate"), _one, optional=True, adapter=_submits),
+            PodTemplateLocation(
+                ("spec", "submitterPodTemplate"), _one, optional=True, adapter=_submits
+            ),
         ),
     ),
     "ray.io/RayService": Kind(name="RayService", places=_ray("spec", "rayClusterConfig")),
@@ -293,11 +305,11 @@ KINDS: Mapping[str, Kind] = {
     ),
     "batch.volcano.sh/Job": Kind(
         name="Job.batch.volcano.sh",
-        places=(PodsPlace(("spec", "tasks", EACH, "template"), _replicas),),
+        places=(PodTemplateLocation(("spec", "tasks", EACH, "template"), _replicas),),
     ),
     "serving.knative.dev/Service": _plain("Service.serving.knative.dev", _one),
     "PodTemplate": Kind(
-        name="PodTemplate", places=(PodsPlace(("template",), _one),), makes_pods=False
+        name="PodTemplate", places=(PodTemplateLocation(("template",), _one),), makes_pods=False
     ),
     "argoproj.io/Rollout": _controller_kind(
         "Rollout", ("spec", "template"), form=PodsForm.TEMPLATE
@@ -331,25 +343,25 @@ KINDS: Mapping[str, Kind] = {
         name="ClusterTrainingRuntime", places=_RUNTIME, makes_pods=False
     ),
 }
-"""By group and kind, whatever the version."""
+"""By group and kind, for every version."""
 UNREAD: Mapping[str, str] = {
     "sparkoperator.k8s.io/SparkApplication": (
-        "Kueue queues it only where its integration is switched on, which it is not here; ask about a pod"
-        " of its executors, labelled with a queue in spec.executor.labels"
+        "Kueue queues it only if its integration is enabled, which it is not here; explain a pod "
+        "of its executors instead, with a queue label in spec.executor.labels"
     ),
     "argoproj.io/Workflow": (
-        "Kueue sees its pods alone: label them with a queue in spec.podMetadata.labels, and ask about one"
-        " of its steps as a Pod"
+        "Kueue queues only its pods: set a queue label in spec.podMetadata.labels, and explain "
+        "one of its steps as a Pod"
     ),
     "argoproj.io/CronWorkflow": (
-        "Kueue sees the pods of its workflows alone: label them with a queue in"
-        " spec.workflowSpec.podMetadata.labels, and ask about one step as a Pod"
+        "Kueue queues only the pods of its workflows: set a queue label in "
+        "spec.workflowSpec.podMetadata.labels, and explain one step as a Pod"
     ),
 }
-"""Kinds that run pods and are not read, and what to do instead; by group and kind."""
+"""Kinds that run pods but are not read, and what to do instead; by group and kind."""
 _BY_NAME = {kind.name: kind for kind in KINDS.values()}
 WORKLOADS = tuple(kind.name for kind in KINDS.values() if kind.makes_pods)
-"""What makes pods, by the names that people say."""
+"""Kinds that create pods, by their usual names."""
 POD_KINDS = tuple(
     sorted(
         k
@@ -357,11 +369,11 @@ POD_KINDS = tuple(
         if kind.embedded_objects_path or any(p.form is not PodsForm.PARTS for p in kind.places)
     )
 )
-"""Every kind in which a pod, or a template of pods, stands as Kubernetes has it; by group and kind."""
+"""Every kind with a pod, or a pod template, in the form of Kubernetes; by group and kind."""
 
 
 def workload_kind(value: Any) -> Kind | None:
-    """The kind of an object that makes pods; a group that is left out, or unknown, does not hide it."""
+    """The kind of an object that creates pods, also if its API group is missing or unknown."""
     kind = text(value, "kind")
     group = text(value, "apiVersion").rpartition("/")[0]
     result = KINDS.get(f"{group}/{kind}" if group else kind) or _BY_NAME.get(kind)
@@ -376,13 +388,13 @@ def unread_kind(value: Any) -> tuple[str, str] | None:
 
 
 def templates_of(kind: Kind, value: Any) -> Iterator[Template]:
-    """All pods of an object of this kind, also where nothing says what they run."""
+    """All pod templates of an object of this kind, also those that its controller adds."""
     for place in kind.places:
         for path, trail in _walk(place.at, (), (value,)):
             written = mapping(trail[-1])
             result = place.adapter(value, written) if place.adapter else written
             if result or not place.optional:
-                template = _template(place, path, result, place.pods(trail))
+                template = _template(place, path, result, place.count_pods(trail))
                 yield replace(
                     template,
                     is_written=bool(written),
@@ -413,7 +425,9 @@ def _walk(steps: Path, path: Path, trail: tuple[Any, ...]) -> Iterator[tuple[Pat
             yield from _walk((*rest,), (*path, key), (*trail, inner))
 
 
-def _template(place: PodsPlace, path: Path, results: Mapping[Any, Any], pods: int) -> Template:
+def _template(
+    place: PodTemplateLocation, path: Path, results: Mapping[Any, Any], pods: int
+) -> Template:
     if place.form is PodsForm.TEMPLATE:
         metadata, spec = mapping(results, "metadata"), mapping(results, "spec")
         return Template((*path, "spec"), metadata, spec, pods)

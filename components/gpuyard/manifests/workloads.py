@@ -1,7 +1,7 @@
-"""Kubernetes workloads as they are written, reduced to what says which kind of work they are.
+"""Kubernetes workloads, reduced to the fields that identify their workload class.
 
-Nothing here trusts its input: any mapping is read, whatever it holds, and what cannot be understood
-is left out or named as a problem. Nothing is decided here; `gpuyard.advice.classify.classify` does that.
+Input is untrusted: any mapping is read, and what cannot be parsed is excluded or reported as a
+problem. The classification itself is in `gpuyard.advice.classify.classify`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,81 +15,82 @@ from gpuyard.manifests.templates import (
     Kind,
     PodsForm,
     Template,
-    count,
+    read_pod_count,
     template_count_errors,
     templates_of,
     workload_kind,
 )
 
 MAX_ITEMS = 10_000
-"""Objects in one file, Lists taken apart."""
+"""Objects in one file, with Lists expanded."""
 MAX_LIST_DEPTH = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ContainerRead:
-    """One container: what it runs and how it shows that it is ready."""
+class ParsedContainer:
+    """One container: what it runs and its readiness probe."""
 
     name: str = ""
     image: str = ""
     command: tuple[str, ...] = ()
     """Command and arguments, one after the other."""
     env: tuple[str, ...] = ()
-    """Names of environment variables; values are nobody's business."""
+    """Names of environment variables, without values."""
     ports: bool = False
     readiness: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PodRead:
-    """One pod template and how many pods are made of it."""
+class ParsedPodTemplate:
+    """One pod template and the number of pods created from it."""
 
     path: str
     count: int = 1
-    containers: tuple[ContainerRead, ...] = ()
-    """Those that do the work: no init containers, but sidecars."""
+    containers: tuple[ParsedContainer, ...] = ()
+    """The main containers and sidecars, without init containers."""
     requests: Mapping[str, int] = field(default_factory=dict[str, int])
     """GPU resources that one pod needs, by resource name."""
     claims: int = 0
-    """Resource claims (DRA) that the pod makes; what a claim is for stands elsewhere."""
+    """Resource claims (DRA) of the pod; their device requests are defined elsewhere."""
     restart_policy: str = ""
     priority_class: str = ""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the pods alone."""
+    """Labels of the pods only."""
     annotations: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the pods alone."""
+    """Annotations of the pods only."""
     spec: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
-    """As it was written, for who asks for more than stands here."""
+    """The unparsed template, for callers that need other fields."""
     problems: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class JobRead:
+class ParsedWorkload:
     """One workload."""
 
     kind: str
     name: str = ""
     namespace: str = ""
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the workload and of its pods; the workload's win."""
+    """Of the workload and its pods; those of the workload take precedence."""
     own_labels: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the workload alone: the only ones that Kueue reads there."""
-    pods: tuple[PodRead, ...] = ()
+    """Of the workload only: Kueue reads no others."""
+    pods: tuple[ParsedPodTemplate, ...] = ()
     parallelism: int = 1
     completions: int | None = None
     indexed: bool = False
     groups: int = 1
-    """Of a LeaderWorkerSet: leaders with their workers, each of which starts whole."""
+    """Groups of a LeaderWorkerSet: a leader with its workers, which start together or not at
+    all."""
     schedule: str = ""
     runtime: str = ""
-    """The training runtime that a TrainJob names."""
+    """The training runtime of a TrainJob."""
     problems: tuple[str, ...] = ()
     count_errors: tuple[tuple[str, Any, int], ...] = ()
-    """Numbers of pods that the API server does not take: where, what is written, and what is read of it."""
+    """Numbers of pods that the API server rejects: path, written value, and number used instead."""
 
 
 def objects_of(value: Any, most: int = MAX_ITEMS) -> list[Any]:
-    """The objects of one document: itself, or the items of a List, Lists in Lists taken apart."""
+    """The objects of one document: itself, or the items of a List, including nested Lists."""
     results: list[Any] = []
     todo: list[tuple[Any, int]] = [(value, 0)]
     while todo and len(results) < most:
@@ -102,8 +103,8 @@ def objects_of(value: Any, most: int = MAX_ITEMS) -> list[Any]:
     return results
 
 
-def read_job(value: Any) -> JobRead | None:
-    """A workload, None when the kind is not one that makes pods."""
+def read_job(value: Any) -> ParsedWorkload | None:
+    """A workload, None if the kind creates no pods."""
     kind = workload_kind(value)
     if kind is None:
         return None
@@ -111,7 +112,7 @@ def read_job(value: Any) -> JobRead | None:
     results = tuple(templates_of(kind, value))
     pods = tuple(_pod(template) for template in results)
     wrong_counts = tuple(_miscounts(kind, value))
-    return JobRead(
+    return ParsedWorkload(
         kind=kind.name,
         name=_name(mapping(value, "metadata")),
         namespace=text(value, "metadata", "namespace"),
@@ -122,7 +123,7 @@ def read_job(value: Any) -> JobRead | None:
         runtime=text(spec, "runtimeRef", "name"),
         problems=(
             *_problems(kind.name, pods),
-            *(f"{at}: {wrong!r} is no whole number" for at, wrong, _ in wrong_counts),
+            *(f"{at}: {wrong!r} is not a whole number" for at, wrong, _ in wrong_counts),
         ),
         count_errors=wrong_counts,
         **_run_of(kind.name, spec),
@@ -131,10 +132,10 @@ def read_job(value: Any) -> JobRead | None:
 
 def _miscounts(kind: Kind, value: Any) -> Iterator[tuple[str, Any, int]]:
     for path, wrong in template_count_errors(kind, value):
-        yield show_path(path), wrong, count({"n": wrong}, "n", 1)
+        yield show_path(path), wrong, read_pod_count({"n": wrong}, "n", 1)
 
 
-def _problems(kind: str, pods: tuple[PodRead, ...]) -> tuple[str, ...]:
+def _problems(kind: str, pods: tuple[ParsedPodTemplate, ...]) -> tuple[str, ...]:
     own = () if any(p.containers for p in pods) or kind == "TrainJob" else ("it has no container",)
     return (*own, *(f"{p.path}: {text}" for p in pods for text in p.problems))
 
@@ -144,22 +145,22 @@ def _name(metadata: Mapping[Any, Any]) -> str:
 
 
 def _run_of(kind: str, spec: Mapping[Any, Any]) -> dict[str, Any]:
-    """How often a Job runs its pod, and how many at once; how many groups a LeaderWorkerSet has."""
+    """How often a Job runs its pod, and how many at once; a LeaderWorkerSet's number of groups."""
     if kind == "LeaderWorkerSet":
-        return {"groups": count(spec, "replicas", 1)}
+        return {"groups": read_pod_count(spec, "replicas", 1)}
     job = mapping(spec, "jobTemplate", "spec") if kind == "CronJob" else spec
     if kind not in {"Job", "CronJob"}:
         return {}
-    done = count(job, "completions", 0)
+    done = read_pod_count(job, "completions", 0)
     return {
-        "parallelism": count(job, "parallelism", 1),
+        "parallelism": read_pod_count(job, "parallelism", 1),
         "completions": done or None,
         "indexed": text(job, "completionMode") == "Indexed",
     }
 
 
 def _labels(results: Sequence[Template], value: Any) -> dict[str, str]:
-    """Of all, the outer ones win."""
+    """The labels of all levels; those of the outer level take precedence."""
     outer = mapping(value, "metadata", "labels")
     job = mapping(value, "spec", "jobTemplate", "metadata", "labels")
     labels: dict[str, str] = {}
@@ -169,7 +170,7 @@ def _labels(results: Sequence[Template], value: Any) -> dict[str, str]:
 
 
 def _own_labels(kind: str, value: Any) -> dict[str, str]:
-    """A CronJob's jobs are the workloads: theirs are the labels that count."""
+    """For a CronJob, the labels of its job template: the jobs are the workloads."""
     if kind == "CronJob":
         return _pairs(mapping(value, "spec", "jobTemplate", "metadata", "labels"))
     return _pairs(mapping(value, "metadata", "labels"))
@@ -179,16 +180,16 @@ def _pairs(results: Mapping[Any, Any]) -> dict[str, str]:
     return {k: v for k, v in results.items() if isinstance(k, str) and isinstance(v, str)}
 
 
-def _pod(template: Template) -> PodRead:
+def _pod(template: Template) -> ParsedPodTemplate:
     spec = _spec(template)
     init, main = mappings(spec, "initContainers"), mappings(spec, "containers")
     sidecars = [c for c in init if text(c, "restartPolicy") == "Always"]
     asks, problems = pod_gpu_request(init, main)
-    # of a Pod itself, the labels are the workload's
+    # for a Pod, its labels are the labels of the workload
     labels = {} if template.path == ("spec",) else mapping(template.metadata, "labels")
-    return PodRead(
+    return ParsedPodTemplate(
         path=show_path(template.path),
-        count=template.pods,
+        count=template.pod_count,
         containers=tuple(_container(c) for c in (*main, *sidecars)),
         requests=asks,
         claims=len(items(spec, "resourceClaims")),
@@ -202,19 +203,19 @@ def _pod(template: Template) -> PodRead:
 
 
 def _spec(template: Template) -> Mapping[Any, Any]:
-    """The spec of the pod that becomes of a template."""
+    """The spec of the pod that is created from a template."""
     spec = template.spec
     if template.form is PodsForm.INLINE:
         servers = [spec[key] for key in template.container_fields]
         return {**spec, "containers": [*items(spec, "containers"), *servers]}
-    if template.form is PodsForm.PARTS and spec:  # one container, the rest is the runtime's
+    if template.form is PodsForm.PARTS and spec:  # one container; the training runtime has the rest
         container = {**spec, "name": "node", "resources": spec.get("resourcesPerNode")}
         return {"containers": [container]}
     return spec
 
 
-def _container(value: Mapping[Any, Any]) -> ContainerRead:
-    return ContainerRead(
+def _container(value: Mapping[Any, Any]) -> ParsedContainer:
+    return ParsedContainer(
         name=text(value, "name"),
         image=text(value, "image"),
         command=(*_texts(value, "command"), *_texts(value, "args")),

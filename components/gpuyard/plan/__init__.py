@@ -1,4 +1,4 @@
-"""The plan of a spec: `plan` derives every pool, quota, queue and price, or says why not."""
+"""The plan of a spec: `plan` derives pools, quotas, queues and prices, or reports why it cannot."""
 
 from gpuyard.plan.platform import plan, plan_or_raise
 

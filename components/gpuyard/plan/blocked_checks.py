@@ -1,4 +1,4 @@
-"""What cannot be judged yet: checks that wait for a pool that does not stand, each said and none guessed."""
+"""Checks that are skipped until a pool is valid; each is reported."""
 
 from collections.abc import Iterator, Mapping
 
@@ -28,16 +28,17 @@ _NEEDS: Mapping[str, frozenset[str]] = {
     "failback": frozenset({"capacity", "machine", "nodes", "provisioning", "scaling"}),
     "nodes": frozenset({"capacity", "machine", "provisioning", "scaling", "select", "sharing"}),
 }
-"""By field of a pool: which others a finding about it may rest on. One about another field rests on all."""
+"""By field of a pool: the other fields that a finding about it may depend on. Other findings depend
+on all."""
 
 
 def blocked_check(path: Path, problem: str) -> Finding:
-    """That checks wait for what stands at a path."""
+    """A finding that checks are skipped until the section at a path is valid."""
     return info("checks.waiting", path, problem)
 
 
 def drop_dependent(findings: list[Finding], broken: Mapping[int, frozenset[str]]) -> list[Finding]:
-    """Without those that may rest on a field that was lost."""
+    """Drop findings that may depend on a field that could not be read."""
     return [f for f in findings if f.id == BLOCKED_CHECK or not _rests_on_lost(f.path, broken)]
 
 
@@ -52,7 +53,7 @@ def _rests_on_lost(path: Path, broken: Mapping[int, frozenset[str]]) -> bool:
 
 
 def check_blocked(draft: Draft) -> list[Finding]:
-    """Say of every pool that does not stand what waits for it."""
+    """Report, for every invalid pool, the checks that are skipped until it is valid."""
     seen: set[str] = set()
     findings: list[Finding] = []
     for index, pool in enumerate(draft.spec.pools):
@@ -60,8 +61,8 @@ def check_blocked(draft: Draft) -> list[Finding]:
             continue
         seen.add(pool.name)
         if waiting := list(_waiting(draft, pool)):
-            count = f"{len(waiting)} more checks wait" if len(waiting) > 1 else "1 more check waits"
-            problem = f"{count} until this pool can be judged: {format_list(waiting)}"
+            count = f"{len(waiting)} checks are" if len(waiting) > 1 else "1 check is"
+            problem = f"{count} skipped until this pool is valid: {format_list(waiting)}"
             findings.append(blocked_check(("pools", index), problem))
     return findings
 
@@ -88,6 +89,6 @@ def _names(whose: object, kind: str, pool: Pool) -> bool:
 
 def _money(spec: PlatformSpec) -> Iterator[str]:
     if spec.budget or any(team.budget_usd_per_month is not None for team in spec.teams):
-        yield "whether the budgets hold"
+        yield "the budgets"
     if spec.prices:
-        yield "whether every price is used"
+        yield "the machines under `prices`"

@@ -1,4 +1,4 @@
-"""Short names for what a platform says: equal for equal meaning, whatever the order of keys in the file."""
+"""Short digests of specs and values; the order of keys does not matter."""
 
 import hashlib
 import json
@@ -13,6 +13,6 @@ def spec_digest(spec: PlatformSpec) -> str:
 
 
 def short_digest(*parts: object) -> str:
-    """Six hexadecimal digits of plain values, for names that change with what they stand for."""
+    """Six hexadecimal digits of plain values, for names that change with their content."""
     canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()[:6]

@@ -1,7 +1,7 @@
-"""What is decided so far of a platform: handed from stage to stage, and read by every check.
+"""The draft of a platform's plan: passed from stage to stage and read by every check.
 
-A stage takes a draft and returns it with more decided; a check reads the last one and says what is wrong.
-It stands below all subjects, so it holds records only, and nothing that would make one subject know another.
+A stage takes a draft and returns it with more fields set; a check reads the last one and reports
+findings. All subjects import this module, so it holds records only and imports no subject.
 """
 
 from collections.abc import Callable, Mapping
@@ -31,15 +31,15 @@ from gpuyard.spec.region import Region
 DecidedAmounts = Mapping[tuple[str, str], int]
 """By pool and resource."""
 TeamQuotas = Mapping[int, tuple[Quota, ...]]
-"""By team index: what it is guaranteed, may borrow and lends."""
+"""By team index: its guarantees, and what it may borrow and lends."""
 
 _UNBILLED = Bill(
     lines=(),
     commitments=(),
     shares=(),
-    floor=Total(),
+    minimum=Total(),
     expected=Total(),
-    worst=Total(),
+    maximum=Total(),
     utilisation_percent=0.0,
     simulated=False,
 )
@@ -54,73 +54,73 @@ def _nothing(_team: int, _quota: Quota) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CohortDraft:
-    """Where a cohort of the stack file stands, and what may pass through it."""
+    """A cohort of the stack file: its parent and its limits."""
 
     index: int
-    """Its place in the stack file."""
+    """Its index in the stack file."""
     parent: int | None
-    """The place of the cohort above; None below the platform's own."""
+    """The index of the parent cohort; None directly below the platform's root cohort."""
     borrow: Mapping[tuple[str, str], int | None]
-    """The most that it borrows, by pool and resource; None: all there is."""
+    """The maximum that it borrows, by pool and resource; None: no limit."""
     lend: Mapping[tuple[str, str], int | None]
-    """The most that it lends."""
+    """The maximum that it lends."""
     used: frozenset[tuple[str, str]]
-    """Every pool and resource that its teams, and those of the cohorts below, have a quota of."""
+    """Every pool and resource of which its teams, or teams of cohorts below it, have a quota."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A platform in the making. What no stage has decided yet is empty."""
+    """A plan in progress. Fields that no stage has set yet are empty."""
 
     spec: PlatformSpec
-    """What was asked for."""
+    """The typed content of the stack file."""
     today: date | None = None
-    """The day, by which support and exceptions end; None where no calendar is known."""
+    """The date for checks of support and of exceptions; None: they are not checked."""
     invalid_fields: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    """By index of a pool that was read in part: the fields that were lost. Such a pool never stands."""
+    """By index of a pool that was read in part: the unread fields. Such a pool is invalid."""
     region: Region | None = None
-    """Where the platform is; None where nobody says it."""
+    """The region of the platform; None if it is unknown."""
     system: Machine | None = None
-    """The machine of the system nodes; None without such nodes, and where it is refused."""
+    """The machine of the system nodes; None without such nodes, or if the machine is rejected."""
     pools: dict[str, PoolPlan | None] = field(default_factory=dict)
-    """By name; None where nobody can say what its nodes have, so that nothing else blames the pool."""
+    """By name; None for an invalid pool, so that other checks skip it."""
     quotas: TeamQuotas = field(default_factory=dict)
-    """What each team is guaranteed, may borrow and lends."""
+    """What each team is guaranteed, may borrow and lends, by team index."""
     spare: DecidedAmounts = field(default_factory=dict)
-    """What no team is guaranteed."""
+    """Unassigned capacity: what no team is guaranteed."""
     are_quotas_resolved: bool = True
-    """False when a claim means something that no quota counts: a misspelt pool or unit."""
-    room_to_borrow: Callable[[int, Quota], int] = _nothing
-    """What the team of a quota could borrow beyond what it may, with everybody else idle."""
+    """False when a guarantee or limit names an unknown pool or unit, so that no quota counts it."""
+    borrowable_beyond_limit: Callable[[int, Quota], int] = _nothing
+    """How much more than its limit the team of a quota could borrow if all others were idle."""
     cohorts: tuple[CohortDraft, ...] = ()
     """The cohorts of the stack file, parents first."""
     shapes: tuple[ShapePlan, ...] = ()
     """Every shape that can start, with the teams that can start it."""
     blocked_teams: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """By shape: teams that have the GPUs for it, and whose own limits do not hold the rest of it."""
+    """By shape: teams that have its GPUs, but whose limits are too low for its other resources."""
     limits: Mapping[int, LimitsPlan] = field(default_factory=dict)
-    """By team index: what it may have beside GPUs."""
+    """By team index: its limits besides GPUs."""
     bill: Bill = _UNBILLED
-    """What an hour costs."""
+    """The hourly cost."""
     teams: tuple[TeamPlan, ...] = ()
     """Namespace, queue and quota of each team."""
     queueing: QueueingPlan = _UNQUEUED
     """Flavors, cohorts and priorities."""
     storage: StoragePlan = NO_STORAGE
-    """Data and checkpoints, as far as they are understood."""
+    """Datasets and checkpoints."""
     idle: IdlePlan | None = None
-    """What becomes of idle jobs; None when no team asks for it."""
+    """How idle jobs are handled; None when no team requests it."""
     interruption: InterruptionPlan | None = None
-    """What becomes of gangs whose nodes go; None where none do."""
+    """How gangs are handled whose nodes are interrupted; None when no node can be."""
     validation: ValidationPlan | None = None
-    """What becomes of the hardware check; None when none is asked for."""
+    """The hardware validation; None when it is not requested."""
 
     @property
     def valid_pools(self) -> dict[str, PoolPlan]:
-        """The pools that stand, by name."""
+        """The valid pools, by name."""
         return {name: pool for name, pool in self.pools.items() if pool is not None}
 
     @property
     def all_pools_valid(self) -> bool:
-        """Whether all pools stand: what one that does not would have used is not known."""
+        """Whether every pool is valid: what an invalid one would use is unknown."""
         return None not in self.pools.values()

@@ -1,4 +1,4 @@
-"""Facts of the catalogue that this platform uses and that are past their limit of age: one warning a kind."""
+"""Catalogue facts of this platform that are older than their limit: one warning for each kind."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.records import Bill
-from gpuyard.plan.sharing.claims import installs_claim_driver
+from gpuyard.plan.sharing.claims import installs_dra_driver_chart
 from gpuyard.plan.software.pins import default_pins
 from gpuyard.spec.platform import Cloud
 
@@ -45,33 +45,33 @@ _WARNINGS: Mapping[str, _Warning] = {
         "prices.old",
         ("prices",),
         "current prices may differ",
-        "write what you pay under `prices`, or take a newer release of gpuyard",
+        "write what you pay under `prices`, or upgrade gpuyard",
     ),
     "bulletins": _Warning(
         "bulletins.old",
         ("software",),
         "later vulnerabilities are not reported",
-        "take a newer release of gpuyard; until then read NVIDIA's security bulletins published since",
+        "upgrade gpuyard; until then read NVIDIA's security bulletins published since",
     ),
     "pins": _Warning(
         "pins.old",
         ("software",),
         "newer versions may fix defects",
-        "take a newer release of gpuyard, or write newer versions under `software`",
+        "upgrade gpuyard, or write newer versions under `software`",
     ),
     "support windows": _Warning(
         "windows.old",
         ("kubernetes",),
         "dates may have changed",
-        "take a newer release of gpuyard; until then check the date in the provider's release calendar",
+        "upgrade gpuyard; until then check the date in the provider's release calendar",
     ),
 }
 AGE_WARNINGS = frozenset(each.id for each in _WARNINGS.values())
-"""Ids of these warnings: the day and the release give them, and few changes of a stack remove one."""
+"""Ids of these warnings: they depend on date and release, and few stack changes remove one."""
 
 
 def check_fact_ages(draft: Draft) -> list[Finding]:
-    """One warning for each kind with facts past the limit; without a day no age is known."""
+    """One warning for each kind with facts past the limit; without a date no age is known."""
     if draft.today is None or draft.spec.cloud is Cloud.SIMULATED:
         return []
     pins = list(_pins(draft))
@@ -103,15 +103,15 @@ def _warn(kind: str, old: list[Row], today: date) -> Finding:
 
 
 def _prices(bill: Bill) -> Iterator[Row]:
-    """Every price in the sums that comes from the catalogue."""
+    """Every price in the totals that comes from the catalogue."""
     for line in bill.lines:
         for price in line.prices:
             if price.as_of:
                 yield line.machine, price.as_of
-    for promised in bill.commitments:
-        if promised.as_of:
-            years = f"{promised.years} year{'' if promised.years == 1 else 's'}"
-            yield f"{promised.machine} for {years}", promised.as_of
+    for commitment in bill.commitments:
+        if commitment.as_of:
+            years = f"{commitment.years} year{'' if commitment.years == 1 else 's'}"
+            yield f"{commitment.machine} for {years}", commitment.as_of
     for fee in bill.fees:
         if fee.as_of:
             yield f"the {fee.service} cluster", fee.as_of
@@ -137,20 +137,20 @@ def _pins(draft: Draft) -> Iterator[Row]:
 
 
 def _installed(draft: Draft) -> Iterator[str]:
-    """Names of the pins that the platform installs; that of the GPU Operator stands for its parts."""
+    """Names of the installed pins; the pin of the GPU Operator includes its parts."""
     spec, pools = draft.spec, list(draft.valid_pools.values())
     operator = None if spec.queueing.clusters else operator_parts(spec, pools)
-    asked = {
+    is_installed = {
         KUEUE_CHART.name: installs_kueue(spec),
         GPU_OPERATOR_CHART.name: operator is not None and operator.install,
         KARPENTER_PIN: installs_karpenter(spec),
         AUTOSCALER_CHART.name: installs_autoscaler(spec),
         AUTOSCALER_CHART_PIN: installs_autoscaler(spec),
-        DRA_DRIVER_PIN: installs_claim_driver(spec),
+        DRA_DRIVER_PIN: installs_dra_driver_chart(spec),
         EFA_PLUGIN.pin: spec.cloud is Cloud.AWS
         and any(pool.machine.efa_interfaces for pool in pools),
     }
-    return (name for name, installed in asked.items() if installed)
+    return (name for name, installed in is_installed.items() if installed)
 
 
 def _windows(draft: Draft) -> Iterator[Row]:

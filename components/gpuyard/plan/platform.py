@@ -1,7 +1,7 @@
 """The plan of a whole platform. Start here to see what a spec means.
 
-Stages decide, one after the other, and each reads what those before it decided. Checks read what all stages
-decided and say what is wrong with it, in no order. A new capability adds one or the other
+Stages run one after the other, and each reads what earlier ones decided. Checks read the result of
+all stages and report what is wrong with it, in any order. A new capability adds a stage or a check
 (docs/contributing/architecture.md).
 """
 
@@ -56,7 +56,7 @@ from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
 from gpuyard.plan.pools.system import check_system, decide_system
-from gpuyard.plan.pools.topology import check_fabric, check_zones, decide_region
+from gpuyard.plan.pools.topology import check_fabric_in_one_zone, check_zones, decide_region
 from gpuyard.plan.queueing.installation import check_kueue
 from gpuyard.plan.queueing.multikueue import check_clusters
 from gpuyard.plan.queueing.priorities import check_priorities
@@ -68,13 +68,13 @@ from gpuyard.plan.quotas.cohorts import check_cohorts
 from gpuyard.plan.quotas.owners import check_left_over, check_owner_names
 from gpuyard.plan.quotas.quotas import decide_quotas
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.references import check_services, check_targets
 from gpuyard.plan.rule_exceptions import check_exceptions
 from gpuyard.plan.shapes.host import check_own_limits
 from gpuyard.plan.shapes.shapes import check_shape_names
 from gpuyard.plan.shapes.stage import decide_shapes
-from gpuyard.plan.sharing.claims import check_claims_alone, check_claims_driver
+from gpuyard.plan.sharing.claims import check_claims_driver, check_dra_is_exclusive
 from gpuyard.plan.sharing.compute_slices import check_slices
 from gpuyard.plan.sharing.dra import check_compute_domains
 from gpuyard.plan.sharing.gke_sharing import check_one_name
@@ -99,7 +99,7 @@ from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import decide_limits
 from gpuyard.plan.teams.namespaces import check_namespace_names, check_namespaces
 from gpuyard.plan.teams.pod_security import check_pod_security
-from gpuyard.plan.teams.teams import check_empty_teams, check_team_names, decide_teams
+from gpuyard.plan.teams.teams import check_team_names, check_teams_without_quota, decide_teams
 from gpuyard.plan.unimplemented import (
     check_device_plugins,
     check_unimplemented,
@@ -108,20 +108,20 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.region import Region
 
 Stage = Callable[[Draft], tuple[Draft, list[Finding]]]
-"""Decides more of a draft, with what keeps it from deciding."""
+"""Decides more of a draft, and reports what prevents a decision."""
 Check = Callable[[Draft], Iterable[Finding]]
-"""Says what is wrong with a draft that every stage has seen."""
+"""Reports what is wrong with a draft that has passed every stage."""
 
 
 def decide_bill(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """What an hour costs, and each team's share of it."""
+    """The hourly cost, and each team's share of it."""
     region = draft.region.name if draft.region else None
     bill = bill_of(draft.spec, list(draft.valid_pools.values()), draft.system, draft.quotas, region)
     return replace(draft, bill=bill), []
 
 
 def check_cluster(draft: Draft) -> list[Finding]:
-    """Refuse a simulated cluster that exists already."""
+    """Reject `cluster.existing` on a simulated platform."""
     spec = draft.spec
     if spec.cloud is not Cloud.SIMULATED or not _existing(spec):
         return []
@@ -129,9 +129,9 @@ def check_cluster(draft: Draft) -> list[Finding]:
         error(
             "cluster.simulated",
             ("cluster", "existing"),
-            "a simulated cluster is made with the platform, and named for it",
+            "gpuyard creates the simulated cluster with the platform and under its name",
             value=str(_existing(spec)),
-            allowed="cloud: none for a cluster that exists",
+            allowed="cloud: none for an existing cluster",
             fix=Fix(message="remove it", at=("cluster", "existing")),
         )
     ]
@@ -152,7 +152,7 @@ STAGES: tuple[Stage, ...] = (
     decide_storage,
     decide_validation,
 )
-"""In this order: each reads what those before it decided."""
+"""In this order: each reads what earlier ones decided."""
 
 CHECKS: tuple[Check, ...] = (
     check_accepted_thresholds,
@@ -163,7 +163,7 @@ CHECKS: tuple[Check, ...] = (
     check_bucket_names,
     check_budgets,
     check_claim_drivers,
-    check_claims_alone,
+    check_dra_is_exclusive,
     check_claims_driver,
     check_cluster,
     check_cluster_names,
@@ -179,7 +179,7 @@ CHECKS: tuple[Check, ...] = (
     check_egress,
     check_endpoint,
     check_exceptions,
-    check_fabric,
+    check_fabric_in_one_zone,
     check_fact_ages,
     check_flavors,
     check_cluster_inputs,
@@ -199,7 +199,7 @@ CHECKS: tuple[Check, ...] = (
     check_failback,
     check_namespace_names,
     check_namespaces,
-    check_empty_teams,
+    check_teams_without_quota,
     check_numa,
     check_one_name,
     check_fabric_zones,
@@ -237,7 +237,7 @@ CHECKS: tuple[Check, ...] = (
     check_waiting,
     check_zones,
 )
-"""In any order: what is found is sorted."""
+"""In any order: findings are sorted."""
 
 
 def plan(
@@ -246,12 +246,12 @@ def plan(
     region: Region | None = None,
     broken: Mapping[int, frozenset[str]] = MappingProxyType({}),
 ) -> tuple[PlatformPlan | None, list[Finding]]:
-    """Derive the platform, with everything there is to say about it; None exactly when a finding refuses.
+    """Derive the plan and all findings; None if one is an error or a pool was read in part only.
 
-    Given the day, it also says which support ends soon or has ended; without one it knows no calendar.
-    Given the region that the stack's configuration says, zones and prices are held against it.
-    Of pools that could be read in part only (`broken`), it says what rests on no field that was lost.
-    Findings are in order: the gravest first, then by their paths.
+    With a date, it also reports support that ends soon or has ended; without one, dates are not
+    checked. With the region of the stack's configuration, zones and prices are checked against it.
+    For pools that were read in part (`broken`), findings that depend on an unread field are dropped.
+    Findings are sorted by severity, then by path.
     """
     draft, known = _drafted(spec, today, region, broken)
     return None if broken or has_errors(known) else _recorded(draft), sort_findings(known)
@@ -260,8 +260,8 @@ def plan(
 _BUDGETS = frozenset({"budget.worst", "budget.team"})
 
 
-def over_budget(spec: PlatformSpec, region: Region | None = None) -> PlatformPlan | None:
-    """The plan of a platform that its budgets alone refuse: who has to spend less must see on what."""
+def plan_ignoring_budgets(spec: PlatformSpec, region: Region | None = None) -> PlatformPlan | None:
+    """The plan of a platform that only its budgets reject, to show what causes the cost."""
     draft, findings = _drafted(spec, None, region, MappingProxyType({}))
     why = {f.id for f in findings if f.severity is Severity.ERROR}
     return _recorded(draft) if why and why <= _BUDGETS else None
@@ -273,7 +273,7 @@ def _drafted(
     region: Region | None,
     broken: Mapping[int, frozenset[str]],
 ) -> tuple[Draft, list[Finding]]:
-    """Every stage and every check, and what they have to say that rests on no field that was lost."""
+    """Run every stage and check; drop findings that depend on a field that could not be read."""
     draft, findings = Draft(spec, today, broken, region), list[Finding]()
     for stage in STAGES:
         draft, problems = stage(draft)
@@ -287,12 +287,12 @@ def plan_or_raise(spec: PlatformSpec, today: date | None = None) -> PlatformPlan
     """The plan, or PlanRejected with every finding."""
     result, findings = plan(spec, today)
     if result is None:
-        raise PlanRejected(f"the platform {spec.name} is refused:\n{format_findings(findings)}")
+        raise PlanRejected(f"the platform {spec.name} is rejected:\n{format_findings(findings)}")
     return result
 
 
 def _recorded(draft: Draft) -> PlatformPlan:
-    """What is decided, as the record that everybody else reads."""
+    """The plan as the record that all other packages read."""
     spec, pools = draft.spec, tuple(draft.valid_pools.values())
     return PlatformPlan(
         name=spec.name,
@@ -316,11 +316,11 @@ def _recorded(draft: Draft) -> PlatformPlan:
     )
 
 
-def _cluster_name(spec: PlatformSpec) -> str | Late:
-    """Known before a deployment where that makes no cluster: one that is there and has no name gets ours."""
+def _cluster_name(spec: PlatformSpec) -> str | UnresolvedOutput:
+    """The existing cluster's name, else the platform's; late if a cloud creates the cluster."""
     if spec.cloud in {Cloud.SIMULATED, Cloud.NONE}:
         return _existing(spec) or spec.name
-    return _existing(spec) or Late("cluster.name")
+    return _existing(spec) or UnresolvedOutput("cluster.name")
 
 
 def _existing(spec: PlatformSpec) -> str | None:

@@ -1,4 +1,4 @@
-"""Sections that nothing is made of yet: what they name must be there all the same."""
+"""Sections that have no effect yet: the names in them must exist all the same."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from gpuyard.spec.suggestions import nearest_name
 
 
 def check_services(draft: Draft) -> list[Finding]:
-    """A service runs in the namespace of a team, and each replica of it is a shape."""
+    """A service runs in a namespace of an existing team, each replica as an existing shape."""
     spec = draft.spec
     teams, shapes = [t.name for t in spec.teams], [s.name for s in spec.shapes]
     findings: list[Finding] = []
@@ -26,7 +26,7 @@ def _unknown(what: str, name: str, known: Iterable[str], path: Path) -> Finding:
     return error(
         "workloads.unknown",
         path,
-        f"no {what} of that name",
+        f"no {what} has this name",
         value=name,
         allowed=format_list(known) or f"a {what} under `{what}s`",
         fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
@@ -36,14 +36,14 @@ def _unknown(what: str, name: str, known: Iterable[str], path: Path) -> Finding:
 
 
 def check_targets(draft: Draft) -> list[Finding]:
-    """Waiting is measured by priority; of one that nobody has there is nothing to measure."""
+    """Waits are measured by priority, so each target must name an existing one."""
     known = draft.spec.priorities
     targets = draft.spec.targets
     return [
         error(
             "targets.priority",
             ("targets", "wait_p95_minutes", name),
-            "no priority of that name",
+            "no priority has this name",
             value=name,
             allowed=format_list(known) or "a name under `priorities`",
             fix=Fix(

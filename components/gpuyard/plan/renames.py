@@ -1,4 +1,4 @@
-"""Renames: what to call a pool or a team whose name is taken."""
+"""Fixes for pools, teams and shapes whose name is in use."""
 
 from collections.abc import Collection
 from itertools import count
@@ -13,9 +13,9 @@ from gpuyard.spec.values import NAME_LENGTH
 def rename_fix(
     named: Pool | Team | Shape, used: Collection[str], path: Path, wish: str = ""
 ) -> Fix:
-    """The change after which neither the name nor the name its objects keep is somebody else's.
+    """The change after which no other has the name, or the name that its objects keep.
 
-    `taken` are the names that others have or had; `wish` is tried before a numbered name.
+    `used` are the names that others have or had; `wish` is tried before a numbered name.
     """
     name, formerly = named.name, () if isinstance(named, Shape) else named.previous_names
     free = wish if wish and wish not in used else free_name(name, used)
@@ -32,6 +32,6 @@ def rename_fix(
 
 
 def free_name(name: str, used: Collection[str]) -> str:
-    """The name with the first number that makes it nobody's, no longer than names may be."""
+    """The name with the lowest number that makes it unique, within the length limit."""
     numbered = (f"{name[: NAME_LENGTH - len(f'-{n}')].rstrip('-')}-{n}" for n in count(2))
     return next(free for free in numbered if free not in used)

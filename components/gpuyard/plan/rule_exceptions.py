@@ -1,6 +1,6 @@
-"""Exceptions from rules that the stack file has, held against the calendar.
+"""Exceptions to rules in the stack file that have expired.
 
-What a rule is and what breaks it, the linter and the policy pack know; here is only what is over.
+The linter and the policy pack evaluate the rules; this module checks the dates only.
 """
 
 from gpuyard.findings import Finding, Fix, warning
@@ -8,7 +8,7 @@ from gpuyard.plan.draft import Draft
 
 
 def check_exceptions(draft: Draft) -> list[Finding]:
-    """Those that excuse nothing any more; without a day none is known to be over."""
+    """Report expired exceptions; without a date, none."""
     today, policies = draft.today, draft.spec.policies
     if today is None or policies is None:
         return []
@@ -17,12 +17,12 @@ def check_exceptions(draft: Draft) -> list[Finding]:
         warning(
             "policies.expired",
             ("policies", "exceptions", index),
-            f"the exception of {each.rule} for {each.resource} expired on {each.expires}:"
-            " the rule holds there again",
+            f"the exception to {each.rule} for {each.resource} expired on {each.expires}:"
+            " the rule applies again",
             value=str(each.expires),
             allowed=f"a day after {today}",
             fix=Fix(
-                message="take it away, or say again why and until when",
+                message="remove it, or renew `reason` and `expires`",
                 at=("policies", "exceptions", index),
             ),
         )

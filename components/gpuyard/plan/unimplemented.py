@@ -1,4 +1,4 @@
-"""Words of the vocabulary that a plan makes nothing of yet, or only plans: each is said, none is ignored."""
+"""Stack file fields that this release does not implement, or only plans: each is reported."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
@@ -11,51 +11,51 @@ from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind, RdmaPlugin
 
 NO_EFFECT: Mapping[str, str] = {
-    "workloads": "training runtimes and services are not installed",
-    "addons": "no add-on is installed",
-    "tags": "no cloud resource is made that could carry tags",
+    "workloads": "gpuyard installs no training runtimes or services",
+    "addons": "gpuyard installs no add-on",
+    "tags": "gpuyard creates no cloud resource that could have tags",
 }
 PLANNED: Mapping[str, str] = {
-    "observability": "nothing is installed that measures",
-    "software": "of these versions only those of Kueue, the GPU Operator, Karpenter and Cluster Autoscaler"
-    " are installed",
+    "observability": "gpuyard installs no monitoring",
+    "software": "gpuyard installs only Kueue, the GPU Operator, Karpenter and Cluster Autoscaler in these"
+    " versions",
     "cluster": "the cluster exists already; only `existing` has an effect: it picks the kubeconfig context",
-    "targets": "the expected bill reckons with `utilisation_percent`, but nothing measures targets",
+    "targets": "the expected cost uses `utilisation_percent`, but gpuyard does not measure targets",
 }
 NOT_SIMULATED: Mapping[str, str] = {
     "storage": "a simulated cluster has no volumes",
-    "gpu_operator": "a simulated cluster has one of its own",
+    "gpu_operator": "a simulated cluster includes its own",
 }
 POOL_PLANNED: Mapping[str, str] = {
-    "numa": "no kubelet is configured",
+    "numa": "gpuyard configures no kubelet here",
 }
-"""Proved and part of the plan; only what would act on it is missing."""
+"""Validated and part of the plan, but not deployed."""
 POOL_NOTHING: Mapping[str, str] = {
-    "upgrade": "no node is made anew by a cloud",
-    "disk_gib": "no node is made that could have the disk",
+    "upgrade": "no cloud replaces nodes here",
+    "disk_gib": "gpuyard creates no nodes here",
 }
 _NETWORK_OPERATOR = (
-    "NCCL has its variables; the Network Operator that hands the adapters to pods is yours to install."
-    " `plugin: rdma-device-plugin` brings what does it"
+    "gpuyard sets NCCL variables, but you must install the Network Operator, which gives pods the adapters."
+    " With `plugin: rdma-device-plugin`, gpuyard installs a device plugin instead"
 )
 CLOUD_ONLY_FIELDS = frozenset({"tags", "cluster", "numa", "disk_gib", "upgrade"})
-"""Words that are carried out where clusters and nodes are made: on aws and gcp."""
+"""Fields that have an effect only where gpuyard creates clusters and nodes: on aws and gcp."""
 
 
 def check_device_plugins(draft: Draft) -> list[Finding]:
-    """Say what nodes of a cluster that exists may lack before a pod can ask for what they have."""
+    """Report device plugins and drivers that nodes of an existing cluster may lack."""
     if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP} or not draft.spec.cluster_exists:
         return []
     lacks = [lack for lack, has in _LACKS.items() if any(map(has, draft.valid_pools.values()))]
     if not lacks:
         return []
-    are = "are" if lacks[1:] else "is"
+    them = "them" if lacks[1:] else "it"
     return [
         info(
             "cloud.yours",
             ("cloud",),
-            f"{' and '.join(lacks)} {are} not deployed by us: until you install what is missing, pods that"
-            " ask for it do not start",
+            f"you must install {' and '.join(lacks)}: gpuyard does not, and pods that need"
+            f" {them} do not start without {them}",
         )
     ]
 
@@ -69,11 +69,11 @@ _LACKS: Mapping[str, Callable[[PoolPlan], bool]] = {
     "Google's driver installer": _needs_googles_driver,
     "the device plugin of EFA": lambda pool: pool.machine.efa_interfaces > 0,
 }
-"""A cluster that was there before the platform may have these: two of one kind take each other's place."""
+"""Existing clusters may have these, and two of one kind on a node conflict."""
 
 
 def check_unimplemented(draft: Draft) -> list[Finding]:
-    """What the stack file asks for and this release makes nothing of."""
+    """Report fields of the stack file that this release does not implement."""
     spec = draft.spec
     implemented = CLOUD_ONLY_FIELDS if spec.cloud in {Cloud.AWS, Cloud.GCP} else frozenset[str]()
     findings = [
@@ -87,7 +87,7 @@ def check_unimplemented(draft: Draft) -> list[Finding]:
         findings += _planned(spec, NOT_SIMULATED, ())
     planned, nothing = _remaining(POOL_PLANNED, implemented), _remaining(POOL_NOTHING, implemented)
     if spec.cloud is Cloud.SIMULATED:
-        nothing["image"] = "simulated nodes boot from nothing"
+        nothing["image"] = "simulated nodes boot no image"
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
         if (
@@ -111,7 +111,11 @@ def _remaining(words: Mapping[str, str], implemented: Collection[str]) -> dict[s
 
 def _planned(model: SpecModel, words: Mapping[str, str], path: Path) -> list[Finding]:
     return [
-        info("section.deferred", (*path, word), f"`{word}` is planned, not carried out: {lacks}")
+        info(
+            "section.deferred",
+            (*path, word),
+            f"gpuyard validates `{word}`, but deploys none or only part of it: {lacks}",
+        )
         for word, lacks in words.items()
         if word in model.model_fields_set
     ]
@@ -124,4 +128,4 @@ def _messages(model: SpecModel, words: Mapping[str, str], path: Path) -> Iterato
 
 
 def _text(word: str, becomes: str) -> str:
-    return f"`{word}` is understood, but nothing is made of it yet: {becomes}"
+    return f"`{word}` is valid but has no effect yet: {becomes}"

@@ -1,1 +1,1 @@
-"""What an account is asked before anything is spent, and what its answers mean for a plan."""
+"""Queries to a cloud account before a deployment, and findings from the results."""

@@ -1,4 +1,4 @@
-"""Questions about a plan to an account of AWS, and what the answers mean. Nothing here asks."""
+"""Queries about a plan for an AWS account, and findings from the results. Nothing here runs them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -38,12 +38,12 @@ from gpuyard.preflight.stores import RequiredBucket, check_bucket, required_buck
 from gpuyard.preflight.zones import (
     check_offers,
     check_zones,
+    control_plane_zone_findings,
     named_subnets,
     pool_path,
     probe_result,
-    without_control_plane,
 )
-from gpuyard.render.aws.disk_key import disk_key
+from gpuyard.render.aws.disk_key import disk_key_arn
 from gpuyard.render.cloud.graph import CloudGraph
 
 CALLER, QUOTAS, OFFERINGS, VERSION, CLUSTER = "caller", "quotas", "offerings", "version", "cluster"
@@ -51,24 +51,24 @@ ZONES, SUBNETS, ROLE = "zones", "subnets", "role"
 _AUTO_SCALING = AUTO_SCALING_ROLE.rpartition("/")[2]
 _PARAMETER = "aws:ssm/getParameter:getParameter"
 _NO_REGION = "REGION"
-_SILENT = ProbeAnswer(failure_reason="not asked")
+_SILENT = ProbeAnswer(failure_reason="not queried")
 _OFFERED = frozenset({"STANDARD_SUPPORT", "EXTENDED_SUPPORT"})
 
 
-# ── questions ─────────────────────────────────────────────────────────────────────────────────────
+# ── queries ───────────────────────────────────────────────────────────────────────────────────────
 def caller_probe(plan: PlatformPlan) -> Probe:
-    """Who asks; without an answer to this one no other is worth putting."""
-    return _question(plan, CALLER, "who is signed in", "sts", "get-caller-identity")
+    """The signed-in identity; without it no other query is run."""
+    return _question(plan, CALLER, "signed-in identity", "sts", "get-caller-identity")
 
 
 def account_of(caller: Any) -> str:
-    """The account that is signed in to; a word for one where nobody is."""
+    """The signed-in account; a placeholder when unknown."""
     known = caller.get("Account") if isinstance(caller, Mapping) else None
     return str(known or "ACCOUNT")
 
 
 def aws_probes(ahead: PlannedAccount) -> list[Probe]:
-    """Everything but permissions, which rest on who asks."""
+    """All queries except permissions, which depend on the identity."""
     plan = ahead.plan
     probes = [
         _question(
@@ -80,7 +80,7 @@ def aws_probes(ahead: PlannedAccount) -> list[Probe]:
         _question(
             plan,
             OFFERINGS,
-            "zones that sell the machines",
+            "zones that offer the machine types",
             *("ec2", "describe-instance-type-offerings", "--location-type", "availability-zone"),
             *("--filters", f"Name=instance-type,Values={','.join(_types(plan))}"),
         ),
@@ -98,16 +98,16 @@ def aws_probes(ahead: PlannedAccount) -> list[Probe]:
         )
         probes.append(_question(plan, VERSION, f"Kubernetes {plan.kubernetes} on EKS", *words))
         words = ("eks", "describe-cluster", "--name", plan.name)
-        probes.append(_question(plan, OWN, f"whether a cluster is called {plan.name}", *words))
+        probes.append(_question(plan, OWN, f"whether cluster {plan.name} exists", *words))
         words = ("logs", "describe-log-groups", "--log-group-name-prefix", _eks_logs(plan))
         probes.append(_question(plan, LEFT, f"log groups of {plan.name}", *words))
     if key := cluster_spec(plan.spec).key:
         words = ("kms", "describe-key", "--key-id", key)
-        probes.append(_question(plan, KEY, "the key of the cluster", *words))
+        probes.append(_question(plan, KEY, "KMS key of the cluster", *words))
     probes += [_question(plan, name, name, *words) for name, words in limit_probes(ahead.graph)]
-    if disk_key(plan):
+    if disk_key_arn(plan):
         words = ("iam", "get-role", "--role-name", _AUTO_SCALING)
-        probes.append(_question(plan, ROLE, "the role of Auto Scaling", *words))
+        probes.append(_question(plan, ROLE, "service-linked role of Auto Scaling", *words))
     for reservation in dict.fromkeys(draw.id for draw in reservation_uses(plan)):
         words = ("ec2", "describe-capacity-reservations", "--capacity-reservation-ids", reservation)
         probes.append(
@@ -141,7 +141,7 @@ def _eks_logs(plan: PlatformPlan) -> str:
 
 
 def _in_region(plan: PlatformPlan) -> str:
-    """Its option; nothing where the stack file leaves the region to the program's own configuration."""
+    """The region option; empty when the stack file sets no region."""
     return f" --region {plan.region}" if plan.region else ""
 
 
@@ -150,7 +150,7 @@ def _types(plan: PlatformPlan) -> list[str]:
 
 
 def _buckets(ahead: PlannedAccount) -> list[RequiredBucket]:
-    """Those with a name that is known: account and region are part of it."""
+    """Buckets with a known name; the name contains account and region."""
     known = {"accountId": ahead.account, "region": ahead.plan.region or _NO_REGION}
     return [each for each in required_buckets(ahead, known) if not each.name.endswith(_NO_REGION)]
 
@@ -159,11 +159,11 @@ def _images(graph: CloudGraph) -> list[str]:
     return sorted({str(call.args["name"]) for call in graph.calls if call.kind == _PARAMETER})
 
 
-# ── answers ───────────────────────────────────────────────────────────────────────────────────────
+# ── results ───────────────────────────────────────────────────────────────────────────────────────
 def aws_findings(
     ahead: PlannedAccount, questions: list[Probe], answers: AnswersByName
 ) -> ProbeResult:
-    """What the answers mean for the plan."""
+    """Findings from the results."""
     result = limit_findings(ahead, answers, _in_region(ahead.plan))
     for question in questions:
         answer = answers[question.name]
@@ -171,7 +171,7 @@ def aws_findings(
         if kind == OFFER:
             result += check_block(ahead.plan, offer, answers)
         elif kind == BOUGHT or question.name in LIMIT_PROBE_NAMES:
-            continue  # judged with its offer, or with what it is the quota of
+            continue  # evaluated with its offer or its limit
         elif answer.failure_reason:
             result += ProbeResult(skipped=(SkippedProbe(question.subject, answer.failure_reason),))
         else:
@@ -214,7 +214,7 @@ def _one(
 def _named(
     ahead: PlannedAccount, kind: str, answer: ProbeAnswer, own: ProbeAnswer
 ) -> ProbeResult | None:
-    """What the platform calls something, and the key that it names."""
+    """Findings about explicit names and the key."""
     plan = ahead.plan
     if kind == ROLE:
         return _role(answer.value, answer.error)
@@ -235,7 +235,7 @@ def _quotas(ahead: PlannedAccount, quotas: list[Any] | None) -> ProbeResult | No
         code = next((code for code in want.quotas if code in values), None)
         limit = values[code].get("Value") if code else None
         if code is None or not isinstance(limit, int | float):
-            why = f"the account's list has no quota {' or '.join(want.quotas) or 'that we know'}"
+            why = f"the account has no quota {' or '.join(want.quotas) or 'that gpuyard knows'}"
             result += ProbeResult(
                 skipped=(SkippedProbe(f"quota for {want.subject}", why, is_expected=True),)
             )
@@ -270,7 +270,9 @@ def _version(plan: PlatformPlan, versions: list[Any] | None) -> ProbeResult | No
             ("kubernetes",),
             f"EKS offers no Kubernetes {plan.kubernetes} in this region",
             value=plan.kubernetes,
-            fix=Fix(message="take one that `aws eks describe-cluster-versions` lists"),
+            fix=Fix(
+                message="set `kubernetes` to a version that `aws eks describe-cluster-versions` lists"
+            ),
         )
     )
 
@@ -279,9 +281,9 @@ def _cluster(ahead: PlannedAccount, value: Any, failure: str) -> ProbeResult | N
     plan = ahead.plan
     name, at = str(cluster_spec(plan.spec).existing), ("cluster", "existing")
     if failure.startswith("ResourceNotFound"):
-        fix = Fix(message="give the name of a cluster of this account and region")
+        fix = Fix(message="set `cluster.existing` to a cluster of this account and region")
         return probe_result(
-            error("live.cluster", at, f"no cluster {name} is there", value=name, fix=fix)
+            error("live.cluster", at, f"cluster {name} does not exist", value=name, fix=fix)
         )
     cluster = value.get("cluster") if isinstance(value, Mapping) else None
     status = cluster.get("status") if isinstance(cluster, Mapping) else None
@@ -289,7 +291,7 @@ def _cluster(ahead: PlannedAccount, value: Any, failure: str) -> ProbeResult | N
         return None
     if status == "ACTIVE":
         unfit = eks_incompatibility(ahead, cluster)
-        return probe_result(*unfit, said=f"cluster {name} is there and active")
+        return probe_result(*unfit, said=f"cluster {name} exists and is active")
     fix = Fix(message="wait until it is ACTIVE")
     return probe_result(
         error("live.cluster", at, f"cluster {name} is {status}", value=name, fix=fix)
@@ -297,19 +299,19 @@ def _cluster(ahead: PlannedAccount, value: Any, failure: str) -> ProbeResult | N
 
 
 def _role(value: Any, failure: str) -> ProbeResult | None:
-    """Whether anybody is there to be granted the key of disks: an account's first group makes the role."""
+    """Whether the role that needs the disk key exists: an account's first Auto Scaling group creates it."""
     if isinstance(value, Mapping) and "Role" in value:
-        return probe_result(said=f"{_AUTO_SCALING} is there, and can be granted the key of disks")
+        return probe_result(said=f"{_AUTO_SCALING} exists and can be granted the disk key")
     if not failure.startswith("NoSuchEntity"):
         return None
     make = "aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com"
-    problem = f"the account has no {_AUTO_SCALING} yet, to which the use of the key is granted"
+    problem = f"the account has no role {_AUTO_SCALING} yet, which needs a grant for the key"
     at: Path = ("cluster", "key")
     return probe_result(error("live.role", at, problem, value=_AUTO_SCALING, fix=Fix(message=make)))
 
 
 def _zones_findings(plan: PlatformPlan, results: list[Any] | None) -> ProbeResult | None:
-    """Whether zones that no pool is in are zones of the region, and all are zones for a control plane."""
+    """Whether zones without a pool are in the region, and all support a control plane."""
     if results is None:
         return None
     ids = {str(each.get("ZoneName")): str(each.get("ZoneId")) for each in results}
@@ -317,11 +319,11 @@ def _zones_findings(plan: PlatformPlan, results: list[Any] | None) -> ProbeResul
     zone_result = (
         check_zones(alone, set(ids), plan.region or "the region") if alone else ProbeResult()
     )
-    return zone_result + probe_result(*without_control_plane(plan, ids))
+    return zone_result + probe_result(*control_plane_zone_findings(plan, ids))
 
 
 def _subnets_findings(plan: PlatformPlan, results: list[Any] | None) -> ProbeResult | None:
-    """Whether given subnets are there, and of the given network."""
+    """Whether the configured subnets exist in the configured network."""
     if results is None:
         return None
     network = str(cluster_spec(plan.spec).network.id)
@@ -331,23 +333,23 @@ def _subnets_findings(plan: PlatformPlan, results: list[Any] | None) -> ProbeRes
         problem = _wrong_subnet(subnets_by_id.get(subnet), at, subnet, network)
         if not problem:
             continue
-        fix = Fix(message=f"name subnets of {network}, in this account and region")
+        fix = Fix(message=f"use subnets of {network} in this account and region")
         value = f"{subnet} in {network}"
         wrong.append(error("live.subnet", at, problem, value=value, fix=fix))
     return probe_result(
-        *wrong, said=f"all {len(list(named_subnets(plan)))} subnets are of {network}"
+        *wrong, said=f"all {len(list(named_subnets(plan)))} subnets belong to {network}"
     )
 
 
 def _wrong_subnet(found: Mapping[str, Any] | None, at: Path, subnet: str, network: str) -> str:
-    """Why the cluster cannot be given it; "" where it can."""
+    """Why the cluster cannot use the subnet; "" if it can."""
     if found is None:
-        return f"no subnet {subnet} is there"
+        return f"subnet {subnet} does not exist"
     if found.get("VpcId") != network:
-        return f"subnet {subnet} is of {found.get('VpcId')}, another network"
+        return f"subnet {subnet} belongs to another network, {found.get('VpcId')}"
     zone = found.get("AvailabilityZoneId")
     if zone in ZONES_WITHOUT and "private" in at:
-        return f"subnet {subnet} is in {zone}, where EKS makes no control plane"
+        return f"subnet {subnet} is in {zone}, where EKS offers no control plane"
     return ""
 
 
@@ -367,19 +369,19 @@ def _reservation(
     )
     result = ProbeResult()
     for draw in here:
-        message = f"reservation {name} is active and holds {draw.rung.max_nodes} of {draw.pool.machine.type_name}"
+        message = f"reservation {name} is active and has {draw.capacity_option.max_nodes} of {draw.pool.machine.type_name}"
         result += probe_result(*check_reservation(plan, draw, reserved), said=message)
     return result
 
 
 def _image(plan: PlatformPlan, name: str, failure: str) -> ProbeResult | None:
     if not failure:
-        return probe_result(said=f"image {name} is there")
+        return probe_result(said=f"image {name} exists")
     if not failure.startswith("ParameterNotFound"):
         return None
-    fix = Fix(message="take another `image`, or a Kubernetes minor that it is made for")
+    fix = Fix(message="set another `image`, or a Kubernetes minor that the image supports")
     at = next((pool_path(plan, p) for p in plan.pools if p.node_software), ())
-    problem = f"AWS has no image under {name}"
+    problem = f"image {name} does not exist"
     return probe_result(
         error("live.image", (*at, "image"), problem, value=plan.kubernetes, fix=fix)
     )

@@ -1,4 +1,4 @@
-"""Capacity blocks that are to be bought: whether AWS still offers them, at the price that was agreed to."""
+"""Capacity blocks to purchase: whether AWS still offers them at the approved price."""
 
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
@@ -12,11 +12,11 @@ from gpuyard.preflight.probes import AnswersByName, ProbeResult, SkippedProbe, i
 from gpuyard.preflight.zones import pool_path, probe_result
 
 OFFER, BOUGHT = "offer", "bought"
-"""What questions begin with: whether it is sold, and whether somebody has bought it."""
+"""Prefixes of query names: the offer, and its purchase."""
 
 
 def purchases(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, CapacityOption, CapacityBlock]]:
-    """Every rung that buys a block, by its offer."""
+    """Every capacity option that purchases a block, by its offer."""
     for pool in plan.pools:
         for option in pool.capacity_options:
             if option.reservation and option.purchase:
@@ -24,7 +24,7 @@ def purchases(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, CapacityOptio
 
 
 def block_probes(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
-    """Name, what it is about, and words, two for each purchase."""
+    """Name, subject and arguments of two queries for each purchase."""
     for offer, pool, option, buys in purchases(plan):
         ends = buys.starts + timedelta(hours=buys.hours + 48)
         yield (
@@ -45,7 +45,7 @@ def block_probes(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, ...]
         )
         yield (
             f"{BOUGHT} {offer}",
-            f"whether {offer} is bought",
+            f"whether {offer} was purchased",
             (
                 *("ec2", "describe-capacity-reservations"),
                 *("--filters", f"Name=tag:{OFFERING_TAG},Values={offer}"),
@@ -54,13 +54,13 @@ def block_probes(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, ...]
 
 
 def check_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> ProbeResult:
-    """What both answers mean together: one that is bought is offered no more."""
+    """Findings from both results: a purchased block is no longer offered."""
     pool, option, buys = next((p, r, b) for each, p, r, b in purchases(plan) if each == offer)
     at: Path = (*pool_path(plan, pool), "capacity")
     bought = items(answers[f"{BOUGHT} {offer}"].value, "CapacityReservations")
     if bought:
         reservation, state = (str(bought[0].get(k)) for k in ("CapacityReservationId", "State"))
-        return probe_result(said=f"{offer} is bought already, as {reservation}, which is {state}")
+        return probe_result(said=f"{offer} was purchased as {reservation}, which is {state}")
     offering = answers[f"{OFFER} {offer}"]
     offers = items(offering.value, "CapacityBlockOfferings")
     if offers is None or bought is None:
@@ -68,7 +68,7 @@ def check_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> Probe
             offering.failure_reason
             or offering.error
             or answers[f"{BOUGHT} {offer}"].failure_reason
-            or "no answer"
+            or "no response"
         )
         return ProbeResult(skipped=(SkippedProbe(f"the offer {offer}", why),))
     mine = [each for each in offers if each.get("CapacityBlockOfferingId") == offer]
@@ -78,17 +78,17 @@ def check_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> Probe
             error(
                 "live.block",
                 at,
-                f"AWS offers no block {offer} for {option.max_nodes} of {pool.machine.type_name} now",
+                f"AWS no longer offers block {offer} for {option.max_nodes} × {pool.machine.type_name}",
                 value=offer,
-                allowed=format_list(offer_texts) or "none of that size and day",
+                allowed=format_list(offer_texts) or "no block of this size on this date",
                 fix=Fix(
-                    message="take an offer that there is, with its price, and deploy at once: offers pass"
+                    message="set a listed offer with its price, and deploy immediately: offers expire"
                 ),
             )
         )
     return probe_result(
         *_wrong(at, mine[0], pool, option, buys),
-        said=f"{offer} is offered for {_fee(mine[0])}, as agreed to",
+        said=f"{offer} is offered for {_fee(mine[0])}, as approved",
     )
 
 
@@ -113,10 +113,10 @@ def _wrong(
         yield make(
             "live.block",
             at,
-            f"AWS asks {_fee(offered)} for {option.reservation}, and ${agreed:,.2f} is agreed to",
+            f"AWS charges {_fee(offered)} for {option.reservation}, and ${agreed:,.2f} is approved",
             value=f"usd: {agreed:g}",
             allowed=f"usd: {fee:g}",
-            fix=Fix(message=f"write usd: {fee:g}, where you agree to it"),
+            fix=Fix(message=f"to approve the price, write usd: {fee:g}"),
         )
     if pool.zones and zone not in pool.zones:
         yield error(

@@ -1,4 +1,4 @@
-"""What a stack file says is there already: a cluster that takes the plan's nodes, a key that can be used."""
+"""Existing resources of a stack file: a cluster that accepts the plan's nodes, and a usable key."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,13 +14,13 @@ _CLUSTER: Path = ("cluster", "existing")
 _KEY: Path = ("cluster", "key")
 _MINORS: Path = ("kubernetes",)
 _OLDEST = 3
-"""Minors that a kubelet may be behind its control plane."""
+"""Maximum number of minors that a kubelet may be behind its control plane."""
 _POOL = "gcp:container/nodePool:NodePool"
 
 
 # ── a cluster ─────────────────────────────────────────────────────────────────────────────────────
 def eks_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[Finding]:
-    """Nodes are never newer than their control plane, and three minors older at most."""
+    """Nodes may not be newer than their control plane, and at most three minors older."""
     plan, runs = ahead.plan, str(cluster.get("version", ""))
     behind = _minor(runs) - _minor(plan.kubernetes)
     if runs and not 0 <= behind <= _OLDEST:
@@ -28,7 +28,7 @@ def eks_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> It
         yield error(
             "live.version",
             _MINORS,
-            f"cluster {cluster_spec(plan.spec).existing} runs Kubernetes {runs}: EKS takes no nodes {what}",
+            f"cluster {cluster_spec(plan.spec).existing} runs Kubernetes {runs}: EKS does not accept nodes {what}",
             value=plan.kubernetes,
             allowed=f"{runs}, or up to {_OLDEST} minors before it",
             fix=Fix(message=f'write kubernetes: "{runs}", or upgrade the cluster first'),
@@ -36,14 +36,14 @@ def eks_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> It
 
 
 def gke_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[Finding]:
-    """A cluster of another minor, of Autopilot, or without what the pools' nodes are joined by."""
+    """A cluster of another minor, an Autopilot cluster, or one without a required feature."""
     plan, name = ahead.plan, cluster_spec(ahead.plan.spec).existing
     runs = ".".join(str(cluster.get("currentMasterVersion", "")).split(".")[:2])
     if runs and runs != plan.kubernetes:
         yield warning(
             "live.version",
             _MINORS,
-            f"cluster {name} runs Kubernetes {runs}, and its nodes do: the plan is proved for another",
+            f"cluster {name} runs Kubernetes {runs}, and so do its nodes: the plan was validated for another version",
             value=plan.kubernetes,
             allowed=runs,
             fix=Fix(message=f'write kubernetes: "{runs}"'),
@@ -60,21 +60,25 @@ def gke_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> It
 
 
 def _lacking(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """What GKE refuses the pools for, what it would take, and what there is to do."""
+    """Missing feature, required feature, and fix."""
     pools = [each.inputs for each in ahead.graph.resources if each.kind == _POOL]
     if at(cluster, "autopilot", "enabled") is True:
-        yield "is of Autopilot, which takes no node pools", "a Standard cluster", "name another"
+        yield (
+            "is an Autopilot cluster, which accepts no node pools",
+            "a Standard cluster",
+            "use another cluster",
+        )
         return
     networks = [each for each in pools if at(each, "networkConfig", "additionalNodeNetworkConfigs")]
     if networks and at(cluster, "networkConfig", "enableMultiNetworking") is not True:
         yield (
-            "has no multi-networking, which the fabric's networks need",
-            "a cluster made with it: it cannot be turned on later",
-            "name another, or leave `existing` out",
+            "has no multi-networking, which the fabric needs",
+            "a cluster created with multi-networking: it cannot be enabled later",
+            "use another cluster, or remove `existing`",
         )
     if not at(cluster, "workloadIdentityConfig", "workloadPool"):
         yield (
-            "has no Workload Identity, and the pools' nodes would give pods none",
+            "has no Workload Identity, which pods on the pools' nodes need",
             "a cluster with a workload pool",
             f"gcloud container clusters update {cluster.get('name')} --workload-pool=PROJECT.svc.id.goog",
         )
@@ -88,38 +92,36 @@ def _minor(version: str) -> int:
 
 # ── a key ─────────────────────────────────────────────────────────────────────────────────────────
 def kms_findings(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
-    """A key of KMS: there, enabled, and symmetric."""
+    """A KMS key must exist, be enabled, and be symmetric."""
     key = str(cluster_spec(ahead.plan.spec).key)
     about = at(answer.value, "KeyMetadata")
     if answer.error.startswith("NotFound"):
-        return _key(key, "is not there")
+        return _key(key, "does not exist")
     state, spec = at(about, "KeyState"), at(about, "KeySpec")
     if not isinstance(state, str):
         return None
     if state != "Enabled":
         return _key(key, f"is {state}")
     if spec not in {None, "SYMMETRIC_DEFAULT"}:
-        return _key(key, f"is of {spec}, and secrets are encrypted with a symmetric one")
-    return probe_result(said=f"key {key} is there and enabled")
+        return _key(key, f"has the key spec {spec}, and secrets need a symmetric key")
+    return probe_result(said=f"key {key} exists and is enabled")
 
 
 def cloud_kms_findings(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
-    """A key of Cloud KMS: there, with a version that encrypts."""
+    """A Cloud KMS key must exist with a version that encrypts."""
     key = str(cluster_spec(ahead.plan.spec).key)
     if answer.error == NOT_FOUND:
-        return _key(key, "is not there")
+        return _key(key, "does not exist")
     purpose, state = at(answer.value, "purpose"), at(answer.value, "primary", "state")
     if not isinstance(purpose, str):
         return None
     if purpose != "ENCRYPT_DECRYPT":
-        return _key(
-            key, f"is for {purpose}, and secrets are encrypted with one for ENCRYPT_DECRYPT"
-        )
+        return _key(key, f"has the purpose {purpose}, and secrets need ENCRYPT_DECRYPT")
     if state != "ENABLED":
-        return _key(key, f"has no version that is enabled ({state or 'none'})")
-    return probe_result(said=f"key {key} is there and enabled")
+        return _key(key, f"has no enabled primary version ({state or 'none'})")
+    return probe_result(said=f"key {key} exists and is enabled")
 
 
 def _key(key: str, problem: str) -> ProbeResult:
-    fix = Fix(message="name a key that is enabled, or leave `key` out: one is made")
+    fix = Fix(message="use an enabled key, or remove `key`: gpuyard then creates one")
     return probe_result(error("live.key", _KEY, f"the key {problem}", value=key, fix=fix))

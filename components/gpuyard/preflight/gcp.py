@@ -1,4 +1,4 @@
-"""Questions about a plan to a project of Google, and what the answers mean. Nothing here asks."""
+"""Queries about a plan for a Google Cloud project, and findings from the results. Nothing here runs them."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -47,11 +47,11 @@ from gpuyard.render.gcp.names import PLATFORM_KEY
 from gpuyard.render.gcp.place import gcp_location
 
 CALLER, RESERVED = "caller", "reservations"
-_SILENT = ProbeAnswer(failure_reason="not asked")
+_SILENT = ProbeAnswer(failure_reason="not queried")
 _THERE_OR_NOT = frozenset({"cluster", OWN, KEY})
 PERMISSIONS = SkippedProbe(
-    "permissions of who is signed in",
-    "gcloud has no command that tests them; `gpuyard permissions` prints what must be allowed",
+    "permissions of the signed-in identity",
+    "gcloud cannot test them; `gpuyard permissions` prints the required permissions",
     is_expected=True,
 )
 _NO_REGION = SkippedProbe(
@@ -62,26 +62,26 @@ _NO_REGION = SkippedProbe(
 
 
 def caller_probe() -> Probe:
-    """Who asks, and about which project."""
-    return Probe(CALLER, "who is signed in", ("gcloud", "config", "list", "--format=json"))
+    """The signed-in identity and the project."""
+    return Probe(CALLER, "signed-in identity", ("gcloud", "config", "list", "--format=json"))
 
 
 def project_of(value: Any) -> str:
-    """The project that gcloud is set to; empty where it is set to none."""
+    """The project of gcloud; empty when none is set."""
     core = value.get("core") if isinstance(value, Mapping) else None
     return str(core.get("project", "")) if isinstance(core, Mapping) else ""
 
 
 def gcp_probes(ahead: PlannedAccount) -> list[Probe]:
-    """Everything that gcloud can be asked."""
+    """All queries to gcloud."""
     plan, project = ahead.plan, ahead.account
     types = sorted({name for pool in plan.pools for name in _types(pool)})
     probes = [
-        _question(project, "apis", "APIs that are on", "services", "list", "--enabled"),
+        _question(project, "apis", "enabled APIs", "services", "list", "--enabled"),
         _question(
             project,
             "offerings",
-            "zones that sell the machines",
+            "zones that offer the machine types",
             *("compute", "machine-types", "list", f"--filter=name=({' '.join(types)})"),
         ),
     ]
@@ -94,7 +94,7 @@ def gcp_probes(ahead: PlannedAccount) -> list[Probe]:
             probes.append(_question(project, "cluster", f"cluster {name}", *words))
         else:
             words = ("container", "clusters", "describe", plan.name, f"--location={where}")
-            about = f"whether a cluster is called {plan.name}"
+            about = f"whether cluster {plan.name} exists"
             probes.append(_question(project, OWN, about, *words))
             server = ("container", "get-server-config", f"--location={where}")
             about = f"Kubernetes {plan.kubernetes} on GKE"
@@ -106,7 +106,7 @@ def gcp_probes(ahead: PlannedAccount) -> list[Probe]:
         probes.append(_question(project, LEFT, f"networks of {plan.name}", *words))
     if key := cluster_spec(plan.spec).key:
         words = ("kms", "keys", "describe", key)
-        probes.append(_question(project, KEY, "the key of the cluster", *words))
+        probes.append(_question(project, KEY, "KMS key of the cluster", *words))
     for owner, names in _reserved_by(plan).items():
         words = ("compute", "reservations", "list", f"--filter=name=({' '.join(names)})")
         about, name = f"reservation {format_list(names)}", f"{RESERVED} {owner}".strip()
@@ -128,7 +128,7 @@ def _question(project: str, name: str, about: str, *words: str) -> Probe:
 
 
 def _subnet(name: str, region: str | None) -> tuple[str, ...]:
-    """How gcloud takes one: its name and its region; a path has a region of its own."""
+    """Arguments of a subnetwork: its name and region; a path contains its region."""
     if "/" in name:
         return (name,)
     return (name, f"--region={region}") if region else (name,)
@@ -139,7 +139,7 @@ def _types(pool: PoolPlan) -> tuple[str, ...]:
 
 
 def _reserved_by(plan: PlatformPlan) -> dict[str, list[str]]:
-    """Names of reservations by the project that shares them; "" is the stack's own."""
+    """Names of reservations by the sharing project; "" is the stack's own project."""
     by: dict[str, set[str]] = {}
     for draw in reservation_uses(plan):
         by.setdefault(draw.project, set()).add(draw.name)
@@ -150,11 +150,11 @@ def _buckets(ahead: PlannedAccount) -> list[RequiredBucket]:
     return list(required_buckets(ahead, {"project": ahead.account}))
 
 
-# ── answers ───────────────────────────────────────────────────────────────────────────────────────
+# ── results ───────────────────────────────────────────────────────────────────────────────────────
 def gcp_findings(
     ahead: PlannedAccount, questions: list[Probe], answers: AnswersByName
 ) -> ProbeResult:
-    """What the answers mean for the plan."""
+    """Findings from the results."""
     plan = ahead.plan
     findings = ProbeResult(skipped=(PERMISSIONS, *(() if plan.region else (_NO_REGION,))))
     buckets = {each.question: each for each in _buckets(ahead)}
@@ -186,7 +186,7 @@ def gcp_findings(
 
 
 def _lookup_findings(ahead: PlannedAccount, name: str, answer: ProbeAnswer) -> ProbeResult | None:
-    """What is looked up by its name: that there is none is an answer."""
+    """Findings of lookups by name, where "not found" is a result."""
     match name:
         case "cluster":
             return _cluster(ahead, answer)
@@ -233,26 +233,26 @@ def _apis(ahead: PlannedAccount, services: list[Any] | None) -> ProbeResult | No
     needed = {GCP_KINDS[each.kind].api for each in ahead.graph.resources}
     off = sorted(needed - enabled)
     if not off:
-        return ProbeResult(messages=(f"all {len(needed)} APIs are on",))
+        return ProbeResult(messages=(f"all {len(needed)} APIs are enabled",))
     fix = Fix(message=f"gcloud services enable {' '.join(off)}")
-    problem = f"the project has {format_list(off)} off"
+    problem = f"APIs disabled in the project: {format_list(off)}"
     return ProbeResult((error("live.api", (), problem, value=format_list(off), fix=fix),))
 
 
 def _subnet_findings(plan: PlatformPlan, name: str, answer: ProbeAnswer) -> ProbeResult | None:
-    """Whether a given subnetwork is there, and of the given network."""
+    """Whether a configured subnetwork exists in the configured network."""
     at = next(where for where, each in named_subnets(plan) if each == name)
     network = str(cluster_spec(plan.spec).network.id)
     own = answer.value.get("network") if isinstance(answer.value, Mapping) else None
     if answer.error == NOT_FOUND:
-        problem = f"no subnetwork {name} is there"
+        problem = f"subnetwork {name} does not exist"
     elif not isinstance(own, str):
         return None
     elif own.rpartition("/")[2] != network.rpartition("/")[2]:
-        problem = f"subnetwork {name} is of {own.rpartition('/')[2]}, another network"
+        problem = f"subnetwork {name} belongs to another network, {own.rpartition('/')[2]}"
     else:
-        return probe_result(said=f"subnetwork {name} is of {network}")
-    fix = Fix(message=f"name a subnetwork of {network}, in this project and region")
+        return probe_result(said=f"subnetwork {name} belongs to {network}")
+    fix = Fix(message=f"use a subnetwork of {network} in this project and region")
     return probe_result(error("live.subnet", at, problem, value=f"{name} in {network}", fix=fix))
 
 
@@ -265,21 +265,23 @@ def _zones_findings(plan: PlatformPlan, results: list[Any] | None) -> ProbeResul
 
 
 def _cluster(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
-    """The cluster that is to be there; its location is what the stack file says of zones and region."""
+    """The existing cluster; its location is the zone or region of the stack file."""
     plan = ahead.plan
     name, at = str(cluster_spec(plan.spec).existing), ("cluster", "existing")
     status = answer.value.get("status") if isinstance(answer.value, Mapping) else None
     if answer.error == NOT_FOUND:
         where = gcp_location(plan).location
-        fix = Fix(message="give the name of a cluster of this project, and where it is")
-        problem = f"no cluster {name} is there in {where}"
+        fix = Fix(
+            message="set `cluster.existing` to a cluster of this project, and set its location"
+        )
+        problem = f"cluster {name} does not exist in {where}"
         return ProbeResult((error("live.cluster", at, problem, value=name, fix=fix),))
     if not isinstance(status, str):
         return None
     if status in {"RUNNING", "RECONCILING"}:
         unfit = gke_incompatibility(ahead, answer.value)
-        return probe_result(*unfit, said=f"cluster {name} is there and {status}")
-    fix = Fix(message="wait until it is RUNNING, or see what ails it")
+        return probe_result(*unfit, said=f"cluster {name} exists and is {status}")
+    fix = Fix(message="wait until it is RUNNING, or repair it")
     problem = f"cluster {name} is {status}"
     return ProbeResult((error("live.cluster", at, problem, value=name, fix=fix),))
 
@@ -313,7 +315,7 @@ def _version(plan: PlatformPlan, value: Any) -> ProbeResult | None:
         return ProbeResult(messages=(f"GKE offers Kubernetes {plan.kubernetes} in {name}",))
     minors = sorted({".".join(each.split(".")[:2]) for each in versions})
     problem = f"GKE offers no Kubernetes {plan.kubernetes} in the channel {name}"
-    fix = Fix(message="take one that it offers, or another release_channel")
+    fix = Fix(message="set `kubernetes` to an offered version, or set another release_channel")
     return ProbeResult(
         (
             error(
@@ -331,7 +333,7 @@ def _version(plan: PlatformPlan, value: Any) -> ProbeResult | None:
 def _reservation_findings(
     plan: PlatformPlan, owner: str, results: list[Any] | None
 ) -> ProbeResult | None:
-    """Reservations of one project: the stack's own, or one that shares them with it."""
+    """Reservations of one project: the stack's own, or one that shares them."""
     if results is None:
         return None
     reservations = {str(each.get("name")): each for each in results}
@@ -342,9 +344,7 @@ def _reservation_findings(
         if draw.name not in reservations:
             result += probe_result(not_reserved(plan, draw))
             continue
-        message = (
-            f"reservation {draw.name} holds {draw.rung.max_nodes} of {draw.pool.machine.type_name}"
-        )
+        message = f"reservation {draw.name} has {draw.capacity_option.max_nodes} of {draw.pool.machine.type_name}"
         result += probe_result(
             *check_reservation(plan, draw, _reserved(reservations[draw.name], draw)), said=message
         )
@@ -352,7 +352,7 @@ def _reservation_findings(
 
 
 def _reserved(reservation: Mapping[str, Any], draw: ReservationUse) -> Reserved:
-    """A field that is not there says nothing."""
+    """A missing field means unknown."""
     specific = reservation.get("specificReservation")
     specific = specific if isinstance(specific, Mapping) else {}
     shape = specific.get("instanceProperties")

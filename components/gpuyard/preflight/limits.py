@@ -1,4 +1,4 @@
-"""What an account has few of beside nodes: networks and addresses at AWS, networks and GPUs at Google."""
+"""Quotas besides nodes: networks and addresses on AWS, networks and GPUs on Google Cloud."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -22,20 +22,20 @@ from gpuyard.render.cloud.graph import CloudGraph
 
 PROJECT_QUOTAS = "project-quotas"
 _AT: Path = ("cluster", "network")
-_MADE = "what `up` makes"
-_GIVEN = "take a network that is there (`cluster.network.id`)"
+_MADE = "what `pulumi up` creates"
+_GIVEN = "use an existing network (`cluster.network.id`)"
 
 
 # ── AWS ───────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """Things that a region may have so many of."""
+    """A regional limit."""
 
     what: str
     kind: str
     listed_by: str
     held_in: str
-    """Where the answer has its list."""
+    """Key of the list in the result."""
     service: str
     quota: str
 
@@ -49,11 +49,11 @@ _LIMITS = (
     _Limit("addresses", "aws:ec2/eip:Eip", "describe-addresses", "Addresses", "ec2", EC2_ADDRESSES),
 )
 LIMIT_PROBE_NAMES = frozenset(name for each in _LIMITS for name in (each.what, each.quota_question))
-"""By name: those of AWS that are judged together."""
+"""AWS limits by name."""
 
 
 def limit_probes(graph: CloudGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Name and words: how many there are of what the graph makes, and how many there may be."""
+    """Name and arguments of queries for usage and quota."""
     kinds = {each.kind for each in graph.resources}
     for each in _LIMITS:
         if each.kind in kinds:
@@ -63,7 +63,7 @@ def limit_probes(graph: CloudGraph) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def limit_findings(ahead: PlannedAccount, answers: AnswersByName, in_region: str) -> ProbeResult:
-    """Each that was asked for beside its quota; what is the platform's own already is not counted again."""
+    """Compare usage with quota; the platform's own resources are not counted twice."""
     result = ProbeResult()
     for each in _LIMITS:
         if each.what in answers:
@@ -93,9 +93,7 @@ def _limit_findings(
         f"aws service-quotas request-service-quota-increase --service-code {limit.service}"
         f" --quota-code {limit.quota} --desired-value {used_by_others + count}{in_region}"
     )
-    subject = (
-        f"{limit.what} of the region ({limit.quota}; {used_by_others} of {most:g} are others')"
-    )
+    subject = f"{limit.what} of the region ({limit.quota}; {used_by_others} of {most:g} are used by others)"
     return check_quota(want, subject, most - used_by_others, ask)
 
 
@@ -110,11 +108,11 @@ def _tags(resource: Mapping[str, Any]) -> dict[Any, Any]:
     return {each.get("Key"): each.get("Value") for each in items(resource, "Tags") or ()}
 
 
-# ── Google ────────────────────────────────────────────────────────────────────────────────────────
+# ── Google Cloud ────────────────────────────────────────────────────────────────────────────────────────
 def project_findings(
     ahead: PlannedAccount, quotas: list[Any] | None, *, deployed: bool
 ) -> ProbeResult | None:
-    """What a project may have in all regions; the platform's own is in what is used once it is deployed."""
+    """Global quotas of a project; after deployment, its usage includes the platform."""
     return gcp_quota_findings(_of_project(ahead), quotas, deployed=deployed, whose="project")
 
 

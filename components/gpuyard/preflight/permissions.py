@@ -1,7 +1,7 @@
-"""Whether whoever is signed in at AWS may do what a plan needs: asked of IAM's simulator, in two rounds.
+"""Whether the signed-in AWS identity has the permissions of a plan, by the IAM policy simulator in two rounds.
 
-The first asks for all actions on everything. What it denies may still be allowed on the stack's own
-resources and with its tags, so the second asks for those by resource and condition.
+The first round checks all actions on all resources. Denied ones may still be allowed on the stack's own
+resources and with its tags, so the second round checks them by resource and condition.
 """
 
 import re
@@ -23,13 +23,13 @@ from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.permissions.needs import ANY, PermissionRequest, PolicyCondition
 from gpuyard.render.permissions.of_plan import aws_needs
 
-FIRST, ABOUT = "permissions", "permissions of who is signed in"
+FIRST, ABOUT = "permissions", "permissions of the signed-in identity"
 _SESSION = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.+")
 _PRINCIPAL = re.compile(r"arn:[\w-]+:iam::\d{12}:(user|role)/.+")
 
 
 def caller_principal(caller: Any) -> str:
-    """Whose policies the simulator reads: a user, or the role of a session; empty for anybody else."""
+    """The principal for the simulator: a user, or the role of a session; else empty."""
     arn = str(caller.get("Arn", "")) if isinstance(caller, Mapping) else ""
     if session := _SESSION.fullmatch(arn):
         partition, account, role = session.groups()
@@ -40,12 +40,12 @@ def caller_principal(caller: Any) -> str:
 def required_permissions(
     plan: PlatformPlan, graph: CloudGraph, who: str
 ) -> list[PermissionRequest]:
-    """What the plan asks for in the account of who is signed in, each once."""
+    """The permissions that the plan needs in the signed-in account, each once."""
     return list(dict.fromkeys(aws_needs(plan, graph, who.split(":")[4])))
 
 
 def first_question(needed: Sequence[PermissionRequest], who: str) -> Probe:
-    """All actions, on everything."""
+    """The query for all actions on all resources."""
     actions = sorted({need.action for need in needed})
     return Probe(FIRST, ABOUT, (*_simulate(who), "--action-names", *actions))
 
@@ -65,7 +65,7 @@ def _simulate(who: str) -> tuple[str, ...]:
 def further_questions(
     needed: Sequence[PermissionRequest], who: str, first: ProbeAnswer
 ) -> list[Probe]:
-    """What was denied on everything, by resource and condition."""
+    """Queries for the denied actions, by resource and condition."""
     denied = _denied(items(first.value, "EvaluationResults") or [])
     groups: dict[tuple[tuple[str, ...], PolicyCondition], list[str]] = {}
     for need in needed:
@@ -97,14 +97,14 @@ def _denied(results: list[Any]) -> set[str]:
 
 
 def _is_allowed(result: Mapping[str, Any]) -> bool:
-    """On one of the resources at least: an action is of some types of them only."""
+    """Allowed on at least one resource: an action applies only to some resource types."""
     by_resource = items(result, "ResourceSpecificResults") or []
     here = [each.get("EvalResourceDecision") for each in by_resource]
     return "allowed" in (result.get("EvalDecision"), *here)
 
 
 def permission_findings(questions: list[Probe], answers: AnswersByName) -> ProbeResult:
-    """What of it all is denied, when both rounds have been asked."""
+    """Findings after both rounds."""
     first, *rest = questions
     if answers[first.name].failure_reason or answers[first.name].error:
         why = answers[first.name].failure_reason or answers[first.name].error
@@ -126,7 +126,7 @@ def permission_findings(questions: list[Probe], answers: AnswersByName) -> Probe
     if silent.skipped:
         return silent
     if not denied:
-        return ProbeResult(messages=(f"{first.words[6]} may do all {len(results)} actions",))
+        return ProbeResult(messages=(f"{first.words[6]} is allowed all {len(results)} actions",))
     return ProbeResult((_finding(first.words[6], denied),))
 
 

@@ -1,4 +1,4 @@
-"""What a cloud answers before anything is registered, judged as `gpuyard check --live` judges its answers."""
+"""Checks by the provider before resources are registered, equal to those of `gpuyard check --live`."""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
@@ -17,9 +17,9 @@ from gpuyard.preflight.reservations import (
 from gpuyard.preflight.zones import (
     check_offers,
     check_zones,
+    control_plane_zone_findings,
     named_subnets,
     pool_path,
-    without_control_plane,
 )
 from gpuyard.render.cloud.prerequisites import (
     ASKED_OFFERS,
@@ -31,19 +31,19 @@ from gpuyard.render.cloud.prerequisites import (
 from gpuyard.spec.platform import Cloud
 
 PrerequisiteAnswers = Mapping[str, Mapping[str, Any]]
-"""By the name of a question, its answer; one without an answer is not there."""
+"""Results by query name; a query without a result is missing."""
 _NONE: Mapping[str, Any] = {}
 _NOT_THERE = ("couldn't find resource", "empty result", "InvalidCapacityReservationId")
-"""How the provider of AWS says that EC2 has no reservation of an id, or takes it for none.
+"""Messages of the AWS provider when EC2 has no reservation with an id, or the id is invalid.
 
 internal/service/ec2/find.go, findCapacityReservations, and internal/retry of terraform-provider-aws v6.
 """
 
 
 def is_not_found(kind: str, problem: str) -> bool:
-    """Whether a question that failed was answered by it: there is none.
+    """Whether a failed query means "not found".
 
-    Google's provider says so by an answer without a status: it takes a 404 for a reservation that is gone.
+    Google's provider reports it as a result without a status: a 404 is a deleted reservation.
     """
     return kind == EC2_RESERVATION and any(words in problem for words in _NOT_THERE)
 
@@ -51,9 +51,9 @@ def is_not_found(kind: str, problem: str) -> bool:
 def prerequisite_findings(
     plan: PlatformPlan, answers: PrerequisiteAnswers, before: Collection[str] = ()
 ) -> tuple[Finding, ...]:
-    """What stands against a deployment, or is good to know. Of a zone that is not there no more is said.
+    """Findings about a deployment. For a zone that does not exist there is only one finding.
 
-    `before` has the reservations that the last deployment drew on: of one that ended since nodes run on.
+    `before` has the reservations of the last deployment: nodes keep running after their reservation ended.
     """
     results = (
         *_zones(plan, answers),
@@ -71,7 +71,7 @@ def _zones(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding, .
     result = check_zones(
         configured_zones(plan.spec), set(names), plan.region or "the region"
     ).findings
-    return (*result, *without_control_plane(plan, ids))
+    return (*result, *control_plane_zone_findings(plan, ids))
 
 
 def _subnets(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding, ...]:
@@ -81,9 +81,11 @@ def _subnets(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding,
         str(cluster_spec(plan.spec).network.id),
         answers[ASKED_SUBNETS].get("ids", ()),
     )
-    fix = Fix(message=f"name subnets of {network}, in this account and region")
+    fix = Fix(message=f"use subnets of {network} in this account and region")
     return tuple(
-        error("live.subnet", at, f"no subnet {subnet} is in {network}", value=subnet, fix=fix)
+        error(
+            "live.subnet", at, f"subnet {subnet} does not exist in {network}", value=subnet, fix=fix
+        )
         for at, subnet in named_subnets(plan)
         if subnet not in subnet_ids
     )
@@ -92,7 +94,7 @@ def _subnets(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding,
 def _reservations(
     plan: PlatformPlan, answers: PrerequisiteAnswers, before: Collection[str]
 ) -> Iterator[Finding]:
-    """One lies in one zone and is of one machine: nodes of another start nowhere."""
+    """A reservation has one zone and one machine type: nodes with another cannot use it."""
     judge = _at_google if plan.cloud is Cloud.GCP else _at_aws
     for draw in reservation_uses(plan, before):
         yield from judge(plan, draw, answers)
@@ -118,7 +120,7 @@ def _at_aws(
 def _at_google(
     plan: PlatformPlan, draw: ReservationUse, answers: PrerequisiteAnswers
 ) -> list[Finding]:
-    """A field that is not there says nothing, but for the status, which each that is there has."""
+    """A missing field means unknown, except the status, which every reservation has."""
     (zone,) = draw.pool.zones
     reservation = answers.get(f"{ASKED_RESERVED}-{draw.id}-{zone}")
     if reservation is None:
@@ -137,7 +139,7 @@ def _at_google(
 
 
 def _first(block: Any) -> Mapping[str, Any]:
-    """What a block has, which the provider answers as a list of one; empty where there is none."""
+    """A nested block, which the provider returns as a list of one; empty if absent."""
     result = next(iter(block), _NONE) if isinstance(block, list | tuple) else block
     return result if isinstance(result, Mapping) else _NONE
 
@@ -155,7 +157,7 @@ def _offers(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding, 
 
 
 def _unsold_at_google(plan: PlatformPlan, answers: PrerequisiteAnswers) -> Iterator[Finding]:
-    """Each zone answers for itself: of one without an answer, or without a name, nothing is known."""
+    """Each zone is queried separately; a zone without a result is unknown."""
     for pool in plan.pools:
         machine = pool.machine.type_name
         for number, zone in enumerate(pool.zones):
@@ -164,6 +166,6 @@ def _unsold_at_google(plan: PlatformPlan, answers: PrerequisiteAnswers) -> Itera
                 continue
             if machine.partition("+")[0] not in {each["name"] for each in answer["machineTypes"]}:
                 at = (*pool_path(plan, pool), "zones", number)
-                fix = Fix(message="name a zone that sells it, or take another machine")
-                problem = f"{machine} is not sold in {zone}"
+                fix = Fix(message="set a zone that offers it, or use another machine type")
+                problem = f"{machine} is not offered in {zone}"
                 yield error("live.offering", at, problem, value=machine, fix=fix)

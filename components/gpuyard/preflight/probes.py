@@ -1,4 +1,4 @@
-"""Questions to a cloud's own program, and its answers: a value, an error that tells something, or why not."""
+"""Queries with a cloud's CLI, and their results: a value, a meaningful error, or why there is none."""
 
 import json
 import re
@@ -11,22 +11,22 @@ from gpuyard.findings import Finding
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """One run of a program that changes nothing."""
+    """One read-only command."""
 
     name: str
     subject: str
-    """What it is to tell, in words."""
+    """Its subject, for messages."""
     words: tuple[str, ...]
 
     @property
     def program(self) -> str:
-        """Whom it is put to."""
+        """The CLI that runs it."""
         return self.words[0]
 
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """How a program ended: its exit code and words; or why it did not run to its end."""
+    """Exit code and output of a command, or why it did not finish."""
 
     code: int = 0
     out: str = ""
@@ -36,38 +36,38 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class ProbeAnswer:
-    """What came of a question."""
+    """The result of a query."""
 
     value: Any = None
     error: str = ""
-    """The cloud's word for a refusal, such as ParameterNotFound: that is an answer too."""
+    """The cloud's error code, such as ParameterNotFound, which is a result too."""
     failure_reason: str = ""
-    """Why nothing is known; empty where something is."""
+    """Why the query failed; empty when it succeeded."""
 
     @property
     def is_denied(self) -> bool:
-        """Nothing is known since who is signed in may not ask."""
+        """Whether the identity lacks permission for the query."""
         return self.failure_reason.startswith(_DENIED)
 
 
 @dataclass(frozen=True, slots=True)
 class SkippedProbe:
-    """Something that is not known: that is never the same as fine."""
+    """A query without a result, which never counts as ok."""
 
     subject: str
     reason: str
     is_expected: bool = False
-    """Nobody could be asked, whatever the environment: no fault of it."""
+    """The query is impossible in any environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """All that came of asking."""
+    """Findings, messages and skipped queries."""
 
     findings: tuple[Finding, ...] = ()
     skipped: tuple[SkippedProbe, ...] = ()
     messages: tuple[str, ...] = ()
-    """What was asked and is as the plan wants it."""
+    """Results that agree with the plan."""
 
     def __add__(self, other: "ProbeResult") -> "ProbeResult":
         return ProbeResult(
@@ -78,47 +78,47 @@ class ProbeResult:
 
 
 AnswersByName = Mapping[str, ProbeAnswer]
-"""By the name of the question."""
+"""Results by query name."""
 
-# ── reading ───────────────────────────────────────────────────────────────────────────────────────
+# ── parsing ───────────────────────────────────────────────────────────────────────────────────────
 _AWS_ERROR = re.compile(r"An error occurred \(([\w.]+)\) when calling the \w+ operation")
-_DENIED = "not allowed to ask"
+_DENIED = "permission denied"
 _REASONS = {
-    "the sign-in has ended": (
+    "the credentials have expired": (
         "Expired|expired|Reauthentication|refreshing your current auth|invalid_grant"
     ),
-    "nobody is signed in": (
+    "no credentials found": (
         "Unable to locate credentials|active account selected|NoCredentials"
         "|InvalidClientTokenId|UnrecognizedClient"
     ),
-    "the cloud wants fewer questions; ask again": (
+    "the cloud throttles requests; try again": (
         "Throttl|TooManyRequests|RequestLimitExceeded|RESOURCE_EXHAUSTED|rateLimitExceeded"
     ),
     _DENIED: (
         "AccessDenied|UnauthorizedOperation|PERMISSION_DENIED|AuthFailure|Required '.*' permission"
         "|does not have permission"
     ),
-    "the API is off": "SERVICE_DISABLED|has not been used in project|is not enabled",
-    "the cloud was not reached": "Could not connect|Connection was closed|Network is unreachable",
+    "the API is disabled": "SERVICE_DISABLED|has not been used in project|is not enabled",
+    "the cloud is unreachable": "Could not connect|Connection was closed|Network is unreachable",
 }
-"""Why nothing is known, and how the clouds' programs say so; of AWS the word of its error alone counts."""
+"""Reasons of failed queries, and the patterns of the CLIs' messages; for AWS only the error code counts."""
 _NOT_THERE = re.compile(r"code=404|not found: 404|HTTPError 404")
-"""How gcloud says that there is no such thing."""
+"""gcloud's messages for "not found"."""
 _COMMAND = re.compile(r"^ERROR: \(gcloud[^)]*\) ")
 _SHOWN = 160
 
 
 def parse_answer(ended: CommandResult) -> ProbeAnswer:
-    """What a program's end means."""
+    """Parse the result of a command."""
     if ended.failed:
         return ProbeAnswer(failure_reason=ended.failed)
     if ended.code:
         return _complaint(ended.err)
     try:
-        # What is asked for being there alone says nothing when it is.
+        # A query for existence alone has no output on success.
         return ProbeAnswer(value=json.loads(ended.out or "{}"))
     except (ValueError, RecursionError):
-        return ProbeAnswer(failure_reason="the program's answer is no JSON")
+        return ProbeAnswer(failure_reason="the output of the command is not JSON")
 
 
 def _complaint(text: str) -> ProbeAnswer:
@@ -136,13 +136,13 @@ def _complaint(text: str) -> ProbeAnswer:
 
 def _last(text: str) -> str:
     lines = [line.strip() for line in text.strip().splitlines() if line.strip()]
-    return _short(lines[-1]) if lines else "no word why"
+    return _short(lines[-1]) if lines else "no error message"
 
 
 def _line(text: str, at: int) -> str:
-    """The line that says it, without the command's name, so that one reason is said once of all questions.
+    """The line with the error, without the command's name, so that equal reasons can be merged.
 
-    gcloud goes on for a screen with how to sign in.
+    gcloud adds long instructions on signing in.
     """
     line = text[text.rfind("\n", 0, at) + 1 :].partition("\n")[0]
     return _short(_COMMAND.sub("", line.strip()))
@@ -153,14 +153,14 @@ def _short(line: str) -> str:
 
 
 def at(value: Any, *path: str) -> Any:
-    """What stands at a path of an answer; None where it leads nowhere."""
+    """The value at a path of a result; None if absent."""
     for step in path:
         value = value.get(step) if isinstance(value, Mapping) else None
     return value
 
 
 def items(value: Any, *path: str) -> list[Any] | None:
-    """The list that stands there; None where the answer has another form."""
+    """The list at a path; None if the result has another form."""
     result = at(value, *path)
     return (
         result if isinstance(result, list) and all(isinstance(v, Mapping) for v in result) else None
@@ -168,5 +168,5 @@ def items(value: Any, *path: str) -> list[Any] | None:
 
 
 NOT_FOUND = "NOT_FOUND"
-"""Google's word for what is not there."""
-UNEXPECTED_FORMAT = "the answer has a form that is not known"
+"""Google's error code for "not found"."""
+UNEXPECTED_FORMAT = "the response has an unknown format"

@@ -1,4 +1,4 @@
-"""What a plan takes from an account, on its first day and at most."""
+"""Quota that a plan needs: minimum and maximum."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -11,16 +11,16 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.zones import pool_path
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
-from gpuyard.render.gcp.capacity_options import groups
+from gpuyard.render.gcp.capacity_options import option_node_pools
 
 _HELD = frozenset({Capacity.RESERVED.value, Capacity.BLOCK.value})
-"""Bought already: it counts in nobody's quota again."""
+"""Already paid for: it does not use quota."""
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedAccount:
-    """What is to be deployed, and where: a plan, its graph, and the account or project."""
+    """A planned deployment: the plan, its graph, and the account or project."""
 
     plan: PlatformPlan
     graph: CloudGraph
@@ -29,29 +29,29 @@ class PlannedAccount:
 
 @dataclass(frozen=True, slots=True)
 class QuotaRequirement:
-    """So much of one quota."""
+    """The required amount of one quota."""
 
     quotas: tuple[str, ...]
-    """Its names, of which the account has one; empty where nobody knows it."""
+    """Its possible names, of which the account has one; empty when unknown."""
     subject: str
     minimum: int
     maximum: int
     path: Path
-    nodes: str = "the nodes that always run"
-    """What the floor is of."""
+    nodes: str = "the minimum of nodes"
+    """What the minimum counts."""
     alternative: str = "lower `nodes`"
-    """What else there is to do than to ask for more; empty where there is nothing."""
+    """Alternative to a quota increase; empty if there is none."""
 
 
 def zones_without_pools(plan: PlatformPlan) -> dict[str, Path]:
-    """Zones of the cluster that no pool is in: of a pool's the offers tell."""
+    """Zones of the cluster without a pool; those of pools are checked by offers."""
     pools = {zone for pool in plan.pools for zone in pool.zones}
     numbered_zones = enumerate(cluster_spec(plan.spec).zones)
     return {zone: ("cluster", "zones", n) for n, zone in numbered_zones if zone not in pools}
 
 
 def merge_requirements(wants: Iterator[QuotaRequirement]) -> list[QuotaRequirement]:
-    """One want for each quota: pools share it. It stands where its largest pool does."""
+    """One requirement for each quota, which pools share, at the path of the largest pool."""
     results: dict[tuple[str, ...], list[QuotaRequirement]] = {}
     for each in wants:
         results.setdefault(each.quotas or (each.subject,), []).append(each)
@@ -66,7 +66,7 @@ def merge_requirements(wants: Iterator[QuotaRequirement]) -> list[QuotaRequireme
 
 # ── EC2: vCPUs ────────────────────────────────────────────────────────────────────────────────────
 def ec2_requirements(plan: PlatformPlan, graph: CloudGraph) -> list[QuotaRequirement]:
-    """VCPUs by quota, of pools and of the system."""
+    """VCPUs by quota, of pools and system nodes."""
     return merge_requirements(_ec2(plan, graph))
 
 
@@ -78,9 +78,13 @@ def _ec2(plan: PlatformPlan, graph: CloudGraph) -> Iterator[QuotaRequirement]:
                 spot = size.option.mode == Capacity.SPOT.value
                 at = pool_path(plan, pool)
                 yield _vcpus(
-                    pool.machine.type_name, size.start * vcpus, size.high * vcpus, at, spot=spot
+                    pool.machine.type_name,
+                    size.initial_nodes * vcpus,
+                    size.high * vcpus,
+                    at,
+                    spot=spot,
                 )
-    for each in graph.of(_NODE_GROUP):
+    for each in graph.resources_of_kind(_NODE_GROUP):
         if each.part == "system":
             yield from _system(each)
 
@@ -102,15 +106,15 @@ def _vcpus(machine: str, floor: int, most: int, path: Path, *, spot: bool) -> Qu
     )
 
 
-# ── Google: GPUs ──────────────────────────────────────────────────────────────────────────────────
+# ── Google Cloud: GPUs ──────────────────────────────────────────────────────────────────────────────────
 def gce_requirements(plan: PlatformPlan) -> list[QuotaRequirement]:
-    """GPUs by metric; spot and flex-start have another than what is bought on demand."""
+    """GPUs by metric; spot and flex-start use another metric than on-demand."""
     return merge_requirements(_gce(plan))
 
 
 def _gce(plan: PlatformPlan) -> Iterator[QuotaRequirement]:
     for pool in plan.pools:
-        for group in groups(pool):
+        for group in option_node_pools(pool):
             if group.option.mode not in _HELD:
                 metric = GCE_METRICS.get(group.machine.accelerator or "")
                 is_preemptible = group.purchase.spot or group.purchase.flex_start

@@ -1,4 +1,4 @@
-"""A quota of an account against what a plan takes of it."""
+"""Quotas of an account compared with the plan's requirements."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -10,20 +10,20 @@ from gpuyard.preflight.zones import probe_result
 
 
 def check_quota(want: QuotaRequirement, name: str, free: float, ask: str) -> ProbeResult:
-    """A quota against what the plan takes of it."""
+    """Compare a quota with the plan's requirement."""
     if want.maximum <= free:
         return probe_result(
-            said=f"{name}: {free:g}, and {want.subject} take {want.maximum} at most"
+            said=f"{name}: {free:g} available, {want.subject} use at most {want.maximum}"
         )
-    value = f"{want.subject}: {want.minimum} from the first day, {want.maximum} at most"
+    value = f"{want.subject}: {want.minimum} minimum, {want.maximum} maximum"
     instead = f", or {want.alternative}" if want.alternative else ""
-    fix = Fix(message=f"ask for {want.maximum - free:g} more{instead}: {ask}")
+    fix = Fix(message=f"request {want.maximum - free:g} more{instead}: {ask}")
     if want.minimum > free:
         problem = f"the account's quota is too small for {want.nodes}: {name}"
         return probe_result(
             error("live.quota", want.path, problem, value=value, allowed=f"{free:g}", fix=fix)
         )
-    problem = f"the account's quota is smaller than the plan at its largest: {name}"
+    problem = f"the account's quota is smaller than the plan's maximum: {name}"
     return probe_result(
         warning("live.quota", want.path, problem, value=value, allowed=f"{free:g}", fix=fix)
     )
@@ -37,7 +37,7 @@ def gcp_quota_findings(
     whose: str,
     place: str = "",
 ) -> ProbeResult | None:
-    """A list of Google's: what is used takes from it, but for the platform's own once that is deployed."""
+    """Compare Google Cloud quotas, minus their usage by others than the deployed platform."""
     if quotas is None:
         return None
     quotas_by_metric = {str(each.get("metric")): each for each in quotas}
@@ -52,13 +52,13 @@ def gcp_quota_findings(
             or not isinstance(limit, int | float)
             or not isinstance(usage, int | float)
         ):
-            why = f"the {whose}'s list has no {' or '.join(want.quotas) or 'quota that we know'}"
+            why = f"the {whose} has no {' or '.join(want.quotas) or 'quota that gpuyard knows'}"
             result += ProbeResult(
                 skipped=(SkippedProbe(f"quota for {want.subject}", why, is_expected=True),)
             )
             continue
         used_by_others = 0 if deployed else usage
         ask = f"IAM & Admin, Quotas: {metric}{place}, {used_by_others + want.maximum:g}"
-        subject = f"{metric} ({usage:g} of {limit:g} are used)"
+        subject = f"{metric} ({usage:g} of {limit:g} used)"
         result += check_quota(want, subject, limit - used_by_others, ask)
     return result

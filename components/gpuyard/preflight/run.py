@@ -1,4 +1,4 @@
-"""The questions about a plan in their order: who asks, then everything, then what rests on answers."""
+"""Run the queries in order: the identity, then all others, then those that depend on results."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -9,23 +9,23 @@ from gpuyard.preflight.probes import AnswersByName, Probe, ProbeResult, SkippedP
 from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.spec.region import ENVIRONMENT, Credentials
+from gpuyard.spec.region import ENVIRONMENT, CloudAccount
 
 RunProbes = Callable[[Sequence[Probe]], AnswersByName]
-"""Puts questions, all at once, and has an answer for each."""
+"""Runs queries concurrently, and returns a result for each."""
 
 
 def run_probes(
-    plan: PlatformPlan, ask: RunProbes, signed: Credentials = ENVIRONMENT
+    plan: PlatformPlan, ask: RunProbes, signed: CloudAccount = ENVIRONMENT
 ) -> ProbeResult:
-    """Ask about a plan on AWS or Google, and say what came of it."""
+    """Query the account of a plan on AWS or Google Cloud."""
     if plan.cloud.value == "aws":
         return _aws(plan, ask if not signed.profile else _with(ask, "--profile", signed.profile))
     return _gcp(plan, ask, signed.project)
 
 
 def _with(ask: RunProbes, *words: str) -> RunProbes:
-    """Each question with these words more."""
+    """Add arguments to each query."""
     return lambda asked: ask([replace(each, words=(*each.words, *words)) for each in asked])
 
 
@@ -42,7 +42,7 @@ def _aws(plan: PlatformPlan, ask: RunProbes) -> ProbeResult:
     answers = ask([*questions, *first])
     result = aws.aws_findings(ahead, questions, answers)
     if not first:
-        why = "IAM's simulator knows users and roles only, and who is signed in is neither"
+        why = "the IAM policy simulator accepts users and roles only, and the signed-in identity is neither"
         return result + ProbeResult(
             skipped=(SkippedProbe(permissions.ABOUT, why, is_expected=True),)
         )
@@ -57,7 +57,7 @@ def _gcp(plan: PlatformPlan, ask: RunProbes, value: str) -> ProbeResult:
     ahead = PlannedAccount(plan, gcp_graph(plan), project or "PROJECT")
     questions = gcp.gcp_probes(ahead)
     if not project:
-        none = "gcloud is set to no project: gcloud config set project NAME"
+        none = "gcloud has no project configured: gcloud config set project NAME"
         return _skip_all(
             questions, answer.failure_reason or answer.error or none, gcp.PERMISSIONS.subject
         )
@@ -65,7 +65,7 @@ def _gcp(plan: PlatformPlan, ask: RunProbes, value: str) -> ProbeResult:
 
 
 def _skip_all(questions: Sequence[Probe], why: str, also: str) -> ProbeResult:
-    """Nobody could be asked: then nothing is known of anything."""
+    """Skip all queries for one reason."""
     return ProbeResult(
         skipped=tuple(SkippedProbe(each, why) for each in (*(q.subject for q in questions), also))
     )

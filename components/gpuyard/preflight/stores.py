@@ -1,4 +1,4 @@
-"""Names of buckets: those that are to be made are free, those that are to be there are there."""
+"""Bucket names: new ones must be available, existing ones must exist."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,19 +7,19 @@ from gpuyard.findings import Fix, Path, error
 from gpuyard.preflight.probes import ProbeAnswer, ProbeResult, SkippedProbe
 from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.cloud.graph import resolve_values
-from gpuyard.render.storage import CHECKPOINTS_STORE, store_name
+from gpuyard.render.storage import CHECKPOINTS_STORE, dataset_store_name
 
 BUCKET = "bucket"
 _NAMED_BY = {"aws:s3/bucket:Bucket": "bucket", "gcp:storage/bucket:Bucket": "name"}
-"""By kind, the field that has the name."""
+"""The field with the name, by kind."""
 _NONE = frozenset({"404", "NoSuchBucket", "NOT_FOUND"})
 _OTHERS = frozenset({"403", "301"})
-"""S3 says so of a bucket that is somebody else's, and of one of one's own in another region."""
+"""S3's error codes for a bucket of another account, and for an own bucket in another region."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequiredBucket:
-    """A bucket that the plan makes, or takes as it is."""
+    """A bucket that the plan creates or uses."""
 
     name: str
     path: Path
@@ -27,12 +27,12 @@ class RequiredBucket:
 
     @property
     def question(self) -> str:
-        """What the question about it is called."""
+        """The name of its query."""
         return f"{BUCKET} {self.name}"
 
 
 def required_buckets(ahead: PlannedAccount, known: Mapping[str, str]) -> Iterator[RequiredBucket]:
-    """All of them; `known` has the late parts of their names, by the last part of those parts' names."""
+    """All buckets; `known` has the late parts of their names."""
     bucket_names = {
         each.name: str(
             resolve_values(each.inputs[field], lambda name: known[name.rpartition(".")[2]])
@@ -44,8 +44,8 @@ def required_buckets(ahead: PlannedAccount, known: Mapping[str, str]) -> Iterato
         at: Path = ("storage", "datasets", number)
         if data.bucket:
             yield RequiredBucket(data.bucket, (*at, "bucket"), is_created=False)
-        elif store_name(data) in bucket_names:
-            yield RequiredBucket(bucket_names[store_name(data)], at, is_created=True)
+        elif dataset_store_name(data) in bucket_names:
+            yield RequiredBucket(bucket_names[dataset_store_name(data)], at, is_created=True)
     checkpoints = ahead.plan.storage.checkpoints
     if checkpoints and checkpoints.bucket:
         yield RequiredBucket(
@@ -58,21 +58,21 @@ def required_buckets(ahead: PlannedAccount, known: Mapping[str, str]) -> Iterato
 
 
 def check_bucket(bucket: RequiredBucket, answer: ProbeAnswer) -> ProbeResult:
-    """What an answer means for a bucket of the plan."""
+    """Findings about a bucket."""
     name, exists = bucket.name, not answer.error and not answer.failure_reason
     if bucket.is_created and answer.error in _NONE:
-        return ProbeResult(messages=(f"the name of bucket {name} is free",))
+        return ProbeResult(messages=(f"the bucket name {name} is available",))
     if exists:
-        return ProbeResult(messages=(f"bucket {name} is there, and yours to use",))
+        return ProbeResult(messages=(f"bucket {name} exists and is accessible",))
     if bucket.is_created and _closed(answer):
-        problem = f"the name of bucket {name} is taken: there is one, and it is not yours"
-        fix = Fix(
-            message="give the platform or the store another name: all buckets share one space"
-        )
+        problem = f"the bucket name {name} is taken by another account"
+        fix = Fix(message="rename the platform or the store: bucket names are globally unique")
         return ProbeResult((error("live.bucket", bucket.path, problem, value=name, fix=fix),))
     if answer.error in _NONE:
-        problem = f"no bucket {name} is there"
-        fix = Fix(message="write the name of one that is there, or leave `bucket` out: one is made")
+        problem = f"bucket {name} does not exist"
+        fix = Fix(
+            message="set `bucket` to an existing bucket, or remove it: gpuyard then creates one"
+        )
         return ProbeResult((error("live.bucket", bucket.path, problem, value=name, fix=fix),))
     return ProbeResult(
         skipped=(SkippedProbe(bucket.question, answer.failure_reason or answer.error),)
@@ -80,5 +80,5 @@ def check_bucket(bucket: RequiredBucket, answer: ProbeAnswer) -> ProbeResult:
 
 
 def _closed(answer: ProbeAnswer) -> bool:
-    """Google shows nobody a bucket of somebody else's; of a name that is free it says that there is none."""
+    """Whether the bucket is another account's: Google denies access to it, and reports a free name as not found."""
     return answer.error in _OTHERS or answer.is_denied

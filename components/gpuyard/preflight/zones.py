@@ -1,6 +1,6 @@
-"""Zones, machines and subnets that a stack file names, against those that a cloud says there are.
+"""Zones, machines and subnets of a stack file, compared with those of the cloud.
 
-A program judges them too, before it registers anything: it loads this module, and nothing of another cloud.
+A program also checks them before it registers resources: it loads this module and nothing of another cloud.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,13 +13,13 @@ from gpuyard.preflight.probes import ProbeResult
 
 
 def pool_path(plan: PlatformPlan, pool: PoolPlan) -> Path:
-    """Where the stack file has the pool."""
+    """Path of the pool in the stack file."""
     names = [each.name for each in plan.spec.pools]
     return ("pools", names.index(pool.name))
 
 
 def named_subnets(plan: PlatformPlan) -> Iterator[tuple[Path, str]]:
-    """Those that the stack file names, with their places."""
+    """Subnets of the stack file, with their paths."""
     subnets = cluster_spec(plan.spec).network.subnets
     for side in ("private", "public") if subnets else ():
         for number, each in enumerate(getattr(subnets, side)):
@@ -27,13 +27,13 @@ def named_subnets(plan: PlatformPlan) -> Iterator[tuple[Path, str]]:
 
 
 def probe_result(*findings: Finding, said: str = "") -> ProbeResult:
-    """Findings, or what is said where there are none."""
+    """Findings, or a message when there are none."""
     return ProbeResult(findings, (), (said,) if said and not findings else ())
 
 
 def check_zones(named: Mapping[str, Path], existing: set[str], region: str) -> ProbeResult:
-    """Zones that the stack file names against those that there are."""
-    fix = Fix(message="write zones that there are, or leave `zones` out")
+    """Compare the zones of the stack file with those of the region."""
+    fix = Fix(message="write zones from the list, or remove `zones`")
     allowed = format_list(sorted(existing)) or "none"
     results = [
         error("live.zone", at, f"{region} has no zone {zone}", value=zone, allowed=allowed, fix=fix)
@@ -43,18 +43,18 @@ def check_zones(named: Mapping[str, Path], existing: set[str], region: str) -> P
     return probe_result(*results, said=f"{format_list(named)} are zones of {region}")
 
 
-def without_control_plane(plan: PlatformPlan, ids: Mapping[str, str]) -> tuple[Finding, ...]:
-    """Zones in which EKS makes no control plane, by the ids of zones: it is given a subnet of each zone."""
+def control_plane_zone_findings(plan: PlatformPlan, ids: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Zones, by zone id, in which EKS offers no control plane: the cluster has a subnet in each zone."""
     cluster = cluster_spec(plan.spec)
     if cluster.existing or cluster.network.subnets:
         return ()
     paths = configured_zones(plan.spec)
-    fix = Fix(message="write other zones: by its id it is another zone in each account")
+    fix = Fix(message="write other zones: a zone name maps to a different zone id in each account")
     return tuple(
         error(
             "live.zone",
             paths[zone],
-            f"EKS makes no control plane in {zone}, which is {ids[zone]} in this account",
+            f"EKS offers no control plane in {zone}, which is {ids[zone]} in this account",
             value=zone,
             allowed=f"zones other than {format_list(ZONES_WITHOUT)}",
             fix=fix,
@@ -65,7 +65,7 @@ def without_control_plane(plan: PlatformPlan, ids: Mapping[str, str]) -> tuple[F
 
 
 def check_offers(plan: PlatformPlan, zones: Mapping[str, set[str]]) -> ProbeResult:
-    """Machines against the zones that sell them."""
+    """Compare machine types with the zones that offer them."""
     result, own = ProbeResult(), cluster_spec(plan.spec).zones
     for pool in plan.pools:
         machine = pool.machine.type_name
@@ -75,18 +75,18 @@ def check_offers(plan: PlatformPlan, zones: Mapping[str, set[str]]) -> ProbeResu
         if not zone_names and sold and not set(own).intersection(sold):
             lacking, at = list(own), ("cluster", "zones")  # its nodes start in one of these
         if sold and not lacking:
-            result += probe_result(said=f"{machine} is sold in {format_list(sold)}")
+            result += probe_result(said=f"{machine} is offered in {format_list(sold)}")
             continue
         where = format_list(lacking) if sold else (plan.region or "the region")
         at = at if sold else (*pool_path(plan, pool), "machine")
-        words = "name zones that sell it" if sold else "take another machine or region"
+        words = "set zones that offer it" if sold else "use another machine type or region"
         result += probe_result(
             error(
                 "live.offering",
                 at,
-                f"{machine} is not sold in {where}",
+                f"{machine} is not offered in {where}",
                 value=machine,
-                allowed=format_list(sold) or "in no zone of it",
+                allowed=format_list(sold) or "no zone offers it",
                 fix=Fix(message=words),
             )
         )

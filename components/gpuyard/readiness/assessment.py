@@ -1,4 +1,4 @@
-"""Every check asked of a plan and of a cluster: how it is answered, and what that adds up to."""
+"""Run every check on a plan and a cluster, and compute the score."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,60 +36,60 @@ _MODULES = (
     money,
 )
 PLANNED: Mapping[str, ClusterCheck] = {k: v for each in _MODULES for k, v in each.PLANNED.items()}
-"""By id: what a plan can answer."""
+"""Functions that answer from the plan, by check id."""
 LIVE: Mapping[str, ClusterCheck] = {k: v for each in _MODULES for k, v in each.LIVE.items()}
-"""By id: what a cluster can answer."""
+"""Functions that answer from the cluster, by check id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """How one check is answered."""
+    """The result of one check."""
 
     check: ReadinessCheck
     status: CheckStatus
     applies: bool
     source: str
-    """Who answered: plan, cluster, or nobody."""
+    """Source of the result: plan, cluster, or none."""
     observations: tuple[Observation, ...]
 
     @property
     def reasons(self) -> str:
-        """What keeps it from passing; empty where it has passed."""
+        """Why it did not pass; empty when it passed."""
         return "; ".join(reasons(self.observations, self.status))
 
     @property
     def evidence(self) -> tuple[Observation, ...]:
-        """What has a value."""
+        """Observations with a value."""
         return tuple(each for each in self.observations if each.value)
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """All answers."""
+    """The results of all checks."""
 
     answers: tuple[CheckResult, ...]
 
     @property
     def counts(self) -> Mapping[CheckStatus, int]:
-        """Of the checks that apply, how many are answered how."""
+        """Number of applicable checks by status."""
         return Counter(each.status for each in self.answers if each.applies)
 
     @property
     def applying(self) -> int:
-        """How many apply."""
+        """Number of applicable checks."""
         return sum(each.applies for each in self.answers)
 
     @property
     def score(self) -> int:
-        """Percent of the checks that apply which passed, rounded down: what was not run is not passed."""
+        """Percentage of applicable checks that passed, rounded down; NOT RUN counts as not passed."""
         return 100 * self.counts.get(CheckStatus.PASS, 0) // self.applying if self.applying else 0
 
     def of(self, check: str) -> CheckResult:
-        """The answer to one."""
+        """The result of one check."""
         return next(each for each in self.answers if each.check.id == check)
 
     def conformance(self) -> Iterator[tuple[AiRequirement, CheckStatus]]:
-        """How far the answers are evidence for what the CNCF's programme asks for."""
+        """Each CNCF requirement with the status of the checks that are evidence for it."""
         for each in ai_requirements():
             answers = [self.of(name) for name in each.checks]
             seen = [Observation(a.status) for a in answers if a.applies]
@@ -99,12 +99,12 @@ class Readiness:
 def assess_readiness(
     plan: PlatformPlan, findings: Iterable[Finding], cluster: ClusterObjects | None = None
 ) -> Readiness:
-    """Every check, from the plan, and from a cluster where one was asked."""
+    """Run every check on the plan, and on a cluster if one was queried."""
     return run_checks(Subject(plan, tuple(findings)), cluster)
 
 
 def run_checks(subject: Subject, cluster: ClusterObjects | None = None) -> Readiness:
-    """The same of a plan with what it renders."""
+    """Run every check on a subject."""
     return Readiness(tuple(_answered(each, subject, cluster) for each in readiness_checks()))
 
 
@@ -116,7 +116,7 @@ def _answered(
         return _of_plan(check, planned)
     seen = _observations(LIVE, check, subject, cluster)
     if not seen:
-        return _of_plan(check, planned, "the cluster shows nothing of it")
+        return _of_plan(check, planned, "the cluster has no objects of this kind")
     known = [each for each in planned if each.status is CheckStatus.PASS and each not in seen]
     return _check_result(check, [*seen, *([] if _is_outside(seen) else known)], "cluster")
 
@@ -127,7 +127,7 @@ def _observations(
     subject: Subject,
     objects: ClusterObjects,
 ) -> list[Observation]:
-    """What is seen; that it does not apply, or that it cannot be read, ends the looking."""
+    """Collect observations, until one does not apply or cannot be read."""
     seen: list[Observation] = []
     try:
         for each in who[check.id](subject, objects) if check.id in who else ():
@@ -148,10 +148,10 @@ def _of_plan(
 ) -> CheckResult:
     if planned:
         return _check_result(check, planned, "plan")
-    why = nothing or "only the cluster can say: add --live"
+    why = nothing or "requires the cluster: add --live"
     if check.id not in LIVE:
-        why = f"only a run can tell: {check.run}"
-    return _check_result(check, [unknown(why)], "nobody")
+        why = f"requires a test run: {check.run}"
+    return _check_result(check, [unknown(why)], "none")
 
 
 def _check_result(check: ReadinessCheck, seen: Sequence[Observation], by: str) -> CheckResult:

@@ -1,4 +1,4 @@
-"""Autoscaling: what is known of nodes that do not run, whom a scale-down spares, what services scale on."""
+"""Autoscaling: resources of pools at zero nodes, scale-down protection, metrics of services."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -26,7 +26,7 @@ from gpuyard.spec.sections import ScaleOn
 
 _FROM_EXPORTER = "DCGM_"
 _SPARING = 0.01
-"""Cluster Autoscaler takes a node away whose use is below its threshold: below this nothing runs on it."""
+"""Cluster Autoscaler removes a node whose utilisation is below its threshold: below this value it is idle."""
 
 
 def _scaled(subject: Subject) -> list[PoolPlan]:
@@ -34,7 +34,7 @@ def _scaled(subject: Subject) -> list[PoolPlan]:
 
 
 def _scales(subject: Subject, _: ClusterObjects | None = None) -> Iterator[Observation]:
-    """What there is to say where every pool keeps its nodes."""
+    """The observation when no pool scales."""
     if not _scaled(subject):
         yield not_applicable("no pool scales")
 
@@ -43,10 +43,10 @@ def _from_zero(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from _scales(subject)
     for pool in _scaled(subject):
         lacks = ", ".join(pool.autoscaler_hints.undiscovered_resources)
-        wrong = f"{lacks} is known of a node that runs alone" if lacks else ""
+        wrong = f"{lacks} is discovered only from a running node" if lacks else ""
         yield observe(
             f"plan.pools.{pool.name}.autoscaler_hints",
-            f"told by {pool.autoscaler_hints.source}",
+            f"configured in {pool.autoscaler_hints.source}",
             wrong,
         )
 
@@ -58,11 +58,11 @@ def _sparing(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]
         release = autoscaler_release(subject.plan)
         where = "values of cluster-autoscaler"
         if release is None:
-            yield unknown("the autoscaler is not the stack's own", where)
+            yield unknown("the stack does not manage the autoscaler", where)
             return
         name = "scale-down-gpu-utilization-threshold"
         below = release.values["extraArgs"][name]
-        wrong = "" if float(below) < _SPARING else "nodes that are in use may be taken"
+        wrong = "" if float(below) < _SPARING else "nodes in use may be removed"
         yield observe(f"{where}: {name}", below, wrong)
 
 
@@ -75,20 +75,20 @@ def _node_pools_spare(subject: Subject, objects: ClusterObjects) -> Iterator[Obs
         rules = at(each, "spec", "disruption")
         policy, wait = at(rules, "consolidationPolicy"), at(rules, "consolidateAfter")
         meant = at(each, "spec", "template", "metadata", "labels", POOL_LABEL) in moving
-        wrong = "" if policy == EMPTY_ALONE or meant else "nodes are emptied to save others"
+        wrong = "" if policy == EMPTY_ALONE or meant else "nodes are drained for consolidation"
         if not wrong and not wait:
-            wrong = "an empty node goes at once"
+            wrong = "an empty node is removed immediately"
         yield observe(where, f"{policy}, after {wait or 'nothing'}", wrong)
 
 
 def _bounded(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
     if not any(pool.scaling is Scaling.KARPENTER for pool in subject.plan.pools):
-        yield not_applicable("no pool is Karpenter's")
+        yield not_applicable("no pool uses Karpenter")
     for where, each in planned_objects(subject, objects, "NodePool"):
         most = at(each, "spec", "limits", GPU)
         budgets = listed(each, "spec", "disruption", "budgets")
         lack = [word for word, value in (("limit", most), ("budget", budgets)) if not value]
-        wrong = f"it has no {' and no '.join(lack)}" if lack else ""
+        wrong = f"no {' and no '.join(lack)}" if lack else ""
         yield observe(where, f"{most or 'any number of'} GPUs", wrong)
     for where, each in planned_objects(subject, objects, "EC2NodeClass"):
         if each is None:
@@ -97,34 +97,36 @@ def _bounded(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]
         terms = listed(each, "spec", "amiSelectorTerms")
         images = [str(at(term, "alias") or at(term, "id") or "any") for term in terms]
         loose = not images or any(i == "any" or i.endswith("@latest") for i in images)
-        wrong = "its image changes by itself" if loose else ""
+        wrong = "its image is not pinned" if loose else ""
         yield observe(where, ", ".join(images) or "no image", wrong)
 
 
 def _spot(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from no_spot(subject)
+    yield from not_applicable_without_spot(subject)
     for pool in spot_pools(subject):
         words = ", then ".join(option.mode for option in pool.capacity_options)
-        wrong = "nothing is below spot" if pool.capacity_options[-1].mode == "spot" else ""
-        yield observe(f"plan.pools.{pool.name}.ladder", words, wrong)
+        wrong = (
+            "no capacity option follows spot" if pool.capacity_options[-1].mode == "spot" else ""
+        )
+        yield observe(f"plan.pools.{pool.name}.capacity_options", words, wrong)
         checkpoints = subject.plan.storage.checkpoints
         if checkpoints is None:
             yield failing(
-                "plan.storage.checkpoints", "none", "work on spot has nowhere to keep its state"
+                "plan.storage.checkpoints", "none", "jobs on spot have no checkpoint storage"
             )
 
 
 def spot_pools(subject: Subject) -> list[PoolPlan]:
-    """Pools with nodes that may be taken away."""
+    """Pools with spot nodes."""
     return [
         p for p in subject.plan.pools if any(option.mode == "spot" for option in p.capacity_options)
     ]
 
 
-def no_spot(subject: Subject) -> Iterator[Observation]:
-    """What there is to say where no node may be taken away."""
+def not_applicable_without_spot(subject: Subject) -> Iterator[Observation]:
+    """The observation when no pool uses spot."""
     if not spot_pools(subject):
-        yield not_applicable("no pool has spot")
+        yield not_applicable("no pool uses spot")
 
 
 def _services(subject: Subject, on: ScaleOn) -> Iterator[Observation]:
@@ -135,7 +137,7 @@ def _services(subject: Subject, on: ScaleOn) -> Iterator[Observation]:
     if not services:
         yield not_applicable(f"no service of the stack scales on {on.value}")
     for name in services:
-        yield unknown("this release makes no autoscaler of it: add --live", f"service {name}")
+        yield unknown("gpuyard renders no autoscaler for it: add --live", f"service {name}")
 
 
 def _on_metrics(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
@@ -154,7 +156,7 @@ def _of_teams(subject: Subject, results: Iterable[K8sObject]) -> list[K8sObject]
 def _metrics_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     result = _of_teams(subject, cluster.all("HorizontalPodAutoscaler"))
     if not result:
-        yield failing("horizontalpodautoscalers", 0, "no service scales")
+        yield failing("horizontalpodautoscalers", 0, "no service is autoscaled")
     for each in result:
         metrics = listed(each, "spec", "metrics")
         kinds = ("pods", "object", "external")
@@ -162,21 +164,25 @@ def _metrics_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observ
         missing = [n for n in names if n.startswith(_FROM_EXPORTER) and n not in DCGM_DEFAULT]
         wrong = f"the exporter does not serve {', '.join(missing)}" if missing else ""
         if not names:
-            wrong = "it scales on CPU or memory alone"
+            wrong = "it scales on CPU or memory only"
         yield observe(place_of(each), ", ".join(names) or "no metric", wrong)
 
 
 def _queues_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     result = _of_teams(subject, cluster.all("ScaledObject"))
     if not result:
-        yield failing("scaledobjects.keda.sh", 0, "nothing scales on the length of a queue")
+        yield failing("scaledobjects.keda.sh", 0, "nothing scales on queue length")
     for each in result:
         triggers = listed(each, "spec", "triggers")
         unauthenticated = [str(at(t, "type")) for t in triggers if not at(t, "authenticationRef")]
         least = at(each, "spec", "minReplicaCount") or 0
-        wrong = f"asks {', '.join(unauthenticated)} without a name" if unauthenticated else ""
+        wrong = (
+            f"queries {', '.join(unauthenticated)} without authentication"
+            if unauthenticated
+            else ""
+        )
         if least:
-            wrong = "it never reaches zero"
+            wrong = "it never scales to zero"
         yield observe(place_of(each), f"at least {least}", wrong)
 
 

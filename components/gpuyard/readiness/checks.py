@@ -1,4 +1,4 @@
-"""The checks as they are listed, and what the CNCF's AI conformance asks for: `checks.yaml`."""
+"""The readiness checks and the CNCF AI Conformance requirements: `checks.yaml`."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ _FILE = Path(__file__).with_name("checks.yaml")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadinessCheck:
-    """One thing that a platform must show."""
+    """One readiness check."""
 
     id: str
     category: str
     title: str
     source: str
-    """Who can answer: P the plan, L the live cluster, R a run."""
+    """Source of the answer: P the plan, L the live cluster, R a test run."""
     by_hand: str
-    """How anybody sees the same without us."""
+    """How to check it manually."""
     run: str
-    """What to run where nothing else can tell; empty where the plan or the cluster can."""
+    """The required test run; empty when the plan or the cluster can answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,14 +33,14 @@ class AiRequirement:
     id: str
     level: str
     checks: tuple[str, ...]
-    """Whose answers are evidence for it."""
+    """Ids of the checks that are evidence for it."""
     lacks: str
-    """What nothing here looks at; empty where something does."""
+    """Why no check covers it; empty when one does."""
 
 
 @cache
 def readiness_checks() -> tuple[ReadinessCheck, ...]:
-    """All of them, in their order."""
+    """All checks, in order."""
     listed = _listed()
     return tuple(
         ReadinessCheck(
@@ -57,7 +57,7 @@ def readiness_checks() -> tuple[ReadinessCheck, ...]:
 
 @cache
 def ai_requirements() -> tuple[AiRequirement, ...]:
-    """What the programme asks for: first what it demands, then what it recommends."""
+    """The requirements: MUST first, then SHOULD."""
     return tuple(
         AiRequirement(
             id=name, level=row["level"], checks=tuple(row["checks"]), lacks=row.get("lacks", "")
@@ -67,7 +67,7 @@ def ai_requirements() -> tuple[AiRequirement, ...]:
 
 
 def ai_source() -> str:
-    """Where the requirements stand."""
+    """Source of the requirements."""
     return str(_listed()["conformance"]["source"])
 
 

@@ -1,4 +1,4 @@
-"""Storage: data that many pods mount, a bucket for checkpoints, and how data comes to a GPU."""
+"""Storage: shared datasets, a checkpoint bucket, and data access of GPUs."""
 
 from collections.abc import Iterator, Mapping
 
@@ -10,8 +10,8 @@ from gpuyard.readiness.inputs import (
     at,
     listed,
     missing_object,
+    not_applicable_if_simulated,
     planned_objects,
-    simulated,
 )
 
 _NO_VOLUMES = "they have no volumes"
@@ -19,10 +19,12 @@ _MANY = ("ReadWriteMany", "ReadOnlyMany")
 
 
 def _datasets(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, _NO_VOLUMES)
+    yield from not_applicable_if_simulated(subject, _NO_VOLUMES)
     result = subject.plan.storage.datasets
     if not result:
-        yield failing("plan.storage.datasets", "none", "no data is shared: each job brings its own")
+        yield failing(
+            "plan.storage.datasets", "none", "no shared datasets: each job must bring its own data"
+        )
     zones = {zone for pool in subject.plan.pools for zone in pool.zones}
     for each in result:
         far = each.zone is not None and zones and each.zone not in zones
@@ -37,32 +39,34 @@ def _claims(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
             yield missing_object(where)
             continue
         phase, modes = at(each, "status", "phase"), listed(each, "spec", "accessModes")
-        wrong = "" if phase == "Bound" else "nothing is behind it"
+        wrong = "" if phase == "Bound" else "no volume is bound"
         if not set(modes) & set(_MANY):
-            wrong = "one node at a time mounts it"
+            wrong = "only one node can mount it at a time"
         yield observe(where, f"{phase}, {', '.join(map(str, modes))}", wrong)
 
 
 def _checkpoints(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, _NO_VOLUMES)
+    yield from not_applicable_if_simulated(subject, _NO_VOLUMES)
     checkpoints = subject.plan.storage.checkpoints
     where = "plan.storage.checkpoints"
     if checkpoints is None:
-        yield failing(where, "none", "a node that is lost takes its work with it")
+        yield failing(where, "none", "work is lost with its node")
     elif checkpoints.bucket is not None:
         yield unknown(
-            "a bucket of yours: nobody here sees how it is kept", where, checkpoints.bucket
+            "gpuyard does not manage this bucket and cannot see its settings",
+            where,
+            checkpoints.bucket,
         )
     else:
         yield passing(
-            where, f"versions and deleted ones kept for {checkpoints.retention_days} days"
+            where, f"noncurrent and deleted versions kept for {checkpoints.retention_days} days"
         )
         protect = subject.plan.storage.protect
-        yield observe("plan.storage.protect", protect, "" if protect else "it may be deleted")
+        yield observe("plan.storage.protect", protect, "" if protect else "a destroy deletes it")
 
 
 def _streams(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, _NO_VOLUMES)
+    yield from not_applicable_if_simulated(subject, _NO_VOLUMES)
     for pool in subject.plan.pools:
         yield passing(f"plan.pools.{pool.name}.machine", f"{pool.machine.nvme_gb} GB of local NVMe")
     slow = [pool.name for pool in subject.plan.pools if not pool.machine.nvme_gb]
@@ -70,7 +74,7 @@ def _streams(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
         yield failing(
             "plan.storage.datasets", "none", f"{', '.join(slow)} has no local disk either"
         )
-    yield unknown("that no GPU waits, only a run can tell")
+    yield unknown("whether GPUs wait for data requires a test run")
 
 
 PLANNED: Mapping[str, ClusterCheck] = {

@@ -1,15 +1,15 @@
-"""What was seen, where, and whether it is as it must be: the stuff that answers are made of."""
+"""Observations: the evidence of check results."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 _SHOWN = 3
-"""Of like things; a document has them all."""
+"""Maximum names shown; JSON has all."""
 
 
 class CheckStatus(StrEnum):
-    """How a check is answered. What was not looked at is not passed."""
+    """Status of a check. NOT RUN is not passed."""
 
     PASS = "PASS"  # noqa: S105  a word, not a password
     FAIL = "FAIL"
@@ -18,7 +18,7 @@ class CheckStatus(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One thing that was looked at, or one reason why nothing was."""
+    """One observation, or one reason why there is none."""
 
     status: CheckStatus
     location: str = ""
@@ -29,32 +29,32 @@ class Observation:
 
 
 def passing(where: str, value: object) -> Observation:
-    """As it must be."""
+    """An observation that passes."""
     return Observation(CheckStatus.PASS, where, str(value))
 
 
 def failing(where: str, value: object, why: str) -> Observation:
-    """Not as it must be."""
+    """An observation that fails."""
     return Observation(CheckStatus.FAIL, where, str(value), why)
 
 
 def unknown(why: str, where: str = "", value: object = "") -> Observation:
-    """Nobody can tell from here."""
+    """An observation that cannot be evaluated."""
     return Observation(CheckStatus.NOT_RUN, where, str(value), why)
 
 
 def not_applicable(why: str) -> Observation:
-    """The platform has nothing that this could be asked about."""
+    """The check does not apply to the platform."""
     return Observation(CheckStatus.NOT_RUN, reason=why, applies=False)
 
 
 def observe(where: str, value: object, why: str) -> Observation:
-    """Bad where there is a reason, else good."""
+    """A failing observation if `why` is set, else a passing one."""
     return failing(where, value, why) if why else passing(where, value)
 
 
 def combine(seen: Sequence[Observation]) -> CheckStatus:
-    """One bad thing fails, one unknown leaves it open; nothing seen is nothing passed."""
+    """One failure fails the check, one unknown or no observation leaves it NOT RUN."""
     of_it = {each.status for each in seen}
     return next(
         (r for r in (CheckStatus.FAIL, CheckStatus.NOT_RUN, CheckStatus.PASS) if r in of_it),
@@ -63,7 +63,7 @@ def combine(seen: Sequence[Observation]) -> CheckStatus:
 
 
 def reasons(seen: Iterable[Observation], ready: CheckStatus) -> Iterator[str]:
-    """Why it is answered so, each reason once with the places that it holds for."""
+    """The reasons of a status, each once with its locations."""
     places: dict[str, list[str]] = {}
     for each in seen:
         if each.status is ready and each.reason:
@@ -74,6 +74,6 @@ def reasons(seen: Iterable[Observation], ready: CheckStatus) -> Iterator[str]:
 
 
 def format_some(names: Sequence[str]) -> str:
-    """The first of them, and how many more there are."""
+    """The first names, and the number of others."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

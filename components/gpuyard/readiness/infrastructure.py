@@ -1,4 +1,4 @@
-"""Infrastructure: operator and driver, what nodes say of themselves, the fabric, and who stands where."""
+"""Infrastructure: operator and driver, node labels, fabric, and placement of system pods."""
 
 from collections.abc import Iterator, Mapping
 
@@ -38,10 +38,10 @@ from gpuyard.readiness.inputs import (
     label,
     listed,
     name_of,
-    no_teams,
     nodes_of,
+    not_applicable_if_simulated,
+    not_applicable_without_teams,
     place_of,
-    simulated,
     space_of,
 )
 from gpuyard.render.gpu_operator.values import gpu_operator_release
@@ -52,24 +52,26 @@ _OLD = (
 )
 _DRIVER = ("driver.too_old", "driver.too_new", "driver.pools_disagree")
 _EXPORTER = "dcgm-exporter"
-_NO_PROGRAM = "no program of NVIDIA's runs on them"
+_NO_PROGRAM = "they run no NVIDIA software"
 _WAITS = (
-    "it waits for another pool's driver; where no `up` runs, deploy again, or take the labels"
-    f" {DRIVER_WAITS_LABEL} and {SKIP_UPGRADE_LABEL} off"
+    "it waits for the driver rollout of another pool; if no `up` is running, deploy again or remove the labels"
+    f" {DRIVER_WAITS_LABEL} and {SKIP_UPGRADE_LABEL}"
 )
 _NOT_EXCHANGED = "upgrade-failed"
-"""What the operator says of a node that got another driver and is not well; it counts as one in progress, and
-we let it exchange one at a time (NVIDIA/k8s-operator-libs, pkg/upgrade/common_manager.go)."""
+"""The operator's state of a node whose driver upgrade failed; it counts as in progress, and only one node is
+upgraded at a time (NVIDIA/k8s-operator-libs, pkg/upgrade/common_manager.go)."""
 
 
 def _operator(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, _NO_PROGRAM)
+    yield from not_applicable_if_simulated(subject, _NO_PROGRAM)
     yield from subject.found(*_OLD)
     parts = subject.plan.operator
     if parts is not None and parts.install:
         yield passing("plan.software.gpu-operator", subject.plan.software["gpu-operator"])
     elif not _needs_none(subject):
-        yield unknown("the operator is not the stack's own: add --live", "plan.operator.install")
+        yield unknown(
+            "the stack does not install the operator: add --live", "plan.operator.install"
+        )
         return
     for pool in subject.plan.pools:
         owners = pool.node_software.owners if pool.node_software else {}
@@ -78,7 +80,7 @@ def _operator(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
 
 
 def _needs_none(subject: Subject) -> bool:
-    """Whether the cloud brings all that nodes need."""
+    """Whether the cloud provides all GPU software of the nodes."""
     parts, operator = subject.plan.operator, subject.plan.spec.gpu_operator
     return operator.install and parts is not None and not parts.install
 
@@ -87,13 +89,13 @@ def _operator_ready(subject: Subject, cluster: ClusterObjects) -> Iterator[Obser
     results = [*cluster.all("ClusterPolicy"), *cluster.all("GPUCluster")]
     for each in results:
         state = str(at(each, "status", "state") or "none")
-        wrong = "" if state == "ready" else "its operator does not say that it is ready"
+        wrong = "" if state == "ready" else "the GPU Operator does not report it as ready"
         yield observe(place_of(each), f"state {state}", wrong)
     if not results and _needs_none(subject):
-        yield passing("plan.operator", "no pool needs one")
+        yield passing("plan.operator", "no pool needs the GPU Operator")
     elif len(results) != 1:
         yield failing(
-            "clusterpolicies.nvidia.com", len(results), "one and only one is looked after"
+            "clusterpolicies.nvidia.com", len(results), "the GPU Operator supports exactly one"
         )
 
 
@@ -103,7 +105,7 @@ def _drivers(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
         version = pool.node_software.driver if pool.node_software else None
         where = f"plan.pools.{pool.name}.node_software.driver"
         if version is None:
-            yield unknown("it is not the plan that chooses it: add --live", where)
+            yield unknown("the plan does not set the driver: add --live", where)
         else:
             yield passing(where, version)
 
@@ -114,7 +116,7 @@ def _drivers_of_nodes(subject: Subject, cluster: ClusterObjects) -> Iterator[Obs
         key = GPU_DRIVER_LABEL if off else DRIVER_VERSION_LABEL
         first = next((label(n, key) for n in nodes_of(pool, cluster)), "")
         if off and not first:
-            yield unknown("nobody writes there which driver answers", f"nodes of pool {pool.name}")
+            yield unknown("no node label reports the driver version", f"nodes of pool {pool.name}")
             continue
         software, parts = pool.node_software, subject.plan.operator
         brings = parts is not None and parts.enabled[SoftwarePart.DRIVER.value]
@@ -128,17 +130,20 @@ def _of_one_driver(
     def judge(_: PoolPlan, node: K8sObject) -> tuple[str, str]:
         version, state = label(node, key), label(node, UPGRADE_LABEL)
         if state == _NOT_EXCHANGED:
-            return f"{version or 'none'}, {state}", "until it is mended, no other gets a new driver"
+            return (
+                f"{version or 'none'}, {state}",
+                "the driver rollout stops until this node is fixed",
+            )
         if label(node, DRIVER_WAITS_LABEL):
             return f"{version or 'none'}, waits", _WAITS
-        wrong = "" if version == as_all else f"{as_all or 'nothing'} is that of its pool"
-        return version or "none", wrong if version else "no driver answers"
+        wrong = "" if version == as_all else f"its pool has version {as_all or 'none'}"
+        return version or "none", wrong if version else "no driver is reported"
 
     yield from by_node([pool], cluster, judge)
 
 
 def _is_off(pool: PoolPlan) -> bool:
-    """Whether no agent of the operator is on its nodes, so that none writes labels there."""
+    """Whether no operator agent that writes labels runs on its nodes."""
     return pool.labels.get(OPERANDS_LABEL) == "false"
 
 
@@ -153,25 +158,25 @@ def _exporters(subject: Subject, cluster: ClusterObjects) -> Iterator[Observatio
     yield from by_node(subject.plan.pools, cluster, judge)
     lists = [any(at(v, "configMap") for v in listed(pod, "spec", "volumes")) for pod in pods]
     if pods:
-        wrong = "" if all(lists) else "not all serve a list of the platform's"
+        wrong = "" if all(lists) else "not all use the platform's counter list"
         yield observe("volumes of exporters", f"{sum(lists)} of {len(pods)} with a list", wrong)
     result = monitors(cluster, _EXPORTER)
     for each in result:
         yield passing(place_of(each), "scrapes it")
     if not result:
         yield failing(
-            "servicemonitors, podmonitors", 0, "none is of the exporter: nobody scrapes it"
+            "servicemonitors, podmonitors", 0, "none selects the exporter, so it is not scraped"
         )
 
 
 def is_exporter(pod: K8sObject) -> bool:
-    """Whether a pod is DCGM's exporter, by the operator's label or by that of its own chart."""
+    """Whether a pod is the DCGM exporter, by the label of the operator or of its own chart."""
     keys = ("app", "app.kubernetes.io/name")
     return any(label(pod, key).endswith(_EXPORTER) for key in keys)
 
 
 def monitors(objects: ClusterObjects, of: str) -> list[K8sObject]:
-    """What Prometheus is told to scrape by that name, or by a selector with it."""
+    """Monitors whose name or selector contains the name."""
     results = (*objects.all("ServiceMonitor"), *objects.all("PodMonitor"))
     return [m for m in results if of in f"{name_of(m)} {at(m, 'spec', 'selector')}"]
 
@@ -184,16 +189,16 @@ def _labels(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
         value = f"{product or 'no product'}, count {count or 'none'}"
         expected = gpu.product if gpu else ""
         if not product.startswith(expected) or not product:
-            return value, f"the plan says {expected}"
+            return value, f"the plan expects {expected}"
         if count != str(pool.machine.gpus):
-            return value, f"the plan says {pool.machine.gpus} GPUs"
+            return value, f"the plan expects {pool.machine.gpus} GPUs"
         if pool.mig_config and cut != pool.mig_config:
-            return f"{value}, {cut or 'not cut'}", f"the plan says {pool.mig_config}"
+            return f"{value}, {cut or 'not partitioned'}", f"the plan expects {pool.mig_config}"
         return value, ""
 
     def judge_gke(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
         model, expected = label(node, GPU_MODEL_LABEL), pool.machine.accelerator
-        return model or "no model", "" if model == expected else f"the plan says {expected}"
+        return model or "no model", "" if model == expected else f"the plan expects {expected}"
 
     pools = subject.plan.pools
     yield from by_node([pool for pool in pools if not _is_off(pool)], cluster, judge)
@@ -201,32 +206,34 @@ def _labels(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
 
 
 def _numa(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, "they have no kubelet")
+    yield from not_applicable_if_simulated(subject, "they have no kubelet")
     yield from subject.found("numa.single_node")
     asked = {pool.name for pool in subject.plan.spec.pools if pool.numa}
     for pool in subject.plan.pools:
         where = f"plan.pools.{pool.name}.numa"
         if subject.plan.cloud.value == "none":
-            yield unknown("kubelets of your own nodes are yours", where, pool.numa.value)
+            yield unknown("you configure the kubelets of your own nodes", where, pool.numa.value)
         elif not pool.machine.numa_nodes and pool.gpus_per_node > 1 and pool.name not in asked:
-            why = f"NUMA nodes of {pool.machine.name} are unknown: its kubelet aligns no pod"
-            yield unknown(f"{why}; numa: best-effort aligns what it can", where, pool.numa.value)
+            why = f"the NUMA nodes of {pool.machine.name} are unknown: its kubelet aligns no pods"
+            yield unknown(
+                f"{why}; set numa: best-effort to align pods where possible", where, pool.numa.value
+            )
         else:
             yield passing(where, pool.numa.value)
 
 
 def _nccl(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
-    """The same of what is rendered and of what is there."""
+    """For rendered and for live objects."""
     if not subject.wide_pools:
         yield not_applicable("no shape needs several nodes")
     config_maps = {(space_of(c), name_of(c)) for c in objects.all("ConfigMap")}
     for pool in subject.wide_pools:
         where = f"plan.pools.{pool.name}.nccl"
         if pool.nccl is None:
-            yield unknown("no fabric of it is known: NCCL takes TCP there", where, "none")
+            yield unknown("its fabric is unknown: NCCL uses TCP", where, "none")
             continue
         if not pool.nccl.variables:
-            yield passing(where, f"{pool.nccl.fabric}, which needs none")
+            yield passing(where, f"{pool.nccl.fabric}, which needs no variables")
             continue
         lack = [s for _, s in subject.team_spaces if (s, nccl_name(pool.name)) not in config_maps]
         wrong = f"no ConfigMap {nccl_name(pool.name)} in {', '.join(lack)}" if lack else ""
@@ -234,54 +241,54 @@ def _nccl(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
 
 
 def _devices(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, "no container is started")
-    yield from no_teams(subject)
+    yield from not_applicable_if_simulated(subject, "no container is started")
+    yield from not_applicable_without_teams(subject)
     release = gpu_operator_release(subject.plan)
     if release is not None:
         on = release.values["cdi"]["enabled"]
-        wrong = "" if on else "devices reach pods without it"
+        wrong = "" if on else "pods can reach devices without it"
         yield observe(f"values of {release.name}: cdi.enabled", on, wrong)
     elif not _needs_none(subject):
-        yield unknown("the operator is not the stack's own", "plan.operator.install")
+        yield unknown("the stack does not install the operator", "plan.operator.install")
         return
     yield from _admission(subject, subject.rendered)
 
 
 def _admission(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
-    """Whether admission of pods refuses."""
+    """Whether pod admission rejects violations."""
     name = admission_name(subject.plan.name)
     result = objects.all("ValidatingAdmissionPolicyBinding")
     actions = [listed(b, "spec", "validationActions") for b in result if name_of(b) == name]
     for each in actions:
-        wrong = "" if "Deny" in each else "pods are let in all the same"
+        wrong = "" if "Deny" in each else "violating pods are still admitted"
         yield observe(f"ValidatingAdmissionPolicyBinding {name}", ", ".join(map(str, each)), wrong)
     if not actions:
         yield failing(
-            f"ValidatingAdmissionPolicyBinding {name}", "none", "nothing holds pods of teams"
+            f"ValidatingAdmissionPolicyBinding {name}", "none", "no policy applies to team pods"
         )
 
 
 def _system_nodes(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, "controllers do not run on them")
+    yield from not_applicable_if_simulated(subject, "they run no controllers")
     system = subject.plan.system
     if system is not None:
         yield passing("plan.system", f"{system.nodes} × {system.machine}")
     else:
-        yield unknown("nodes of controllers are not the stack's own: add --live", "plan.system")
+        yield unknown("the stack does not manage the controllers' nodes: add --live", "plan.system")
 
 
 def _who_stands_where(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     ours = {name_of(n) for pool in subject.plan.pools for n in nodes_of(pool, cluster)}
     rest = [n for n in cluster.all("Node") if name_of(n) not in ours]
     without_gpus = [n for n in rest if not at(n, "status", "capacity", GPU)]
-    wrong = "" if without_gpus else "every node has GPUs: controllers have nowhere else to be"
+    wrong = "" if without_gpus else "every node has GPUs: controllers must run on GPU nodes"
     yield observe("nodes without GPUs", len(without_gpus), wrong)
     for pod in cluster.all("Pod"):
         system = space_of(pod) in {KUBE_SYSTEM, KUEUE_NAMESPACE, GPU_OPERATOR_NAMESPACE}
         owners = {at(owner, "kind") for owner in listed(pod, "metadata", "ownerReferences")}
         node = at(pod, "spec", "nodeName")
         if system and node in ours and not owners & {"DaemonSet", "Node", "Job"}:
-            yield failing(place_of(pod), f"on {node}", "a controller takes room of a GPU node")
+            yield failing(place_of(pod), f"on {node}", "a controller uses capacity of a GPU node")
 
 
 PLANNED: Mapping[str, ClusterCheck] = {

@@ -1,4 +1,4 @@
-"""What checks look at: a plan with what it renders, and the objects of a cluster that was asked."""
+"""Inputs of checks: a plan with its rendered objects, and the objects of a cluster."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -52,45 +52,45 @@ LISTED_KINDS: Mapping[str, tuple[str, ...]] = {
     "ScheduledWorkflow": ("scheduledworkflows.kubeflow.org", _EVERYWHERE),
     "Pipeline": ("pipelines.tekton.dev", _EVERYWHERE),
 }
-"""What a cluster is asked for, as `kubectl get` takes it. No secret is among it."""
+"""Kinds queried with `kubectl get`. Secrets are not among them."""
 
 
 class NotRead(Exception):
-    """A list of the cluster that nobody could read; its text says why."""
+    """A list of the cluster could not be read; the message is the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterObjects:
-    """Objects by kind: a cluster's own words, or what a plan renders."""
+    """Objects by kind, of a cluster or rendered from a plan."""
 
     objects: Mapping[str, Sequence[K8sObject]]
     unreadable: Mapping[str, str] = field(default_factory=dict[str, str])
     """Kinds that could not be read, and why."""
     absent: frozenset[str] = frozenset()
-    """Kinds that it does not have."""
+    """Kinds that the cluster does not have."""
 
     def all(self, kind: str) -> Sequence[K8sObject]:
-        """Every one of a kind."""
+        """All objects of a kind."""
         if kind in self.unreadable:
             raise NotRead(f"{LISTED_KINDS[kind][0]} could not be read: {self.unreadable[kind]}")
         return self.objects.get(kind, ())
 
     def has(self, kind: str) -> bool:
-        """Whether it knows the kind."""
+        """Whether the cluster has the kind."""
         self.all(kind)
         return kind not in self.absent
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A platform as it is planned: what all checks are about."""
+    """The planned platform that the checks assess."""
 
     plan: PlatformPlan
     findings: tuple[Finding, ...] = ()
 
     @cached_property
     def rendered(self) -> "ClusterObjects":
-        """What the plan puts into a cluster, without charts."""
+        """Objects that the plan renders, without charts."""
         kinds: dict[str, list[K8sObject]] = {}
         for each in platform_objects(self.plan):
             kinds.setdefault(each["kind"], []).append(each)
@@ -98,73 +98,73 @@ class Subject:
 
     @cached_property
     def graph(self) -> CloudGraph | None:
-        """What the plan makes in a cloud's account; None where it makes no cluster."""
+        """Cloud resources of the plan; None when it creates no cluster."""
         return None if self.plan.spec.cluster_exists else graph_of(self.plan)
 
     def found(self, *ids: str) -> Iterator[Observation]:
-        """What the proofs warn of, among these."""
+        """Findings of the plan with these ids."""
         for each in self.findings:
             if each.id in ids and each.severity is not Severity.INFO:
                 yield failing(each.where, each.value or each.id, each.problem)
 
     @property
     def wide_pools(self) -> list[PoolPlan]:
-        """Pools of which some shape needs several nodes at once."""
+        """Pools with a multi-node shape."""
         names = {shape.pool for shape in self.plan.shapes if shape.nodes > 1}
         return [pool for pool in self.plan.pools if pool.name in names]
 
     @property
     def team_spaces(self) -> list[tuple[TeamPlan, str]]:
-        """Each namespace with the team that has it."""
+        """Each namespace with its team."""
         return [(team, space.name) for team in self.plan.teams for space in team.namespaces]
 
 
 ClusterCheck = Callable[[Subject, ClusterObjects], Iterable[Observation]]
-"""How a check is answered: from what the plan renders, or from a cluster."""
+"""Answers a check from rendered objects or from a cluster."""
 
 
 def at(value: Any, *path: str) -> Any:
-    """What stands in an object; None where nothing does, whatever else is there."""
+    """The value at a path of an object; None if absent."""
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value
 
 
 def listed(value: Any, *path: str) -> list[Any]:
-    """The same, of a list; none where it is no list."""
+    """The list at a path; empty if there is none."""
     result = at(value, *path)
     return list(result) if isinstance(result, list | tuple) else []
 
 
 def label(obj: K8sObject, key: str) -> str:
-    """A label; empty where it has none."""
+    """The value of a label; empty if absent."""
     result = at(obj, "metadata", "labels", key)
     return result if isinstance(result, str) else ""
 
 
 def name_of(obj: K8sObject) -> str:
-    """Its name."""
+    """The name of an object."""
     return str(at(obj, "metadata", "name") or "")
 
 
 def space_of(obj: K8sObject) -> str:
-    """Its namespace; empty where it is in none."""
+    """The namespace of an object; empty if cluster-scoped."""
     return str(at(obj, "metadata", "namespace") or "")
 
 
 def place_of(obj: K8sObject) -> str:
-    """How people name it: kind, namespace, name."""
+    """Display name: kind, namespace, name."""
     return f"{obj.get('kind')} {'/'.join(filter(None, (space_of(obj), name_of(obj))))}"
 
 
 def is_true(obj: K8sObject, condition: str) -> bool:
-    """Whether a condition of its status is so."""
+    """Whether a status condition is True."""
     result = listed(obj, "status", "conditions")
     return any(at(c, "type") == condition and at(c, "status") == "True" for c in result)
 
 
 def nodes_of(pool: PoolPlan, objects: ClusterObjects) -> list[K8sObject]:
-    """The nodes of a pool that are there."""
+    """The existing nodes of a pool."""
     selector = pool.node_selector.items()
     return [n for n in objects.all("Node") if all(label(n, key) == v for key, v in selector)]
 
@@ -172,15 +172,15 @@ def nodes_of(pool: PoolPlan, objects: ClusterObjects) -> list[K8sObject]:
 def planned_objects(
     subject: Subject, objects: ClusterObjects, kind: str
 ) -> Iterator[tuple[str, K8sObject | None]]:
-    """Each object of a kind that the plan renders: how people name it, and what is there of it."""
+    """Each planned object of a kind: its display name, and the live object."""
     live = {place_of(each): each for each in objects.all(kind)}
     for each in subject.rendered.all(kind):
         yield place_of(each), live.get(place_of(each))
 
 
 def missing_object(where: str) -> Observation:
-    """An object of the plan that the cluster lacks."""
-    return failing(where, "none", "it is not there")
+    """The failure for a planned object that the cluster lacks."""
+    return failing(where, "none", "it does not exist")
 
 
 def by_node(
@@ -188,9 +188,9 @@ def by_node(
     objects: ClusterObjects,
     judge: Callable[[PoolPlan, K8sObject], tuple[str, str]],
 ) -> Iterator[Observation]:
-    """Each node that is not as it must be, and of the others how many there are.
+    """A failure for each non-compliant node, and the number of the others.
 
-    `judge` gives what it has seen, and what is wrong with it or nothing.
+    `judge` returns the observed value, and what is wrong or "".
     """
     for pool in pools:
         nodes = nodes_of(pool, objects)
@@ -204,24 +204,24 @@ def by_node(
         for value, count in fine.items():
             yield passing(f"{count} of {len(nodes)} nodes of {pool.name}", value)
         if not nodes:
-            yield unknown("no node of it runs now", f"pool {pool.name}")
+            yield unknown("it has no running node", f"pool {pool.name}")
 
 
 def by_namespace(
     subject: Subject, objects: ClusterObjects, kind: str
 ) -> Iterator[tuple[TeamPlan, str, list[K8sObject]]]:
-    """What there is of a kind in each namespace of a team."""
+    """Objects of a kind in each team namespace."""
     for team, space in subject.team_spaces:
         yield team, space, [each for each in objects.all(kind) if space_of(each) == space]
 
 
-def no_teams(subject: Subject) -> Iterator[Observation]:
-    """What there is to say where nobody has a namespace."""
+def not_applicable_without_teams(subject: Subject) -> Iterator[Observation]:
+    """The observation when the stack has no team."""
     if not subject.plan.teams:
         yield not_applicable("the stack has no team")
 
 
-def simulated(subject: Subject, what: str) -> Iterator[Observation]:
-    """What there is to say of fake nodes."""
+def not_applicable_if_simulated(subject: Subject, what: str) -> Iterator[Observation]:
+    """The observation for simulated nodes."""
     if subject.plan.simulated:
         yield not_applicable(f"nodes are simulated: {what}")

@@ -1,4 +1,4 @@
-"""Monitoring: what a cluster measures, shows and tells. The stack installs none of it."""
+"""Monitoring: metrics, dashboards and alerts of a cluster. The stack installs none of them."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,7 +25,7 @@ from gpuyard.readiness.inputs import (
 MOST_SECONDS = 30
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _ATTRIBUTION = "DCGM_EXPORTER_KUBERNETES"
-"""What makes the exporter say whose pod a GPU is (NVIDIA/dcgm-exporter, `--kubernetes`)."""
+"""Enables pod attribution of the exporter (NVIDIA/dcgm-exporter, `--kubernetes`)."""
 _PANELS: Mapping[str, str] = {
     "utilisation": r"GPU_UTIL|GR_ENGINE_ACTIVE",
     "memory": r"FB_USED|FB_FREE",
@@ -43,11 +43,11 @@ _ALERTS: Mapping[str, str] = {
     "NCCL stall": r"nccl|stall",
     "queue wait": r"kueue_",
 }
-"""What an expression about each has in it, in the names that DCGM's exporter and Kueue serve."""
+"""Patterns of alert expressions, with metric names of DCGM exporter and Kueue."""
 
 
 def _seconds(text: object) -> float | None:
-    """A duration as Prometheus has it; None where it is none."""
+    """Parse a Prometheus duration; None if invalid."""
     parts = re.findall(r"(\d+)(h|m|s)", str(text))
     return sum(int(n) * _UNITS[unit] for n, unit in parts) if parts else None
 
@@ -55,19 +55,21 @@ def _seconds(text: object) -> float | None:
 def _scraped(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     result = monitors(cluster, "dcgm-exporter")
     if not result:
-        yield failing("servicemonitors, podmonitors", 0, "none is of the exporter")
+        yield failing("servicemonitors, podmonitors", 0, "none selects the exporter")
     for each in result:
         ends = (*listed(each, "spec", "endpoints"), *listed(each, "spec", "podMetricsEndpoints"))
         for end in ends:
             every = _seconds(at(end, "interval"))
-            wrong = "no interval is said" if every is None else ""
+            wrong = "no interval is set" if every is None else ""
             if every is not None and every > MOST_SECONDS:
-                wrong = f"{MOST_SECONDS} s at most"
-            yield observe(place_of(each), f"every {at(end, 'interval') or 'so often'}", wrong)
+                wrong = f"the maximum is {MOST_SECONDS} s"
+            yield observe(
+                place_of(each), f"every {at(end, 'interval') or 'default interval'}", wrong
+            )
     pods = [pod for pod in cluster.all("Pod") if is_exporter(pod)]
     attributing = [pod for pod in pods if _attributes(pod)]
     if pods:
-        wrong = "" if len(attributing) == len(pods) else "nobody knows whose GPU it is"
+        wrong = "" if len(attributing) == len(pods) else "GPU metrics are not attributed to pods"
         yield observe(f"{_ATTRIBUTION} of exporters", f"{len(attributing)} of {len(pods)}", wrong)
 
 
@@ -88,12 +90,12 @@ def _topics(patterns: Mapping[str, str], text: str, where: str) -> Iterator[Obse
     for topic, pattern in patterns.items():
         match = re.search(pattern, text, re.IGNORECASE)
         yield observe(
-            where, match.group() if match else "none", "" if match else f"nothing of {topic}"
+            where, match.group() if match else "none", "" if match else f"no match for {topic}"
         )
 
 
 def alerts(cluster: ClusterObjects) -> list[tuple[K8sObject, K8sObject]]:
-    """Every alert, with the object that it stands in."""
+    """Every alert, with the object that contains it."""
     return [
         (each, rule)
         for each in cluster.all("PrometheusRule")
@@ -104,7 +106,7 @@ def alerts(cluster: ClusterObjects) -> list[tuple[K8sObject, K8sObject]]:
 
 
 def alerts_with(cluster: ClusterObjects, *words: str) -> list[str]:
-    """Names of the alerts whose name or expression has all of the words."""
+    """Names of alerts whose name or expression contains all words."""
     results = (
         (str(at(r, "alert")), f"{at(r, 'alert')} {at(r, 'expr')}") for _, r in alerts(cluster)
     )
@@ -115,12 +117,12 @@ def _loaded(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     result = alerts(cluster)
     text = " ".join(f"{at(rule, 'alert')} {at(rule, 'expr')}" for _, rule in result)
     yield from _topics(_ALERTS, text, f"{len(result)} alerts")
-    yield unknown("that each was seen firing, only a test of yours can tell")
+    yield unknown("whether each alert has fired requires a test")
 
 
 def _cost(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     if subject.plan.simulated:
-        yield not_applicable("nothing is billed for simulated nodes")
+        yield not_applicable("simulated nodes cost nothing")
 
 
 def _cost_there(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
@@ -129,17 +131,15 @@ def _cost_there(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     if not results:
         yield failing("pods", 0, "neither OpenCost nor Kubecost runs")
     for pod in results[:1]:
-        yield unknown(
-            "that it adds up to the bill, only a comparison can tell", place_of(pod), "runs"
-        )
+        yield unknown("whether it adds up to the bill requires a comparison", place_of(pod), "runs")
 
 
 def _queue_metrics(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
-    """Kueue's figures of both have the priority as a label (kueue v0.19.2 pkg/metrics/metrics.go)."""
+    """Both Kueue metrics have a priority label (kueue v0.19.2 pkg/metrics/metrics.go)."""
     result = monitors(cluster, "kueue")
     yield from (passing(place_of(each), "scrapes Kueue") for each in result)
     if not result:
-        yield failing("servicemonitors, podmonitors", 0, "none is of Kueue")
+        yield failing("servicemonitors, podmonitors", 0, "none selects Kueue")
 
 
 def _reach(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
@@ -156,7 +156,7 @@ def _reach(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
         yield passing("alertmanagerconfigs", ", ".join(receivers))
     else:
         yield unknown(
-            "a receiver may stand in a secret, which is not read", "alertmanagerconfigs", 0
+            "a receiver may be in a Secret, which gpuyard does not read", "alertmanagerconfigs", 0
         )
 
 
@@ -167,7 +167,7 @@ def _runbook(rule: K8sObject) -> bool:
 def _missing(count: int, silent: Iterable[str]) -> str:
     first = next(iter(silent), "")
     if not count:
-        return "nothing alerts"
+        return "there is no alert"
     return f"{first} names no runbook" if first else ""
 
 

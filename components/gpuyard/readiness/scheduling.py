@@ -1,4 +1,4 @@
-"""Scheduling: queues with their quotas and priorities, slices, taints, and what waits."""
+"""Scheduling: queues, quotas, priorities, slices, taints, and pending workloads."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -29,29 +29,29 @@ from gpuyard.readiness.inputs import (
     listed,
     missing_object,
     name_of,
-    no_teams,
+    not_applicable_without_teams,
     place_of,
     planned_objects,
 )
 
 _LEVELS = 3
-"""Production, research and batch, whatever they are called."""
+"""Production, research and batch, under any name."""
 _NEVER = ("Inadmissible", "Misconfigured")
-"""Reasons by which Kueue says that nothing but a change helps (v0.19.2 pkg/controller/core)."""
+"""Kueue's reasons for workloads that only a change can admit (v0.19.2 pkg/controller/core)."""
 _TOO_LARGE = "maximum capacity"
-"""The same in words, of what asks for more than its queue could ever give (flavorassigner.go)."""
+"""Kueue's message for a request above the queue's maximum capacity (flavorassigner.go)."""
 _ALWAYS_LIMITED = ("requests.cpu", "requests.memory", "requests.storage", "persistentvolumeclaims")
 
 
 # ── queues ────────────────────────────────────────────────────────────────────────────────────────
 def _engine(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
-    yield from no_teams(subject)
+    yield from not_applicable_without_teams(subject)
     yield from _active(subject, cluster)
     admitted = sum(is_true(each, "Admitted") for each in cluster.all("Workload"))
     if admitted:
         yield passing("workloads", f"{admitted} admitted")
     else:
-        yield unknown("nothing was admitted yet: submit a job", "workloads")
+        yield unknown("no workload was admitted yet: submit a job", "workloads")
 
 
 def _active(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
@@ -60,12 +60,14 @@ def _active(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
             yield missing_object(where)
         else:
             state = "active" if is_true(queue, "Active") else "not active"
-            yield observe(where, state, "" if state == "active" else "Kueue does not serve it")
+            yield observe(
+                where, state, "" if state == "active" else "Kueue does not admit jobs from it"
+            )
 
 
 def _quotas(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
-    """Of rendered queues and of those that are there."""
-    yield from no_teams(subject)
+    """For rendered and for live queues."""
+    yield from not_applicable_without_teams(subject)
     sums: dict[tuple[str, str], Fraction] = defaultdict(Fraction)
     for where, queue in planned_objects(subject, objects, "ClusterQueue"):
         if queue is None:
@@ -77,7 +79,7 @@ def _quotas(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
         yield _limited(queue, entries)
     for (flavor, resource), amount in sorted(sums.items()):
         most = _capacity(subject, flavor, resource)
-        wrong = f"its nodes have {most} at most" if amount > most else ""
+        wrong = f"its nodes have at most {most}" if amount > most else ""
         yield observe(f"sum of {resource} in {flavor}", f"{float(amount):g} of {most}", wrong)
 
 
@@ -88,15 +90,15 @@ def _entries(queue: K8sObject) -> list[tuple[str, K8sObject]]:
 
 
 def _limited(queue: K8sObject, entries: list[tuple[str, K8sObject]]) -> Observation:
-    """What is lent comes back by its limit or by reclaim; what is borrowed has a limit."""
+    """Borrowing must have a limit; lending must have a limit or reclaim."""
     reclaims = at(queue, "spec", "preemption", "reclaimWithinCohort") not in {None, "Never"}
     open_ended = [f for f, each in entries if at(each, "borrowingLimit") is None]
     unlimited = [f for f, each in entries if not reclaims and at(each, "lendingLimit") is None]
-    value = f"{len(entries)} quotas, {'reclaims' if reclaims else 'reclaims nothing'}"
+    value = f"{len(entries)} quotas, {'reclaims' if reclaims else 'no reclaim'}"
     if open_ended:
         wrong = f"no borrowing limit in {', '.join(sorted(set(open_ended)))}"
     elif unlimited:
-        wrong = f"no lending limit in {', '.join(sorted(set(unlimited)))}, and nothing is reclaimed"
+        wrong = f"no lending limit in {', '.join(sorted(set(unlimited)))}, and reclaim is off"
     else:
         wrong = ""
     return observe(place_of(queue), value, wrong)
@@ -118,19 +120,19 @@ def _queues_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observa
 
 
 def _priorities(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
-    yield from no_teams(subject)
+    yield from not_applicable_without_teams(subject)
     expected = {each.name: each.value for each in subject.plan.queueing.priorities}
     results = {name_of(c): at(c, "value") for c in objects.all("WorkloadPriorityClass")}
     if len(expected) < _LEVELS:
         yield failing(
-            "plan.queueing.priorities", len(expected), f"fewer than {_LEVELS} kinds of work"
+            "plan.queueing.priorities", len(expected), f"fewer than {_LEVELS} priority classes"
         )
     for name, value in expected.items():
         is_so = results.get(name)
-        wrong = "" if is_so == value else f"the plan says {value}"
+        wrong = "" if is_so == value else f"the plan expects {value}"
         yield observe(f"WorkloadPriorityClass {name}", "none" if is_so is None else is_so, wrong)
     team_priorities = {team.priority for team in subject.plan.teams} - {None}
-    wrong = "" if team_priorities else "no team has one: what names none is all the same"
+    wrong = "" if team_priorities else "no team sets one: jobs without a class have equal priority"
     yield observe("plan.teams[].priority", len(team_priorities), wrong)
 
 
@@ -144,15 +146,15 @@ def _waiting(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
         waiting += 1
         message = str(at(condition, "message") or "")
         if at(condition, "reason") in _NEVER or _TOO_LARGE in message:
-            yield failing(place_of(each), message, "it waits for what can never be")
-    yield passing("workloads", f"{waiting} wait")
+            yield failing(place_of(each), message, "it can never be admitted")
+    yield passing("workloads", f"{waiting} pending")
 
 
 # ── nodes ─────────────────────────────────────────────────────────────────────────────────────────
 def _layouts(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     cut = [pool for pool in subject.plan.pools if pool.layouts]
     if not cut:
-        yield not_applicable("no pool is cut by MIG")
+        yield not_applicable("no pool uses MIG")
     for pool in cut:
         placed = {f"{s.profile}@{s.start}" for layout in pool.layouts for s in layout.placement}
         yield passing(f"plan.pools.{pool.name}.layouts", ", ".join(sorted(placed)))
@@ -164,12 +166,12 @@ def _mig_layouts(subject: Subject, cluster: ClusterObjects) -> Iterator[Observat
         cut, state = at(labels, MIG_CONFIG_LABEL), at(labels, MIG_STATE_LABEL)
         value = f"{cut or 'no layout'}, {state or 'no state'}"
         if cut != pool.mig_config:
-            return value, f"the plan says {pool.mig_config}"
-        return value, "" if state == "success" else "the MIG manager is not done"
+            return value, f"the plan expects {pool.mig_config}"
+        return value, "" if state == "success" else "the MIG manager has not finished"
 
     def judge_gke(pool: PoolPlan, node: K8sObject) -> tuple[str, str]:
         size, expected = at(node, "metadata", "labels", PARTITION_LABEL), partition_of(pool)
-        return size or "not cut", "" if size == expected else f"the plan says {expected}"
+        return size or "not partitioned", "" if size == expected else f"the plan expects {expected}"
 
     pools = subject.plan.pools
     yield from by_node([pool for pool in pools if pool.mig_config], cluster, judge)
@@ -179,11 +181,11 @@ def _mig_layouts(subject: Subject, cluster: ClusterObjects) -> Iterator[Observat
 def _taints(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     for pool in subject.plan.pools:
         value = ", ".join(map(str, pool.taints)) or "none"
-        wrong = "" if pool.taints else "any pod may take its room"
+        wrong = "" if pool.taints else "any pod may use its capacity"
         yield observe(f"plan.pools.{pool.name}.taints", value, wrong)
     name = admission_name(subject.plan.name)
     if subject.plan.teams:
-        yield passing(f"ValidatingAdmissionPolicy {name}", "tolerations of teams are held to it")
+        yield passing(f"ValidatingAdmissionPolicy {name}", "checks tolerations of team pods")
 
 
 def _taints_of_nodes(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
@@ -197,8 +199,8 @@ def _taints_of_nodes(subject: Subject, cluster: ClusterObjects) -> Iterator[Obse
 
 
 def _limits(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
-    """Of rendered quotas and of those that are there."""
-    yield from no_teams(subject)
+    """For rendered and for live quotas."""
+    yield from not_applicable_without_teams(subject)
     names = {a.resource for pool in subject.plan.pools for a in pool.advertised}
     expected = {*_ALWAYS_LIMITED, *(f"requests.{name}" for name in names)}
     for _, space, result in by_namespace(subject, objects, "ResourceQuota"):
@@ -214,7 +216,7 @@ def _topologies(subject: Subject, objects: ClusterObjects) -> Iterator[Observati
     results = {name_of(f): at(f, "spec", "topologyName") for f in objects.all("ResourceFlavor")}
     for pool in subject.wide_pools:
         value = results.get(pool.flavor)
-        wrong = "" if value else "its pods stand wherever there is room"
+        wrong = "" if value else "its pods are placed without topology"
         yield observe(f"ResourceFlavor {pool.flavor}", value or "no topology", wrong)
 
 

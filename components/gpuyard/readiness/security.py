@@ -1,4 +1,4 @@
-"""Security: what teams are held to, who reaches the cluster, and what its software is."""
+"""Security: restrictions of teams, access to the cluster, and its software."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -26,10 +26,10 @@ from gpuyard.readiness.inputs import (
     listed,
     missing_object,
     name_of,
-    no_teams,
+    not_applicable_if_simulated,
+    not_applicable_without_teams,
     place_of,
     planned_objects,
-    simulated,
     space_of,
 )
 from gpuyard.render.gpu_operator.objects import operator_namespace
@@ -48,8 +48,8 @@ _NODES = "launch templates"
 
 # ── teams ─────────────────────────────────────────────────────────────────────────────────────────
 def _pod_security(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
-    """Of rendered namespaces, and of those that are there."""
-    yield from no_teams(subject)
+    """For rendered and for live namespaces."""
+    yield from not_applicable_without_teams(subject)
     spaces = {name_of(each): each for each in objects.all("Namespace")}
     for team, space in subject.team_spaces:
         where = f"Namespace {space}"
@@ -63,7 +63,7 @@ def _pod_security(subject: Subject, objects: ClusterObjects) -> Iterator[Observa
     for name, each in spaces.items():
         loose = label(each, POD_SECURITY_LABEL) == PodSecurity.PRIVILEGED.value
         if loose and name not in {brings, KUBE_SYSTEM, *ours}:
-            yield failing(f"Namespace {name}", "privileged", f"only {brings} may be")
+            yield failing(f"Namespace {name}", "privileged", f"only {brings} may be privileged")
 
 
 def _too_loose(subject: Subject, team: TeamPlan, level: str) -> str:
@@ -72,23 +72,23 @@ def _too_loose(subject: Subject, team: TeamPlan, level: str) -> str:
     reached = usable_pools(team.quotas)
     rdma = [p.name for p in subject.plan.pools if p.nccl is not None and p.name in reached]
     if level != PodSecurity.BASELINE.value:
-        return "pods of it may reach the node"
-    return "" if rdma else "no pool that it reaches has RDMA: restricted would do"
+        return "its pods may access the host"
+    return "" if rdma else "none of its pools has RDMA: restricted is enough"
 
 
 def _walls(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]:
-    yield from no_teams(subject)
+    yield from not_applicable_without_teams(subject)
     for _, space, result in by_namespace(subject, objects, "NetworkPolicy"):
         both = [p for p in result if _is_default(p)]
         open_ones = [
             p for p in result for rule in listed(p, "spec", "egress") if not at(rule, "to")
         ]
         names = any(_has_dns(p) for p in result)
-        wrong = "" if names else "nothing lets them ask for names"
+        wrong = "" if names else "DNS is not allowed"
         if open_ones:
-            wrong = "egress to anywhere is let out"
+            wrong = "egress is unrestricted"
         if not both:
-            wrong = "nothing denies by default"
+            wrong = "no default-deny policy"
         yield observe(f"NetworkPolicy in {space}", f"{len(result)} policies", wrong)
 
 
@@ -106,16 +106,16 @@ def _walls_planned(subject: Subject, rendered: ClusterObjects) -> Iterator[Obser
     yield from _walls(subject, rendered)
     graph = subject.graph
     if graph is None:
-        yield unknown("which network plugin enforces them, only the cluster says: add --live")
+        yield unknown("the network plugin that enforces them requires the cluster: add --live")
     elif subject.plan.cloud is Cloud.AWS:
         (plugin,) = (a for a in _of(subject, "aws:eks/addon:Addon") if a["addonName"] == "vpc-cni")
         on = plugin["configurationValues"].tree["enableNetworkPolicy"]
-        wrong = "" if on == "true" else "it enforces none"
+        wrong = "" if on == "true" else "it enforces no network policies"
         yield observe("addon vpc-cni: enableNetworkPolicy", on, wrong)
     else:
         (cluster,) = _of(subject, "gcp:container/cluster:Cluster")
         path = cluster["datapathProvider"]
-        wrong = "" if path == "ADVANCED_DATAPATH" else "it enforces none"
+        wrong = "" if path == "ADVANCED_DATAPATH" else "it enforces no network policies"
         yield observe("cluster: datapathProvider", path, wrong)
 
 
@@ -125,7 +125,7 @@ def _walls_stand(subject: Subject, cluster: ClusterObjects) -> Iterator[Observat
     results = [d for d in daemons if _PLUGINS.search(f"{name_of(d)} {_container_names(d)}")]
     yield from (passing(place_of(each), "enforces them") for each in results)
     if not results:
-        yield failing("daemonsets", len(daemons), "no network plugin that is known to enforce them")
+        yield failing("daemonsets", len(daemons), "no known network plugin enforces them")
 
 
 def _container_names(obj: K8sObject) -> str:
@@ -134,47 +134,47 @@ def _container_names(obj: K8sObject) -> str:
 
 
 def _refused(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
-    yield from no_teams(subject)
+    yield from not_applicable_without_teams(subject)
     for where, each in planned_objects(subject, cluster, "ValidatingAdmissionPolicyBinding"):
         if each is None:
             yield missing_object(where)
             continue
         actions = ", ".join(map(str, listed(each, "spec", "validationActions")))
-        yield observe(where, actions, "" if "Deny" in actions else "it refuses nothing")
+        yield observe(where, actions, "" if "Deny" in actions else "it rejects nothing")
     admission = subject.plan.spec.admission
-    wrong = "" if admission and admission.allowed_images else "images of any registry are let in"
+    wrong = "" if admission and admission.allowed_images else "images of any registry are admitted"
     value = ", ".join(admission.allowed_images) if admission else ""
     yield observe("plan.spec.admission.allowed_images", value or "none", wrong)
 
 
 def _canary(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, "no driver runs on them")
-    wrong = "drivers take turns by pools; another version of the GPU Operator reaches all at once"
+    yield from not_applicable_if_simulated(subject, "they run no driver")
+    wrong = "drivers roll out pool by pool; a new GPU Operator version reaches all pools at once"
     yield failing("plan.pools", len(subject.plan.pools), wrong)
 
 
 def _turns(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     shared = [pool for pool in subject.plan.pools if pool.sharing in _TURNS]
     if not shared:
-        yield not_applicable("no pool is shared by time or by MPS")
+        yield not_applicable("no pool uses time-slicing or MPS")
     for pool in shared:
         having = [t for t in subject.plan.teams if pool.name in usable_pools(t.quotas)]
         apart = [t.name for t in having if t.isolation is not Isolation.SHARED]
-        wrong = f"{', '.join(apart)} asked to be apart" if apart and having[1:] else ""
-        names = ", ".join(team.name for team in having) or "nobody"
+        wrong = f"{', '.join(apart)} requested isolation" if apart and having[1:] else ""
+        names = ", ".join(team.name for team in having) or "no team"
         yield observe(f"plan.pools.{pool.name}.sharing", f"{pool.sharing.value}: {names}", wrong)
 
 
 # ── the cluster ───────────────────────────────────────────────────────────────────────────────────
 def _of(subject: Subject, kind: str) -> list[Mapping[str, Any]]:
-    return [each.inputs for each in subject.graph.of(kind)] if subject.graph else []
+    return [each.inputs for each in subject.graph.resources_of_kind(kind)] if subject.graph else []
 
 
 def _unmanaged_cluster(subject: Subject) -> Iterator[Observation]:
-    """What there is to say of a cluster that the stack does not make."""
-    yield from simulated(subject, "it is on this machine")
+    """The observation for a cluster that the stack does not create."""
+    yield from not_applicable_if_simulated(subject, "it runs on this machine")
     if subject.graph is None:
-        yield unknown("the cluster is not the stack's own", "plan.spec.cluster")
+        yield unknown("the stack does not create the cluster", "plan.spec.cluster")
 
 
 def _reached(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
@@ -183,41 +183,41 @@ def _reached(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
         return
     cluster = subject.plan.spec.cluster
     public = cluster.endpoint.public if cluster else ()
-    wrong = "the Kubernetes API answers from outside" if public else ""
+    wrong = "the Kubernetes API has a public endpoint" if public else ""
     yield observe("plan.spec.cluster.endpoint.public", ", ".join(public) or "none", wrong)
     for each in _of(subject, "aws:ec2/launchTemplate:LaunchTemplate"):
         tokens = at(each, "metadataOptions", "httpTokens")
-        wrong = "" if tokens == "required" else "IMDSv1 answers"
+        wrong = "" if tokens == "required" else "IMDSv1 is enabled"
         yield observe(f"{_NODES}: httpTokens", tokens, wrong)
     for each in _of(subject, "gcp:container/nodePool:NodePool"):
         mode = at(each, "nodeConfig", "workloadMetadataConfig", "mode")
-        wrong = "" if mode == "GKE_METADATA" else "pods see the node's own rights"
+        wrong = "" if mode == "GKE_METADATA" else "pods can use the node's credentials"
         yield observe(f"node pool {each['name']}: metadata", mode, wrong)
     for each in _of(subject, "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"):
         wide = [each.get(key) for key in ("cidrIpv4", "cidrIpv6")]
         if any(cidr in _ANYWHERE for cidr in wide):
-            yield failing("security group of nodes", wide, "it lets everybody in")
+            yield failing("security group of nodes", wide, "it allows ingress from anywhere")
 
 
 def _encrypted(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield from _unmanaged_cluster(subject)
     for each in _of(subject, "aws:eks/cluster:Cluster"):
         of = listed(each, "encryptionConfig", "resources")
-        wrong = "" if "secrets" in of else "secrets are as they are"
+        wrong = "" if "secrets" in of else "secrets are not encrypted with a key"
         yield observe("EKS cluster: encryptionConfig", ", ".join(of) or "none", wrong)
     for each in _of(subject, "gcp:container/cluster:Cluster"):
         state = at(each, "databaseEncryption", "state")
-        wrong = "" if state == "ENCRYPTED" else "secrets are as they are"
+        wrong = "" if state == "ENCRYPTED" else "secrets are not encrypted with a key"
         yield observe("GKE cluster: databaseEncryption", state or "none", wrong)
 
 
 # ── what runs ─────────────────────────────────────────────────────────────────────────────────────
 def _images(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    yield from simulated(subject, "they pull no image")
+    yield from not_applicable_if_simulated(subject, "they pull no images")
     yield from subject.found("software.vulnerable")
     result = pulled_images(subject.plan)
     by_tag = [image.repository.rpartition("/")[2] for image in result if not image.digest]
-    wrong = f"{len(by_tag)} by tag alone, such as {by_tag[0]}" if by_tag else ""
+    wrong = f"{len(by_tag)} by tag only, such as {by_tag[0]}" if by_tag else ""
     yield observe("images of the stack", len(result), wrong)
 
 
@@ -227,8 +227,8 @@ def _images_there(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
         names = [str(at(c, "image")) for c in listed(pod, "spec", "containers")]
         loose = [name for name in names if "@sha256:" not in name]
         if loose:
-            yield failing(place_of(pod), ", ".join(loose), "another image may come under this tag")
-    yield passing("pods", f"{len(pods)} looked at")
+            yield failing(place_of(pod), ", ".join(loose), "the tag may resolve to another image")
+    yield passing("pods", f"{len(pods)} inspected")
 
 
 def _rules_of_ones_own(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
@@ -238,9 +238,11 @@ def _rules_of_ones_own(subject: Subject, cluster: ClusterObjects) -> Iterator[Ob
         devices = [path for path in paths if _DEVICES.search(path)]
         if devices and space_of(pod) not in {KUBE_SYSTEM, operator_namespace(subject.plan)}:
             yield failing(
-                place_of(pod), ", ".join(devices), "it reaches devices past plugin and runtime"
+                place_of(pod),
+                ", ".join(devices),
+                "it accesses devices without device plugin and runtime",
             )
-    yield passing("pods", f"{len(pods)} looked at")
+    yield passing("pods", f"{len(pods)} inspected")
 
 
 PLANNED: Mapping[str, ClusterCheck] = {

@@ -1,4 +1,4 @@
-"""MLOps and testing: what the stack was asked to bring for work, and what the platform itself has shown."""
+"""MLOps and testing: requested runtimes and tools, and the validation of the platform."""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -29,9 +29,9 @@ _SERVING: Mapping[Addon, str] = {Addon.KSERVE: "InferenceService"}
 def _asked_for(values: Iterable[str], what: str) -> Iterator[Observation]:
     names = list(values)
     if not names:
-        yield not_applicable(f"the stack asks for no {what}")
+        yield not_applicable(f"the stack requests no {what}")
     for name in names:
-        yield unknown("this release does not install it: add --live", name)
+        yield unknown("gpuyard does not install it: add --live", name)
 
 
 def _addons(subject: Subject, known: Mapping[Addon, str], what: str) -> Iterator[Observation]:
@@ -44,7 +44,7 @@ def _addons_there(
     for each in subject.plan.spec.addons:
         if each in known:
             is_installed = cluster.has(known[each])
-            wrong = "" if is_installed else "the cluster does not know its kinds"
+            wrong = "" if is_installed else "the cluster does not have its CRDs"
             yield observe(each.value, "there" if is_installed else "none", wrong)
 
 
@@ -59,7 +59,7 @@ def _runtimes_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Obser
     results = [place_of(each) for each in cluster.all("ClusterTrainingRuntime")]
     for each in workloads.training if workloads else ():
         matching = [name for name in results if each.value in name]
-        wrong = "" if matching else "no runtime is for it"
+        wrong = "" if matching else "no runtime supports it"
         yield observe(f"training runtime {each.value}", ", ".join(matching) or "none", wrong)
 
 
@@ -94,21 +94,21 @@ def _serving_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observ
         service = label(pod, "app") or label(pod, "app.kubernetes.io/name")
         if service in planned:
             probes = [at(c, "startupProbe") for c in listed(pod, "spec", "containers")]
-            wrong = "" if any(probes) else "it has no startup probe, and weights take long"
+            wrong = "" if any(probes) else "it has no startup probe, and loading weights takes long"
             yield observe(place_of(pod), "startup probe" if any(probes) else "none", wrong)
 
 
 def _checked(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
-    """The verdict that the check of the hardware leaves on nodes, passed or the check that failed."""
+    """The verdict of the hardware validation in node labels: passed, or the failed check."""
 
     def judge(_: PoolPlan, node: K8sObject) -> tuple[str, str]:
         result, digest = label(node, CHECK_RESULT_LABEL), label(node, CHECKED_LABEL)
-        value = f"{result or 'no verdict'}, {digest or 'by nothing'}"
+        value = f"{result or 'no verdict'}, {digest or 'no validator'}"
         return value, "" if result in {"passed", ""} else f"{result} did not pass"
 
     for each in by_node(subject.plan.pools, cluster, judge):
         unchecked = each.value.startswith("no verdict")
-        yield unknown("never checked", each.location, each.value) if unchecked else each
+        yield unknown("never validated", each.location, each.value) if unchecked else each
 
 
 PLANNED: Mapping[str, ClusterCheck] = {

@@ -1,4 +1,4 @@
-"""The way out of a deployment that was killed, on any backend: see `recover`."""
+"""Recovery after an interrupted deployment, on any backend: see `recover`."""
 
 from gpuyard.recovery.creations import Creation
 from gpuyard.recovery.recover import RecoveryResult, recover

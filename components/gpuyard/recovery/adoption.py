@@ -1,4 +1,4 @@
-"""Taking live objects into a state under the names that the program has for them."""
+"""Import of live objects into the state under their names in the program."""
 
 import json
 import shlex
@@ -16,9 +16,9 @@ _QUIET = ("--generate-code=false", "--protect=false", "--yes", "--skip-preview")
 def adopt(
     stack: PulumiStack, ours: Sequence[Creation], planned: Iterable[Creation], known: set[str]
 ) -> None:
-    """Import all of `ours` at once, with the components above them that the state has not yet.
+    """Import all of `ours` at once, with their parent components that are not yet in the state.
 
-    `planned` is all that the program would make, `known` are the URNs in the state.
+    `planned` is everything that the program would create, `known` are the URNs in the state.
     """
     if not ours:
         return
@@ -33,10 +33,10 @@ def adopt(
 
 
 def with_planned_inputs(deployment: dict[str, Any], ours: Mapping[str, Creation]) -> dict[str, Any]:
-    """What was imported has the program's inputs where it is what the program wants.
+    """Set the program's inputs on imported resources that match them.
 
-    An import takes all that a cluster has added for the program's words: the next `up` would take it away
-    again, and a Job, of which no pod can be changed, would be made anew and run again.
+    An import takes fields that the cluster added for inputs of the program: the next `up` would remove them,
+    and a Job, whose pod template is immutable, would be replaced and run again.
     """
     for each in deployment.get("resources") or []:
         one = ours.get(each["urn"])
@@ -48,7 +48,7 @@ def with_planned_inputs(deployment: dict[str, Any], ours: Mapping[str, Creation]
 
 
 def _within(expected: Any, actual: Any) -> bool:
-    """Whether all that is wanted is there; more may be."""
+    """Whether all expected values are present; there may be more."""
     if isinstance(expected, Mapping) and isinstance(actual, Mapping):
         return all(key in actual and _within(value, actual[key]) for key, value in expected.items())
     if isinstance(expected, list) and isinstance(actual, list):
@@ -59,7 +59,7 @@ def _within(expected: Any, actual: Any) -> bool:
 def import_file(
     ours: Iterable[Creation], planned: Mapping[str, Creation], known: set[str]
 ) -> dict[str, Any]:
-    """What `pulumi import --file` takes: a key for each URN that is named, and resources, parents first."""
+    """The import file of `pulumi import --file`: a name table of URNs, and resources, parents first."""
     resources: dict[str, dict[str, Any]] = {}
     table: dict[str, str] = {}
 
@@ -85,12 +85,12 @@ def import_file(
 
 
 def _named(one: Creation, number: int) -> dict[str, Any]:
-    """Keys of the file must be unique, which names in a program need not be."""
+    """Keys of the file must be unique; names in a program need not be."""
     return {"type": one.token, "name": f"new-{number}", "logicalName": one.name}
 
 
 def import_command(stack: PulumiStack, one: Creation) -> str:
-    """The same for one resource, to be run by hand."""
+    """The `pulumi import` command for one resource."""
     words = ["pulumi", "import", "--stack", stack.name, one.token, one.name]
     words.append(one.identity if one.is_object else "ID")
     words += ["--parent", f"parent={one.parent}"] if one.parent else []

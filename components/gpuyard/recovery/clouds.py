@@ -1,8 +1,8 @@
-"""What a cloud had been asked to make when the engine was killed: its id, so that the state can have it.
+"""Ids of resources that a cloud was creating when the engine was killed.
 
-`pulumi import` would forget which names the provider chose, and the next `up` would make all of it anew under
-other ones. So what was under way goes into the state as it was asked for, with its id, and the engine's own
-refresh then reads it, or finds that it is not there.
+`pulumi import` would lose which names the provider chose, and the next `up` would replace all of it
+under other names. So a pending resource is added to the state with its inputs and id, and a Pulumi refresh
+then reads it, or finds that it does not exist.
 """
 
 import zlib
@@ -19,23 +19,23 @@ from gpuyard.recovery.stack import plaintext_value
 CLOUDS = ("aws:", "gcp:")
 
 RunLookup = Callable[[Sequence[Probe]], Mapping[str, ProbeAnswer]]
-"""Put questions to the clouds' programs."""
+"""Runs queries with the clouds' CLIs."""
 State = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class LookupResult:
-    """One resource that was being made in a cloud."""
+    """One resource whose creation was pending in a cloud."""
 
     urn: str
     identity: str = ""
-    """Empty where nobody has it, or nobody can say."""
+    """Empty when it does not exist or is unknown."""
     reason: str = ""
-    """Why nobody can say; with that it is left to people."""
+    """Why it is unknown; the user must then decide."""
 
 
 def look_up_pending(state: State, ask: RunLookup) -> dict[str, LookupResult]:
-    """All that was being made in clouds, by URN."""
+    """Look up all pending creations in clouds, by URN."""
     under_way = [one for one in state.get("pending_operations") or [] if _is_ours(one)]
     known = {each["urn"]: each for each in state.get("resources") or []}
     return {one["resource"]["urn"]: _sought(one["resource"], known, ask) for one in under_way}
@@ -56,7 +56,7 @@ def _sought(resource: State, known: Mapping[str, State], ask: RunLookup) -> Look
     fields = resource_fields(resource.get("inputs") or {}, settings)
     try:
         if urn in known:
-            return LookupResult(urn, reason="it was to take the place of another")
+            return LookupResult(urn, reason="it was a pending replacement")
         form = IDENTITIES.get(kind)
         if form and form.id:
             return LookupResult(urn, form.id.format_map(fields))
@@ -64,12 +64,12 @@ def _sought(resource: State, known: Mapping[str, State], ask: RunLookup) -> Look
             known_ids = {each.get("id") for each in known.values() if each["type"] == kind}
             return _looked_for(urn, LOOKUPS[kind], fields, _flags(settings), known_ids, ask)
     except (KeyError, TypeError) as lacking:
-        return LookupResult(urn, reason=f"{lacking.args[0]} of it is not known")
-    return LookupResult(urn, reason="its cloud must say")
+        return LookupResult(urn, reason=f"its {lacking.args[0]} is unknown")
+    return LookupResult(urn, reason="look it up in the cloud")
 
 
 def resource_fields(inputs: State, settings: State) -> dict[str, Any]:
-    """What ids are made of."""
+    """Fields of which ids are composed."""
     tags = inputs.get("tags") or {}
     result = {
         **{
@@ -90,7 +90,7 @@ def resource_fields(inputs: State, settings: State) -> dict[str, Any]:
 
 
 def _flags(settings: State) -> list[str]:
-    """Where to ask, and as whom, as the provider does."""
+    """CLI options for the region and profile of the provider."""
     options = {name: plaintext_value(settings.get(name)) for name in ("region", "profile")}
     return [word for name, value in options.items() if value for word in (f"--{name}", value)]
 
@@ -104,11 +104,11 @@ def _looked_for(
     ask: RunLookup,
 ) -> LookupResult:
     words = ["aws", *(word.format_map(fields) for word in look.words), *flags, "--output", "json"]
-    answer = ask([Probe(urn, f"whether {urn} is there", tuple(words))])[urn]
+    answer = ask([Probe(urn, f"whether {urn} exists", tuple(words))])[urn]
     if answer.failure_reason or answer.error:
         return LookupResult(
             urn,
-            reason=f"`{' '.join(words)}` does not say it: {answer.failure_reason or answer.error}",
+            reason=f"`{' '.join(words)}` failed: {answer.failure_reason or answer.error}",
         )
     match = {
         name: expected.format_map(fields) if isinstance(expected, str) else expected
@@ -121,7 +121,7 @@ def _looked_for(
     ]
     results = [each for each in ids if each not in known_ids]
     if len(results) > 1:
-        return LookupResult(urn, reason=f"it may be any of {', '.join(sorted(results))}")
+        return LookupResult(urn, reason=f"several candidates: {', '.join(sorted(results))}")
     return LookupResult(urn, *results)
 
 
@@ -130,7 +130,7 @@ def _last(identity: Any) -> str:
 
 
 def _items(value: Any, lists: Sequence[str]) -> list[Any]:
-    """The items of a list, or those of lists in them; some services leave an empty list out."""
+    """The items of a list or of nested lists; some services omit empty lists."""
     results = [value]
     for name in lists:
         results = [item for each in results for item in each.get(name, ())]
@@ -138,7 +138,7 @@ def _items(value: Any, lists: Sequence[str]) -> list[Any]:
 
 
 def with_adopted_resources(deployment: State, sought: Iterable[LookupResult]) -> dict[str, Any]:
-    """A deployment as the engine exports it, with what was found in it as if it had been made."""
+    """The exported deployment with the found resources as if their creation had finished."""
     results = {each.urn: each.identity for each in sought if each.identity}
     under_way = deployment.get("pending_operations") or []
     adopted = [
@@ -153,7 +153,7 @@ def with_adopted_resources(deployment: State, sought: Iterable[LookupResult]) ->
 
 def _adopted_resource(resource: State, results: Mapping[str, str]) -> dict[str, Any]:
     identity = results[resource["urn"]]
-    # Without outputs a provider takes the refresh for an import, and forgets which names it chose.
+    # Without outputs a provider treats the refresh as an import, and loses which names it chose.
     outputs = {**_without_defaults(resource.get("inputs") or {}), "id": identity}
     return {**resource, "id": identity, "outputs": outputs}
 

@@ -1,7 +1,6 @@
-"""What the next `up` would make, and which of it is there already.
+"""Resources that the next `up` would create, and which of them already exist.
 
-The engine says the first, in a preview: names, parents and providers as the program has them, whatever the
-program. The cluster says the second.
+A Pulumi preview has the first, with names, parents and providers of any program. The cluster has the second.
 """
 
 import json
@@ -11,7 +10,7 @@ from functools import cache
 from typing import Any
 
 from gpuyard.errors import EnvironmentMissing
-from gpuyard.kubectl import as_object, get_objects, patch_object
+from gpuyard.kubectl import parse_json_object, run_kubectl_get, run_mutating_kubectl
 from gpuyard.names import KUEUE_API
 from gpuyard.recovery.stack import PulumiStack, plaintext_value
 
@@ -22,7 +21,7 @@ _PATCH = "kubernetes:core/v1:NamespacePatch"
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """A resource that the next `up` would make."""
+    """A resource that the next `up` would create."""
 
     urn: str
     parent: str = ""
@@ -32,7 +31,7 @@ class Creation:
 
     @property
     def token(self) -> str:
-        """Its own type, without its parents'."""
+        """Its type without the parents' types."""
         return self.urn.split("::")[2].rpartition("$")[2]
 
     @property
@@ -42,30 +41,30 @@ class Creation:
 
     @property
     def is_object(self) -> bool:
-        """Whether it is an object of a cluster, and so has a place there before it is made."""
+        """Whether it is a Kubernetes object, so that its namespace and name are known before creation."""
         named = isinstance(self.inputs.get("metadata"), Mapping)
         is_excluded = self.is_patch or self.token.startswith(_CHART)
         return named and self.token.startswith(_KUBERNETES) and not is_excluded
 
     @property
     def is_patch(self) -> bool:
-        """Whether it is fields of an object that another made: they can be written twice."""
+        """Whether it patches an existing object, which can be repeated."""
         return self.token == _PATCH
 
     @property
     def place(self) -> tuple[str, str]:
-        """Namespace, empty where there is none, and name."""
+        """Namespace, empty if cluster-scoped, and name."""
         meta = self.inputs["metadata"]
         return str(meta.get("namespace") or ""), str(meta.get("name") or "")
 
     @property
     def identity(self) -> str:
-        """`namespace/name`: how the provider knows the object."""
+        """`namespace/name`: the provider's id of the object."""
         return "/".join(filter(None, self.place))
 
     @property
     def kind(self) -> str:
-        """As kubectl takes it: `clusterqueue.kueue.x-k8s.io`."""
+        """The kind for kubectl: `clusterqueue.kueue.x-k8s.io`."""
         group = str(self.inputs["apiVersion"]).rpartition("/")[0]
         return ".".join(filter(None, (str(self.inputs["kind"]).lower(), group)))
 
@@ -76,16 +75,18 @@ class Creation:
 GetLiveObject = Callable[[Creation], Mapping[str, Any] | None]
 """The live object, or None."""
 ReleaseQuota = Callable[[Creation], str]
-"""Delete all workloads of a namespace; what was said against it."""
+"""Deletes all workloads of a namespace; returns the error message or ""."""
 
 
-def creations(stack: PulumiStack) -> list[Creation]:
-    """In the order in which the program has them."""
+def preview_creations(stack: PulumiStack) -> list[Creation]:
+    """Resources to create, in the order of the program."""
     preview = stack.query("preview", "--json")
     try:
         steps: Sequence[Mapping[str, Any]] = json.loads(preview[preview.index("{") :])["steps"]
     except (ValueError, KeyError) as problem:
-        raise EnvironmentMissing(f"pulumi preview --json gave no preview ({problem})") from problem
+        raise EnvironmentMissing(
+            f"pulumi preview --json returned no preview ({problem})"
+        ) from problem
     return [_creation(step) for step in steps if step["op"] == "create"]
 
 
@@ -101,16 +102,17 @@ def _creation(step: Mapping[str, Any]) -> Creation:
 
 
 def kubectl_of(state: Mapping[str, Any]) -> GetLiveObject:
-    """A look with kubectl, by the way in that the provider of each object has in the state."""
+    """Look up objects with kubectl, with the kubeconfig of each object's provider in the state."""
 
     @cache
     def way_in(provider: str) -> tuple[str | None, str | None]:
         result = _access(state, provider)
-        # what cannot be seen is not what is not there
-        if get_objects(*result, "namespaces", "-o", "name") is None:
+        # an inaccessible object may exist
+        if run_kubectl_get(*result, "namespaces", "-o", "name") is None:
             raise EnvironmentMissing(
-                f"kubectl cannot look at the cluster of {provider.rpartition('::')[2]}: nobody can say what "
-                "is there already. Put kubectl on PATH, with the way in that your `pulumi up` has"
+                f"kubectl cannot query the cluster of {provider.rpartition('::')[2]}, so gpuyard "
+                "cannot tell which objects exist. Put kubectl on PATH, with the same cluster "
+                "access as your `pulumi up`"
             )
         return result
 
@@ -118,27 +120,27 @@ def kubectl_of(state: Mapping[str, Any]) -> GetLiveObject:
         config, context = way_in(one.provider)
         namespace, name = one.place
         where = [one.kind, name, *(["-n", namespace] if namespace else [])]
-        return as_object(
-            get_objects(config, context, *where, "-o", "json", "--show-managed-fields")
+        return parse_json_object(
+            run_kubectl_get(config, context, *where, "-o", "json", "--show-managed-fields")
         )
 
     return live
 
 
 def quota_releaser(state: Mapping[str, Any]) -> ReleaseQuota:
-    """With kubectl, as `kubectl_of` looks."""
+    """Delete workloads with kubectl, with the access of `kubectl_of`."""
     kind = f"workloads.{KUEUE_API.partition('/')[0]}"
     way_in = cache(lambda provider: _access(state, provider))
 
     def free(one: Creation) -> str:
         where = (kind, "--all", "-n", one.place[1], "--wait=false")
-        return patch_object(*way_in(one.provider), "delete", *where)
+        return run_mutating_kubectl(*way_in(one.provider), "delete", *where)
 
     return free
 
 
 def _access(state: Mapping[str, Any], provider: str) -> tuple[str | None, str | None]:
-    """Kubeconfig and context of a provider; None where the ambient ones are meant."""
+    """Kubeconfig and context of a provider; None for the ambient ones."""
     results = (
         each.get("inputs") or {}
         for each in state.get("resources") or []

@@ -1,6 +1,6 @@
-"""What can still be read of a state that was cut short: its resources up to the cut.
+"""Read the complete resources of a truncated state.
 
-The engine writes them so that none names one that comes later, so what comes before the cut holds together.
+The engine writes them so that none refers to a later one, so the part before the truncation is consistent.
 """
 
 import json
@@ -10,13 +10,13 @@ from typing import Any
 _RESOURCES = re.compile(r'"resources"\s*:\s*\[')
 _BETWEEN = re.compile(r"[\s,]*")
 _END = "]}}}"
-"""Of the list, the deployment, the checkpoint and the whole."""
+"""Closing brackets of the list, the deployment, the checkpoint and the document."""
 
 StateFile = dict[str, Any]
 
 
 def leftover_state(text: str) -> StateFile | None:
-    """The state with the resources that are whole; None where it is cut before the first of them."""
+    """The state with its complete resources; None when there is none."""
     begun = _RESOURCES.search(text)
     if begun is None:
         return None
@@ -38,15 +38,15 @@ def leftover_state(text: str) -> StateFile | None:
 
 
 def resources_of(state: StateFile) -> list[StateFile]:
-    """Of a stack that was never brought up there are none."""
+    """The resources of a state; a stack that was never deployed has none."""
     return list(_latest(state).get("resources") or [])
 
 
 def join_states(remaining: StateFile, before: StateFile) -> StateFile:
-    """What is left of a state, and behind it what an older one has besides.
+    """Merge a truncated state with an older one, whose additional resources follow.
 
-    What was replaced since then may be there still, under another identity: it is to be deleted, as the
-    engine had it. What was deleted since then is there recurring: the next `up` deletes it, or finds it gone.
+    A resource that was replaced since may still exist with another id, and is marked for deletion, as Pulumi
+    does. One that was deleted since appears again: the next `up` deletes it, or finds it missing.
     """
     newer = resources_of(remaining)
     known = {_key(each): each.get("id") for each in newer}

@@ -1,7 +1,7 @@
-"""Locks of a stack: who holds it, and whether that one still runs.
+"""Locks of a stack: their owner, and whether its process still runs.
 
-A backend of files keeps a lock as a file, wherever the files are; the engine itself says of it who made it.
-A lock is taken away only where its process ran on this host and is gone: of another host nobody can tell.
+A file backend keeps a lock as a file, whose owner Pulumi reports. A lock is removed only when its process
+ran on this host and has ended; processes of other hosts cannot be checked.
 """
 
 import json
@@ -22,7 +22,7 @@ _LOCKED = ("currently locked by", "Another update is currently in progress")
 
 @dataclass(frozen=True, slots=True)
 class LockOwner:
-    """Who holds a stack."""
+    """The owner of a lock."""
 
     user: str
     host: str
@@ -31,7 +31,7 @@ class LockOwner:
 
     @property
     def is_terminated(self) -> bool:
-        """Whether it ran here and has ended."""
+        """Whether its process ran on this host and has ended."""
         return self.host == socket.gethostname() and not _alive(self.process)
 
     def __str__(self) -> str:
@@ -39,25 +39,25 @@ class LockOwner:
 
 
 def release_lock(stack: PulumiStack) -> list[str]:
-    """Take the lock of a killed run away, and mend a state that it left cut short; what was done.
+    """Remove the lock of a killed run and repair a truncated state; returns what was done.
 
     Raises:
-        EnvironmentMissing: somebody else holds the stack, or nobody can tell from here that he does not.
+        EnvironmentMissing: the lock is in use, or its owner cannot be checked from this host.
     """
     holders = _in_files(stack.files, stack) if stack.files else _owners_by_refresh(stack)
     if running := [holder for holder in holders if not holder.is_terminated]:
         raise EnvironmentMissing(
-            f"stack {stack.name} is held by {'; '.join(map(str, running))}. Wait for it to end; where it is "
-            f"gone for sure, `pulumi cancel --stack {stack.name}`, then this again"
+            f"stack {stack.name} is locked by {'; '.join(map(str, running))}. Wait for it to end; "
+            f"if it no longer runs, run `pulumi cancel --stack {stack.name}`, then retry"
         )
-    did = repair_state(stack)  # before any command of the engine, which would not read it
+    did = repair_state(stack)  # before any Pulumi command, which cannot read it
     if holders:
         stack.query("cancel", "--yes")
-    return [*did, *(f"{holder}, was killed: its lock is removed" for holder in holders)]
+    return [*did, *(f"{holder}, no longer runs: gpuyard removed its lock" for holder in holders)]
 
 
 def _in_files(backend: Path, stack: PulumiStack) -> list[LockOwner]:
-    """Without starting the engine; a lock that is half written names nobody, and is left to the engine."""
+    """Read lock files directly; an incomplete lock has no owner, and Pulumi handles it."""
     results = sorted(
         (backend / ".pulumi" / "locks").glob(f"**/{stack.project}/{stack.name}/*.json")
     )
@@ -74,7 +74,7 @@ def _read(files: list[Path]) -> Iterator[LockOwner]:
 
 
 def _owners_by_refresh(stack: PulumiStack) -> list[LockOwner]:
-    """By the smallest thing that needs the lock: a refresh of what has no provider."""
+    """Get the owners from the error of a minimal refresh, which needs the lock."""
     root = f"urn:pulumi:{stack.name}::{stack.project}::pulumi:pulumi:Stack::{stack.project}-{stack.name}"
     code, output = stack.run("refresh", "--yes", "--skip-preview", "--target", root)
     if code == 0 or not any(word in output for word in _LOCKED):
@@ -82,8 +82,9 @@ def _owners_by_refresh(stack: PulumiStack) -> list[LockOwner]:
     results = [LockOwner(user, host, int(pid), at) for user, host, pid, at in _SAID.findall(output)]
     if not results:
         raise EnvironmentMissing(
-            f"stack {stack.name} is held, and its backend does not say by whom: {output.strip()}\n"
-            f"Where that run is gone for sure, `pulumi cancel --stack {stack.name}`, then this again"
+            f"stack {stack.name} is locked, and its backend does not report the owner: "
+            f"{output.strip()}\nIf that update no longer runs, run `pulumi cancel --stack "
+            f"{stack.name}`, then retry"
         )
     return results
 

@@ -1,8 +1,8 @@
-"""After a deployment that was killed: unlock the stack, and take over what it had made and not written down.
+"""After an interrupted deployment: unlock the stack, and adopt resources that are missing in its state.
 
-What the next `up` would make and is there already it could not make. Where an object carries this platform's
-label it is ours, whoever lost it: a killed `up` that had just made it, or a team that went and left its
-namespace. It is adopted. What somebody else owns is left alone, with the command that would take it over.
+The next `up` would fail to create what already exists. An object with this platform's label belongs to the
+platform and is adopted: an interrupted `up` created it, or a removed team left its namespace. Other objects
+are not changed; the result has the command that would import them.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,8 +19,8 @@ from gpuyard.recovery.creations import (
     Creation,
     GetLiveObject,
     ReleaseQuota,
-    creations,
     kubectl_of,
+    preview_creations,
     quota_releaser,
 )
 from gpuyard.recovery.locks import release_lock
@@ -29,16 +29,16 @@ from gpuyard.recovery.stack import PulumiStack
 _AT_ONCE = 8
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 ObjectGetter = Callable[[Mapping[str, Any]], GetLiveObject]
-"""How to look at the cluster, from the state."""
+"""Builds the lookup of live objects from the state."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecoveryResult:
-    """What was done, and what is left to be decided."""
+    """What was done, and what the user must decide."""
 
     actions: tuple[str, ...]
     remaining: tuple[str, ...]
-    """What is there, is not ours, and will stop the next `up`; with the command that takes it over."""
+    """Existing unmanaged objects that block the next `up`, with the command that adopts them."""
 
 
 def recover(
@@ -49,12 +49,12 @@ def recover(
     *,
     only_after_a_kill: bool = False,
 ) -> RecoveryResult:
-    """Bring a stack to where the next `up` ends well.
+    """Repair a stack so that the next `up` succeeds.
 
-    `only_after_a_kill` saves the preview where no operation was under way.
+    `only_after_a_kill` skips the preview when no operation was pending.
 
     Raises:
-        EnvironmentMissing: somebody holds the stack, or the engine fails.
+        EnvironmentMissing: the stack is locked, or a Pulumi command fails.
     """
     did = release_lock(stack)
     state = stack.state()
@@ -66,20 +66,20 @@ def recover(
         results = look_up_pending(state, asking)
         if any(each.identity for each in results.values()):
             stack.edit(lambda deployment: with_adopted_resources(deployment, results.values()))
-        # A plain `up` would keep these operations in the state for good.
+        # `pulumi up` would keep these operations in the state permanently.
         stack.query("refresh", "--clear-pending-creates", "--yes", "--skip-preview")
         state = stack.state()
         did += [_operation_outcome(one, results, state) for one in pending]
     elif only_after_a_kill:
         return RecoveryResult(tuple(did), ())
-    planned = creations(stack)
+    planned = preview_creations(stack)
     known = {each["urn"] for each in state.get("resources") or []}
     found = _existing(planned, known, looking(state))
     ours = [one for one, mine in found if mine]
     adopt(stack, ours, planned, known)
     did += [f"adopted: {one}, as {import_command(stack, one)}" for one in ours]
     remaining = [
-        f"{one} is there and not ours: {import_command(stack, one)}"
+        f"{one} exists and belongs to another owner: {import_command(stack, one)}"
         for one, mine in found
         if not mine
     ]
@@ -91,7 +91,7 @@ def recover(
 def _existing(
     planned: list[Creation], known: set[str], look: GetLiveObject
 ) -> list[tuple[Creation, bool]]:
-    """Each object that is there already, and whether it is ours."""
+    """Each existing object, and whether it belongs to this platform."""
     checkable = [one for one in planned if one.is_object and one.provider in known]
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         seen = zip(checkable, pool.map(look, checkable), strict=True)
@@ -99,10 +99,10 @@ def _existing(
 
 
 def _freed(state: Mapping[str, Any], look: GetLiveObject, free: ReleaseQuota) -> list[str]:
-    """Free namespaces that are being deleted of what keeps them: pods of groups.
+    """Delete the workloads that block terminating namespaces: pods of groups.
 
-    Kueue keeps a deleted pod of a group until another takes its place, and Kubernetes deletes the group's
-    workload only after all pods of the namespace.
+    Kueue keeps a deleted pod of a group until another replaces it, and Kubernetes deletes the
+    group's workload only after all pods of the namespace.
     """
     namespaces = (
         _creation(each) for each in state.get("resources") or [] if each["type"] == _NAMESPACE
@@ -113,7 +113,7 @@ def _freed(state: Mapping[str, Any], look: GetLiveObject, free: ReleaseQuota) ->
             seen = zip(spaces, pool.map(look, spaces), strict=True)
             going = [one for one, live in seen if live and _is_terminating(live)]
     except EnvironmentMissing:
-        return []  # the cluster is gone, or is not to be seen from here
+        return []  # the cluster does not exist or is not accessible
     return [
         f"{one} is being deleted: its workloads "
         + (f"could not be deleted: {why}" if why else "are deleted, with their pods")
@@ -134,20 +134,22 @@ def _is_ours(one: Creation, live: Mapping[str, Any]) -> bool:
 def _operation_outcome(
     operation: Mapping[str, Any], results: Mapping[str, LookupResult], state: Mapping[str, Any]
 ) -> str:
-    """What became of an operation that was under way."""
+    """The outcome of a pending operation."""
     urn, operation_type = operation["resource"]["urn"], f"it was {operation['type']}"
     identity = results[urn].identity if urn in results else ""
     exists = any(each["urn"] == urn for each in state.get("resources") or [])
-    became = f"it is there as {identity}, and adopted" if identity and exists else "forgotten"
+    became = (
+        (f"it exists as {identity}, and gpuyard adopted it") if identity and exists else "forgotten"
+    )
     return f"{operation_type} {_named(operation['resource'])}: {became}"
 
 
 def _unresolved_operations(
     stack: PulumiStack, pending: list[Mapping[str, Any]], results: Mapping[str, LookupResult]
 ) -> list[str]:
-    """What was being made in other places than a cluster, and nobody could find."""
+    """Pending creations outside clusters that could not be found."""
     return [
-        f"{_named(each)} was being made; {_reason(results.get(each['urn']))}if it is there: "
+        f"{_named(each)} was being created; {_reason(results.get(each['urn']))}if it exists: "
         f"{import_command(stack, _creation(each))}"
         for each in (one["resource"] for one in pending if one["type"] == "creating")
         if not (_creation(each).is_object or _creation(each).is_patch)

@@ -1,4 +1,4 @@
-"""One stack, and the user's engine with all that it needs to act on it."""
+"""One stack, and Pulumi commands on it."""
 
 import json
 import shutil
@@ -15,21 +15,21 @@ from gpuyard.errors import EnvironmentMissing
 
 _PLAINTEXT = "plaintext"
 _CONFIGURED = frozenset({"import", "preview", "refresh", "up"})
-"""Commands that read the stack's configuration, and can be told where it is."""
+"""Commands that accept the path of the stack's configuration."""
 
 
 @dataclass(frozen=True, slots=True)
 class PulumiStack:
-    """Commands of the engine on one stack, in the folder of its project."""
+    """Pulumi commands on one stack, in its project directory."""
 
     name: str
     folder: Path
     env: Mapping[str, str]
     config_file: Path | None = None
-    """Where its configuration is; None where the engine finds it by the stack's name."""
+    """Its configuration file; None for the default of the stack's name."""
 
     def run(self, *arguments: str) -> tuple[int, str]:
-        """A command's exit code, and all that it says."""
+        """Run a command: exit code and output."""
         program = self._program()
         where = ("--config-file", str(self.config_file)) if self.config_file else ()
         told = where if arguments[0] in _CONFIGURED else ()
@@ -49,20 +49,21 @@ class PulumiStack:
         program = shutil.which("pulumi", path=self.env.get("PATH"))
         if program is None:
             raise EnvironmentMissing(
-                "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH, then again;"
-                f" for a stack that `make up` deployed, run this in `make shell STACK={self.name}`"
+                "no `pulumi` on PATH: put the Pulumi CLI that deploys the stack on PATH and "
+                "retry; for a stack that `make up` deployed, run this in `make shell "
+                f"STACK={self.name}`"
             )
         return program
 
     def query(self, *arguments: str) -> str:
-        """A command's output; EnvironmentMissing, with what it says, when it fails."""
+        """The output of a command; EnvironmentMissing with its error message when it fails."""
         code, said = self.run(*arguments)
         if code:
             raise EnvironmentMissing(f"pulumi {' '.join(arguments)}: {_why(said)}")
         return said
 
     def state(self) -> dict[str, Any]:
-        """The state, with its secrets in plain."""
+        """The state with decrypted secrets."""
         exported = json.loads(self.query("stack", "export", "--show-secrets"))
         results: dict[str, Any] = exported.get("deployment") or {}
         return results
@@ -78,18 +79,18 @@ class PulumiStack:
 
     @property
     def project(self) -> str:
-        """The project's name, from the file that the engine finds, here or above."""
+        """The project name, from the nearest Pulumi.yaml."""
         for folder in (self.folder, *self.folder.resolve().parents):
             for name in ("Pulumi.yaml", "Pulumi.yml", "Pulumi.json"):
                 if (file := folder / name).is_file():
                     return str(yaml.safe_load(file.read_text(encoding="utf-8"))["name"])
         raise EnvironmentMissing(
-            f"no Pulumi.yaml in {self.folder} or above: run it in the project's folder"
+            f"no Pulumi.yaml in {self.folder} or its parents: run it in the project directory"
         )
 
     @property
     def files(self) -> Path | None:
-        """The folder of the backend, where it is one on this machine."""
+        """The folder of a local file backend; else None."""
         url = self.env.get("PULUMI_BACKEND_URL") or self._where()
         if not url.startswith("file://"):
             return None
@@ -110,14 +111,14 @@ class PulumiStack:
 
 
 def plaintext_value(value: Any) -> str | None:
-    """A text in the state; a secret one stands there as JSON in a mapping."""
+    """A string of the state; a secret is JSON in a mapping."""
     if isinstance(value, dict) and _PLAINTEXT in value:
         value = json.loads(value[_PLAINTEXT])
     return value if isinstance(value, str) and value else None
 
 
 def _why(output: str) -> str:
-    """The errors of a failed command with `--json`; of any other its whole output."""
+    """The errors of a failed command with `--json`, else its whole output."""
     try:
         found = json.JSONDecoder().raw_decode(output[output.index("{") :])[0]["diagnostics"]
     except (ValueError, KeyError):

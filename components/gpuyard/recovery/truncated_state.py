@@ -1,7 +1,7 @@
-"""The state of a backend of files that was cut short, as a disk does that fills while `up` runs.
+"""Repair of a truncated state of a file backend, for example after the disk was full during `up`.
 
-The engine writes the whole state anew at each step, into the same file, so that its end may be missing; no
-command of the engine reads it then. Beside it lies what the engine wrote before, which may be cut as well.
+Pulumi rewrites the whole state into the same file at each step, so its end may be missing, and no Pulumi
+command can then read it. The previous copies are next to it, and may be truncated too.
 """
 
 import json
@@ -17,12 +17,12 @@ from gpuyard.recovery.stack import PulumiStack
 
 
 def repair_state(stack: PulumiStack) -> list[str]:
-    """Put what is known of a state in the place of one that is cut short; what was done.
+    """Replace a truncated state; returns what was done.
 
-    That is the newest whole copy, with the resources that what was cut has besides.
+    The new state is the newest complete copy, plus the additional resources of the truncated one.
 
     Raises:
-        EnvironmentMissing: no copy is whole, and nothing can be read of what was cut.
+        EnvironmentMissing: no copy is complete, and nothing is readable in the truncated state.
     """
     if stack.files is None:
         return []
@@ -35,41 +35,44 @@ def repair_state(stack: PulumiStack) -> list[str]:
     known, origin = _known(next(wholes, None), _longest_fragment([state_file, *copies]))
     if known is None:
         raise EnvironmentMissing(
-            f"the state {state_file} is cut short, as by a full disk, and no copy beside it is whole. Take one of"
-            " a back-up of yours; without any, remove the file, and of what runs `gpuyard adopt` writes an"
-            " import"
+            f"the state {state_file} is truncated, as by a full disk, and no complete copy is "
+            "next to it. Restore it from a backup; without one, remove the file, and `gpuyard "
+            "adopt` writes imports of the running resources"
         )
     backup = state_file.with_name(f"{state_file.name}.cut")
     shutil.copyfile(state_file, backup)
     state_file.write_text(json.dumps(known), encoding="utf-8")
     return [
-        f"the state was cut short, as by a full disk: {origin}, and what was left of it is {backup.name}"
+        (
+            f"the state was truncated, as by a full disk: {origin}; the truncated file is kept as "
+            f"{backup.name}"
+        )
     ]
 
 
 def _known(
     newest: tuple[Path, dict[str, Any]] | None, remaining: dict[str, Any] | None
 ) -> tuple[dict[str, Any] | None, str]:
-    """The state that there was, as far as anything tells, and in words whence it comes."""
+    """The restored state, and a description of its origin."""
     if newest is None:
         return (
             remaining,
-            f"{len(resources_of(remaining or {}))} of its resources could still be read",
+            f"{len(resources_of(remaining or {}))} of its resources were recovered",
         )
     copy, copied_state = newest
-    origin = f"{copy.name} of {_written(copy)} takes its place"
+    origin = f"{copy.name} of {_written(copy)} replaces it"
     if remaining is None:
         return copied_state, origin
     both = join_states(remaining, copied_state)
     more = len(resources_of(both)) - len(resources_of(copied_state))
     return (
         both,
-        f"{origin}, and {more} more of its resources could still be read" if more else origin,
+        f"{origin}, and {more} more of its resources were recovered" if more else origin,
     )
 
 
 def _longest_fragment(files: list[Path]) -> dict[str, Any] | None:
-    """What names the most resources among what was cut."""
+    """The truncated file with the most resources."""
     results = [
         remaining
         for each in files
@@ -79,7 +82,7 @@ def _longest_fragment(files: list[Path]) -> dict[str, Any] | None:
 
 
 def _copies(state_file: Path, backups: Path) -> Iterator[Path]:
-    """The one before the last step, then those of whole runs, the newest first."""
+    """The copy before the last step, then those of complete runs, newest first."""
     yield state_file.with_name(f"{state_file.name}.bak")
     yield from sorted(backups.glob("*.json"), reverse=True)
 
@@ -97,7 +100,7 @@ def _read_complete(file: Path) -> dict[str, Any] | None:
 
 
 def _text(file: Path) -> str:
-    """A character in two at the cut is none; a file that is not there has none."""
+    """Content of a file; a character split by the truncation is dropped, and a missing file is empty."""
     try:
         return file.read_bytes().decode("utf-8", errors="ignore")
     except OSError:

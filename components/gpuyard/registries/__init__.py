@@ -1,1 +1,1 @@
-"""Asks registries how large images are, by the protocol that all of them speak; nothing is signed in to."""
+"""Image sizes from registries by the OCI distribution protocol, without authentication."""

@@ -1,4 +1,4 @@
-"""One request of a registry, patiently: a redirect is followed, a limit waited for, a failure tried again."""
+"""One registry request with redirects, rate limits and retries."""
 
 import http.client
 import time
@@ -11,23 +11,25 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 SECONDS = 15.0
-"""For one answer."""
+"""Timeout of one response."""
 MOST = 4 * 1024 * 1024
-"""Bytes: no registry must take a larger manifest (OCI distribution specification, pushing manifests)."""
+"""Maximum size in bytes: registries need not accept larger manifests (OCI distribution
+specification, pushing manifests).
+"""
 TRIES, WAITS = 3, 20.0
-"""Of one request, and the seconds that it waits at most between two of them."""
+"""Maximum tries of one request, and the maximum pause in seconds between two."""
 _HOPS = 5
 _AGAIN = frozenset({429, 500, 502, 503, 504})
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
 class NoResponse(Exception):
-    """A registry that says nothing of what it was asked, and why."""
+    """A registry returned no usable response; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAnswer:
-    """An answer, whatever its status."""
+    """A response with any status."""
 
     status: int
     headers: Message
@@ -35,7 +37,7 @@ class RegistryAnswer:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """We follow ourselves: the library sends the token on to whomever it is sent to."""
+    """Redirects are followed in `fetch`: urllib would forward the token to other hosts."""
 
     def redirect_request(self, *_given: Any, **_more: Any) -> None:
         """Nowhere."""
@@ -45,7 +47,7 @@ _OPENER = urllib.request.build_opener(_NoRedirect)
 
 
 def fetch(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
-    """The answer of a registry, or of whom it sends on to; Silent where there is none."""
+    """The response of a registry after redirects; NoResponse if there is none."""
     answer = _patiently(url, headers)
     for _ in range(_HOPS):
         if answer.status not in _MOVED:
@@ -53,12 +55,12 @@ def fetch(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
         location = urljoin(url, answer.headers.get("Location", ""))
         before, after = urlsplit(url), urlsplit(location)
         if before.scheme == "https" and after.scheme != "https":
-            raise NoResponse(f"it sends on to {after.scheme}://{after.netloc}, without TLS")
+            raise NoResponse(f"it redirects to {after.scheme}://{after.netloc}, without TLS")
         if before.netloc != after.netloc:
             headers = {key: each for key, each in headers.items() if key != "Authorization"}
         url = location
         answer = _patiently(url, headers)
-    raise NoResponse(f"it sends on more than {_HOPS} times")
+    raise NoResponse(f"it redirects more than {_HOPS} times")
 
 
 def _patiently(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
@@ -73,7 +75,7 @@ def _patiently(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
     if answer.status == http.client.TOO_MANY_REQUESTS:
         later = answer.headers.get("Retry-After")
         raise NoResponse(
-            f"it wants fewer questions; ask again {f'in {later} s' if later else 'later'}"
+            f"it limits the request rate; retry {(f'in {later} s' if later else 'later')}"
         )
     if answer.status in _AGAIN:
         raise NoResponse(f"it failed: HTTP {answer.status}")
@@ -81,7 +83,7 @@ def _patiently(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
 
 
 def _pause(headers: Message, attempt: int) -> float:
-    """What it asks for; a date, or nothing, is a second that doubles."""
+    """The requested pause; without a number of seconds, exponential backoff from 1 s."""
     retry_after = (headers.get("Retry-After") or "").strip()
     return float(retry_after) if retry_after.isdigit() else float(2**attempt)
 
@@ -95,20 +97,20 @@ def _once(url: str, headers: Mapping[str, str]) -> RegistryAnswer:
         with error:
             return _read(error.code, error.headers, error)
     except TimeoutError:
-        raise NoResponse(f"it did not answer within {SECONDS:.0f} seconds") from None
+        raise NoResponse(f"it did not respond within {SECONDS:.0f} seconds") from None
     except urllib.error.URLError as error:
         if isinstance(error.reason, TimeoutError):
-            raise NoResponse(f"it did not answer within {SECONDS:.0f} seconds") from None
-        raise NoResponse(f"it was not reached: {error.reason}") from None
+            raise NoResponse(f"it did not respond within {SECONDS:.0f} seconds") from None
+        raise NoResponse(f"it is unreachable: {error.reason}") from None
     except (OSError, http.client.HTTPException, ValueError) as error:
-        raise NoResponse(f"it was not reached: {str(error) or type(error).__name__}") from None
+        raise NoResponse(f"it is unreachable: {str(error) or type(error).__name__}") from None
 
 
 def _read(status: int, headers: Message, answer: Any) -> RegistryAnswer:
     body = answer.read(MOST + 1)
     if len(body) > MOST:
-        raise NoResponse(f"its answer is larger than {MOST // 1024 // 1024} MiB")
+        raise NoResponse(f"its response is larger than {MOST // 1024 // 1024} MiB")
     length = headers.get("Content-Length", "")
     if length.isdigit() and len(body) < int(length):
-        raise NoResponse("its answer is cut short")
+        raise NoResponse("its response is truncated")
     return RegistryAnswer(status, headers, body)

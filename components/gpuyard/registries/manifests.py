@@ -1,7 +1,7 @@
-"""What registries say of an image: where it is asked for, who gives a token, and what its manifest holds.
+"""Image references, tokens and manifests of registries, without network access.
 
-Of the OCI distribution specification 1.1 and image specification 1.1, and Docker's image manifest version 2,
-schema 2; nothing here asks.
+Follows the OCI distribution specification 1.1, the image specification 1.1, and Docker's image
+manifest version 2, schema 2.
 """
 
 import json
@@ -15,14 +15,14 @@ INDEXES = (
     "application/vnd.oci.image.index.v1+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 )
-"""One manifest for each system and processor."""
+"""Media types of an index with one manifest for each OS and architecture."""
 MANIFESTS = (
     "application/vnd.oci.image.manifest.v1+json",
     "application/vnd.docker.distribution.manifest.v2+json",
 )
 ACCEPT = ", ".join((*INDEXES, *MANIFESTS))
 ANY = "any"
-"""The processor of an image that has one manifest, which says none."""
+"""The architecture of an image with a single manifest, which names none."""
 _DOCKER, _DOCKER_HOST = "docker.io", "registry-1.docker.io"
 _OF_DOCKER = frozenset({_DOCKER, "index.docker.io", _DOCKER_HOST})
 _LOOPBACK = re.compile(r"(localhost|127(\.\d+){3}|\[::1\])(:\d+)?")
@@ -30,26 +30,26 @@ _PARAMETER = re.compile(r'(\w+)\s*=\s*(?:"([^"]*)"|([^\s,"]+))')
 
 
 class Unreadable(ValueError):
-    """An answer that says nothing that we know."""
+    """A response that cannot be interpreted."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageName:
-    """An image as its registry is asked for it."""
+    """An image as its registry names it."""
 
     host: str
     name: str
-    at: str
-    """Its digest, where one names it; else its tag."""
+    tag_or_digest: str
+    """Its digest if given, otherwise its tag."""
 
     def url(self, at: str = "") -> str:
-        """Of its manifest, or of one that an index names. A registry of this machine has no certificate."""
+        """URL of its manifest, or of one in its index. A local registry has no certificate."""
         scheme = "http" if _LOOPBACK.fullmatch(self.host) else "https"
-        return f"{scheme}://{self.host}/v2/{self.name}/manifests/{quote(at or self.at, safe=':')}"
+        return f"{scheme}://{self.host}/v2/{self.name}/manifests/{quote(at or self.tag_or_digest, safe=':')}"
 
 
 def image_name(repository: str, tag: str, digest: str = "") -> ImageName:
-    """As container runtimes read a name: the first part is a host where it looks like one."""
+    """Parse a name as container runtimes do: the first part is a host if it looks like one."""
     first, _, rest = repository.partition("/")
     if not rest or not ("." in first or ":" in first or first == "localhost"):
         first, rest = _DOCKER, repository
@@ -59,9 +59,9 @@ def image_name(repository: str, tag: str, digest: str = "") -> ImageName:
 
 
 def token_url(challenge: str, name: str) -> str | None:
-    """Where a `WWW-Authenticate` sends who has no token; None for who wants a password, or says it unclearly.
+    """The token endpoint of a `WWW-Authenticate` header; None if it requires a password or is malformed.
 
-    A token is asked for over TLS alone, but on this machine.
+    Tokens are requested over TLS only, except from this machine.
     """
     scheme, _, rest = challenge.strip().partition(" ")
     parameters = {key.lower(): a or b for key, a, b in _PARAMETER.findall(rest)}
@@ -79,18 +79,18 @@ def token_url(challenge: str, name: str) -> str | None:
 
 
 def token_in(body: bytes) -> str:
-    """The token of an answer; Unreadable without one."""
+    """The token of a response; Unreadable without one."""
     tree = _object(body)
     token = tree.get("token") or tree.get("access_token")
     if not isinstance(token, str):
-        raise Unreadable("the answer has no token")
+        raise Unreadable("the response has no token")
     return token
 
 
 def platform_manifests(body: bytes, content_type: str) -> dict[str, str] | None:
-    """Digests of an index by processor, of those for Linux; None of what is no index.
+    """Digests of an index by architecture, for Linux only; None if the document is no index.
 
-    What an index holds beside, such as attestations, has `unknown` for both.
+    Other entries of an index, such as attestations, have `unknown` as OS and architecture.
     """
     tree = _object(body)
     if _kind(tree, content_type) not in INDEXES:
@@ -114,8 +114,8 @@ def _for_linux(listed: list[Any]) -> Iterator[tuple[str, str]]:
             yield arch, digest
 
 
-def compressed(body: bytes, content_type: str) -> int:
-    """Bytes that a node pulls: the layers as they are sent, each once, and the configuration."""
+def compressed_size_bytes(body: bytes, content_type: str) -> int:
+    """Bytes that a node pulls: the compressed layers, each once, and the configuration."""
     tree = _object(body)
     if _kind(tree, content_type) not in MANIFESTS:
         raise Unreadable(f"it is a {_kind(tree, content_type) or 'document of no type'}")
@@ -134,7 +134,7 @@ def _is_part(each: Any) -> bool:
 
 
 def _kind(tree: Mapping[str, Any], content_type: str) -> str:
-    """The document's own word, before that of the answer: proxies send `text/plain`."""
+    """Its own media type, otherwise that of the response: proxies send `text/plain`."""
     return str(tree.get("mediaType") or content_type.partition(";")[0].strip())
 
 
@@ -142,7 +142,7 @@ def _object(body: bytes) -> Mapping[str, Any]:
     try:
         tree = json.loads(body)
     except ValueError:
-        raise Unreadable("the answer is no JSON") from None
+        raise Unreadable("the response is not JSON") from None
     if not isinstance(tree, Mapping):
-        raise Unreadable("the answer is no object")
+        raise Unreadable("the response is not an object")
     return tree

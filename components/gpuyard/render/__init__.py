@@ -1,1 +1,1 @@
-"""Objects as Kubernetes will see them: pure functions from a plan to plain values and text."""
+"""Kubernetes objects and cloud resources of a plan, by pure functions, as plain values and text."""

@@ -1,20 +1,21 @@
-"""Access of people to their team's namespace, and to classes that belong to none: roles and bindings.
+"""Roles and bindings of team members, in their team's namespaces and for cluster-scoped classes.
 
-Kubernetes' own ClusterRole `edit` is too much: it lets members delete network policies and take the place of
-any service account. These rules have what jobs, notebooks and services need, and nothing by which a team
-could loosen its own limits. What is left out on purpose:
+Kubernetes' own ClusterRole `edit` allows too much: members could delete network policies and
+impersonate any service account. These rules have what jobs, notebooks and services need, and
+nothing that lets a team loosen its own limits. Excluded are:
 
 - changes to quotas, limits, network policies, roles, queues, and the namespace itself;
-- changes to pods that exist: Kueue holds waiting pods by a gate in them, and who may edit a pod may lift it;
-- changes to workloads of Kueue: their priority could be raised there. They may be deleted: Kueue stops what
-  they count and counts it again, and no other way removes pods of a group that were deleted together;
-- tokens of service accounts, other than by running a pod; proxies to pods and services;
-- containers put into running pods, daemon sets, and whatever belongs to the whole cluster.
+- changes to existing pods: an edit could remove the scheduling gate of pods that wait for Kueue;
+- changes to Kueue's workloads, which could raise their priority. Members may delete them: Kueue
+  then stops what they count and counts it again, and no other way removes pods of a group that were
+  deleted together;
+- tokens of service accounts, except in a pod; proxies to pods and services;
+- ephemeral containers in running pods, daemon sets, and all other cluster-scoped resources.
 """
 
 from collections.abc import Iterable, Mapping
 
-from gpuyard.names import COMPUTE_DOMAINS_GROUP, KUEUE_GROUP, catalogue_name
+from gpuyard.names import COMPUTE_DOMAINS_GROUP, KUEUE_GROUP, class_reader_role_name
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, managed_object
 
@@ -40,8 +41,8 @@ WORKLOADS: _Resources = {
     "serving.kserve.io": ("inferenceservices",),
     "trainer.kubeflow.org": ("trainjobs",),
 }
-"""What jobs, notebooks and services are made of, more than what queues (`plan.kueue.QUEUED`); kinds that a
-cluster lacks do no harm here."""
+"""Resources that jobs, notebooks and services need in addition to queued kinds
+(`plan.queueing.kueue.QUEUED`); kinds that a cluster lacks do no harm here."""
 _SCALES: _Resources = {"apps": ("deployments/scale", "replicasets/scale", "statefulsets/scale")}
 _OWN: _Resources = {"": ("configmaps", "persistentvolumeclaims", "services")}
 _CLAIMS: _Resources = {
@@ -70,7 +71,7 @@ _SEEN: _Resources = {
     "trainer.kubeflow.org": ("trainingruntimes",),
     "visibility.kueue.x-k8s.io": ("localqueues/pendingworkloads",),
 }
-"""What everybody in a team may look at: its limits and its place in the queue among them."""
+"""What every member of a team may read, including its limits and its place in the queue."""
 
 
 _CLASSES: _Resources = {
@@ -78,16 +79,16 @@ _CLASSES: _Resources = {
     "scheduling.k8s.io": ("priorityclasses",),
     "storage.k8s.io": ("storageclasses",),
 }
-"""What a workload may name, and belongs to no namespace."""
+"""Cluster-scoped resources that a workload may name."""
 
 
 def catalogue_objects(plan: PlatformPlan) -> list[Object]:
-    """One role to read by all teams what their workloads may name; none where nobody has access."""
+    """A role for all teams to read what their workloads may name; none if no team has members."""
     groups = dict.fromkeys(group for team in plan.teams for group in (*team.groups, *team.viewers))
     if not groups:
         return []
     devices = {"resource.k8s.io": ("deviceclasses",)} if any(p.dra for p in plan.pools) else {}
-    name = catalogue_name(plan.name)
+    name = class_reader_role_name(plan.name)
     ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     api = f"{RBAC}/v1"
     rules = _rules({**_CLASSES, **devices}, LOOK)
@@ -104,19 +105,19 @@ def _people(groups: Iterable[str]) -> list[Object]:
 
 
 def access_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
-    """Roles and who has them; a team without groups has none."""
+    """The roles of a team's members and their bindings; a team without groups has none."""
     objects: list[Object] = []
     for name, groups, rules in (
         (MEMBERS, team.groups, member_rules(claims=any(p.dra for p in plan.pools))),
         (VIEWERS, team.viewers, viewer_rules(claims=any(p.dra for p in plan.pools))),
     ):
         if groups:
-            objects += granted(plan.name, space.name, name, rules, _people(groups))
+            objects += role_with_binding(plan.name, space.name, name, rules, _people(groups))
     return objects
 
 
 def member_rules(*, claims: bool) -> list[Object]:
-    """Run jobs, notebooks and services, and look into them; `claims` where pods claim devices."""
+    """Run and inspect jobs, notebooks and services; `claims` if pods claim devices."""
     own = {**_OWN, "": (*_OWN[""], "secrets")}
     return [
         *_rules(_SEEN, LOOK),
@@ -130,7 +131,7 @@ def member_rules(*, claims: bool) -> list[Object]:
 
 
 def viewer_rules(*, claims: bool) -> list[Object]:
-    """See what members see, but secrets, and touch nothing."""
+    """Read what members read, except secrets, and change nothing."""
     return [
         *_rules(_SEEN, LOOK),
         *_rules(_made_by_people(_OWN, claims=claims), LOOK),
@@ -143,7 +144,7 @@ def _made_by_people(own: _Resources, *, claims: bool) -> _Resources:
 
 
 def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:
-    """The core group by itself, all others in one rule: no name in it exists in two of its groups."""
+    """One rule for the core group, one for the others, which share no resource name."""
     core = resources.get("", ())
     named_groups = {group: names for group, names in resources.items() if group}
     parts = [
@@ -161,10 +162,10 @@ def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:
     ]
 
 
-def granted(
+def role_with_binding(
     owner: str, namespace: str, name: str, rules: list[Object], subjects: list[Object]
 ) -> list[Object]:
-    """A role in a namespace, and who has it."""
+    """A role in a namespace, and its bindings."""
     ref = {"apiGroup": RBAC, "kind": "Role", "name": name}
     api = f"{RBAC}/v1"
     return [

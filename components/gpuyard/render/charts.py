@@ -1,4 +1,4 @@
-"""A chart that a platform installs: which, where from, and with what values."""
+"""A chart that a platform installs: location, version and values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,22 +10,23 @@ from gpuyard.render.text import yaml_text
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """What Helm is asked to install."""
+    """One Helm release."""
 
     name: str
     namespace: str
-    """Made by an object of ours, so that it has our labels and goes with the platform."""
+    """Namespace, created as a gpuyard object, so that it has gpuyard's labels and is deleted with
+    it."""
     chart: str
     """`oci://…`, a name in `repository`, or a folder or archive."""
     version: str
     values: Mapping[str, Any]
-    """May hold late values."""
+    """May contain late values."""
     repository: str = ""
-    """Whose index lists the chart; empty where `chart` says all."""
+    """The repository that lists the chart; empty if `chart` is a full location."""
 
     @property
     def identity(self) -> dict[str, str]:
-        """All but the values, by the words that people know."""
+        """All fields except the values, by their usual names."""
         return {
             "release": self.name,
             "namespace": self.namespace,
@@ -36,18 +37,18 @@ class Release:
 
     @property
     def is_remote(self) -> bool:
-        """Whether Helm has to fetch the chart; the version of a local one is what it says itself."""
+        """Whether Helm must download the chart; a local chart has its own version."""
         return bool(self.repository) or "://" in self.chart
 
 
 def release_object(owner: str, name: str, release: Release) -> Object:
-    """A chart as an object, where objects become files: Flux can take its values from here."""
+    """A chart as an object in rendered files: Flux can read its values from it."""
     data = {"values.yaml": yaml_text(dict(release.values)), **release.identity}
     return managed_object(owner, "v1", "ConfigMap", name, namespace=release.namespace, data=data)
 
 
 def is_release(value: Any) -> bool:
-    """True for what `release.yaml` says of a release: its words, and no others."""
+    """Whether a value has the fields of a release in `release.yaml`, and no others."""
     words = {"release", "namespace", "chart", "version"}
     return isinstance(value, Mapping) and set(value) - {"repository"} == words
 

@@ -6,7 +6,7 @@ from gpuyard.spec.platform import Cloud
 
 
 def graph_of(plan: PlatformPlan) -> CloudGraph | None:
-    """None where no cloud is asked for anything. One cloud's modules are not loaded for the other."""
+    """None if the platform has no cloud. The modules of one cloud are not loaded for the other."""
     if plan.cloud is Cloud.AWS:
         from gpuyard.render.aws.graph import aws_graph
 

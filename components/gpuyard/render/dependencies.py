@@ -1,7 +1,8 @@
-"""Dependencies between Kubernetes objects: which ones an object names, or must not be before.
+"""Dependencies between Kubernetes objects: objects that one names, or must not precede.
 
-What names a missing object is refused by the API server, or accepted and inactive; what is deleted before
-its users leaves them broken. So an object is made after those it needs and deleted before them.
+The API server rejects an object that names a missing one, or accepts it and it stays inactive;
+deleting an object before its users breaks them. So an object is created after those it needs and
+deleted before them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -13,17 +14,17 @@ ObjectPlace = tuple[str, str, str]
 """Kind, namespace (empty where it has none) and name."""
 
 _FENCES = dict.fromkeys(("ResourceQuota", "LimitRange", "NetworkPolicy"), "gpuyard")
-"""What limits a namespace; people and jobs are let in when it stands."""
+"""Kinds that limit a namespace; members and jobs get access once they exist."""
 _ENTRANCES = frozenset({"LocalQueue", "RoleBinding"})
 
 
-def place_of(obj: Mapping[str, Any]) -> ObjectPlace:
-    """Where an object is."""
+def object_key(obj: Mapping[str, Any]) -> ObjectPlace:
+    """Kind, namespace and name of an object."""
     return obj["kind"], obj["metadata"].get("namespace", ""), obj["metadata"]["name"]
 
 
 def dependencies_of(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
-    """The objects that this one needs; some of them may be none of the platform's."""
+    """The objects that this one needs; some of them may not belong to the platform."""
     spec = obj.get("spec", {})
     if namespace := obj["metadata"].get("namespace"):
         yield "Namespace", "", namespace
@@ -46,7 +47,7 @@ def dependencies_of(obj: Mapping[str, Any]) -> Iterator[ObjectPlace]:
 
 
 def _needed_by_name(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Iterator[ObjectPlace]:
-    """What labels and annotations name: a queue, a priority, an account; and what a queue leads to."""
+    """What labels and annotations name (queue, priority, account), and what a queue refers to."""
     labels, notes = (metadata.get(part) or {} for part in ("labels", "annotations"))
     namespace = metadata.get("namespace", "")
     if queue := labels.get(QUEUE_LABEL):
@@ -61,7 +62,7 @@ def _needed_by_name(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Ite
 
 
 def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPlace]:
-    """Pods begin when what they mount is there, and what their account may do, and may not."""
+    """Pods need what they mount, and the permissions and restrictions of their account."""
     if account := pod.get("serviceAccountName"):
         for kind in ("ServiceAccount", "RoleBinding"):
             yield kind, namespace, account
@@ -89,7 +90,7 @@ _NAMED_IN = {
     "AdmissionCheck": ("parameters",),
     "NodePool": ("template", "spec", "nodeClassRef"),
 }
-"""Where a kind says another object by kind and name."""
+"""Path at which a kind names another object by kind and name."""
 
 
 def _named(spec: Mapping[str, Any], *path: str) -> tuple[str, str]:
@@ -99,7 +100,7 @@ def _named(spec: Mapping[str, Any], *path: str) -> tuple[str, str]:
 
 
 def _needed_by_controllers(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Objects of Kueue and Karpenter: what names a missing one is inactive."""
+    """Objects of Kueue and Karpenter: one that names a missing object is inactive."""
     if kind in {"Cohort", "ClusterQueue"}:
         if cohort := spec.get("parentName") or spec.get("cohortName"):
             yield "Cohort", cohort

@@ -1,15 +1,15 @@
-"""A platform as files, for whoever applies them: plain, diffable, the same bytes for the same spec.
+"""A platform as files to apply with other tools: plain, diffable, the same bytes for the same spec.
 
-Numbers say the order. A chart is a folder with the number of the objects it needs first: what is in it is
-for Helm, not for `kubectl apply`, which passes over folders.
+Numbers define the order. A chart is a folder with the number of the objects it needs first: its
+contents are for Helm, not for `kubectl apply`, which skips folders.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gpuyard.errors import LateValueMissing
+from gpuyard.errors import OutputValueMissing
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import bind, late_names
+from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_text
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import gpu_operator_release
@@ -19,7 +19,7 @@ from gpuyard.render.text import yaml_documents
 
 
 def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, str]:
-    """File name to text; the names sort in the order in which the files are to be applied."""
+    """File name to text; the names sort in the order in which to apply the files."""
     groups, charts = object_groups(plan), releases(plan)
     _all_known(_waits_for(groups, charts), values)
     known = values.__getitem__
@@ -28,33 +28,35 @@ def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, 
     for number, (group, objects) in enumerate(groups):
         name = f"{number:0{digits}d}-{group}"
         if objects or group not in charts:
-            files[f"{name}.yaml"] = yaml_documents(bind(objects, known))
+            files[f"{name}.yaml"] = yaml_documents(resolve_outputs(objects, known))
         if group in charts:
-            release = replace(charts[group], values=bind(dict(charts[group].values), known))
+            release = replace(
+                charts[group], values=resolve_outputs(dict(charts[group].values), known)
+            )
             files |= {f"{name}/{file}": text for file, text in release_text(release).items()}
     return files
 
 
 def late_values(plan: PlatformPlan) -> list[str]:
-    """The names of all values that its files wait for."""
+    """The names of all late values that the files need."""
     return _waits_for(object_groups(plan), releases(plan))
 
 
 def _waits_for(groups: Sequence[tuple[str, object]], charts: Mapping[str, Release]) -> list[str]:
     tree = [[objects for _, objects in groups], [c.values for c in charts.values()]]
-    return sorted(late_names(tree))
+    return sorted(unresolved_output_names(tree))
 
 
 def _all_known(needed: Sequence[str], values: Mapping[str, object]) -> None:
-    """LateValueMissing names every value that is waited for and that nobody gave."""
+    """Raises LateValueMissing with the name of every late value that is needed and missing."""
     names = [name for name in needed if name not in values]
     if not names:
         return
     shown = ", ".join(f"`{name}`" for name in names)
     it, verb, them = ("value", "exists", "it") if len(names) == 1 else ("values", "exist", "them")
-    raise LateValueMissing(
-        f"the {it} of {shown} {verb} only once the cluster does:"
-        f" give {them} with --values FILE, as `{names[0]}: …`"
+    raise OutputValueMissing(
+        f"the {it} of {shown} {verb} only when the cluster exists: pass {them} with --values "
+        f"FILE, as `{names[0]}: …`"
     )
 
 

@@ -1,6 +1,6 @@
-"""The program that suspends what is idle, as a cluster is told: source, settings, rights, schedule.
+"""The agent that suspends idle workloads: source, settings, permissions and schedule.
 
-Its source is carried as text.
+Its source is in a ConfigMap.
 """
 
 import json
@@ -27,9 +27,12 @@ from gpuyard.names import (
 from gpuyard.plan.queueing.kueue import QUEUED, queued_by_group
 from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
 from gpuyard.plan.teams.idle import CHECK_MINUTES
-from gpuyard.render.access import granted
+from gpuyard.render.access import role_with_binding
 from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import metadata_kept, spec_kept
+from gpuyard.render.admission.cel import (
+    other_metadata_unchanged_expressions,
+    other_spec_unchanged_expression,
+)
 from gpuyard.render.objects import Object, managed_object, service_account, system_tolerations
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER, package_source
 
@@ -39,7 +42,7 @@ _SCALED = ("deployments", "statefulsets")
 
 
 def idle_objects(plan: PlatformPlan) -> list[Object]:
-    """Rights first, the schedule last; nothing when no team asks for it."""
+    """Permissions first, the schedule last; none if no team uses it."""
     idle = plan.idle
     if idle is None:
         return []
@@ -54,7 +57,7 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def settings_text(plan: PlatformPlan, idle: IdlePlan) -> str:
-    """What the program is told, as JSON."""
+    """The settings of the agent, as JSON."""
     namespace, pod = POD_LABELS
     settings = {
         "platform": plan.name,
@@ -97,7 +100,7 @@ def _config_map(owner: str, name: str, data: Mapping[str, str]) -> Object:
 
 
 def _limits(owner: str) -> list[Object]:
-    """Of what it may patch the account changes one field and its own annotations: roles know no fields."""
+    """Limits the account's patches to one field and its own annotations: RBAC has no fields."""
     changes = {
         ("apps", "v1", "deployments"): ("replicas", (IDLE_SUSPENDED, IDLE_REPLICAS)),
         ("apps", "v1", "statefulsets"): ("replicas", (IDLE_SUSPENDED, IDLE_REPLICAS)),
@@ -111,14 +114,17 @@ def _limits(owner: str) -> list[Object]:
             f"{admission_name(owner)}-idle-{of[2]}",
             system_namespace(owner),
             of,
-            {**metadata_kept(labels=(), annotations=annotations), "fields": spec_kept(field)},
+            {
+                **other_metadata_unchanged_expressions(labels=(), annotations=annotations),
+                "fields": other_spec_unchanged_expression(field),
+            },
             account=IDLE,
         )
     ]
 
 
 def _rights(owner: str, team: IdleTeam) -> list[Object]:
-    """In the team's namespace alone: look, stop, say so. A dry run may not even stop."""
+    """In the team's namespace only: read, suspend, create events. A dry run may not suspend."""
     act = [] if team.dry_run else ["patch"]
     rules = [
         {
@@ -131,18 +137,18 @@ def _rights(owner: str, team: IdleTeam) -> list[Object]:
         {"apiGroups": [KUEUE_GROUP], "resources": ["workloads"], "verbs": ["list", *act]},
         {"apiGroups": ["apps"], "resources": list(_SCALED), "verbs": ["list", *act]},
         {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["list"]},
-        *(  # whether they carry the label that keeps them
+        *(  # to read the label that exempts them
             {"apiGroups": [group], "resources": plurals, "verbs": ["list"]}
             for group, plurals in queued_by_group().items()
             if group != "apps"
         ),
     ]
     account = {"kind": "ServiceAccount", "name": IDLE, "namespace": system_namespace(owner)}
-    return granted(owner, team.namespace, IDLE, rules, [account])
+    return role_with_binding(owner, team.namespace, IDLE, rules, [account])
 
 
 def _schedule(owner: str, idle: IdlePlan) -> Object:
-    """One run at a time; one that hangs is ended before the next is due."""
+    """One run at a time; a run that hangs is ended before the next is due."""
     job = {
         "backoffLimit": 0,
         "activeDeadlineSeconds": CHECK_MINUTES * 60 - 30,
@@ -163,7 +169,7 @@ def _schedule(owner: str, idle: IdlePlan) -> Object:
 
 
 def _pod(idle: IdlePlan) -> Object:
-    """As the Pod Security level `restricted` wants it; on system nodes too, never on GPU nodes."""
+    """Complies with Pod Security `restricted`; runs on system nodes too, never on GPU nodes."""
     return {
         "serviceAccountName": IDLE,
         "automountServiceAccountToken": True,
@@ -182,7 +188,7 @@ def _container(idle: IdlePlan) -> Object:
     return {
         "name": "idle",
         "image": idle.image,
-        # -B: nothing is written beside the source, which is read-only.
+        # -B: no bytecode is written to the source, which is read-only.
         "command": ["python", "-B", "-m", PACKAGE],
         "args": ["--settings", f"/settings/{SETTINGS_FILE}"],
         "workingDir": "/program",

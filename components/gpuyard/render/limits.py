@@ -1,12 +1,12 @@
-"""What a team's namespace may hold: a quota over all of it, and a range for one pod or container.
+"""The limits of a team's namespace: a quota for all of it, and a range for each pod or container.
 
-Beside GPUs these are bounds against filling up what teams share: nodes with many small pods, their disks, and
-the store of the API server.
+Limits other than GPUs protect what teams share: nodes from many small pods, their disks, and the
+API server's store.
 """
 
 from dataclasses import replace
 
-from gpuyard.plan.records import HostAmount, LimitsPlan, NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records import CpuAndMemory, LimitsPlan, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
 from gpuyard.render.objects import Object, managed_object
 
@@ -17,19 +17,20 @@ COUNTED = (
     *("cronjobs.batch", "jobs.batch"),
     *("horizontalpodautoscalers.autoscaling", "poddisruptionbudgets.policy"),
 )
-"""Kinds of Kubernetes itself that members make; those of other projects are none of a quota until their
-definition is there, and refused from then on until the quota is counted anew."""
+"""Kubernetes' own kinds that members create; a quota counts kinds of other projects only once their
+definition exists, and the API server then rejects them until the quota is counted again."""
 CLAIMED = ("resourceclaims.resource.k8s.io", "resourceclaimtemplates.resource.k8s.io")
-"""The same where pods claim devices."""
+"""The same for pods that claim devices."""
 LEAST = {"cpu": f"{LEAST_CPU_MILLI}m", "memory": f"{LEAST_MEMORY_MIB}Mi"}
-"""Of a pod: a node has no more room for pods than for what they ask for, however little that is.
+"""Minimum request of a pod: it limits the number of pods on a node, however little they request.
 
-Of a container that names no request the same: Kueue (v0.19.2, `AdjustResources`) sets the range's default
+Also the default request of a container: Kueue (v0.19.2, `AdjustResources`) sets the range's default
 before the limit becomes the request, and starts no job whose request is then above its limit."""
 DISK = "ephemeral-storage"
 DISK_GIB = 100
-"""Of a container that says nothing: beyond it the kubelet ends the pod, and not those beside it. It asks for
-none: nodes that an autoscaler has yet to start promise no disk, and would never be started for it."""
+"""Default limit of a container: above it the kubelet evicts the pod, not other pods of the node.
+The default request is zero: an autoscaler knows no disk of nodes that it has yet to start, and
+would start none for it."""
 
 
 def limit_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
@@ -47,8 +48,8 @@ def limit_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
 
 
 def with_stores(plan: PlatformPlan, team: TeamPlan, limits: LimitsPlan) -> LimitsPlan:
-    """The limits, and beside them what the platform claims for the team: that takes none of its own."""
-    stores = () if plan.simulated else plan.storage.of(team.stable_name)
+    """The limits plus the platform's claims for the team, which do not reduce the team's own."""
+    stores = () if plan.simulated else plan.storage.datasets_of_team(team.stable_name)
     if not stores:
         return limits
     return replace(
@@ -59,7 +60,7 @@ def with_stores(plan: PlatformPlan, team: TeamPlan, limits: LimitsPlan) -> Limit
 
 
 def _hard(team: TeamPlan, limits: LimitsPlan, *, claims: bool) -> dict[str, str]:
-    """Quantities as text: the form in which the API server gives them back."""
+    """Quantities as text, in the form in which the API server returns them."""
     hard = {resource: str(amount) for resource, amount in team.hard.items()}
     hard |= {f"requests.{name}": amount for name, amount in _amounts(limits).items()}
     hard |= {
@@ -72,11 +73,11 @@ def _hard(team: TeamPlan, limits: LimitsPlan, *, claims: bool) -> dict[str, str]
 
 
 _NO_ENTRANCE = {"services.loadbalancers": "0", "services.nodeports": "0"}
-"""The network policy lets nobody in from outside; a balancer would only cost."""
+"""The network policy blocks access from outside; a load balancer would only cost."""
 
 
 def _ranges(limits: LimitsPlan) -> list[Object]:
-    """The default of a limit is written out: the API server would add it, as the largest that is allowed."""
+    """The default limit is explicit: otherwise the API server adds it, as the largest allowed."""
     most = _amounts(limits.container)
     return [
         {
@@ -90,12 +91,12 @@ def _ranges(limits: LimitsPlan) -> list[Object]:
     ]
 
 
-def _amounts(of: HostAmount | LimitsPlan) -> dict[str, str]:
+def _amounts(of: CpuAndMemory | LimitsPlan) -> dict[str, str]:
     return {"cpu": str(of.cpu), "memory": gib(of.memory_gib)}
 
 
 def gib(amount: int) -> str:
-    """`512Gi`, `2Ti`: Kubernetes takes the largest unit that leaves a whole number."""
+    """`512Gi`, `2Ti`: Kubernetes uses the largest unit that gives a whole number."""
     for unit in ("Gi", "Ti"):
         if amount % 1024:
             return f"{amount}{unit}"

@@ -1,9 +1,9 @@
-"""Network policies of a team's pods: who may talk to them, and to whom they may talk."""
+"""Network policies of a team's pods: allowed sources and destinations."""
 
 from typing import Any
 
 from gpuyard.names import KUBE_SYSTEM, NAMESPACE_LABEL
-from gpuyard.plan.records import Egress, NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records import EgressNetwork, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, managed_object
 
 POLICY = "gpuyard"
@@ -11,7 +11,7 @@ _NAMES = 53
 
 
 def network_policy(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Object:
-    """Nothing passes but what stands here; policies that somebody adds can only allow more."""
+    """Only the listed traffic is allowed; policies of team members can only allow more."""
     here: Object = {"podSelector": {}}
     egress: list[Object] = [{"to": [here]}, _names(team)]
     if team.egress:
@@ -32,7 +32,7 @@ def network_policy(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> 
 
 
 def _names(team: TeamPlan) -> Object:
-    """The cluster's name service by its namespace, and caches on nodes by their address."""
+    """Cluster DNS by its namespace, and DNS caches on nodes by their address."""
     peers: list[Object] = [
         {"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: KUBE_SYSTEM}}},
         *({"ipBlock": {"cidr": cidr}} for cidr in team.name_servers),
@@ -43,7 +43,7 @@ def _names(team: TeamPlan) -> Object:
     }
 
 
-def _outside(reach: Egress) -> Object:
+def _outside(reach: EgressNetwork) -> Object:
     block: dict[str, Any] = {"cidr": reach.cidr}
     if reach.without:
         block["except"] = list(reach.without)

@@ -1,7 +1,7 @@
-"""Nodes: what a cloud would make of a pool, as fake nodes that a controller keeps alive; labels of yours.
+"""Nodes: fake nodes of a simulated pool, kept alive by a controller; labels of your own nodes.
 
-Only what the cloud and the kubelet's start-up flags decide is set here. Capacity, GPU labels and MIG state
-come from the fakes of the node agents, which see this object and never the plan.
+Only what the cloud and the kubelet's start-up flags determine is set here. Capacity, GPU labels and
+MIG state come from the fakes of the node agents, which read this object and never the plan.
 """
 
 from gpuyard.names import (
@@ -11,7 +11,7 @@ from gpuyard.names import (
     INSTANCE_TYPE_LABEL,
     OS_LABEL,
     ZONE_LABEL,
-    node_name,
+    simulated_node_name,
 )
 from gpuyard.plan.pools.flavor_topology import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -20,18 +20,18 @@ from gpuyard.render.objects import Object, managed_object, taint_object
 FAKE_NODE = {"kwok.x-k8s.io/node": "fake"}
 NODE_UID = "gpuyard.dev/node-uid"
 PATCH_MANAGER = "pulumi.com/patchFieldManager"
-"""What the provider's fields of an object of somebody else are owned by; else by a name made up anew."""
+"""Sets the owner of the provider's fields in an unmanaged object; without it the name is random."""
 
 
-def node_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
-    """Every node that runs from the beginning, dealt over the zones in turn; none where others have them."""
+def fake_node_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
+    """Every initial node, assigned to the zones in turn; none if worker clusters have them."""
     if plan.queueing.dispatch:
         return []
     return [_node(plan, pool, index) for index in range(pool.start_nodes)]
 
 
 def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
-    name = node_name(pool.stable_name, index)
+    name = simulated_node_name(pool.stable_name, index)
     labels = {
         **pool.labels,
         ARCH_LABEL: pool.machine.arch,
@@ -41,7 +41,7 @@ def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
     }
     if pool.zones:
         labels[ZONE_LABEL] = zone_of(pool.zones, index)
-    # What programs in the cluster have done to its taints is no reason to leave them as they are.
+    # Changes of its taints by programs in the cluster are overwritten.
     notes = {**FAKE_NODE, "pulumi.com/patchForce": "true"}
     taints = [taint_object(t) for t in plan.initial_taints(pool)]
     return managed_object(
@@ -50,15 +50,16 @@ def _node(plan: PlatformPlan, pool: PoolPlan, index: int) -> Object:
 
 
 def node_labels(plan: PlatformPlan, pool: PoolPlan, node: str, uid: str) -> Object:
-    """The labels that the plan lists for a pool, on a node that exists already."""
+    """The labels that the plan lists for a pool, on an existing node."""
     owner = label_field_manager(plan.name, pool.stable_name)
-    # one that was made anew under its name has lost its labels: it is another to the engine too
+    # a node re-created under its name has lost its labels, so the engine must treat it as another
+    # one
     notes = {EXISTING_ANNOTATION: "true", NODE_UID: uid, PATCH_MANAGER: owner}
     metadata = {"name": node, "labels": dict(pool.labels), "annotations": notes}
     return {"apiVersion": "v1", "kind": "Node", "metadata": metadata}
 
 
 def label_field_manager(platform: str, pool: str = "") -> str:
-    """Who owns the labels that we put on nodes of a pool; without one, how all owners of a platform begin."""
-    # by pool: a node that goes over to another pool loses to one owner what the other gives up
+    """The owner of gpuyard's labels on a pool's nodes; without a pool, the prefix of all owners."""
+    # by pool: when a node moves to another pool, the new owner takes over what the old one gives up
     return f"gpuyard.dev/{platform}/{pool}"

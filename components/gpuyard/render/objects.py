@@ -1,4 +1,4 @@
-"""The shape that every object of ours has, and the order in which a cluster must see them."""
+"""The common form of every Kubernetes object of gpuyard, and shared parts of pods."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from gpuyard.names import KUBE_SYSTEM, MANAGED_BY_LABEL, PLATFORM_LABEL
 from gpuyard.plan.records import PoolPlan, Taint
 
 Object = dict[str, Any]
-"""One Kubernetes object as a plain mapping; may hold `Late` values."""
+"""One Kubernetes object as a plain mapping; may contain `Late` values."""
 
 
 def managed_object(
@@ -21,7 +21,7 @@ def managed_object(
     annotations: Mapping[str, str] | None = None,
     **body: Any,
 ) -> Object:
-    """An object that says which platform owns it; the namespace is always explicit."""
+    """An object with a label for its platform; the namespace is always explicit."""
     ours = {MANAGED_BY_LABEL: "gpuyard", PLATFORM_LABEL: owner}
     metadata: Object = {"name": name}
     if namespace is not None:
@@ -33,7 +33,7 @@ def managed_object(
 
 
 def namespaces_with(owner: str, label: str) -> Object:
-    """A selector of the platform's own namespaces that have a label, whatever its value."""
+    """A selector of the platform's own namespaces that have a label, with any value."""
     return {
         "matchLabels": {PLATFORM_LABEL: owner},
         "matchExpressions": [{"key": label, "operator": "Exists"}],
@@ -46,7 +46,7 @@ def namespace_object(owner: str, name: str, labels: Mapping[str, str]) -> Object
 
 
 def service_account(owner: str, name: str, namespace: str) -> Object:
-    """An account whose token no pod has that does not ask for it."""
+    """An account whose token is not mounted in pods by default."""
     return managed_object(
         owner,
         "v1",
@@ -65,11 +65,11 @@ POD_FAILURE_POLICY: Object = {
         }
     ]
 }
-"""Of a Job: a pod that goes with its node has not failed, and is made again elsewhere."""
+"""For a Job: a pod deleted with its node has not failed, and is replaced elsewhere."""
 
 
-def on_nodes(*matches: list[Object]) -> Object:
-    """The affinity of a pod for nodes that meet all of any of these."""
+def node_affinity(*matches: list[Object]) -> Object:
+    """A pod's affinity for nodes that meet all terms of any of these."""
     terms = [{"matchExpressions": each} for each in matches]
     return {
         "nodeAffinity": {
@@ -78,9 +78,9 @@ def on_nodes(*matches: list[Object]) -> Object:
     }
 
 
-def on_pools(pools: Iterable[PoolPlan]) -> Object:
-    """The affinity of a pod for the nodes of these pools."""
-    return on_nodes(
+def pool_affinity(pools: Iterable[PoolPlan]) -> Object:
+    """A pod's affinity for the nodes of these pools."""
+    return node_affinity(
         *(
             [
                 {"key": key, "operator": "In", "values": [value]}
@@ -92,7 +92,7 @@ def on_pools(pools: Iterable[PoolPlan]) -> Object:
 
 
 def node_agent(owner: str, name: str, label: str, pod: Object) -> Object:
-    """A pod of the system on each node that it fits; its pods carry the name under `label`.
+    """A system pod on each node that it fits; its pods have the name under `label`.
 
     Nodes come and go: a deployment does not wait for one that boots.
     """
@@ -109,7 +109,7 @@ def node_agent(owner: str, name: str, label: str, pod: Object) -> Object:
 
 
 def taint_object(taint: Taint) -> Object:
-    """A taint as nodes and flavors carry it."""
+    """A taint in the form of nodes and flavors."""
     return {"key": taint.key, "value": taint.value, "effect": taint.effect}
 
 
@@ -119,5 +119,5 @@ def toleration_object(taint: Taint) -> Object:
 
 
 def system_tolerations() -> list[Object]:
-    """Of what node groups for controllers are tainted with by custom."""
+    """Tolerations of the usual taints of node groups for controllers."""
     return [{"key": "CriticalAddonsOnly", "operator": "Exists"}]

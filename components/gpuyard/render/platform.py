@@ -1,4 +1,4 @@
-"""All objects of a platform, in the order in which a cluster must see them."""
+"""All objects of a platform, in the order in which to apply them."""
 
 from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
@@ -14,7 +14,7 @@ from gpuyard.render.idle import idle_objects
 from gpuyard.render.kueue.chart import kueue_objects
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.kueue.requeue import requeue_objects
-from gpuyard.render.nodes import node_objects
+from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.objects import Object, managed_object, namespace_object
 from gpuyard.render.scaling.keep_warm import keep_warm_objects
 from gpuyard.render.storage import storage_objects
@@ -27,14 +27,14 @@ from gpuyard.spec.platform import Cloud
 
 
 def platform_objects(plan: PlatformPlan) -> list[Object]:
-    """Namespaces and configuration, nodes where they are simulated, queues, teams."""
+    """Namespaces and configuration, nodes if they are simulated, queues, teams."""
     return [obj for _, objects in object_groups(plan) for obj in objects]
 
 
 def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
-    """The same by the name of what they are for; each group can be applied as one.
+    """The same objects in named groups; each group can be applied as one.
 
-    A group without objects is the place of a chart that needs none before it.
+    A group without objects is the position of a chart that needs no objects before it.
     """
     nodes = [] if plan.queueing.dispatch or not plan.simulated else plan.pools
     groups = [
@@ -45,7 +45,7 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
         ("autoscaler", autoscaler_objects(plan)),
         *((each.name, list[Object]()) for each in karpenter_releases(plan)),
         ("karpenter-nodes", karpenter_nodes(plan)),
-        *((f"nodes-{pool.stable_name}", node_objects(plan, pool)) for pool in nodes),
+        *((f"nodes-{pool.stable_name}", fake_node_objects(plan, pool)) for pool in nodes),
         ("kueue", kueue_objects(plan)),
         ("queueing", queueing_objects(plan)),
         ("admission", admission_objects(plan) if plan.teams else []),
@@ -72,10 +72,10 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:
-    """What nodes have beside the operator, and how pods name their further networks.
+    """Node agents besides the operator, and the objects by which pods name additional networks.
 
-    Each cloud loads nothing of another. A cluster that was there before may have the device plugin of EFA, or
-    Google's driver installer: what runs once on a node is left to it.
+    Each cloud loads no modules of another. An existing cluster may have the device plugin of EFA,
+    or Google's driver installer: gpuyard does not install a second one.
     """
     if plan.queueing.dispatch:
         return []
@@ -95,11 +95,11 @@ def cloud_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def autoscaler_objects(plan: PlatformPlan) -> list[Object]:
-    """In which order the autoscaler takes what it may enlarge; each cloud loads nothing of another."""
+    """The priorities of node groups for the autoscaler; each cloud loads no modules of another."""
     if plan.cloud is Cloud.GCP:
-        from gpuyard.render.gcp.in_cluster.compute_classes import class_objects
+        from gpuyard.render.gcp.in_cluster.compute_classes import compute_class_objects
 
-        return class_objects(plan)
+        return compute_class_objects(plan)
     if not installs_autoscaler(plan.spec):
         return []
     from gpuyard.render.aws.in_cluster.autoscaler import priority_objects
@@ -117,7 +117,7 @@ def autoscaler_release(plan: PlatformPlan) -> Release | None:
 
 
 def karpenter_releases(plan: PlatformPlan) -> list[Release]:
-    """The charts of Karpenter in their order, for pools of EKS that it makes the nodes of."""
+    """The charts of Karpenter in order, for pools of EKS whose nodes it creates."""
     if not installs_karpenter(plan.spec):
         return []
     from gpuyard.render.aws.karpenter.charts import karpenter_charts
@@ -126,7 +126,7 @@ def karpenter_releases(plan: PlatformPlan) -> list[Release]:
 
 
 def karpenter_nodes(plan: PlatformPlan) -> list[Object]:
-    """What Karpenter makes nodes by."""
+    """The node classes and NodePools of Karpenter."""
     return [each for objects in karpenter_nodes_of(plan).values() for each in objects]
 
 
@@ -140,7 +140,7 @@ def karpenter_nodes_of(plan: PlatformPlan) -> dict[str, list[Object]]:
 
 
 def record_objects(plan: PlatformPlan) -> list[Object]:
-    """What says in the cluster which platform it belongs to, for people and for later checks."""
+    """The record of the platform in the cluster, for people and for later checks."""
     home = system_namespace(plan.name)
     data = {
         "platform": plan.name,

@@ -1,4 +1,4 @@
-"""Programs of ours that run elsewhere, carried as text: neither side imports the other."""
+"""Programs of gpuyard that run in the cluster, embedded as text: neither side imports the other."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,25 +11,25 @@ from gpuyard.names import POOL_LABEL
 from gpuyard.plan.digests import short_digest
 from gpuyard.render.objects import Object, managed_object, system_tolerations
 
-_NOBODY = 65534
+_UNPRIVILEGED_ID = 65534
 UNPRIVILEGED_USER: Object = {
     "runAsNonRoot": True,
-    "runAsUser": _NOBODY,
-    "runAsGroup": _NOBODY,
+    "runAsUser": _UNPRIVILEGED_ID,
+    "runAsGroup": _UNPRIVILEGED_ID,
     "seccompProfile": {"type": "RuntimeDefault"},
 }
-"""As whom the pods of those run that need nothing of their node."""
+"""Security context of pods that need no access to their node."""
 CONFINED: Object = {
     "allowPrivilegeEscalation": False,
     "readOnlyRootFilesystem": True,
     "capabilities": {"drop": ["ALL"]},
 }
-"""And their containers."""
+"""The security context of their containers."""
 
 
 @cache
 def package_source(package: str) -> Mapping[str, str]:
-    """Its source by file, as a path below the package: `checks/links.py`."""
+    """The source of a package by file, as a path below the package: `checks/links.py`."""
     folder = Path(gpuyard.__file__).parents[1] / package
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
@@ -43,19 +43,19 @@ _CARRIES = "gpuyard.dev/carries"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentDeployment:
-    """A program that looks at its cluster every few seconds, in one pod, as an account of its own name."""
+    """An agent that reconciles its cluster every few seconds, in one pod, with its own account."""
 
     name: str
     namespace: str
     package: str
     shared_files: Mapping[str, Sequence[str]]
-    """Files of other programs that are carried with it, by package."""
+    """Files of other programs that are embedded, by package."""
     image: str
     settings: str
-    """What it is told, as JSON."""
+    """The settings, as JSON."""
 
     def files(self) -> dict[str, str]:
-        """All that is mounted, by path."""
+        """All mounted files, by path."""
         shared = {
             f"{package}/{path}": package_source(package)[path]
             for package, paths in self.shared_files.items()
@@ -67,13 +67,13 @@ class AgentDeployment:
         return {**own, **shared, SETTINGS_FILE: self.settings}
 
     def objects(self, owner: str, tolerations: Sequence[Object]) -> list[Object]:
-        """Its files and its pod, which is another one when they change: it reads them once."""
+        """The files and the Deployment; changed files replace the pod, since it reads them once."""
         space, files = self.namespace, self.files()
         data = {file_key(path): text for path, text in files.items()}
         labels = {"app.kubernetes.io/name": self.name}
         spec = {
             "replicas": 1,
-            # Two at once would each do what one is to do.
+            # Two agents at once would both do the same work.
             "strategy": {"type": "Recreate"},
             "selector": {"matchLabels": labels},
             "template": {
@@ -87,7 +87,7 @@ class AgentDeployment:
         ]
 
     def pod(self, tolerations: Sequence[Object]) -> Object:
-        """On nodes without GPUs where there are any; else on those that it is there for."""
+        """On nodes without GPUs if there are any; otherwise on those of the tolerated pools."""
         paths = list(self.files())
         elsewhere = {"matchExpressions": [{"key": POOL_LABEL, "operator": "DoesNotExist"}]}
         items = [{"key": file_key(path), "path": path} for path in paths]
@@ -122,5 +122,5 @@ class AgentDeployment:
 
 
 def file_key(path: str) -> str:
-    """The key of a file in a ConfigMap, which has no folders."""
+    """The key of a file in a ConfigMap, whose keys allow no slash."""
     return path.replace("/", "..")

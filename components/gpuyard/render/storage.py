@@ -1,7 +1,7 @@
-"""What a team has of the storage in its namespaces: a claim for each store, and where checkpoints go.
+"""Storage in a team's namespaces: a claim for each store, and the location of checkpoints.
 
-Volumes are made for one claim each, by its namespace and name, so that no other can take them. Whether one
-may be written is said by its mount: a pod can only ask for less.
+Each volume is bound to one claim, by namespace and name, so no other claim can use it. The mount
+decides whether it is writable: a pod can only request less.
 """
 
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from typing import Any
 
 from gpuyard.names import CHECKPOINTS, DATA_ACCOUNT, PROTECT_ANNOTATION, system_namespace
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, NamespacePlan, PlatformPlan, TeamPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.spelling import digest
 from gpuyard.render.limits import gib
 from gpuyard.render.objects import Object, managed_object, service_account
@@ -17,42 +17,43 @@ from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 
 CHECKPOINTS_STORE = "checkpoints"
-"""What the bucket for checkpoints is called in a cloud's graph."""
+"""Name of the checkpoint bucket in a cloud's graph."""
 SHARE = "data"
-"""What Filestore's share is called."""
+"""Name of Filestore's share."""
 _UNSIZED_GIB = 1024
-"""What a volume says that grows with what is in it; nobody compares it with anything."""
+"""Capacity of a volume without a fixed size; nothing is compared with it."""
 _SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
-"""A claim of a class may wait for its first pod; and one in use goes with the namespace, not before it."""
+"""A claim of a class may wait for its first pod; one in use is deleted with the namespace, not
+before it."""
 _ANY = ["dir-mode=0777", "file-mode=0666"]
-"""What a bucket shows as rights of files, which have none there: whoever is let in may write."""
+"""File modes of a bucket, which has no file permissions: every pod with access may write."""
 _MANY, _READ_MANY = "ReadWriteMany", "ReadOnlyMany"
 
 
-def store_name(data: DatasetPlan) -> str:
-    """What a store is called in a cloud's graph, and how the names of its late values begin."""
+def dataset_store_name(data: DatasetPlan) -> str:
+    """The name of a store in a cloud's graph, and the prefix of its late values."""
     return f"data-{data.name}"
 
 
-def filesystem(data: DatasetPlan) -> str:
-    """What Managed Lustre calls it: eight letters and digits, no two the same on one node."""
+def lustre_filesystem_name(data: DatasetPlan) -> str:
+    """Its name for Managed Lustre: eight letters and digits, unique on a node."""
     return f"fs{digest(data.name)}"
 
 
 def storage_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
-    """Those of each of its namespaces; of a simulated platform none, for no store is made there."""
+    """The objects of a team's namespaces; none on a simulated platform, which has no stores."""
     if plan.simulated:
         return []
     return [each for space in team.namespaces for each in _in_namespace(plan, team, space)]
 
 
-def read_objects(plan: PlatformPlan) -> list[Object]:
-    """Of each dataset that the check reads a claim in the platform's own namespace, and its volume.
+def dataset_check_volumes(plan: PlatformPlan) -> list[Object]:
+    """For each dataset that the check reads, a claim in the platform's namespace, and a volume.
 
-    On a simulated platform, too: no store is behind that, and whoever mounts it is simulated as well.
+    On a simulated platform, too: there is no store behind it, and its pods are simulated as well.
     """
     space = system_namespace(plan.name)
-    datasets = plan.read_by_check
+    datasets = plan.datasets_read_by_validation
     return [
         *([service_account(plan.name, DATA_ACCOUNT, space)] if datasets else []),
         *(obj for data in datasets for obj in _read(plan, space, data)),
@@ -60,7 +61,7 @@ def read_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def _read(plan: PlatformPlan, space: str, data: DatasetPlan) -> list[Object]:
-    """A node mounts Managed Lustre once, as its teams do: there the pod says itself that it only reads."""
+    """A node mounts Managed Lustre once, with its teams' options: the pod sets read-only itself."""
     once = data.kind is DatasetKind.MANAGED_LUSTRE
     reader = data.writers[0] if once and data.writers else ""
     return [_volume(plan, reader, space, data), _claim(plan, reader, space, data)]
@@ -73,7 +74,7 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> I
     asks = storage.buckets(name) or storage.keeps_checkpoints(name)
     if asks and plan.cloud in {Cloud.AWS, Cloud.GCP}:
         yield service_account(plan.name, DATA_ACCOUNT, space.name)
-    for data in storage.of(name):
+    for data in storage.datasets_of_team(name):
         if data.kind is not DatasetKind.CLASS:
             yield _volume(plan, name, space.name, data)
         yield _claim(plan, name, space.name, data)
@@ -82,10 +83,10 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> I
 def _place(
     plan: PlatformPlan, checkpoints: CheckpointsPlan, team: str, space: NamespacePlan
 ) -> Object:
-    """For `envFrom`: the bucket, and what every name of the team's begins with."""
+    """For `envFrom`: the bucket, and the prefix of all names of the team."""
     value = checkpoints.bucket
     scheme = "gs" if plan.cloud is Cloud.GCP else "s3"
-    url = f"{scheme}://{value}" if value else Late(f"{CHECKPOINTS_STORE}.url")
+    url = f"{scheme}://{value}" if value else UnresolvedOutput(f"{CHECKPOINTS_STORE}.url")
     data = {"CHECKPOINT_BUCKET": url, "CHECKPOINT_PREFIX": f"{team}/"}
     return managed_object(
         plan.name, "v1", "ConfigMap", CHECKPOINTS, namespace=space.name, data=data
@@ -94,7 +95,7 @@ def _place(
 
 # ── a volume for one claim ────────────────────────────────────────────────────────────────────────
 def _volume(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Object:
-    """A volume of no class: the API server drops an empty `storageClassName`, and each `up` would add it."""
+    """Without a class: the API server drops an empty `storageClassName`, each `up` would add it."""
     writes = team in data.writers
     find = _stand_in if plan.simulated else _SOURCES[data.kind]
     source, options = find(plan, space, data, writes)
@@ -122,12 +123,12 @@ def _volume(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obj
 
 
 def volume_name(plan: PlatformPlan, space: str, data: DatasetPlan) -> str:
-    """The name of a volume, which lies in no namespace: dots keep its parts apart."""
+    """The name of a volume, which has no namespace: dots separate its parts."""
     return f"{plan.name}.{space}.{data.name}"
 
 
 def _mode(data: DatasetPlan, *, writes: bool) -> str:
-    """The driver of FSx knows one way alone; there the mount is told to be read-only."""
+    """The driver of FSx supports only one mode; there the mount option is read-only."""
     return _MANY if writes or data.kind in _ONE_MODE else _READ_MANY
 
 
@@ -135,9 +136,10 @@ _ONE_MODE = {DatasetKind.FSX_LUSTRE, DatasetKind.CLASS}
 
 
 def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Object:
-    """It names no volume: admission lets only the provisioner set `volumeName`.
+    """It sets no volume name: admission lets only the provisioner set `volumeName`.
 
-    No other object names the data of a claim with a storage class, so protection retains the claim too.
+    No other object names the data of a claim with a storage class, so protection retains the claim
+    too.
     """
     kept = data.kind is DatasetKind.CLASS and plan.storage.protect
     spec: Object = {
@@ -156,7 +158,7 @@ def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obje
     )
 
 
-# ── where it is mounted from ──────────────────────────────────────────────────────────────────────
+# ── volume sources ────────────────────────────────────────────────────────────────────────────────
 _Source = tuple[Object, list[str]]
 
 
@@ -175,24 +177,29 @@ def _ro(*, writes: bool) -> list[str]:
 
 
 def _efs(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    handle = Late(f"{store_name(data)}.handle")
+    handle = UnresolvedOutput(f"{dataset_store_name(data)}.handle")
     return _csi("efs.csi.aws.com", handle), ["tls", *_ro(writes=writes)]
 
 
 def _fsx(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    name = store_name(data)
+    name = dataset_store_name(data)
     source = _csi(
         "fsx.csi.aws.com",
-        Late(f"{name}.handle"),
-        dnsname=Late(f"{name}.address"),
-        mountname=Late(f"{name}.share"),
+        UnresolvedOutput(f"{name}.handle"),
+        dnsname=UnresolvedOutput(f"{name}.address"),
+        mountname=UnresolvedOutput(f"{name}.share"),
     )
     return source, ["flock", *_ro(writes=writes)]
 
 
 def _filestore(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    """Not by its CSI driver: that mounts once on a node, for readers and writers alike."""
-    source = {"nfs": {"server": Late(f"{store_name(data)}.address"), "path": f"/{SHARE}"}}
+    """Without its CSI driver, which mounts once on a node, the same for readers and writers."""
+    source = {
+        "nfs": {
+            "server": UnresolvedOutput(f"{dataset_store_name(data)}.address"),
+            "path": f"/{SHARE}",
+        }
+    }
     return source, _ro(writes=writes)
 
 
@@ -201,20 +208,20 @@ def _stand_in(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _So
 
 
 def _lustre(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    """Mounted once on a node: its teams all write it, or none does, as a proof says."""
-    name = store_name(data)
+    """Mounted once on a node: all its teams write it, or none; a static check ensures that."""
+    name = dataset_store_name(data)
     source = _csi(
         "lustre.csi.storage.gke.io",
-        Late(f"{name}.handle"),
-        ip=Late(f"{name}.address"),
-        filesystem=filesystem(data),
+        UnresolvedOutput(f"{name}.handle"),
+        ip=UnresolvedOutput(f"{name}.address"),
+        filesystem=lustre_filesystem_name(data),
     )
     return source, _ro(writes=writes)
 
 
 def _bucket(plan: PlatformPlan, space: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    """As the pod that asks: what it may do is its service account's."""
-    name = data.bucket or Late(f"{store_name(data)}.bucket")
+    """Mounted with the pod's identity: its service account has the permissions."""
+    name = data.bucket or UnresolvedOutput(f"{dataset_store_name(data)}.bucket")
     if plan.cloud is Cloud.GCP:
         mib = (data.cache_gib or 0) * 1024
         cache_options = [

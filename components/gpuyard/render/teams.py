@@ -26,12 +26,12 @@ from gpuyard.render.objects import Object, managed_object
 
 
 def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
-    """Those of each of its namespaces, one namespace after the other."""
+    """The objects of each namespace, one namespace after the other."""
     return [each for space in team.namespaces for each in _in_namespace(plan, team, space)]
 
 
 def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
-    """In the order in which they must exist: the namespace, its limits, who may enter, the queues last."""
+    """In the order in which they must exist: namespace, limits, access, and queues last."""
     return [
         _namespace(plan, team, space),
         *limit_objects(plan, team, space),
@@ -44,7 +44,7 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
 
 
 def _nccl(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
-    """NCCL's variables of each pool within the team's reach, for `envFrom`; none where none need be set."""
+    """NCCL's variables for each pool available to the team, for `envFrom`."""
     objects: list[Object] = []
     for name in usable_pools(team.quotas):
         pool = plan.pool(name)
@@ -60,10 +60,10 @@ def _nccl(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Obje
 
 
 def _namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Object:
-    """Levels are those of the platform's Kubernetes: a control plane that is ahead refuses nothing new.
+    """Pod Security has the platform's Kubernetes version: a newer one adds no denials.
 
-    Whoever applies a Job is warned of what its pods would be refused for, and of nothing else: a warning at
-    each apply, about what is allowed here, is soon read by nobody. The audit log has the next stricter level.
+    Users who apply a Job get warnings only for what its pods would be denied for: warnings about
+    allowed fields at each apply would soon be ignored. The audit log uses the next stricter level.
     """
     version = f"v{plan.kubernetes}"
     levels = {
@@ -96,7 +96,7 @@ def _namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> Obje
 def _queue(
     plan: PlatformPlan, team: TeamPlan, space: NamespacePlan, name: str, weight: float
 ) -> Object:
-    """An entrance to the team's cluster queue; its weight is looked at when use is counted."""
+    """A LocalQueue for the team's cluster queue; its weight applies when usage is counted."""
     spec: Object = {"clusterQueue": team.cluster_queue}
     if plan.queueing.usage_half_life_hours is not None:
         spec["fairSharing"] = {"weight": f"{weight:g}"}

@@ -1,4 +1,4 @@
-"""YAML text with the same bytes for the same value, in the order in which people read objects."""
+"""YAML text with the same bytes for the same value, and the usual order of fields of objects."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _FIRST = ("apiVersion", "kind", "metadata", "name", "namespace")
 
 
 class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]  # either class, chosen at run time
-    """Block text for several lines, no aliases."""
+    """Block style for several lines, no aliases."""
 
     def ignore_aliases(self, data: Any) -> bool:  # noqa: ARG002  PyYAML's signature
         return True
@@ -37,7 +37,7 @@ def yaml_documents(values: list[Any]) -> str:
 
 
 def in_reading_order(value: Any) -> Any:
-    """The head of an object first; everything else keeps the order in which it was made."""
+    """The usual first fields of an object first; all others keep their order."""
     if isinstance(value, dict):
         keys = [k for k in _FIRST if k in value] + [k for k in value if k not in _FIRST]
         return {k: in_reading_order(value[k]) for k in keys}

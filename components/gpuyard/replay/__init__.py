@@ -1,10 +1,10 @@
-"""Replay of jobs on a platform's queues: who is admitted when, in which pool, at whose expense.
+"""Replay of jobs on a platform's queues: admission time, pool and evictions of each job.
 
-Kueue's scheduler, replayed on plain values: no cluster, no clock, no chance. Quota decides here; whether
-a pod then finds a node is another question, see docs/concepts/queue-model.md.
+Replays Kueue's scheduler on plain values: no cluster, no clock, no randomness. It evaluates quota,
+not whether a pod then finds a node; see docs/concepts/queue-model.md.
 """
 
-from gpuyard.replay.compare import Disagreement, disagreement
+from gpuyard.replay.compare import Disagreement, compare_orders
 from gpuyard.replay.jobs import JobHistory, RunInterval, SubmittedJob
 from gpuyard.replay.run import NoConvergence, Replay, Timing, replay
 
@@ -16,6 +16,6 @@ __all__ = [
     "RunInterval",
     "SubmittedJob",
     "Timing",
-    "disagreement",
+    "compare_orders",
     "replay",
 ]

@@ -1,7 +1,7 @@
-"""One cycle of Kueue's scheduler: all queues' heads, the fairest first (Kueue v0.19, scheduler.go).
+"""One cycle of Kueue's scheduler: the heads of all queues, by fair share (Kueue v0.19, scheduler.go).
 
-What each head needs is decided on the state before the cycle; it is admitted, or others are asked to give
-way to it, on what those before it have left.
+What each head needs is decided with the state before the cycle. It is admitted, or preempts others,
+with the quota that heads before it have left.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,45 +18,45 @@ from gpuyard.spec.queueing import Preemption
 
 @dataclass(frozen=True, slots=True)
 class QueueHead:
-    """The first job of a queue, and what the queue would do with it."""
+    """The first job of a queue, and the queue's decision about it."""
 
     team: TeamPlan
     job: SubmittedJob
     assignment: Assignment
     position: int
-    """Among all jobs, by when they were submitted."""
+    """Its index among all jobs by submission time."""
     distance: int
-    """How far away in the tree its quota comes from, before the cycle; 0 is its guarantee."""
+    """Distance of its quota in the tree before the cycle; 0 is its guarantee."""
 
     @property
     def rank(self) -> Rank:
-        """Its turn, where nothing else decides."""
+        """Its order without other criteria."""
         return self.job.rank(self.position)
 
 
 @dataclass(slots=True)
 class CycleResult:
-    """What a cycle decided."""
+    """The decisions of a cycle."""
 
     admitted: list[QueueHead] = field(default_factory=list[QueueHead])
     preempting: list[tuple[QueueHead, tuple[RunningJob, ...]]] = field(
         default_factory=list[tuple[QueueHead, tuple[RunningJob, ...]]]
     )
-    """Who waits for whom to give way."""
+    """Heads that wait for the eviction of others."""
     outranked: list[QueueHead] = field(default_factory=list[QueueHead])
-    """Another of this cycle took what it needed: it tries again at once."""
+    """Heads whose quota another head of this cycle took: they are retried immediately."""
     impossible: list[QueueHead] = field(default_factory=list[QueueHead])
-    """Nothing that it can have now."""
+    """Heads that cannot be admitted now."""
 
 
 def cycle(desk: SchedulerModel, heads: Iterable[tuple[TeamPlan, SubmittedJob, int]]) -> CycleResult:
-    """Decide on these heads. The quota of those admitted is taken; all else on the desk is as it was."""
+    """Decide on these heads. The quota of admitted ones is taken; everything else is unchanged."""
     quotas = desk.quotas
     remaining = [_head(desk, *one) for one in heads]
     verdicts = CycleResult()
     leaving: list[RunningJob] = []
     taken: list[tuple[str, Uses]] = []
-    """Quota that is held back until the end of the cycle, for those who wait for others to leave."""
+    """Quota reserved until the end of the cycle for heads that wait for evictions."""
     while (head := _next(desk, remaining)) is not None:
         remaining.remove(head)
         targets = target_jobs(head.assignment.targets)
@@ -83,14 +83,14 @@ def cycle(desk: SchedulerModel, heads: Iterable[tuple[TeamPlan, SubmittedJob, in
 def _head(desk: SchedulerModel, team: TeamPlan, job: SubmittedJob, place: int) -> QueueHead:
     result = assign(desk, team, (job.pod_set,), job.priority)
     far = (
-        desk.quotas.borrowing_distance(team.name, key, amount)[0]
+        desk.quotas.find_lowest_fitting_subtree(team.name, key, amount)[0]
         for key, amount in result.uses.items()
     )
     return QueueHead(team, job, result, place, max(far, default=0))
 
 
 def _next(desk: SchedulerModel, remaining: Sequence[QueueHead]) -> QueueHead | None:
-    """Whose turn it is. Without fair sharing: the nearest quota, priority, age."""
+    """The next head. Without fair sharing: by distance of the quota, priority, age."""
     if not desk.plan.queueing.fair_sharing:
         return min(remaining, key=lambda head: (head.distance, *head.rank), default=None)
     stands = {head.team.name: _cohort_shares(desk.quotas, head) for head in remaining}
@@ -98,14 +98,14 @@ def _next(desk: SchedulerModel, remaining: Sequence[QueueHead]) -> QueueHead | N
 
 
 def _cohort_shares(quotas: Quotas, head: QueueHead) -> dict[str, tuple[bool, float]]:
-    """In each cohort above a head, its job counted: does its part of the tree borrow, how unfairly much."""
+    """For each cohort above a head, with its job counted: whether its branch borrows, and its share."""
     results: dict[str, tuple[bool, float]] = {}
     uses = head.assignment.uses
     quotas.take(head.team.name, uses)
     node = quotas.queues[head.team.name]
-    for cohort in node.above:
+    for cohort in node.ancestors:
         borrows = any(node.borrows(key) for key in uses)
-        results[cohort.name] = (borrows, quotas.weighted_share(node))
+        results[cohort.name] = (borrows, quotas.dominant_resource_share(node))
         node = cohort
     quotas.take(head.team.name, uses, -1)
     return results
@@ -116,7 +116,7 @@ def _fairest(
     heads: Mapping[str, QueueHead],
     stands: Mapping[str, Mapping[str, tuple[bool, float]]],
 ) -> QueueHead | None:
-    """The winner of every cohort below stands against the queues here (fair_sharing_iterator.go)."""
+    """The winner of each cohort competes with the queues of its parent (fair_sharing_iterator.go)."""
     below = (_fairest(one, heads, stands) for one in cohort.cohorts)
     mine = (heads.get(queue.name) for queue in cohort.queues)
     return min(
@@ -127,7 +127,7 @@ def _fairest(
 
 
 def _fits(quotas: Quotas, head: QueueHead, leavers: Iterable[RunningJob]) -> bool:
-    """Whether there is enough once these are gone."""
+    """Whether the quota is sufficient without these jobs."""
     leaving = {id(job): job for job in leavers}.values()
     take_usage(quotas, leaving, -1)
     fits = all(
@@ -138,10 +138,10 @@ def _fits(quotas: Quotas, head: QueueHead, leavers: Iterable[RunningJob]) -> boo
 
 
 def _reserved(desk: SchedulerModel, head: QueueHead) -> list[tuple[str, Uses]]:
-    """Where nobody may be evicted, a job within its guarantee keeps what is free of it for the cycle."""
+    """A job within its guarantee that may not evict others reserves the free part for the cycle."""
     quotas, team, uses = desk.quotas, head.team.name, head.assignment.uses
     entitled = all(
-        n <= quotas.nominal(team, key) or quotas.borrowing_distance(team, key, n)[1]
+        n <= quotas.nominal(team, key) or quotas.find_lowest_fitting_subtree(team, key, n)[1]
         for key, n in uses.items()
     )
     if (

@@ -1,4 +1,4 @@
-"""From the first job to the last: arrivals, admissions, ends and evictions, in the order of time."""
+"""Event loop of a replay: submissions, admissions, completions and evictions in order of time."""
 
 import heapq
 from collections import defaultdict
@@ -18,43 +18,43 @@ from gpuyard.scheduler.model import EMPTY, RunningJob, SchedulerModel
 MOST_EVICTIONS = 1000
 
 
-CAUTIONS = ("whether a pod finds a node with enough free GPUs is not judged",)
+CAUTIONS = ("whether a node has enough free GPUs for a pod is not evaluated",)
 
 
 class NoConvergence(Exception):
-    """Jobs evict each other without end."""
+    """Jobs evict each other endlessly."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How fast the cluster itself is; by default only Kueue's own pause is counted."""
+    """Delays of the cluster in seconds; by default only those of Kueue."""
 
     requeue: float = REQUEUE_SECONDS
-    """From quota that comes free to another look at the jobs that were set aside."""
+    """From free quota to the retry of inadmissible jobs."""
     start: float = 0.0
     """From admission to running pods."""
     stop: float = 0.0
     """From the end of the last pod to free quota."""
     eviction: float = 1.0
-    """From the order to give way to free quota: pods end, then the job queues again."""
+    """From the eviction to free quota: pods terminate, then the job queues again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What became of every job, in the order in which they were given."""
+    """The history of every job, in the given order."""
 
     courses: tuple[JobHistory, ...]
     cautions: tuple[str, ...]
-    """What the model does not know."""
+    """What the model does not evaluate."""
 
     @property
     def order(self) -> tuple[str, ...]:
-        """The jobs by when they were first admitted."""
+        """The admitted jobs by first admission."""
         done = [c for c in self.courses if c.order is not None]
         return tuple(c.job.name for c in sorted(done, key=lambda c: c.order or 0))
 
     @property
-    def never(self) -> tuple[str, ...]:
+    def never_admitted(self) -> tuple[str, ...]:
         """The jobs that were never admitted."""
         return tuple(c.job.name for c in self.courses if c.order is None)
 
@@ -65,20 +65,20 @@ def replay(
     pace: Timing | None = None,
     most_evictions: int = MOST_EVICTIONS,
 ) -> Replay:
-    """Let these jobs come, in an empty platform.
+    """Replay these jobs on an empty platform.
 
-    Priorities inside teams and shares between them can chase each other in a circle; a job that is evicted
-    more often than `most_evictions` ends the replay.
+    Priorities within teams and shares between them can form a cycle; a job that is evicted more
+    often than `most_evictions` ends the replay.
 
     Raises:
-        ValueError: two jobs have one name, or a job names a team that is not there.
-        NoConvergence: the queues evict each other's jobs without end.
+        ValueError: two jobs have one name, or a job names an unknown team.
+        NoConvergence: the queues evict each other's jobs endlessly.
     """
     known = list(jobs)
     names, teams = [j.name for j in known], {t.name for t in plan.teams}
     if len(set(names)) < len(names):
         twice = next(n for n in names if names.count(n) > 1)
-        raise ValueError(f"two jobs are called {twice}; every job has a name of its own")
+        raise ValueError(f"two jobs have the name {twice}; job names must be unique")
     for job in known:
         if job.team not in teams:
             team_names = ", ".join(sorted(teams)) or "none"
@@ -94,17 +94,20 @@ def replay(
 
 
 def _use(plan: PlatformPlan) -> tuple[str, ...]:
-    """What is left out where use is counted: a job comes to its team, and not to a queue of it."""
+    """The omission for teams with several queues: a job belongs to its team, not to one of its queues."""
     teams = [team.name for team in teams_with_compared_queues(plan)]
     if not teams:
         return ()
     return (
-        f"use of the queues of {format_list(teams)} is not counted: their jobs go as if in one queue",
+        (
+            f"usage of the queues of {format_list(teams)} is not counted: their jobs are simulated in "
+            "one queue"
+        ),
     )
 
 
 class _Kind(IntEnum):
-    """In the order in which events of one moment count."""
+    """In the order of simultaneous events."""
 
     ENDS = 0
     GIVES_WAY = 1
@@ -114,19 +117,19 @@ class _Kind(IntEnum):
 
 @dataclass(slots=True)
 class _Held:
-    """A job that has its quota."""
+    """A job with quota."""
 
     job: SubmittedJob
     running: RunningJob
     since: float
     number: int
-    """Which of its spells: an end that was meant for an earlier one does not count."""
+    """Number of its run: completion events of an earlier run are ignored."""
     gives_way_to: str = ""
-    """Who had it evicted; its pods are ending."""
+    """The job that preempted it; its pods terminate."""
 
 
 class _Run:
-    """The state between two moments."""
+    """The state between two events."""
 
     def __init__(
         self, plan: PlatformPlan, jobs: list[SubmittedJob], pace: Timing, most_evictions: int
@@ -138,18 +141,18 @@ class _Run:
         self.queues = {t.name: PendingQueue(self.places) for t in plan.teams if not t.stop_policy}
         self.spells: dict[str, list[RunInterval]] = defaultdict(list)
         self.first: dict[str, None] = {}
-        """Every job that was admitted, in the order of the first time."""
+        """Every admitted job, in order of first admission."""
         self._held: dict[str, _Held] = {}
         self._count = 0
         self._again_at: float | None = None
         self._events: list[tuple[float, _Kind, int, SubmittedJob | None]] = []
         for place, job in enumerate(jobs):
             if job.team in self.queues:
-                self._events.append((job.at, _Kind.ARRIVES, place, job))
+                self._events.append((job.submitted_at_seconds, _Kind.ARRIVES, place, job))
         heapq.heapify(self._events)
 
     def run(self) -> None:
-        """Until nothing is to come."""
+        """Process all events."""
         while self._events:
             now = self._events[0][0]
             while self._events and self._events[0][0] == now:
@@ -174,7 +177,7 @@ class _Run:
                     self.queues[job.team].add(job)
 
     def _cycle(self, now: float) -> bool:
-        """One cycle; says whether it changed anything. Who waits for others to leave is in every one."""
+        """Run one cycle; True if it changed anything. Heads that wait for evictions take part in every cycle."""
         heads = []
         for name, queue in self.queues.items():
             if (job := queue.pop()) is not None:
@@ -183,7 +186,7 @@ class _Run:
         for head in verdicts.admitted:
             self._admitted(now, head)
         for head in verdicts.outranked:
-            self.queues[head.team.name].again(head.job)
+            self.queues[head.team.name].requeue(head.job)
         for head in verdicts.impossible:
             self.queues[head.team.name].park(head.job)
         is_changed = False
@@ -196,7 +199,7 @@ class _Run:
         return bool(verdicts.admitted or verdicts.impossible or is_changed)
 
     def _admitted(self, now: float, head: QueueHead) -> None:
-        """Its quota is taken already."""
+        """Record the admission; its quota is already taken."""
         self._count += 1
         job = head.job
         running = RunningJob(
@@ -209,11 +212,11 @@ class _Run:
         self.desk.jobs.append(running)
         self.first.setdefault(job.name)
         self._held[job.name] = _Held(job, running, now, self._count)
-        end = now + self.pace.start + job.seconds + self.pace.stop
+        end = now + self.pace.start + job.run_seconds + self.pace.stop
         heapq.heappush(self._events, (end, _Kind.ENDS, self._count, job))
 
     def _leaves(self, now: float, held_job: _Held) -> None:
-        """Its quota is free; those set aside are looked at again a little later, all together."""
+        """Release its quota; inadmissible jobs are retried together after a delay."""
         job, running = held_job.job, held_job.running
         self.desk.quotas.take(job.team, running.uses, -1)
         self.desk.jobs.remove(running)
@@ -230,8 +233,8 @@ class _Run:
         job = held_job.job
         if len(self.spells[job.name]) >= self.most_evictions:
             raise NoConvergence(
-                f"job {job.name} of team {job.team} was evicted {self.most_evictions} times, and now for"
-                f" {to.name} of team {to.team}, {now:g} s after the beginning"
+                f"job {job.name} of team {job.team} was evicted {self.most_evictions} times, and "
+                f"now for {to.name} of team {to.team}, {now:g} s after the start"
             )
         held_job.gives_way_to = to.name
         leaving = replace(held_job.running, is_terminating=True)

@@ -1,7 +1,7 @@
-"""The jobs that wait in one team's queue, in Kueue's order (BestEffortFIFO; Kueue v0.19, cache/queue).
+"""The waiting jobs of one team's queue, in Kueue's order (BestEffortFIFO; Kueue v0.19, cache/queue).
 
-The head is taken out for every cycle. Who cannot be admitted is set aside, with all that look alike, and
-the next one has its turn; when something comes free in the cohort all of them come back.
+Each cycle takes out the head. If it cannot be admitted, it becomes inadmissible together with all
+equal jobs, and the next one follows; free quota in the cohort makes all of them eligible again.
 """
 
 import heapq
@@ -15,24 +15,24 @@ class PendingQueue:
     """One queue."""
 
     positions: dict[str, int]
-    """By job: its place in the order in which all were submitted."""
+    """By job: its index by submission time."""
     _heap: list[tuple[Rank, SubmittedJob]] = field(default_factory=list[tuple[Rank, SubmittedJob]])
     _aside: dict[object, list[SubmittedJob]] = field(
         default_factory=dict[object, list[SubmittedJob]]
     )
-    """By what they look like."""
+    """By equivalence key."""
     _first: SubmittedJob | None = None
-    """Who has others evicted goes first until it is admitted."""
+    """A job that waits for evictions is first until it is admitted."""
 
     def add(self, job: SubmittedJob) -> None:
-        """A new job, or one that was evicted."""
+        """Add a new or evicted job."""
         if (equivalent_jobs := self._aside.get(job.equivalence_key)) is not None:
             equivalent_jobs.append(job)
         else:
-            self.again(job)
+            self.requeue(job)
 
     def pop(self) -> SubmittedJob | None:
-        """The head, out of the queue."""
+        """Remove and return the head."""
         if (job := self._first) is not None:
             self._first = None
             return job
@@ -43,21 +43,21 @@ class PendingQueue:
             equivalent_jobs.append(job)
         return None
 
-    def again(self, job: SubmittedJob) -> None:
-        """Back to where it was: another took what it needed in this cycle."""
+    def requeue(self, job: SubmittedJob) -> None:
+        """Put a job back in its position: another took its quota in this cycle."""
         heapq.heappush(self._heap, (job.rank(self.positions[job.name]), job))
 
     def first(self, job: SubmittedJob) -> None:
-        """It waits only for those who give way to it."""
+        """Make a job the head: it waits only for evictions."""
         self._first = job
 
     def park(self, job: SubmittedJob) -> None:
-        """It cannot be admitted now, nor can any that looks like it: those are not asked either."""
+        """Set aside a job that cannot be admitted now, with all equal jobs."""
         self._aside.setdefault(job.equivalence_key, []).append(job)
 
     def unpark(self) -> None:
-        """Something came free: everybody may try again."""
+        """Make all jobs eligible again: quota became free."""
         for alike in self._aside.values():
             for job in alike:
-                self.again(job)
+                self.requeue(job)
         self._aside.clear()

@@ -1,4 +1,4 @@
-"""Pulumi components: names, parents, providers and late values, no decisions."""
+"""Pulumi components: they register planned objects and decide nothing themselves."""
 
 from typing import TYPE_CHECKING
 
@@ -51,7 +51,7 @@ _CLUSTERS = {
 
 
 def __getattr__(name: str) -> object:
-    """Load a cloud's cluster when it is first asked for: a program loads nothing of another cloud."""
+    """Load a cloud's components on first use, so that a program loads only its own cloud."""
     import importlib
 
     if name not in _CLUSTERS:

@@ -1,7 +1,7 @@
-"""Register what a graph of a cloud says: one resource for each of its own, in its order.
+"""Register the resources of a cloud graph, one Pulumi resource for each, in the graph's order.
 
-The SDKs' classes would do it, and cost a user half a gigabyte and up to a second; the engine itself needs the
-type, the fields and the plugin's version (docs/decisions/0024-clouds-as-graphs.md).
+The SDKs' classes cost up to half a gigabyte of disk and one second of startup. The engine itself
+only needs the type, the fields and the plugin's version (docs/decisions/0024-clouds-as-graphs.md).
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any
 import pulumi
 
 from gpuyard.catalogue.software.providers import PROVIDERS
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import (
     BLOCK,
     CloudCall,
     CloudResource,
+    late_value_names,
     logical_name,
-    names_in,
     resolve_values,
 )
-from gpuyard.resources.clusters.capacity_blocks import reject_duplicate_block
+from gpuyard.resources.clusters.capacity_blocks import reject_purchased_offering
 from gpuyard.resources.diagnosis.capacity_errors import (
     AWS_GROUP,
     GROUPS,
@@ -31,11 +31,11 @@ from gpuyard.resources.diagnosis.capacity_errors import (
 
 
 class CloudResources:
-    """The resources of one graph as far as they are registered; what comes later rests on them.
+    """The registered resources of one graph, which later resources reference.
 
-    They are children of the component that registers them, and their names derive from its own; what all
-    names of a part begin with (`own`) is not said twice. A part that another component registers rests on
-    what is registered so far (`beside`), or on late values that it is `given`, by their names.
+    They are children of the component that registers them; `own` is the common prefix of their
+    names. A part that another component registers references the resources that are `created` and
+    `reported` so far, or the late values in `inputs`, by their names.
     """
 
     def __init__(
@@ -54,11 +54,11 @@ class CloudResources:
         self._told: dict[str, pulumi.Output[Any]] = dict(reported or {})
 
     def for_component(self, name: str, own: str = "") -> CloudResources:
-        """For another component of the same program: its resources rest on what is registered here."""
+        """Return the resources for another component of the same program, with access to the ones registered here."""
         return CloudResources(name, own, created=self._made, reported=self._told)
 
-    def ask(self, parent: pulumi.Resource, calls: Iterable[CloudCall]) -> None:
-        """Ask the cloud; nothing is changed by it."""
+    def run_queries(self, parent: pulumi.Resource, calls: Iterable[CloudCall]) -> None:
+        """Query the cloud; read-only."""
         for call in calls:
             answer = _answered(call, self.resolve(call.args), parent)
             self._told[call.name] = pulumi.Output.from_input(answer)
@@ -69,26 +69,26 @@ class CloudResources:
         resources: Iterable[CloudResource],
         opts: pulumi.ResourceOptions | None = None,
     ) -> list[pulumi.CustomResource]:
-        """Register all of them below `parent`, in their order, each with `opts` beside its own options."""
+        """Register all of them under `parent`, in order, each with `opts` in addition to its own options."""
         return [self._register(parent, each, opts) for each in resources]
 
     def resolve(self, value: Any) -> Any:
-        """The same tree with outputs where it names what is registered; a text around some is one output."""
-        if isinstance(value, Late):
+        """Replace references to registered resources by outputs; a text with references becomes one output."""
+        if isinstance(value, UnresolvedOutput):
             return self._output(value.name)
         if isinstance(value, Mapping):
             return {key: self.resolve(each) for key, each in value.items()}
         if isinstance(value, list | tuple):
             return [self.resolve(each) for each in value]
-        if names := sorted(set(names_in(value))):
+        if names := sorted(set(late_value_names(value))):
             outputs = {name: self._output(name) for name in names}
             return pulumi.Output.all(**outputs).apply(
                 lambda got: resolve_values(value, got.__getitem__)
             )
-        return resolve_values(value, str)  # it names nothing late
+        return resolve_values(value, str)  # no reference to a late value
 
     def resource(self, name: str) -> pulumi.CustomResource:
-        """What is registered for the resource that the graph calls so."""
+        """The Pulumi resource of the graph's resource with this name."""
         return self._made[name]
 
     def _output(self, name: str) -> pulumi.Output[Any]:
@@ -105,8 +105,8 @@ class CloudResources:
         self, parent: pulumi.Resource, each: CloudResource, more: pulumi.ResourceOptions | None
     ) -> pulumi.CustomResource:
         if each.kind == BLOCK:
-            reject_duplicate_block(each)
-        # A field that is given as nothing is an output that somebody reads.
+            reject_purchased_offering(each)
+        # A field set to None declares an output that is read later.
         outputs = (*each.outputs, "status") if each.kind == AWS_GROUP else each.outputs
         props = {**dict.fromkeys(outputs), **self.resolve(each.inputs)}
         name = logical_name(self._name, self._own, each.name)
@@ -118,7 +118,7 @@ class CloudResources:
             retain_on_delete=each.retain or None,
             ignore_changes=list(each.ignores),
             delete_before_replace=each.delete_first or None,
-            additional_secret_outputs=list(each.secrets),
+            additional_secret_outputs=list(each.secret_outputs),
             hooks=capacity_hook(name, each.part) if each.kind in GROUPS else None,
         )
         merged_opts = pulumi.ResourceOptions.merge(opts, more)
@@ -132,14 +132,14 @@ class CloudResources:
         return resource
 
     def _dependencies(self, names: Iterable[str]) -> list[str]:
-        """Those to wait for. Values that are given are known only when all that they rest on is there."""
+        """The registered resources to wait for. Values in `inputs` are known only when their resources exist."""
         return [name for name in names if self._given is None or name in self._made]
 
 
 async def _answered(call: CloudCall, args: Any, parent: pulumi.Resource) -> dict[str, Any]:
-    """What is read of the answer, or what is wrong in one message: `invoke_output` ends with a traceback.
+    """The declared fields of a response, or one error message; `invoke_output` ends with a traceback.
 
-    The rest of an answer, tokens among it, goes no further: an answer has no mark of what is secret.
+    Other fields, such as tokens, are dropped: a response does not mark which values are secret.
     """
     opts = pulumi.InvokeOptions(parent=parent, version=_version(call.kind))
     try:
@@ -150,19 +150,20 @@ async def _answered(call: CloudCall, args: Any, parent: pulumi.Resource) -> dict
 
 
 class QueryFailed(pulumi.RunError):
-    """A cloud does not say what was asked."""
+    """A cloud query failed."""
 
     def __init__(self, call: CloudCall, message: str) -> None:
-        what = f"{call.kind} is not answered"
+        what = f"the query {call.kind} got no response"
         if call.kind.endswith(":getCluster"):
             what = (
-                f"cluster.existing: no cluster {call.args['name']} is found, or you may not see it"
+                f"cluster.existing: no cluster {call.args['name']} was found, or your credentials "
+                "may not read it"
             )
         super().__init__(f"{what}: {message}")
 
 
 def _part(name: str, value: Any, inside: Iterable[str]) -> Any:
-    """What lies in an output, by the names of fields and the numbers of items that lead to it."""
+    """The value at a path of field names and list indexes inside an output."""
     for step in inside:
         try:
             value = value[int(step)] if isinstance(value, list | tuple) else value[step]
@@ -172,12 +173,12 @@ def _part(name: str, value: Any, inside: Iterable[str]) -> Any:
 
 
 class ResourceNotFound(pulumi.RunError):
-    """A cloud answers, and has nothing of the kind."""
+    """A cloud query returned no result."""
 
     def __init__(self, name: str) -> None:
         super().__init__(
-            f"{name}: the cloud finds nothing; are zones, network and subnets of the stack file those of"
-            " this account and region?"
+            f"{name}: the cloud returned no result; check that zones, network and subnets in the "
+            "stack file exist in this account and region"
         )
 
 

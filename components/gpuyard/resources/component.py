@@ -1,4 +1,4 @@
-"""Base of all components: their options, their objects, and the order these are made in."""
+"""Base class of all components: options, objects and their order of creation."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeVar
@@ -7,27 +7,31 @@ import pulumi
 
 from gpuyard.errors import UsageError
 from gpuyard.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.charts import Release
-from gpuyard.render.dependencies import ObjectPlace, dependencies_of, place_of
-from gpuyard.resources.errors import PlatformRejected, no_provider
+from gpuyard.render.dependencies import ObjectPlace, dependencies_of, object_key
+from gpuyard.resources.errors import PlatformRejected, missing_provider_finding
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
 
 _T = TypeVar("_T")
 _HELD = f"{KUEUE_GROUP}/"
-"""Kueue holds its objects by finalizers while a job uses them. They go after the namespaces and jobs that
-used them, so what is still held then is held by somebody else, or by nobody who runs."""
+"""Kueue keeps finalizers on its objects while a job uses them. A destroy deletes them after the
+namespaces and jobs that used them, so a finalizer left by then belongs to another user or to a
+controller that no longer runs.
+"""
 _HELD_AT_MOST = "3m"
-"""After so long a destroy ends, with the object's name and its finalizers; by default it takes 10 minutes."""
+"""Timeout after which a destroy fails with the object's name and finalizers; the provider's default
+is 10 minutes.
+"""
 
 
 class Component(pulumi.ComponentResource):
-    """A component of the yard: it registers plain Kubernetes objects below itself.
+    """Base class of gpuyard components: registers Kubernetes objects as its children.
 
-    What the component waits for (`depends_on`), each of its objects waits for. An object also waits
-    for the objects it names, so that a destroy takes them down in the opposite order.
+    Each object waits for what the component depends on (`depends_on`) and for the objects that it
+    references, so that a destroy deletes them in reverse order.
     """
 
     def __init__(
@@ -57,34 +61,36 @@ class Component(pulumi.ComponentResource):
     ) -> list[pulumi.CustomResource]:
         """Register objects in order, late values bound to the outputs that `late` names.
 
-        `first` are hooks of each of them, beside the provider's. `stays` are fields that stay
-        as they were made.
+        `first` are hooks of each object in addition to the provider's. `stays` are fields that
+        never change after creation.
         """
         resources: list[pulumi.CustomResource] = []
         objects = list(objects)
         if objects and not (self._has_provider or self._inside or self._is_configured()):
-            raise PlatformRejected(f"{type(self).__name__} {self._called}", [no_provider()])
+            raise PlatformRejected(
+                f"{type(self).__name__} {self._called}", [missing_provider_finding()]
+            )
         for obj in objects:
             named = [self._objects[key] for key in dependencies_of(obj) if key in self._objects]
-            bound = bind(obj, dict(late or {}).__getitem__)
+            bound = resolve_outputs(obj, dict(late or {}).__getitem__)
             opts = self._hooked(_with_retention(obj, _held_at_most(obj, self._after(named))))
             if first is not None:
                 opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=first))
             if stays:
                 opts.ignore_changes = list(stays)
-            opts = _replaced_together(obj, opts, self._volumes.get(place_of(obj)))
+            opts = _replaced_together(obj, opts, self._volumes.get(object_key(obj)))
             resource = register_object(self, bound, opts, theirs=_theirs(obj))
-            self._objects[place_of(obj)] = resource
+            self._objects[object_key(obj)] = resource
             if obj["kind"] == "PersistentVolume":
                 self._volumes[_claim_of(obj)] = resource
             resources.append(resource)
         return resources
 
     def _install(self, release: Release, answers: Mapping[str, Any], group: str) -> None:
-        """Install a chart that brings the kinds of an API group.
+        """Install a chart that provides the CRDs of an API group.
 
-        Whatever is registered from now on waits until the service `answers` has pods, and each object of the
-        group until its kind is served.
+        Resources registered later wait until the service `answers` has pods, and objects of the
+        group until the API server serves their kind.
         """
         self._expect(group)
         namespace = [self._object("Namespace", release.namespace)]
@@ -99,7 +105,7 @@ class Component(pulumi.ComponentResource):
         return any(config.get(key) for key in ("kubeconfig", "context", "renderYamlToDirectory"))
 
     def _expect(self, group: str) -> None:
-        """Let each object of an API group wait until its kind is served."""
+        """Make each object of an API group wait until the API server serves its kind."""
         if self._ours is not None:
             self._ours.chart_api_groups.add(group)
 
@@ -111,11 +117,11 @@ class Component(pulumi.ComponentResource):
         )
 
     def _enter(self, provider: ClusterProvider) -> None:
-        """Make objects through this provider from now on: its cluster is made below this component."""
+        """Use this provider for further objects; its cluster is a child of this component."""
         self._ours = self._inside = provider
 
     def _hooked(self, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-        """The options with the provider's hooks; these go to objects one by one, for none are inherited."""
+        """The options with the provider's hooks, which children do not inherit from their parent."""
         opts.hooks = self._ours.error_hooks if self._ours is not None else None
         return opts
 
@@ -126,7 +132,7 @@ class Component(pulumi.ComponentResource):
         )
 
     def _object(self, kind: str, name: str, namespace: str = "") -> pulumi.CustomResource:
-        """One of the objects registered here."""
+        """An object that this component registered, by kind, name and namespace."""
         return self._objects[kind, namespace, name]
 
 
@@ -145,7 +151,7 @@ def _claim_of(volume: Mapping[str, Any]) -> ObjectPlace:
 def _replaced_together(
     obj: Mapping[str, Any], opts: pulumi.ResourceOptions, volume: pulumi.Resource | None
 ) -> pulumi.ResourceOptions:
-    """A claim is replaced with its volume: one that is bound is not deleted, and binds to no new claim."""
+    """Replace a claim with its volume: a bound volume is not deleted, and binds to no new claim."""
     if obj["kind"] == "PersistentVolume":
         opts.replace_on_changes, opts.delete_before_replace = ["spec.accessModes"], True
     if volume is not None:
@@ -157,32 +163,32 @@ def _replaced_together(
 
 
 def _with_retention(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-    """What a namespace holds is its team's: a protected one the engine forgets, and deletes nothing."""
+    """A protected namespace stays on deletion: Pulumi only removes it from the state."""
     if (obj["metadata"].get("annotations") or {}).get(PROTECT_ANNOTATION) == "true":
         opts.retain_on_delete = True
     return opts
 
 
 def _theirs(obj: Mapping[str, Any]) -> bool:
-    """A namespace that was there before: it gets our fields, and goes on without them."""
+    """An existing namespace: gpuyard adds its fields, and removes only those on deletion."""
     return (obj["metadata"].get("annotations") or {}).get(EXISTING_ANNOTATION) == "true"
 
 
 def after_created(value: _T, *resources: pulumi.Resource) -> pulumi.Output[_T]:
-    """A value that is known already; what uses it waits for the resources all the same."""
+    """A known value as an output that is available once the resources exist."""
     return pulumi.Output.all(*(resource.urn for resource in resources)).apply(lambda _: value)
 
 
 def _refuse_two_providers(name: str, opts: pulumi.ResourceOptions | None) -> None:
-    """The SDK warns and takes the one of `providers`; which one was meant, only the user knows."""
+    """The SDK warns and uses the one in `providers`; gpuyard rejects the ambiguity instead."""
     if opts is None or opts.provider is None or not opts.providers:
         return
     providers = opts.providers.values() if isinstance(opts.providers, Mapping) else opts.providers
     package = opts.provider.package
     if package in {one.package for one in providers}:
         raise RefusedOptions(
-            f"{name}: opts.provider and opts.providers both give a provider of package {package}, "
-            "allowed: one provider for each package; fix: keep the one you mean"
+            f"{name}: opts.provider and opts.providers both set a provider of package {package}, "
+            "allowed: one provider for each package; fix: remove one of them"
         )
 
 

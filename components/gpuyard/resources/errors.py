@@ -1,7 +1,7 @@
-"""One readable error for a platform that can't be: every finding, and no traceback.
+"""Errors for rejected platforms: all findings, without a traceback.
 
-`pulumi.RunError` ends a program with its message alone; hosted for another language, the findings
-become errors of the inputs they are about (`gpuyard.resources.hosting`).
+`pulumi.RunError` ends a program with its message alone. For programs in other languages the
+findings become errors of the inputs that they are about (`gpuyard.resources.hosting`).
 """
 
 from collections.abc import Sequence
@@ -15,28 +15,28 @@ from gpuyard.spec.suggestions import nearest_name
 
 
 class PlatformRejected(pulumi.RunError, PlanRejected):
-    """A component was given what it can't make; `findings` is everything there is to say about it."""
+    """A component rejects its arguments; `findings` lists every reason."""
 
     def __init__(self, what: str, findings: Sequence[Finding]) -> None:
         self.findings = tuple(findings)
-        super().__init__(f"{what} is refused:\n{format_findings(findings)}")
+        super().__init__(f"{what} is rejected:\n{format_findings(findings)}")
 
 
 def unknown_name(argument: str, value: object, known: Sequence[str]) -> Finding:
-    """The finding for an argument that must name one of the pools, or one of the teams."""
+    """The finding for an argument that names an unknown pool or team."""
     suggestion = nearest_name(value, list(known)) if isinstance(value, str) else None
     return error(
         f"args.{argument}",
         (argument,),
-        f"the platform has no such {argument}",
+        f"the platform does not define this {argument}",
         value=format_input(value),
-        allowed=", ".join(known) or f"the platform has no {argument} at all",
+        allowed=", ".join(known) or f"the platform defines no {argument}",
         fix=Fix(message=f"write {suggestion}") if suggestion else None,
     )
 
 
-def no_provider() -> Finding:
-    """The finding for a component that nothing tells which cluster is meant."""
+def missing_provider_finding() -> Finding:
+    """The finding for a component without a Kubernetes provider."""
     return error(
         "args.provider",
         ("opts", "providers"),
@@ -47,24 +47,24 @@ def no_provider() -> Finding:
     )
 
 
-def no_context() -> Finding:
-    """The finding for a platform on a cluster of one's own that names no context of the kubeconfig."""
+def missing_context_finding() -> Finding:
+    """The finding for an existing cluster without a context of the kubeconfig."""
     return error(
         "args.cluster",
         ("platform", "cluster", "existing"),
         "the platform names no cluster; the kubeconfig's current context is never a default",
         value="no cluster.existing",
         allowed="a context that `kubectl config get-contexts` lists",
-        fix=Fix(message="write cluster: {existing: CONTEXT}"),
+        fix=Fix(message="set cluster: {existing: CONTEXT}"),
     )
 
 
-def other_cloud(component: str, value: str, required: str) -> Finding:
-    """The finding for a component of one cloud that is given a platform of another."""
+def wrong_cloud_finding(component: str, value: str, required: str) -> Finding:
+    """The finding for a component that supports another cloud than the platform's."""
     return error(
         "args.cloud",
         ("platform", "cloud"),
-        f"{component} makes clusters on {required} alone",
+        f"{component} creates clusters on {required} only",
         value=value,
         allowed=required,
         fix=Fix(message=f"write cloud: {required}"),

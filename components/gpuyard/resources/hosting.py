@@ -1,8 +1,8 @@
-"""The components for other languages: what `components/__main__.py` serves to the engine.
+"""The component provider for other languages, which `components/__main__.py` serves to the engine.
 
-The SDK's own host has traps, met here and nowhere else: whole numbers arrive as floats, fields it
-does not know are dropped without a word, missing ones are reported one at a time, and whatever a
-constructor raises is shown with a traceback.
+It works around four defects of the SDK's own host: integers arrive as floats, unknown fields are
+silently dropped, missing fields are reported one at a time, and every exception of a constructor is
+shown with a traceback.
 """
 
 import inspect
@@ -48,8 +48,8 @@ COMPONENTS: list[type[pulumi.ComponentResource]] = [
 PACKAGE = "gpuyard"
 
 
-class Host(ComponentProvider):
-    """Serves the components; the arguments reach a component as Python would give them."""
+class ComponentHost(ComponentProvider):
+    """Serves the components; each receives its arguments as from a Python program."""
 
     def __init__(self) -> None:
         super().__init__(COMPONENTS, PACKAGE, namespace=None, version=_version())
@@ -62,7 +62,7 @@ class Host(ComponentProvider):
         inputs: pulumi.Inputs,
         options: pulumi.ResourceOptions | None = None,
     ) -> ConstructResult:
-        """Make a component; what it refuses is an error of its inputs."""
+        """Construct a component and report its findings as errors of its inputs."""
         try:
             return super().construct(name, resource_type, inputs, options)
         except ComponentInitError as error:
@@ -75,7 +75,7 @@ class Host(ComponentProvider):
     def map_inputs(
         self, inputs: pulumi.Inputs, component_def: ComponentDefinition
     ) -> dict[str, Any]:
-        """Give inputs their Python names and keep everything else: the spec says what is wrong with it."""
+        """Give inputs their Python names and keep unknown ones, so that the spec's validation reports them."""
         given: dict[str, Any] = {str(key): value for key, value in inputs.items()}
         return self._renamed(given, component_def.inputs, component_def.inputs_mapping)
 
@@ -106,11 +106,11 @@ class Host(ComponentProvider):
 
 def serve() -> None:
     """Serve the components to the engine, whose address is the first argument."""
-    main(Host(), sys.argv[1:])
+    main(ComponentHost(), sys.argv[1:])
 
 
 def _refuse(refused: PlatformRejected) -> NoReturn:
-    """Findings as errors of inputs, under the names that the other languages use."""
+    """Report findings as errors of inputs, under the names that other languages use."""
     message, _, _ = str(refused).partition("\n")
     errors: list[pulumi.InputPropertyErrorDetails] = []
     for finding in refused.findings:
@@ -123,7 +123,7 @@ def _refuse(refused: PlatformRejected) -> NoReturn:
 
 
 def _tidied(schema: Any) -> Any:
-    """The same schema; descriptions lose the indentation they have in the source."""
+    """The schema without the source indentation of its descriptions."""
     if isinstance(schema, list):
         return [_tidied(one) for one in schema]
     if not isinstance(schema, dict):
@@ -137,7 +137,7 @@ def _tidied(schema: Any) -> Any:
 
 
 def _version() -> str:
-    """The installed release; a bare checkout that was never installed has none."""
+    """The installed version, or 0.0.0 for a checkout that is not installed."""
     try:
         return version(PACKAGE)
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Idle reclaim: the program that warns and suspends, its rights in each team's namespace, its schedule."""
+"""IdleReclaim component: the CronJob that warns and suspends, and its RBAC in each team's namespaces."""
 
 from typing import TypedDict
 
@@ -8,24 +8,25 @@ from gpuyard.names import IDLE, system_namespace
 from gpuyard.render.idle import idle_objects
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
-from gpuyard.resources.state import state_of
+from gpuyard.resources.state import spec_without_defaults
 
 
 class IdleReclaimArgs(TypedDict):
-    """What an IdleReclaim is given."""
+    """Arguments of an IdleReclaim."""
 
     platform: PlatformLike
-    """The whole platform; what its teams say under `idle` counts."""
+    """The complete platform; the `idle` settings of its teams apply."""
 
 
 class IdleReclaim(Component):
-    """Looks at every team that asks for it every few minutes; nothing is made when none does.
+    """Checks the GPU use of every team with `idle` every few minutes; creates nothing if no team sets it.
 
-    The platform's and the teams' namespaces must be there: put what makes them in `depends_on`.
+    The namespaces of the platform and of the teams must exist: add the components that create them
+    to `depends_on`.
     """
 
     teams: pulumi.Output[list[str]]
-    """The teams that it looks at, once it does."""
+    """The teams whose workloads it checks, available once its CronJob exists."""
 
     def __init__(
         self,
@@ -35,7 +36,9 @@ class IdleReclaim(Component):
     ) -> None:
         values = read_args("IdleReclaim", args, required=("platform",))
         plan = validate_platform(values["platform"]).plan
-        idle_by_team = {team.name: state_of(team.idle) for team in plan.spec.teams if team.idle}
+        idle_by_team = {
+            team.name: spec_without_defaults(team.idle) for team in plan.spec.teams if team.idle
+        }
         super().__init__(
             "gpuyard:index:IdleReclaim", name, {"platform": plan.name, "idle": idle_by_team}, opts
         )

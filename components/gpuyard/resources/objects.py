@@ -31,8 +31,10 @@ from gpuyard.errors import UsageError
 
 _SECRET_FIELDS = ("data", "stringData")
 _PATCH = "Patch"
-"""Behind a kind: the provider's resource for some fields of an object that it neither makes nor deletes
-(https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply)."""
+"""Suffix of a kind: the provider's resource for some fields of an object that it neither creates
+nor deletes
+(https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply).
+"""
 _PRERELEASES = {"a": "alpha", "b": "beta", "rc": "rc"}
 
 
@@ -48,10 +50,10 @@ def register_object(
 
     `obj` is the manifest: apiVersion, kind, metadata.name (and metadata.namespace) as plain text,
     everything else plain or Outputs. The data of a Secret becomes secret. Options are merged as
-    pulumi.ResourceOptions.merge does; only the parent is not for `opts` to change.
-    `former_api_versions` are earlier apiVersions of the same object: each becomes an alias, so that
-    an upgrade to a new API version does not replace it. `theirs`: the object is there already and
-    somebody else's; only the fields given here are ours, and a delete gives them up and no more.
+    pulumi.ResourceOptions.merge does; `opts` must not set another parent. `former_api_versions` are
+    earlier apiVersions of the same object: each becomes an alias, so that an upgrade to a new API
+    version does not replace it. With `theirs` the object exists already and has another owner:
+    gpuyard owns only the fields given here, and a deletion removes only those.
     """
     api_version, kind = _text(obj, "apiVersion"), _text(obj, "kind")
     properties = dict(obj)
@@ -60,7 +62,8 @@ def register_object(
         secret = [field for field in _SECRET_FIELDS if properties.get(field) is not None]
         properties.update({field: pulumi.Output.secret(properties[field]) for field in secret})
         ours.additional_secret_outputs = list(_SECRET_FIELDS)
-    # what this stack made and now only joins is the same resource: nothing is there to be deleted
+    # an object that this stack created and now only patches keeps its resource: nothing is
+    # deleted
     former = [api_version, *former_api_versions] if theirs else former_api_versions
     if former:
         ours.aliases = [pulumi.Alias(type_=object_token(each, kind)) for each in former]
@@ -101,9 +104,9 @@ def child_name(parent: pulumi.Resource, obj: Mapping[str, Any]) -> str:
     namespace = _metadata(obj).get("namespace")
     if namespace is not None and not isinstance(namespace, str):
         message = (
-            f"{kind} {name!r}: metadata.namespace is given as {type(namespace).__name__}, allowed: "
-            "plain text, as the resource's name is made of it; to wait for a Namespace, put it in "
-            "opts.depends_on"
+            f"{kind} {name!r}: metadata.namespace is given as {type(namespace).__name__}, "
+            "allowed: plain text, because the resource's name contains it; to wait for a "
+            "Namespace, add it to opts.depends_on"
         )
         raise UsageError(message)
     place = f"{namespace}/{name}" if namespace else name
@@ -141,7 +144,7 @@ def _text(
     given_type = "nothing" if value in (None, "") else type(value).__name__
     what = f"{kind} object" if isinstance(kind, str) else "Kubernetes object"
     message = (
-        f"{what}: {shown or key} is given as {given_type}, allowed: plain text; the resource's type and "
-        "name are made of it, so it must be known before anything is deployed"
+        f"{what}: {shown or key} is given as {given_type}, allowed: plain text; the resource's "
+        "type and name contain it, so it must be known before the deployment"
     )
     raise UsageError(message)

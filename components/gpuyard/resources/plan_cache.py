@@ -1,4 +1,4 @@
-"""From what a component was given to a proved plan, before anything is registered."""
+"""Validates the arguments of components and derives the plan, before anything is registered."""
 
 import inspect
 import re
@@ -36,7 +36,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class ValidatedPlan:
-    """A plan that no proof refuses, and what else there is to say about it."""
+    """A plan without errors, and its other findings."""
 
     plan: PlatformPlan
     findings: tuple[Finding, ...] = ()
@@ -44,15 +44,15 @@ class ValidatedPlan:
 
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)T00:00:00Z")
 _PROOFS: deque[ValidatedPlan] = deque(maxlen=16)
-"""The last that were made: a program has as many platforms at most."""
+"""The most recent ones; a program has at most as many platforms."""
 
 
 def validate_platform(platform: object) -> ValidatedPlan:
-    """Judge a platform as `gpuyard check` does; PlatformRejected lists everything that stands against it.
+    """Validate a platform as `gpuyard check` does; PlatformRejected lists all errors.
 
-    The region is the one that the stack's configuration gives the cloud's provider. Only the day is left out,
-    for `calendar_findings_today` to look at. A plan is taken as it is: whoever made it has
-    proved it.
+    The region comes from the cloud provider's settings in the stack's configuration. Date-dependent
+    checks are left to `calendar_findings_today`. A PlatformPlan is used unchanged: it was validated
+    when it was created.
     """
     if isinstance(platform, PlatformPlan):
         return ValidatedPlan(platform)
@@ -62,7 +62,7 @@ def validate_platform(platform: object) -> ValidatedPlan:
     files = file_reader(Folder(pulumi.runtime.get_root_directory() or Folder.cwd()))
     judged = validate(read_platform(_plain(platform), _stack_config(), files))
     if judged.plan is None:
-        part = judged.reading.judged_part
+        part = judged.reading.checkable_spec
         name = f" {part.name}" if part is not None else ""
         raise PlatformRejected(f"the platform{name}", judged.findings)
     proof = ValidatedPlan(judged.plan, judged.findings)
@@ -71,7 +71,7 @@ def validate_platform(platform: object) -> ValidatedPlan:
 
 
 def validated_plan(platform: object) -> ValidatedPlan:
-    """What `prove` said of a plan when it made it; anything else, another's plan too, is proved now."""
+    """The validation result of a plan made by `validate_platform`; any other argument is validated now."""
     known = (proof for proof in _PROOFS if proof.plan is platform)
     return next(known, None) or validate_platform(
         platform.spec if isinstance(platform, PlatformPlan) else platform
@@ -79,10 +79,10 @@ def validated_plan(platform: object) -> ValidatedPlan:
 
 
 def calendar_findings_today(spec: vocabulary.PlatformSpec) -> list[Finding]:
-    """What the calendar says today, as warnings at most.
+    """Date-dependent findings of today, as warnings at most.
 
-    A deployment registers the same on every day: nobody whose cluster has to be mended now is stopped by a
-    date. `gpuyard check` refuses what support has ended for.
+    A deployment registers the same resources on every day, so that a date never blocks an urgent
+    fix. `gpuyard check` rejects versions without support.
     """
     return [
         replace(finding, severity=min(finding.severity, Severity.WARNING, key=lambda s: s.rank))
@@ -93,13 +93,13 @@ def calendar_findings_today(spec: vocabulary.PlatformSpec) -> list[Finding]:
 def read_args(
     component: str, args: object, *, required: tuple[str, ...], optional: tuple[str, ...] = ()
 ) -> Mapping[str, Any]:
-    """The arguments of a component as a mapping, with none missing and none unknown."""
+    """Read a component's arguments; a missing or unknown one is rejected."""
     known = (*required, *optional)
     if not isinstance(args, Mapping):
         finding = error(
             "args.form",
             (),
-            f"the arguments of {component} are a mapping",
+            f"the arguments of {component} must be a mapping",
             value=type(args).__name__,
             allowed="{" + ", ".join(f'"{name}": …' for name in known) + "}",
         )
@@ -112,7 +112,7 @@ def read_args(
 
 
 def _stack_config() -> Mapping[str, object]:
-    """What the stack's configuration says of region and project, under the keys of its file."""
+    """Region and project of the stack's configuration, under the keys of its file."""
     values = {
         key: pulumi.Config(key.partition(":")[0]).get(key.partition(":")[2]) for key in place_keys()
     }
@@ -141,15 +141,15 @@ def _unknown(name: object, known: tuple[str, ...]) -> Finding:
 
 
 def _late(value: object, path: Path) -> Iterator[Finding]:
-    """What is known only after a deployment: a plan can't be proved about it."""
+    """Findings for values that are known only after a deployment: gpuyard cannot validate them."""
     if isinstance(value, pulumi.Output | Unknown) or inspect.isawaitable(value):
         yield error(
             "args.late",
             path,
             "the value is an output, known only after a deployment, or a secret",
             value=type(value).__name__,
-            allowed="a plain value: pools, quotas and the bill are proved before anything is made",
-            fix=Fix(message="write the value itself, or read it from the stack's configuration"),
+            allowed="a plain value: gpuyard validates pools, quotas and cost before the deployment",
+            fix=Fix(message="set the value itself, or read it from the stack's configuration"),
         )
     elif isinstance(value, Mapping):
         for key, inner in value.items():
@@ -160,12 +160,12 @@ def _late(value: object, path: Path) -> Iterator[Finding]:
 
 
 def _plain(value: Any) -> Any:
-    """The same tree of dictionaries and lists, whatever kinds of mapping it was made of."""
+    """The value with plain dictionaries and lists instead of other mappings and sequences."""
     if isinstance(value, Mapping):
         return {key: _plain(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(inner) for inner in value]
-    # The engine makes a time of a date without quotes; `gpuyard check` reads the date that the file has.
+    # The engine makes a time of a date without quotes; `gpuyard check` reads the date as written.
     if isinstance(value, str) and (day := _MIDNIGHT.fullmatch(value)):
         return day[1]
     return value

@@ -13,22 +13,22 @@ from gpuyard.findings import Finding, Severity, sort_findings
 from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
-from gpuyard.plan.records.late import Late
-from gpuyard.plan.sharing.claims import serves_claims
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.plan.sharing.claims import installs_dra_driver
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
-from gpuyard.render.gpu_operator.drivers import driver_object
+from gpuyard.render.gpu_operator.drivers import driver_record
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.platform import cloud_objects, record_objects
 from gpuyard.render.scaling.keep_warm import keep_warm_objects
 from gpuyard.render.supply.prepull import prepull_objects
-from gpuyard.render.validation.work import late_jobs, work_objects
+from gpuyard.render.validation.work import deferred_jobs, work_objects
 from gpuyard.resources.clusters.change_preview import ChangePreview, preview_changes
 from gpuyard.resources.clusters.factory import (
-    autoscaler_for,
-    cluster_for,
-    karpenter_for,
     kubernetes_provider,
+    register_autoscaler,
+    register_cluster,
+    register_karpenter,
 )
 from gpuyard.resources.component import Component
 from gpuyard.resources.diagnosis.removed_teams import warn_removed_teams
@@ -45,15 +45,15 @@ from gpuyard.resources.plan_cache import (
 )
 from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, reject_unsupported
 from gpuyard.resources.queueing import Queueing
-from gpuyard.resources.state import camel_case, state_of
+from gpuyard.resources.state import camel_case, spec_without_defaults
 from gpuyard.resources.teams import Team, TeamArgs
-from gpuyard.resources.validation.component import PoolVerdict, Validation, with_more_figures
+from gpuyard.resources.validation.component import PoolVerdict, Validation, with_job_measurements
 from gpuyard.resources.validation.deferral import (
-    DeferredCheck,
+    QueuedJobWatch,
     verdict_fields,
     with_attempt_annotation,
 )
-from gpuyard.resources.validation.job_results import worked_hook
+from gpuyard.resources.validation.job_results import job_passed_hook
 from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
@@ -61,67 +61,67 @@ if TYPE_CHECKING:
 
 
 class PlatformArgs(TypedDict):
-    """What a Platform is given."""
+    """Arguments of a Platform."""
 
     platform: PlatformLike
-    """What a stack file says under `gpuyard:platform`."""
+    """The spec: the content of `gpuyard:platform` in a stack file."""
     cluster_name: NotRequired[pulumi.Input[str]]
-    """The cluster's name where only its deployment tells; by default it is the platform's."""
+    """The cluster's name if only its deployment knows it; the default is the platform's name."""
 
 
 # In these two, names are single words: the component host does not rename the fields of values in a
 # mapping, so Python's names and those of the other languages must be the same.
 class PoolSummary(TypedDict):
-    """A pool in a few words."""
+    """Summary of a pool."""
 
     machine: str
     """The machine type of its nodes."""
     nodes: str
-    """How many it may have, such as 0..16."""
+    """Its range of nodes, such as 0..16."""
     sharing: str
     """none, mig, time-slicing, mps or mig+time-slicing."""
     resources: dict[str, int]
     """What each node advertises, by resource name."""
     driver: str
-    """The driver that the GPU Operator puts on them; empty where their image brings it."""
+    """The driver that the GPU Operator installs; empty if the node image contains it."""
 
 
 class TeamSummary(TypedDict):
-    """A team in a few words."""
+    """Summary of a team."""
 
     namespaces: list[str]
-    """Where its jobs run, its home first."""
+    """Its namespaces, the home namespace first."""
     queue: str
-    """The local queue they wait in."""
+    """The LocalQueue of its jobs."""
     guarantee: dict[str, int]
-    """What it can always have, by pool and resource name."""
+    """Its guarantee, by pool and resource name."""
 
 
 class BillSummary(TypedDict):
-    """What the platform costs, at your prices where the stack file has some, else at list price."""
+    """The platform's hourly cost, at prices of the stack file if set, otherwise at list prices."""
 
-    floor_usd_per_hour: float | None
-    """With every pool at its minimum; None when a price of it is unknown, as in the other two."""
+    minimum_usd_per_hour: float | None
+    """Minimum cost: every pool at its minimum. None if a price is unknown, as in the other two."""
     expected_usd_per_hour: float | None
-    """With the stack file's target in use all week; `gpuyard cost` says what it assumes."""
-    max_usd_per_hour: float | None
-    """With every pool at its maximum."""
+    """Expected cost: the stack file's target in use all week; `gpuyard cost` lists the assumptions."""
+    maximum_usd_per_hour: float | None
+    """Maximum cost: every pool at its maximum."""
     unknown: list[str]
-    """Pools and commitments with a price that is unknown."""
+    """Pools and commitments without a known price."""
     simulated: bool
-    """True when nothing is billed: the sums are what the same machines cost on their cloud."""
+    """True if nothing is billed: the amounts are the price of the same machines in their cloud."""
 
 
 class Platform(Component):
     """A GPU platform: its nodes, how their GPUs are shared, its queues and its teams.
 
-    The spec is proved first, and a platform that is refused registers nothing. Below it are one
-    GpuOperator, one ClusterAutoscaler where node groups of EKS or node pools of GKE scale, one Karpenter
-    where pools of EKS are its own, one GpuNodePool for each pool, one Queueing, one Team for each team, one
-    IdleReclaim when a team asks for it, and one Validation when hardware is to be checked; their names
-    derive from the component's name and from the first name of the pool or team, so that a rename in the
-    spec (`previous_names`) replaces nothing. Where jobs are sent to other clusters there is no GpuOperator and no
-    GpuNodePool.
+    gpuyard validates the spec first; a rejected platform registers nothing. The component has as
+    children one GpuOperator, one ClusterAutoscaler if node groups of EKS or node pools of GKE
+    scale, one Karpenter if it provisions pools of EKS, one GpuNodePool for each pool, one Queueing,
+    one Team for each team, one IdleReclaim if a team enables it, and one Validation if hardware is
+    validated; their names derive from the component's name and from the first name of the pool or
+    team, so that a rename in the spec (`previous_names`) replaces nothing. A MultiKueue manager has
+    no GpuOperator and no GpuNodePool.
     """
 
     pools: pulumi.Output[dict[str, PoolSummary]]
@@ -131,11 +131,11 @@ class Platform(Component):
     bill: pulumi.Output[BillSummary]
     """The hourly cost."""
     validation: pulumi.Output[dict[str, PoolVerdict]]
-    """What became of the check of hardware, by pool; empty where none is asked for."""
+    """Verdict of the hardware validation by pool; empty if validation is off."""
     digest: pulumi.Output[str]
-    """A short name for the spec: equal for equal meaning."""
+    """Digest of the spec: specs with equal meaning have equal digests."""
     notes: pulumi.Output[list[str]]
-    """What the proofs have to say that does not refuse the platform, gravest first."""
+    """Warnings and infos of the validation, most severe first."""
 
     def __init__(
         self,
@@ -145,19 +145,19 @@ class Platform(Component):
     ) -> None:
         values = read_args("Platform", args, required=("platform",), optional=("cluster_name",))
         proof = validated_plan(values["platform"])
-        plan, late, state = proof.plan, {}, {"platform": state_of(proof.plan.spec)}
+        plan, late, state = proof.plan, {}, {"platform": spec_without_defaults(proof.plan.spec)}
         reject_unsupported(plan)
         if values.get("cluster_name") is not None:
             state["clusterName"] = values["cluster_name"]
             late["cluster.name"] = values["cluster_name"]
-            plan = replace(plan, cluster_name=Late("cluster.name"))
-        elif isinstance(plan.cluster_name, Late):
+            plan = replace(plan, cluster_name=UnresolvedOutput("cluster.name"))
+        elif isinstance(plan.cluster_name, UnresolvedOutput):
             plan = replace(plan, cluster_name=plan.name)
         changes = preview_changes(name, plan)
         super().__init__("gpuyard:index:Platform", name, state, opts)
         self._warn((*proof.findings, *changes.findings, *calendar_findings_today(plan.spec)))
         enters = not self._has_provider
-        cluster = cluster_for(
+        cluster = register_cluster(
             f"{name}-cluster", plan, self._child(), entered=enters, graph=changes.resized
         )
         if enters and (cluster is not None or not self._is_configured()):
@@ -189,17 +189,19 @@ class Platform(Component):
             )
             called, below = f"{name}-gpu-operator", self._child()
             operator = GpuOperator(called, {"platform": plan}, below, exchange=self._exchange)
-            chart = operator.chart if serves_claims(plan.spec) else []  # it defines ComputeDomains
-        autoscaler_for(f"{name}-cluster-autoscaler", plan, self._child())
+            chart = (
+                operator.chart if installs_dra_driver(plan.spec) else []
+            )  # the chart defines ComputeDomains
+        register_autoscaler(f"{name}-cluster-autoscaler", plan, self._child())
         if plan.cloud is Cloud.GCP:
-            self._expect(GKE_NETWORKING_GROUP)  # a while after the cluster is there
+            self._expect(GKE_NETWORKING_GROUP)  # served some time after the cluster is created
         networks = self._register(cloud_objects(plan))
         if operator is not None:
             first = [*operator.agent_configuration(), *networks]
             if labelled_pools(plan):
-                first += operator.chart  # its MIG manager cuts what gets a label
+                first += operator.chart  # its MIG manager partitions the GPUs of labelled nodes
             below, later = self._child(first), self._exchange.pending_pools
-            self._karpenter = karpenter_for(f"{name}-karpenter", plan, below, cluster, later)
+            self._karpenter = register_karpenter(f"{name}-karpenter", plan, below, cluster, later)
             nodes += self._make_in_turns(
                 name, plan, cluster, operator, first, changes.rollout_waves
             )
@@ -207,10 +209,10 @@ class Platform(Component):
             self.validation = Validation(
                 f"{name}-validation", {"platform": plan}, self._child()
             ).pools
-        # Nothing runs in a team's namespace before it is held to anything.
+        # Admission policies exist before a team's namespace can run anything.
         policies = self._register(admission_objects(plan))
         self._register(catalogue_objects(plan))
-        # Quotas follow GPUs: nobody is promised a layout that no node has. A cloud's nodes take long.
+        # Quotas follow GPUs: no quota for a MIG layout before its nodes have it. Cloud nodes take long to start.
         labelled = nodes if plan.simulated or labelled_pools(plan) else ()
         queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child(labelled))
         teams: list[pulumi.Resource] = []
@@ -234,17 +236,17 @@ class Platform(Component):
         return nodes
 
     def _put_to_work(self, name: str, plan: PlatformPlan, stores: Mapping[str, Any]) -> None:
-        """GPUs, shares and volumes of nodes that have passed: after all that these need."""
+        """Register the validation of GPUs under load, shares and volumes, after everything that it needs."""
         looks, space = (
             self._ours.kubectl if self._ours is not None else None,
             system_namespace(plan.name),
         )
         required = plan.validation is not None and plan.validation.required
-        late = list(late_jobs(plan)) if required else []
+        late = list(deferred_jobs(plan)) if required else []
         watched = {
-            job.name: DeferredCheck(looks, plan, job, space)
+            job.name: QueuedJobWatch(looks, plan, job, space)
             for job in late
-            if looks is not None and job.spare is not None
+            if looks is not None and job.pending_pod_count is not None
         }
         for obj in work_objects(plan):
             watch = watched.get(obj["metadata"]["name"]) if obj["kind"] == "Job" else None
@@ -260,14 +262,14 @@ class Platform(Component):
             return
         figures: dict[str, list[pulumi.Output[Mapping[str, str]]]] = {}
         for job in late:
-            hooks = worked_hook(name, looks, job, space) if looks is not None else None
+            hooks = job_passed_hook(name, looks, job, space) if looks is not None else None
             before, done = self._waits_for, self._object("Job", job.name, space)
             self._waits_for = self._after([done])
             known, stays = verdict_fields(job, done, looks, watched.get(job.name), space)
             (verdict,) = self._register([job.verdict_object], known, hooks, stays)
             figures.setdefault(job.pool.name, []).append(vars(verdict)["data"])
             self._waits_for = before
-        self.validation = with_more_figures(self.validation, figures)
+        self.validation = with_job_measurements(self.validation, figures)
 
     def _make_in_turns(
         self,
@@ -278,10 +280,10 @@ class Platform(Component):
         first: list[pulumi.CustomResource],
         turns: RolloutWaves,
     ) -> list[GpuNodePool]:
-        """Pools and the check of their hardware.
+        """Register the pools and their hardware validation.
 
-        Nothing else waits for the check: teams have what is there, and a deployment with a bad node ends with
-        it. Where several pools change, those of the second turn wait for the first one's verdict.
+        Teams do not wait for the validation, but a deployment with a failed node fails. If several
+        pools change, those of the second wave wait for the verdict of the first.
         """
         later = turns[1] if turns else ()
         now = [pool for pool in plan.pools if pool.stable_name not in later]
@@ -296,17 +298,17 @@ class Platform(Component):
                 each for each, pool in zip(nodes, now, strict=True) if pool.stable_name in turns[0]
             ]
             rest = [pool for pool in plan.pools if pool.stable_name in later]
-            passed_checks = check.passed(turns[0]) if check is not None else ()
+            passed_checks = check.verdict_resources(turns[0]) if check is not None else ()
             goes = [*tried, *self._driven, *passed_checks]
             nodes += self._make_pools(name, plan, rest, cluster, [*first, *goes])
             if self._karpenter is not None:
-                self._karpenter.then(later, goes)
+                self._karpenter.register_second_wave(later, goes)
             self._record_drivers(name, plan, rest, [*operator.told, *nodes, *goes])
             if check is not None:
-                check.then(later, [*nodes, *self._driven])
+                check.validate_second_wave(later, [*nodes, *self._driven])
         if check is not None:
             self.validation = check.pools
-            self._checked = check.passed(pool.stable_name for pool in plan.pools)
+            self._checked = check.verdict_resources(pool.stable_name for pool in plan.pools)
         return nodes
 
     def _record_drivers(
@@ -316,13 +318,13 @@ class Platform(Component):
         pools: Iterable[PoolPlan],
         after: Iterable[pulumi.Resource],
     ) -> None:
-        """What is written down once the operator may exchange a pool's driver, or has done so."""
+        """Record the driver of each pool after the operator could update it."""
         looks = self._ours.kubectl if self._ours is not None else None
         waits_for, self._waits_for = self._waits_for, self._after(after)
         driven = {pool.name for pool in driver_rollout_pools(plan)}
         for pool in (each for each in pools if each.name in driven):
             hooks = rollout_record_hooks(name, looks, plan, pool, self._exchange) if looks else None
-            record = driver_object(plan, pool, driver_of(plan, pool))
+            record = driver_record(plan, pool, driver_of(plan, pool))
             self._driven += self._register([record], first=hooks)
         self._waits_for = waits_for
 
@@ -334,7 +336,7 @@ class Platform(Component):
         cluster: "CloudCluster | None",
         first: Iterable[pulumi.Resource],
     ) -> list[GpuNodePool]:
-        """A node agent starts on a node with the configuration that is there then."""
+        """Register node pools after the configuration that node agents read at their start."""
         node_pools: list[GpuNodePool] = []
         for pool in pools:
             child = f"{name}-{pool.stable_name}"
@@ -353,12 +355,12 @@ class Platform(Component):
         findings: tuple[Finding, ...],
         nodes: Iterable[pulumi.Output[list[str]]],
     ) -> None:
-        """What the next deployment is compared with: it says nothing that nodes failed to become."""
+        """Register the outputs, with which the next deployment is compared, once nodes have the new configuration."""
         became: list[pulumi.Output[Any]] = [*nodes, *(each.urn for each in self._driven)]
         bill: BillSummary = {
-            "floor_usd_per_hour": _rounded(plan.bill.floor_usd),
-            "expected_usd_per_hour": _rounded(plan.bill.expected_usd),
-            "max_usd_per_hour": _rounded(plan.bill.worst_usd),
+            "minimum_usd_per_hour": _rounded(plan.bill.minimum_usd_per_hour),
+            "expected_usd_per_hour": _rounded(plan.bill.expected_usd_per_hour),
+            "maximum_usd_per_hour": _rounded(plan.bill.maximum_usd_per_hour),
             "unknown": list(plan.bill.unknown),
             "simulated": plan.bill.simulated,
         }

@@ -6,47 +6,52 @@ import pulumi
 
 from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent
 from gpuyard.findings import Finding, Fix, error
-from gpuyard.plan.capacity.karpenter import unsupported_pools
+from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.cloud_graph import graph_of
-from gpuyard.render.nodes import node_objects
+from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.objects import Object
 from gpuyard.resources.clouds import CloudResources
-from gpuyard.resources.clusters.change_preview import resized_part
+from gpuyard.resources.clusters.change_preview import keep_node_group_sizes
 from gpuyard.resources.component import Component
 from gpuyard.resources.errors import PlatformRejected, unknown_name
-from gpuyard.resources.gpu_operator.node_labels import labelled, labelled_pools, removed_nodes
+from gpuyard.resources.gpu_operator.node_labels import (
+    labelled_pools,
+    node_label_patches,
+    stale_node_patches,
+)
 from gpuyard.resources.gpu_operator.waves import mig_reconfigure_hook
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
-from gpuyard.resources.state import state_of
+from gpuyard.resources.state import spec_without_defaults
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.factory import CloudCluster
 
 
 class GpuNodePoolArgs(TypedDict):
-    """What a GpuNodePool is given."""
+    """Arguments of a GpuNodePool."""
 
     platform: PlatformLike
-    """The whole platform: a pool is proved with everything that shares it."""
+    """The complete platform: a pool is validated together with everything that shares it."""
     pool: str
     """The name of the pool in it."""
     foundation: NotRequired[pulumi.Input[dict[str, str]]]
-    """In a cloud: the `foundation` of the EksCluster or GkeCluster that the nodes join."""
+    """In a cloud: the output `foundation` of the EksCluster or GkeCluster that the nodes join."""
 
 
 class GpuNodePool(Component):
     """The nodes of one pool.
 
-    In a cloud they are node groups of EKS or node pools of GKE, one for each way in which nodes are bought.
-    On a simulated platform they are fake nodes that a controller keeps alive. On a cluster of your own they
-    are there already: those that the pool selects get its labels, and lose them when it goes.
+    In a cloud they are node groups of EKS or node pools of GKE, one for each capacity option. On a
+    simulated platform they are fake nodes that a controller keeps ready. On an existing cluster the
+    nodes exist already: gpuyard labels those that the pool selects, and removes the labels with the
+    pool.
     """
 
     nodes: pulumi.Output[list[str]]
-    """Names of the nodes that run from the beginning, or were found; a cloud names its nodes itself."""
+    """Names of nodes that gpuyard creates or finds; a cloud names its nodes itself."""
     resources: pulumi.Output[dict[str, int]]
     """What each node advertises, by resource name."""
 
@@ -58,7 +63,7 @@ class GpuNodePool(Component):
         *,
         cluster: "CloudCluster | None" = None,
     ) -> None:
-        """With `cluster`, one of the same program, nodes wait for what they rest on and for no more of it."""
+        """With `cluster`, of the same program, nodes wait only for the cloud resources that they reference."""
         values = read_args(
             "GpuNodePool", args, required=("platform", "pool"), optional=("foundation",)
         )
@@ -75,11 +80,11 @@ class GpuNodePool(Component):
             else CloudResources(name, part, _inputs(name, values.get("foundation"), graph, pool))
         )
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
-        state = {"platform": plan.name, "pool": state_of(spec)}
+        state = {"platform": plan.name, "pool": spec_without_defaults(spec)}
         super().__init__("gpuyard:index:GpuNodePool", name, state, opts)
         looks = self._ours.kubectl if self._ours is not None else None
-        own = labelled(looks, plan, pool)
-        objects = node_objects(plan, pool) if plan.simulated else own
+        own = node_label_patches(looks, plan, pool)
+        objects = fake_node_objects(plan, pool) if plan.simulated else own
         nodes = looks is not None and (objects or graph is not None)
         hooks = None
         if looks is not None and nodes:
@@ -89,13 +94,13 @@ class GpuNodePool(Component):
             )
         resources = self._register_nodes(objects, hooks)
         if looks is not None and pool.name in labelled_pools(plan):
-            self._leave(removed_nodes(looks, name))
+            self._leave(stale_node_patches(looks, name))
         names = [obj["metadata"]["name"] for obj in objects]
         self.nodes = pulumi.Output.all(*(one.urn for one in resources)).apply(lambda _: names)
         if graph is not None:
             if cluster is None:
-                before, graph = graph.calls, resized_part(name, part, graph)
-                cloud.ask(self, graph.calls[len(before) :])
+                before, graph = graph.calls, keep_node_group_sizes(name, part, graph)
+                cloud.run_queries(self, graph.calls[len(before) :])
             hooked = pulumi.ResourceOptions(hooks=hooks)
             for each in graph.of_part(part):
                 opts = self._waits_for
@@ -108,13 +113,13 @@ class GpuNodePool(Component):
     def _register_nodes(
         self, objects: list[Object], hooks: pulumi.ResourceHookBinding | None
     ) -> list[pulumi.CustomResource]:
-        """The first node tries each change for the others: they wait for it."""
+        """The first node applies each change first; the others wait for it."""
         first_node = self._register(objects[:1], first=hooks)
         self._waits_for = self._after(first_node)
         return first_node + self._register(objects[1:], first=hooks)
 
     def _leave(self, objects: list[Object]) -> None:
-        """Nodes that are gone: what the state has of them leaves it untouched."""
+        """Keep nodes that no longer exist in the state, untouched."""
         untouched = pulumi.ResourceOptions(retain_on_delete=True, ignore_changes=["metadata"])
         for each in objects:
             opts = pulumi.ResourceOptions.merge(self._waits_for, untouched)
@@ -122,30 +127,30 @@ class GpuNodePool(Component):
 
 
 def reject_unsupported(plan: PlatformPlan) -> None:
-    """Say so before anything is registered when this release can't make the platform's nodes."""
-    if result := unsupported_pools(plan.spec):
+    """Reject a platform whose nodes this release cannot create, before anything is registered."""
+    if result := unscaled_pool_findings(plan.spec):
         raise PlatformRejected(f"the platform {plan.name}", result)
 
 
 def _inputs(
     name: str, foundation: Any, graph: CloudGraph | None, pool: PoolPlan
 ) -> dict[str, pulumi.Input[str]]:
-    """What the pool's part of the graph rests on, from what it was given."""
+    """The late values that the pool's part of the graph references."""
     needed = graph.external_values([pool.stable_name]) if graph else []
     if isinstance(foundation, pulumi.Output):
         known: pulumi.Output[dict[str, str]] = foundation
         return {key: known[key] for key in needed}
     given: dict[str, pulumi.Input[str]] = dict(foundation or {})
     if lacking := [key for key in needed if key not in given]:
-        raise PlatformRejected(name, [_no_ground(lacking)])
+        raise PlatformRejected(name, [_no_foundation(lacking)])
     return given
 
 
-def _no_ground(lacking: list[str]) -> Finding:
+def _no_foundation(lacking: list[str]) -> Finding:
     return error(
         "args.missing",
         ("foundation",),
-        f"`foundation` does not say {', '.join(lacking)}: nodes in a cloud join a cluster",
-        allowed="the `foundation` of the EksCluster or GkeCluster of the same platform",
-        fix=Fix(message="give it, or make a Platform, which has its cluster and its pools"),
+        f"`foundation` lacks {', '.join(lacking)}: cloud nodes need it to join the cluster",
+        allowed="the output `foundation` of the platform's EksCluster or GkeCluster",
+        fix=Fix(message="pass it, or create a Platform, which contains its cluster and pools"),
     )

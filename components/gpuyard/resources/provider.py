@@ -1,4 +1,4 @@
-"""The Kubernetes provider for a platform: which cluster it is, and who wins a conflict."""
+"""The Kubernetes provider of a platform: cluster identity and conflict resolution."""
 
 import pulumi
 
@@ -6,27 +6,28 @@ from gpuyard.names import SIMULATED_CONTEXT
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.hooks import hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.errors import PlatformRejected, no_context
+from gpuyard.resources.errors import PlatformRejected, missing_context_finding
 from gpuyard.resources.objects import provider_version
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 
 
 class ClusterProvider(pulumi.ProviderResource):
-    """A kubernetes provider that knows its cluster by a name, and owns what the platform owns.
+    """A Kubernetes provider that identifies its cluster by name and owns the platform's fields.
 
     Without an identifier the provider tells clusters apart by their kubeconfig, and a renewed
     certificate would replace every object; with one, only another name does (pulumi-kubernetes
-    `clusterIdentifier`). A field of ours that somebody edits by hand is ours again at the next `up`:
-    without `enablePatchForce` server-side apply would stop at the conflict. A changed ConfigMap is changed
-    where it is: the provider's default is to delete it first, and node agents read ours all the time.
+    `clusterIdentifier`). The next `up` resets a field of gpuyard that was edited manually: without
+    `enablePatchForce` server-side apply would fail with a conflict. A changed ConfigMap is updated
+    in place: the provider's default is to delete it first, but node agents read it continuously.
     """
 
     error_hooks: pulumi.ResourceHookBinding | None
-    """Hooks that say more of an object that can't be made, or will not go, and wait for kinds that `brings`
-    names; None where there are none."""
+    """Hooks that add a diagnosis when creation or deletion of an object fails, and wait for kinds
+    of `chart_api_groups`; None if the engine supports none.
+    """
     kubectl: Kubectl | None
-    """Who looks at the cluster for what a person should know; None where there is nobody to tell."""
+    """Read access to the cluster for diagnoses and warnings; None if manifests are only rendered."""
     chart_api_groups: set[str]
     """API groups whose kinds come with a chart that is installed through this provider."""
 
@@ -41,8 +42,9 @@ class ClusterProvider(pulumi.ProviderResource):
         render_to: str | None = None,
         credential: bool = True,
     ) -> None:
-        """A kubeconfig without a `credential` in it is not hidden."""
-        # A provider's inputs are text; the SDK sends what is not as JSON (pulumi_kubernetes/provider.py).
+        """`credential`: whether the kubeconfig contains a credential and must be a secret."""
+        # Inputs of a provider are strings; the SDK sends other types as JSON
+        # (pulumi_kubernetes/provider.py).
         props: dict[str, pulumi.Input[str]] = {
             "clusterIdentifier": cluster_identifier,
             "enableConfigMapMutable": "true",
@@ -57,7 +59,7 @@ class ClusterProvider(pulumi.ProviderResource):
         versioned = pulumi.ResourceOptions(version=provider_version())
         super().__init__("kubernetes", name, props, pulumi.ResourceOptions.merge(versioned, opts))
         self.chart_api_groups = set()
-        # What is only written to a folder meets nobody.
+        # Rendered manifests have no cluster to diagnose.
         kubectl = Kubectl(kubeconfig, context)
         self.error_hooks = (
             None if render_to is not None else hooks_of(name, kubectl, self.chart_api_groups)
@@ -71,12 +73,13 @@ def provider_of(
     render_to: str | None = None,
     opts: pulumi.ResourceOptions | None = None,
 ) -> ClusterProvider | None:
-    """The provider that a stack file asks for: a context of the kubeconfig, or a folder of manifests.
+    """The provider of a stack file: a context of the kubeconfig, or a manifest folder.
 
-    None in a cloud: a Platform has its cluster below it, and finds the way into that one itself.
-    `cluster.existing` names the kubeconfig's context on a cluster of your own; a simulated platform uses the
-    context that only kubeconfigs of simulated clusters have. With `apply: render` nothing is sent anywhere:
-    `render_to` (by default `rendered/<platform>`) receives a file for each object.
+    None in a cloud: a Platform contains its cluster and derives the access to it.
+    `cluster.existing` names the kubeconfig's context on a cluster of your own; a simulated platform
+    uses the context that only kubeconfigs of simulated clusters have. With `apply: render` nothing
+    is sent anywhere: `render_to` (by default `rendered/<platform>`) receives a file for each
+    object.
 
     Raises:
         PlatformRejected: the spec names no cluster.
@@ -90,5 +93,5 @@ def provider_of(
         return None
     context = existing_cluster if plan.cloud is Cloud.NONE else SIMULATED_CONTEXT
     if context is None:
-        raise PlatformRejected(f"platform {plan.name}", [no_context()])
+        raise PlatformRejected(f"platform {plan.name}", [missing_context_finding()])
     return ClusterProvider(name, identifier, opts=opts, context=context)

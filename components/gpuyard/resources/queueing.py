@@ -1,4 +1,4 @@
-"""Queueing component: what all teams' queues have in common, and the queues."""
+"""Queueing component: cluster-wide queue objects and the queues of all teams."""
 
 from typing import TypedDict
 
@@ -6,37 +6,37 @@ import pulumi
 
 from gpuyard.names import KUEUE_GROUP
 from gpuyard.render.kueue.chart import (
-    kueue_answers,
     kueue_objects,
+    kueue_readiness_service,
     kueue_release,
     kueue_release_object,
 )
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
-from gpuyard.resources.state import state_of
+from gpuyard.resources.state import spec_without_defaults
 from gpuyard.spec.sections import Apply
 
 
 class QueueingArgs(TypedDict):
-    """What a Queueing is given."""
+    """Arguments of a Queueing."""
 
     platform: PlatformLike
-    """The whole platform."""
+    """The complete platform."""
 
 
 class Queueing(Component):
-    """Kueue, and its cluster-wide objects: a flavor for each pool, the cohorts, a queue for each team.
+    """Kueue with its cluster-wide objects: ResourceFlavors, cohorts and ClusterQueues.
 
-    Kueue's chart brings its custom resources, then the controller, and is ready before the first of the
-    objects is made; a destroy goes the other way, so that the controller can take its finalizers off. With
-    `install: false` Kueue must be there: where the same program makes it, put it in `depends_on`.
+    Kueue's chart installs its CRDs and the controller, which is ready before the first object is
+    created; a destroy runs in reverse order, so that the controller can remove its finalizers. With
+    `install: false` Kueue must exist: if the same program installs it, add it to `depends_on`.
     """
 
     flavors: pulumi.Output[dict[str, str]]
-    """The flavor of each pool, by the pool's name."""
+    """The ResourceFlavor of each pool, by pool name."""
     queues: pulumi.Output[dict[str, str]]
-    """The cluster queue of each team, by the team's name."""
+    """The ClusterQueue of each team, by team name."""
 
     def __init__(
         self,
@@ -46,14 +46,14 @@ class Queueing(Component):
     ) -> None:
         values = read_args("Queueing", args, required=("platform",))
         plan = validate_platform(values["platform"]).plan
-        state = {"platform": plan.name, "queueing": state_of(plan.spec.queueing)}
+        state = {"platform": plan.name, "queueing": spec_without_defaults(plan.spec.queueing)}
         super().__init__("gpuyard:index:Queueing", name, state, opts)
         self._register(kueue_objects(plan))
         release = kueue_release(plan)
         if release is not None and plan.spec.apply is Apply.RENDER:
             self._register([kueue_release_object(plan, release)])
         elif release is not None:
-            self._install(release, kueue_answers(plan), KUEUE_GROUP)
+            self._install(release, kueue_readiness_service(plan), KUEUE_GROUP)
         self._register(queueing_objects(plan))
         self.flavors = pulumi.Output.all(
             **{
@@ -72,5 +72,5 @@ class Queueing(Component):
         self.register_outputs({"flavors": self.flavors, "queues": self.queues})
 
     def cluster_queue(self, name: str) -> pulumi.CustomResource:
-        """The resource of a cluster queue, for what must wait for it."""
+        """The resource of a ClusterQueue, for resources that depend on it."""
         return self._object("ClusterQueue", name)

@@ -1,8 +1,8 @@
-"""Register a Helm chart as one resource, in the manner of plain objects.
+"""Register a Helm chart as one resource, named like plain objects.
 
-`helm.v3.Release` lets Helm itself install: hooks run, and an upgrade changes custom resource definitions
-before the controller. Helm is not asked to wait, neither for the beginning nor for the end: what must not
-start before the controller answers waits for a Service (docs/decisions/0013-a-release-for-kueue.md).
+`helm.v3.Release` installs with Helm itself: hooks run, and an upgrade changes custom resource
+definitions before the controller. Helm does not wait; resources that need the controller wait for
+its Service (docs/decisions/0013-a-release-for-kueue.md).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def register_release(
     }
     if release.repository:
         inputs["repositoryOpts"] = {"repo": release.repository}
-    if release.is_remote:  # a folder has the version that it has
+    if release.is_remote:  # a local chart folder has only one version
         inputs["version"] = release.version
     ours = pulumi.ResourceOptions(version=provider_version())
     merged_opts = pulumi.ResourceOptions.merge(ours, opts)

@@ -1,4 +1,4 @@
-"""Inputs in a component's state: plain values under the names that every language sees."""
+"""Inputs in a component's state: plain values under the names that all languages use."""
 
 from typing import Any
 
@@ -8,17 +8,17 @@ from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.teams import TeamNamespace
 
 _AS_WRITTEN = (HostShape, MachineShape, CapacityOptionSpec, Sharing, TeamNamespace)
-"""Parts that people write in more than one form; they have no type in other languages."""
+"""Models with several notations in a stack file; they have no type in other languages."""
 
 
 def camel_case(name: str) -> str:
-    """`gpus_per_node` as `gpusPerNode`, the way Pulumi writes names in state and schema."""
+    """Convert `gpus_per_node` to `gpusPerNode`, the form of names in Pulumi's state and schema."""
     first, *rest = name.split("_")
     return first + "".join(word[:1].upper() + word[1:] for word in rest)
 
 
-def state_of(model: SpecModel) -> dict[str, Any]:
-    """A part of the spec without its defaults, so that a new default is no change of the state."""
+def spec_without_defaults(model: SpecModel) -> dict[str, Any]:
+    """A part of the spec without its defaults, so that a changed default does not change the state."""
     return _fields(model, model.model_dump(mode="json", exclude_defaults=True))
 
 

@@ -1,45 +1,47 @@
-"""A team: where its people work, and what they may use."""
+"""A team: its namespaces, access, quota and queue."""
 
 from typing import NotRequired, TypedDict
 
 import pulumi
 
-from gpuyard.errors import LateValueMissing
+from gpuyard.errors import OutputValueMissing
 from gpuyard.findings import format_list
 from gpuyard.names import COMPUTE_DOMAINS_GROUP
-from gpuyard.plan.records.late import late_names
-from gpuyard.plan.sharing.claims import serves_claims
+from gpuyard.plan.records.late import unresolved_output_names
+from gpuyard.plan.sharing.claims import installs_dra_driver
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.errors import PlatformRejected, unknown_name
 from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
-from gpuyard.resources.state import state_of
+from gpuyard.resources.state import spec_without_defaults
 
 
 class TeamArgs(TypedDict):
-    """What a Team is given."""
+    """Arguments of a Team."""
 
     platform: PlatformLike
-    """The whole platform: a team is proved with everybody it shares pools with."""
+    """The complete platform: a team is validated together with the teams that share its pools."""
     team: str
     """The name of the team in it."""
     stores: NotRequired[dict[str, pulumi.Input[str]]]
-    """Where the platform's storage is, by the names that its volumes have for it: {data-corpus.handle: …}."""
+    """Locations of the platform's storage, by the names that its volumes use: {data-corpus.handle:
+    …}; the output `stores` of the EksCluster or GkeCluster.
+    """
 
 
 class Team(Component):
     """A team's namespaces, access, quota and queue.
 
-    Its cluster queue is made by Queueing: put that in `depends_on`.
+    Queueing creates its ClusterQueue: add the Queueing component to `depends_on`.
     """
 
     namespaces: pulumi.Output[list[str]]
-    """Where the team's jobs run, its home first."""
+    """The team's namespaces, the home namespace first."""
     local_queue: pulumi.Output[str]
-    """The queue in each of them; jobs that name none get it."""
+    """The LocalQueue in each namespace, the default for jobs that name no queue."""
     cluster_queue: pulumi.Output[str]
-    """The cluster queue that holds the team's guarantee."""
+    """The ClusterQueue with the team's guarantee."""
 
     def __init__(
         self,
@@ -54,14 +56,17 @@ class Team(Component):
         team = plan.team(values["team"])
         spec = next(one for one in plan.spec.teams if one.name == team.name)
         volumes, stores = storage_objects(plan, team), values.get("stores") or {}
-        if missing := sorted(late_names(volumes) - stores.keys()):
-            raise LateValueMissing(
-                f"{name}: where the storage of {team.name} is, nobody says: give `stores` {format_list(missing)}"
+        if missing := sorted(unresolved_output_names(volumes) - stores.keys()):
+            raise OutputValueMissing(
+                f"{name}: the storage locations of {team.name} are missing: set "
+                f"{format_list(missing)} in `stores`"
             )
-        state = {"platform": plan.name, "team": state_of(spec)}
+        state = {"platform": plan.name, "team": spec_without_defaults(spec)}
         super().__init__("gpuyard:index:Team", name, state, opts)
-        if serves_claims(plan.spec):
-            self._expect(COMPUTE_DOMAINS_GROUP)  # a while after the operator's chart is there
+        if installs_dra_driver(plan.spec):
+            self._expect(
+                COMPUTE_DOMAINS_GROUP
+            )  # served some time after the operator's chart is installed
         self._register(team_objects(plan, team))
         self._register(volumes, stores)
         names = [space.name for space in team.namespaces]

@@ -1,4 +1,4 @@
-"""GPU policies: one rule a file, a pure predicate over plain resources; front ends only carry them."""
+"""GPU policies: one rule per file, a pure predicate over plain resources. Input formats only carry resources."""
 
 from importlib import import_module
 from pkgutil import walk_packages
@@ -6,7 +6,7 @@ from pkgutil import walk_packages
 from gpuyard.rules.rule import Rule
 
 PREFIX = "gpu_"
-"""Modules of that name each hold one rule, as RULE."""
+"""Each module with such a name contains one rule, as RULE."""
 
 
 def _all() -> tuple[Rule, ...]:
@@ -16,4 +16,4 @@ def _all() -> tuple[Rule, ...]:
 
 
 RULES: tuple[Rule, ...] = _all()
-"""Every rule there is, by id."""
+"""All rules by id."""

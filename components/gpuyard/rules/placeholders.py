@@ -1,7 +1,7 @@
-"""What is said of a place holds if it is said as well when what somebody fills in there is unknown.
+"""A violation at a placeholder counts only if it also holds when the value there is unknown.
 
-A template, a substitution or a human puts a value where `${GPUS}` or `<image>` stands. Rules read it as the
-text that it is, so that a name of a queue still says which is meant; but it is no wrong number, word or list.
+A template, a substitution or a user replaces `${GPUS}` or `<image>`. Rules read it as text, so that a queue
+name still identifies a queue, but it is not a wrong number, string or list.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,13 +13,13 @@ from gpuyard.rules.rule import NotEvaluatedError, Parameters, Resource, Stack, V
 
 RuleCheck = Callable[[Any, Parameters], Iterator[Violation]]
 _ASKED_AGAIN = 50
-"""So often in one run: of more places that nobody has filled in, none is told."""
+"""Maximum number of placeholders that one run reports."""
 
 
 def check_with_placeholders(
     check: RuleCheck, subject: Resource | Stack, parameters: Parameters
 ) -> Iterator[tuple[Violation, bool]]:
-    """What a rule says, and of each whether it holds whatever is filled in."""
+    """The violations of a rule, each with whether it holds for any value of the placeholder."""
     unfilled_count = 0
     for violation in check(subject, parameters):
         about = subject if isinstance(subject, Resource) else violation.resource
@@ -41,7 +41,7 @@ def check_with_placeholders(
 
 
 def _unfilled(resource: Resource, violation: Violation) -> Resource | None:
-    """The resource, unknown what somebody fills in where something is said; None where nothing is."""
+    """The resource with placeholders at violated places replaced by unknown; None if there is none."""
     properties = with_unknowns(resource.properties, violation.path)
     return None if properties is resource.properties else replace(resource, properties=properties)
 
@@ -57,7 +57,7 @@ def _is_reported(
     by: Resource,
     violation: Violation,
 ) -> bool:
-    """Whether the same place is told, before the rule meets what nobody knows."""
+    """Whether the same place is violated before the rule reaches an unknown value."""
     try:
         return any(
             each.path == violation.path and (each.resource or by) is by

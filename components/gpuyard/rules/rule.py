@@ -1,4 +1,4 @@
-"""Rules: what one is, what it looks at, and what it can say."""
+"""Rules: the definition of a rule, its input and its output."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,11 +28,11 @@ from gpuyard.manifests.fields import (
 __all__ = [
     "UNKNOWN",
     "AdjustForContext",
+    "AuditReference",
     "ContextEffect",
     "NotEvaluatedError",
     "Parameters",
     "PartlyKnown",
-    "Reference",
     "Resource",
     "Rule",
     "Stack",
@@ -56,7 +56,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Resource:
-    """One thing that rules look at, whatever it came from. Two of them are never the same one."""
+    """A resource that rules check, from any input format. Compared by identity."""
 
     kind: str
     """A Kubernetes object is its `apiVersion/Kind`, such as v1/ResourceQuota.
@@ -67,9 +67,9 @@ class Resource:
     name: str
     properties: Mapping[str, Any]
     protected: bool | None = None
-    """Whether the engine refuses to delete it; None where nobody can say, as in a manifest."""
+    """Whether Pulumi rejects its deletion; None if unknown, for example in a manifest."""
     source: str = ""
-    """What it was read from, where several can stand side by side: a file, a provider, a module."""
+    """The source, if the input has several: a file, a provider, a module."""
 
     @property
     def group_kind(self) -> str:
@@ -78,7 +78,7 @@ class Resource:
 
     @property
     def namespace(self) -> str:
-        """The namespace of a Kubernetes object, "" when it says none."""
+        """The namespace of a Kubernetes object, "" if it has none."""
         metadata = self.properties.get("metadata")
         result = metadata.get("namespace") if isinstance(metadata, Mapping) else None
         return result if isinstance(result, str) else ""
@@ -86,22 +86,22 @@ class Resource:
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One thing that is wrong: where in the resource, what, and what to do."""
+    """One problem: its place in the resource, a description and a fix."""
 
     path: Path
     problem: str
     fix: str
     resource: Resource | None = None
-    """Which resource, when the rule looked at several; None for the one it was given."""
+    """The resource, if the rule checked several; None for the one it was called with."""
     severity: Severity | None = None
-    """Where this is less grave than what the rule is about; a level that a user sets holds for all of it."""
+    """A severity below that of the rule. A level that a user sets applies to all violations."""
     is_advisory: bool = False
-    """Right, and can be defended: it is shown apart, unless a user asks for it or sets a level."""
+    """A defensible choice: shown separately, unless a user asks for it or sets a level."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stack:
-    """Everything that is looked at together, for rules about resources that must agree."""
+    """All resources that are checked together, for rules about resources that must agree."""
 
     resources: tuple[Resource, ...]
     by_kind: Mapping[str, tuple[Resource, ...]] = field(init=False, repr=False)
@@ -116,12 +116,12 @@ class Stack:
             results.setdefault(resource.group_kind, []).append(resource)
         object.__setattr__(self, "by_kind", {kind: tuple(all_) for kind, all_ in results.items()})
 
-    def named(self, name: str, *kinds: str) -> list[Resource]:
-        """The resources of these kinds that have a name."""
+    def resources_named(self, name: str, *kinds: str) -> list[Resource]:
+        """The resources of these kinds with a name."""
         return _by_name(self, *kinds).get(name, [])
 
-    def of(self, *kinds: str) -> tuple[Resource, ...]:
-        """The resources of these kinds, whatever the version."""
+    def resources_of_kinds(self, *kinds: str) -> tuple[Resource, ...]:
+        """The resources of these kinds, in any version."""
         if len(kinds) == 1:
             return self.by_kind.get(kinds[0], ())
         return tuple(r for kind in kinds for r in self.by_kind.get(kind, ()))
@@ -134,9 +134,9 @@ _Result = TypeVar("_Result")
 def once_per_stack(
     function: Callable[Concatenate[Stack, _Arguments], _Result],
 ) -> Callable[Concatenate[Stack, _Arguments], _Result]:
-    """Run a function once for each stack and arguments, also where it ends with NotEvaluatedError.
+    """Cache a function by stack and arguments, including a NotEvaluatedError.
 
-    Rules call it for each resource: what scans the stack must not scan it again each time.
+    Rules call it for each resource: it must not scan the stack again each time.
     """
 
     @wraps(function)
@@ -159,33 +159,33 @@ def once_per_stack(
 @once_per_stack
 def _by_name(stack: Stack, *kinds: str) -> Mapping[str, list[Resource]]:
     results: dict[str, list[Resource]] = {}
-    for resource in stack.of(*kinds):
+    for resource in stack.resources_of_kinds(*kinds):
         results.setdefault(resource.name, []).append(resource)
     return results
 
 
 Parameters = Mapping[str, Any]
-"""What can be set for a rule, by name: its own defaults unless a user says otherwise."""
+"""The parameters of a rule by name: its defaults unless a user sets them."""
 
 
 class ContextEffect(Enum):
-    """How much of what is said of one resource stands when those beside it are seen."""
+    """How the rest of the stack affects a violation of one resource."""
 
     FULL = auto()
     UNSURE = auto()
-    """It hangs on what nobody here can see: a warning at most."""
+    """It depends on something that is not in the input: at most a warning."""
     CHOICE = auto()
-    """Whoever made it can defend it."""
+    """A defensible choice: advisory."""
     NONE = auto()
-    """Something else in view makes it right."""
+    """Another resource in the input makes it correct."""
 
 
 AdjustForContext = Callable[[Stack, Resource, Path], ContextEffect]
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """Where a framework that auditors know asks for the same."""
+class AuditReference:
+    """A requirement of an audit framework that asks for the same."""
 
     framework: str
     section: str
@@ -196,35 +196,36 @@ class Reference:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """One policy: an id that never changes, why it is there, and the predicate."""
+    """One policy: a stable id, its rationale and its predicate."""
 
     id: str
     title: str
     severity: Severity
     why: str
     fix: str
-    """What to do, in a sentence; each violation says it with the names of the case."""
+    """What to do, in a sentence; each violation has a fix with the names of the case."""
     sources: tuple[str, ...]
-    references: tuple[Reference, ...] = ()
+    references: tuple[AuditReference, ...] = ()
     kinds: tuple[str, ...]
-    """Group and kind it looks at, whatever the version: `kueue.x-k8s.io/ClusterQueue`."""
+    """Group and kind that it checks, in any version: `kueue.x-k8s.io/ClusterQueue`."""
     parameters: Parameters = field(default_factory=dict)
     check: Callable[[Resource, Parameters], Iterator[Violation]] | None = None
-    """Looks at one resource of its kinds."""
+    """Checks one resource of its kinds."""
     check_stack: Callable[[Stack, Parameters], Iterator[Violation]] | None = None
-    """Looks at all resources; called when at least one is of its kinds."""
+    """Checks all resources; called if at least one is of its kinds."""
     adjust: AdjustForContext | None = None
-    """How much what `check` says at a place weighs, by all that is in view.
+    """The effect of the rest of the stack on a violation of `check` at a path.
 
-    Asked where all is in view: a policy that is shown one resource says what it says."""
+    Called only with the whole stack. A policy that sees one resource reports the violation unchanged.
+    """
     is_stack_wide: bool = False
-    """Whether it holds over everything in view, and not only within what is deployed together."""
+    """Whether it applies to the whole input, and not only to what is deployed together."""
     remediate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
-    """The properties as they should be, where that neither replaces anything nor locks anybody out."""
+    """The corrected properties, if that neither replaces a resource nor locks out users."""
 
     @property
-    def docs_url(self) -> str:
-        """The command that shows the page about it."""
+    def docs_command(self) -> str:
+        """The command that shows the documentation of the rule."""
         return f"gpuyard why {self.id}"
 
     def applies_to(self, resource: Resource) -> bool:
@@ -236,7 +237,7 @@ _VERSIONED = len(("group", "version", "kind"))
 
 
 def group_kind(kind: str) -> str:
-    """A Kubernetes kind without its version, `kueue.x-k8s.io/ClusterQueue`; others as they are."""
+    """A Kubernetes kind without its version, `kueue.x-k8s.io/ClusterQueue`; other kinds unchanged."""
     if ":" in kind:
         return kind
     parts = kind.split("/")

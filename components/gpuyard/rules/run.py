@@ -1,4 +1,4 @@
-"""Holds resources against rules: what is wrong, what could not be seen, and what a user has let pass."""
+"""Check resources against rules: violations, unknown values and exemptions."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -20,7 +20,7 @@ from gpuyard.rules.rule import (
 
 
 class RuleVerdict(StrEnum):
-    """What a rule says of a resource. Not evaluated is not passed."""
+    """The verdict of a rule on a resource. Not evaluated is not passed."""
 
     VIOLATED = "violated"
     NOT_EVALUATED = "not-evaluated"
@@ -30,7 +30,7 @@ class RuleVerdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """A place where a rule need not hold for a while."""
+    """A place that is exempt from a rule until a date."""
 
     rule: str
     resource: str
@@ -40,35 +40,35 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class RuleConfiguration:
-    """How strictly a user wants rules held."""
+    """The levels, parameters and exemptions that a user sets."""
 
     off: frozenset[str] = frozenset()
     severities: Mapping[str, Severity] = field(default_factory=dict)
     parameters: Mapping[str, Parameters] = field(default_factory=dict)
     exemptions: tuple[Exemption, ...] = ()
     today: date | None = None
-    """The day exemptions are judged by; without one, none has expired."""
-    advisory: bool = False
-    """Whether what can be defended counts as well."""
+    """The day on which exemptions are evaluated; without it, none has expired."""
+    counts_advisory: bool = False
+    """Whether advisory violations count too."""
 
-    def is_over(self, exemption: Exemption) -> bool:
-        """Whether the rule holds again."""
+    def is_expired(self, exemption: Exemption) -> bool:
+        """Whether the exemption has expired."""
         return self.today is not None and exemption.expires <= self.today
 
 
 _UNKNOWN = "it needs a value that is not known yet"
-UNFILLED_PLACEHOLDER = "it needs a value that somebody fills in later"
+UNFILLED_PLACEHOLDER = "it needs a value that is still a placeholder"
 DEFAULT_CONFIGURATION = RuleConfiguration()
-"""Every rule at its own severity, nothing excepted."""
+"""Every rule at its own severity, without exemptions."""
 
 
 @dataclass(frozen=True, slots=True)
 class RuleOutcome:
-    """One thing a rule has to say."""
+    """One result of a rule."""
 
     rule: Rule
     resource: Resource | None
-    """None where the rule was about the whole stack."""
+    """None if the rule is about the whole stack."""
     verdict: RuleVerdict
     severity: Severity
     path: Path
@@ -77,7 +77,7 @@ class RuleOutcome:
     note: str = ""
     """The reason of an exemption, or that it has expired."""
     is_advisory: bool = False
-    """Whether it can be defended, and nobody has asked for it."""
+    """Whether it is a defensible choice that does not count by default."""
 
 
 def evaluate(
@@ -85,7 +85,7 @@ def evaluate(
     rules: Sequence[Rule],
     settings: RuleConfiguration = DEFAULT_CONFIGURATION,
 ) -> list[RuleOutcome]:
-    """Everything that the rules have to say, resource by resource, then of all together."""
+    """All results of the rules: for each resource, then for all together."""
     stack = Stack(tuple(resources))
     return [
         *evaluate_each(stack, rules, settings),
@@ -96,7 +96,7 @@ def evaluate(
 def evaluate_each(
     stack: Stack, rules: Sequence[Rule], settings: RuleConfiguration = DEFAULT_CONFIGURATION
 ) -> list[RuleOutcome]:
-    """What the rules have to say of each resource alone."""
+    """The results of the rules on each resource alone."""
     single: dict[str, list[Rule]] = {}
     for rule in _active(rules, settings):
         for kind in rule.kinds if rule.check else ():
@@ -112,7 +112,7 @@ def evaluate_each(
 def _among_others(
     rule: Rule, resource: Resource, stack: Stack, settings: RuleConfiguration
 ) -> list[RuleOutcome]:
-    """What is said of one, as much as it weighs by all that is in view."""
+    """The results for one resource, adjusted by the rest of the stack."""
     outcomes = check_resource(rule, resource, settings)
     weighted = (apply_context(each, resource, stack, settings) for each in outcomes)
     return [each for each in weighted if each is not None]
@@ -121,7 +121,7 @@ def _among_others(
 def apply_context(
     outcome: RuleOutcome, resource: Resource, stack: Stack, settings: RuleConfiguration
 ) -> RuleOutcome | None:
-    """One thing that is said of a resource, as much as it weighs by all that is in view; None for nothing."""
+    """One result for a resource, adjusted by the rest of the stack; None if it does not apply."""
     weighs = outcome.rule.adjust
     if weighs is None or outcome.verdict is not RuleVerdict.VIOLATED or outcome.is_advisory:
         return outcome
@@ -134,7 +134,7 @@ def apply_context(
 def _context_effect(
     weighs: AdjustForContext, stack: Stack, resource: Resource, path: Path
 ) -> ContextEffect:
-    """What cannot be known of the others defends nobody."""
+    """Unknown values in other resources never excuse a violation."""
     try:
         return weighs(stack, resource, path)
     except NotEvaluatedError:
@@ -144,18 +144,18 @@ def _context_effect(
 def _adjusted(outcome: RuleOutcome, weight: ContextEffect) -> RuleOutcome:
     if weight is ContextEffect.CHOICE:
         return replace(outcome, is_advisory=True)
-    grave = outcome.severity is Severity.ERROR and weight is ContextEffect.UNSURE
-    return replace(outcome, severity=Severity.WARNING) if grave else outcome
+    lowered = outcome.severity is Severity.ERROR and weight is ContextEffect.UNSURE
+    return replace(outcome, severity=Severity.WARNING) if lowered else outcome
 
 
 def _counts_choices_apart(rule: Rule, settings: RuleConfiguration) -> bool:
-    return not settings.advisory and rule.id not in settings.severities
+    return not settings.counts_advisory and rule.id not in settings.severities
 
 
 def evaluate_stack_rules(
     stack: Stack, rules: Sequence[Rule], settings: RuleConfiguration = DEFAULT_CONFIGURATION
 ) -> list[RuleOutcome]:
-    """What the rules have to say of all resources together."""
+    """The results of the rules on all resources together."""
     return [
         outcome
         for rule in _active(rules, settings)
@@ -171,14 +171,14 @@ def _active(rules: Sequence[Rule], settings: RuleConfiguration) -> list[Rule]:
 def check_resource(
     rule: Rule, resource: Resource, settings: RuleConfiguration
 ) -> list[RuleOutcome]:
-    """What one rule has to say of one resource."""
+    """The results of one rule on one resource."""
     if rule.check is None:
         return []
     return _outcomes(rule, resource, settings, rule.check, resource)
 
 
 def check_stack(rule: Rule, stack: Stack, settings: RuleConfiguration) -> list[RuleOutcome]:
-    """What one rule has to say of all resources together."""
+    """The results of one rule on all resources together."""
     if rule.check_stack is None:
         return []
     return _outcomes(rule, None, settings, rule.check_stack, stack)
@@ -191,13 +191,13 @@ def _outcomes(
     check: RuleCheck,
     subject: Resource | Stack,
 ) -> list[RuleOutcome]:
-    """A rule that fails is an outcome of its own: an exception would hide what all others have to say."""
+    """A rule that raises gives a separate result: an exception would hide the other results."""
     severity = settings.severities.get(rule.id, rule.severity)
     parameters = {**rule.parameters, **settings.parameters.get(rule.id, {})}
     results: list[RuleOutcome] = []
     hidden: dict[tuple[int, str], tuple[Resource | None, Path]] = {}
     try:
-        # one by one: what was said before a failure counts
+        # one by one: results before a failure count
         for violation, holds in check_with_placeholders(check, subject, parameters):
             about = violation.resource or resource
             if holds:
@@ -206,7 +206,7 @@ def _outcomes(
                 hidden.setdefault((id(about), UNFILLED_PLACEHOLDER), (about, violation.path))
     except NotEvaluatedError:
         hidden[id(resource), _UNKNOWN] = (resource, ())
-    except Exception as e:  # noqa: BLE001  whatever a rule did wrong, the user is told which one
+    except Exception as e:  # noqa: BLE001  for any error of a rule, the report names the rule
         problem = f"the rule failed: {type(e).__name__}: {e}; please report it"
         results.append(RuleOutcome(rule, resource, RuleVerdict.FAILED, severity, (), problem))
     results.extend(
@@ -222,7 +222,7 @@ def _violated(
     severity = settings.severities.get(rule.id, violation.severity or rule.severity)
     verdict, note = RuleVerdict.VIOLATED, ""
     if (exemption := _exempt(rule, resource, settings)) is not None:
-        expired = settings.is_over(exemption)
+        expired = settings.is_expired(exemption)
         verdict = RuleVerdict.VIOLATED if expired else RuleVerdict.EXEMPTED
         until = f"expired on {exemption.expires}" if expired else f"until {exemption.expires}"
         note = f"exception {until}: {exemption.reason}"
@@ -241,7 +241,7 @@ def _violated(
 
 
 def _exempt(rule: Rule, resource: Resource | None, settings: RuleConfiguration) -> Exemption | None:
-    """Of several the one that ends last."""
+    """The exemption with the latest end."""
     name = resource.name if resource else ""
     results = (e for e in settings.exemptions if e.rule == rule.id and e.resource == name)
     return max(results, key=lambda e: e.expires, default=None)

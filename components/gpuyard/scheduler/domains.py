@@ -1,10 +1,10 @@
-"""Topology domains: how Kueue v0.19 finds nodes in their tree (`pkg/cache/scheduler/tas_flavor_snapshot.go`).
+"""Topology domains: how Kueue v0.19 selects nodes in the tree (`pkg/cache/scheduler/tas_flavor_snapshot.go`).
 
-Count what each node holds, sum it up the levels, find a domain at the level that is asked for (above it
-where that is only preferred), and go down from there: the largest first, and for the last pods the smallest
-that holds them. Jobs that say nothing take the smallest rests. Down to the level of the slices whole slices
-are dealt out over all domains at once, from there on within each domain; a leader goes where it costs the
-workers least.
+Count the capacity of each node, sum it up the levels, and find a domain at the requested level
+(above it, if that is only preferred). Then go down from there: the largest domain first, and for
+the last pods the smallest that fits them. Jobs without a topology request use the smallest
+remainders. Down to the slice level, whole slices are distributed over all domains at once, below it
+within each domain; a leader goes where it costs the workers least.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -13,59 +13,60 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True, eq=False)
 class Domain:
-    """A node, or nodes that share the values of some levels; its numbers change as pods are dealt out."""
+    """A node, or the nodes that share the values of some levels; its counts change during placement."""
 
     values: tuple[str, ...]
     children: "list[Domain]" = field(default_factory=list["Domain"])
     pods: int = 0
     slices: int = 0
     leaders: int = 0
-    """1 when it has room for a leader."""
+    """1 if it has capacity for a leader."""
     pods_beside: int = 0
-    """Pods beside the leader."""
+    """Number of pods that fit in addition to the leader."""
     slices_beside: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class DomainRequest:
-    """What is to be placed, levels by their index, 0 the widest."""
+    """What to place; levels are indexes, 0 is the widest."""
 
     count: int
     level: int
-    """Of the domain that holds all."""
+    """Level of the domain that holds all pods."""
     slice_level: int
-    """The lowest level where there are no slices, of one pod each."""
+    """Level of a slice; the lowest level, with slices of one pod, if there are none."""
     slice_size: int = 1
     inner_levels: tuple[tuple[int, int], ...] = ()
     """Slices within slices, by level and size, the widest first."""
     required: bool = False
     is_preferred: bool = False
-    """Anywhere, the smallest rests first."""
+    """Any nodes, the smallest remainder first."""
     leader: bool = False
 
     @property
     def slices(self) -> int:
-        """Whole slices; what is left over gets no node."""
+        """Number of whole slices; the remainder gets no node."""
         return self.count // self.slice_size
 
     def size_at(self, level: int) -> int:
-        """How many pods stay together at a level below that of the slices."""
+        """Number of pods that stay together at a level below that of the slices."""
         return next((size for at, size in self.inner_levels if level <= at), 1)
 
 
 @dataclass(frozen=True, slots=True)
 class DomainFit:
-    """The nodes: pods on each, and where the leader is. None: there is no room, and what the best has."""
+    """The nodes: pods on each, and the leader's node. None if the capacity is insufficient."""
 
     pods: tuple[tuple[Domain, int], ...] | None
     leader: Domain | None = None
-    best: int = 0
-    """How many pods the best domain of the level holds, beside a leader if one is asked for; or all of them
-    where no level is required."""
+    max_pods: int = 0
+    """Number of pods that the best domain of the level holds, in addition to the leader if there is
+    one; of all domains if no level is required.
+    """
 
 
 def find_domains(leaves: Sequence[Domain], depth: int, request: DomainRequest) -> DomainFit:
-    """Deal pods out over nodes, whose own numbers are known."""
+    """Distribute pods over nodes with known capacity."""
     levels = _tree(leaves, depth)
     for root in levels[0]:
         _sum_up(root, 0, request)
@@ -76,7 +77,7 @@ def find_domains(leaves: Sequence[Domain], depth: int, request: DomainRequest) -
     everywhere = sum(d.slices for d in levels[0]) * request.slice_size
     chosen = _level_that_fits(levels, request.level, request)
     if chosen is None:
-        return DomainFit(None, best=best if request.required else everywhere)
+        return DomainFit(None, max_pods=best if request.required else everywhere)
     at, fitting = chosen
     size, leads = request.slice_size, request.leader
     fitting = _deal(fitting, request.count, size, request, leader=leads)
@@ -89,11 +90,11 @@ def find_domains(leaves: Sequence[Domain], depth: int, request: DomainRequest) -
         ]
     leader = next((d for d in fitting if d.leaders), None) if request.leader else None
     pods = tuple((d, d.pods) for d in fitting if d.pods)
-    return DomainFit(pods, leader, best=request.count)
+    return DomainFit(pods, leader, max_pods=request.count)
 
 
 def _tree(leaves: Sequence[Domain], depth: int) -> list[list[Domain]]:
-    """The domains by level; nodes are the lowest."""
+    """The domains by level; the lowest are nodes."""
     levels: list[list[Domain]] = [[*leaves]]
     for length in range(depth - 1, 0, -1):
         above: dict[tuple[str, ...], Domain] = {}
@@ -105,7 +106,7 @@ def _tree(leaves: Sequence[Domain], depth: int) -> list[list[Domain]]:
 
 
 def _sum_up(domain: Domain, level: int, request: DomainRequest) -> None:
-    """What a domain holds, from what its parts hold."""
+    """Compute a domain's capacity from its children."""
     if not domain.children:
         if level == request.slice_level:
             domain.slices = domain.pods // request.slice_size
@@ -130,7 +131,7 @@ def _sum_up(domain: Domain, level: int, request: DomainRequest) -> None:
 
 
 def _slice_capacity(domain: Domain, request: DomainRequest) -> int:
-    """Slices that it has room for, with the leader where there is one."""
+    """Number of slices that fit, including the leader if there is one."""
     if not request.leader:
         return domain.slices
     return domain.slices_beside if domain.leaders else 0
@@ -142,7 +143,7 @@ def _sorted(domains: Iterator[Domain] | Sequence[Domain], request: DomainRequest
 
 
 def _smallest(domains: Sequence[Domain], needed: int, holds: Callable[[Domain], int]) -> Domain:
-    """The smallest that holds all of it; the first where none does."""
+    """The smallest domain that fits all; the first if none does."""
     enough = [d for d in domains if holds(d) >= needed]
     return min(enough, key=holds) if enough else domains[0]
 
@@ -150,7 +151,7 @@ def _smallest(domains: Sequence[Domain], needed: int, holds: Callable[[Domain], 
 def _level_that_fits(
     levels: list[list[Domain]], level: int, request: DomainRequest
 ) -> tuple[int, list[Domain]] | None:
-    """One domain that holds all; else, where it is not required, one of a wider level, else several."""
+    """One domain that fits all; otherwise, if it is not required, one of a wider level, or several."""
     sign = 1 if request.is_preferred else -1
     order = sorted(
         levels[level],
@@ -174,7 +175,7 @@ def _level_that_fits(
 
 
 def _several(order: list[Domain], request: DomainRequest) -> list[Domain]:
-    """As many domains as it takes, the leader's first; none when all are too few."""
+    """As many domains as necessary, the leader's first; none if all together are too small."""
     results: list[Domain] = []
     remaining = request.slices
     if request.leader:
@@ -195,7 +196,7 @@ def _several(order: list[Domain], request: DomainRequest) -> list[Domain]:
 
 
 def _leader_first(domains: list[Domain], needed: int) -> list[Domain]:
-    """The first in order that takes the leader and leaves room enough in all goes to the front."""
+    """Move the first domain with capacity for the leader, and enough in total, to the front."""
     total_slices = sum(d.slices for d in domains)
     for domain in domains:
         if domain.leaders and total_slices - (domain.slices - domain.slices_beside) >= needed:
@@ -204,7 +205,7 @@ def _leader_first(domains: list[Domain], needed: int) -> list[Domain]:
 
 
 def _within(parent: Domain, step: int, request: DomainRequest) -> list[Domain]:
-    """What a domain was given, dealt out over its parts."""
+    """Distribute a domain's pods over its children."""
     parts = _sorted(parent.children, request)
     for part in parts:
         part.slices, part.slices_beside = part.pods // step, part.pods_beside // step
@@ -214,7 +215,7 @@ def _within(parent: Domain, step: int, request: DomainRequest) -> list[Domain]:
 def _deal(
     domains: list[Domain], count: int, step: int, request: DomainRequest, *, leader: bool
 ) -> list[Domain]:
-    """Give domains pods in order, in whole steps; the last goes to the smallest that holds the rest."""
+    """Assign pods to domains in order, in whole steps; the last go to the smallest that fits the remainder."""
     remaining = count // step
     if leader:
         domains = _leader_first(domains, remaining)

@@ -1,7 +1,7 @@
-"""The two rounds of fair pre-emption in a tree of cohorts (Kueue v0.19, preemption/fairsharing).
+"""The two rounds of preemption by fair sharing in a tree of cohorts (Kueue v0.19, preemption/fairsharing).
 
-From the root downwards the search goes to the queue or cohort with the largest share, and compares shares
-where the ways of the two queues part: at the children of the cohort that both are in.
+From the root down, the search follows the queue or cohort with the largest share. It compares
+shares at the children of the lowest cohort that both queues belong to.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +15,12 @@ from gpuyard.scheduler.preemption_rules import (
 )
 from gpuyard.scheduler.quotas import CohortNode, Quotas, is_borrowing
 
-_NOBODY = -1.0
+_NO_SHARE = -1.0
 """A share below every other."""
 
 
 class FairChoice:
-    """Jobs that go so that one queue has its fair share, chosen one by one."""
+    """Jobs to evict so that a queue gets its fair share, selected one by one."""
 
     def __init__(
         self,
@@ -37,7 +37,7 @@ class FairChoice:
         self.found: PreemptionTargets = []
         self._fits = fits
         self._again: list[RunningJob] = []
-        self._way = {id(cohort) for cohort in queue.above}
+        self._way = {id(cohort) for cohort in queue.ancestors}
         self._start(candidates)
 
     def _start(self, candidates: Sequence[RunningJob]) -> None:
@@ -46,8 +46,8 @@ class FairChoice:
             self._jobs.setdefault(str(job.team), []).append(job)
         self._done: set[int] = set()
 
-    def first(self) -> bool:
-        """Take jobs while the wisher's share stays at or below what the other is left with."""
+    def run_first_round(self) -> bool:
+        """First round: evict while the preemptor's share stays at or below the target's remaining share."""
         for queue in self._targets():
             jobs = self._jobs[queue.name]
             if queue is self.queue or self.entitled:
@@ -55,14 +55,14 @@ class FairChoice:
                     return True
                 continue
             ours, theirs = self._part(queue)
-            mine = self.quotas.weighted_share(ours)
-            if mine > self.quotas.weighted_share(theirs):  # which no job that goes makes larger
+            mine = self.quotas.dominant_resource_share(ours)
+            if mine > self.quotas.dominant_resource_share(theirs):  # evictions never increase it
                 self._again += jobs
                 jobs.clear()
             while jobs:
                 job = jobs.pop(0)
                 self.quotas.take(queue.name, job.uses, -1)
-                remaining = self.quotas.weighted_share(theirs)
+                remaining = self.quotas.dominant_resource_share(theirs)
                 self.quotas.take(queue.name, job.uses)
                 if mine <= remaining:
                     if self._evict(job, FAIR_SHARING):
@@ -71,13 +71,13 @@ class FairChoice:
                 self._again.append(job)
         return False
 
-    def second(self) -> bool:
-        """Once a queue: take a job when the wisher's share is below what the other has now."""
+    def run_second_round(self) -> bool:
+        """Second round, once per queue: evict a job if the preemptor's share is below the target's current share."""
         self._start(self._again)
         for queue in self._targets():
             ours, theirs = self._part(queue)
             job = self._jobs[queue.name].pop(0)
-            if self.quotas.weighted_share(ours) < self.quotas.weighted_share(
+            if self.quotas.dominant_resource_share(ours) < self.quotas.dominant_resource_share(
                 theirs
             ) and self._evict(job, FAIR_SHARING):
                 return True
@@ -90,28 +90,28 @@ class FairChoice:
         return self._fits(self.found)
 
     def _part(self, queue: CohortNode) -> tuple[CohortNode, CohortNode]:
-        """Where the ways of the wisher and of a queue part."""
-        common = next(cohort for cohort in queue.above if id(cohort) in self._way)
-        ours, theirs = (self.queue, *self.queue.above), (queue, *queue.above)
+        """The children of the lowest common cohort that lead to the preemptor and to a queue."""
+        common = next(cohort for cohort in queue.ancestors if id(cohort) in self._way)
+        ours, theirs = (self.queue, *self.queue.ancestors), (queue, *queue.ancestors)
         return ours[ours.index(common) - 1], theirs[theirs.index(common) - 1]
 
     def _targets(self) -> Iterator[CohortNode]:
-        """Queues to take from, one after the other, as long as there are some."""
+        """Queues to evict from, one after the other."""
         root = self.quotas.root
         while id(root) not in self._done:
             if (queue := self._next(root)) is not None:
                 yield queue
 
     def _next(self, cohort: CohortNode) -> CohortNode | None:
-        """The queue below a cohort that gives next; None when something was only ruled out."""
+        """The next queue below a cohort to evict from; None if the call only excluded one."""
         queue, share = self._unfairest_queue(cohort)
-        best, most = None, _NOBODY
+        best, most = None, _NO_SHARE
         for below in cohort.cohorts:
             if id(below) in self._done:
                 continue
             if not is_borrowing(below) and id(below) not in self._way:
                 self._done.add(id(below))
-            elif (theirs := self.quotas.weighted_share(below)) >= most:
+            elif (theirs := self.quotas.dominant_resource_share(below)) >= most:
                 best, most = below, theirs
         if best is None and queue is None:
             self._done.add(id(cohort))
@@ -120,7 +120,7 @@ class FairChoice:
 
     def _unfairest_queue(self, cohort: CohortNode) -> tuple[CohortNode | None, float]:
         best: CohortNode | None = None
-        most = _NOBODY
+        most = _NO_SHARE
         for queue in cohort.queues:
             if id(queue) in self._done:
                 continue
@@ -128,7 +128,7 @@ class FairChoice:
             if not self._jobs.get(queue.name) or not (ours or is_borrowing(queue)):
                 self._done.add(id(queue))
                 continue
-            share = self.quotas.weighted_share(queue)
+            share = self.quotas.dominant_resource_share(queue)
             if (
                 best is None
                 or share > most

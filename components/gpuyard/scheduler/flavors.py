@@ -1,8 +1,9 @@
-"""Flavor assignment, the pool that a queue gives to pods: the first with enough, or with its own guarantee.
+"""Flavor assignment: the pool that a queue assigns to pods.
 
-As Kueue v0.19 decides it (flavorassigner.go) with the queues as rendered: a pool where its guarantee is free
-ends the search; one where it must borrow does where pools are taken by order; pre-empting always goes on to
-the next flavor, and the best of all is taken, borrowing before pre-empting.
+As Kueue v0.19 does it (flavorassigner.go) with the rendered queues: a pool with a free guarantee
+ends the search; a pool in which the queue must borrow ends it too, if pools are tried in order. If
+only preemption helps, the search continues, and the best result is used; borrowing is better than
+preempting.
 """
 
 from collections import Counter, defaultdict
@@ -25,19 +26,19 @@ from gpuyard.scheduler.topology import topology_mismatch
 from gpuyard.spec.queueing import PoolChoice, Preemption
 
 SearchKey = tuple[int, int]
-"""The first of pod sets that go together, and a resource group of the queue."""
-STOPPED = "it is stopped: no new job starts there"
+"""The first of the pod sets that share a flavor, and a resource group of the queue."""
+STOPPED = "it is stopped: no new job starts in it"
 
 
 class AssignmentMode(IntEnum):
-    """How a flavor serves a request, from worst to best."""
+    """Result for one flavor, from worst to best."""
 
     NEVER = 0
-    """More than the queue could have with everybody else idle; or not its kind of node."""
+    """More than the queue's maximum even if all others were idle, or an unsuitable node."""
     BLOCKED = 1
-    """Kueue's NoFit: others have it, and pre-empting is not allowed."""
+    """Kueue's NoFit: others use it, and preemption is not allowed."""
     NO_CANDIDATES = 2
-    """Pre-empting is allowed, but nobody may be pre-empted."""
+    """Preemption is allowed, but there is no candidate."""
     PREEMPT = 3
     RECLAIM = 4
     FIT = 5
@@ -45,7 +46,7 @@ class AssignmentMode(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConsideredPool:
-    """One pool, whether the job goes there, and why."""
+    """One pool, whether the job fits, and why."""
 
     pool: str
     is_chosen: bool
@@ -54,37 +55,39 @@ class ConsideredPool:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What the queue does with a job."""
+    """The queue's decision about a job."""
 
     mode: AssignmentMode
     pools: Mapping[int, tuple[str, ...]]
-    """By pod set: the pools of its resources; two of them can never be met."""
+    """By pod set: the pools of its resources; two pools cannot both be satisfied."""
     uses: Mapping[Key, int]
     reasons: tuple[ConsideredPool, ...]
     targets: PreemptionTargets
     unknown: str = ""
-    """A resource that no pool of this queue gives out."""
+    """A resource that no pool of this queue provides."""
     shortfall: tuple[tuple[Key, int], ...] = ()
-    """What is asked for of the best pool where it is not free."""
+    """The missing quota in the best pool."""
     attempts: Mapping[SearchKey, int] = field(default_factory=dict[SearchKey, int])
-    """How far the search came where flavors are left: there it goes on when these have no place."""
+    """Number of flavors tried, if others are left: the search continues there if these nodes have
+    no capacity.
+    """
 
 
-def counted(requests: Mapping[str, int]) -> dict[str, int]:
-    """Requests that queues count; CPU, memory and the like they do not."""
+def requests_with_quota(requests: Mapping[str, int]) -> dict[str, int]:
+    """The requests with quota; CPU, memory and similar resources have none."""
     return {r: n for r, n in requests.items() if n and not r.startswith(WITHOUT_QUOTA)}
 
 
 def is_stopped(plan: PlatformPlan, pool: str, pods: PodSet) -> bool:
-    """Whether a brake keeps these pods from a pool: a taint of its flavor, which some tolerate blindly."""
+    """Whether a stop policy keeps these pods from a pool: a taint of its flavor that the pods do not tolerate."""
     stop_taint = Taint(STOP_TAINT, plan.pool(pool).stop_policy)
     return bool(stop_taint.value) and untolerated((stop_taint,), pods.tolerations) is not None
 
 
-def in_quotas(plan: PlatformPlan, requests: Mapping[str, int]) -> dict[str, int]:
-    """The same in what quotas are of: compute slices, where Kueue makes those of profiles."""
+def requests_in_quota_units(plan: PlatformPlan, requests: Mapping[str, int]) -> dict[str, int]:
+    """The requests in units of quotas: compute slices, if Kueue counts MIG profiles in them."""
     results: dict[str, int] = defaultdict(int)
-    for resource, amount in counted(requests).items():
+    for resource, amount in requests_with_quota(requests).items():
         slices = plan.queueing.slices_of.get(resource)
         results[MIG_SLICES if slices else resource] += amount * (slices or 1)
     return dict(results)
@@ -96,15 +99,15 @@ class _Search:
     team: TeamPlan
     priority: int
     used: dict[Key, int]
-    """By the pod sets before."""
+    """Quota of previous pod sets."""
     reasons: list[ConsideredPool]
     tried: dict[SearchKey, int]
-    """How many of a group's flavors were looked at before, and are not again."""
+    """By search: the number of flavors that were tried before and are skipped."""
 
     def group(
         self, place: SearchKey, pod_sets: Sequence[PodSet], amounts: Mapping[str, int]
     ) -> tuple[AssignmentMode, str, dict[Key, int]]:
-        """The best flavor of a group for pods that go to the same."""
+        """The best flavor of a resource group for pods that share one."""
         flavors = self.team.resource_groups[place[1]].flavors
         by_order = pool_choice(self.desk.plan, self.team) is PoolChoice.ORDER
         best: tuple[AssignmentMode, int, str, dict[Key, int]] = (AssignmentMode.NEVER, 0, "", {})
@@ -130,7 +133,11 @@ class _Search:
         )
         for pods in pod_sets:
             if not flavor_accepts(flavor.node_labels, pods.selector, pods.terms):
-                return AssignmentMode.NEVER, 0, "its node selector or affinity names other nodes"
+                return (
+                    AssignmentMode.NEVER,
+                    0,
+                    ("the node selector or affinity of the job selects other nodes"),
+                )
             if why := self._misplaced(pool, pods):
                 return AssignmentMode.NEVER, 0, why
         results = [self._quota(pool, r, n) for r, n in amounts.items()]
@@ -141,53 +148,53 @@ class _Search:
         return mode, nearness, why
 
     def _misplaced(self, pool: str, pods: PodSet) -> str:
-        """Why this flavor's topology keeps such pods away."""
+        """Why the flavor's topology rejects such pods, or ""."""
         topology = self.desk.plan.pool(pool).topology
         levels = topology.levels if topology else None
-        everywhere = placed_always(self.desk.plan, self.team)
+        everywhere = all_pools_have_topology(self.desk.plan, self.team)
         return topology_mismatch(pods.topology_request, levels, everywhere=everywhere)
 
     def _quota(self, pool: str, resource: str, amount: int) -> tuple[AssignmentMode, int, str]:
-        """How the queue can get so much of one resource; how near to its guarantee; in words."""
+        """How the queue can get this amount: result, distance from its guarantee, and the message."""
         quotas, team, key = self.desk.quotas, self.team.name, (pool, resource)
         total = amount + self.used[key]
         most, now = quotas.max_usage(team, key), quotas.available(team, key)
         shown = format_amount(resource, total)
         if total > most:
             return AssignmentMode.NEVER, *self._too_much(key, total)
-        far, in_part = quotas.borrowing_distance(team, key, total)
+        far, in_part = quotas.find_lowest_fitting_subtree(team, key, total)
         if total <= now:
             own = not quotas.borrows(team, key, total)
             how = "within its guarantee" if own else "partly borrowed"
             return AssignmentMode.FIT, -far, f"{shown} of {now:,} free, {how}"
-        waits = f"{shown} wanted, {max(now, 0):,} free now, {most:,} at most"
+        waits = f"{shown} requested, {max(now, 0):,} free now, maximum {most:,}"
         reclaims = self.desk.plan.queueing.preemption is Preemption.RECLAIM
         if not reclaims:
-            return AssignmentMode.BLOCKED, -far, f"{waits}; nobody is pre-empted here"
+            return AssignmentMode.BLOCKED, -far, f"{waits}; preemption is off here"
         fair = self.desk.plan.queueing.fair_sharing
         if not (quotas.nominal(team, key) >= total or in_part or fair):
-            return AssignmentMode.BLOCKED, -far, f"{waits}; it would borrow, which pre-empts nobody"
+            return AssignmentMode.BLOCKED, -far, f"{waits}; it would borrow, which preempts no job"
         wish = QuotaRequest(team, {key: total}, self.priority, frozenset({key}))
         result = preemption_targets(quotas, self.desk.jobs, wish, fair=fair)
         if not result:
             return (
                 AssignmentMode.NO_CANDIDATES,
                 -far,
-                f"{waits}; nobody there has to give way to it",
+                f"{waits}; no job there can be preempted for it",
             )
         preempted = target_jobs(result)
         take_usage(quotas, preempted, -1)
-        far, _ = quotas.borrowing_distance(team, key, total)
+        far, _ = quotas.find_lowest_fitting_subtree(team, key, total)
         take_usage(quotas, preempted)
         own_jobs = any(job.team == team for job in preempted)
         return (
             AssignmentMode.PREEMPT if own_jobs else AssignmentMode.RECLAIM,
             -far,
-            f"{waits}; others give way",
+            f"{waits}; other jobs are preempted",
         )
 
     def _too_much(self, key: Key, total: int) -> tuple[int, str]:
-        """Why never, in words; a pool that has the resource is nearer than one without it."""
+        """Why the amount never fits, as a message; a pool that has the resource ranks higher."""
         quotas, team, resource = self.desk.quotas, self.team.name, key[1]
         pool = self.desk.plan.pool(key[0])
         if not any(a.resource == resource for a in pool.counted_resources):
@@ -196,14 +203,14 @@ class _Search:
                 f"its nodes have no {resource}, only {', '.join(a.resource for a in pool.advertised)}",
             )
         return 1, (
-            f"{format_amount(resource, total)} wanted, team {team} can have"
-            f" {quotas.max_usage(team, key):,} at most (guaranteed {quotas.nominal(team, key):,},"
-            f" may borrow {quotas.limit(team, key):,})"
+            f"{format_amount(resource, total)} requested, the maximum of team {team} is "
+            f"{quotas.max_usage(team, key):,} (guaranteed {quotas.nominal(team, key):,}, may "
+            f"borrow {quotas.borrowing_limit(team, key):,})"
         )
 
 
-def placed_always(plan: PlatformPlan, team: TeamPlan) -> bool:
-    """Whether all pools of a queue have a topology: then it finds nodes for jobs that say nothing, too."""
+def all_pools_have_topology(plan: PlatformPlan, team: TeamPlan) -> bool:
+    """Whether all pools of a queue have a topology: then Kueue also places jobs without a topology request."""
     mine = {flavor for group in team.resource_groups for flavor in group.flavors}
     return bool(mine) and mine <= {p.flavor for p in plan.pools if p.topology}
 
@@ -215,13 +222,13 @@ def assign(
     priority: int,
     tried: Mapping[SearchKey, int] | None = None,
 ) -> Assignment:
-    """Find a pool for every pod set, as the queue would at this moment; `tried`: where it found no place."""
+    """Find a pool for every pod set with the current usage; `tried` are flavors without capacity on nodes."""
     search = _Search(desk, team, priority, defaultdict(int), [], dict(tried or {}))
     modes: list[AssignmentMode] = []
     pools: dict[int, tuple[str, ...]] = {}
     short: list[tuple[Key, int]] = []
     for members in group_pod_sets(pod_sets):
-        own = {i: in_quotas(desk.plan, pod_sets[i].requests) for i in members}
+        own = {i: requests_in_quota_units(desk.plan, pod_sets[i].requests) for i in members}
         totals: Counter[str] = Counter()
         for index, requests in own.items():
             totals.update({r: n * pod_sets[index].count for r, n in requests.items()})

@@ -1,9 +1,9 @@
-"""Topology domains of nodes, from their labels or from what a plan knows of nodes it makes."""
+"""Topology domains of nodes, from their labels or from the plan."""
 
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 
-from gpuyard.names import ZONE_LABEL, node_name
+from gpuyard.names import ZONE_LABEL, simulated_node_name
 from gpuyard.plan.pools.flavor_topology import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 
@@ -16,7 +16,7 @@ def node_domains(
     names: Iterable[str],
     labels: Mapping[str, Mapping[str, str]],
 ) -> dict[str, NodeDomains]:
-    """Values of the levels of nodes above their names; None when one lacks a label."""
+    """Values of the levels above the node, by node; None if a node lacks a label."""
     above = pool.topology_levels[:-1]
     simulated = _simulated_domains(pool) if plan.simulated else {}
 
@@ -30,7 +30,7 @@ def node_domains(
 
 
 def one_zone(pool: PoolPlan) -> NodeDomains:
-    """What is known of any node of a pool: its zone, where there is but one."""
+    """The known domain of any node of a pool: its zone, if it has only one."""
     first = pool.topology_levels[0]
     return (pool.zones[0],) if first == ZONE_LABEL and len(pool.zones) == 1 else ()
 
@@ -38,7 +38,7 @@ def one_zone(pool: PoolPlan) -> NodeDomains:
 def unlisted_nodes(
     plan: PlatformPlan, pool: PoolPlan, known: Container[str], unnamed: int
 ) -> Mapping[NodeDomains, int]:
-    """Nodes that run and were not named, by where they are."""
+    """Running nodes without a known name, by domain."""
     if not plan.simulated or not pool.topology:
         return {one_zone(pool): unnamed}
     remaining = Counter(at for name, at in _simulated_domains(pool).items() if name not in known)
@@ -46,8 +46,8 @@ def unlisted_nodes(
 
 
 def _simulated_domains(pool: PoolPlan) -> dict[str, NodeDomains]:
-    """Simulated nodes, dealt over the zones as they are made."""
+    """Simulated nodes, distributed over the zones as they are created."""
     return {
-        node_name(pool.stable_name, i): (zone_of(pool.zones, i),) if pool.zones else ()
+        simulated_node_name(pool.stable_name, i): (zone_of(pool.zones, i),) if pool.zones else ()
         for i in range(pool.start_nodes)
     }

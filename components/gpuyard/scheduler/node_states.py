@@ -1,4 +1,4 @@
-"""Nodes as their cluster describes them: what they give out, and what keeps pods off them today."""
+"""Nodes as their cluster reports them: allocatable resources and taints."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,16 +17,16 @@ _KEEP_OFF = frozenset({"NoSchedule", "NoExecute"})
 
 @dataclass(frozen=True, slots=True)
 class NodeState:
-    """One node as it is now."""
+    """The current state of one node."""
 
     allocatable: Mapping[str, int] | None = None
-    """What it has for pods; None: nobody said."""
+    """Allocatable resources; None if unknown."""
     taints: tuple[Taint, ...] = ()
-    """Those that are not its pool's, its being cordoned or not ready among them."""
+    """Taints other than the pool's, including cordoned and not ready."""
 
 
 def node_state(value: Any, of_pool: Sequence[Taint]) -> NodeState:
-    """Read a Node; what it does not say is as planned."""
+    """Read a Node; fields that it lacks are as planned."""
     return NodeState(_allocatable(value), tuple(dict.fromkeys(_taints(value, of_pool))))
 
 
@@ -37,7 +37,7 @@ def _allocatable(value: Any) -> dict[str, int] | None:
 
 
 def _taints(value: Any, of_pool: Sequence[Taint]) -> list[Taint]:
-    """The controller writes these taints a moment after the fact, so the facts are asked as well."""
+    """The node controller adds these taints with a delay, so the conditions are read as well."""
     conditions = {
         text(c, "type"): text(c, "status") for c in mappings(value, "status", "conditions")
     }

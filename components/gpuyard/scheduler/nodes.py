@@ -1,6 +1,7 @@
-"""Room on nodes: what is free, and whether pods find a place.
+"""Free capacity of nodes, and whether pods fit.
 
-Nodes that are alike are one entry with a number, so that a pool of thousands costs as little as one of two.
+Identical nodes are one entry with a count, so that a pool of thousands of nodes costs no more than
+one of two.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
 from gpuyard.names import EFA, GPU_CLAIM, RDMA
-from gpuyard.plan.pools.fabrics import SHARED_BY, has_device_plugin
+from gpuyard.plan.pools.fabrics import SHARED_BY, uses_rdma_device_plugin
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
 from gpuyard.scheduler.node_states import NodeState
@@ -17,31 +18,32 @@ from gpuyard.spec.platform import Cloud
 MAX_PODS = 110
 """The kubelet's default."""
 _SELDOM_KNOWN = tuple(p for p in WITHOUT_QUOTA if "/" in p or p.startswith("hugepages"))
-"""What nodes of one's own may have, whatever the catalogue says of the machine."""
+"""Resources that existing nodes may have in addition to the catalogue's data of the machine."""
 Amounts = Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Nodes with the same room left."""
+    """Nodes with the same free capacity."""
 
     free: Amounts
     count: int
     running: bool
-    hosts: frozenset[str] = frozenset()
-    """The pod sets of the job that is being placed, of which they took pods."""
+    placed_pod_sets: frozenset[str] = frozenset()
+    """Pod sets of the job being placed with pods on these nodes."""
     where: tuple[str, ...] | None = ()
-    """Values of the levels above the node, the widest first; fewer where they are not known. None: nodes
-    that lack one of these labels, which no queue with a topology looks at."""
+    """Values of the levels above the node, the widest first; fewer if not all are known. None: the
+    node lacks one of these labels, and queues with a topology ignore it.
+    """
     taints: tuple[Taint, ...] = ()
-    """What keeps pods off them beside their pool's taints."""
+    """Taints in addition to the pool's."""
 
     def slots(self, each: Amounts) -> int:
-        """How many such pods one of these nodes takes."""
+        """Number of such pods that one of these nodes fits."""
         return min(self.free.get(name, 0) // n for name, n in each.items() if n)
 
-    def less(self, each: Amounts, pods: int, count: int) -> "Nodes":
-        """`count` of them after each took `pods` pods; a node that takes one runs from then on."""
+    def after_placing_pods(self, each: Amounts, pods: int, count: int) -> "Nodes":
+        """`count` of these nodes after each got `pods` pods; a node with a pod is a running node."""
         remaining = {name: n - pods * each.get(name, 0) for name, n in self.free.items()}
         return replace(self, free=remaining, count=count)
 
@@ -51,39 +53,39 @@ FreeResources = tuple[Nodes, ...]
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """What became of pods that looked for a place."""
+    """The result of a placement."""
 
     free: FreeResources
     unplaced: int
-    """Pods that found none."""
+    """Number of pods that did not fit."""
     nodes: int
-    """Nodes that took at least one, and none of the job before."""
+    """Number of nodes with at least one of these pods and none of the job before."""
     started: int
-    """Of these, nodes that did not run before."""
+    """Number of these nodes that did not run before."""
 
     @property
     def fits(self) -> bool:
-        """Whether all found one."""
+        """Whether all pods fit."""
         return not self.unplaced
 
 
-def node_of(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
-    """What one node of a pool holds for pods; fake nodes keep nothing for themselves."""
+def planned_node_resources(plan: PlatformPlan, pool: PoolPlan) -> dict[str, int]:
+    """Allocatable resources of one node of a pool; simulated nodes reserve nothing."""
     fake = plan.simulated
     return {
         CPU: (pool.machine.vcpus if fake else pool.allocatable.cpu) * MILLI,
         MEMORY: (pool.machine.memory_gib if fake else pool.allocatable.memory_gib) * GIB,
         PODS: MAX_PODS,
         **({EFA: pool.machine.efa_interfaces} if pool.machine.efa_interfaces else {}),
-        **({RDMA: SHARED_BY} if has_device_plugin(pool.fabric) else {}),
+        **({RDMA: SHARED_BY} if uses_rdma_device_plugin(pool.fabric) else {}),
         **{a.resource: a.per_node for a in pool.advertised},
     }
 
 
-def current_node(whole_node: Amounts, state: NodeState | None) -> dict[str, int]:
-    """What one node holds: what its cluster says that it gives out, else what is planned.
+def current_node_resources(whole_node: Amounts, state: NodeState | None) -> dict[str, int]:
+    """Capacity of one node: its reported allocatable resources, otherwise the planned ones.
 
-    GPUs that are claimed stand in no node's own words.
+    A node's status does not include GPUs that are allocated through claims.
     """
     if state is None or state.allocatable is None:
         return dict(whole_node)
@@ -91,17 +93,17 @@ def current_node(whole_node: Amounts, state: NodeState | None) -> dict[str, int]
     return {**planned, **state.allocatable}
 
 
-def is_known(plan: PlatformPlan, resource: str) -> bool:
-    """Whether a plan knows how many of a resource its nodes have: of huge pages and adapters often not."""
+def knows_amount_per_node(plan: PlatformPlan, resource: str) -> bool:
+    """Whether the plan knows the amount of a resource per node: often not for huge pages and adapters."""
     if plan.simulated or not resource.startswith(_SELDOM_KNOWN):
         return True
     if resource == RDMA:
-        return any(has_device_plugin(pool.fabric) for pool in plan.pools)
+        return any(uses_rdma_device_plugin(pool.fabric) for pool in plan.pools)
     return resource == EFA and plan.cloud in {Cloud.AWS, Cloud.GCP}
 
 
-def with_own_pod(requests: Amounts) -> dict[str, int]:
-    """What a pod takes of a node: its requests, and one of the pods a node may have."""
+def with_pods_resource(requests: Amounts) -> dict[str, int]:
+    """A pod's requests plus one of the node's pod slots."""
     return {**requests, PODS: 1}
 
 
@@ -114,17 +116,17 @@ def place(
     apart: bool = False,
     spread: bool = False,
 ) -> Placement:
-    """Put pods on nodes: running ones first, the fullest first; or spread, the emptiest first.
+    """Place pods on nodes: running nodes first and the fullest first; or, with spread, the emptiest first.
 
-    Pods that keep apart take a node each, and none that has a pod of their own set (`who`) already.
+    Pods with anti-affinity get one node each, without another pod of their set (`who`).
     """
-    each = with_own_pod(requests)
+    each = with_pods_resource(requests)
     order = sorted(free, key=lambda n: (not n.running, _fullness(n, each) * (-1 if spread else 1)))
     after: list[Nodes] = []
     remaining = count
     nodes = started = 0
     for group in order:
-        alone = 0 if who in group.hosts else 1
+        alone = 0 if who in group.placed_pod_sets else 1
         slots = min(group.slots(each), alone) if apart else group.slots(each)
         in_use = min(remaining, max(slots, 0) * group.count)
         if in_use == 0:
@@ -132,14 +134,15 @@ def place(
             continue
         split = _evenly(in_use, group.count) if spread else _tightly(in_use, slots)
         used_nodes = sum(n for _, n in split)
-        hosts = group.hosts | {who}
+        hosts = group.placed_pod_sets | {who}
         after += [
-            replace(group.less(each, pods, n), running=True, hosts=hosts) for pods, n in split
+            replace(group.after_placing_pods(each, pods, n), running=True, placed_pod_sets=hosts)
+            for pods, n in split
         ]
         if used_nodes < group.count:
             after.append(replace(group, count=group.count - used_nodes))
         remaining -= in_use
-        nodes += 0 if group.hosts else used_nodes
+        nodes += 0 if group.placed_pod_sets else used_nodes
         started += 0 if group.running else used_nodes
     return Placement(tuple(after), remaining, nodes, started)
 
@@ -161,12 +164,12 @@ def _evenly(pods: int, nodes: int) -> list[tuple[int, int]]:
 
 
 def missing_resources(node: Amounts, requests: Amounts) -> list[str]:
-    """Resources of which one pod wants more than such a node has."""
-    return [name for name, n in with_own_pod(requests).items() if n > node.get(name, 0)]
+    """Resources of which one pod requests more than an empty node has."""
+    return [name for name, n in with_pods_resource(requests).items() if n > node.get(name, 0)]
 
 
 def largest_free(allocatable: FreeResources, resource: str) -> Sequence[tuple[int, int]]:
-    """How much is free in one piece, and on how many nodes; nothing left out but full ones."""
+    """The largest free amounts on one node, with the number of nodes; full nodes are omitted."""
     sizes: dict[int, int] = {}
     for nodes in allocatable:
         if (free := nodes.free.get(resource, 0)) > 0 and nodes.count:

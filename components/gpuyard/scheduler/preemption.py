@@ -1,7 +1,8 @@
-"""Preemption, who must go for a job: Kueue's choice among what runs (Kueue v0.19, scheduler/preemption).
+"""Preemption: which running jobs Kueue evicts for a job (Kueue v0.19, scheduler/preemption).
 
-With `preemption: reclaim` queues carry `reclaimWithinCohort: Any` and `withinClusterQueue: LowerPriority`;
-borrowing never pre-empts by priority. With fair sharing the unfairest queue gives first.
+With `preemption: reclaim` queues have `reclaimWithinCohort: Any` and `withinClusterQueue:
+LowerPriority`; a borrowing job never preempts by priority. With fair sharing, the queue with the
+highest share is preempted first.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -17,26 +18,26 @@ from gpuyard.scheduler.preemption_rules import (
     PreemptionTargets,
     target_jobs,
 )
-from gpuyard.scheduler.quotas import CohortNode, Quotas, Uses, within
+from gpuyard.scheduler.quotas import CohortNode, Quotas, Uses, is_within_own_quota
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaRequest:
-    """A job that needs quota others have."""
+    """A job that needs quota that others use."""
 
     team: str
     uses: Uses
     priority: int
     short_of: frozenset[Key]
-    """Of these there is not enough now, or no place for it."""
+    """Resources whose free quota or node capacity is insufficient."""
     place: Callable[[Sequence[RunningJob]], bool] | None = None
-    """Whether nodes have room for it once these jobs are gone; None where its queue does not ask."""
+    """Whether nodes have capacity for it without these jobs; None if its queue does not check."""
 
 
 def preemption_targets(
     quotas: Quotas, jobs: Collection[RunningJob], wish: QuotaRequest, *, fair: bool
 ) -> PreemptionTargets:
-    """The jobs to evict; none when evicting does not help, or must not be. Leaves the quotas as they were."""
+    """The jobs to evict; empty if eviction does not help or is not allowed. The quotas are unchanged."""
     borrowers = {t for t in quotas.used if any(quotas.borrows(t, key) for key in wish.short_of)}
     other_borrowers = borrowers - {wish.team}
     candidates = [
@@ -65,7 +66,7 @@ def _fits(
 def _spared(
     quotas: Quotas, result: PreemptionTargets, fits: Callable[[PreemptionTargets], bool]
 ) -> PreemptionTargets:
-    """Give back, last chosen first, whoever need not go; the very last one must."""
+    """Remove candidates that need not be evicted, the last chosen first; the very last one stays."""
     chosen = list(result)
     for position in range(len(chosen) - 2, -1, -1):
         job = chosen[position][0]
@@ -80,45 +81,45 @@ def _spared(
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """A job, and how the wisher stands to it in the tree; a job of its own queue gives way in any case."""
+    """A job and its relation to the preemptor in the tree; a job of the same queue is always a candidate."""
 
     job: RunningJob
     between: tuple[CohortNode, ...]
-    """Its queue, and its cohorts below the one that it has in common with the wisher."""
+    """Its queue, and its cohorts below the lowest one that it shares with the preemptor."""
     entitled: bool
-    """Whether a part of the tree that the wisher is in, and the job is not, holds what is asked for."""
+    """Whether a part of the tree with the preemptor, but without the job, has the requested quota."""
 
     def may_go(self, wish: QuotaRequest, *, borrowing: bool) -> bool:
-        """Only while its part of the tree still borrows, and never so that others may borrow."""
+        """Only while its part of the tree borrows; a preemptor that borrows must also be entitled."""
         if borrowing and not self.entitled:
             return False
-        return not any(within(node, wish.short_of) for node in self.between)
+        return not any(is_within_own_quota(node, wish.short_of) for node in self.between)
 
 
 def _candidates(
     quotas: Quotas, jobs: Collection[RunningJob], wish: QuotaRequest
 ) -> list[_Candidate]:
-    """Those over whom the wisher has an advantage first, each kind in the order of the jobs."""
+    """Candidates over which the preemptor has an advantage first, each group in the order of jobs."""
     queue = quotas.queues[wish.team]
     entitled: dict[int, bool] = {}
     holds, rest = _holds(queue, wish.uses)
-    for cohort in queue.above:
+    for cohort in queue.ancestors:
         entitled[id(cohort)] = holds
         fits, rest = _holds(cohort, rest)
         holds = holds or fits
     results: list[_Candidate] = []
     for job in jobs:
         theirs = quotas.queues[str(job.team)]
-        way = (theirs, *theirs.above)
+        way = (theirs, *theirs.ancestors)
         common = next(i for i, node in enumerate(way) if id(node) in entitled)
         between = way[:common]
-        if not any(within(node, wish.short_of) for node in between):
+        if not any(is_within_own_quota(node, wish.short_of) for node in between):
             results.append(_Candidate(job, between, entitled[id(way[common])]))
     return sorted(results, key=lambda candidate: not candidate.entitled)
 
 
 def _holds(node: CohortNode, uses: Uses) -> tuple[bool, dict[Key, int]]:
-    """Whether all of it fits into what the node holds; what must come from above."""
+    """Whether a node's own quota covers everything, and what its parent must provide."""
     rest = {key: max(0, amount - node.local_available(key)) for key, amount in uses.items()}
     return not any(node.borrows(key, amount) for key, amount in uses.items()), rest
 
@@ -148,12 +149,12 @@ def _classical(quotas: Quotas, jobs: list[RunningJob], wish: QuotaRequest) -> Pr
 
 
 def _fair(quotas: Quotas, candidates: list[RunningJob], wish: QuotaRequest) -> PreemptionTargets:
-    """Shares are compared with the wish already counted."""
+    """Shares are compared with the request already counted."""
     queue = quotas.queues[wish.team]
     quotas.take(wish.team, wish.uses)
 
     def fits(preempted: PreemptionTargets) -> bool:
-        """Whether the wish fits now, its own use aside."""
+        """Whether the request fits now, without its own usage."""
         quotas.take(wish.team, wish.uses, -1)
         result = _fits(quotas, wish, preempted, borrowing=True)
         quotas.take(wish.team, wish.uses)
@@ -161,7 +162,7 @@ def _fair(quotas: Quotas, candidates: list[RunningJob], wish: QuotaRequest) -> P
 
     entitled = not any(quotas.borrows(wish.team, key) for key in wish.short_of)
     chosen = FairChoice(quotas, candidates, queue, fits, entitled=entitled)
-    enough = chosen.first() or chosen.second()
+    enough = chosen.run_first_round() or chosen.run_second_round()
     quotas.take(wish.team, wish.uses, -1)
     if not enough:
         take_usage(quotas, target_jobs(chosen.found))

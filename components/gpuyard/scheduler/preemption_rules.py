@@ -2,13 +2,13 @@
 
 from gpuyard.scheduler.model import RunningJob
 
-WITHIN_QUEUE = "the same queue has it, at a lower priority"
-RECLAIM = "it borrows what the team is guaranteed"
-FAIR_SHARING = "its team borrows more, by weight"
+WITHIN_QUEUE = "it is in the same queue with a lower priority"
+RECLAIM = "it borrows from the team's guarantee"
+FAIR_SHARING = "its team borrows more, relative to its weight"
 PreemptionTargets = list[tuple[RunningJob, str]]
-"""Jobs that go, each with the right by which it is made to."""
+"""Jobs to evict, each with the reason."""
 
 
 def target_jobs(targets: PreemptionTargets) -> tuple[RunningJob, ...]:
-    """The jobs alone."""
+    """The jobs without the reasons."""
     return tuple(job for job, _ in targets)

@@ -1,37 +1,37 @@
-"""Quotas in use: what a team can have now, and at most, in a tree of cohorts (Kueue v0.19, resource_node.go).
+"""Quota usage: available and maximum quota of a team in a tree of cohorts (Kueue v0.19, resource_node.go).
 
-Cohorts that hold capacity of nobody's lend all of it, so what they hold is the root's.
+Unassigned capacity of a cohort is lent completely, so it belongs to the root.
 """
 
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.plan.quotas.cohort_tree import CohortTree, Key, Limit
+from gpuyard.plan.quotas.cohort_tree import CohortQuotaNode, Key, Limit
 from gpuyard.plan.records import PlatformPlan, Quota
 
 Uses = Mapping[Key, int]
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class CohortNode(CohortTree):
-    """A team's queue or a cohort: what it holds, how much of that is used, what passes to the one above."""
+class CohortNode(CohortQuotaNode):
+    """A team's queue or a cohort: its quota, its usage, and what it passes to its parent."""
 
     name: str
-    """The team's, or the cohort's object."""
+    """Name of the team or of the cohort object."""
     weight: float
     used: dict[Key, int] = field(default_factory=lambda: defaultdict(int))
     queues: list["CohortNode"] = field(default_factory=list["CohortNode"])
     cohorts: list["CohortNode"] = field(default_factory=list["CohortNode"])
-    shown: str = ""
-    """What the stack file calls a cohort."""
+    stack_file_name: str = ""
+    """Name of the cohort in the stack file."""
 
     def local_available(self, key: Key) -> int:
-        """Of that, what is not used."""
+        """Unused quota that is not lent to the parent."""
         return max(0, self.not_lent(key) - self.used[key])
 
     def available(self, key: Key) -> int:
-        """What it can have now without anybody else giving way; less than nothing when too much is used."""
+        """Quota available without preemption; negative if usage exceeds it."""
         if self.parent is None:
             return self.nominal[key] - self.used[key]
         above = self.parent.available(key)
@@ -43,11 +43,11 @@ class CohortNode(CohortTree):
         return self.local_available(key) + above
 
     def borrows(self, key: Key, more: int = 0) -> bool:
-        """Whether it has (or would have) more than it holds."""
+        """Whether usage exceeds (or would exceed) its own quota."""
         return self.used[key] + more > self.nominal[key]
 
     def use(self, key: Key, amount: int) -> None:
-        """Use an amount; what it does not keep for itself is used of those above too."""
+        """Add usage; the part beyond its local quota is also added to the parents."""
         beyond = amount - self.local_available(key)
         self.used[key] += amount
         if self.parent is not None and beyond > 0:
@@ -61,13 +61,13 @@ class CohortNode(CohortTree):
             self.parent.release(key, min(amount, beyond))
 
     def height(self) -> int:
-        """How far the furthest queue below is."""
+        """Distance to the furthest queue below."""
         own = 1 if self.queues or self.cohorts else 0
         return max([own, *(1 + cohort.height() for cohort in self.cohorts)])
 
 
 class Quotas:
-    """The queues of all teams, with what each uses. It changes: who tries something takes it back."""
+    """Queues of all teams and their usage. It is mutable: what-if changes must be reverted."""
 
     def __init__(self, plan: PlatformPlan) -> None:
         self._quota: dict[tuple[str, Key], Quota] = {}
@@ -107,7 +107,7 @@ class Quotas:
                 weight=cohort.weight,
                 borrow=Limit({(m.pool, m.resource): m.borrow for m in cohort.limits}),
                 lend=Limit({(m.pool, m.resource): m.lend for m in cohort.limits}),
-                shown=cohort.title,
+                stack_file_name=cohort.title,
             )
             parent.cohorts.append(node)
             self._cohorts[cohort.name] = node
@@ -120,17 +120,17 @@ class Quotas:
             child.propagate()
 
     def nominal(self, team: str, key: Key) -> int:
-        """What the team is guaranteed."""
+        """The team's guarantee."""
         result = self._quota.get((team, key))
         return result.nominal if result else 0
 
-    def limit(self, team: str, key: Key) -> int:
-        """What it may have beyond that."""
+    def borrowing_limit(self, team: str, key: Key) -> int:
+        """Its borrowing limit."""
         result = self._quota.get((team, key))
         return result.borrow if result else 0
 
     def max_usage(self, team: str, key: Key) -> int:
-        """What it could have if nobody else had anything."""
+        """Its capacity if no other queue used any."""
         return self.queues[team].max_usage(key) if (team, key) in self._quota else 0
 
     def most_without_limit(self, team: str, key: Key) -> int:
@@ -138,12 +138,19 @@ class Quotas:
         return self.queues[team].not_lent(key) + self._homes[team].max_usage(key)
 
     def limiting_cohort(self, team: str, key: Key) -> CohortNode | None:
-        """The nearest of its cohorts whose limit keeps it from having more of what is there."""
-        return next((cohort for cohort in self.queues[team].above if cohort.is_bound(key)), None)
+        """The nearest cohort whose limit prevents the use of free quota."""
+        return next(
+            (
+                cohort
+                for cohort in self.queues[team].ancestors
+                if cohort.is_limited_by_borrowing(key)
+            ),
+            None,
+        )
 
-    def full(self, team: str, key: Key) -> CohortNode:
-        """The cohort in which somebody must return something: one whose limit is used up, else the root."""
-        for cohort in self.queues[team].above:
+    def cohort_to_reclaim_from(self, team: str, key: Key) -> CohortNode:
+        """The cohort in which quota must be reclaimed: one with an exhausted limit, otherwise the root."""
+        for cohort in self.queues[team].ancestors:
             if cohort.parent is not None and cohort.available(key) < (
                 cohort.local_available(key) + cohort.parent.available(key)
             ):
@@ -151,35 +158,35 @@ class Quotas:
         return self.root
 
     def team_headroom(self, team: str, key: Key) -> int:
-        """What its own limits leave it, whatever others do."""
-        return self.nominal(team, key) + self.limit(team, key) - self.used[team][key]
+        """Remaining quota by its own limits, independent of others."""
+        return self.nominal(team, key) + self.borrowing_limit(team, key) - self.used[team][key]
 
     def cohort_headroom(self, team: str, key: Key) -> int:
-        """What is left of its own and of everybody's, whatever its limits."""
+        """Remaining quota of the team and the cohorts, independent of its limits."""
         return self.queues[team].local_available(key) + self._homes[team].available(key)
 
     def available(self, team: str, key: Key) -> int:
-        """What it can have now without anybody else giving way."""
+        """Quota available without preemption."""
         return max(0, self.queues[team].available(key)) if (team, key) in self._quota else 0
 
     def borrows(self, team: str, key: Key, more: int = 0) -> bool:
-        """Whether it has (or would have) more than its guarantee."""
+        """Whether usage exceeds (or would exceed) its guarantee."""
         return self.used[team][key] + more > self.nominal(team, key)
 
-    def borrowing_distance(self, team: str, key: Key, amount: int) -> tuple[int, bool]:
-        """How far away an amount comes from, 0: its guarantee; whether a part of the tree holds it."""
+    def find_lowest_fitting_subtree(self, team: str, key: Key, amount: int) -> tuple[int, bool]:
+        """Distance of the quota for an amount (0: its guarantee), and whether a part of the tree covers it."""
         queue = self.queues[team]
         if not queue.borrows(key, amount):
             return 0, True
         rest = amount - queue.local_available(key)
-        for cohort in queue.above:
+        for cohort in queue.ancestors:
             if not cohort.borrows(key, rest):
                 return cohort.height(), cohort.parent is not None
             rest -= cohort.local_available(key)
         return self.root.height(), False
 
     def take(self, team: str, uses: Uses, times: int = 1) -> None:
-        """Count something as used; `times=-1` gives it back."""
+        """Add usage; `times=-1` removes it."""
         queue = self.queues[team]
         for key, amount in uses.items():
             if times > 0:
@@ -188,11 +195,11 @@ class Quotas:
                 queue.release(key, amount)
 
     def share(self, team: str) -> float:
-        """How unfairly much a team borrows, in its own cohort."""
-        return self.weighted_share(self.queues[team])
+        """Fair sharing value of a team in its own cohort."""
+        return self.dominant_resource_share(self.queues[team])
 
-    def weighted_share(self, node: CohortNode) -> float:
-        """How unfairly much it borrows: its largest part of a resource in its cohort, by its weight."""
+    def dominant_resource_share(self, node: CohortNode) -> float:
+        """Fair sharing value: its largest borrowed portion of a resource in its cohort, divided by its weight."""
         borrowed: dict[str, int] = defaultdict(int)
         for (pool, resource), amount in node.used.items():
             borrowed[resource] += max(0, amount - node.nominal.get((pool, resource), 0))
@@ -201,7 +208,7 @@ class Quotas:
         return max(parts, default=0.0) / node.weight
 
     def _of_cohort(self, cohort: CohortNode) -> dict[str, int]:
-        """What there is of each resource for those in a cohort; it never changes."""
+        """Total of each resource available to the members of a cohort; constant."""
         if cohort.name not in self._lendable:
             results: dict[str, int] = defaultdict(int)
             for key in tuple(self.root.nominal):
@@ -211,10 +218,10 @@ class Quotas:
 
 
 def is_borrowing(node: CohortNode) -> bool:
-    """Whether it has more of anything than it holds."""
+    """Whether usage of any resource exceeds its own quota."""
     return any(amount > node.nominal.get(key, 0) for key, amount in node.used.items())
 
 
-def within(node: CohortNode, keys: frozenset[Key]) -> bool:
-    """Whether it has no more of these than it holds."""
+def is_within_own_quota(node: CohortNode, keys: frozenset[Key]) -> bool:
+    """Whether usage of these resources is within its own quota."""
     return not any(node.borrows(key) for key in keys)

@@ -8,7 +8,7 @@ from typing import Any
 
 from gpuyard import names
 from gpuyard.manifests.fields import items, mapping, mappings
-from gpuyard.manifests.gpu_requests import pod_total, requests_several_shares
+from gpuyard.manifests.gpu_requests import multiple_share_requests, peak_pod_requests
 from gpuyard.manifests.quantities import (
     CPU,
     MEMORY,
@@ -18,7 +18,7 @@ from gpuyard.manifests.quantities import (
     whole_units,
 )
 from gpuyard.manifests.queued import BY_OWNER, GANGS
-from gpuyard.manifests.workloads import JobRead, PodRead
+from gpuyard.manifests.workloads import ParsedPodTemplate, ParsedWorkload
 from gpuyard.plan.records import LimitsPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
 from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
@@ -30,75 +30,77 @@ _DISK = "ephemeral-storage"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PodSet:
-    """Pods that are alike."""
+    """Identical pods."""
 
     path: str
     count: int
     requests: Mapping[str, int]
-    """Of one pod: CPU in thousandths, memory in bytes, devices by number."""
+    """Requests of one pod: CPU in millicores, memory in bytes, devices as counts."""
     selector: Mapping[str, str] = field(default_factory=dict[str, str])
     terms: tuple[Term, ...] = ()
-    """Required node affinity: one of them must match; none: every node does."""
+    """Required node affinity: one term must match; without terms every node matches."""
     tolerations: tuple[Toleration, ...] = ()
     is_anti_affine: bool = False
-    """No two of them on one node."""
+    """At most one of them per node."""
     topology_request: TopologyRequest | None = None
-    """What they say about their place."""
+    """Their topology request."""
     unset_requests: frozenset[str] = frozenset()
-    """What no container names: the namespace's defaults stand in `requests`."""
+    """Resources that no container sets: `requests` has the defaults of the namespace."""
     largest: Mapping[str, int] = field(default_factory=dict[str, int])
-    """Of CPU and memory, the most that one of its containers asks for or is limited to."""
+    """Largest CPU and memory request or limit of any container."""
 
 
 @dataclass(frozen=True, slots=True)
-class RejectedRequest:
-    """Something the API server does not accept, and what it should be."""
+class InvalidRequest:
+    """A request that the API server rejects, and the correct one."""
 
     message: str
     at: str
     value: str | int
     resource: str
-    """What more of it would be asked for if it were right; "" where no device is the matter."""
+    """The resource that the correct request needs more of; "" if it is not a device."""
     amount: int
     pod_set: int = 0
     on_node: bool = False
-    """True when only the device plugin refuses it, where the pod is to start."""
+    """True if only the device plugin rejects it, when the pod starts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A job, reduced to what decides whether it starts."""
+    """A job, reduced to what determines whether it starts."""
 
     kind: str
     name: str
     namespace: str
     queue_label: str
     priority_label: str
-    """A priority of the queues."""
+    """Value of the label for Kueue's priority."""
     priority_class: str
-    """A priority of the pods, which counts where no label is."""
+    """PriorityClass of the pods, which applies without the label."""
     pod_sets: tuple[PodSet, ...]
-    rejection: tuple[RejectedRequest, ...]
+    rejection: tuple[InvalidRequest, ...]
     cautions: tuple[str, ...]
     groups: int = 0
-    """Workloads that each hold pods of every pod set, the same number; 0: each pod queues by itself."""
+    """Number of workloads with the same pods of every pod set; 0: each pod queues separately."""
 
     @property
-    def together(self) -> bool:
-        """All pods start or none."""
+    def is_gang(self) -> bool:
+        """Whether all pods start together."""
         return self.kind in GANGS
 
 
 def request_of(
-    job: JobRead, limits: LimitsPlan | None = None, shared: Collection[str] = ()
+    job: ParsedWorkload, limits: LimitsPlan | None = None, shared: Collection[str] = ()
 ) -> Request:
-    """Read what a job needs; in the namespace of a team, containers that say nothing get its defaults.
+    """Read a job's requests; in a team's namespace its default requests apply.
 
-    `shared` are names of shares there that do not say that they are.
+    `shared` are resource names of GPU shares without the suffix `.shared`.
     """
-    pod_requests = [_pod_request(pod, unsaid(limits), shared) for pod in job.pods]
+    pod_requests = [
+        _pod_request(pod, default_container_requests(limits), shared) for pod in job.pods
+    ]
     pod_sets = tuple(
-        _pod_set(pod, each.amounts, unsaid(limits), max(1, job.groups))
+        _pod_set(pod, each.amounts, default_container_requests(limits), max(1, job.groups))
         for pod, each in zip(job.pods, pod_requests, strict=True)
     )
     cautions = [
@@ -126,29 +128,32 @@ def request_of(
     )
 
 
-def _miscounted(job: JobRead) -> Iterator[RejectedRequest]:
-    """Numbers of pods in quotes: the rest is judged as if they were written right."""
+def _miscounted(job: ParsedWorkload) -> Iterator[InvalidRequest]:
+    """Quoted pod counts: the validation continues with the number."""
     for at, wrong, meant in job.count_errors:
-        yield RejectedRequest(f"{at}: {wrong!r} is no whole number", at, meant, "", 0)
+        yield InvalidRequest(f"{at}: {wrong!r} is not a whole number", at, meant, "", 0)
 
 
-def _unjudged_kind(job: JobRead) -> Iterator[str]:
-    """What is not known of a job of this kind, or not certain."""
+def _unjudged_kind(job: ParsedWorkload) -> Iterator[str]:
+    """What gpuyard does not evaluate for jobs of this kind."""
     if job.kind == "TrainJob":
         yield (
-            f"its runtime {job.runtime or '(not named)'} is not known here:"
-            " containers, selectors and CPU that it adds are not counted"
+            f"its runtime {job.runtime or '(not named)'} is unknown to gpuyard: containers, "
+            "selectors and CPU that it adds are not counted"
         )
     elif job.kind not in GANGS and sum(p.count for p in job.pods) > 1:
         one = "group" if job.kind == "LeaderWorkerSet" else "pod"
         if one == "pod" or job.groups > 1:
-            yield f"Kueue queues each {one} of a {job.kind} by itself: some may run without all"
+            yield (
+                f"Kueue queues each {one} of a {job.kind} separately: some may run without the "
+                "others"
+            )
     if names.POD_GROUP_LABEL in job.own_labels:
         yield "it belongs to a pod group; the other pods of the group are not counted"
 
 
 def group_pod_sets(pod_sets: Sequence[PodSet]) -> list[tuple[int, ...]]:
-    """Which pod sets share a flavor and a place, by the group that they name; most stand alone."""
+    """The pod sets that share flavor and domain, by their group; most are alone."""
     results: dict[str | int, list[int]] = {}
     for index, pods in enumerate(pod_sets):
         if pods.count:
@@ -159,7 +164,7 @@ def group_pod_sets(pod_sets: Sequence[PodSet]) -> list[tuple[int, ...]]:
 
 
 def group_error(pod_sets: Sequence[PodSet]) -> str:
-    """Why Kueue takes no such group: it knows a leader and its workers only. "" when it does."""
+    """Why Kueue rejects the group, or "": a group has one leader and its workers."""
     for members in group_pod_sets(pod_sets) if len(pod_sets) > 1 else ():
         nears = [
             place_request
@@ -174,19 +179,19 @@ def group_error(pod_sets: Sequence[PodSet]) -> str:
             counts = " and ".join(str(pod_sets[i].count) for i in members)
             return f"group {nears[0].group} has {counts} pods, and one of its pod sets must have 1"
         if len({(n.mode, n.level) for n in nears}) > 1:
-            return f"the pod sets of group {nears[0].group} ask for different topologies"
+            return f"the pod sets of group {nears[0].group} request different topologies"
     return ""
 
 
-def unsaid(limits: LimitsPlan | None) -> Counter[str]:
-    """What a container asks for that names none of it."""
+def default_container_requests(limits: LimitsPlan | None) -> Counter[str]:
+    """The default requests of a container without any."""
     if limits is None:
         return Counter()
     return Counter({CPU: LEAST_CPU_MILLI, MEMORY: LEAST_MEMORY_MIB * MIB})
 
 
 def _pod_set(
-    pod: PodRead, amounts: Mapping[str, int], default: Counter[str], groups: int
+    pod: ParsedPodTemplate, amounts: Mapping[str, int], default: Counter[str], groups: int
 ) -> PodSet:
     spec = pod.spec
     affinity = mapping(spec, "affinity")
@@ -211,28 +216,31 @@ def _pod_set(
     )
 
 
-def _unjudged(pod: PodRead, amounts: Mapping[str, int]) -> Iterator[str]:
-    """What pods ask for that is not judged here."""
+def _unjudged(pod: ParsedPodTemplate, amounts: Mapping[str, int]) -> Iterator[str]:
+    """Pod fields that gpuyard does not evaluate."""
     if pod.claims:
-        yield "each of its resource claims (DRA) is taken for one GPU; what they say is not read"
+        yield (
+            "each of its resource claims (DRA) counts as one GPU; gpuyard does not read their "
+            "content"
+        )
     if mappings(pod.spec, "topologySpreadConstraints"):
-        yield "its topology spread constraints are not judged"
+        yield "its topology spread constraints are not evaluated"
     affinity = mapping(pod.spec, "affinity")
     for term in _required(affinity, "podAntiAffinity"):
         if not _keeps_apart(term, pod):
-            yield "a rule that keeps it away from other pods is not judged"
+            yield "its pod anti-affinity is not evaluated"
     if _required(affinity, "podAffinity"):
-        yield "a rule that keeps it near other pods is not judged"
+        yield "its pod affinity is not evaluated"
     if amounts.get(_DISK):
-        yield "its ephemeral storage is not judged: how large a node's disk is stands elsewhere"
+        yield "its ephemeral storage is not evaluated: the plan has no size of a node's disk"
 
 
 def _required(affinity: Mapping[Any, Any], kind: str) -> list[Mapping[Any, Any]]:
     return mappings(mapping(affinity, kind), "requiredDuringSchedulingIgnoredDuringExecution")
 
 
-def _keeps_apart(term: Mapping[Any, Any], pod: PodRead) -> bool:
-    """Whether a rule keeps pods off nodes of their own kind."""
+def _keeps_apart(term: Mapping[Any, Any], pod: ParsedPodTemplate) -> bool:
+    """Whether an anti-affinity term keeps pods away from nodes with identical pods."""
     match_labels = mapping(term, "labelSelector", "matchLabels")
     ours = bool(match_labels) and all(pod.labels.get(k) == v for k, v in match_labels.items())
     return ours and term.get("topologyKey") == names.HOSTNAME_LABEL
@@ -263,7 +271,7 @@ def _toleration(value: Mapping[Any, Any]) -> Toleration:
     )
 
 
-def _largest(pod: PodRead) -> dict[str, int]:
+def _largest(pod: ParsedPodTemplate) -> dict[str, int]:
     results: dict[str, int] = {}
     for key in ("initContainers", "containers"):
         for _, container in _containers(pod, key):
@@ -278,20 +286,22 @@ def _largest(pod: PodRead) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What containers ask for, and what of it the API server does not accept."""
+    """Requests of containers, and those that the API server rejects."""
 
     amounts: Counter[str]
-    refused: tuple[RejectedRequest, ...]
+    refused: tuple[InvalidRequest, ...]
 
 
-def _pod_request(pod: PodRead, default: Counter[str], shared: Collection[str]) -> _Asked:
-    """What the scheduler reserves for one pod, its overhead and its claims included."""
+def _pod_request(pod: ParsedPodTemplate, default: Counter[str], shared: Collection[str]) -> _Asked:
+    """The resources that the scheduler reserves for one pod, including overhead and claims."""
     init = [
         (c, _container_request(c, at, default, shared))
         for at, c in _containers(pod, "initContainers")
     ]
     main = [_container_request(c, at, default, shared) for at, c in _containers(pod, "containers")]
-    total = pod_total(((c, asks.amounts) for c, asks in init), (asks.amounts for asks in main))
+    total = peak_pod_requests(
+        ((c, asks.amounts) for c, asks in init), (asks.amounts for asks in main)
+    )
     for name, value in mapping(pod.spec, "overhead").items():
         if isinstance(name, str) and (amount := quantity(value)) and amount > 0:
             total[name] += whole_units(name, amount)
@@ -301,7 +311,7 @@ def _pod_request(pod: PodRead, default: Counter[str], shared: Collection[str]) -
     return _Asked(total, tuple(refused))
 
 
-def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
+def _containers(pod: ParsedPodTemplate, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
     return [
         (f"{pod.path}.{key}[{i}].resources", c)
         for i, c in enumerate(items(pod.spec, key))
@@ -312,12 +322,12 @@ def _containers(pod: PodRead, key: str) -> list[tuple[str, Mapping[Any, Any]]]:
 def _container_request(
     container: Mapping[Any, Any], where: str, default: Counter[str], shared: Collection[str]
 ) -> _Asked:
-    """What one container asks for; what it does not name is the default."""
+    """Requests of one container, including defaults."""
     resources = mapping(container, "resources")
     limits, requests = mapping(resources, "limits"), mapping(resources, "requests")
     amounts: Counter[str] = Counter()
-    refused: list[RejectedRequest] = []
-    shares = requests_several_shares(limits, shared)
+    refused: list[InvalidRequest] = []
+    shares = multiple_share_requests(limits, shared)
     for name in dict.fromkeys([*limits, *requests]):
         if not isinstance(name, str):
             continue
@@ -325,8 +335,8 @@ def _container_request(
         amount = quantity(value)
         if amount is None or amount < 0:
             part = "requests" if name in requests else "limits"
-            message = f"{name}: {value!r} is no quantity"
-            refused.append(RejectedRequest(message, f"{where}.{part}.{name}", 1, name, 1))
+            message = f"{name}: {value!r} is not a quantity"
+            refused.append(InvalidRequest(message, f"{where}.{part}.{name}", 1, name, 1))
             continue
         if not name.startswith(_NATIVE):
             problem = _not_acceptable(name, limits, requests, where)
@@ -341,10 +351,13 @@ def _container_request(
     return _Asked(amounts, tuple(refused))
 
 
-def _one_share(name: str, amount: Fraction, at: str) -> RejectedRequest:
-    message = f"a container asks for {format_amount(name, whole_units(name, amount))} and gets {names.MOST_SHARES}"
-    return RejectedRequest(
-        f"{message}: shares of a GPU are turns on it, not more of it",
+def _one_share(name: str, amount: Fraction, at: str) -> InvalidRequest:
+    message = (
+        f"a container requests {format_amount(name, whole_units(name, amount))} and gets "
+        f"{names.MOST_SHARES}"
+    )
+    return InvalidRequest(
+        f"{message}: several shares of a GPU give no more of it",
         at,
         names.MOST_SHARES,
         name,
@@ -355,30 +368,33 @@ def _one_share(name: str, amount: Fraction, at: str) -> RejectedRequest:
 
 def _not_acceptable(
     name: str, limits: Mapping[Any, Any], requests: Mapping[Any, Any], where: str
-) -> RejectedRequest | None:
-    """Why the API server would not take this resource of a container, None when it would."""
+) -> InvalidRequest | None:
+    """Why the API server rejects this resource of a container, or None."""
     limit, requested = quantity(limits.get(name)), quantity(requests.get(name))
     at = f"{where}.limits.{name}"
     amount = max(1, whole_units(name, (requested if limit is None else limit) or Fraction(1)))
     if "/" not in name:
-        message = f"`{name}` is no resource of Kubernetes: devices have a domain, as in {names.GPU}"
-        return RejectedRequest(message, at, f"nvidia.com/{name}", f"nvidia.com/{name}", amount)
+        message = (
+            f"`{name}` is not a resource of Kubernetes: device names have a domain, as in "
+            f"{names.GPU}"
+        )
+        return InvalidRequest(message, at, f"nvidia.com/{name}", f"nvidia.com/{name}", amount)
     if limit is None:
-        return RejectedRequest(
-            f"{name}: a request without a limit, which Kubernetes refuses", at, amount, name, amount
+        return InvalidRequest(
+            f"{name}: a request without a limit, which Kubernetes rejects", at, amount, name, amount
         )
     if name in requests and requested != limit:
-        return RejectedRequest(
-            f"{name}: request {requests[name]} and limit {limits[name]} differ,"
-            " which Kubernetes refuses for devices",
+        return InvalidRequest(
+            f"{name}: request {requests[name]} and limit {limits[name]} differ, which Kubernetes "
+            "rejects for devices",
             f"{where}.requests.{name}",
             amount,
             name,
             amount,
         )
     if limit.denominator != 1:
-        return RejectedRequest(
-            f"{name}: {limits[name]} is no whole number, which Kubernetes refuses for devices",
+        return InvalidRequest(
+            f"{name}: {limits[name]} is not a whole number, which Kubernetes rejects for devices",
             at,
             amount,
             name,

@@ -1,6 +1,6 @@
 """Node selection of pods: labels, node affinity, taints.
 
-Three answers: yes, no, and None for what only a live node could tell.
+The result is yes, no, or None if only a running node can tell.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +17,7 @@ _DISCOVERED = "nvidia.com/"
 
 @dataclass(frozen=True, slots=True)
 class NodeRequirement:
-    """One line of a node affinity."""
+    """One expression of a node affinity."""
 
     key: str
     operator: str
@@ -25,12 +25,12 @@ class NodeRequirement:
 
 
 Term = tuple[NodeRequirement, ...]
-"""Requirements that must all be met."""
+"""Expressions that must all match."""
 
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """A taint that a pod bears."""
+    """A toleration of a pod."""
 
     key: str
     operator: str
@@ -38,7 +38,7 @@ class Toleration:
     effect: str
 
     def covers(self, taint: Taint) -> bool:
-        """Whether it is about this taint; an empty key with Exists is about all."""
+        """Whether it matches this taint; an empty key with Exists matches all."""
         if self.effect and self.effect != taint.effect:
             return False
         if self.key != taint.key and not (not self.key and self.operator == "Exists"):
@@ -47,20 +47,20 @@ class Toleration:
 
 
 def untolerated(taints: Iterable[Taint], tolerations: Iterable[Toleration]) -> Taint | None:
-    """The first taint that keeps the pod away, None when it may stay."""
+    """The first taint that the pod does not tolerate, or None."""
     return next((t for t in taints if not any(x.covers(t) for x in tolerations)), None)
 
 
 @dataclass(frozen=True, slots=True)
 class PoolLabels:
-    """What is known of a pool's node labels: several values where nodes differ."""
+    """The known node labels of a pool; several values if nodes differ."""
 
     known: Mapping[str, tuple[str, ...]]
     closed: bool
-    """True: a label without a domain that is not known is not there."""
+    """Whether an unknown label without a domain is absent."""
 
     def meets(self, want: NodeRequirement) -> bool | None:
-        """Whether some node of the pool meets one requirement."""
+        """Whether some node of the pool matches an expression."""
         if want.key not in self.known:
             absent = False if self.closed and "/" not in want.key else None
             if want.operator in {"NotIn", "DoesNotExist"}:
@@ -75,7 +75,7 @@ class PoolLabels:
 
 
 def _compares(value: str, want: NodeRequirement) -> bool:
-    """Gt and Lt compare whole numbers; anything else meets nothing."""
+    """Gt and Lt compare integers; any other value does not match."""
     if not (want.values and _is_number(value) and _is_number(want.values[0])):
         return False
     here, bound = int(value), int(want.values[0])
@@ -87,7 +87,7 @@ def _is_number(text: str) -> bool:
 
 
 def labels_of(plan: PlatformPlan, pool: PoolPlan) -> PoolLabels:
-    """Labels that every node of a pool has, by the plan and by what its machine is."""
+    """Labels of every node of a pool, from the plan and the machine type."""
     ours = {**pool.labels, **pool.node_selector}
     known: dict[str, tuple[str, ...]] = {key: (value,) for key, value in ours.items()}
     known |= {
@@ -106,7 +106,7 @@ def labels_of(plan: PlatformPlan, pool: PoolPlan) -> PoolLabels:
 def accepts(
     labels: PoolLabels, selector: Mapping[str, str], terms: tuple[Term, ...]
 ) -> tuple[bool | None, str]:
-    """Whether the pod may stand on such a node, and the key that decides or that is not known."""
+    """Whether the pod may run on such a node, and the key that decides or is unknown."""
     answer: bool | None = True
     about = ""
     for key, value in selector.items():
@@ -150,7 +150,7 @@ def _shown(want: NodeRequirement) -> str:
 def flavor_accepts(
     flavor_labels: Mapping[str, str], selector: Mapping[str, str], terms: tuple[Term, ...]
 ) -> bool:
-    """Kueue's own look at a flavor: only keys that the flavor itself has; a term left empty matches."""
+    """Kueue's own check of a flavor: only keys of the flavor count; an empty term matches."""
     if any(flavor_labels.get(k, v) != v for k, v in selector.items()):
         return False
     labels = PoolLabels({k: (v,) for k, v in flavor_labels.items()}, closed=True)
@@ -160,8 +160,8 @@ def flavor_accepts(
     return any(all(labels.meets(r) for r in term) for term in own_terms)
 
 
-def discovered(selector: Mapping[str, str], terms: tuple[Term, ...]) -> str | None:
-    """A label that appears only after a node runs: whoever starts nodes from zero does not know it."""
+def find_discovered_label(selector: Mapping[str, str], terms: tuple[Term, ...]) -> str | None:
+    """A label that only a running node has: unknown when scaling from zero."""
     keys = (*selector, *(r.key for term in terms for r in term))
     return next(
         (

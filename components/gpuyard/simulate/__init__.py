@@ -1,4 +1,4 @@
-"""The simulated cluster: a real control plane, real Kueue, fake nodes and fakes of node agents."""
+"""The simulated cluster: a real control plane, real Kueue, fake nodes and fake node agents."""
 
 from gpuyard.simulate.cluster import (
     Outcome,

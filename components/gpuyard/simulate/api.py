@@ -1,7 +1,7 @@
 """A small client for a Kubernetes API server: JSON in, JSON out.
 
-The official client's generated models cost start-up time and memory in every fake process and say
-nothing that the dictionaries of a manifest do not say. Requests go through urllib3, which does
+The official client's generated models cost start-up time and memory in every fake process and add
+nothing to the dictionaries of a manifest. Requests go through urllib3, which handles
 certificates, pooling and streaming.
 """
 
@@ -19,19 +19,19 @@ from gpuyard.errors import EnvironmentMissing
 
 ApiObject = dict[str, Any]
 MANAGER: Final = "gpuyard-sim"
-# Where nobody listens, that is known at once; a busy machine takes seconds to exchange certificates.
+# A refused connection is known at once; a busy machine takes seconds to exchange certificates.
 CONNECT_SECONDS: Final = 15
-# Deleting a hundred jobs by one request takes a busy machine more than fifteen seconds.
+# Deleting a hundred jobs in one request takes a busy machine more than fifteen seconds.
 TIMEOUT: Final = urllib3.Timeout(connect=CONNECT_SECONDS, read=60)
 PROBE: Final = urllib3.Timeout(connect=CONNECT_SECONDS, read=15)
 WATCH_SECONDS: Final = 240
-# As client-go has it: so often a server may ask for more time, and for no longer than this at once.
+# As client-go has it: maximum number of Retry-After answers, and the longest single wait.
 ATTEMPTS: Final = 10
 LONGEST_PAUSE: Final = 10.0
-# A namespace's quota is one object: of many who make something in it at once, some are told to come again.
+# A namespace's quota is one object: of many concurrent creations in it, some must be retried.
 RACED_PAUSE: Final = 0.2
 
-# Plural names of the kinds we write; anything else would need discovery.
+# Plural names of the kinds we write; others would need discovery.
 _PLURALS: Final[Mapping[str, str]] = {
     "Namespace": "namespaces",
     "Service": "services",
@@ -52,7 +52,7 @@ UNTYPED = "failed to create typed patch object"
 
 
 class ApiError(Exception):
-    """The API server said no; `status` is its HTTP status."""
+    """The API server rejected the request; `status` is the HTTP status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(f"{status}: {message}")
@@ -60,9 +60,9 @@ class ApiError(Exception):
 
     @property
     def is_retryable(self) -> bool:
-        """Whether the same request may do later: too much to do, or a part behind it does not answer yet.
+        """Whether the same request may succeed later: overload, or a backend that does not answer yet.
 
-        An apply with a field that its kind does not have is answered with 500 as well, for ever.
+        An apply with a field that its kind does not have also returns 500, permanently.
         """
         if UNTYPED in str(self):
             return False
@@ -70,7 +70,7 @@ class ApiError(Exception):
 
 
 class Unreachable(Exception):
-    """Nobody answered."""
+    """No answer."""
 
 
 class Api:
@@ -92,10 +92,10 @@ class Api:
         kind: str = "application/json",
         timeout: urllib3.Timeout = TIMEOUT,
     ) -> ApiObject:
-        """One request; the answer as a dictionary. A server that asks for a moment is asked again after it.
+        """One request; returns the answer as a dictionary. A request with Retry-After is repeated.
 
         Raises:
-            ApiError: the server refused.
+            ApiError: the server rejected the request.
             Unreachable: no server.
         """
         data = None if body is None else json.dumps(body).encode()
@@ -117,7 +117,7 @@ class Api:
             try:
                 return self._requested(method, path, data, kind, timeout)
             except urllib3.exceptions.ProtocolError:
-                # A connection that the server closed while it lay idle is no reason to fail a read.
+                # A read must not fail because the server closed an idle connection.
                 if method != "GET":
                     raise
                 return self._requested(method, path, data, kind, timeout)
@@ -157,7 +157,7 @@ class Api:
         return self.call("PATCH", path + query, change, "application/merge-patch+json")
 
     def watch(self, path: str, version: str, where: str = "") -> Iterator[tuple[str, ApiObject]]:
-        """Changes since a version, until the server ends the stream; `where`: a selector of fields."""
+        """Changes since a version, until the server ends the stream; `where`: a field selector."""
         query = f"?watch=1&resourceVersion={version}&timeoutSeconds={WATCH_SECONDS}&allowWatchBookmarks=true"
         query += f"&fieldSelector={where}" if where else ""
         try:
@@ -180,7 +180,7 @@ class Api:
             raise Unreachable(str(problem)) from problem
 
     def is_ready(self) -> bool:
-        """Whether the server says that it can serve."""
+        """Whether the server reports that it is ready."""
         try:
             self.call("GET", "/readyz", timeout=PROBE)
         except (ApiError, Unreachable):
@@ -189,7 +189,7 @@ class Api:
 
 
 def merge_if_exists(api: Api, path: str, change: ApiObject) -> None:
-    """Merge patch; what is gone in the meantime needs nothing."""
+    """Merge patch; an object that is gone needs none."""
     try:
         api.patch(path, change)
     except ApiError as problem:
@@ -206,10 +206,10 @@ def path_of(manifest: ApiObject) -> str:
 
 
 def connect(kubeconfig: Path) -> Api:
-    """The API server a kubeconfig of ours names.
+    """The API server of a kubeconfig of the simulated cluster.
 
     Raises:
-        EnvironmentMissing: the file is not there or not one of ours.
+        EnvironmentMissing: the file does not exist or is not such a kubeconfig.
     """
     try:
         result = yaml.safe_load(kubeconfig.read_text(encoding="utf-8"))
@@ -219,12 +219,12 @@ def connect(kubeconfig: Path) -> Api:
     except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError, ValueError) as problem:
         raise EnvironmentMissing(
             f"{kubeconfig} is not the kubeconfig of a simulated cluster ({problem});"
-            " `gpuyard sim up` makes one"
+            " run `gpuyard sim up` to create one"
         ) from problem
 
 
 def wait_until_ready(api: Api, seconds: float) -> bool:
-    """Wait for the server's own readiness."""
+    """Wait until the server is ready."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if api.is_ready():
@@ -234,11 +234,11 @@ def wait_until_ready(api: Api, seconds: float) -> bool:
 
 
 def _pause(method: str, sent: bytes | None, answer: urllib3.BaseHTTPResponse) -> float | None:
-    """The seconds after which the same request may do, where it may.
+    """Seconds until the same request may succeed, if it may.
 
-    A server with too much to do says them; client-go heeds the same header. What is made new, or changed
-    whatever its version, has none that could be old: a conflict is another object's, changed at the same
-    moment. Fields that another manager has stay its.
+    An overloaded server sends Retry-After; client-go respects the same header. A creation, or a change
+    without a version, cannot be outdated: a conflict comes from another object changed at the same
+    moment. Fields of other managers are kept.
     """
     retry_after = answer.headers.get("Retry-After", "")
     busy = answer.status == 429 or answer.status >= 500  # noqa: PLR2004  as of ApiError.may_pass
@@ -251,15 +251,15 @@ def _pause(method: str, sent: bytes | None, answer: urllib3.BaseHTTPResponse) ->
 
 
 def _is_raced(data: bytes) -> bool:
-    """Whether somebody was quicker, and nobody else owns what was asked for."""
+    """Whether another writer was faster, and no other manager owns the requested fields."""
     try:
         return json.loads(data).get("reason") == "Conflict" and b"FieldManagerConflict" not in data
-    except (ValueError, AttributeError):  # no JSON, or no object
+    except (ValueError, AttributeError):  # not JSON, or not an object
         return False
 
 
 def _message(data: bytes) -> str:
     try:
         return str(json.loads(data).get("message", ""))
-    except (ValueError, AttributeError):  # no JSON, or no object
+    except (ValueError, AttributeError):  # not JSON, or not an object
         return data.decode(errors="replace")[:500]

@@ -1,4 +1,4 @@
-"""Bring a simulated cluster up, mend it, look at it, empty it, take it down."""
+"""Starts, repairs, shows, resets and removes a simulated cluster."""
 
 import time
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from gpuyard.errors import EnvironmentMissing
 from gpuyard.simulate import crds, credentials, processes
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect, wait_until_ready
 from gpuyard.simulate.kueue import manager as kueue_manager
-from gpuyard.simulate.parts import PARTS, Part, Place
+from gpuyard.simulate.parts import PARTS, ClusterProcess, Place
 from gpuyard.simulate.state import (
     Folder,
     every_folder,
@@ -25,7 +25,7 @@ from gpuyard.simulate.tools import Tools, find_tools
 
 # Only a part that hangs waits so long: one that ends is noticed at once. Seen: 8 s, 60 s under heavy load.
 START_SECONDS: Final = 300.0
-# A port is free when it is chosen, and another one's when the part begins to listen there, seconds later.
+# A port is free when it is chosen; another process may take it in the seconds until the part listens.
 STARTS: Final = 4
 _TAKEN: Final = "address already in use"
 _KUEUE: Final = next(part for part in PARTS if part.name == "kueue")
@@ -35,12 +35,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True)
 class PartStatus:
-    """One part as it is now."""
+    """One part and its current state."""
 
     name: str
     pid: int | None
     alive: bool | None
-    """None for what is not a process."""
+    """None for a part that is not a process."""
     log: str | None
     port: int | None
     rss_mib: int
@@ -49,7 +49,7 @@ class PartStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The whole cluster as it is now."""
+    """The whole cluster and its current state."""
 
     name: str
     ready: bool
@@ -65,7 +65,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a command did."""
+    """Result of a command."""
 
     says: str
     changed: bool
@@ -74,7 +74,7 @@ class Outcome:
 
 
 def up(name: str, say: Say = lambda _: None, checkout: Path | None = None) -> Outcome:
-    """Start what does not run; leaves alone what does. It remembers the `checkout` that deploys to it.
+    """Start parts that do not run; running ones are unchanged. Records the `checkout` that deploys to it.
 
     Raises:
         EnvironmentMissing: the programs are not built, a part does not start, or the cluster belongs to
@@ -92,7 +92,7 @@ def up(name: str, say: Say = lambda _: None, checkout: Path | None = None) -> Ou
         else:
             if checkout and not settings.checkout:
                 settings = replace(settings, checkout=str(checkout))
-                folder.keep(settings)
+                folder.write_settings(settings)
             started = _start_missing(Place(folder, settings, tools), say)
             status = _ready_status(folder)
     if not status.ready:
@@ -107,18 +107,18 @@ def up(name: str, say: Say = lambda _: None, checkout: Path | None = None) -> Ou
     if fresh:
         message = f"cluster {name} is up after {seconds:.1f} s"
     elif started:
-        message = f"cluster {name} was mended: started {', '.join(started)}"
+        message = f"repaired cluster {name}: started {', '.join(started)}"
     else:
-        message = f"cluster {name} is already up, nothing changed"
+        message = f"cluster {name} is already up; nothing changed"
     return Outcome(message, bool(started), seconds, status)
 
 
 def renew_kueue(name: str, tools: Tools) -> bool:
-    """Start Kueue anew where it runs with another configuration than the cluster has; whether it did."""
+    """Restart Kueue where its configuration differs from the cluster's; returns whether it did."""
     processes.reap()
     folder = folder_of(name)
     if not folder.path.exists():
-        return False  # to lock it would make it
+        return False  # locking it would create it
     with locked(folder):
         settings = folder.settings()
         if settings is None or not _runs(folder, _KUEUE):
@@ -126,14 +126,14 @@ def renew_kueue(name: str, tools: Tools) -> bool:
         place, api = Place(folder, settings, tools), connect(folder.kubeconfig)
         if not _prepare(api, place, installing=False):
             return False
-        processes.stop(filter(None, [folder.recorded("kueue")]))
+        processes.stop(filter(None, [folder.read_process("kueue")]))
         _start(place, _KUEUE, lambda _: None)
         _finish_kueue(api, place)
     return True
 
 
 def down(name: str) -> bool:
-    """Stop every process and remove every file; says whether there was anything."""
+    """Stop every process and remove every file; returns whether anything existed."""
     folder = folder_of(name)
     running = processes.marked_processes(_mark(folder))
     if not folder.path.exists() and not running:
@@ -153,21 +153,19 @@ def reset(name: str, say: Say = lambda _: None) -> Outcome:
     folder = folder_of(name)
     if folder.settings() is None:
         raise EnvironmentMissing(
-            f"there is no simulated cluster {name}; `gpuyard sim up --name {name}` starts it"
+            f"simulated cluster {name} does not exist; run `gpuyard sim up --name {name}` to start it"
         )
     with locked(folder):
         _stop_all(folder)
         for part in ("etcd", "kueue", "parts"):
             Folder(part, folder.path / part).remove()
     outcome = up(name, say)
-    message = (
-        f"cluster {name} is empty again after {outcome.seconds:.1f} s, under the same kubeconfig"
-    )
+    message = f"reset cluster {name} in {outcome.seconds:.1f} s; the kubeconfig is unchanged"
     return replace(outcome, says=message, changed=True)
 
 
 def status(name: str) -> Status:
-    """The cluster as it is now; changes nothing."""
+    """The current state of the cluster; changes nothing."""
     return _status(folder_of(name))
 
 
@@ -181,7 +179,7 @@ def _status(folder: Folder) -> Status:
     settings = folder.settings()
     parts = []
     for part in PARTS:
-        process = folder.recorded(part.name)
+        process = folder.read_process(part.name)
         alive = process is not None and process.alive
         parts.append(
             PartStatus(
@@ -219,7 +217,7 @@ def _status(folder: Folder) -> Status:
 
 
 def _ready_status(folder: Folder) -> Status:
-    """The status once everything answers: on a busy machine one look may miss what answered just now."""
+    """The status once everything answers: on a busy machine a single query may time out."""
     deadline = time.monotonic() + START_SECONDS
     while not (result := _status(folder)).ready and time.monotonic() < deadline:
         if any(part.alive is False for part in result.parts):
@@ -242,8 +240,8 @@ def _mark(folder: Folder) -> str:
 
 
 def _stop_all(folder: Folder) -> None:
-    """Stop recorded parts and strays, dependents first so that no log fills with complaints."""
-    recorded = [folder.recorded(part.name) for part in reversed(PARTS)]
+    """Stop recorded parts and strays, dependents first so that logs do not fill with errors."""
+    recorded = [folder.read_process(part.name) for part in reversed(PARTS)]
     processes.stop([process for process in recorded[:-2] if process])
     processes.stop(
         [
@@ -256,10 +254,10 @@ def _stop_all(folder: Folder) -> None:
 def _first_start(
     folder: Folder, tools: Tools, say: Say, checkout: Path | None
 ) -> tuple[list[str], Status]:
-    """Start a new cluster; with other ports where somebody was quicker to take one of its own."""
+    """Start a new cluster; with other ports if another process took one of its ports."""
     for tries_left in reversed(range(STARTS)):
         settings = new_settings(folder, checkout)
-        folder.keep(settings)
+        folder.write_settings(settings)
         try:
             started = _start_missing(Place(folder, settings, tools), say)
             result = _ready_status(folder)
@@ -268,27 +266,25 @@ def _first_start(
         except EnvironmentMissing:
             if not tries_left or not (missing := _without_port(folder)):
                 raise
-        say(
-            f"somebody else took a port of {', '.join(missing)} meanwhile; starting anew with others"
-        )
+        say(f"another process took a port of {', '.join(missing)}; restarting with other ports")
         _stop_all(folder)
         folder.empty()
     raise AssertionError  # the last try returns or raises
 
 
 def _without_port(folder: Folder) -> list[str]:
-    """The parts that ended because somebody else listens where they were to listen."""
+    """The parts that ended because another process listens on their port."""
     return [
         part.name
         for part in PARTS
-        if folder.recorded(part.name)
+        if folder.read_process(part.name)
         and not _runs(folder, part)
         and _TAKEN in _log(folder, part.name)
     ]
 
 
 def _start_missing(place: Place, say: Say) -> list[str]:
-    """Start dead parts in order, each when what it needs is ready; returns their names."""
+    """Start dead parts in order, each when its dependencies are ready; returns their names."""
     folder = place.folder
     missing = [part for part in PARTS if not _runs(folder, part)]
     _stop_unrecorded(place)
@@ -300,8 +296,8 @@ def _start_missing(place: Place, say: Say) -> list[str]:
     api = _ready_api(place)
     is_changed = _prepare(api, place, installing=_KUEUE in missing)
     if is_changed and _KUEUE not in missing:
-        say("kueue: the cluster's configuration changed, starting it anew")
-        processes.stop(filter(None, [folder.recorded("kueue")]))
+        say("kueue: the cluster's configuration has changed; restarting")
+        processes.stop(filter(None, [folder.read_process("kueue")]))
         missing.append(_KUEUE)
     for part in missing:
         if part.name not in {"etcd", "kube-apiserver"}:
@@ -310,14 +306,14 @@ def _start_missing(place: Place, say: Say) -> list[str]:
     return [part.name for part in PARTS if part in missing]
 
 
-def _runs(folder: Folder, part: Part) -> bool:
-    process = folder.recorded(part.name)
+def _runs(folder: Folder, part: ClusterProcess) -> bool:
+    process = folder.read_process(part.name)
     return process is not None and process.alive
 
 
 def _stop_unrecorded(place: Place) -> None:
-    """Stop processes of ours that no record knows: they would hold the ports."""
-    known = {place.folder.recorded(part.name) for part in PARTS}
+    """Stop processes of this cluster without a record: they would keep the ports."""
+    known = {place.folder.read_process(part.name) for part in PARTS}
     processes.stop(
         [
             process
@@ -327,7 +323,7 @@ def _stop_unrecorded(place: Place) -> None:
     )
 
 
-def _start(place: Place, part: Part, say: Say) -> None:
+def _start(place: Place, part: ClusterProcess, say: Say) -> None:
     say(f"starting {part.name}")
     mark = f"{_mark(place.folder)}{part.name}"
     process = processes.start(
@@ -337,7 +333,7 @@ def _start(place: Place, part: Part, say: Say) -> None:
 
 
 def _ready_api(place: Place) -> Api:
-    """Wait for the API server; its certificate, made at its first start, goes into the kubeconfig."""
+    """Wait for the API server; its certificate, created at its first start, goes into the kubeconfig."""
     folder = place.folder
     deadline = time.monotonic() + START_SECONDS
     while not credentials.has_certificate(folder) and time.monotonic() < deadline:
@@ -356,13 +352,13 @@ def _ready_api(place: Place) -> Api:
 
 
 def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
-    """Put into the cluster what the parts expect; says whether Kueue's configuration is another one now."""
+    """Create the objects that the parts need; returns whether Kueue's configuration has changed."""
     if installing:
         policy, note = crds.cluster_policy(place.tools)
         if note:
             write_private(place.folder.path / "cluster-policy", note + "\n")
-        kinds = [policy, *kueue_manager.crds(place), *crds.provisioning_request(place.tools)]
-        kinds += crds.of_claims(place.tools)
+        kinds = [policy, *kueue_manager.crds(place), *crds.provisioning_request_crds(place.tools)]
+        kinds += crds.dra_crds(place.tools)
         _apply_all(api, place.folder, kinds)
         _apply_all(api, place.folder, kueue_manager.supporting_objects(place)[:1])
         _apply_all(api, place.folder, kueue_manager.supporting_objects(place)[1:])
@@ -375,7 +371,7 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
 
 
 def _apply_all(api: Api, folder: Folder, manifests: list[ApiObject]) -> None:
-    """Apply objects side by side; none of them needs another one of the list."""
+    """Apply objects in parallel; they do not depend on each other."""
 
     def apply(manifest: ApiObject) -> None:
         _patiently(folder, lambda: api.apply(manifest))
@@ -385,9 +381,9 @@ def _apply_all(api: Api, folder: Folder, manifests: list[ApiObject]) -> None:
 
 
 def _patiently(folder: Folder, act: Callable[[], _T]) -> _T:
-    """Do what can be done twice again, where the API server is too busy to answer in time, or says so.
+    """Repeat an idempotent call while the API server is overloaded.
 
-    Each definition that comes makes it work through all its kinds.
+    Each new definition makes it process all its kinds.
     """
     deadline = time.monotonic() + START_SECONDS
     while True:
@@ -416,24 +412,24 @@ def _finish_kueue(api: Api, place: Place) -> None:
 
 
 def _fail_if_dead(folder: Folder, *names: str) -> None:
-    """Stop waiting for a part that has ended, and show its last words."""
+    """Stop waiting for a part that has ended, and show its last output."""
     processes.reap()
     for name in names:
-        process = folder.recorded(name)
+        process = folder.read_process(name)
         if process and not process.alive:
             raise EnvironmentMissing(
                 f"{name} ended while starting: {_last_log_line(folder, name)}; see {folder.log(name)};"
-                f" `gpuyard sim down --name {folder.name}`, then `up`, begins with nothing"
+                f" run `gpuyard sim down --name {folder.name}`, then `up`, for a new cluster"
             )
 
 
 def _last_log_line(folder: Folder, name: str) -> str:
     lines = _log(folder, name).strip().splitlines()
-    return lines[-1][:300] if lines else "it said nothing"
+    return lines[-1][:300] if lines else "no output"
 
 
 def _log(folder: Folder, name: str) -> str:
-    """What a part has said since the cluster is there; "" where its log is gone."""
+    """A part's output since the cluster was created; "" where its log is gone."""
     try:
         return folder.log(name).read_text(encoding="utf-8", errors="replace")
     except OSError:

@@ -1,7 +1,7 @@
-"""Definitions of other projects' kinds in the simulated cluster: ClusterPolicy, GPUCluster and the like.
+"""CRDs of other projects in the simulated cluster: ClusterPolicy, GPUCluster and the like.
 
-Best are the projects' own: the API server then checks every field as in production. They lie beside the
-programs, or in the folder that GPUYARD_UPSTREAM names.
+The projects' own CRDs are preferred: the API server then checks every field as in production. They are
+beside the programs, or in the folder that GPUYARD_UPSTREAM names.
 """
 
 import os
@@ -22,7 +22,7 @@ STAND_IN_NOTE: Final = "absent (no CRD source), a stand-in accepts any fields"
 
 
 def find_crd(tools: Tools, project: str, file: str) -> ApiObject | None:
-    """The definition as its project ships it, None where no source serves it."""
+    """The definition as its project ships it; None where no source has it."""
     folders = [tools.share / project / "crds"]
     if upstream := os.environ.get("GPUYARD_UPSTREAM"):
         folders.append(Path(upstream) / "crds" / project)
@@ -31,13 +31,13 @@ def find_crd(tools: Tools, project: str, file: str) -> ApiObject | None:
 
 
 def cluster_policy(tools: Tools) -> tuple[ApiObject, str | None]:
-    """The GPU Operator's kind, and what `sim status` tells about it when it is not the operator's own."""
+    """The GPU Operator's kind, and the message of `sim status` when it is not the operator's own."""
     own = find_crd(tools, *CLUSTER_POLICIES)
     return (own, None) if own else (stand_in(), STAND_IN_NOTE)
 
 
-def of_claims(tools: Tools) -> list[ApiObject]:
-    """The operator's kinds for GPUs that pods claim: its own, or stand-ins."""
+def dra_crds(tools: Tools) -> list[ApiObject]:
+    """The operator's kinds for DRA: its own, or stand-ins."""
     return [
         find_crd(tools, "gpu-operator", "nvidia.com_gpuclusters.yaml")
         or stand_in("nvidia.com/v1alpha1", "GPUCluster"),
@@ -46,13 +46,13 @@ def of_claims(tools: Tools) -> list[ApiObject]:
     ]
 
 
-def provisioning_request(tools: Tools) -> list[ApiObject]:
-    """Cluster Autoscaler's kind, which Kueue asks only when it was there first; empty without one."""
+def provisioning_request_crds(tools: Tools) -> list[ApiObject]:
+    """Cluster Autoscaler's kind, which Kueue uses only if it exists at Kueue's start; empty without a source."""
     own = find_crd(tools, *PROVISIONING_REQUESTS)
     return [own] if own else []
 
 
-def of_karpenter(tools: Tools) -> list[ApiObject]:
+def karpenter_crds(tools: Tools) -> list[ApiObject]:
     """Karpenter's kinds, which its chart installs: its own definitions, or stand-ins."""
     return [
         find_crd(tools, "karpenter", f"{api.partition('/')[0]}_{plural}.yaml")
@@ -72,7 +72,7 @@ def stand_in(
     scope: str = "Cluster",
     plural: str = "",
 ) -> ApiObject:
-    """The least that lets a kind be stored, with any fields, so that a platform can be deployed."""
+    """A minimal definition that accepts any fields, so that a platform can be deployed."""
     group, _, served = api.partition("/")
     singular = kind.lower()
     plural = plural or (f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s")
@@ -94,7 +94,7 @@ def stand_in(
         "kind": "CustomResourceDefinition",
         "metadata": {
             "name": f"{plural}.{group}",
-            "annotations": {"sim.gpuyard.dev/stand-in": "the operator's own CRD could not be had"},
+            "annotations": {"sim.gpuyard.dev/stand-in": "the operator's own CRD is not available"},
         },
         "spec": {
             "group": group,

@@ -1,8 +1,8 @@
-"""Keys and the kubeconfig, made without a certificate tool.
+"""Keys and the kubeconfig, created without a certificate tool.
 
-The API server makes its own serving certificate; users and parts show a token; what remains is one
-key that signs service account tokens. An elliptic-curve key is nothing but a random number in a
-wrapper (RFC 5915), so no library is needed for it.
+The API server creates its own serving certificate; users and parts present a token; what remains is one
+key that signs service account tokens. An elliptic-curve key is a random number in a wrapper (RFC 5915),
+so no library is needed for it.
 """
 
 import base64
@@ -29,22 +29,22 @@ def signing_key() -> str:
 
 
 def serving_certificate(folder: Folder) -> Path:
-    """The certificate the API server made for itself; clients trust exactly this one."""
+    """The certificate that the API server created for itself; clients trust exactly this one."""
     return folder.path / "pki" / "apiserver.crt"
 
 
 def has_certificate(folder: Folder) -> bool:
-    """Whether the API server has written it: on a busy machine the file is there, and empty, for a while."""
+    """Whether the API server has written it: on a busy machine the file exists, but is empty, for a while."""
     file = serving_certificate(folder)
     return file.exists() and file.stat().st_size > 0
 
 
 def write_keys(folder: Folder, settings: ClusterSettings) -> None:
-    """Write what the API server and the controller manager read at their start; keeps a key that is there."""
+    """Write the files that the API server and the controller manager read at start; an existing key is kept."""
     key = folder.path / "pki" / "service-accounts.key"
     if not key.exists():
         write_private(key, signing_key())
-    # token, user, uid, group: this user may do everything, as the first user of any cluster may
+    # token, user, uid, group: this user may do everything, like the first user of any cluster
     write_private(
         folder.path / "pki" / "tokens.csv", f"{settings.token},gpuyard,gpuyard,system:masters\n"
     )

@@ -1,8 +1,8 @@
-"""Manifests from files, and definitions of kinds without the texts that everybody has anyway.
+"""Manifests from files, and CRDs without the descriptions of pod templates.
 
-What an API server does with a definition costs as much as the definition is long, at each start and at
-each of Kueue's updates. Two thirds of Kueue's are the descriptions of pod templates in its Workload, which
-`kubectl explain pod.spec` has too; no rule of a schema reads a description.
+An API server's work for a definition grows with its length, at each start and at each of Kueue's updates. Two
+thirds of Kueue's are the descriptions of pod templates in its Workload, which `kubectl explain pod.spec` shows
+too; validation does not use descriptions.
 """
 
 from pathlib import Path
@@ -26,8 +26,8 @@ def manifests_in(text: str) -> list[ApiObject]:
     return [item for item in yaml.load_all(text, loader) if item]
 
 
-def lean(definition: ApiObject) -> ApiObject:
-    """The definition without descriptions inside of pod templates; it accepts and refuses the same."""
+def without_pod_descriptions(definition: ApiObject) -> ApiObject:
+    """The definition without descriptions in pod templates; validation is unchanged."""
     versions = [
         version | {"schema": _lean_schema(version["schema"])}
         for version in definition["spec"]["versions"]
@@ -40,7 +40,7 @@ def _lean_schema(result: ApiObject) -> ApiObject:
 
 
 def _without(schema: ApiObject, *, inside: bool) -> ApiObject:
-    """A schema and those in it, without their descriptions where they are inside of a pod template."""
+    """A schema and its nested schemas, without descriptions in pod templates."""
     parts = {key: _part(key, value, inside=inside) for key, value in schema.items()}
     return {key: value for key, value in parts.items() if not (inside and key == "description")}
 

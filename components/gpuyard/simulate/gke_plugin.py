@@ -1,4 +1,4 @@
-"""What GKE's own device plugin refuses on nodes whose GPUs it shares, by the labels that GKE writes there."""
+"""Requests that GKE's device plugin rejects on nodes with shared GPUs, by the labels that GKE writes there."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,15 +8,15 @@ from gpuyard.manifests.quantities import quantity
 from gpuyard.simulate.agents.device_plugin import GPU
 
 
-def refuses(
+def pod_rejection_reason(
     labels: Mapping[str, str],
     allocatable: Mapping[str, Any],
     containers: Iterable[Mapping[str, Any]],
 ) -> str:
-    """Why it hands a container no devices, as the kubelet words it; "" when it does.
+    """Why it rejects a container, in the kubelet's words; "" when it does not.
 
-    Of one GPU, or one slice, a container may have several shares; where there are more, they could lie apart
-    (container-engine-accelerators, pkg/gpu/nvidia/gpusharing).
+    A container may have several shares of one GPU or one slice; on nodes with more, the shares could belong to
+    different GPUs (container-engine-accelerators, pkg/gpu/nvidia/gpusharing).
     """
     clients = int(labels.get(CLIENTS_LABEL, 0))
     shares = quantity(allocatable.get(GPU)) or 0

@@ -1,7 +1,7 @@
-"""The fake MPS daemon (k8s-device-plugin v0.20): what GPUs are set to before the plugin tells of shares.
+"""The fake MPS daemon (k8s-device-plugin v0.20): its settings of GPUs before the plugin advertises shares.
 
-It runs where feature discovery has labelled the node, so it comes after the label; the plugin asks it whether
-it lives, and tells of nothing before. It reads the same file as the plugin, when it starts.
+It runs where feature discovery has labelled the node, so it starts after the label; the plugin waits until it
+is alive. It reads the same file as the plugin, when it starts.
 """
 
 import json
@@ -14,18 +14,18 @@ from gpuyard.simulate.agents.plugin_config import ConfigRefused, PluginConfig
 CAPABLE: Final = "nvidia.com/mps.capable"
 """The label by which its DaemonSet finds a node."""
 RUNNING: Final = "sim.gpuyard.dev/mps"
-"""On the node: JSON, by resource what the daemon that runs has set."""
+"""On the node: JSON, the running daemon's settings by resource."""
 ROOT: Final = "/run/nvidia/mps"
 _VOLTA: Final = (7, 5)
 _MOST_BEFORE: Final = 16
 """Clients of a GPU that is older than the program takes for Volta (cmd/mps-control-daemon/mps/device.go)."""
 
 
-def daemon(hardware: Hardware, config: PluginConfig) -> str:
-    """What it sets, as JSON: GPUs for one process alone, which is its own, and limits for each client.
+def mps_daemon_settings(hardware: Hardware, config: PluginConfig) -> str:
+    """Its settings, as JSON: GPUs in exclusive process mode, and limits for each client.
 
     Raises:
-        ConfigRefused: it does not start, and is tried again for ever.
+        ConfigRefused: it does not start, and is retried forever.
     """
     gpu = hardware.machine.gpu
     set_: dict[str, dict[str, object]] = {}

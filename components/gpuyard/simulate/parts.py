@@ -1,4 +1,4 @@
-"""Parts of the simulated cluster: the program of each, its arguments, how it tells that it is ready."""
+"""Parts of the simulated cluster: program, arguments and readiness of each."""
 
 import os
 import sys
@@ -16,7 +16,7 @@ STAGES: Final = Path(__file__).with_name("stages.yaml")
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Everything a part is started from."""
+    """Everything that a part needs to start."""
 
     folder: Folder
     settings: ClusterSettings
@@ -27,7 +27,7 @@ class Place:
         return self.settings.ports[name]
 
     def address(self, name: str) -> str:
-        """Where something listens: on this machine only."""
+        """Listen address: this machine only."""
         return f"127.0.0.1:{self.port(name)}"
 
     def file(self, *parts: str) -> str:
@@ -36,7 +36,7 @@ class Place:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class ClusterProcess:
     """One process of the cluster."""
 
     name: str
@@ -45,7 +45,7 @@ class Part:
     env: Mapping[str, str] = field(default_factory=dict)
 
     def environment(self) -> dict[str, str]:
-        """Its variables; how much memory it may take, the caller's environment says first."""
+        """Its variables; the caller's environment overrides the memory limit."""
         inherited = {name: os.environ[name] for name in _THRIFTY if name in os.environ}
         return {
             **self.env,
@@ -64,7 +64,7 @@ def _etcd(place: Place) -> list[str]:
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=sim={peer}",
-        # A killed process loses nothing without fsync, only a crashed machine does.
+        # A killed process loses nothing without fsync; only a machine crash does.
         "--unsafe-no-fsync",
         "--log-level=warn",
     ]
@@ -85,7 +85,7 @@ def _apiserver(place: Place) -> list[str]:
         "--service-cluster-ip-range=10.96.0.0/16",
         "--authorization-mode=Node,RBAC",
         "--allow-privileged=true",
-        # There is no real endpoint of the service `kubernetes`; a loopback address would be refused.
+        # The service `kubernetes` has no real endpoint; a loopback address would be rejected.
         "--endpoint-reconciler-type=none",
         "--enable-priority-and-fairness=false",
         "--profiling=false",
@@ -104,8 +104,8 @@ def _controller_manager(place: Place) -> list[str]:
         "--kube-api-burst=400",
         # Each autoscaler is looked at first after one such period, 15 s by default.
         "--horizontal-pod-autoscaler-sync-period=2s",
-        # It works through every expression of every policy for each kind, for a warning that nobody reads
-        # here: half of all that the controllers did. tests/cluster starts it and reads what it says of ours.
+        # It checks every expression of every policy for each kind, for a warning that nothing reads
+        # here: half of the controllers' work. tests/cluster starts it and reads its warnings about our policies.
         f"--controllers=*,-{TYPE_CHECKER}",
         "--profiling=false",
     ]
@@ -162,18 +162,18 @@ def _agents(place: Place) -> list[str]:
 # while it starts.
 _THRIFTY: Final = {"GOGC": "50"}
 
-# In the order in which they are started; the API server's readiness gates all that follow it.
+# In start order; the API server's readiness gates all that follow it.
 PARTS: Final = (
-    Part("etcd", _etcd, ("etcd", "etcd-peer")),
-    Part("kube-apiserver", _apiserver, ("kube-apiserver",), _THRIFTY),
-    Part("kube-controller-manager", _controller_manager, env=_THRIFTY),
-    Part("kube-scheduler", _scheduler, env=_THRIFTY),
-    Part("kwok", _kwok, ("kwok",)),
-    Part(
+    ClusterProcess("etcd", _etcd, ("etcd", "etcd-peer")),
+    ClusterProcess("kube-apiserver", _apiserver, ("kube-apiserver",), _THRIFTY),
+    ClusterProcess("kube-controller-manager", _controller_manager, env=_THRIFTY),
+    ClusterProcess("kube-scheduler", _scheduler, env=_THRIFTY),
+    ClusterProcess("kwok", _kwok, ("kwok",)),
+    ClusterProcess(
         "kueue",
         _kueue,
         ("kueue-webhook", "kueue-health", "kueue-metrics"),
         {"POD_NAMESPACE": "kueue-system", **_THRIFTY},
     ),
-    Part("agents", _agents),
+    ClusterProcess("agents", _agents),
 )

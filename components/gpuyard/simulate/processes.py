@@ -1,8 +1,8 @@
-"""Processes that outlive the command that started them, and are never taken for others.
+"""Processes that outlive the command that started them, with an unambiguous identity.
 
-A process id alone says little: after it ends, the number goes to somebody else. So a process is known by
-id, start time and boot, and every process also carries its cluster and part in its environment, by
-which strays are found when a record was lost (a `kill -9` between start and record).
+A process id is reused after the process ends. So a process is identified by id, start time and boot, and every
+process also has its cluster and part in its environment, which finds strays without a record (a `kill -9`
+between start and record).
 """
 
 import contextlib
@@ -16,14 +16,14 @@ from pathlib import Path
 
 MARK = "GPUYARD_SIM_PART"
 STOP_SECONDS = 5.0
-# What is killed ends as soon as it has a core; until then it holds its ports, and nobody may take them.
+# A killed process ends only when it gets a core; until then it keeps its ports.
 KILLED_SECONDS = 60.0
 _PROC = Path("/proc")
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process of ours: the id with what makes it unmistakable."""
+    """One process of the cluster: the id with what makes it unambiguous."""
 
     pid: int
     started: str
@@ -41,7 +41,7 @@ def start_of(pid: int) -> str | None:
     except (OSError, ValueError):
         return None
     state, *rest = text.rpartition(")")[2].split()
-    # A killed program whose other threads are still ending holds its ports, although it is a zombie.
+    # A killed program whose other threads are still ending keeps its ports, although it is a zombie.
     if state in "ZX" and int(rest[16]) <= 1:
         return None
     return f"{_boot()}:{rest[18]}"  # field 22 of stat(5), counted after the name
@@ -84,7 +84,7 @@ def reap() -> None:
 
 
 def stop(processes: Iterable[Process]) -> None:
-    """End processes: ask first, then insist. Returns when none runs any more."""
+    """End processes: SIGTERM first, then SIGKILL. Returns when none runs any more."""
     running = [process for process in processes if process.alive]
     for chosen, patience in ((signal.SIGTERM, STOP_SECONDS), (signal.SIGKILL, KILLED_SECONDS)):
         for process in running:
@@ -96,7 +96,7 @@ def stop(processes: Iterable[Process]) -> None:
 
 
 def _wait_for_end(processes: list[Process], patience: float) -> list[Process]:
-    """Those that still run after the patience is used up."""
+    """Processes that still run after the grace period."""
     deadline = time.monotonic() + patience
     while processes and time.monotonic() < deadline:
         reap()

@@ -5,7 +5,7 @@
   parts/<part>.json  process id and start time of each part
   kubeconfig       for users
   logs/<part>.log
-  etcd/ pki/ kueue/  what the parts keep
+  etcd/ pki/ kueue/  data of the parts
 """
 
 import contextlib
@@ -34,7 +34,7 @@ PORT_NAMES = (
     "kueue-health",
     "kueue-metrics",
 )
-# Below the range from which Linux takes ports for outgoing connections: nobody gets ours by accident.
+# Below the range from which Linux takes ports for outgoing connections, to avoid collisions.
 PORTS = range(20000, 32000)
 
 
@@ -48,12 +48,12 @@ def home() -> Path:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSettings:
-    """What a cluster keeps from its first start to its last."""
+    """Settings that a cluster keeps from its first start to its removal."""
 
     token: str
     ports: dict[str, int]
     checkout: str | None = None
-    """The checkout of the project whose `make up` deploys here; None when only `gpuyard sim` was used."""
+    """The checkout whose `make up` deploys here; None when only `gpuyard sim` was used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Folder:
         return self.path / "logs" / f"{part}.log"
 
     def settings(self) -> ClusterSettings | None:
-        """What was chosen at the first start; None when the cluster is not there."""
+        """The settings of the first start; None when the cluster does not exist."""
         try:
             result = json.loads((self.path / "cluster.json").read_text(encoding="utf-8"))
             return ClusterSettings(
@@ -84,7 +84,7 @@ class Folder:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def keep(self, settings: ClusterSettings) -> None:
+    def write_settings(self, settings: ClusterSettings) -> None:
         """Write the settings, readable by the user alone: they hold the token."""
         write_private(self.path / "cluster.json", json.dumps(asdict(settings), indent=2) + "\n")
 
@@ -92,7 +92,7 @@ class Folder:
         """Remember the process of a part."""
         write_private(self.path / "parts" / f"{part}.json", json.dumps(asdict(process)) + "\n")
 
-    def recorded(self, part: str) -> Process | None:
+    def read_process(self, part: str) -> Process | None:
         """The process a part had, running or not."""
         try:
             result = json.loads((self.path / "parts" / f"{part}.json").read_text(encoding="utf-8"))
@@ -101,13 +101,13 @@ class Folder:
             return None
 
     def remove(self) -> None:
-        """Leave nothing behind, neither this folder nor an empty one above it."""
+        """Remove this folder, and the one above it if it is empty."""
         shutil.rmtree(self.path, ignore_errors=True)
         with contextlib.suppress(OSError):
             self.path.parent.rmdir()
 
     def empty(self) -> None:
-        """Forget everything but the folder itself, which is the lock."""
+        """Remove everything but the folder itself, which is the lock."""
         for path in self.path.iterdir():
             if path.is_dir():
                 shutil.rmtree(path, ignore_errors=True)
@@ -119,18 +119,18 @@ def folder_of(name: str) -> Folder:
     """The folder of a cluster by its name.
 
     Raises:
-        UsageError: the name would not do as a folder and a kubeconfig context.
+        UsageError: the name is not valid as a folder and a kubeconfig context.
     """
     if not _NAME.fullmatch(name):
         raise UsageError(
-            f"--name {name!r} is no name for a simulated cluster; allowed are 1 to 40 small letters, digits"
-            " and dashes, with a letter or digit at both ends; try `local`"
+            f"--name {name!r} is not a valid name of a simulated cluster; allowed: 1 to 40 lowercase letters, digits"
+            " and dashes, starting and ending with a letter or digit; for example `local`"
         )
     return Folder(name, home() / name)
 
 
 def require_own(name: str, checkout: Path) -> None:
-    """Let a checkout act only on clusters of its own: the state of a stack lies in the checkout.
+    """Restrict a checkout to clusters of its own: the state of a stack is in the checkout.
 
     Raises:
         EnvironmentMissing: `make up` in another checkout deploys to this cluster.
@@ -182,10 +182,10 @@ def _is_same(handle: int, path: Path) -> bool:
 
 
 def new_settings(folder: Folder, checkout: Path | None = None) -> ClusterSettings:
-    """A fresh token and ports that nobody listens on and no other cluster of ours has.
+    """A new token, and ports that are free and not used by another cluster of this user.
 
-    Each folder starts to look at a place of its own, so that clusters of two users or of two test runs
-    that start at the same moment, and do not know of each other, hardly ever look at the same ports.
+    The search starts at a different port for each folder, so that clusters of two users or two test runs
+    that start at the same moment rarely choose the same ports.
     """
     every = (other.settings() for other in every_folder())
     used_ports = {port for settings in every if settings for port in settings.ports.values()}
@@ -209,7 +209,7 @@ def every_folder() -> list[Folder]:
 
 
 def is_free(port: int) -> bool:
-    """Whether nobody listens on a local port."""
+    """Whether a local port is free."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

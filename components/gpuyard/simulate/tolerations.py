@@ -1,25 +1,25 @@
-"""Taints and who bears them: what the scheduler lets onto a node, and where pods of a DaemonSet start."""
+"""Taints and tolerations: which pods the scheduler allows on a node, and where DaemonSet pods start."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 BLOCKING_EFFECTS: Final = frozenset({"NoSchedule", "NoExecute"})
 _OF_KUBERNETES: Final = "node.kubernetes.io/"
-"""Taints of conditions of a node: pods of every DaemonSet bear them, by its controller."""
+"""Taints of node conditions: the DaemonSet controller adds tolerations for them to every pod."""
 USUAL: Final = ({"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"},)
-"""What NVIDIA's operator gives its DaemonSets where it is told nothing."""
+"""The operator's default tolerations of its DaemonSets."""
 
 
 def tolerates_taints(
     tolerations: Sequence[Mapping[str, Any]], taints: Sequence[Mapping[str, Any]]
 ) -> bool:
-    """Whether a pod with these may start where those are."""
+    """Whether a pod with these tolerations may start where those taints are."""
     blocking = [taint for taint in taints if taint["effect"] in BLOCKING_EFFECTS]
     return all(any(_bears(each, taint) for each in tolerations) for taint in blocking)
 
 
 def daemon_set_reaches(tolerations: Sequence[Mapping[str, Any]], node: Mapping[str, Any]) -> bool:
-    """Whether a pod of a DaemonSet with these starts on a node."""
+    """Whether a DaemonSet pod with these tolerations starts on a node."""
     taints = (node.get("spec") or {}).get("taints") or []
     return tolerates_taints(
         tolerations, [t for t in taints if not t["key"].startswith(_OF_KUBERNETES)]
@@ -27,7 +27,7 @@ def daemon_set_reaches(tolerations: Sequence[Mapping[str, Any]], node: Mapping[s
 
 
 def tolerations_of(spec: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """Those of all that the operator starts, from what it is told of its DaemonSets."""
+    """Tolerations of all pods of the operator, from its DaemonSet settings."""
     tolerations = (spec.get("daemonsets") or {}).get("tolerations")
     return USUAL if tolerations is None else tuple(tolerations)
 

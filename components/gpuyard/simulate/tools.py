@@ -1,4 +1,4 @@
-"""Find the programs the simulated cluster is made of."""
+"""Finds the programs of the simulated cluster."""
 
 import os
 from dataclasses import dataclass
@@ -14,12 +14,12 @@ PROGRAMS = (
     "kwok",
     "kueue",
 )
-HOW_TO_GET = "`make tools` builds them (about ten minutes, once)"
+HOW_TO_GET = "run `make tools` to build them (about ten minutes, once)"
 
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """Where the programs lie, and beside them the files taken from their sources."""
+    """The folder of the programs, and of the files from their sources beside it."""
 
     bin: Path
 
@@ -45,12 +45,12 @@ def find_tools(start: Path | None = None) -> Tools:
     present = [folder for folder in folders if folder.is_dir()]
     if not present:
         where = (
-            f"GPUYARD_TOOLS={value} is no folder"
+            f"GPUYARD_TOOLS={value} is not a folder"
             if value
-            else f"no .testbed/bin at {here} or above"
+            else f"{here} and its parent folders have no .testbed/bin"
         )
         raise EnvironmentMissing(
-            f"the simulated cluster's programs are not here: {where}; {HOW_TO_GET}"
+            f"the programs of the simulated cluster are not installed: {where}; {HOW_TO_GET}"
         )
     tools = Tools(present[0].resolve())
     missing = [name for name in PROGRAMS if not os.access(tools.program(name), os.X_OK)]

@@ -1,1 +1,1 @@
-"""The vocabulary of a stack file. `platform.py` holds the root; every field says what it means."""
+"""The models of a stack file. `platform.py` has the root model; every field has a description."""

@@ -1,4 +1,4 @@
-"""Base of the models of the vocabulary: immutable, nothing unknown, every field documented."""
+"""Base of the stack file models: immutable, no unknown fields, every field documented."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -6,5 +6,5 @@ from pydantic import BaseModel, ConfigDict
 class SpecModel(BaseModel):
     """A part of the stack file."""
 
-    # Built when first used, and then once for the whole tree: a command that reads no stack pays nothing.
+    # Built on first use, once for the whole tree: commands that read no stack do not pay for it.
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)

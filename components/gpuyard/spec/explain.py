@@ -1,4 +1,4 @@
-"""Pydantic's own errors, in our words and under ids that do not change when pydantic's do."""
+"""Pydantic's own errors as messages of gpuyard, with ids that stay stable when pydantic changes."""
 
 import re
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from pydantic_core import ErrorDetails
 from gpuyard.spec.suggestions import nearest_name
 
 _LONG = 1e6
-"""From here on numbers are shown with thousands separated."""
+"""Larger numbers are shown with thousands separators."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorMessage:
-    """One error, explained; with a value, a program can do what the fix says."""
+    """The message for one error; with a value, a program can apply the fix."""
 
     id: str
     problem: str
@@ -23,7 +23,7 @@ class ErrorMessage:
     value: object = None
 
 
-_DAY = "a day, as 2027-03-31"
+_DAY = "a date such as 2027-03-31"
 _EXPECTED = {
     "int_type": "a whole number",
     "int_parsing": "a whole number",
@@ -59,11 +59,11 @@ _LENGTHS = {
 
 
 _ONE_DECIMAL = re.compile(r"\d+\.\d")
-"""Kubernetes 1.30 without quotes is the number 1.3."""
+"""Kubernetes 1.30 without quotes parses as the number 1.3."""
 
 
 def explain(details: ErrorDetails) -> ErrorMessage:
-    """An error that pydantic itself knows."""
+    """The message for an error of pydantic."""
     kind, value, context = details["type"], details["input"], details.get("ctx", {})
     if kind in _EXPECTED:
         return _wrong_type(_EXPECTED[kind], value)
@@ -71,9 +71,7 @@ def explain(details: ErrorDetails) -> ErrorMessage:
         allowed = context["expected"].replace("'", "").replace(" or ", ", ")
         suggestion = nearest_name(str(value), allowed.split(", "))
         fix = f"write {suggestion}" if suggestion else ""
-        return ErrorMessage(
-            "spec.unknown_word", "not one of the known words", allowed, fix, suggestion
-        )
+        return ErrorMessage("spec.unknown_word", "not a valid value", allowed, fix, suggestion)
     if kind in _BOUNDS:
         return _bound(kind, context)
     if kind in _LENGTHS:
@@ -92,7 +90,7 @@ def _wrong_type(expected: str, given: object) -> ErrorMessage:
     if expected == "text" and number:
         fix = f'write "{given}" in quotes'
         if _ONE_DECIMAL.fullmatch(str(given)):
-            fix = f'write it in quotes, "{given}0" if that is meant: YAML drops the last zero of a number'
+            fix = f'write it in quotes, "{given}0" if you mean that: YAML drops the trailing zero of a number'
             return ErrorMessage("spec.wrong_type", "wrong type", expected, fix)
         return ErrorMessage("spec.wrong_type", "wrong type", expected, fix, str(given))
     if expected == "a list" and isinstance(given, str):
@@ -106,7 +104,7 @@ def _wrong_type(expected: str, given: object) -> ErrorMessage:
 
 
 def _number(value: str | float, *, whole: bool) -> float | None:
-    """The number that a text or a fraction plainly stands for."""
+    """The number that a text or a fraction represents."""
     text = str(value).strip()
     if re.fullmatch(r"-?\d{1,12}(\.0+)?", text):
         return int(text.partition(".")[0])

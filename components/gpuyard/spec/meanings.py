@@ -1,8 +1,8 @@
-"""Meanings of a model's fields, from the text that stands below each in the source.
+"""Descriptions of a model's fields, from the docstring below each field in the source.
 
-pydantic reads these itself when asked to (`use_attribute_docstrings`), but then at every start, for every
-model: a tenth of a second before the first word of a `gpuyard check`. Only the schema and the reference
-page need them, so they are read when one of those is made.
+pydantic can read them itself (`use_attribute_docstrings`), but then for every model at every start, which
+costs 0.1 s per `gpuyard check`. Only the JSON Schema and the reference page need them, so they are read
+only for those.
 """
 
 import ast
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 
 def field_meanings(model: type[BaseModel]) -> dict[str, str]:
-    """The meaning of each documented field, those of base classes included."""
+    """The description of each documented field, including those of base classes."""
     meanings: dict[str, str] = {}
     for base in reversed(model.__mro__):
         module = inspect.getmodule(base)
@@ -25,7 +25,7 @@ def field_meanings(model: type[BaseModel]) -> dict[str, str]:
 
 @lru_cache(maxsize=64)
 def _in_module(module: ModuleType) -> dict[str, dict[str, str]]:
-    """By class, the text that follows each annotated name."""
+    """By class, the docstring that follows each annotated name."""
     tree = ast.parse(inspect.getsource(module))
     return {c.name: _in_class(c) for c in tree.body if isinstance(c, ast.ClassDef)}
 

@@ -1,8 +1,8 @@
-"""As much of a malformed platform as can be judged, so that one slip hides no other.
+"""The part of a malformed platform that can be checked, so that one error does not hide others.
 
-Where a finding has a fix that a program can apply, the fix is taken to be made: what is judged then agrees
-with what is proposed. Else the smallest part that can go without is left out: an entry, a field, a section.
-A pool stays under its name, so that nobody who refers to it is blamed; what is left out of it is known.
+If a finding has an applicable fix, the fix is assumed to be applied, so that checks agree with it. Otherwise
+the smallest optional part is dropped: an entry, a field, a section. A pool keeps its name, so that references
+to it stay valid; what was dropped from it is recorded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,15 +16,15 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import validation_findings
 
 _ROUNDS = 12
-"""A part that is left out may leave its parent without what that needs, and so on up."""
+"""Maximum passes: dropping a part may make its parent invalid, and so on upwards."""
 _LISTS = ("pools", "teams", "shapes")
 _STAND_INS: Mapping[tuple[str, str], object] = {
     ("pools", "machine"): "p5.48xlarge",
     ("pools", "nodes"): 1,
 }
-"""For fields that an item cannot go without. What is read out of them is not heard."""
+"""Placeholders for required fields of an item. Findings that depend on them are suppressed."""
 _ENTRIES = frozenset({"guarantee", "borrow", "lend", "labels", "select"})
-"""Fields of items that lose one entry, not all."""
+"""Fields of items of which only the invalid entry is dropped."""
 _QUEUES = (
     *(
         "borrow.",
@@ -60,14 +60,14 @@ _SILENCED: Mapping[str, tuple[str, ...]] = {
     "teams.lend": _CLAIMS,
     "teams.name": ("pool.owner", "workloads."),
 }
-"""By the part of a platform of which something was lost: beginnings of what is not known without it.
+"""By the part of a platform that was dropped: id prefixes of findings that depend on it.
 
-What a lost part of a pool leaves unknown depends on the part: the plan says it.
+For parts of pools the plan determines the dependent findings.
 """
 
 
 def suppressed_findings(missing: Iterable[Path]) -> tuple[str, ...]:
-    """Beginnings of the ids of findings that could be mistaken where these were lost."""
+    """Id prefixes of findings that may be wrong because these parts were dropped."""
     results: set[str] = set()
     for path in missing:
         words = [step for step in path if isinstance(step, str)]
@@ -77,32 +77,32 @@ def suppressed_findings(missing: Iterable[Path]) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class PartialSpec:
-    """What is left of a malformed platform, and what was lost."""
+class SalvagedSpec:
+    """The valid part of a malformed platform, and what was dropped."""
 
     spec: PlatformSpec | None = None
-    valid: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
-    """For each list, which items of the file it holds."""
-    invalid: Mapping[int, frozenset[str]] = field(default_factory=dict)
-    """By index in the salvaged list of pools: the fields that were lost of it."""
+    kept_indexes: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    """For each list, the indexes of the items in the file that were kept."""
+    dropped_fields: Mapping[int, frozenset[str]] = field(default_factory=dict)
+    """By index in the kept pools: the fields that were dropped."""
     dropped: frozenset[Path] = frozenset()
-    """Everything that was left out, by its path in the file."""
+    """The path in the file of everything that was dropped."""
 
 
-def read_partial(value: object) -> PartialSpec:
-    """What can be judged of a platform that is not well-formed; nothing where the cloud itself is unknown."""
+def salvage_spec(value: object) -> SalvagedSpec:
+    """The part of a malformed platform that can be checked; empty if the cloud is unknown."""
     if not isinstance(value, Mapping):
-        return PartialSpec()
+        return SalvagedSpec()
     work = _Work({k: _copy(v) for k, v in value.items() if isinstance(k, str)})
     for _ in range(_ROUNDS):
         try:
             spec = PlatformSpec.model_validate(work.rest())
         except ValidationError as error:
-            if not work.mend(validation_findings(error, PlatformSpec, work.rest())):
+            if not work.repair(validation_findings(error, PlatformSpec, work.rest())):
                 break
         else:
-            return PartialSpec(spec, work.kept(), work.broken(), frozenset(work.lost))
-    return PartialSpec()
+            return SalvagedSpec(spec, work.kept(), work.broken(), frozenset(work.lost))
+    return SalvagedSpec()
 
 
 def _copy(value: Any) -> Any:
@@ -112,7 +112,7 @@ def _copy(value: Any) -> Any:
 
 
 class _Work:
-    """A platform under repair. Items keep their places in the file; `rest` is without those that are gone."""
+    """A platform under repair. Items keep their index in the file; `rest` omits dropped ones."""
 
     def __init__(self, value: dict[str, Any]) -> None:
         self.value = value
@@ -144,16 +144,16 @@ class _Work:
                     pass
         return {index: frozenset(names) for index, names in results.items()}
 
-    def mend(self, findings: Iterable[Finding]) -> bool:
-        """Take every fix to be made, and leave out what has none; False where nothing would be left."""
+    def repair(self, findings: Iterable[Finding]) -> bool:
+        """Apply every fix and drop parts without one; False if nothing would be left."""
         kept_indexes, done = self.kept(), list[Path]()
         for finding in findings:
             path = _placed(finding.path, kept_indexes)
-            mend = self._fix_location(finding, path, kept_indexes)
-            at = mend or path
+            fix_path = self._fix_location(finding, path, kept_indexes)
+            at = fix_path or path
             if any(_within(at, each) or _within(each, at) for each in done):
-                continue  # its turn comes when what was changed above or below it has been read again
-            changed = self._apply_fix(finding, path, at) if mend else self._drop_part(path)
+                continue  # handled in the next pass, after the change above or below it
+            changed = self._apply_fix(finding, path, at) if fix_path else self._drop_part(path)
             if not changed:
                 return False
             done.append(changed)
@@ -162,7 +162,7 @@ class _Work:
     def _fix_location(
         self, finding: Finding, path: Path, kept: Mapping[str, tuple[int, ...]]
     ) -> Path:
-        """Where the fix changes something; () without one, and where it was made once and did not help."""
+        """The path that the fix changes; () without a fix, or if it was applied before without success."""
         if finding.fix is None or not finding.fix.at or (finding.id, path) in self.tried:
             return ()
         return _placed(finding.fix.at, kept)
@@ -177,7 +177,7 @@ class _Work:
         return at
 
     def _drop_part(self, path: Path) -> Path:
-        """The part that goes: () when the platform is none without it."""
+        """Drop the part; () if the platform is invalid without it."""
         match path:
             case (str(name), int(index)) if name in _LISTS:
                 return self._item_gone(name, index)
@@ -211,13 +211,13 @@ class _Work:
             item["name"] = f"{name[:-1]}-{index + 1}-of-the-file"
             self.lost.add(at)
         else:
-            # of a field that is not there nothing changes, and the rounds end
+            # a missing field changes nothing, and the passes end
             item.pop(part, None)
             self.lost.add(at)
         return (name, index)
 
     def _section_gone(self, path: Path) -> Path:
-        """From an entry of a list the whole list goes; where that is not there or not enough, its parent."""
+        """Drop the whole list for an entry of it; its parent if that is missing or not enough."""
         named = path[: next((i for i, step in enumerate(path) if isinstance(step, int)), len(path))]
         while not (len(named) == 1 or _is_there(self.value, named)):
             named = named[:-1]

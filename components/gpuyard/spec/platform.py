@@ -1,4 +1,4 @@
-"""The whole vocabulary of a stack file in one model. Start here."""
+"""The root model of a stack file. Start reading here."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -27,11 +27,11 @@ from gpuyard.spec.teams import MAX_TEAMS, Team
 from gpuyard.spec.values import Day, MemoryGib, Name, Positive, Text, Usd, value_error
 
 HOURS_PER_MONTH = 730
-"""What the clouds count as a month."""
+"""Hours that AWS and Google Cloud bill as one month."""
 
 
 class Cloud(StrEnum):
-    """Where the nodes come from; `none` is a cluster of your own, `simulated` needs no GPU at all."""
+    """Where nodes come from; `none` is your own cluster, `simulated` uses fake nodes without GPUs."""
 
     AWS = "aws"
     GCP = "gcp"
@@ -39,10 +39,10 @@ class Cloud(StrEnum):
     SIMULATED = "simulated"
 
 
-class Latency(StrEnum):
-    """Whether a pod may wait for its turn on a GPU.
+class TimeSliceLatency(StrEnum):
+    """Whether a pod may wait for its time slice on a GPU.
 
-    `relaxed` pods may take turns; `strict` ones need compute of their own whenever they want it.
+    `relaxed` pods may wait for a time slice; `strict` pods need dedicated compute at any time.
     """
 
     RELAXED = "relaxed"
@@ -50,26 +50,29 @@ class Latency(StrEnum):
 
 
 class PerPod(SpecModel):
-    """What each pod of a fractional shape asks for: a slice, a share, or what it needs of a GPU."""
+    """Request of each pod of a fractional shape: a slice, shares, or memory and compute."""
 
     slice: Text | None = None
-    """A MIG profile, for example 3g.20gb."""
+    """MIG profile of the slice that each pod requests, for example 3g.20gb. Default: none."""
     shares: Positive | None = None
-    """Shares of a time-sliced or MPS GPU."""
+    """Number of shares of a time-sliced or MPS GPU that each pod requests. Default: none."""
     gpu_memory_gib: MemoryGib | None = None
-    """GPU memory it needs, in GiB: the plan picks the smallest slice or share that has it."""
+    """GPU memory that each pod needs, in GiB; the plan picks the smallest slice or share with that much.
+    Default: none."""
     compute_percent: Annotated[float, Field(strict=True, gt=0, le=100)] | None = None
-    """Percent of one GPU's compute it needs, alone or beside gpu_memory_gib."""
-    latency: Latency = Latency.RELAXED
-    """relaxed or strict, with gpu_memory_gib or compute_percent. Default relaxed."""
+    """Percentage of one GPU's compute that each pod needs, alone or together with gpu_memory_gib.
+    Default: none."""
+    latency: TimeSliceLatency = TimeSliceLatency.RELAXED
+    """Whether a pod may wait for its time slice, relaxed or strict; used with gpu_memory_gib or
+    compute_percent. Default: relaxed."""
     cpu: Positive = 1
-    """CPU threads per pod."""
+    """CPU threads per pod. Default: 1."""
     memory_gib: MemoryGib = 1
-    """Main memory per pod in GiB."""
+    """Main memory per pod in GiB. Default: 1."""
 
     @property
-    def needs(self) -> bool:
-        """True when it says what it needs of a GPU, and the plan picks the slice or share."""
+    def has_gpu_requirements(self) -> bool:
+        """True when the pod states GPU memory or compute, so that the plan picks the slice or share."""
         return self.gpu_memory_gib is not None or self.compute_percent is not None
 
     @model_validator(mode="after")
@@ -79,17 +82,20 @@ class PerPod(SpecModel):
         given_needs = [
             ("gpu_memory_gib", self.gpu_memory_gib is not None),
             ("compute_percent", self.compute_percent is not None),
-            ("latency", self.latency is Latency.STRICT),
+            ("latency", self.latency is TimeSliceLatency.STRICT),
         ]
         needs = [name for name, value in given_needs if value]
         if named and needs:
-            extra, problem = needs, f"a pod that names its {named[0]} needs nothing picked for it"
-        elif len(named) == 1 or (self.needs and not named):
+            extra, problem = (
+                needs,
+                f"`{named[0]}` cannot be combined with requirements that pick a slice or share",
+            )
+        elif len(named) == 1 or (self.has_gpu_requirements and not named):
             return self
         else:
             extra, problem = (
                 named[1:],
-                "a pod asks for one slice, for shares, or says what it needs",
+                "a pod requests either a slice, shares, or GPU memory and compute",
             )
         one = extra[0] if len(extra) == 1 else ""
         raise value_error(
@@ -102,25 +108,26 @@ class PerPod(SpecModel):
 
 
 class Shape(SpecModel):
-    """A kind of workload that must be able to start, from zero nodes too."""
+    """A kind of workload that must be able to start, even when its pool has no nodes."""
 
     name: Name
-    """What people call this workload."""
+    """Name of this workload."""
     pool: Name | None = None
-    """The pool it must start in. Default: any pool that can hold it."""
+    """Pool in which it must be able to start. Default: any pool that fits it."""
     nodes: Positive = 1
-    """Nodes it needs at the same time."""
+    """Number of nodes that it needs at the same time. Default: 1."""
     gpus_per_node: Positive | None = None
-    """Whole GPUs it takes on each of these nodes."""
+    """Number of whole GPUs that it uses on each of these nodes. Default: none; per_pod is then required."""
     per_pod: PerPod | None = None
-    """For pods that take less than a GPU: what each asks for."""
+    """What each pod requests when it uses less than one GPU. Default: none; gpus_per_node is then
+    required."""
 
     @model_validator(mode="after")
     def _whole_or_fraction(self) -> "Shape":
         if (self.gpus_per_node is None) == (self.per_pod is None):
             raise value_error(
                 "shape_form",
-                "a shape takes whole GPUs or a fraction, one of them",
+                "a shape needs either whole GPUs or a fraction, not both or neither",
                 allowed="gpus_per_node: N, or per_pod: {…}",
                 fix="remove `per_pod`" if self.per_pod else "add gpus_per_node: 1",
                 change=(("per_pod",), None) if self.per_pod else (("gpus_per_node",), 1),
@@ -128,154 +135,165 @@ class Shape(SpecModel):
         return self
 
 
-class Profile(StrEnum):
-    """How thoroughly hardware is checked."""
+class ValidationProfile(StrEnum):
+    """How thoroughly hardware is validated."""
 
     QUICK = "quick"
-    """What it says of itself, beside work."""
+    """Reads what the hardware reports about itself; runs next to jobs."""
     FULL = "full"
-    """Then its GPUs at work, one by one and together."""
+    """Also runs load on the GPUs, one by one and together."""
     SOAK = "soak"
-    """The same for long."""
+    """Runs the same load for a long time."""
 
 
 class Gate(StrEnum):
-    """What a node waits for that comes, now or later."""
+    """What a new node waits for before it takes jobs."""
 
     TAINT = "taint"
-    """It takes no jobs before its check has passed."""
+    """The node takes no jobs until its validation has passed."""
     LABEL = "label"
-    """It is checked and labelled, and takes jobs meanwhile."""
+    """The node is validated and labelled, and takes jobs in the meantime."""
     NONE = "none"
-    """Only nodes that run from the beginning are checked."""
+    """Only nodes that run at deployment time are validated."""
 
 
 _FOLDER = r"^(/[A-Za-z0-9_][-A-Za-z0-9._]*)+$"
-"""From the root on, with no way back up."""
+"""An absolute path without `..`."""
 
 
 class RecurringCheckSpec(SpecModel):
-    """Nodes that have passed are checked again, each when it is idle."""
+    """Recurring validation of nodes that have passed, each when it is idle."""
 
     cron: Text
-    """When it begins, as cron has it: `0 3 * * 0`."""
+    """Start of the recurring validation as a cron expression, for example `0 3 * * 0`."""
     time_zone: Text = "UTC"
-    """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
+    """Time zone of cron, an IANA name such as Europe/Paris. Default: UTC."""
     hours: Annotated[float, Field(strict=True, gt=0, le=24, allow_inf_nan=False)] = 2
-    """For so long it waits for nodes to be idle; one that works all the time is not looked at."""
+    """Hours for which it waits for nodes to become idle; a node that stays busy is skipped. Default: 2."""
 
 
 class AcceptedThresholdSpec(SpecModel):
-    """A floor of the check that the nodes of a pool need not reach for a while."""
+    """A lower validation threshold for one pool, until a given day."""
 
     pool: Name
-    """Whose nodes."""
+    """Pool whose nodes the threshold applies to."""
     check: Text
-    """Which check, for example nccl.all_reduce."""
+    """Check whose threshold is lowered, for example nccl.all_reduce."""
     value: Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
-    """What is enough meanwhile, in the unit of the check; what is lower still fails."""
+    """Accepted threshold in the unit of the check; lower results still fail."""
     reason: Text
-    """Why. Whoever reads it in a year should understand."""
+    """Reason for the exception, understandable a year later."""
     until: Day
-    """The last day that it holds, as 2027-03-31."""
+    """Last day on which the threshold applies, for example 2027-03-31."""
 
 
 class ValidationSpec(SpecModel):
-    """The check of the provisioned hardware."""
+    """Validation of the provisioned hardware with NVML, CUDA and NCCL."""
 
-    profile: Profile = Profile.QUICK
-    """quick, full or soak: full and soak put GPUs to work, which they ask a queue for."""
+    profile: ValidationProfile = ValidationProfile.QUICK
+    """Thoroughness: quick, full or soak. full and soak run load on GPUs, which they request from a queue.
+    Default: quick."""
     required: Annotated[bool, Field(strict=True)] = True
-    """When required, hardware that was not checked does not count as good."""
+    """Whether validation is required: hardware that was not validated then does not count as passed.
+    Default: true."""
     image: Text | None = None
-    """Image it runs in: Python 3.11 or newer with nvidia-ml-py. Default: none, and no node is checked.
+    """Container image that runs the validation: Python 3.11 or newer with nvidia-ml-py.
 
-    For full and soak cuBLAS, nccl4py and cuda-core too, and the cloud's network plugin.
+    full and soak also need cuBLAS, nccl4py, cuda-core and the cloud's network plugin.
+    Default: none; no node is validated.
     """
     deadline_minutes: Annotated[int, Field(strict=True, ge=1, le=24 * 60)] = 30
-    """After so long without a verdict it has failed; nodes that still start need some of it."""
+    """Minutes after which a validation without a verdict has failed; includes the startup of nodes.
+    Default: 30."""
     gate: Gate | None = None
-    """taint, label or none. Default: taint where the check is required, else label."""
+    """Gate for new nodes: taint, label or none. Default: taint if validation is required, otherwise
+    label."""
     max_unavailable_percent: Annotated[int, Field(strict=True, ge=1, le=100)] = 20
-    """Of a pool's nodes that take jobs at most so many are closed by failed checks; one may always be."""
+    """Maximum percentage of a pool's nodes that failed checks may take out of service; one node is
+    always allowed. Default: 20."""
     recurring: RecurringCheckSpec | None = None
-    """When nodes that have passed are checked again. Default: when pool, driver, image or program change."""
+    """Schedule for validating nodes again. Default: only when pool, driver, image or validator change."""
     textfile: Annotated[str, Field(strict=True, max_length=200, pattern=_FOLDER)] | None = None
-    """Folder of each node that its node exporter reads (textfile collector). Default: no file is written."""
+    """Directory on each node that node exporter reads (textfile collector). Default: no metrics file is
+    written."""
     accepted_thresholds: Annotated[tuple[AcceptedThresholdSpec, ...], Field(max_length=1000)] = ()
-    """Floors that somebody lives below, each for a reason and a while. Default: none."""
+    """Lower thresholds that you accept for a pool, each with a reason and an end date. Default: none."""
 
 
 class Budget(SpecModel):
-    """Limits on the bill of the whole platform."""
+    """Cost limits of the platform."""
 
     max_usd_per_hour: Usd
-    """The most the platform may cost in an hour, every pool at its maximum, at list price."""
+    """Maximum cost per hour in US dollars, with every pool at its maximum number of nodes, at list
+    prices."""
 
 
 PriorityValue = Annotated[int, Field(strict=True, ge=-1_000_000_000, le=1_000_000_000)]
-"""Larger ones are Kubernetes' own (system-cluster-critical is 2,000,000,000)."""
+"""Kubernetes reserves larger values (system-cluster-critical is 2,000,000,000)."""
 
 
 class PlatformSpec(SpecModel):
-    """One GPU platform: pools of nodes, teams that share them, and what must be able to run."""
+    """One GPU platform: pools of nodes, teams that share them, workloads that must start."""
 
     name: Name
-    """The platform's name; the cohort and cluster-wide objects are named for it."""
+    """Name of the platform; the cohort and cluster-wide objects are named after it."""
     cloud: Cloud
-    """none (a cluster of your own), simulated (fake nodes), aws or gcp."""
+    """Where the nodes come from: none (a cluster of your own), simulated (fake nodes), aws or gcp."""
     kubernetes: Text
     """Kubernetes minor version in quotes, for example "1.35"."""
     system: System | None = None
-    """Nodes for the controllers. Needed on aws and gcp, where no node exists before."""
+    """Nodes for controllers. Required on aws and gcp for a new cluster. Default: none."""
     pools: Annotated[tuple[Pool, ...], Field(min_length=1, max_length=MAX_POOLS)]
     """Pools of GPU nodes, in the order in which queues try them."""
     shapes: Annotated[tuple[Shape, ...], Field(max_length=1000)] = ()
-    """Workloads that must be able to start. Each is proved against the pools."""
+    """Workloads that must be able to start; `gpuyard check` checks each against the pools. Default:
+    none."""
     teams: Annotated[tuple[Team, ...], Field(max_length=MAX_TEAMS)] = ()
-    """Who shares the pools. Default: nobody, and everything stays unassigned."""
+    """Teams that share the pools. Default: none; all capacity is unassigned."""
     queueing: QueueingSpec = QueueingSpec.model_construct()
-    """How jobs wait for GPUs."""
+    """Job queueing with Kueue. Default: the default of each field."""
     validation: ValidationSpec | None = None
-    """The check of the provisioned hardware. Default: none is asked for."""
+    """Validation of the provisioned hardware. Default: none."""
     budget: Budget | None = None
-    """Limits on the bill. Default: none."""
+    """Cost limits. Default: none."""
     cluster: ClusterSpec | None = None
-    """The cluster under it all. Default: on aws and gcp, a new one."""
+    """Kubernetes cluster of the platform. Default: a new one on aws and gcp."""
     gpu_operator: OperatorSpec = OperatorSpec.model_construct()
-    """NVIDIA's GPU Operator. Default: one is installed, with values that fit the pools."""
+    """NVIDIA GPU Operator. Default: installed with values that fit the pools."""
     software: dict[Text, Text] = Field(default_factory=dict)
-    """Versions by component, such as {gpu-operator: 26.7.1}. Default: the pinned ones, tried together."""
+    """Versions by component, for example {gpu-operator: 26.7.1}. Default: the pinned versions, tested
+    together."""
     priorities: Annotated[dict[Name, PriorityValue], Field(max_length=100)] = Field(
         default_factory=dict
     )
-    """Priorities of jobs by name, a larger number first: {production: 1000, research: 100}. Default: none."""
+    """Job priorities by name, larger numbers first: {production: 1000, research: 100}. Default: none."""
     prices: Prices | None = None
-    """Your prices. Default: list prices of the catalogue."""
+    """Your own prices. Default: list prices of the catalogue."""
     targets: Targets | None = None
-    """What the platform is run towards. Default: nothing is promised."""
+    """Service targets of the platform. Default: none."""
     storage: Storage | None = None
-    """Storage that all teams share. Default: none is made."""
+    """Shared storage for datasets and checkpoints. Default: none."""
     observability: Observability | None = None
-    """What is measured. Default: nothing by us."""
+    """Metrics collection. Default: none configured by gpuyard."""
     workloads: Workloads | None = None
     """Training runtimes and inference services. Default: none."""
     addons: Annotated[tuple[Addon, ...], Field(max_length=10)] = ()
-    """Tools: argo-workflows, argo-cd, kubeflow-pipelines, tekton, kserve. Default: none."""
+    """Add-ons: argo-workflows, argo-cd, kubeflow-pipelines, tekton, kserve. Default: none."""
     admission: Admission | None = None
-    """What every pod is held to. Default: no limits of ours."""
+    """Admission requirements for pods of all teams. Default: the default of each field."""
     tags: dict[Text, Text] = Field(default_factory=dict)
-    """Tags, or labels on gcp, for every cloud resource. Default: none but the platform's own."""
+    """Tags (labels on gcp) of every cloud resource. Default: only those that gpuyard sets."""
     mirror: Mirror | None = None
-    """Where images and charts come from in a closed network. Default: from where their projects publish."""
+    """Registry for images and charts in an air-gapped network. Default: the public registry of each project."""
     policies: Policies | None = None
-    """How strictly the policy pack and `gpuyard lint --stack` hold rules. Default: each rule's own level."""
+    """Rule levels of the policy pack and `gpuyard lint --stack`. Default: the level of each rule."""
     apply: Apply = Apply.CLUSTER
-    """cluster or render. Default cluster."""
+    """How objects reach the cluster: cluster or render. Default: cluster."""
     approved_changes: Consents = ()
-    """Digests of changes that take something away, as `check --against` printed them: you saw them."""
+    """Digests of destructive changes that you approve, as printed by `gpuyard check --against`.
+    Default: none."""
 
     @property
     def cluster_exists(self) -> bool:
-        """Whether it names a cluster that was there before, and that somebody else made."""
+        """Whether the platform uses an existing cluster that gpuyard did not create."""
         return self.cluster is not None and self.cluster.existing is not None

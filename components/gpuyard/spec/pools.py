@@ -1,4 +1,4 @@
-"""Pools of like nodes: the machine, how many, how they are bought, how their GPUs are shared."""
+"""Pools of identical nodes: machine type, number, capacity options, and GPU sharing."""
 
 from datetime import date
 from enum import StrEnum
@@ -38,7 +38,7 @@ MAX_OWNERS = 1000
 
 
 class Scaling(StrEnum):
-    """Who adds and removes nodes."""
+    """What adds and removes nodes."""
 
     KARPENTER = "karpenter"
     AUTOSCALER = "autoscaler"
@@ -46,27 +46,30 @@ class Scaling(StrEnum):
 
 
 class BlockPurchase(SpecModel):
-    """Consent to buy a capacity block: what AWS offers, and what it asks for it."""
+    """Approval to buy a capacity block at the terms that AWS offers."""
 
     hours: Annotated[int, Field(strict=True, ge=1, le=10_000)]
-    """How long the block lasts: whole days, as EC2 sells them."""
+    """Duration of the block in hours; EC2 sells whole days."""
     starts: date
-    """The day it begins, in UTC: 2026-12-01."""
+    """Start date of the block in UTC, for example 2026-12-01."""
     usd: Usd
-    """What AWS asks for all of it, in US dollars. Written, it is agreed to: it is paid at once, for good."""
+    """Total price of the block in US dollars, as AWS offers it. By writing it you approve the purchase:
+    AWS charges it at once and does not refund it."""
 
 
 class CapacityOptionSpec(SpecModel):
-    """One way to buy nodes; written `spot`, or `{reserved: cr-…, nodes: 8}`."""
+    """One way to buy nodes, written `spot` or `{reserved: cr-…, nodes: 8}`."""
 
     mode: Capacity
-    """reserved, block, flex-start, spot or on-demand."""
+    """How nodes are bought: reserved, block, flex-start, spot or on-demand."""
     reservation: Text | None = None
-    """The reservation or capacity block these nodes come from; `cb-…` is an offer, which `purchase` agrees to."""
+    """Id of the reservation or capacity block; with `purchase`, the id `cb-…` of the offer to buy.
+    Required for reserved and block. Default: none."""
     nodes: Positive | None = None
-    """At most this many nodes from this rung; without it, as many as the pool may have."""
+    """Maximum number of nodes from this capacity option. Default: the maximum of the pool."""
     purchase: BlockPurchase | None = None
-    """Buy the block of this offer: {hours: 48, starts: 2026-12-01, usd: 8000}. Default: nothing is bought."""
+    """Purchase of the offered block: {hours: 48, starts: 2026-12-01, usd: 8000}. Default: nothing is
+    bought."""
 
     @model_validator(mode="before")
     @classmethod
@@ -79,7 +82,7 @@ class CapacityOptionSpec(SpecModel):
                 fix, change = _one_way(value, results)
                 raise value_error(
                     "rung_form",
-                    "a rung names exactly one way to buy nodes",
+                    "a capacity option needs exactly one way to buy nodes",
                     allowed=", ".join(c.value for c in Capacity) + ", or {reserved: ID, nodes: N}",
                     fix=fix,
                     change=change,
@@ -101,7 +104,7 @@ class CapacityOptionSpec(SpecModel):
         if needs and (self.reservation is None or self.nodes is None):
             raise value_error(
                 "rung_reservation",
-                f"{self.mode.value} needs the reservation and how many nodes it holds",
+                f"{self.mode.value} needs a reservation id and its number of nodes",
                 allowed=f"{{{self.mode.value}: RESERVATION-ID, nodes: N}}",
             )
         if not needs and self.reservation is not None:
@@ -110,9 +113,9 @@ class CapacityOptionSpec(SpecModel):
             )
             raise value_error(
                 "rung_reservation",
-                f"{self.mode.value} has no reservation",
+                f"{self.mode.value} takes no reservation id",
                 allowed=self.mode.value,
-                fix="remove the reservation",
+                fix="remove the reservation id",
                 change=((), instead),
             )
         return self
@@ -130,12 +133,12 @@ class CapacityOptionSpec(SpecModel):
 
 
 class MachineShape(SpecModel):
-    """A machine of your own, described by what is in it."""
+    """A machine of your own, described by its hardware."""
 
     gpu: Text
-    """The GPU, by any usual name: H100-80, A100-40GB, L4."""
+    """GPU model, by any common name: H100-80, A100-40GB, L4."""
     gpus: Annotated[int, Field(strict=True, ge=1, le=16)]
-    """GPUs in one machine."""
+    """Number of GPUs in one machine."""
     cpu: Annotated[int, Field(strict=True, ge=1, le=4096)]
     """CPU threads in one machine."""
     memory_gib: MemoryGib
@@ -143,13 +146,13 @@ class MachineShape(SpecModel):
 
 
 def _a_count(mode: Capacity, rest: dict[str, Any]) -> PydanticCustomError:
-    """`{spot: 4}`, where four spot nodes are meant."""
+    """The error for `{spot: 4}`, where four spot nodes are meant."""
     needs = mode in {Capacity.RESERVED, Capacity.BLOCK}
     instead = {mode.value: "RESERVATION-ID" if needs else True, **rest}
     shown = ", ".join(f"{k}: {'true' if v is True else v}" for k, v in instead.items())
     return value_error(
         "rung_form",
-        f"how many nodes a rung has stands under `nodes`, not under `{mode.value}`",
+        f"the number of nodes belongs in `nodes`, not in `{mode.value}`",
         allowed="a reservation's id, or true" if not needs else "a reservation's id",
         fix=f"write {{{shown}}}",
         change=None if needs else ((), instead),
@@ -157,9 +160,12 @@ def _a_count(mode: Capacity, rest: dict[str, Any]) -> PydanticCustomError:
 
 
 def _one_way(value: dict[str, Any], results: list[Capacity]) -> tuple[str, ValueChange | None]:
-    """A misspelt way gets its name, a rung without one buys spot nodes; of two, nobody knows which."""
+    """The fix: a misspelled mode is corrected, a missing one becomes spot, two need two options."""
     if results:
-        return f"make a rung of its own of {', '.join(mode.value for mode in results[1:])}", None
+        return (
+            f"write {', '.join(mode.value for mode in results[1:])} as a separate capacity option",
+            None,
+        )
     for key in value:
         if suggestion := nearest_name(str(key), [mode.value for mode in Capacity]):
             return f"write {suggestion}", (
@@ -185,7 +191,7 @@ MachineRef = Annotated[
 
 
 class HostShape(SpecModel):
-    """A machine without GPUs, described by what is in it."""
+    """A machine without GPUs, described by its hardware."""
 
     cpu: Annotated[int, Field(strict=True, ge=1, le=4096)]
     """CPU threads in one machine."""
@@ -200,74 +206,88 @@ HostRef = Annotated[
 
 
 class System(SpecModel):
-    """Nodes without GPUs, where the controllers live."""
+    """Nodes without GPUs, on which controllers run."""
 
     machine: HostRef
     """Machine type of the system nodes, for example m7i.xlarge, or {cpu, memory_gib}."""
     nodes: NodeRange
-    """How many: 2, or 2..3. Two at least keep controllers up when one node goes."""
+    """Number of system nodes, for example 2 or 2..3. At least two keep controllers available when one
+    node fails."""
 
 
 class Pool(SpecModel):
-    """Nodes that are alike: same machine, same sharing, same way of buying."""
+    """Nodes with the same machine type, sharing mode and capacity options."""
 
     name: Name
-    """The pool's name; labels, flavors and quotas are named for it."""
+    """Name of the pool; labels, flavors and quotas are named after it."""
     machine: MachineRef
-    """A machine type, a list of like ones (the first is preferred), or {gpu, gpus, cpu, memory_gib}."""
+    """Machine type, a list of equivalent types (the first is preferred), or {gpu, gpus, cpu,
+    memory_gib}."""
     nodes: NodeRange
-    """How many nodes, such as 4 or 0..16; bounds the sum over the capacity ladder."""
+    """Number of nodes, for example 4 or 0..16; limits the sum over all capacity options."""
     capacity: Annotated[tuple[CapacityOptionSpec, ...], Field(min_length=1, max_length=10)] = (
         CapacityOptionSpec.model_construct(mode=Capacity.ON_DEMAND),
     )
-    """The capacity ladder: ways to buy nodes, best first. Default on-demand: it needs no contract."""
+    """Capacity options: ways to buy nodes, in order of preference. Default: on-demand, which needs no
+    contract."""
     scaling: Scaling | None = None
-    """Who adds nodes. Default: fixed for one number, else autoscaler."""
+    """What adds and removes nodes: karpenter, autoscaler or fixed. Default: fixed for a single number
+    of nodes, otherwise autoscaler."""
     zones: tuple[Text, ...] = ()
-    """Zones the nodes may be in. Default: any zone of the region."""
+    """Zones in which nodes may run. Default: any zone of the region."""
     sharing: Sharing = Sharing.model_construct()
-    """How GPUs are shared. Default: each pod has whole GPUs."""
+    """GPU sharing mode. Default: none; each pod gets whole GPUs."""
     labels: dict[Text, Text] = Field(default_factory=dict)
-    """Further labels for the nodes; names of ours and of Kubernetes are refused."""
+    """Additional node labels; prefixes of gpuyard and Kubernetes are rejected. Default: none."""
     select: dict[Text, Text] = Field(default_factory=dict)
-    """Labels of nodes that exist already, on a cluster of your own; they get the pool's. Default: ours."""
+    """Labels that select existing nodes of your own cluster; gpuyard adds the pool's labels to them.
+    Default: the pool's own label."""
     owners: Annotated[tuple[Name, ...], Field(max_length=MAX_OWNERS)] = ()
-    """Teams the pool is dedicated to: nobody else gets a guarantee in it or borrows from it. Default: all."""
+    """Teams that the pool is dedicated to; other teams can neither have a guarantee in it nor borrow
+    from it. Default: all teams."""
     keep_warm: Annotated[tuple[KeepWarmWindow, ...], Field(max_length=50)] = ()
-    """Hours in which nodes are kept running. Default: nodes run when jobs ask for them."""
+    """Keep-warm windows: hours in which a minimum of nodes runs. Default: none; nodes run when jobs
+    need them."""
     disruption_window: DisruptionWindow | None = None
-    """Hours in which Karpenter may replace nodes that are used. Default: a node goes when it is empty."""
+    """Hours in which Karpenter may replace nodes that are in use. Default: none; only empty nodes are
+    removed."""
     failback: Switch = False
-    """What runs may be moved to a better rung that has nodes again, pod by pod. Default: it stays."""
+    """Whether running pods may be moved to a preferred capacity option that has nodes again. Default:
+    off."""
     fabric: FabricSpec | None = None
-    """The network between nodes of your own. On aws and gcp the machine says it."""
+    """Network between nodes of your own; on aws and gcp the machine type determines it. Default: none."""
     inventory: MachineInventoryRef | None = None
-    """A file of `gpuyard validate --inventory`: what nodes of your own are. Default: what `machine` says."""
+    """Machine inventory of your own nodes: a file written by `gpuyard validate --inventory`, or its content.
+    Default: none; `machine` describes the nodes."""
     image: Text | None = None
-    """What nodes boot from, by its catalogue name. Default: the cloud's own image with NVIDIA's driver."""
+    """Node image, by its catalogue name. Default: the cloud's image with NVIDIA's driver."""
     numa: Numa | None = None
-    """The kubelet's topology policy. Default restricted, where the machine's NUMA nodes are known."""
+    """Topology manager policy of the kubelet. Default: restricted, if the NUMA nodes of the machine are
+    known."""
     topology: Switch = False
-    """Place the pods of a job near each other, as the nodes' labels say. Default off."""
+    """Topology-aware scheduling: places the pods of a job close together, by node labels. Default: off."""
     provisioning: Provisioning | None = None
-    """check-capacity, atomic or queued: admit a job when its nodes are there for sure. Default: none."""
+    """Provisioning before admission, so that a job starts only with all its nodes: check-capacity,
+    atomic or queued. Default: none."""
     stop_policy: PoolStopPolicy | None = None
-    """hold: no new job starts in it, what runs goes on. Default: none."""
+    """Stop policy: hold starts no new job in the pool; running jobs continue. Default: none."""
     disk_gib: MemoryGib | None = None
-    """Size of a node's own disk in GiB. Default 200: images of GPU frameworks are large."""
+    """Size of a node's boot disk in GiB. Default: 200, because GPU framework images are large."""
     upgrade: Upgrade = Upgrade.model_construct()
-    """How nodes are made anew: {max_unavailable: 1, drain_minutes: 30}. Default: few at once, none further."""
+    """How nodes are replaced: {max_unavailable: 1, drain_minutes: 30}. Default: the default of each
+    field."""
     previous_names: tuple[Name, ...] = ()
-    """Earlier names, oldest first: a renamed pool keeps its nodes, labels and quotas under its first name."""
+    """Earlier names, oldest first; a renamed pool keeps its nodes, labels and quotas under its first name.
+    Default: none."""
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """Machine type names, preferred first; empty for a described machine."""
+        """Machine type names, preferred first; empty for a machine described by its parts."""
         if isinstance(self.machine, str):
             return (self.machine,)
         return () if isinstance(self.machine, MachineShape) else self.machine
 
     @property
     def stable_name(self) -> str:
-        """The name that objects keep through renames."""
+        """The name that objects keep when the pool is renamed."""
         return self.previous_names[0] if self.previous_names else self.name

@@ -1,4 +1,4 @@
-"""Turns what pydantic says into findings: one path, what was given, what is allowed, what to do."""
+"""Converts pydantic errors into findings: path, given value, allowed values, fix."""
 
 from collections.abc import Iterator, Mapping
 from enum import Enum
@@ -17,7 +17,7 @@ _SHOWN = 60
 
 
 def format_input(value: object) -> str:
-    """A value as it was given, short, on one line, with nothing that could drive a terminal."""
+    """The given value, shortened, on one line, without control characters."""
     text = (
         repr(value)
         if not isinstance(value, bool | None)
@@ -29,10 +29,10 @@ def format_input(value: object) -> str:
 def validation_findings(
     invalid: ValidationError, root: type[BaseModel], value: object
 ) -> list[Finding]:
-    """One finding per error, in the order of the document; paths lead through the value as it was written."""
+    """One finding per error, in document order; paths lead through the value as written."""
     result = invalid.errors(include_url=False)
     inner = {d["loc"][: len(d["loc"]) - i] for d in result for i in range(1, len(d["loc"]) + 1)}
-    # a list whose items were refused is then also "too short": that is no finding of its own
+    # a list with invalid items is also "too short": that is not a separate finding
     all_of_them = [
         _finding(d, root, value)
         for d in result
@@ -43,7 +43,7 @@ def validation_findings(
 
 
 def _provided(unknown: Finding) -> list[Path]:
-    """Fields that are there once a key has the name that was meant: they are not missing as well."""
+    """Fields that exist once a misspelled key is renamed, so that they are not also reported as missing."""
     fix = unknown.fix
     if fix is None or fix.at is None or not isinstance(fix.value, Mapping):
         return []
@@ -51,7 +51,7 @@ def _provided(unknown: Finding) -> list[Path]:
 
 
 def _as_written(details: ErrorDetails, value: object) -> Path:
-    """Where an error is in the value as a person wrote it, often shorter than what it was read as."""
+    """The path of an error in the value as written, often shorter than in the parsed model."""
     written: list[str | int] = []
     here: Any = value
     for step in details["loc"]:
@@ -80,7 +80,7 @@ def _finding(details: ErrorDetails, root: type[BaseModel], value: object) -> Fin
         return error("spec.missing", path, problem, fix=fix)
     explanation = explain(details)
     fix = Fix(message=explanation.fix) if explanation.fix else None
-    # The given value stands at the path, unless it was written short, or is a key.
+    # The given value is at the path, unless it was a shorthand or a key.
     if fix and explanation.value is not None and _at(value, path) is details["input"]:
         fix = Fix(message=explanation.fix, at=path, value=explanation.value)
     shown = format_input(details["input"])
@@ -96,20 +96,20 @@ def _own_fix(fix: str, change: ValueChange | None, path: Path) -> Fix | None:
 
 
 def _at(value: Any, path: Path) -> Any:
-    """What stands at a path that leads through the value as it was written."""
+    """The value at a path through the value as written."""
     for step in path:
         value = value[step]
     return value
 
 
 def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
-    """The fix gives the key the name that was meant, or takes it away where nobody can say."""
+    """The fix renames the key to the most similar field, or removes it if there is none."""
     key = str(path[-1])
     suggestion = nearest_name(key, known) or _completed_name(key, known)
     if suggestion is None:
         fix = Fix(message="remove it, or correct its name", at=path)
     elif suggestion in parent:
-        fix = Fix(message=f"remove it: `{suggestion}` stands there already", at=path)
+        fix = Fix(message=f"remove it: `{suggestion}` is already set", at=path)
     else:
         renamed = {suggestion if k == path[-1] else k: v for k, v in parent.items()}
         fix = Fix(message=f"write `{suggestion}`", at=path[:-1], value=renamed)
@@ -118,13 +118,13 @@ def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
 
 
 def _completed_name(key: str, known: list[str]) -> str | None:
-    """The one field that begins so: `after` of `after_minutes`."""
+    """The only field with this prefix: `after` of `after_minutes`."""
     longer = [name for name in known if name.startswith(f"{key}_")]
     return longer[0] if len(longer) == 1 else None
 
 
 def _fields_at(root: type[BaseModel], path: Path) -> list[str]:
-    """The field names of the model that a path leads to."""
+    """The field names of the model at a path."""
     result: Any = root
     for step in path:
         if isinstance(step, str):
@@ -134,7 +134,7 @@ def _fields_at(root: type[BaseModel], path: Path) -> list[str]:
 
 
 def models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """Every model named inside a type expression."""
+    """Every model in a type expression."""
     if isinstance(annotation, type) and not get_args(annotation):
         if issubclass(annotation, BaseModel) and not issubclass(annotation, Enum):
             yield annotation

@@ -1,4 +1,4 @@
-"""Queueing in a stack file: the engine, who takes from whom, and the switches for a bad day."""
+"""Queueing in a stack file: the engine, preemption, cohorts and stop policies."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -6,7 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.teams import Shares, Stop, Weight
+from gpuyard.spec.teams import Shares, StopPolicy, Weight
 from gpuyard.spec.values import Name, Positive, Switch
 
 MAX_COHORTS = 200
@@ -21,10 +21,10 @@ class Engine(StrEnum):
 
 
 class Preemption(StrEnum):
-    """What a team may evict to get its guarantee back.
+    """Whether jobs are evicted to give a team its guarantee back.
 
-    `reclaim` takes back lent capacity, and lets higher priority evict lower inside a team; `never`
-    waits until borrowers finish.
+    `reclaim` evicts borrowers, and jobs of lower priority in the same team; `never` waits until
+    borrowers finish.
     """
 
     RECLAIM = "reclaim"
@@ -32,10 +32,10 @@ class Preemption(StrEnum):
 
 
 class PoolChoice(StrEnum):
-    """Which of its pools a team's queue takes.
+    """Which of its pools a team's queue tries first.
 
-    `guarantee` takes the first where its own guarantee is free, and borrows where there is none; `order`
-    takes the first that has enough, borrowed or not.
+    `guarantee` uses the first pool in which the team's own guarantee is free, and borrows if there is
+    none; `order` uses the first pool that has enough capacity, borrowed or not.
     """
 
     GUARANTEE = "guarantee"
@@ -43,7 +43,7 @@ class PoolChoice(StrEnum):
 
 
 class MigQuota(StrEnum):
-    """In what the quota of cut GPUs is counted.
+    """The unit in which quota of partitioned GPUs is counted.
 
     `profiles` counts the slices of each profile; `slices` counts compute slices, so that one guarantee
     serves every profile.
@@ -57,63 +57,71 @@ class CohortSpec(SpecModel):
     """Teams that share among themselves first: a department, or a site."""
 
     name: Name
-    """The cohort's name; teams name it in `cohort`."""
+    """Name of the cohort; teams refer to it in `cohort`."""
     parent: Name | None = None
-    """The cohort it belongs to. Default: the platform's own, which is the root of all."""
+    """Parent cohort. Default: the platform's root cohort."""
     weight: Weight = 1.0
-    """Share of borrowed capacity relative to its siblings. Default 1."""
+    """Share of borrowed capacity relative to sibling cohorts. Default: 1."""
     borrow: Shares | None = None
-    """What all its teams together may take from outside it, by pool. Default: what each of them may."""
+    """Borrowing limit of all its teams together from outside the cohort, by pool. Default: the limits
+    of its teams."""
     lend: Shares | None = None
-    """What others may take of what its teams are guaranteed, by pool. Default: all that the teams lend."""
+    """Lending limit of its teams' guarantees to others, by pool. Default: all that its teams lend."""
 
 
 class WorkerCluster(SpecModel):
-    """Another cluster that this one sends jobs to."""
+    """A worker cluster that this one dispatches jobs to (MultiKueue)."""
 
     name: Name
-    """What this platform calls the cluster."""
+    """Name of the worker cluster on this platform."""
     secret: Name
-    """The Secret beside Kueue, in kueue-system, whose key `kubeconfig` leads there."""
+    """Name of the Secret in kueue-system whose key `kubeconfig` holds the kubeconfig of the worker
+    cluster."""
 
 
 class InterruptionSpec(SpecModel):
-    """How jobs meet nodes that go: by this the plan says what a spot notice loses."""
+    """How jobs save their work; the plan estimates what an interruption notice loses."""
 
     checkpoint_interval_minutes: Positive
-    """Minutes from one checkpoint to the next."""
+    """Minutes between two checkpoints."""
     checkpoint_seconds: Positive = 60
-    """Seconds that writing one takes. Default 60."""
+    """Seconds that one checkpoint takes to write. Default: 60."""
     checkpoint_on_notice: Switch = False
-    """Jobs write one when they are told to end, if they have the time. Default: they do not."""
+    """Whether jobs write a checkpoint when they are terminated, if time allows. Default: off."""
     max_lost_minutes: Positive = 60
-    """Of work, expected at one notice; more is told. Default 60."""
+    """Maximum minutes of work that one interruption notice may lose; above it `gpuyard check` reports a
+    finding. Default: 60."""
 
 
 class QueueingSpec(SpecModel):
     """How jobs wait for GPUs."""
 
     engine: Engine = Engine.KUEUE
-    """kueue."""
+    """Queueing engine: kueue. Default: kueue."""
     install: Switch | None = None
-    """Install Kueue. Default: yes, except on simulated platforms; say false where it runs already."""
+    """Whether to install Kueue; false if the cluster already has it. Default: true, except on simulated
+    platforms."""
     preemption: Preemption = Preemption.RECLAIM
-    """reclaim or never. Default reclaim: a guarantee that cannot be had back is none."""
+    """Preemption to give a guarantee back: reclaim or never. Default: reclaim."""
     fair_sharing: Switch = True
-    """Divide borrowed capacity by the teams' weights. Default on."""
+    """Whether borrowed capacity is divided by the weights of teams. Default: on."""
     pool_choice: PoolChoice | None = None
-    """guarantee or order. Default guarantee, for teams of pools with a topology order."""
+    """Which pool a queue tries first: guarantee or order. Default: guarantee; order for teams that have a pool
+    with `topology`."""
     start_within_minutes: Annotated[int, Field(strict=True, ge=1, le=10_080)] | None = None
-    """Minutes an admitted job has until all its pods run; then it gives way. Default 30, simulated 5."""
+    """Minutes in which all pods of an admitted job must run; otherwise Kueue evicts and requeues it.
+    Default: 30; 5 on simulated platforms."""
     cohorts: Annotated[tuple[CohortSpec, ...], Field(max_length=MAX_COHORTS)] = ()
-    """Groups of teams that share among themselves first. Default: all teams share with all."""
+    """Groups of teams that share among themselves first. Default: none; all teams share with each other."""
     usage_half_life_hours: Positive | None = None
-    """Among a team's queues, who used less goes first; use counts half after so long. Default: off."""
+    """Half-life in hours of past usage, by which queues of a team are ordered: less usage goes first.
+    Default: off."""
     mig_quota: MigQuota = MigQuota.PROFILES
-    """profiles or slices. Default profiles: what nodes advertise is what is counted."""
+    """Unit of the quota of MIG slices: profiles or slices. Default: profiles, which nodes advertise."""
     interruption: InterruptionSpec | None = None
-    """What jobs on spot save, and how often. Default: not known."""
-    stop_policy: Stop | None = None
-    """hold or drain, for every queue of the platform: a brake for emergencies. Default: none."""
+    """Checkpointing of jobs on spot nodes. Default: unknown."""
+    stop_policy: StopPolicy | None = None
+    """Stop policy of every queue of the platform, for emergencies: hold or drain. Default: none."""
     clusters: Annotated[tuple[WorkerCluster, ...], Field(max_length=MAX_CLUSTERS)] = ()
-    """Clusters that run the jobs; this one only queues and sends them. Default: jobs run here."""
+    """Worker clusters that run the jobs, while this cluster only queues and dispatches them.
+    Default: none; jobs run in this cluster."""

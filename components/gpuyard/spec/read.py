@@ -1,4 +1,4 @@
-"""From the text of a stack file to a spec, or to everything that keeps it from being one."""
+"""Reads a stack file into a spec, or into findings with every error."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
@@ -8,15 +8,15 @@ from pydantic import ValidationError
 
 from gpuyard.errors import SpecError
 from gpuyard.findings import Finding, Fix, Path, Severity, error, format_findings, has_errors
-from gpuyard.spec.partial_spec import PartialSpec, read_partial, suppressed_findings
+from gpuyard.spec.partial_spec import SalvagedSpec, salvage_spec, suppressed_findings
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import format_input, validation_findings
 from gpuyard.spec.region import (
     ENVIRONMENT,
-    Credentials,
+    CloudAccount,
     Region,
+    account_from_config,
     check_project,
-    credentials_from,
     region_of,
 )
 from gpuyard.spec.sections.inventory import Files, with_inventories
@@ -25,36 +25,36 @@ from gpuyard.spec.yaml_tree import Document, parse_yaml
 
 CONFIG_KEY = "gpuyard:platform"
 PLATFORM_PATH: Path = ("config", CONFIG_KEY)
-"""Where a stack file has the platform."""
+"""The path of the platform in a stack file."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What a stack file says.
+class ParsedStackFile:
+    """The content of a stack file.
 
-    `spec` is None exactly when a finding refuses. What can be judged of the platform is then `salvaged`:
-    proofs run on it too, so that a user sees their refusals at once.
+    `spec` is None exactly when a finding is an error. `partial` then holds the part that can be checked:
+    checks run on it too, so that a user sees all their errors at once.
     """
 
     spec: PlatformSpec | None
     findings: tuple[Finding, ...]
-    partial: PartialSpec = field(default_factory=PartialSpec)
+    partial: SalvagedSpec = field(default_factory=SalvagedSpec)
     document: Document | None = None
     region: Region | None = None
-    """Where the file has the cloud's provider work."""
-    credentials: Credentials = ENVIRONMENT
-    """In whose account it has it work."""
+    """The region that the file configures for the cloud's provider."""
+    account: CloudAccount = ENVIRONMENT
+    """The account that the file configures for the cloud's provider."""
 
     @property
-    def judged_part(self) -> PlatformSpec | None:
-        """The platform, or what of it can be judged."""
+    def checkable_spec(self) -> PlatformSpec | None:
+        """The platform, or the part of it that can be checked."""
         return self.spec or self.partial.spec
 
     def remaining_findings(self, findings: Iterable[Finding]) -> list[Finding]:
-        """What the proofs say about the salvaged part, at the places of the file.
+        """The findings on the partial spec, with paths in the file.
 
-        A proof that misses something only because it was left out as malformed is not heard, and neither is
-        one about a value that was mended: it is read again when somebody has mended it.
+        Findings that may be caused only by a dropped malformed part are suppressed, and so are those on a
+        value with an assumed fix: they are checked again once you have fixed it.
         """
         malformed = [f.path for f in self.findings]
         unheard = suppressed_findings(self.partial.dropped)
@@ -73,25 +73,25 @@ class Reading:
 
     def _place(self, path: Path) -> Path:
         match path:
-            case (str(name), int(index), *rest) if name in self.partial.valid:
-                return (name, self.partial.valid[name][index], *rest)
+            case (str(name), int(index), *rest) if name in self.partial.kept_indexes:
+                return (name, self.partial.kept_indexes[name][index], *rest)
             case _:
                 return path
 
     def line_of(self, path: Path) -> int | None:
-        """The line of the stack file a finding's path stands in."""
+        """The line of a finding's path in the stack file."""
         if self.document is None:
             return None
         is_in_config = path[:1] == PLATFORM_PATH[:1]
         return self.document.line_of(path if is_in_config else (*PLATFORM_PATH, *path))
 
 
-def read_stack_file(data: bytes, name: str, files: Files | None = None) -> Reading:
-    """Read a `Pulumi.<stack>.yaml`, and with `files` what it names; UsageError when it is not YAML at all."""
+def read_stack_file(data: bytes, name: str, files: Files | None = None) -> ParsedStackFile:
+    """Read a `Pulumi.<stack>.yaml`, and with `files` the files it names; UsageError if it is not YAML."""
     document = parse_yaml(data, name)
     platform = platform_in(document.value)
     if platform is None:
-        return Reading(None, (_no_platform(document.value),), document=document)
+        return ParsedStackFile(None, (_no_platform(document.value),), document=document)
     early = [*_duplicates(document), *_secrets(platform)]
     reading = read_platform(platform, document.value["config"], files)
     secrets = [f.path for f in early if f.id == "spec.secret"]
@@ -100,52 +100,52 @@ def read_stack_file(data: bytes, name: str, files: Files | None = None) -> Readi
     return _refused(replace(reading, findings=findings, document=document))
 
 
-def _refused(reading: Reading) -> Reading:
-    """Without a spec where something outside of it refuses; all of it can be judged then."""
+def _refused(reading: ParsedStackFile) -> ParsedStackFile:
+    """Moves the spec to `partial` when an error outside the spec rejects the stack file."""
     if reading.spec is None or not has_errors(reading.findings):
         return reading
-    return replace(reading, spec=None, partial=PartialSpec(reading.spec))
+    return replace(reading, spec=None, partial=SalvagedSpec(reading.spec))
 
 
 def platform_in(root: Any) -> Any:
-    """The `gpuyard:platform` value of a stack file that was parsed; None when there is none."""
+    """The `gpuyard:platform` value of a parsed stack file; None if there is none."""
     config = root.get("config") if isinstance(root, dict) else None
     return config.get(CONFIG_KEY) if isinstance(config, dict) else None
 
 
 def read_platform(
     value: object, config: Mapping[str, object] | None = None, files: Files | None = None
-) -> Reading:
-    """Read the `gpuyard:platform` value, already parsed, and what the configuration beside it says."""
+) -> ParsedStackFile:
+    """Read the parsed `gpuyard:platform` value and the other configuration keys of the stack."""
     value, skipped = with_inventories(value, files)
     reading = _read(value)
     if skipped:
         reading = _refused(replace(reading, findings=(*reading.findings, *skipped)))
-    part = reading.judged_part
+    part = reading.checkable_spec
     if part is None:
         return reading
     zones = [zone for pool in part.pools for zone in pool.zones]
     region, wrong = region_of(config or {}, part.cloud.value, zones)
     findings = (*reading.findings, *wrong, *check_project(config or {}, part.cloud.value))
-    signed = credentials_from(config or {})
-    return _refused(replace(reading, findings=findings, region=region, credentials=signed))
+    signed = account_from_config(config or {})
+    return _refused(replace(reading, findings=findings, region=region, account=signed))
 
 
-def _read(value: object) -> Reading:
+def _read(value: object) -> ParsedStackFile:
     if isinstance(value, PlatformSpec):
-        return Reading(value, ())
+        return ParsedStackFile(value, ())
     try:
-        return Reading(PlatformSpec.model_validate(value), ())
+        return ParsedStackFile(PlatformSpec.model_validate(value), ())
     except ValidationError as e:
         findings = tuple(validation_findings(e, PlatformSpec, value))
-        return Reading(None, findings, partial=read_partial(value))
+        return ParsedStackFile(None, findings, partial=salvage_spec(value))
 
 
 def platform_spec(value: object) -> PlatformSpec:
-    """A spec from a spec or a plain mapping, wherever it comes from; SpecError lists every finding."""
+    """A spec from a spec or a plain mapping; SpecError lists every finding."""
     reading = read_platform(value)
     if reading.spec is None:
-        raise SpecError(f"the platform is not well-formed:\n{format_findings(reading.findings)}")
+        raise SpecError(f"the platform is invalid:\n{format_findings(reading.findings)}")
     return reading.spec
 
 
@@ -166,7 +166,7 @@ def _no_platform(root: object) -> Finding:
 
 
 def _where_it_is(root: object) -> str:
-    """What is to be done where the platform stands, but elsewhere."""
+    """The fix when the platform is in another place of the file."""
     config = root.get("config") if isinstance(root, Mapping) else None
     match root, config:
         case _, {"gpuyard:platform": None}:
@@ -174,17 +174,17 @@ def _where_it_is(root: object) -> str:
         case _, {"gpuyard": {"platform": _}}:
             return f"write `{CONFIG_KEY}:` as one key, not two"
         case {"gpuyard:platform": _}, _:
-            return "put `config:` above it, and indent it"
+            return "put it below `config:`, indented"
         case _, Mapping() if suggestion := nearest_name(CONFIG_KEY, _mappings(config)):
             return f"rename `{suggestion}:` to `{CONFIG_KEY}:`"
         case (({"pools": _} | {"cloud": _}), _):
-            return f"put `config:` and below it `{CONFIG_KEY}:` above it, and indent it"
+            return f"put it below `config:` and `{CONFIG_KEY}:`, indented"
         case _:
-            return "see README.md for a stack of twenty lines to start from"
+            return "see README.md for a stack file of twenty lines to start from"
 
 
 def _mappings(config: Mapping[object, object]) -> list[str]:
-    """The keys that a platform could stand under."""
+    """The keys that may contain a platform."""
     return [
         key for key, value in config.items() if isinstance(key, str) and isinstance(value, Mapping)
     ]
@@ -195,7 +195,7 @@ def _duplicates(document: Document) -> list[Finding]:
         error(
             "spec.duplicate_key",
             path[len(PLATFORM_PATH) :] if path[: len(PLATFORM_PATH)] == PLATFORM_PATH else path,
-            f"the key stands twice in one mapping, again in line {line}",
+            f"duplicate key in one mapping, again in line {line}",
             value=format_input(path[-1]),
             allowed="each key once",
             fix=Fix(message="keep one of them"),
@@ -205,7 +205,7 @@ def _duplicates(document: Document) -> list[Finding]:
 
 
 def _secrets(platform: object) -> list[Finding]:
-    """`secure:` makes the engine decrypt the whole object into the program: not in here."""
+    """Rejects `secure:`, with which the engine decrypts the whole object into the program."""
     results: list[Finding] = []
     todo: list[tuple[Path, Any]] = [((), platform)]
     while todo:
@@ -223,8 +223,8 @@ def _secret(path: Path) -> Finding:
     return error(
         "spec.secret",
         path,
-        "a secret inside the platform would be shown in plans and states",
+        "a secret inside the platform would appear in plans and state files",
         value="secure: …",
-        allowed="no secret in the platform; nothing in it needs one",
-        fix=Fix(message="remove it; keep secrets in config keys of their own", at=path or None),
+        allowed="no secret; no field of the platform needs one",
+        fix=Fix(message="remove it; keep secrets in separate config keys", at=path or None),
     )

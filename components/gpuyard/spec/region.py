@@ -1,4 +1,4 @@
-"""Region and project of a stack: what its file tells the cloud's own provider, beside the platform."""
+"""Region and project of a stack: the provider settings of its file."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -11,13 +11,13 @@ from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.spec.suggestions import nearest_name
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
-"""By cloud, the first that is set."""
+"""Config keys of the region by cloud; the first that is set applies."""
 _PROJECT, _PROFILE = "gcp:project", "aws:profile"
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """A region, and who says it."""
+    """A region and its source."""
 
     name: str
     source: str
@@ -25,36 +25,36 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
-class Credentials:
-    """Whose account a stack is deployed to, where its file says so; empty where the environment does."""
+class CloudAccount:
+    """The account that a stack is deployed to, if its file sets it; empty if the environment does."""
 
     project: str = ""
     profile: str = ""
 
 
-ENVIRONMENT = Credentials()
+ENVIRONMENT = CloudAccount()
 
 
-def credentials_from(config: Mapping[str, object]) -> Credentials:
-    """What the configuration says in plain text."""
+def account_from_config(config: Mapping[str, object]) -> CloudAccount:
+    """The plain-text values in the configuration."""
     project, profile = (config.get(key) for key in (_PROJECT, _PROFILE))
-    return Credentials(
+    return CloudAccount(
         project if isinstance(project, str) else "", profile if isinstance(profile, str) else ""
     )
 
 
 def place_keys() -> tuple[str, ...]:
-    """Every key that can say a region or a project."""
+    """Every key that can set a region or a project."""
     return (*(key for keys in _KEYS.values() for key in keys), _PROJECT)
 
 
 def region_of(
     config: Mapping[str, object], cloud: str, zones: Iterable[str] = ()
 ) -> tuple[Region | None, list[Finding]]:
-    """The region that a stack's configuration gives its cloud, or why it is none; neither when it is silent.
+    """The region in a stack's configuration, or the findings on it; neither if none is set.
 
     For a misspelled region the fix prefers a region of `zones`, the zones of the pools.
-    A value that is no text is a secret or an object: what it says is not known before a deployment.
+    A value that is not text is a secret or an object, and unknown before a deployment.
     """
     regions: dict[str, str] = {}
     findings: list[Finding] = []
@@ -75,7 +75,7 @@ def region_of(
 
 
 def _regions_of(zones: Iterable[str], cloud: str) -> list[str]:
-    """The regions of these zones, as far as the catalogue knows them."""
+    """The regions of these zones that the catalogue knows."""
     read = (ZONES[cloud].pattern.fullmatch(zone) for zone in zones)
     return [each["region"] for each in read if each and each["region"] in region_names(cloud)]
 
@@ -88,11 +88,11 @@ def _region(value: str, key: str, cloud: str) -> str | None:
 
 
 def unknown_region(name: str, cloud: str) -> tuple[str, str] | None:
-    """What is wrong with a region that no list has, and the one that may be meant; None of any other."""
+    """The problem with an unknown region and the most similar name; None for a known region."""
     known = region_names(cloud)
     if name in known:
         return None
-    return f"{cloud} has no region {name} that this version knows of", nearest_name(
+    return f"{name} is not a region of {cloud} that this version of gpuyard knows", nearest_name(
         name, known
     ) or ""
 
@@ -103,10 +103,8 @@ def _unknown(value: str, key: str, problem: str, suggestion: str) -> Finding:
         _path(key),
         problem,
         value=value,
-        allowed=f"a region that there is{f', such as {suggestion}' if suggestion else ''}",
-        fix=Fix(
-            message="write the region that you mean; of one that is newer, a later gpuyard knows"
-        ),
+        allowed=f"an existing region{f', such as {suggestion}' if suggestion else ''}",
+        fix=Fix(message="correct the region; for a newer region, upgrade gpuyard"),
     )
 
 
@@ -122,8 +120,8 @@ def _no_region(value: str, key: str, cloud: str) -> Finding:
         _path(key),
         f"not the name of a {what} on {cloud}",
         value=value,
-        allowed=f"such as {form.example}",
-        fix=Fix(message=f"write the {what} that you mean"),
+        allowed=f"a {what} such as {form.example}",
+        fix=Fix(message=f"correct the {what}"),
     )
 
 
@@ -132,16 +130,16 @@ def _zone_elsewhere(config: Mapping[str, object], regions: Mapping[str, str]) ->
     return error(
         "stack.region",
         _path("gcp:zone"),
-        f"this zone is not in {region}, which gcp:region says",
+        f"this zone is not in {region}, the value of gcp:region",
         value=str(config["gcp:zone"]),
         allowed=f"a zone of {region}",
-        fix=Fix(message="remove one of the two"),
+        fix=Fix(message="remove gcp:region or gcp:zone"),
     )
 
 
 # ── the project ──────────────────────────────────────────────────────────────────────────────────────
 def check_project(config: Mapping[str, object], cloud: str) -> list[Finding]:
-    """Whether it is the id of a project, as far as the configuration says one in plain text."""
+    """Check that a plain-text project in the configuration is a project id."""
     project = config.get(_PROJECT)
     if cloud != "gcp" or not isinstance(project, str) or PROJECT.pattern.fullmatch(project):
         return []
@@ -151,9 +149,9 @@ def check_project(config: Mapping[str, object], cloud: str) -> list[Finding]:
         error(
             "stack.project",
             ("config", _PROJECT),
-            "not the id of a project on gcp, which is not its name",
+            "not a project id of gcp; the id differs from the name",
             value=project,
-            allowed=f"6 to 30 small letters, digits and dashes, a letter first, such as {PROJECT.example}",
+            allowed=f"6 to 30 lower-case letters, digits and dashes, starting with a letter, such as {PROJECT.example}",
             fix=Fix(message=f"write the id that `gcloud projects list` shows{meant}"),
         )
     ]

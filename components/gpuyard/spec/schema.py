@@ -1,4 +1,4 @@
-"""The JSON Schema of stack files, so that an editor completes and checks them while they are written."""
+"""The JSON Schema of stack files, for completion and validation in editors."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,7 +17,7 @@ MODELINE = "# yaml-language-server: $schema=gpuyard.schema.json"
 
 
 def stack_schema() -> dict[str, Any]:
-    """Schema of a whole `Pulumi.<stack>.yaml`, other keys of which are Pulumi's own business."""
+    """Schema of a `Pulumi.<stack>.yaml`; keys of Pulumi itself are not checked."""
     platform = PlatformSpec.model_json_schema(mode="validation", ref_template="#/$defs/{model}")
     definitions = platform.pop("$defs")
     definitions["PlatformSpec"] = platform
@@ -50,7 +50,7 @@ def stack_schema() -> dict[str, Any]:
 
 
 def _models(root: type[BaseModel]) -> Iterator[type[BaseModel]]:
-    """The model and, once each, every model that its fields lead to."""
+    """The model and, once each, every model that its fields refer to."""
     todo, seen = [root], {root}
     while todo:
         model = todo.pop()
@@ -61,7 +61,7 @@ def _models(root: type[BaseModel]) -> Iterator[type[BaseModel]]:
 
 
 def _sharing(generated: dict[str, Any]) -> dict[str, Any]:
-    """Sharing as people write it: a word, or a mapping whose `mig` is one layout or a list."""
+    """Sharing with its short forms: a word, or a mapping whose `mig` is one layout or a list."""
     properties = dict(generated["properties"])
     group = {"$ref": "#/$defs/MigGroup"}
     described = {"description": properties["mig"]["description"]}
@@ -71,7 +71,7 @@ def _sharing(generated: dict[str, Any]) -> dict[str, Any]:
 
 
 def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
-    """A group as people write it: the profiles beside `gpus`, or under `slices`."""
+    """A group with its short form: profiles next to `gpus`, or under `slices`."""
     gpus, slices = (generated["properties"][name] for name in ("gpus", "slices"))
     profiles = {
         "type": "object",
@@ -91,7 +91,7 @@ def _mig_group(generated: dict[str, Any]) -> dict[str, Any]:
 
 
 def _capacity_option_schema(generated: dict[str, Any]) -> dict[str, Any]:
-    """A rung as people write it: a word, or {reserved: ID, nodes: N}; a block may be bought by it."""
+    """A capacity option with its short forms: a word, or {reserved: ID, nodes: N}; a block may be purchased."""
     buys = {"block": {"purchase": generated["properties"]["purchase"]}}
     nodes = generated["properties"]["nodes"]
     text, number = {"type": "string", "minLength": 1}, nodes["anyOf"][0]
@@ -121,13 +121,13 @@ def _capacity_option_schema(generated: dict[str, Any]) -> dict[str, Any]:
 
 
 def _namespace(generated: dict[str, Any]) -> dict[str, Any]:
-    """A namespace as people write it: its name, or a mapping with more about it."""
+    """A namespace with its short form: its name, or a mapping."""
     name = generated["properties"]["name"]
     short = {key: value for key, value in name.items() if key in {"type", "pattern", "maxLength"}}
     return {"description": generated["description"], "anyOf": [short, generated]}
 
 
 def _machine_price(generated: dict[str, Any]) -> dict[str, Any]:
-    """A price as people write it: a number on demand, or one for each way to buy."""
+    """A price with its short form: an on-demand price, or one for each way to buy."""
     number = {"type": "number", "exclusiveMinimum": 0}
     return {"description": generated["description"], "anyOf": [number, generated]}

@@ -8,25 +8,27 @@ from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import Count, GpuIndexes, Positive, show_gpu_indexes, value_error
 
 MIN_REPLICAS = 2
-"""The device plugin refuses fewer: one pod on one GPU is no sharing."""
+"""The device plugin rejects fewer: one pod on one GPU is not sharing."""
 MAX_REPLICAS = 48
-"""The device plugin's limit for MPS clients (16 before compute capability 7.5), ours for time-slicing."""
+"""The device plugin's limit for MPS clients (16 before compute capability 7.5); gpuyard's for
+time-slicing."""
 _COMPUTE_SLICES = 7
 
 
 def _a_count(profile: str) -> int:
-    """How many slices so wide a GPU of seven has room for, as an example."""
+    """How many slices of a profile fit on a GPU with seven compute slices, as an example."""
     width = profile[:1]
     return _COMPUTE_SLICES // int(width) if width in {*"1234"} else 1
 
 
 class MigGroup(SpecModel):
-    """Which slices the GPUs of a node are cut into; written `{1g.5gb: 2, 3g.20gb: 1}`."""
+    """A MIG layout: the slices into which GPUs are partitioned, written `{1g.5gb: 2, 3g.20gb: 1}`."""
 
     gpus: GpuIndexes | None = None
-    """Indexes of the GPUs on the node that this layout is for; without it, all of them."""
+    """GPU indexes of the node that the layout applies to. Default: all GPUs."""
     slices: dict[str, Positive]
-    """How many of each MIG profile every one of these GPUs holds; an empty mapping leaves them whole."""
+    """Number of slices of each MIG profile on every one of these GPUs; an empty mapping leaves them
+    unpartitioned."""
 
     @model_validator(mode="before")
     @classmethod
@@ -34,8 +36,8 @@ class MigGroup(SpecModel):
         if isinstance(value, str):
             raise value_error(
                 "mig_form",
-                "a profile alone is no layout",
-                allowed="each profile with how many of it every GPU holds",
+                "a profile without a count is not a layout",
+                allowed="each profile with its number of slices per GPU",
                 fix=f"write {{{value}: {_a_count(value)}}}, or another number",
             )
         if isinstance(value, dict) and "slices" not in value:
@@ -50,21 +52,24 @@ class MigGroup(SpecModel):
 
 
 class Sharing(SpecModel):
-    """How one GPU serves several pods; one method for all GPUs of a pool."""
+    """How one GPU serves several pods; one sharing mode for all GPUs of a pool."""
 
     mig: tuple[MigGroup, ...] = ()
-    """MIG layout of every GPU, or a list of layouts by GPU index. Empty: GPUs are not cut."""
+    """MIG layout of every GPU, or a list of layouts by GPU index. Default: GPUs are not partitioned."""
     time_slicing: Count = 0
-    """Pods that take turns on one GPU (or on one MIG slice), 2 to 48; 0: no time-slicing. No memory limit."""
+    """Number of pods that share one GPU or MIG slice by time-slicing, 2 to 48, without a memory limit.
+    Default: 0, no time-slicing."""
     mps: Count = 0
-    """Pods that run at once on one GPU with a memory limit each, 2 to 48; 0: no MPS. Not with MIG."""
+    """Number of pods that share one GPU by MPS, 2 to 48, each with a memory limit; not with MIG.
+    Default: 0, no MPS."""
 
     dra: Annotated[bool, Field(strict=True)] = False
-    """Dynamic resource allocation: pods claim GPUs through ResourceClaims, not as counted resources."""
+    """Dynamic resource allocation: pods request GPUs through ResourceClaims, not as extended resources.
+    Default: off."""
 
     @property
-    def shares(self) -> bool:
-        """True when the device plugin must be told how to share."""
+    def needs_sharing_config(self) -> bool:
+        """True when the device plugin needs a sharing configuration."""
         return bool(self.mig or self.time_slicing or self.mps)
 
     @model_validator(mode="before")
@@ -85,8 +90,8 @@ class Sharing(SpecModel):
                 suggestion = MIN_REPLICAS if replicas < MIN_REPLICAS else MAX_REPLICAS
                 raise value_error(
                     "sharing_replicas",
-                    f"{name}: {replicas} is not a number of pods that can share one GPU",
-                    allowed=f"{MIN_REPLICAS} to {MAX_REPLICAS} (the device plugin refuses fewer)",
+                    f"{name}: {replicas} pods cannot share one GPU",
+                    allowed=f"{MIN_REPLICAS} to {MAX_REPLICAS} (the device plugin rejects fewer)",
                     fix=f"write {name}: {suggestion}",
                     change=((name,), suggestion),
                 )
@@ -104,7 +109,7 @@ class Sharing(SpecModel):
         if self.dra and (self.mig or self.time_slicing or self.mps):
             raise value_error(
                 "sharing_methods",
-                "with dra the claims of pods say how a GPU is shared, the device plugin does not run",
+                "dra cannot be combined: ResourceClaims define the sharing, and the device plugin does not run",
                 allowed="dra alone",
                 fix="remove everything but dra",
                 change=((), "dra"),

@@ -1,4 +1,4 @@
-"""The word that was meant by one that nobody knows."""
+"""Suggestions for unknown names."""
 
 import difflib
 from bisect import bisect
@@ -6,19 +6,21 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 _ALIKE = 0.75
-"""From here on two words are one with a slip in it: `garantee`, `clowd`. At 0.6 `colour` would be `cloud`."""
+"""Minimum similarity of a suggestion, for `garantee` or `clowd`; at 0.6 `colour` would match `cloud`."""
 
 _BEGINNING = 3
-"""So long at least is a known word that another begins with: `h100` of `h100nvl`."""
+"""Minimum length of a known name that is a prefix of the unknown one: `h100` of `h100nvl`."""
 
 _MANY = 200
-"""Known words that are compared one by one; of more, only neighbours by their beginnings or their ends."""
+"""Up to this many known names are all compared; of more, only those with a similar prefix or
+suffix.
+"""
 
 _NEIGHBOURS = 8
 
 
 def nearest_name(word: str, known: Iterable[str]) -> str | None:
-    """The known word most like this one, None when none is near."""
+    """The most similar known name; None if none is similar enough."""
     options = tuple(known)
     low = word.lower()[:100]
     by_lower = _few(options) if len(options) <= _MANY else _neighbours(low, options)
@@ -29,7 +31,7 @@ def nearest_name(word: str, known: Iterable[str]) -> str | None:
 
 
 def suggested_names(word: str, known: Iterable[str]) -> tuple[str, ...]:
-    """What a word may mean: all of a family by its name, A100-40 and A100-80 by A100; else the nearest."""
+    """Suggestions for a name: its whole family (A100-40 and A100-80 for A100), otherwise the most similar."""
     options = tuple(known)
     low = word.lower()
     if family := tuple(each for each in options if low and each.lower().startswith(f"{low}-")):
@@ -39,7 +41,7 @@ def suggested_names(word: str, known: Iterable[str]) -> tuple[str, ...]:
 
 
 def format_options(words: Sequence[str]) -> str:
-    """Words to choose from, in a sentence."""
+    """The options as an English list with `or`."""
     *others, last = words
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -50,19 +52,19 @@ def _few(options: tuple[str, ...]) -> dict[str, str]:
 
 @lru_cache(maxsize=4)
 def _in_order(options: tuple[str, ...]) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """The words in lower case beside themselves, sorted from their beginnings and from their ends."""
+    """The names with their lower-case forms, sorted by prefix and by suffix."""
     low = [(option.lower(), option) for option in options]
     return sorted(low), sorted((word[::-1], option) for word, option in low)
 
 
 def _neighbours(low: str, options: tuple[str, ...]) -> dict[str, str]:
-    """Those beside which the word would stand: a slip leaves its beginning or its end as it was.
+    """The names next to a name in sorted order: a typing error leaves its beginning or its end intact.
 
-    A thousand pools and a thousand teams with slips in them would be a million comparisons.
+    A thousand unknown names among a thousand known ones would need a million comparisons.
     """
     results: dict[str, str] = {}
     for words, key in zip(_in_order(options), (low, low[::-1]), strict=True):
         at = bisect(words, (key, ""))
-        neighbours = words[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
-        results |= {option.lower(): option for _, option in neighbours}
+        nearby = words[max(0, at - _NEIGHBOURS) : at + _NEIGHBOURS]
+        results |= {option.lower(): option for _, option in nearby}
     return results

@@ -1,4 +1,4 @@
-"""Teams: what each is guaranteed, what it may borrow, and how far apart it is kept from others."""
+"""Teams: guarantees, borrowing limits, and isolation from other teams."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -29,15 +29,15 @@ Shares = Annotated[dict[Text, Count], Field(max_length=1000)]
 
 
 def _by_name(queues: dict[str, float]) -> dict[str, float]:
-    """That of jobs which name none first: a mapping has no order, and what is made of it has one."""
+    """The default queue first, the others by name: mappings have no order, rendered objects do."""
     return dict(sorted(queues.items(), key=lambda each: (each[0] != LOCAL_QUEUE, each[0])))
 
 
 class Isolation(StrEnum):
-    """The least that must lie between this team's pods and other teams' pods.
+    """Minimum isolation between this team's pods and those of other teams.
 
-    `shared` allows time-sliced and MPS GPUs beside other teams, `slice` at least a MIG slice of its
-    own, `node` at least a node of its own.
+    `shared` allows GPUs that teams share by time-slicing or MPS, `slice` requires at least a dedicated
+    MIG slice, `node` at least a dedicated node.
     """
 
     SHARED = "shared"
@@ -45,8 +45,8 @@ class Isolation(StrEnum):
     NODE = "node"
 
 
-class Stop(StrEnum):
-    """A brake: `hold` admits nothing new, `drain` also evicts what runs."""
+class StopPolicy(StrEnum):
+    """Stop policy: `hold` admits no new jobs, `drain` also evicts running jobs."""
 
     HOLD = "hold"
     DRAIN = "drain"
@@ -55,7 +55,8 @@ class Stop(StrEnum):
 class PodSecurity(StrEnum):
     """The Pod Security level of a namespace.
 
-    `restricted` refuses pods that may become root, `baseline` those that reach the node, `privileged` none.
+    `restricted` rejects pods that may run as root, `baseline` rejects pods with access to the node,
+    `privileged` rejects none.
     """
 
     RESTRICTED = "restricted"
@@ -64,44 +65,48 @@ class PodSecurity(StrEnum):
 
 
 class Limits(SpecModel):
-    """What a team may have beside GPUs, all of its pods together."""
+    """Limits of a team besides GPUs, for all its pods together (ResourceQuota)."""
 
     cpu: Positive | None = None
-    """CPU threads. Default: those of the nodes that its GPUs fill."""
+    """Maximum CPU threads of all pods. Default: those of the nodes that the team's GPUs fill."""
     memory_gib: MemoryGib | None = None
-    """Main memory in GiB. Default: that of the nodes that its GPUs fill."""
+    """Maximum main memory of all pods in GiB. Default: that of the nodes that the team's GPUs fill."""
     storage_gib: MemoryGib | None = None
-    """All volumes that it claims, in GiB. Default: 1024, and 100 for each GPU, slice or share."""
+    """Maximum size of all PersistentVolumeClaims together in GiB. Default: 1024, plus 100 for each GPU,
+    slice or share."""
     claims: Positive | None = None
-    """Volumes that it claims. Default: as many as pods."""
+    """Maximum number of PersistentVolumeClaims. Default: the same as pods."""
     pods: Positive | None = None
-    """Pods, those that wait among them. Default: 100, and 4 for each of its GPUs, slices and shares."""
+    """Maximum number of pods, pending ones included. Default: 100, plus 4 for each GPU, slice or share."""
     objects: Positive | None = None
-    """Objects of each kind: jobs, config maps, secrets and so on. Default: 500, and 4 for each GPU."""
+    """Maximum number of objects of each kind: jobs, ConfigMaps, Secrets and so on. Default: 500, plus 4
+    for each GPU."""
 
 
 class Idle(SpecModel):
-    """When a notebook or job that leaves its GPUs idle is warned, and then suspended."""
+    """When a notebook or job with idle GPUs is warned about, and then suspended."""
 
     after_minutes: Annotated[int, Field(strict=True, ge=5, le=10_080)] = 60
-    """Minutes without work on any of its GPUs before it is warned. Default 60."""
+    """Minutes of idle GPUs after which a warning is set. Default: 60."""
     grace_minutes: Annotated[int, Field(strict=True, ge=1, le=10_080)] = 30
-    """Minutes from the warning until it is suspended. Default 30."""
+    """Minutes from the warning to the suspension. Default: 30."""
     below_percent: Annotated[float, Field(strict=True, ge=0, lt=100, allow_inf_nan=False)] = 5
-    """Activity of a GPU, in percent, up to which it counts as idle. Default 5."""
+    """GPU activity, in percent, up to which a GPU counts as idle. Default: 5."""
     dry_run: Annotated[bool, Field(strict=True)] = False
-    """Only say what would be suspended. Default off."""
+    """Whether to report suspensions without carrying them out. Default: off."""
 
 
 class TeamNamespace(SpecModel):
     """A namespace of a team; written `search-dev`, or `{name: search-old, existing: true}`."""
 
     name: NamespaceName
-    """The namespace's name."""
+    """Name of the namespace."""
     existing: Switch = False
-    """It is there already: it gets what the team's others have, and is never deleted. Default off."""
+    """Whether the namespace already exists; gpuyard configures it like the team's others and never
+    deletes it. Default: off."""
     percent: Annotated[int, Field(strict=True, ge=1, le=100)] | None = None
-    """Its part of the team's `limits`, in percent. Default: an equal part of what others leave."""
+    """Percentage of the team's `limits` for this namespace. Default: an equal share of what the others
+    leave."""
 
     @model_validator(mode="before")
     @classmethod
@@ -116,59 +121,67 @@ class TeamNamespace(SpecModel):
 
 
 class Team(SpecModel):
-    """A group of people with namespaces, a queue, a guarantee and a budget."""
+    """A group of users with namespaces, queues, a guarantee and a budget."""
 
     name: Name
-    """The team's name; its namespace and queue are named for it."""
+    """Name of the team; its namespace and queue are named after it."""
     namespaces: Annotated[tuple[TeamNamespace, ...], Field(max_length=MAX_NAMESPACES)] = ()
-    """Where its jobs run, its home first: [search, {name: old, existing: true}]. Default: its name."""
+    """Namespaces of the team, its home namespace first: [search, {name: old, existing: true}].
+    Default: one with the name of the team."""
     guarantee: Shares = Field(default_factory=dict)
-    """What the team can always have, by pool: {train: 32, serve/3g.20gb: 8, dev/shared: 4}."""
+    """Guaranteed capacity by pool (nominal quota): {train: 32, serve/3g.20gb: 8, dev/shared: 4}.
+    Default: none."""
     borrow: Shares = Field(default_factory=dict)
-    """What it may take beyond its guarantee while others leave it idle. Default: nothing."""
+    """Borrowing limit beyond the guarantee, by pool, while others leave theirs idle. Default: nothing."""
     lend: Shares | None = None
-    """What others may take of its guarantee while it is idle. Default: all of it."""
+    """Lending limit: how much of an idle guarantee others may use, by pool. Default: all of it."""
     cohort: Name | None = None
-    """The cohort, of `queueing.cohorts`, that it shares in first. Default: the platform's own."""
+    """Cohort of `queueing.cohorts` in which the team shares first. Default: the platform's root cohort."""
     weight: Weight = 1.0
-    """Share of borrowed capacity relative to other teams, when they compete for it."""
+    """Share of borrowed capacity relative to competing teams. Default: 1."""
     isolation: Isolation = Isolation.SHARED
-    """The least that separates its pods from other teams': shared, slice or node."""
+    """Minimum isolation of its pods from those of other teams: shared, slice or node. Default: shared."""
     priority: Name | None = None
-    """The priority, of `priorities`, that its jobs have when they name none. Default: none."""
+    """Priority of `priorities` for jobs that set none. Default: none."""
     queues: Annotated[
         dict[Name, Weight], Field(min_length=1, max_length=20), AfterValidator(_by_name)
     ] = Field(default_factory=lambda: {"default": 1.0})
-    """Its queues and their weights, {default: 1, interactive: 2}. Default: one, called default."""
-    stop_policy: Stop | None = None
-    """hold or drain: a brake for its queues. Default: none."""
+    """Queues of the team and their weights: {default: 1, interactive: 2}. Default: one queue named
+    default."""
+    stop_policy: StopPolicy | None = None
+    """Stop policy of the team's queues: hold or drain. Default: none."""
     groups: tuple[Text, ...] = ()
-    """Identity groups whose members may work in the team's namespace."""
+    """Identity groups whose members may create workloads in the team's namespaces. Default: none."""
     viewers: tuple[Text, ...] = ()
-    """Identity groups whose members may look into the team's namespace."""
+    """Identity groups whose members may read the team's namespaces. Default: none."""
     pod_security: PodSecurity = PodSecurity.BASELINE
-    """restricted, baseline or privileged. Default baseline: restricted refuses what RDMA needs."""
+    """Pod Security level of the namespaces: restricted, baseline or privileged.
+    Default: baseline, because restricted rejects pods that use RDMA."""
     limits: Limits = Limits.model_construct()
-    """What it may have beside GPUs. Default: CPU and memory of the nodes that its GPUs fill."""
+    """Limits besides GPUs. Default: CPU and memory of the nodes that the team's GPUs fill."""
     idle: Idle | None = None
-    """Warn, then suspend what leaves its GPUs idle: {after_minutes: 60}. Default: nothing is suspended."""
+    """Suspension of jobs and notebooks with idle GPUs, after a warning: {after_minutes: 60}.
+    Default: none; nothing is suspended."""
     budget_usd_per_month: Usd | None = None
-    """Compared with the cost of its guarantees at full use. Default: no limit."""
+    """Monthly budget in US dollars, compared with the cost of the guarantees at full use. Default: no
+    limit."""
     allowed_images: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
-    """Registries or repositories its images may come from. Default: what `admission` says."""
+    """Registries or repositories that the team's images may come from. Default: those in `admission`."""
     egress_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=100)] = ()
-    """Networks its pods may reach outside the cluster. Default: what `admission` says."""
+    """Networks outside the cluster that the team's pods may reach. Default: those in `admission`."""
     protect: Switch | None = None
-    """Keep its namespace, with volumes and secrets, when the team goes. Default on, simulated off."""
+    """Whether its namespaces, with volumes and secrets, are kept when the team is removed.
+    Default: on; off on simulated platforms."""
     previous_names: tuple[Name, ...] = ()
-    """Earlier names, oldest first: a renamed team keeps its namespace and queue under its first name."""
+    """Earlier names, oldest first; a renamed team keeps its namespace and queue under its first name.
+    Default: none."""
 
     @property
     def spaces(self) -> tuple[TeamNamespace, ...]:
-        """All its namespaces: those that it names, else the one that is named for it."""
+        """All its namespaces: those in `namespaces`, otherwise the one named after the team."""
         return self.namespaces or (TeamNamespace(name=self.stable_name),)
 
     @property
     def stable_name(self) -> str:
-        """The name that objects keep through renames."""
+        """The name that objects keep when the team is renamed."""
         return self.previous_names[0] if self.previous_names else self.name

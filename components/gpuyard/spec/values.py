@@ -1,6 +1,6 @@
-"""Small values that people write short and machines need exact: ranges, memory, networks, GPU indexes.
+"""Values with a short form: ranges, memory, networks, GPU indexes.
 
-Each parses what a person writes and prints the one canonical form back.
+Each type parses the short forms and prints one canonical form.
 """
 
 import ipaddress
@@ -14,12 +14,12 @@ from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
 
 MAX_NODES = 10_000
-"""More nodes in one pool than any Kubernetes cluster is tested with (5,000); beyond is a typing error."""
+"""Maximum nodes of a pool; Kubernetes is tested with 5,000 nodes per cluster, so more is a typing error."""
 MAX_COUNT = 1_000_000
 
 
 ValueChange = tuple[tuple[str | int, ...], object]
-"""Where, below the place of an error, and the value to put there; None takes away what stands there."""
+"""A path below the error's path and the value to set there; None deletes what is at the path."""
 
 
 def value_error(
@@ -34,17 +34,15 @@ def value_error(
 
     With `change`, a program can do what `fix` says.
     """
-    return (
-        PydanticCustomError(  # the text is data, not a template: braces in it must not be formatted
-            kind,
-            "{problem}",
-            {"problem": problem, "allowed": allowed, "fix": fix, "change": change},
-        )
+    return PydanticCustomError(  # the text is data, not a template: do not format braces in it
+        kind,
+        "{problem}",
+        {"problem": problem, "allowed": allowed, "fix": fix, "change": change},
     )
 
 
 def replacement_fix(value: object) -> tuple[str, ValueChange]:
-    """The fix that puts a value in the place of the wrong one, in words and as a change."""
+    """The fix that replaces the wrong value, as a message and as a change."""
     return f"write {value}", ((), value)
 
 
@@ -100,7 +98,7 @@ def parse_range(value: object) -> Range:
             "range_size",
             "out of bounds for a number of nodes",
             allowed=f"0 to {MAX_NODES} nodes in a pool",
-            fix=f"{fix}; more nodes are several pools" if high > MAX_NODES else fix,
+            fix=f"{fix}; use several pools for more nodes" if high > MAX_NODES else fix,
             change=change,
         )
     return Range(low, high)
@@ -109,7 +107,7 @@ def parse_range(value: object) -> Range:
 def _meant_range(
     value: object, most: int = MAX_NODES, example: str = "0..4"
 ) -> tuple[str, ValueChange | None]:
-    """What `4-8`, `4 to 8` or `8 nodes` was meant to be."""
+    """The suggestion for values such as `4-8`, `4 to 8` or `8 nodes`."""
     match = _NEARLY_RANGE.fullmatch(value.strip()) if isinstance(value, str) else None
     ends = sorted(int(end) for end in match.groups() if end) if match else []
     if not ends or ends[-1] > most:
@@ -118,7 +116,7 @@ def _meant_range(
 
 
 def _written(low: int, high: int) -> object:
-    """A range as a stack file has it: one number as a number."""
+    """A range as written in a stack file; equal ends become one number."""
     return low if low == high else str(Range(low, high))
 
 
@@ -155,7 +153,7 @@ def parse_memory_gib(value: object) -> int:
         raise value_error(
             "memory_form",
             "not an amount of memory",
-            allowed="GiB, as 64, 64GiB, 80GB or 2TB",
+            allowed="GiB, for example 64, 64GiB, 80GB or 2TB",
             fix=fix,
             change=change,
         )
@@ -164,7 +162,7 @@ def parse_memory_gib(value: object) -> int:
 
 
 def _meant_memory(value: object) -> tuple[str, ValueChange | None]:
-    """What `64 gigabytes` or 63.5 was meant to be, rounded up."""
+    """The suggestion for values such as `64 gigabytes` or 63.5, rounded up."""
     match = _NEARLY_GIB.fullmatch(str(value).strip())
     amount = ceil(float(match[1])) if match else 0
     return replacement_fix(amount) if amount else ("write for example 64", None)
@@ -199,13 +197,13 @@ def parse_gpu_indexes(value: object) -> tuple[int, ...]:
     if len(set(indexes)) != len(indexes):
         fix, change = replacement_fix(show_gpu_indexes(tuple(sorted(set(indexes)))))
         raise value_error(
-            "gpu_indexes", "the same GPU twice", allowed="each index once", fix=fix, change=change
+            "gpu_indexes", "duplicate GPU index", allowed="each index once", fix=fix, change=change
         )
     return tuple(sorted(indexes))
 
 
 def _indexes_in(value: object) -> list[int]:
-    """The indexes as they stand there; none when the value has not that form."""
+    """The indexes in their written order; empty for any other form."""
     if type(value) is int and value >= 0:
         return [value]
     if isinstance(value, list | tuple):
@@ -248,17 +246,17 @@ NAMESPACE_LENGTH = 63
 
 
 def parse_name(value: object) -> str:
-    """A name that can stand in Kubernetes and cloud object names: a short DNS label."""
+    """A name that is valid in Kubernetes and cloud object names: a short DNS label."""
     help_ = f"lower-case letters, digits and dashes, starting with a letter, at most {NAME_LENGTH}"
     if not isinstance(value, str):
-        fix = "put it in quotes, with a letter first"
-        raise value_error("name_form", "a name is text", allowed=help_, fix=fix)
+        fix = "put it in quotes and start it with a letter"
+        raise value_error("name_form", "a name must be text", allowed=help_, fix=fix)
     if len(value) > NAME_LENGTH or not _NAME.fullmatch(value):
         suggestion = re.sub(r"[^a-z0-9]+", "-", value.lower()).strip("-")[:NAME_LENGTH].strip("-")
         fix, change = replacement_fix(suggestion) if _NAME.fullmatch(suggestion) else ("", None)
         raise value_error(
             "name_form",
-            "not a name that Kubernetes and the clouds accept",
+            "not a valid name for Kubernetes and the clouds",
             allowed=help_,
             fix=fix,
             change=change,
@@ -276,16 +274,18 @@ Name = Annotated[
 
 
 def parse_namespace(value: object) -> str:
-    """The name of a namespace: whatever Kubernetes takes, for it may be there already."""
+    """The name of a namespace: any that Kubernetes accepts, because it may already exist."""
     help_ = f"lower-case letters, digits and dashes, at most {NAMESPACE_LENGTH}"
     if not isinstance(value, str):
-        raise value_error("namespace_form", "a name is text", allowed=help_, fix="put it in quotes")
+        raise value_error(
+            "namespace_form", "a name must be text", allowed=help_, fix="put it in quotes"
+        )
     if len(value) > NAMESPACE_LENGTH or not _NAMESPACE.fullmatch(value):
         suggestion = re.sub(r"[^a-z0-9]+", "-", value.lower())[:NAMESPACE_LENGTH].strip("-")
         fix, change = replacement_fix(suggestion) if suggestion else ("", None)
         raise value_error(
             "namespace_form",
-            "not a name that Kubernetes takes for a namespace",
+            "not a valid name for a Kubernetes namespace",
             allowed=help_,
             fix=fix,
             change=change,
@@ -317,7 +317,7 @@ Text = Annotated[
 DriverName = Annotated[
     str, Field(strict=True, max_length=63, pattern=r"^[a-z0-9]([-.a-z0-9]*[a-z0-9])?$")
 ]
-"""Of a CSI driver, as it is registered in a cluster: a domain."""
+"""Name of a CSI driver as registered in a cluster: a domain."""
 Percent = Annotated[float, Field(strict=True, ge=0, le=100, allow_inf_nan=False)]
 MOST_PERCENT = 100
 _PERCENT_RANGE = re.compile(r"(\d{1,3})\s*\.\.\s*(\d{1,3})")
@@ -335,7 +335,7 @@ def parse_percent_range(value: object) -> Range:
         fix, change = _meant_range(value, MOST_PERCENT, "65..85")
         raise value_error(
             "percent_range",
-            "not a share in percent, nor a range of them",
+            "not a percentage or a range of percentages",
             allowed="0 to 100, or LOW..HIGH such as 65..85",
             fix=fix,
             change=change,
@@ -359,12 +359,12 @@ PercentRange = Annotated[
 
 
 def parse_cidr(value: object) -> str:
-    """A network with its prefix length, such as 10.0.0.0/8; host bits are refused, not cut off."""
+    """A network with its prefix length, for example 10.0.0.0/8; host bits are rejected, not dropped."""
     suggestion = _near_network(value)
     if suggestion is None or str(suggestion) != value:
         raise value_error(
             "cidr_form",
-            "not a network",
+            "not a network in CIDR notation",
             allowed="a network such as 10.0.0.0/8 or 2001:db8::/32",
             fix=f"write {suggestion}" if suggestion else "",
             change=((), str(suggestion)) if suggestion else None,
@@ -373,7 +373,7 @@ def parse_cidr(value: object) -> str:
 
 
 def _near_network(value: object) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
-    """A host address, or one with host bits, leaves little doubt about the network that was meant."""
+    """The network that a host address, or an address with host bits, most likely means."""
     try:
         return ipaddress.ip_network(value, strict=False) if isinstance(value, str) else None
     except ValueError:
@@ -390,7 +390,7 @@ _IMAGE_PREFIX = re.compile(
 
 
 def parse_image_prefix(value: object) -> str:
-    """Where images come from: a registry, or a path in one."""
+    """An image prefix: a registry, or a path in one."""
     if (
         not isinstance(value, str)
         or len(value) > MAX_IMAGE_PREFIX
@@ -408,7 +408,7 @@ def parse_image_prefix(value: object) -> str:
 
 
 def _meant_images(value: object) -> tuple[str, ValueChange | None]:
-    """The same without what is too much: a scheme, a tag or digest, capital letters."""
+    """The suggestion: without scheme, tag or digest, in lower case."""
     text = value[: 2 * MAX_IMAGE_PREFIX].lower() if isinstance(value, str) else ""
     suggestion = re.sub(r"^[a-z]+://|@sha256:[0-9a-f]*$|:[^/]*[^/0-9][^/]*$", "", text)
     fits = len(suggestion) <= MAX_IMAGE_PREFIX and _IMAGE_PREFIX.fullmatch(suggestion)
@@ -419,13 +419,13 @@ _ADDRESS = re.compile(r"https?://[a-z0-9]([-.a-z0-9]*[a-z0-9])?(:\d{1,5})?(/[-._
 
 
 def parse_address(value: object) -> str:
-    """Where a server answers: scheme, host and port, with a path if need be; no name and password in it."""
+    """The URL of a server: scheme, host and port, optionally a path; no user name or password."""
     if not isinstance(value, str) or len(value) > MAX_IMAGE_PREFIX or not _ADDRESS.fullmatch(value):
         fix, change = _meant_address(value)
         raise value_error(
             "address_form",
-            "not the address of a server",
-            allowed="http://HOST:PORT or https://HOST:PORT, with a path if need be; no name, no password",
+            "not the URL of a server",
+            allowed="http://HOST:PORT or https://HOST:PORT, optionally with a path; no user name, no password",
             fix=fix,
             change=change,
         )
@@ -433,7 +433,7 @@ def parse_address(value: object) -> str:
 
 
 def _meant_address(value: object) -> tuple[str, ValueChange | None]:
-    """The same with a scheme, the host in small letters, without what stands after the path."""
+    """The suggestion: with a scheme, the host in lower case, without query and fragment."""
     text = value[: 2 * MAX_IMAGE_PREFIX].strip() if isinstance(value, str) else ""
     full_address = re.sub(r"/*([?#].*)?$", "", text if "://" in text else f"http://{text}", count=1)
     suggestion = re.sub(r"^[^/]*//[^/]*", lambda host: host[0].lower(), full_address)
@@ -458,9 +458,9 @@ _MIDNIGHT = re.compile(r"(\d{4}-\d{2}-\d{2}) 00:00:00 \+0000 UTC")
 
 
 def parse_day(value: object) -> object:
-    """A day of a stack file as the engine hands it to programs and packs: a moment, as Go writes it."""
+    """A day of a stack file. The engine passes it to programs and policy packs as a Go timestamp."""
     if isinstance(value, int | float):
-        # pydantic would read a number as seconds since 1970: nobody's day
+        # pydantic would read a number as seconds since 1970
         raise PydanticKnownError("date_type")
     match = _MIDNIGHT.fullmatch(value) if isinstance(value, str) else None
     return match[1] if match else value
@@ -471,4 +471,4 @@ Day = Annotated[
     BeforeValidator(parse_day),
     WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}),
 ]
-"""A day of the calendar: 2027-03-31."""
+"""A calendar day: 2027-03-31."""

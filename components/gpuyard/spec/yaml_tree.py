@@ -1,8 +1,8 @@
 """YAML as the Pulumi engine reads it, with a line for every value, and safe on any input.
 
 PyYAML's loaders follow YAML 1.1 (`on` is true, `1:30` is ninety), take the last of two equal keys, and
-expand anchors without limit. The engine reads YAML 1.2. This reader walks libyaml's events itself: no
-recursion, no constructors, a bound on depth and on expanded size.
+expand anchors without limit. The engine reads YAML 1.2. This reader processes libyaml's events itself: no
+recursion, no constructors, limits on depth and expanded size.
 """
 
 import re
@@ -34,16 +34,16 @@ from gpuyard.spec.yaml.positions import Marks, Positions
 MAX_BYTES = 1024 * 1024
 MAX_DEPTH = 60
 MAX_VALUES = 300_000
-"""Values after anchors are expanded; a file of 1 MiB has fewer than half as many without them."""
+"""Maximum values after anchors are expanded; without anchors a file of 1 MiB has fewer than half of it."""
 MORE_VALUES = 10
-"""So many times as many at most, however large a text may be: a gigabyte of memory."""
+"""Maximum multiple of MAX_VALUES for any text: 1 GB of memory."""
 MAX_DOCUMENTS = 100_000
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _INT = re.compile(r"[-+]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
 _OF_NUMBERS = frozenset("+-.0123456789")
-"""With what numbers begin."""
+"""First characters of numbers."""
 _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL": None} | {
     word: value
     for value, words in ((True, "true True TRUE"), (False, "false False FALSE"))
@@ -53,35 +53,35 @@ _WORDS: dict[str, Any] = {"": None, "~": None, "null": None, "Null": None, "NULL
 
 _BLOCKS = frozenset("|>")
 _SHORT = 64
-"""Text up to so many letters comes again and again, and is kept once."""
+"""Texts up to this length are interned, because they repeat."""
 
 
 @dataclass(slots=True)
 class Document:
-    """The value of a YAML text and where each part of it stands (first line is 1)."""
+    """The value of a YAML text and the position of each part (the first line is 1)."""
 
     value: Any
     lines: Mapping[Path, int]
     columns: Mapping[Path, int] = field(default_factory=dict[Path, int])
-    """Where in its line; only of documents that were read together."""
+    """Column of each part; only of documents that were read by `parse_documents`."""
     blocks: AbstractSet[Path] = frozenset()
-    """Texts written as a block, their lines being lines of the file; the same."""
+    """Paths of block scalars, whose lines are lines of the file; only of the same documents."""
     duplicates: Sequence[tuple[Path, int]] = ()
-    """Keys that stand twice in one mapping. Of one document the first is kept; of many the last, as
-    kubectl and helm take it."""
+    """Duplicate keys of a mapping. `parse_yaml` keeps the first; `parse_documents` the last, as kubectl and
+    helm do."""
 
     def line_of(self, path: Path) -> int | None:
-        """The line of a path, or of the nearest thing that contains it."""
-        nearest = self.nearest(path)
+        """The line of a path, or of the nearest parent with a position."""
+        nearest = self.nearest_located_path(path)
         return None if nearest is None else self.lines[nearest]
 
-    def nearest(self, path: Path) -> Path | None:
-        """The path, or the nearest thing that contains it, of which it is known where it stands."""
+    def nearest_located_path(self, path: Path) -> Path | None:
+        """The path, or its nearest parent with a known position."""
         ends = range(len(path), -1, -1)
         return next((path[:end] for end in ends if path[:end] in self.lines), None)
 
-    def last(self, path: Path) -> int:
-        """The line on which the last of what stands at a path begins; 1 where nothing is marked."""
+    def last_line_below(self, path: Path) -> int:
+        """The line on which the last part below a path begins; 1 if nothing is marked."""
         if isinstance(self.lines, Marks):
             return self.lines.last_position(path) or 1
         inside = (line for each, line in self.lines.items() if each[: len(path)] == path)
@@ -89,12 +89,12 @@ class Document:
 
 
 def parse_yaml(data: bytes, name: str) -> Document:
-    """Read one YAML document; UsageError says in one sentence why it can't be."""
+    """Read one YAML document; otherwise UsageError with the reason."""
     return _parse(data, name, _Builder(name))[-1]
 
 
 def parse_documents(data: bytes, name: str, times: int = 1) -> list[Document]:
-    """Read every YAML document of a text, within the limits of one, or so many times them; no empty ones."""
+    """Read every non-empty YAML document of a text, within `times` the limits of one document."""
     within = parse_budget()
     if within is not None and (before := within.cached(data, times)) is not None:
         return [*before]
@@ -136,7 +136,7 @@ def _yaml_problem(error: yaml.YAMLError, text: str) -> str:
 
 
 def _where(mark: yaml.Mark, text: str) -> str:
-    """The place of a mark; what is missed at the end is missed on a line that there is."""
+    """The position of a mark; errors at the end of the text are reported on its last line."""
     last = max(1, len(text.splitlines()))
     return (
         f"line {mark.line + 1}, column {mark.column + 1}: "
@@ -147,18 +147,18 @@ def _where(mark: yaml.Mark, text: str) -> str:
 
 _MERGE = "<<"
 _MOST_TWICE = 100
-"""Keys of a document that stand twice; of more nobody waits for the last."""
+"""Maximum duplicate keys of a document that are tracked."""
 _DROPPED = -1
-"""The number of what is not kept: a key that was there before."""
+"""The mark of a dropped value: a duplicate key."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """A mapping or sequence whose end has not come yet."""
+    """A mapping or sequence that is not closed yet."""
 
     value: Any
     number: int
-    """Of its mark; none where it is dropped."""
+    """Number of its mark; _DROPPED if it is dropped."""
     first: int
     """The number of the first mark below it."""
     anchor: str | None
@@ -207,18 +207,18 @@ class _Builder:
         blocks_and_duplicates = (
             frozenset(self.blocks),
             tuple(self.duplicates),
-        )  # when empty they take no room
-        if not self.many:  # whoever reads one may change the value
+        )  # empty ones take no memory
+        if not self.many:  # callers of `parse_yaml` may modify the value
             return Document(self.root, lines.by_path(), {}, *blocks_and_duplicates)
         return Document(self.root, lines, columns, *blocks_and_duplicates)
 
     def _next_document(self, event: Event) -> None:
-        """Begin anew, but for the count: the limit holds for the whole text."""
+        """Reset for the next document, except the count: the limit applies to the whole text."""
         self.documents += 1
         if self.documents == 1:
             return
         if not self.many:
-            self._refuse(event, "a second document; a stack file has one")
+            self._refuse(event, "a second document; a stack file has only one")
         if self.documents > MAX_DOCUMENTS:
             self._refuse(event, f"more than {MAX_DOCUMENTS:,} documents")
         self.done.append(self._document())
@@ -243,7 +243,7 @@ class _Builder:
     def _alias(self, event: AliasEvent) -> None:
         anchor = str(event.anchor)
         if anchor not in self.anchors:
-            self._refuse(event, f"*{anchor} has no anchor &{anchor} before it that is complete")
+            self._refuse(event, f"*{anchor} has no complete anchor &{anchor} before it")
         value, size = self.anchors[anchor]
         self._place(value, event, size=size)
 
@@ -267,7 +267,7 @@ class _Builder:
             self.anchors[done.anchor] = (done.value, _size(done.value))
 
     def _merge(self, into: _Open, event: Event) -> None:
-        """What `<<` brings, as the Pulumi engine, kubectl and helm take it: keys that the mapping lacks."""
+        """Merge `<<` as the Pulumi engine, kubectl and helm do: only keys that the mapping lacks."""
         merged_value = into.value[_MERGE]
         sources = merged_value if isinstance(merged_value, list) else [merged_value]
         if not all(isinstance(each, dict) for each in sources):
@@ -278,10 +278,10 @@ class _Builder:
             if self.count > self.fits:
                 self._refuse_more(event)
             for key, value in source.items():
-                into.value.setdefault(key, value)  # of what comes so, nothing is marked
+                into.value.setdefault(key, value)  # merged values have no marks
 
     def _place_scalar(self, event: ScalarEvent) -> None:
-        """As `_place` does, in one go: most events are scalars. Of a key, which is text, no value is made."""
+        """A faster `_place` for scalars, which are most events; keys are kept as text."""
         self.count += 1
         if self.count > self.fits:
             self._refuse_more(event)
@@ -302,7 +302,7 @@ class _Builder:
                 self.blocks.add(self._path())
 
     def _place(self, value: Any, event: NodeEvent, size: int) -> int:
-        """Where it belongs; the number of its mark."""
+        """Add the value to its container; returns the number of its mark."""
         self.count += size
         if self.count > self.fits:
             self._refuse_more(event)
@@ -332,7 +332,7 @@ class _Builder:
         return container.marked
 
     def _forget_first(self, container: _Open, key: str) -> None:
-        """What stood at a key before it came again."""
+        """Drop the earlier value of a duplicate key."""
         self._remove_key(container, key)
         path = self._path()
         self.blocks = {each for each in self.blocks if each[: len(path)] != path}
@@ -344,7 +344,7 @@ class _Builder:
         return container.marked
 
     def _remove_key(self, container: _Open, key: str) -> None:
-        """Take a key out, and its marks: the order of what is kept is that of the text."""
+        """Remove a key and its marks; the other marks keep the order of the text."""
         number = container.first
         for _ in takewhile(key.__ne__, container.value):
             number = self.positions.ends[number]
@@ -352,7 +352,7 @@ class _Builder:
         del container.value[key]
 
     def _path(self) -> Path:
-        """Of what is being placed."""
+        """Path of the value that is being added."""
         return tuple(len(each.value) - 1 if each.is_list else each.key for each in self.stack)
 
     def _mark(self, event: NodeEvent) -> int:
@@ -370,12 +370,12 @@ class _Builder:
 
 
 def _line(event: Event) -> int:
-    """The line an event starts in; libyaml always says."""
+    """The line in which an event starts; libyaml always reports it."""
     return event.start_mark.line + 1 if event.start_mark else 1
 
 
 def _size(value: Any) -> int:
-    """How many values stand below, itself included."""
+    """The number of values below, itself included."""
     total, todo = 0, [value]
     while todo and total <= MAX_VALUES:
         total += 1

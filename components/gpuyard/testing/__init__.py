@@ -1,4 +1,4 @@
-"""Test Pulumi stacks without an engine, strictly: a pytest plugin for ours and for anybody's.
+"""Test any Pulumi program without an engine, strictly: a pytest plugin.
 
     def test_every_team_has_a_quota(pulumi_mocks):
         graph = pulumi_mocks.run(Path("stacks/research"), config={"platform": {...}})
@@ -6,15 +6,15 @@
             quotas = [each.type.endswith(":ResourceQuota") for each in graph.children(team)]
             assert any(quotas)
 
-A run fails, naming every resource at fault, on what Pulumi's own mocks let pass: two resources of
-one URN, a field that the installed SDK or a CRD does not know or that has another type, a component
-that never registered outputs, a resource that is under no component, a provider function nobody
-answers. `assert_same_when_unknown` runs a program again with every output unknown, as the first
-preview has it.
+A run fails, naming every resource at fault, on what Pulumi's own mocks accept: two resources of one
+URN, a field that the installed SDK or a CRD does not know or that has another type, a component
+that never registered outputs, a resource without a component as parent, a call of a provider
+function without a defined result. `assert_same_when_unknown` runs a program again with every output
+unknown, as in a first preview.
 
-What it does not prove: it has no providers, so no diffs, replacements or deletes; remote components
-(Helm charts of helm.v4, yaml.v2) have no children; hooks, invoke transforms and state migrations
-are recorded, not run (resource transforms are run); aliases are recorded, not resolved.
+Not covered: there are no providers, so no diffs, replacements or deletes; remote components (Helm
+charts of helm.v4, yaml.v2) have no children; hooks, invoke transforms and state migrations are
+recorded, not run (resource transforms are run); aliases are recorded, not resolved.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> object:
-    """Load a name when it is first used: pytest imports this package at every start."""
+    """Load a name on first use: pytest imports this package at every start."""
     import importlib
 
     if name not in _HOMES:

@@ -1,4 +1,4 @@
-"""Checks of a strict run: each looks at one resource, or at the whole graph at the end."""
+"""Checks of a strict run: each for one resource, or for the whole graph at the end."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ _PROVIDER = "pulumi:providers:"
 
 @dataclass(frozen=True, kw_only=True)
 class ResourceChecks:
-    """The rules of a run, and what the test allows."""
+    """The rules of a run, and the exceptions that the test allows."""
 
     crds: CrdFolder | None = None
     allow_top_level: bool | frozenset[str] = False
     """Custom resources directly under the stack: all (True), none, or those of these types."""
-    require_checks: bool = False
-    """Refuse a custom resource whose fields nothing could check, instead of listing it."""
+    reject_unchecked: bool = False
+    """Report a custom resource whose fields cannot be checked as a violation, instead of listing
+    it.
+    """
 
     def on_registration(
         self, resource: Registered, earlier: Mapping[str, Registered], graph: Graph
@@ -35,14 +37,14 @@ class ResourceChecks:
         )
 
     def on_finish(self, graph: Graph) -> None:
-        """Check what only the end shows: every component said what its outputs are."""
+        """Check at the end that every component registered its outputs."""
         for one in graph:
             if not one.custom and not one.remote and one.registered_outputs is None:
                 text = "never registered its outputs; call self.register_outputs({...}) last"
                 graph.violations.append(StackViolation("outputs", one.label, text))
 
     def fields_of(self, resource: Registered) -> frozenset[str]:
-        """Name the inputs the installed SDK knows for this resource; none where no SDK knows it."""
+        """Names of the inputs that the installed SDK knows for this resource; empty if no SDK knows it."""
         args = sdk_types.args_class(resource.type)
         return frozenset() if args is None else sdk_types.field_names(args)
 
@@ -66,7 +68,7 @@ class ResourceChecks:
             rule, result = "crd", self.crds.violations(resource.inputs)
         if result is None:
             graph.unchecked.append(resource)
-            if not self.require_checks:
+            if not self.reject_unchecked:
                 return []
             where = f"a CRD of {self.crds.folder}" if self.crds else "a CRD (no crds= given)"
             text = f"neither an installed SDK nor {where} knows its fields; install or add one"

@@ -18,7 +18,7 @@ _METADATA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
 class CrdFolder:
-    """The CRDs of every YAML file under a folder, each read when first asked for."""
+    """The CRDs of every YAML file under a folder, each read on first use."""
 
     def __init__(self, folder: Path | str) -> None:
         self.folder = Path(folder)
@@ -27,11 +27,11 @@ class CrdFolder:
             raise NotADirectoryError(message)
 
     def definition(self, api_version: str, kind: str) -> Mapping[str, Any] | None:
-        """Return the whole CRD that serves `api_version` and `kind`, or None where no file does."""
+        """Return the whole CRD that serves `api_version` and `kind`, or None if no file has it."""
         return _definitions(self.folder, kind).get(api_version)
 
     def violations(self, obj: Mapping[str, Any]) -> list[SchemaViolation] | None:
-        """List what the CRD does not allow in this object; None where no CRD serves its kind."""
+        """List what the CRD does not allow in this object; None if no CRD serves its kind."""
         api_version, kind = str(obj.get("apiVersion")), str(obj.get("kind"))
         crd = self.definition(api_version, kind)
         if crd is None:
@@ -43,7 +43,7 @@ class CrdFolder:
 
 
 def _with_object_fields(schema: Mapping[str, Any]) -> dict[str, Any]:
-    # The API server adds these to every CRD; a schema may leave them out or only name their type.
+    # The API server adds these to every CRD; a schema may omit them or declare only their type.
     properties = {**schema.get("properties", {}), "metadata": _METADATA}
     properties.setdefault("apiVersion", {"type": "string"})
     properties.setdefault("kind", {"type": "string"})
@@ -88,5 +88,5 @@ def _text(file: Path) -> str:
 @lru_cache(maxsize=64)
 def _documents(file: Path) -> list[Mapping[str, Any]]:
     read = [one for one in yaml.load_all(_text(file), Loader=_Loader) if isinstance(one, Mapping)]
-    # `kubectl get crd -o yaml` gives one document: a list.
+    # `kubectl get crd -o yaml` writes one document: a list.
     return [each for one in read for each in (one["items"] if one.get("kind") == "List" else [one])]

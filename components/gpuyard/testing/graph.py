@@ -1,4 +1,4 @@
-"""Graph of what a stack program registered: the record that tests look at."""
+"""Graph of the resources that a stack program registered, for assertions in tests."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ class Registered:
     """The type token, for example `kubernetes:core/v1:ConfigMap`."""
     name: str
     urn: str
-    """As the engine builds it: the types of all parents, then the name."""
+    """URN as the engine builds it: the types of all parents, then the name."""
     parent: str | None
     """The parent's URN; None directly under the stack."""
     custom: bool
-    """True where a provider manages it, False for a component."""
+    """True if a provider manages it, False for a component."""
     inputs: dict[str, Any]
-    """Plain values, whole numbers as ints; a secret is unwrapped (see `secrets`), a value not known
-    yet is `UNKNOWN`."""
+    """Plain values, integral numbers as ints; a secret is unwrapped (see `secrets`), a value that
+    is not known yet is `UNKNOWN`.
+    """
     secrets: frozenset[str] = frozenset()
     """Paths of the inputs that were secret, for example `stringData`."""
     id: str | None = None
-    """The id the mock gave; None for a component and where outputs are unknown."""
+    """The id that the mock returned; None for a component, or if outputs are unknown."""
     outputs: dict[str, Any] = field(default_factory=dict[str, Any])
-    """What the mock engine answered."""
+    """Outputs that the mock engine returned."""
     dependencies: tuple[str, ...] = ()
-    """URNs of everything it waits for, sorted: the SDK sends them in no order."""
+    """URNs of all its dependencies, sorted: the SDK sends them in no defined order."""
     property_dependencies: dict[str, tuple[str, ...]] = field(
         default_factory=dict[str, tuple[str, ...]]
     )
@@ -45,21 +46,21 @@ class Registered:
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     """Every other option that was set: protect, aliases, deletedWith, ignoreChanges, version, …"""
     registered_outputs: dict[str, Any] | None = None
-    """What the component passed to register_outputs; None where it never did."""
+    """The outputs that the component registered; None if it never did."""
     remote: bool = False
-    """True where the component runs in a provider; its children do not exist under mocks."""
+    """True if the component runs in a provider; its children do not exist under mocks."""
     read: bool = False
-    """True where the resource was read (`get`), not created."""
+    """True if the resource was read (`get`), not created."""
 
     @property
     def label(self) -> str:
-        """Type and name, as messages show them."""
+        """Type and name, as in messages."""
         return f"{self.type} {self.name!r}"
 
 
 @dataclass(frozen=True)
 class Log:
-    """One message the program logged; debug messages are not recorded."""
+    """One log message of the program; debug messages are not recorded."""
 
     severity: str
     """`info`, `warning` or `error`."""
@@ -69,7 +70,7 @@ class Log:
 
 @dataclass(frozen=True)
 class StackViolation:
-    """One thing that a strict run refuses, with the resource it is about."""
+    """One violation in a strict run, with the resource that it is about."""
 
     rule: str
     resource: str
@@ -80,7 +81,7 @@ class StackViolation:
 
 
 class StackViolations(GpuYardError, AssertionError):
-    """A program registered what a deployment would refuse or get wrong; it lists everything."""
+    """A program registered resources that a deployment would reject or get wrong; the message lists all."""
 
     def __init__(self, violations: list[StackViolation]) -> None:
         self.violations = violations
@@ -112,7 +113,7 @@ class Graph:
         return [one for one in self.resources if one.type == type_]
 
     def one(self, type_: str | None = None, name: str | None = None) -> Registered:
-        """Return the only resource of this type and name, either of which may be left out."""
+        """Return the only resource of this type and name, either of which may be omitted."""
         results = [
             one
             for one in self.resources
@@ -128,7 +129,7 @@ class Graph:
             )
         labels = [one.label for one in self.resources]
         close = difflib.get_close_matches(description, labels, n=3, cutoff=0.3) or labels[:10]
-        nearest = ", ".join(close) or "none, as nothing was registered"
+        nearest = ", ".join(close) or "none, because no resource was registered"
         raise LookupError(f"no resource is {description}; nearest of {len(labels)}: {nearest}")
 
     def children(self, parent: Registered | None) -> list[Registered]:
@@ -152,7 +153,7 @@ class Graph:
 
 
 def graph_difference(first: Graph, second: Graph) -> Mapping[str, list[str]]:
-    """Name the URNs that only one of two graphs has; empty where both have the same."""
+    """The URNs that only one of two graphs has; empty if both have the same."""
     urns = [{one.urn for one in graph} for graph in (first, second)]
     results = {"only_first": sorted(urns[0] - urns[1]), "only_second": sorted(urns[1] - urns[0])}
     return {key: value for key, value in results.items() if value}

@@ -1,4 +1,4 @@
-"""A mock of the engine's resource monitor: it records everything and lets no known mistake pass."""
+"""A mock of the engine's resource monitor: it records everything and checks it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from gpuyard.testing.values import UNKNOWN, is_object
 STACK_TYPE = "pulumi:pulumi:Stack"
 
 OutputsOf = Callable[[Registered], Mapping[str, Any] | None]
-"""Answers with the outputs of a resource beyond its inputs; None for no others."""
+"""Returns the outputs of a resource in addition to its inputs; None for no others."""
 CallAnswer = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any]]
 """The result of a provider function, or a function from its arguments to the result."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Answers:
-    """What the mock engine says: where it runs, and what providers would answer."""
+    """What the mock engine returns: project and stack, and results of providers."""
 
     project: str
     stack: str
@@ -39,7 +39,7 @@ class Answers:
 
 
 class _NoMocks(Mocks):
-    """The base class wants one; every method that would ask it is overridden here."""
+    """The base class requires mocks; every method that would call them is overridden."""
 
     def call(self, args: MockCallArgs) -> Any:
         raise NotImplementedError(args.token)
@@ -49,7 +49,7 @@ class _NoMocks(Mocks):
 
 
 class StrictMonitor(MockMonitor):
-    """Stands in for the engine during one run of one program; `graph` is what it saw."""
+    """The mock engine of one run of one program; `graph` is the record."""
 
     def __init__(self, answers: Answers, checks: ResourceChecks) -> None:
         super().__init__(_NoMocks())
@@ -72,7 +72,7 @@ class StrictMonitor(MockMonitor):
             chain = f"{parent.split('::')[2]}$"
         return f"urn:pulumi:{self._answers.stack}::{self._answers.project}::{chain}{type_}::{name}"
 
-    # A coroutine where transforms must run first, which the base class does not foresee; the
+    # A coroutine if transforms must run first, which the base class does not support; the
     # runner's executor awaits it.
     def RegisterResource(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
         self, request: resource_pb2.RegisterResourceRequest
@@ -80,7 +80,7 @@ class StrictMonitor(MockMonitor):
         resource_pb2.RegisterResourceResponse
         | Coroutine[Any, Any, resource_pb2.RegisterResourceResponse]
     ):
-        """Record a resource and answer as the engine would."""
+        """Record a resource and return what the engine would."""
         urn = self.make_urn(request.parent, request.type, request.name)
         if request.type == STACK_TYPE:
             self._stack_urn = urn
@@ -142,7 +142,7 @@ class StrictMonitor(MockMonitor):
     def ReadResource(  # noqa: N802 the protocol's name
         self, request: resource_pb2.ReadResourceRequest
     ) -> resource_pb2.ReadResourceResponse:
-        """Record a read; its outputs are the given properties and what the test answers."""
+        """Record a read; its outputs are the given properties and those that the test defines."""
         decoded = wire.decode(request.properties)
         resource = Registered(
             type=request.type,
@@ -195,7 +195,9 @@ class StrictMonitor(MockMonitor):
         if request.urn == self._stack_urn:
             self.graph.stack_outputs = decoded.values
             self.graph.secret_stack_outputs = frozenset(decoded.secrets)
-        elif request.urn in self._twins:  # already refused, and whose outputs these are is unclear
+        elif (
+            request.urn in self._twins
+        ):  # its URN is a duplicate, already reported: which resource the outputs belong to is ambiguous
             for twin in (one for one in self.graph if one.urn == request.urn):
                 twin.registered_outputs = decoded.values
         elif resource is not None:
@@ -208,9 +210,9 @@ class StrictMonitor(MockMonitor):
     def RegisterResourceHook(  # noqa: N802 the protocol's name
         self, request: resource_pb2.RegisterResourceHookRequest
     ) -> empty_pb2.Empty:
-        """The engine knows a hook by its name, and refuses a second one of the same."""
+        """The engine identifies a hook by its name, and rejects a second one of the same name."""
         if request.name in self._hooks:
-            text = "is registered twice; make the hook once, and bind it where it is to run"
+            text = "is registered twice; create the hook once, and bind it to its resources"
             self.graph.violations.append(StackViolation("hook", request.name, text))
         self._hooks.add(request.name)
         return empty_pb2.Empty()
@@ -218,7 +220,7 @@ class StrictMonitor(MockMonitor):
     def Invoke(  # noqa: N802 the protocol's name
         self, request: resource_pb2.ResourceInvokeRequest
     ) -> resource_pb2.ResourceInvokeResponse:
-        """Answer a provider function from the test's table; a function it lacks is an error."""
+        """Return the result of a provider function that the test defines; an undefined one is an error."""
         args = wire.decode(request.args).values
         if request.tok == "pulumi:pulumi:getResource":
             registered = self._by_urn.get(args["urn"])
@@ -233,25 +235,24 @@ class StrictMonitor(MockMonitor):
         elif request.tok == "pulumi:pulumi:readStackResourceOutputs":
             result = {"outputs": {}}  # nothing is deployed yet
         elif request.tok in ONLY_JUDGED:
-            result = {}  # no answer, which refuses nothing
+            result = {}  # no response, which gpuyard tolerates
         else:
             known = ", ".join(sorted(self._answers.calls))
             message = (
-                f"the program calls {request.tok} with {args!r}, and the test gives no answer; "
-                f"add calls={{{request.tok!r}: {{...}}}} (it answers {known or 'none'})"
+                f"the program calls {request.tok} with {args!r}, but the test defines no result; "
+                f"add calls={{{request.tok!r}: {{...}}}} (defined: {known or 'none'})"
             )
             raise LookupError(message)
         properties = struct_pb2.Struct()
         wire.encode(result, properties)
-        answered: dict[str, Any] = {
-            "return": properties
-        }  # a word of Python's, so not a keyword here
+        # `return` is a Python keyword and cannot be a keyword argument.
+        answered: dict[str, Any] = {"return": properties}
         return resource_pb2.ResourceInvokeResponse(**answered)
 
     def ExistsResource(  # noqa: N802 the protocol's name
         self, request: resource_pb2.ExistsResourceRequest
     ) -> resource_pb2.ExistsResourceResponse:
-        """Say whether this run read or registered a resource of that type and id."""
+        """Whether this run read or registered a resource of that type and id."""
         exists = any(one.id == request.id and one.type == request.type for one in self.graph)
         return resource_pb2.ExistsResourceResponse(exists=exists)
 
@@ -261,7 +262,7 @@ class StrictMonitor(MockMonitor):
         return empty_pb2.Empty()
 
     def finish(self) -> Graph:
-        """Check what only the end of the program shows, and return the record."""
+        """Run the checks of the whole graph, and return the record."""
         self._checks.on_finish(self.graph)
         return self.graph
 
@@ -285,8 +286,8 @@ class RecordingEngine:
 
 
 def _autoname(resource: Registered, properties: struct_pb2.Struct, fields: frozenset[str]) -> None:
-    """Give the physical name and id that a provider would make up, the same in every run."""
-    # https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming, where it is random.
+    """Set the physical name and id that a provider would generate, the same in every run."""
+    # https://www.pulumi.com/docs/iac/concepts/resources/names/#autonaming (random there)
     made_up = f"{resource.name}-{hashlib.sha256(resource.urn.encode()).hexdigest()[:7]}"
     if resource.type.startswith("kubernetes:"):
         value = resource.inputs.get("metadata")

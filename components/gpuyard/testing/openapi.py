@@ -4,7 +4,7 @@
 server checks on a write
 (https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation),
 with two differences. Unknown fields are reported where the server would prune them silently,
-because a pruned field is a typing error nobody sees. CEL rules (`x-kubernetes-validations`) and
+because a pruned field is an unreported typing error. CEL rules (`x-kubernetes-validations`) and
 string formats other than int32 and int64 are not evaluated; a real API server does that.
 """
 
@@ -19,7 +19,7 @@ from typing import Any
 from gpuyard.testing.values import UNKNOWN, is_list, is_object
 
 SchemaViolation = tuple[str, str]
-"""Where (`spec.nodes[0].name`; empty for the value itself) and what is wrong there."""
+"""Path (`spec.nodes[0].name`; empty for the value itself) and the violation."""
 
 _SHOWN_LENGTH = 80
 _SHOWN_NAMES = 12
@@ -30,13 +30,13 @@ _INTEGER_RANGES = {"int32": 2**31, "int64": 2**63}
 def violations(schema: Mapping[str, Any], value: object) -> list[SchemaViolation]:
     """List everything in `value` that the schema does not allow; an empty list means valid.
 
-    An `UNKNOWN` (a value that only a later deployment step yields) is allowed everywhere.
+    An `UNKNOWN` (a value that only a later deployment step determines) is allowed everywhere.
     """
     return list(_check(schema, value, ""))
 
 
 def describe(value: object) -> str:
-    """Show a value in a message: JSON, cut where it would flood the line."""
+    """A value in a message: JSON, truncated if it is long."""
     text = json.dumps(value, default=str, sort_keys=True)
     return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
 
@@ -51,7 +51,7 @@ def join(path: str, key: str | int) -> str:
 
 
 def nearest(value: str, allowed: Sequence[str]) -> str:
-    """Say which names are allowed, beginning with the one most likely meant."""
+    """The allowed names, with the most likely one first."""
     close = difflib.get_close_matches(value, allowed, n=1)
     if close:
         return f"did you mean {close[0]!r}?"
@@ -147,12 +147,12 @@ def _check_combined(
     if "not" in schema and not violations(_narrowing(schema["not"]), value):
         yield (
             path,
-            f"given {describe(value)}, which the schema excludes ({describe(schema['not'])})",
+            f"given {describe(value)}, which the schema forbids ({describe(schema['not'])})",
         )
 
 
 def _narrowing(part: Mapping[str, Any]) -> Mapping[str, Any]:
-    # Fields are declared outside the combinator; one that this part lacks is not unknown.
+    # Fields are declared outside the combinator; one that is missing in this part is not unknown.
     narrowed = {**part, "x-kubernetes-preserve-unknown-fields": True}
     if "properties" in part:
         narrowed["properties"] = {
@@ -228,7 +228,7 @@ def _matches(pattern: str, value: str) -> bool:
     try:
         return re.search(pattern, value) is not None
     except re.error:
-        # RE2 knows classes that Python's re lacks; what we can't read we can't refuse.
+        # RE2 has classes that Python's re lacks; an unreadable pattern is not checked.
         return True
 
 

@@ -1,6 +1,6 @@
 """Options of a registration, as a record keeps them.
 
-Requests are `Any` here: the SDK's stubs name their fields' types by a path that does not exist.
+Requests are `Any` here: the SDK's stubs refer to the types of fields by a path that does not exist.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _OPTIONS = (
 
 
 def recorded_options(request: Any) -> dict[str, Any]:
-    """Return every option that a registration sets, under the wire's names."""
+    """Return every option that a registration sets, under its wire name."""
     results = {name: value for name in _OPTIONS if (value := _plain(request, name)) is not None}
     if request.aliases or request.aliasURNs:
         results["aliases"] = [_alias(one) for one in request.aliases] + list(request.aliasURNs)
@@ -46,7 +46,7 @@ def recorded_options(request: Any) -> dict[str, Any]:
 
 
 def _alias(alias: Message) -> Any:
-    """An alias as its URN, or as the parts it gives (`type`, `name`, `parentUrn`, …)."""
+    """An alias as its URN, or as its given parts (`type`, `name`, `parentUrn`, …)."""
     spec = MessageToDict(alias)
     return spec.get("urn") or {key: value for key, value in spec["spec"].items() if value}
 

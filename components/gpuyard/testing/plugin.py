@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def pulumi_mocks() -> StackRunner:
     """Run Pulumi programs on the strict mock monitor: `graph = pulumi_mocks.run(program)`."""
-    # Pulumi costs 0.15 s; only the tests that use it pay.
+    # Importing Pulumi takes 0.15 s: only for tests that use it.
     from gpuyard.testing.runner import StackRunner
 
     return StackRunner()

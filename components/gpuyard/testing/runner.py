@@ -1,7 +1,7 @@
 """Run a stack program on the strict mock monitor, any number of times in one process.
 
-Each run gets its own event loop and its own copy of the SDK's context variables, so nothing of it
-is left when it returns. The SDK calls the engine from a thread pool; here the calls run in the loop
+Each run has its own event loop and its own copy of the SDK's context variables, so nothing of it
+remains when it returns. The SDK calls the engine from a thread pool; here the calls run in the loop
 itself, which makes the order of registrations the same in every run.
 """
 
@@ -59,13 +59,15 @@ class StackRunner:
     outputs: OutputsOf | Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict[str, Mapping[str, Any]]
     )
-    """What providers compute beyond the inputs: by type token, or a function of the resource."""
+    """Outputs that providers compute in addition to the inputs: by type token, or a function of the
+    resource.
+    """
     calls: Mapping[str, CallAnswer] = field(default_factory=dict[str, CallAnswer])
-    """Answers to provider functions, by token."""
+    """Results of provider functions, by token."""
     allow_top_level: bool | frozenset[str] = False
     """Custom resources directly under the stack: all (True), none, or those of these types."""
     require_checks: bool = False
-    """Refuse custom resources whose fields nothing could check."""
+    """Report custom resources whose fields cannot be checked as violations."""
 
     def with_settings(self, **changes: Any) -> StackRunner:
         """Return the same runner with some fields changed."""
@@ -88,8 +90,8 @@ class StackRunner:
         output and id is unknown, as in the preview of an empty stack. With `strict=False`
         violations are left in the graph instead of raised.
 
-        Whatever the program raises, in an apply too, is raised here; what was refused until then is
-        in its notes.
+        Any exception of the program, also in an apply, is raised here; the violations up to then
+        are in its notes.
         """
         project = self.project or _project_name(program)
         monitor = StrictMonitor(
@@ -103,7 +105,7 @@ class StackRunner:
             ResourceChecks(
                 crds=CrdFolder(self.crds) if self.crds is not None else None,
                 allow_top_level=self.allow_top_level,
-                require_checks=self.require_checks,
+                reject_unchecked=self.require_checks,
             ),
         )
         values = {**_config(config, project), **_config(secrets, project)}
@@ -125,8 +127,9 @@ class StackRunner:
     def assert_same_when_unknown(self, program: Program, **options: Any) -> tuple[Graph, Graph]:
         """Assert that a preview with unknown outputs registers the same resources as an update.
 
-        A resource that only one of them has is made inside an apply, or behind a condition on an
-        output: the first preview would not show it. Returns both graphs, the known one first.
+        A resource that only one of them has is created in an apply, or under a condition on an
+        output: the first preview would not show it. Returns both graphs, the one with known outputs
+        first.
         """
         known = self.run(program, **options)
         unknown = self.run(program, **options, unknown_outputs=True)
@@ -153,7 +156,7 @@ class StackRunner:
 
 
 _STACK_TRACE = "_get_stack_trace"
-"""The SDK's function (pulumi/runtime/resource.py) that says where a resource is made."""
+"""The SDK's function (pulumi/runtime/resource.py) that records where a resource is created."""
 _UNKNOWN_MESSAGES = {
     "only_first": "is missing from a preview with unknown outputs; register it outside apply",
     "only_second": "is registered only while outputs are unknown; do not branch on is_dry_run",
@@ -170,7 +173,7 @@ class _RunSettings:
 
 
 class _InLoopExecutor(ThreadPoolExecutor):
-    """Runs what is submitted at once; a coroutine that comes back is run to its end in the loop."""
+    """Runs submitted functions immediately; a returned coroutine runs to its end in the loop."""
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         future: Future[Any] = Future()
@@ -216,7 +219,7 @@ def _run(function: Callable[[], object], monitor: StrictMonitor, settings: _RunS
         try:
             await run_in_stack(function)  # type: ignore[arg-type]  # reason: it awaits or ignores what comes back
         except BaseException:
-            # What waited for what failed fails too; asyncio would print each one when collected.
+            # Dependents of a failed task fail too; asyncio would print each when it is collected.
             asyncio.get_running_loop().set_exception_handler(lambda _loop, _context: None)
             raise
         finally:
@@ -227,7 +230,7 @@ def _run(function: Callable[[], object], monitor: StrictMonitor, settings: _RunS
 
 
 async def _drain() -> None:
-    """Let the tasks finish that nobody awaits: the SDK logs about a resource from one."""
+    """Finish tasks that are not awaited: the SDK logs about a resource from one."""
     others = asyncio.all_tasks() - {asyncio.current_task()}
     if others:
         await asyncio.wait(others, timeout=0.5)
@@ -235,11 +238,10 @@ async def _drain() -> None:
 
 @contextmanager
 def _clean_defaults() -> Generator[None]:
-    """Undo what the SDK's settings remember beyond their context.
+    """Reset what the SDK's settings keep outside of their context.
 
-    A ContextProperty keeps the first value it is given as a default for every other context
-    (pulumi/_utils.py, ContextProperty.fset), so a test's monitor would be everybody's after the
-    test.
+    A ContextProperty keeps the first value that it is given as a default for every other context
+    (pulumi/_utils.py, ContextProperty.fset), so a test's monitor would be used by all later code.
     """
     key = "_ContextProperty__default"
     properties = [one for one in vars(sdk_settings.Settings).values() if hasattr(one, key)]
@@ -253,10 +255,10 @@ def _clean_defaults() -> Generator[None]:
 
 @contextmanager
 def _no_stack_traces() -> Generator[None]:
-    """Leave out where each resource was made: only the engine's display would read it.
+    """Do not record where each resource was created: only the engine's display reads it.
 
-    Below pytest that is some 60 frames a resource, a third of a run's time. An SDK that has no such function
-    under this name keeps its own way.
+    Under pytest that is some 60 frames for each resource, a third of a run's time. An SDK without
+    this function is unchanged.
     """
     before = vars(sdk_resource).get(_STACK_TRACE)
     if before is None:
@@ -271,7 +273,7 @@ def _no_stack_traces() -> Generator[None]:
 
 @contextmanager
 def _program(program: Program) -> Generator[Callable[[], object]]:
-    """Make a function of a program; a folder's own modules are forgotten afterwards."""
+    """Make a function of a program; the modules of a folder are unloaded afterwards."""
     if callable(program):
         yield program
         return
@@ -304,12 +306,12 @@ def _project_name(program: Program) -> str:
 
 
 def _timestamp(value: date) -> str:
-    """A date of a YAML file, as the engine writes it into JSON."""
+    """A date of a YAML file in the engine's JSON format."""
     return f"{value:%Y-%m-%d}T00:00:00Z"
 
 
 def _config(config: Mapping[str, Any] | Path | str | None, project: str) -> dict[str, str]:
-    """Configuration as the engine hands it over: namespaced keys, text values, objects as JSON."""
+    """Configuration as the engine passes it: namespaced keys, text values, objects as JSON."""
     values: Mapping[str, Any]
     if isinstance(config, Path | str):
         document: Any = yaml.safe_load(Path(config).read_text(encoding="utf-8")) or {}

@@ -1,8 +1,8 @@
 """Check inputs against the field types of the installed Pulumi SDKs: a schema without the provider.
 
-Any `pulumi_*` package will do. The class is found by its token through the registry that every
-generated SDK fills (`pulumi.runtime.register_resource_module`), its input class beside it
-(`BucketArgs`, or `ConfigMapInitArgs` where the plain name was taken), the fields through
+Works for any `pulumi_*` package. The class is found by its token through the registry that every
+generated SDK fills (`pulumi.runtime.register_resource_module`), its input class in the same module
+(`BucketArgs`, or `ConfigMapInitArgs` if the plain name was taken), the fields through
 `pulumi._types.input_type_types`.
 """
 
@@ -36,12 +36,12 @@ _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
 
 
 def input_violations(token: str, inputs: Mapping[str, Any]) -> list[SchemaViolation] | None:
-    """List what the SDK class of a token does not allow; None where no installed SDK knows it."""
+    """List what the SDK class of a token does not allow; None if no installed SDK knows it."""
     args = args_class(token)
     if args is None:
         return None
     if token.startswith(_PROVIDER):
-        # A provider's inputs travel as JSON text, so only their names can be compared.
+        # Inputs of a provider are sent as JSON text, so only their names can be compared.
         fields = sorted(field_names(args))
         return [
             (key, f"no such field; {nearest(key, fields)}") for key in inputs if key not in fields
@@ -51,7 +51,7 @@ def input_violations(token: str, inputs: Mapping[str, Any]) -> list[SchemaViolat
 
 @lru_cache(maxsize=1024)
 def args_class(token: str) -> type | None:
-    """Find the class of a resource's inputs, for example BucketArgs for `aws:s3/bucket:Bucket`."""
+    """Find the input class of a resource, for example BucketArgs for `aws:s3/bucket:Bucket`."""
     resource = _resource_class(token)
     if resource is None:
         return None
@@ -64,14 +64,14 @@ def args_class(token: str) -> type | None:
 
 
 def field_names(args: type) -> frozenset[str]:
-    """Wire names of every field of an input class."""
+    """Wire names of all fields of an input class."""
     return frozenset(_fields(args)[0])
 
 
 def _resource_class(token: str) -> type | None:
     """Load the class of a token."""
-    # Generated SDKs keep token → class in the records they register; there is no public accessor
-    # to them (`_utilities.py` of any SDK, Module.construct).
+    # Generated SDKs map token to class in the records that they register, which have no public
+    # accessor (`_utilities.py` of any SDK, Module.construct).
     if token.startswith(_PROVIDER):
         package = token.removeprefix(_PROVIDER)
         if not _load(package):
@@ -102,7 +102,7 @@ def _load(package: str) -> bool:
 
 @lru_cache(maxsize=4096)
 def _fields(cls: type) -> tuple[dict[str, Any], frozenset[str]]:
-    """Wire name → type of every field, and the wire names of those that must be given."""
+    """Wire name → type of every field, and the wire names of the required ones."""
     wire_names = _types.input_type_py_to_pulumi_names(cls)
     parameters = inspect.signature(cls).parameters.values()
     required = {
@@ -146,7 +146,7 @@ def _check_type(expected: Any, value: object, path: str) -> Iterator[SchemaViola
             yield path, f"given {describe(value)}, allowed: {words}"
     elif isinstance(expected, type):
         yield from _check_class(expected, value, path)
-    # Anything else (Any, a forward reference that can't be resolved) says nothing about the value.
+    # Any other type (Any, an unresolvable forward reference) does not restrict the value.
 
 
 def _check_class(expected: type[Any], value: object, path: str) -> Iterator[SchemaViolation]:
@@ -182,8 +182,8 @@ def _check_sequence(expected: Any, value: object, path: str) -> Iterator[SchemaV
 
 
 def _check_union(members: tuple[Any, ...], value: object, path: str) -> Iterator[SchemaViolation]:
-    """One member must fit; where none does, show the complaints of the member that came nearest."""
-    # An Input[T] is a union of T with an Awaitable and an Output of it: on the wire only T is left.
+    """One member must match; otherwise report the violations of the closest member."""
+    # An Input[T] is a union of T with an Awaitable and an Output of it; the wire only has T.
     plain = [one for one in members if not _is_late(one) and one is not type(None)]
     attempts = [list(_check_type(one, value, path)) for one in plain]
     if not attempts or any(not result for result in attempts):

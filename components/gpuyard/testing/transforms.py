@@ -41,7 +41,7 @@ _OPTIONS = (
 async def apply_transforms(
     request: resource_pb2.RegisterResourceRequest, callbacks: Sequence[callback_pb2.Callback]
 ) -> None:
-    """Run the transforms one after another; each sees what the one before made of the request."""
+    """Run the transforms one after another; each receives the result of the one before."""
     for callback in callbacks:
         run = _find(callback.token)
         transform_request = resource_pb2.TransformRequest(
@@ -64,7 +64,9 @@ def _find(token: str) -> Any:
         callbacks: dict[str, Any] = vars(servicer)["_callbacks"]
         if token in callbacks:
             return callbacks[token]
-    message = f"transform {token} is of another run of a program; register it in the program itself"
+    message = (
+        f"transform {token} belongs to another run of a program; register it in the program itself"
+    )
     raise LookupError(message)
 
 

@@ -1,4 +1,4 @@
-"""Values a recorded graph holds beside plain JSON: what is not known yet, and references."""
+"""Values of a recorded graph in addition to plain JSON: unknown values and references."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from typing import Any, Final, Literal, TypeGuard, final
 
 @final
 class Unknown:
-    """The type of `UNKNOWN`: a value that only a later deployment step yields."""
+    """The type of `UNKNOWN`: a value that only a later deployment step determines."""
 
     _only: Unknown | None = None
 
     def __new__(cls) -> Unknown:
-        """Return the only one there is, so that `is UNKNOWN` always works."""
+        """Return the singleton, so that `is UNKNOWN` always works."""
         if cls._only is None:
             cls._only = super().__new__(cls)
         return cls._only
@@ -27,7 +27,7 @@ class Unknown:
 
 
 UNKNOWN: Final = Unknown()
-"""Stands in recorded inputs where a preview does not know the value yet."""
+"""Placeholder in recorded inputs for a value that a preview does not know yet."""
 
 
 @dataclass(frozen=True)
@@ -39,10 +39,10 @@ class ResourceRef:
 
 
 def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Say whether a value is a JSON object."""
+    """Whether a value is a JSON object."""
     return isinstance(value, Mapping)
 
 
 def is_list(value: object) -> TypeGuard[Sequence[Any]]:
-    """Say whether a value is a JSON list; text is a sequence too, and is none."""
+    """Whether a value is a JSON list; text is a sequence, but no list."""
     return isinstance(value, Sequence) and not isinstance(value, str)

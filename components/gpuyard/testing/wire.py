@@ -1,8 +1,8 @@
-"""Between the engine's wire format and plain values: secrets, unknowns, references, whole numbers.
+"""Conversion between the engine's wire format and plain values: secrets, unknowns, references, integers.
 
 The marks are the engine's protocol, the same for every language:
 https://github.com/pulumi/pulumi/blob/master/sdk/go/common/resource/properties.go (SigKey and the
-constants beside it) and sdk/go/common/resource/plugin/rpc.go (UnknownStringValue). A test compares
+constants next to it) and sdk/go/common/resource/plugin/rpc.go (UnknownStringValue). A test compares
 them with the installed SDK.
 """
 
@@ -26,7 +26,7 @@ UNKNOWN_TEXT = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
 
 @dataclass
 class Decoded:
-    """Plain values, and where among them something was secret."""
+    """Plain values, and the paths of secrets in them."""
 
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     secrets: set[str] = field(default_factory=set[str])
@@ -35,18 +35,18 @@ class Decoded:
 def decode(struct: Struct) -> Decoded:
     """Turn wire properties into plain values."""
     decoded = Decoded()
-    for key, value in sorted(struct.fields.items()):  # protobuf maps have no order of their own
+    for key, value in sorted(struct.fields.items()):  # protobuf maps are unordered
         decoded.values[key] = _decode_value(value, key, decoded.secrets)
     return decoded
 
 
 def encode(values: Mapping[str, Any], into: Struct) -> None:
-    """Set plain values as wire properties, over what is there."""
+    """Set plain values as wire properties, in addition to existing ones."""
     into.update({key: _encode_value(value) for key, value in values.items()})
 
 
 def hide(struct: Struct) -> None:
-    """Make every property unknown; what was secret stays a secret."""
+    """Make every property unknown; secrets stay secret."""
     for key, value in list(struct.fields.items()):
         secret = value.HasField("struct_value") and _signature(value.struct_value) == SECRET
         hidden = {SIGNATURE_KEY: SECRET, "value": UNKNOWN_TEXT} if secret else UNKNOWN_TEXT
@@ -63,7 +63,7 @@ def _decode_value(value: Value, path: str, secrets: set[str]) -> Any:
     if kind == "string_value":
         return UNKNOWN if value.string_value == UNKNOWN_TEXT else value.string_value
     if kind == "number_value":
-        # The wire has doubles only; 3.0 on it is what the program wrote as 3.
+        # The wire format has only doubles; 3.0 is what the program wrote as 3.
         number = value.number_value
         return int(number) if number.is_integer() else number
     if kind == "bool_value":

@@ -1,4 +1,4 @@
-"""Every check, in the order in which a report shows them."""
+"""All checks, in report order."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""What a check is: a name, when it applies, and a judgement of one GPU or of the whole node."""
+"""A check: its id, when it applies, and an evaluation of one GPU or of the whole node."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,37 +9,37 @@ from gpuyard_validator.snapshot import Gpu, Snapshot
 from gpuyard_validator.thresholds import Threshold
 
 Applies = Callable[[Expectations], str]
-"""Why it does not apply; empty when it does."""
+"""Why the check does not apply; empty when it applies."""
 OfGpu = Callable[[Expectations, Gpu], Evidence]
 OfNode = Callable[[Expectations, Snapshot], Evidence]
 
 PLAN = "the plan"
 DEVICE = "the device's own limit"
-NVML = "NVML's own verdict"
+NVML = "NVML"
 
 
-def always(_: Expectations) -> str:
-    """It applies to every machine."""
+def applies_everywhere(_: Expectations) -> str:
+    """Applies to every machine."""
     return ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check; either of `gpu` and `node` is set."""
+    """One check; exactly one of `gpu` and `node` is set."""
 
     id: str
     group: str
     description: str
-    """What is wrong when it fails, in one sentence."""
+    """What is wrong when the check fails, in one sentence."""
     remediation: str
-    """What to do then."""
+    """What to do about a failure."""
     gpu: OfGpu | None = None
     node: OfNode | None = None
-    applies: Applies = always
+    inapplicable_reason: Applies = applies_everywhere
     is_required: bool = True
-    """When it applies and could not be run, the machine does not pass. False where drivers in use lack it."""
+    """A machine fails when this check applies but cannot run. False where drivers in use do not report the value."""
     unit: str = ""
-    """What its floor is counted in, where somebody may accept a lower one; empty where nobody may."""
+    """The unit of the threshold, where a lower threshold can be accepted; otherwise empty."""
 
 
 def evaluate(
@@ -52,7 +52,7 @@ def evaluate(
     action: Action = Action.INVESTIGATE,
     status: Status = Status.FAIL,
 ) -> Evidence:
-    """Evidence: good without `wrong`, which says what is."""
+    """Evidence that passes when `wrong` is empty; otherwise `wrong` is the reason."""
     return Evidence(
         status=status if wrong else Status.PASS,
         value=value,
@@ -64,14 +64,14 @@ def evaluate(
     )
 
 
-def at_least(
+def evaluate_minimum(
     value: float, floor: Threshold, unit: str, wrong: str, status: Status = Status.FAIL
 ) -> Evidence:
-    """Evidence of a value that must reach its floor."""
+    """Evidence of a value that must reach its threshold."""
     bad = wrong if value < floor.value else ""
     return evaluate(value, floor.value, floor.source_text, bad, unit=unit, status=status)
 
 
-def alive(machine: Snapshot) -> tuple[Gpu, ...]:
-    """GPUs that answer; of the others `gpu.answers` tells."""
+def responding_gpus(machine: Snapshot) -> tuple[Gpu, ...]:
+    """GPUs that respond; `gpu.answers` reports the others."""
     return tuple(gpu for gpu in machine.gpus if gpu.answers is True)

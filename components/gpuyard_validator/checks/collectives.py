@@ -1,4 +1,4 @@
-"""What collectives have shown under load: that all ranks end, rightly, fast, by the way that was bought."""
+"""NCCL collectives under load: every rank finishes, with correct results, at speed, over the expected transport."""
 
 from functools import partial
 
@@ -23,18 +23,24 @@ from gpuyard_validator.nccl.thresholds import (
 )
 from gpuyard_validator.results import Evidence, Status
 from gpuyard_validator.snapshot import Snapshot
-from gpuyard_validator.values import Missing, MissingReason, ReportedBy, UnknownValue, known
+from gpuyard_validator.values import (
+    Missing,
+    MissingReason,
+    ReportedByOtherCheck,
+    UnknownValue,
+    require_known,
+)
 
-OWN_LOG = "NCCL's own log"
+OWN_LOG = "the NCCL log"
 SHOWN = 4
-"""So many ranks or channels are named."""
+"""Maximum number of ranks or channels that a message lists."""
 FEW = 4
-"""Of fewer ranks none can be compared with the others."""
+"""With fewer ranks than this, stragglers cannot be identified."""
 _BITS = 8
 
 
 def ranks(expected: Expectations, machine: Snapshot) -> Evidence:
-    """Each came, and none hung or died."""
+    """Every rank joined, and none hung or crashed."""
     run = _run(machine)
     required = expected.gpus * _peers(expected).nodes
     ended = sum(each.end == DONE for each in run.ends)
@@ -44,12 +50,12 @@ def ranks(expected: Expectations, machine: Snapshot) -> Evidence:
         if each.end not in (DONE, "stopped")
     ]
     is_complete = run.finished and ended == required
-    wrong = "" if is_complete else "; ".join(bad[:SHOWN]) or "not all ranks took part"
+    wrong = "" if is_complete else "; ".join(bad[:SHOWN]) or "not all ranks joined"
     return evaluate(ended, required, PLAN, wrong, unit="ranks")
 
 
 def results(_: Expectations, machine: Snapshot) -> Evidence:
-    """Sums are sums, and copies copies."""
+    """Reductions and copies have the correct values."""
     measures = _finished(machine).measures
     bad = {each.operation: each.wrong for each in measures if each.wrong}
     wrong = f"wrong elements in {', '.join(bad)}" if bad else ""
@@ -57,24 +63,25 @@ def results(_: Expectations, machine: Snapshot) -> Evidence:
 
 
 def versions(_: Expectations, machine: Snapshot) -> Evidence:
-    """One library and one network plugin on all nodes."""
+    """All nodes run the same NCCL version and network plugin."""
     run = _finished(machine)
     networks = {log.network for log in _logs(run)}
     mixed = [each for each in (set(run.versions), networks) if len(each) > 1]
     wrong = f"mixed: {', '.join(sorted(name or 'none' for name in mixed[0]))}" if mixed else ""
     distinct = sorted({*run.versions, *networks} - {""})
-    return evaluate(distinct, "one of each", "one image for a pool", wrong)
+    return evaluate(distinct, "one version", "one image for a pool", wrong)
 
 
 def transport(expected: Expectations, machine: Snapshot) -> Evidence:
-    """The way that each channel took, against the way that was bought."""
+    """The transport of each channel, compared with the expected one."""
     together, logs = _peers(expected), _logs(_finished(machine))
     inside = NVLINK if expected.nvlink_gbps else PCIE
     hops = {hop for log in logs for hop in log.hops}
     outer = {hop for log in logs for hop in between_nodes(log, expected.gpus)}
     if not (outer if together.nodes > 1 else hops):
         raise UnknownValue(
-            "the way of its channels", Missing(MissingReason.MALFORMED, f"{OWN_LOG} names none")
+            "the transport of its channels",
+            Missing(MissingReason.MALFORMED, f"{OWN_LOG} lists no channel"),
         )
     bad = [
         hop
@@ -84,27 +91,27 @@ def transport(expected: Expectations, machine: Snapshot) -> Evidence:
     ways = sorted({f"{hop.source} to {hop.target} by {hop.log_line}" for hop in bad})
     causes = dict.fromkeys(cause for log in logs for cause in log.causes)
     wrong = "; ".join([", ".join(ways[:SHOWN]), *causes]) if bad else ""
-    floor = f"{inside} inside, {together.between} between nodes"
-    return evaluate(len(ways), floor, OWN_LOG, wrong, unit="channels astray")
+    floor = f"{inside} within a node, {together.between} between nodes"
+    return evaluate(len(ways), floor, OWN_LOG, wrong, unit="channels on another transport")
 
 
 def gpudirect(expected: Expectations, machine: Snapshot) -> Evidence:
-    """Adapters reach GPU memory on every channel between nodes: else all goes through the host's."""
+    """GPUDirect RDMA on every channel between nodes; without it, data is copied through host memory."""
     together, logs = _peers(expected), _logs(_finished(machine))
     right = INTER_NODE[together.between]
     outer = {hop for log in logs for hop in between_nodes(log, expected.gpus)}
     hops = {hop for hop in outer if hop.transport in right}
     if not hops:
-        raise ReportedBy("nccl.transport")
+        raise ReportedByOtherCheck("nccl.transport")
     without = sorted(
         f"{hop.source} to {hop.target} by {hop.log_line}" for hop in hops if not hop.gdr
     )
-    wrong = f"through the host's memory: {', '.join(without[:SHOWN])}" if without else ""
+    wrong = f"copied through host memory: {', '.join(without[:SHOWN])}" if without else ""
     return evaluate(len(without), 0, OWN_LOG, wrong, unit="channels")
 
 
 def bandwidth(operation: Operation, expected: Expectations, machine: Snapshot) -> Evidence:
-    """Bus bandwidth of the slowest rank, against what was measured elsewhere or what the links carry."""
+    """Bus bandwidth of the slowest rank, compared with published measurements or the link rate."""
     run = _finished(machine)
     measure = next((each for each in run.measures if each.operation == operation), None)
     if measure is None:
@@ -116,34 +123,34 @@ def bandwidth(operation: Operation, expected: Expectations, machine: Snapshot) -
     if result < floor:
         status = Status.FAIL if limit.is_enforced else Status.WARN
         return evaluate_rate(floor, wrong="slower than its links allow", status=status)
-    wrong = "slower than others have measured" if result < usual else ""
+    wrong = "slower than published measurements" if result < usual else ""
     return evaluate_rate(usual, wrong=wrong, status=Status.WARN)
 
 
 def stragglers(_: Expectations, machine: Snapshot) -> Evidence:
-    """No rank makes the others slow."""
+    """No rank slows down the others."""
     run = _finished(machine)
     if not run.bisected:
-        raise UnknownValue("which ranks are slow", Missing(MissingReason.UNASKED))
+        raise UnknownValue("the set of slow ranks", Missing(MissingReason.UNASKED))
     names = [f"rank {each.rank} on {each.node}" for each in run.ends if each.rank in run.slow]
     wrong = f"slower than the others: {', '.join(names[:SHOWN])}" if names else ""
-    return evaluate(len(names), 0, "pairs of the same run", wrong, unit="ranks")
+    return evaluate(len(names), 0, "pairs of ranks in the same run", wrong, unit="ranks")
 
 
 def _peers(expected: Expectations) -> CollectivePeers:
-    assert expected.collectives is not None, "they apply only where there is one"  # noqa: S101
+    assert expected.collectives is not None, "applies only with collectives"  # noqa: S101
     return expected.collectives
 
 
 def _run(machine: Snapshot) -> Collectives:
-    return known(machine.collectives, "how collectives run")
+    return require_known(machine.collectives, "the result of the collectives")
 
 
 def _finished(machine: Snapshot) -> Collectives:
-    """Half a run says nothing of the rest."""
+    """A run that did not finish has no valid measurements."""
     run = _run(machine)
     if not run.finished:
-        raise ReportedBy("nccl.ranks")
+        raise ReportedByOtherCheck("nccl.ranks")
     return run
 
 
@@ -168,13 +175,15 @@ def _bandwidth_threshold(
     )
     result = bandwidth_threshold(shape)
     if result is None:
-        why = "a message below 1 GiB, or adapters of unknown rate"
-        raise UnknownValue(f"a floor for {operation}", Missing(MissingReason.NOT_SUPPORTED, why))
+        why = "the message is below 1 GiB, or the adapter rate is unknown"
+        raise UnknownValue(
+            f"the threshold of {operation}", Missing(MissingReason.NOT_SUPPORTED, why)
+        )
     return result
 
 
 def _network_gbps(expected: Expectations, machine: Snapshot) -> float | None:
-    """GB/s of adapters a GPU: as the plan says; else as many as it says, at the rate of the fastest."""
+    """Adapter GB/s per GPU, from the plan; without a planned rate, the rate of the fastest adapter found."""
     network = expected.network
     if network is None:
         return None
@@ -186,19 +195,23 @@ def _network_gbps(expected: Expectations, machine: Snapshot) -> float | None:
 
 def _loaded(expected: Expectations) -> str:
     if expected.profile == QUICK or expected.collectives is None:
-        return "the profile quick puts no load on a GPU"
+        return "profile quick puts no load on GPUs"
     if expected.layouts:
-        return "its GPUs are cut: NCCL joins whole ones"
-    return "" if expected.gpus * expected.collectives.nodes > 1 else "one GPU has nobody to talk to"
+        return "its GPUs are partitioned: NCCL needs whole GPUs"
+    return (
+        ""
+        if expected.gpus * expected.collectives.nodes > 1
+        else "a collective needs more than one GPU"
+    )
 
 
 def _between(expected: Expectations) -> str:
     if reason := _loaded(expected):
         return reason
     if _peers(expected).nodes == 1:
-        return "it runs inside one node"
+        return "the collectives run within one node"
     by = INTER_NODE[_peers(expected).between]
-    return "no adapters reach GPU memory" if {Transport.TCP, Transport.P2P} & set(by) else ""
+    return "its network has no GPUDirect RDMA" if {Transport.TCP, Transport.P2P} & set(by) else ""
 
 
 def _fast(expected: Expectations) -> str:
@@ -206,7 +219,7 @@ def _fast(expected: Expectations) -> str:
         return reason
     together = _peers(expected)
     unknown = together.nodes > 1 and together.between == "tcp" and expected.network is None
-    return "nobody says what its network carries" if unknown else ""
+    return "the rate of its network is unknown" if unknown else ""
 
 
 def _compared(expected: Expectations) -> str:
@@ -217,47 +230,47 @@ def _compared(expected: Expectations) -> str:
 
 
 _SAID = "the collective is slower than its links allow"
-_DO = "look at nccl.transport and nccl.stragglers first; then at clocks and links of the slow node"
+_DO = "read nccl.transport and nccl.stragglers first; then check clocks and links of the slow node"
 COLLECTIVES = (
     Check(
         id="nccl.ranks",
         group="nccl",
-        description="a rank hung, died or never came",
-        remediation="look at the node that is named: its GPU by nvidia-smi, the kernel's log for XIDs, its network",
+        description="a rank hung, crashed or did not join",
+        remediation="check the node in the reason: nvidia-smi, XIDs in the kernel log, network",
         node=ranks,
-        applies=_loaded,
+        inapplicable_reason=_loaded,
     ),
     Check(
         id="nccl.results",
         group="nccl",
-        description="a collective came to a wrong result",
-        remediation="run the node's memory checks; take it out until they have passed",
+        description="a collective returned wrong results",
+        remediation="cordon the node and run its memory checks; keep it cordoned until they pass",
         node=results,
-        applies=_loaded,
+        inapplicable_reason=_loaded,
     ),
     Check(
         id="nccl.versions",
         group="nccl",
         description="nodes run different versions of NCCL or of its network plugin",
-        remediation="use one image, by its digest",
+        remediation="pin one image by its digest",
         node=versions,
-        applies=_loaded,
+        inapplicable_reason=_loaded,
     ),
     Check(
         id="nccl.transport",
         group="nccl",
-        description="NCCL took another way than the machine has, as TCP where there is EFA or InfiniBand",
-        remediation="do what the reason says; the image needs the cloud's network plugin, and the pod its devices",
+        description="NCCL uses a slower transport than the machine has, for example TCP instead of EFA or InfiniBand",
+        remediation="fix the cause in the reason; the image needs the cloud's network plugin, the pod its network devices",
         node=transport,
-        applies=_loaded,
+        inapplicable_reason=_loaded,
     ),
     Check(
         id="nccl.gpudirect",
         group="nccl",
-        description="adapters go through the host's memory",
-        remediation="use the open kernel modules, or load nvidia-peermem; look whether the pod may lock memory",
+        description="network adapters copy through host memory instead of using GPUDirect RDMA",
+        remediation="use the open kernel modules or load nvidia-peermem; check the pod's memlock limit",
         node=gpudirect,
-        applies=_between,
+        inapplicable_reason=_between,
     ),
     *(
         Check(
@@ -266,7 +279,7 @@ COLLECTIVES = (
             description=_SAID,
             remediation=_DO,
             node=partial(bandwidth, operation),
-            applies=_fast,
+            inapplicable_reason=_fast,
             unit="GB/s",
         )
         for operation in Operation
@@ -274,9 +287,9 @@ COLLECTIVES = (
     Check(
         id="nccl.stragglers",
         group="nccl",
-        description="some ranks are slower than the others, and hold them up",
-        remediation="take the node that is named out, and run again; compare its links and clocks",
+        description="some ranks are slower than the others and slow down the whole job",
+        remediation="cordon the node in the reason and run again; compare its links and clocks with other nodes",
         node=stragglers,
-        applies=_compared,
+        inapplicable_reason=_compared,
     ),
 )

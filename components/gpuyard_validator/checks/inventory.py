@@ -1,11 +1,11 @@
-"""Is what was bought there: number, product, memory, driver, firmware, modes."""
+"""Inventory: number of GPUs, product, memory, driver, firmware, modes."""
 
-from gpuyard_validator.checks.check import DEVICE, NVML, PLAN, Check, alive, evaluate
+from gpuyard_validator.checks.check import DEVICE, NVML, PLAN, Check, evaluate, responding_gpus
 from gpuyard_validator.expectations import Expectations
 from gpuyard_validator.results import Action, Evidence, Status
 from gpuyard_validator.snapshot import Gpu, Snapshot
 from gpuyard_validator.thresholds import Quantity, common
-from gpuyard_validator.values import known
+from gpuyard_validator.values import require_known
 
 MIB_IN_GIB = 1024
 DEFAULT, EXCLUSIVE = 0, 3
@@ -15,34 +15,38 @@ FIRMWARE = ("vbios", "gsp_firmware", "inforom_image")
 def count(expected: Expectations, machine: Snapshot) -> Evidence:
     """The number of GPUs."""
     result, required = len(machine.gpus), expected.gpus
-    wrong = "" if result == required else f"{result} GPUs, {required} are expected"
+    wrong = "" if result == required else f"{result} GPUs, expected {required}"
     return evaluate(result, required, PLAN, wrong, unit="GPUs", action=Action.REPLACE)
 
 
-def answers(_: Expectations, gpu: Gpu) -> Evidence:
-    """The GPU is on the bus and talks."""
-    result = known(gpu.answers, "whether it answers")
-    wrong = "" if result else "it is lost or wants a reset"
+def gpu_responds(_: Expectations, gpu: Gpu) -> Evidence:
+    """The GPU is on the bus and responds."""
+    result = require_known(gpu.answers, "the state of the GPU")
+    wrong = "" if result else "the GPU is lost or needs a reset"
     return evaluate(result, True, NVML, wrong, action=Action.REBOOT)
 
 
 def product(expected: Expectations, gpu: Gpu) -> Evidence:
-    """Name, and device id on the bus where it is known."""
-    name = "-".join(known(gpu.name, "its name").split())
+    """Product name, and PCI device id where it is known."""
+    name = "-".join(require_known(gpu.name, "the product name").split())
     if name != expected.product:
         return evaluate(name, expected.product, PLAN, "another product", action=Action.REPLACE)
     if expected.pci_id is None:
         return evaluate(name, expected.product, PLAN)
-    result = known(gpu.pci_id, "its device id").upper()
-    wrong = "" if result == expected.pci_id.upper() else "the name is right, the device id is not"
+    result = require_known(gpu.pci_id, "the PCI device id").upper()
+    wrong = (
+        ""
+        if result == expected.pci_id.upper()
+        else "the product name matches, the PCI device id does not"
+    )
     return evaluate(result, expected.pci_id, PLAN, wrong, action=Action.REPLACE)
 
 
 def memory(expected: Expectations, gpu: Gpu) -> Evidence:
-    """All memory is there, less what ECC and firmware take."""
+    """All memory is present, less what ECC and firmware use."""
     share = common(Quantity.MEMORY_SHARE)
     result, floor = (
-        known(gpu.memory_mib, "its memory"),
+        require_known(gpu.memory_mib, "the memory size"),
         expected.memory_gib * MIB_IN_GIB * share.value,
     )
     wrong = "memory is missing" if result < floor else ""
@@ -51,10 +55,12 @@ def memory(expected: Expectations, gpu: Gpu) -> Evidence:
 
 
 def identity(_: Expectations, machine: Snapshot) -> Evidence:
-    """Every GPU is named, and no two alike. Serials may repeat: two GPUs of one superchip share theirs."""
-    results = [known(gpu.uuid, f"UUID of GPU {gpu.index}") for gpu in alive(machine)]
+    """Every GPU has a unique UUID. Serials may repeat: two GPUs of one superchip share theirs."""
+    results = [
+        require_known(gpu.uuid, f"the UUID of GPU {gpu.index}") for gpu in responding_gpus(machine)
+    ]
     twice = sorted({each for each in results if results.count(each) > 1 or not each})
-    wrong = f"several GPUs are {twice[0]!r}" if twice else ""
+    wrong = f"several GPUs have UUID {twice[0]!r}" if twice else ""
     return evaluate(len({*results} - {""}), len(results), NVML, wrong, unit="UUIDs")
 
 
@@ -62,68 +68,80 @@ def firmware(_: Expectations, machine: Snapshot) -> Evidence:
     """All GPUs of a node run the same VBIOS, GSP firmware and InfoROM image."""
     results = {
         part: sorted(
-            {known(getattr(gpu, part), f"{part} of GPU {gpu.index}") for gpu in alive(machine)}
+            {
+                require_known(getattr(gpu, part), f"the {part} of GPU {gpu.index}")
+                for gpu in responding_gpus(machine)
+            }
         )
         for part in FIRMWARE
     }
     mixed = [f"{part}: {', '.join(each)}" for part, each in results.items() if len(each) > 1]
     wrong = f"mixed {'; '.join(mixed)}" if mixed else ""
-    return evaluate(results, "one of each", "one image for a pool", wrong, status=Status.WARN)
+    return evaluate(results, "one version", "one image for a pool", wrong, status=Status.WARN)
 
 
 def inforom(_: Expectations, gpu: Gpu) -> Evidence:
-    """What the board remembers of itself is whole."""
-    result = known(gpu.inforom_valid, "whether its InfoROM is valid")
+    """The InfoROM is valid."""
+    result = require_known(gpu.inforom_valid, "the InfoROM state")
     wrong = "" if result else "the InfoROM is corrupt"
     return evaluate(result, True, NVML, wrong, action=Action.REPLACE)
 
 
 def driver(expected: Expectations, machine: Snapshot) -> Evidence:
-    """The driver that is pinned, or a later one."""
-    result, required = known(machine.driver, "the driver"), expected.driver or ""
-    wrong = "" if _numbers(result) >= _numbers(required) else "the driver is older"
+    """The pinned driver version, or a later one."""
+    result, required = require_known(machine.driver, "the driver version"), expected.driver or ""
+    wrong = (
+        ""
+        if _numbers(result) >= _numbers(required)
+        else "the driver is older than the pinned version"
+    )
     return evaluate(result, required, PLAN, wrong, action=Action.REBOOT)
 
 
-def driver_whole(_: Expectations, machine: Snapshot) -> Evidence:
-    """Library and kernel module are of one version; otherwise the next program fails."""
+def driver_versions_match(_: Expectations, machine: Snapshot) -> Evidence:
+    """Driver library and kernel module have the same version; otherwise the next program fails."""
     library, kernel = (
-        known(machine.driver, "the driver"),
-        known(machine.kernel_driver, "the module"),
+        require_known(machine.driver, "the driver version"),
+        require_known(machine.kernel_driver, "the kernel module version"),
     )
-    wrong = "" if library == kernel else f"the kernel has module {kernel}"
+    wrong = "" if library == kernel else f"the kernel module is {kernel}"
     return evaluate(library, kernel, "/proc/driver/nvidia/version", wrong, action=Action.REBOOT)
 
 
 def persistence(_: Expectations, gpu: Gpu) -> Evidence:
     """The driver stays loaded between programs."""
-    result = known(gpu.persistence, "its persistence mode")
-    wrong = "" if result else "each first program on it waits for the driver"
+    result = require_known(gpu.persistence, "the persistence mode")
+    wrong = "" if result else "the first program on an idle GPU waits for the driver to load"
     return evaluate(result, True, "DCGM warns of it, code 29", wrong, status=Status.WARN)
 
 
 def compute_mode(expected: Expectations, gpu: Gpu) -> Evidence:
-    """Programs may use it: one at a time only where MPS hands it out."""
-    result = known(gpu.compute_mode, "its compute mode")
+    """Programs may use the GPU; exclusive mode is expected with MPS only."""
+    result = require_known(gpu.compute_mode, "the compute mode")
     allowed = [DEFAULT, EXCLUSIVE] if expected.sharing == "mps" else [DEFAULT]
-    wrong = "" if result in allowed else "programs that share it are turned away"
+    wrong = "" if result in allowed else "the compute mode rejects programs that share the GPU"
     return evaluate(result, allowed, PLAN, wrong)
 
 
 def ecc_mode(_: Expectations, gpu: Gpu) -> Evidence:
-    """Errors of memory are corrected, now and after the next reboot."""
-    current, pending = known(gpu.ecc_current, "ECC"), known(gpu.ecc_pending, "ECC after a reboot")
+    """Memory errors are corrected (ECC), now and after the next reboot."""
+    current, pending = (
+        require_known(gpu.ecc_current, "ECC"),
+        require_known(gpu.ecc_pending, "the pending ECC mode"),
+    )
     if current != pending:
-        return evaluate(current, pending, DEVICE, "another ECC mode waits", action=Action.REBOOT)
+        return evaluate(
+            current, pending, DEVICE, "another ECC mode is pending", action=Action.REBOOT
+        )
     return evaluate(current, True, DEVICE, "" if current else "ECC is off", action=Action.REBOOT)
 
 
 def _pinned(expected: Expectations) -> str:
-    return "" if expected.driver else "somebody else chooses the driver"
+    return "" if expected.driver else "no driver version is pinned"
 
 
 def _numbers(version: str) -> list[int]:
-    """580.105.08 as numbers; what is none counts as 0, so that it is never later."""
+    """580.105.08 as numbers; a part that is not a number counts as 0, so it is never the later version."""
     return [int(part) if part.isdecimal() else 0 for part in version.split(".")]
 
 
@@ -132,66 +150,66 @@ INVENTORY = (
         id="gpu.count",
         group="inventory",
         description="the node has another number of GPUs than its machine type",
-        remediation="look for XID 79 in the kernel's log; reboot once, then replace the node",
+        remediation="look for XID 79 in the kernel log; reboot once, then replace the node",
         node=count,
     ),
     Check(
         id="gpu.answers",
         group="inventory",
-        description="a GPU is listed and does not answer",
-        remediation="reboot the node; when it comes back like this, replace it",
-        gpu=answers,
+        description="a GPU is listed but does not respond",
+        remediation="reboot the node; if the GPU still does not respond, replace the node",
+        gpu=gpu_responds,
     ),
     Check(
         id="gpu.product",
         group="inventory",
-        description="the GPU is of another product",
-        remediation="compare the pool's machine with what the cloud has started",
+        description="the GPU is another product",
+        remediation="compare the pool's machine with the instance that the cloud started",
         gpu=product,
     ),
     Check(
         id="gpu.memory",
         group="inventory",
-        description="the GPU has less memory than it is sold with",
+        description="the GPU has less memory than specified",
         remediation="replace the node",
         gpu=memory,
     ),
     Check(
         id="gpu.identity",
         group="inventory",
-        description="two GPUs have one UUID, or one has none",
-        remediation="look at how the container was given its devices",
+        description="two GPUs have the same UUID, or one has none",
+        remediation="check how the devices were passed to the container",
         node=identity,
     ),
     Check(
         id="firmware.same",
         group="inventory",
         description="GPUs of one node run different firmware",
-        remediation="bring all boards to one VBIOS; after a repair this is usual",
+        remediation="flash all boards with the same VBIOS; mixed versions are common after a repair",
         node=firmware,
         is_required=False,
     ),
     Check(
         id="gpu.inforom",
         group="inventory",
-        description="the board's own record is corrupt",
+        description="the board's InfoROM is corrupt",
         remediation="replace the board",
         gpu=inforom,
     ),
     Check(
         id="driver.version",
         group="inventory",
-        description="the driver is older than the pinned one",
-        remediation="look at the node image, or at the driver pod of the GPU Operator",
+        description="the driver is older than the pinned version",
+        remediation="check the node image, or the driver pod of the GPU Operator",
         node=driver,
-        applies=_pinned,
+        inapplicable_reason=_pinned,
     ),
     Check(
         id="driver.whole",
         group="inventory",
-        description="the driver's library and the kernel's module differ in version",
-        remediation="reboot the node, or unload and load the module",
-        node=driver_whole,
+        description="driver library and kernel module have different versions",
+        remediation="reboot the node, or reload the kernel module",
+        node=driver_versions_match,
     ),
     Check(
         id="gpu.persistence",
@@ -203,15 +221,15 @@ INVENTORY = (
     Check(
         id="gpu.compute_mode",
         group="inventory",
-        description="the compute mode keeps programs off",
-        remediation="nvidia-smi -c DEFAULT, and look who has set it",
+        description="the compute mode rejects programs",
+        remediation="run nvidia-smi -c DEFAULT, and find out what changed the mode",
         gpu=compute_mode,
     ),
     Check(
         id="ecc.mode",
         group="inventory",
-        description="ECC is off, or will be another after a reboot",
-        remediation="nvidia-smi -e 1, then reboot",
+        description="ECC is off, or changes at the next reboot",
+        remediation="run nvidia-smi -e 1, then reboot",
         gpu=ecc_mode,
     ),
 )

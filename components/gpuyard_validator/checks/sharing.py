@@ -1,4 +1,4 @@
-"""Is it cut as planned, and is nobody on it already."""
+"""Partitioning as planned, and no other process on the GPU."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -9,13 +9,13 @@ from gpuyard_validator.expectations import Expectations
 from gpuyard_validator.results import Evidence, Status
 from gpuyard_validator.snapshot import BAD_VARIABLES, Gpu, Instance, Snapshot
 from gpuyard_validator.thresholds import Quantity, common
-from gpuyard_validator.values import Missing, MissingReason, known
+from gpuyard_validator.values import Missing, MissingReason, require_known
 
 _PARTS, _MIB_IN_GIB = 8, 1024
 
 
 def mig_mode(expected: Expectations, gpu: Gpu) -> Evidence:
-    """Cut where the plan cuts it, whole where not, and no other mode waits for a reset."""
+    """MIG is on or off as planned, and no mode change is pending."""
     is_expected = bool(_planned(expected, gpu))
     never = gpu.mig_current
     if (
@@ -24,31 +24,36 @@ def mig_mode(expected: Expectations, gpu: Gpu) -> Evidence:
         and never.reason is MissingReason.NOT_SUPPORTED
     ):
         return evaluate(False, False, PLAN)
-    current, pending = known(never, "its MIG mode"), known(gpu.mig_pending, "its next MIG mode")
+    current, pending = (
+        require_known(never, "the MIG mode"),
+        require_known(gpu.mig_pending, "the pending MIG mode"),
+    )
     if current == is_expected and pending != current:
-        return evaluate(pending, is_expected, PLAN, "another MIG mode waits for a reset")
+        return evaluate(
+            pending, is_expected, PLAN, "a MIG mode change is pending until the GPU is reset"
+        )
     wrong = "" if current == is_expected else f"MIG is {'off' if is_expected else 'on'}"
     return evaluate(current, is_expected, PLAN, wrong)
 
 
 def mig_geometry(expected: Expectations, gpu: Gpu) -> Evidence:
-    """The slices of each GPU, by profile; media variants count as their base."""
-    memory = known(gpu.memory_mib, "its memory")
-    instances = known(gpu.instances, "its MIG instances")
-    results = Counter(profile(each, memory) for each in instances)
+    """MIG slices of each GPU, by profile; media variants count as their base profile."""
+    memory = require_known(gpu.memory_mib, "the memory size")
+    instances = require_known(gpu.instances, "the MIG slices")
+    results = Counter(mig_profile_name(each, memory) for each in instances)
     required: Counter[str] = Counter()
     for name, count in _planned(expected, gpu).items():
         required[name.partition("+")[0]] += count
     wrong = (
         ""
         if results == required
-        else f"it is cut into {_format_counts(results)}, planned is {_format_counts(required)}"
+        else f"the GPU has slices {_format_counts(results)}, planned: {_format_counts(required)}"
     )
     return evaluate(dict(sorted(results.items())), dict(sorted(required.items())), PLAN, wrong)
 
 
-def profile(instance: Instance, total_mib: int) -> str:
-    """Its name as NVIDIA writes it: memory in eighths of the GPU's, rounded up (go-nvlib does the same)."""
+def mig_profile_name(instance: Instance, total_mib: int) -> str:
+    """Profile name as NVIDIA writes it: memory in eighths of the GPU's, rounded up (go-nvlib does the same)."""
     eighths = ceil(instance.memory_mib / total_mib * _PARTS) if total_mib > 0 else 0
     gib = int(eighths / _PARTS * ceil(total_mib / _MIB_IN_GIB) + 0.5)
     compute = instance.compute_slices
@@ -57,22 +62,22 @@ def profile(instance: Instance, total_mib: int) -> str:
 
 
 def processes(_: Expectations, gpu: Gpu) -> Evidence:
-    """Nobody computes on it."""
-    result = known(gpu.processes, "its processes")
-    wrong = f"processes {', '.join(map(str, result[:8]))} are on it" if result else ""
-    return evaluate(len(result), 0, "a node that is checked is idle", wrong, unit="processes")
+    """No process uses the GPU."""
+    result = require_known(gpu.processes, "the process list")
+    wrong = f"running processes: {', '.join(map(str, result[:8]))}" if result else ""
+    return evaluate(len(result), 0, "validation needs an idle node", wrong, unit="processes")
 
 
-def load(_: Expectations, gpu: Gpu) -> Evidence:
-    """It does nothing."""
-    most, result = common(Quantity.UTILIZATION), known(gpu.utilization, "its utilization")
-    wrong = "somebody uses it" if result > most.value else ""
+def gpu_utilization(_: Expectations, gpu: Gpu) -> Evidence:
+    """The GPU is idle."""
+    most, result = common(Quantity.UTILIZATION), require_known(gpu.utilization, "the utilization")
+    wrong = "the GPU is in use" if result > most.value else ""
     return evaluate(result, most.value, most.source_text, wrong, unit="%")
 
 
 def environment(_: Expectations, machine: Snapshot) -> Evidence:
-    """No variable that slows or stops what computes."""
-    result = known(machine.environment, "the environment")
+    """No environment variable slows or stops CUDA programs."""
+    result = require_known(machine.environment, "the environment")
     bad = [name for name in BAD_VARIABLES if name in result]
     wrong = f"set: {', '.join(bad)}" if bad else ""
     source = "DCGM nvvs/src/Software.cpp at 0d22068"
@@ -88,49 +93,49 @@ def _format_counts(counts: Mapping[str, int]) -> str:
 
 
 def _inapplicable_to_whole(expected: Expectations) -> str:
-    return "" if expected.layouts else "its GPUs are whole"
+    return "" if expected.layouts else "its GPUs are not partitioned"
 
 
 def _inapplicable_to_mig(expected: Expectations) -> str:
-    return "NVML does not measure a GPU that is cut" if expected.layouts else ""
+    return "NVML does not report the utilization of a partitioned GPU" if expected.layouts else ""
 
 
 SHARING = (
     Check(
         id="mig.mode",
         group="sharing",
-        description="MIG is on where GPUs are to be whole, or off where they are to be cut",
-        remediation="look at the MIG manager's log and at the label nvidia.com/mig.config",
+        description="MIG is on where the plan has whole GPUs, or off where the plan has slices",
+        remediation="read the MIG manager's log and the label nvidia.com/mig.config",
         gpu=mig_mode,
     ),
     Check(
         id="mig.geometry",
         group="sharing",
-        description="a GPU is cut into other slices than planned",
-        remediation="look at the MIG manager's log; it waits while pods hold slices",
+        description="a GPU has other MIG slices than planned",
+        remediation="read the MIG manager's log; it waits while pods use slices",
         gpu=mig_geometry,
-        applies=_inapplicable_to_whole,
+        inapplicable_reason=_inapplicable_to_whole,
     ),
     Check(
         id="load.processes",
         group="load",
-        description="processes are on the GPU",
-        remediation="end them, or check when the node is idle",
+        description="processes run on the GPU",
+        remediation="end them, or validate when the node is idle",
         gpu=processes,
     ),
     Check(
         id="load.utilization",
         group="load",
         description="the GPU is busy",
-        remediation="check when the node is idle; a busy GPU without a process is wedged, reset it",
-        gpu=load,
-        applies=_inapplicable_to_mig,
+        remediation="validate when the node is idle; a busy GPU without a process is hung: reset it",
+        gpu=gpu_utilization,
+        inapplicable_reason=_inapplicable_to_mig,
     ),
     Check(
         id="host.environment",
         group="load",
-        description="variables are set that slow or stop CUDA programs",
-        remediation="take them out of the image or the pod",
+        description="environment variables slow or stop CUDA programs",
+        remediation="remove them from the image or the pod",
         node=environment,
     ),
 )

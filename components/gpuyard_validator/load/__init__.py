@@ -1,1 +1,1 @@
-"""Work that one GPU is given, and what it makes of it: copies, products of matrices, steps of a training."""
+"""Load on one GPU and its results: copies, matrix products, training steps."""

@@ -1,15 +1,15 @@
-"""Who makes a GPU work: one protocol, and CUDA's driver behind it."""
+"""The interface that puts load on a GPU: one protocol, and the CUDA driver behind it."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 
 class NoLibrary(Exception):
-    """What the work needs is not in this image, or too old."""
+    """A library that the load needs is missing from the image, or too old."""
 
 
 class CardError(Exception):
-    """A call that failed, and CUDA's code of it."""
+    """A call that failed, and its CUDA error code."""
 
     def __init__(self, call: str, code: int, name: str) -> None:
         super().__init__(f"{call}: {name} ({code})")
@@ -17,14 +17,14 @@ class CardError(Exception):
 
 
 class Card(Protocol):
-    """One GPU. Pointers are numbers; what is asked runs when `timed` or `wait` has waited for it."""
+    """One GPU. Pointers are numbers; calls are asynchronous until `timed` or `wait` returns."""
 
     def uuid(self) -> str:
-        """As NVML calls it too."""
+        """As NVML reports it."""
         ...
 
     def versions(self) -> Sequence[str]:
-        """Of the libraries that were used."""
+        """Versions of the libraries in use."""
         ...
 
     def device(self, size: int, gpu: int | None = None) -> int:
@@ -32,15 +32,15 @@ class Card(Protocol):
         ...
 
     def host(self, size: int) -> memoryview:
-        """Memory of the host that stays where it is."""
+        """Pinned host memory."""
         ...
 
     def free(self) -> None:
-        """Give all of it back."""
+        """Free all memory."""
         ...
 
     def peers(self) -> Sequence[int]:
-        """Indexes of the other GPUs that this one can reach without the host."""
+        """Indexes of the other GPUs with peer access."""
         ...
 
     def put(self, target: int, source: memoryview, size: int) -> None:
@@ -52,7 +52,7 @@ class Card(Protocol):
         ...
 
     def move(self, target: int, source: int, size: int) -> None:
-        """Inside the device."""
+        """Within the device."""
         ...
 
     def send(self, target: int, gpu: int, source: int, size: int) -> None:
@@ -70,10 +70,10 @@ class Card(Protocol):
         left_turned: bool = False,
         right_turned: bool = False,
     ) -> None:
-        """Square matrices, row after row; the result is float32. A turned one is taken transposed.
+        """Square row-major matrices; the result is float32. A turned matrix is used transposed.
 
         Raises:
-            NoLibrary: this image has no cuBLAS.
+            NoLibrary: the image has no cuBLAS.
         """
         ...
 
@@ -82,5 +82,5 @@ class Card(Protocol):
         ...
 
     def wait(self) -> None:
-        """Until all is done."""
+        """Wait until all work is done."""
         ...

@@ -1,7 +1,7 @@
-"""A GPU by CUDA's driver library, and cuBLAS for products; both by ctypes, and loaded only when one is made.
+"""A GPU through the CUDA driver library, and cuBLAS for matrix products; both by ctypes, loaded on first use.
 
-Signatures are those of cuda.h and cublas_api.h of CUDA 13.5; the calls are the same since CUDA 11. It has run
-on an H100 and an H200; tests have a library of their own, which was compiled against these headers by hand.
+Signatures are those of cuda.h and cublas_api.h of CUDA 13.5; the calls are unchanged since CUDA 11. It has run
+on an H100 and an H200; tests use their own library, compiled against these headers.
 """
 
 import ctypes
@@ -24,7 +24,7 @@ _ALREADY = 704
 
 
 class CudaCard:
-    """One GPU, by its number on the bus."""
+    """One GPU, by its PCI address."""
 
     def __init__(self, index: int) -> None:
         self._cuda = _loaded(DRIVER)
@@ -47,7 +47,7 @@ class CudaCard:
         return "GPU-" + "-".join((text[:8], text[8:12], text[12:16], text[16:20], text[20:]))
 
     def versions(self) -> list[str]:
-        """Of CUDA as the driver knows it, and of cuBLAS where that was needed."""
+        """The CUDA version of the driver, and the cuBLAS version where it is used."""
         result = c_int()
         self._call("cuDriverGetVersion", byref(result))
         major, minor = divmod(result.value, 1000)
@@ -71,11 +71,11 @@ class CudaCard:
         result = c_void_p()
         self._call("cuMemHostAlloc", byref(result), c_size_t(size), c_uint(0))
         self._pinned.append(result)
-        assert result.value is not None, "the driver has given memory"  # noqa: S101
+        assert result.value is not None, "the driver has allocated memory"  # noqa: S101
         return memoryview((ctypes.c_ubyte * size).from_address(result.value)).cast("B")
 
     def free(self) -> None:
-        """All memory, of all GPUs."""
+        """All memory of all GPUs."""
         held, self._held = self._held, []
         pinned, self._pinned = self._pinned, []
         for where, pointer in held:
@@ -86,7 +86,7 @@ class CudaCard:
             self._call("cuMemFreeHost", each)
 
     def peers(self) -> list[int]:
-        """Those with which memory can be shared."""
+        """GPUs with peer access to this one."""
         count = c_int()
         self._call("cuDeviceGetCount", byref(count))
         return [n for n in range(count.value) if n != self._index and self._reaches(n)]
@@ -122,7 +122,7 @@ class CudaCard:
         )
 
     def move(self, target: int, source: int, size: int) -> None:
-        """Inside the device."""
+        """Within the device."""
         self._call(
             "cuMemcpyDtoDAsync_v2",
             c_ulonglong(target),
@@ -155,13 +155,13 @@ class CudaCard:
         left_turned: bool = False,
         right_turned: bool = False,
     ) -> None:
-        """Row after row: cuBLAS goes by columns, so it is asked for the transposed product."""
+        """Row-major: cuBLAS is column-major, so it computes the transposed product."""
         if self._blas is None:
             self._blas = _Blas(self._stream)
         self._blas.multiply(target, (right, right_turned), (left, left_turned), side, numbers)
 
     def timed(self, work: Callable[[], None], rounds: int) -> list[float]:
-        """Between events on the stream."""
+        """Time between events on the stream."""
         events = [c_void_p() for _ in range(rounds + 1)]
         for each in events:
             self._call("cuEventCreate", byref(each), c_uint(0))
@@ -181,7 +181,7 @@ class CudaCard:
         return milliseconds.value / 1000
 
     def wait(self) -> None:
-        """Until the stream is empty."""
+        """Wait until the stream is empty."""
         self._call("cuStreamSynchronize", self._stream)
 
     def _device(self, index: int) -> c_int:
@@ -190,7 +190,7 @@ class CudaCard:
         return result
 
     def _context(self, index: int) -> c_void_p:
-        """The one that all libraries of a process share."""
+        """The primary context, which all libraries of a process share."""
         if index not in self._contexts:
             context = c_void_p()
             self._call("cuDevicePrimaryCtxRetain", byref(context), self._device(index))
@@ -230,7 +230,7 @@ class _Blas:
         side: int,
         numbers: str,
     ) -> None:
-        """By columns."""
+        """Column-major."""
         one, nothing, kind = c_float(1), c_float(0), c_int(_NUMBERS[numbers])
         length = c_int(side)
         self._call(
@@ -277,18 +277,18 @@ def _loaded(name: str) -> ctypes.CDLL:
 
 
 def _load_blas() -> tuple[str, ctypes.CDLL]:
-    """Where the system looks, then where NVIDIA's wheels put it."""
+    """The system's library path, then the folders of NVIDIA's wheels."""
     problems = []
     for name in (*BLAS, *_wheels()):
         try:
             return name, _loaded(name)
         except NoLibrary as problem:
             problems.append(str(problem))
-    raise NoLibrary(f"no cuBLAS: {problems[0]}")
+    raise NoLibrary(f"cuBLAS not found: {problems[0]}")
 
 
 def _wheels() -> Iterator[str]:
-    """nvidia-cublas and nvidia-cublas-cu12 have it in nvidia/NAME/lib."""
+    """nvidia-cublas and nvidia-cublas-cu12 install it into nvidia/NAME/lib."""
     for folder in sys.path:
         for name in BLAS:
             yield from map(str, sorted(Path(folder or ".").glob(f"nvidia/*/lib/{name}")))

@@ -1,6 +1,6 @@
-"""A node's part: a process for each GPU, a deadline that nothing can hold up, looks at the driver meanwhile.
+"""The load on one node: a process for each GPU, an enforced deadline, and samples of the driver meanwhile.
 
-Whatever happens, the processes are gone when `run_load` returns, and it returns in time.
+`run_load` always returns in time, and all its processes have ended by then.
 """
 
 import json
@@ -22,32 +22,32 @@ from gpuyard_validator.load.record import CRASHED, DONE, HUNG, Load, LoadPlan, L
 from gpuyard_validator.values import Answer, Missing, MissingReason, decode, encode
 
 WORKER = (sys.executable, "-B", "-m", "gpuyard_validator.load.worker")
-"""What each GPU's process runs, with its number and what to do after it."""
+"""The command of each GPU's process; the GPU's number and the work follow."""
 TAIL = 300
 LOOK_SECONDS = 0.5
 
 
 class Watch(Protocol):
-    """Whoever can say how a GPU is while it works."""
+    """Samples a GPU's state while it works."""
 
     def sample(self, index: int, task: str) -> LoadSample:
-        """Now. Errors and remapped rows are counts since the driver was loaded."""
+        """A sample. Errors and remapped rows are counts since the driver was loaded."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadRun:
-    """GPUs that work at one time, and what each does."""
+    """GPUs that work at one time, and the work of each."""
 
     gpus: tuple[int, ...]
     todo: LoadPlan
-    seconds: float
-    """For all of it; what is left of the processes then is killed."""
+    timeout_seconds: float
+    """Time limit of the shift; remaining processes are then killed."""
 
 
 @dataclass
 class _Gpu:
-    """One GPU's process, and what it has said."""
+    """One GPU's process and its replies."""
 
     index: int
     process: subprocess.Popen[str]
@@ -67,8 +67,8 @@ _Events: TypeAlias = "queue.SimpleQueue[tuple[_Gpu, str | None]]"
 def run_load(
     shift: LoadRun, watch: Watch, command: Sequence[str] = WORKER
 ) -> dict[int, Answer[Load]]:
-    """What came of each GPU; without the library that work needs nothing is known of it."""
-    until = time.monotonic() + shift.seconds
+    """The result of each GPU; unknown where the library for the work is missing."""
+    until = time.monotonic() + shift.timeout_seconds
     events: _Events = queue.SimpleQueue()
     with tempfile.TemporaryDirectory(prefix="loads-") as folder:
         gpus = [_started(n, shift.todo, watch, command, Path(folder)) for n in shift.gpus]
@@ -83,7 +83,7 @@ def run_load(
 
 
 def combine_loads(first: Answer[Load], second: Answer[Load]) -> Answer[Load]:
-    """Two shifts of one GPU; the second counts where the first was well."""
+    """Two shifts of one GPU; the second counts where the first finished."""
     if isinstance(first, Missing) or first.ended != DONE or isinstance(second, Missing):
         return first
     return Load(
@@ -130,7 +130,7 @@ def _follow(
     watch: Watch,
     until: float,
 ) -> None:
-    """Until each has ended; whoever has not in time hangs."""
+    """Wait until each process has ended; one that exceeds the time limit counts as hung."""
     look = time.monotonic() + LOOK_SECONDS
     while not all(gpu.over for gpu in gpus):
         now = time.monotonic()
@@ -165,16 +165,16 @@ def _handle_line(gpu: _Gpu, line: str | None, watch: Watch) -> None:
 
 
 def _sample(gpu: _Gpu, watch: Watch) -> None:
-    """What the driver says now, added to what it has said of the same work."""
+    """A new sample, merged with the earlier ones of the same work."""
     task = gpu.said.get("begin")
     if gpu.over or task is None:
         return
-    now = since(watch.sample(gpu.index, task), gpu.before)
+    now = counts_since(watch.sample(gpu.index, task), gpu.before)
     gpu.looks[task] = merge_samples(gpu.looks[task], now) if task in gpu.looks else now
 
 
-def since(now: LoadSample, before: LoadSample) -> LoadSample:
-    """Counts become what has been added."""
+def counts_since(now: LoadSample, before: LoadSample) -> LoadSample:
+    """Replaces counts with their increase."""
     return replace(
         now,
         uncorrected=_both(now.uncorrected, before.uncorrected, lambda a, b: a - b),
@@ -183,7 +183,7 @@ def since(now: LoadSample, before: LoadSample) -> LoadSample:
 
 
 def merge_samples(one: LoadSample, two: LoadSample) -> LoadSample:
-    """Both looks as one."""
+    """Both samples merged."""
     return replace(
         two,
         samples=one.samples + two.samples,
@@ -210,13 +210,13 @@ def _load(gpu: _Gpu) -> Answer[Load]:
         return Missing(MissingReason.NO_LIBRARY, str(reply["missing"]))
     end, words = DONE, ""
     if gpu.hung:
-        end, words = HUNG, f"{gpu.during}: it did not end in time"
+        end, words = HUNG, f"{gpu.during}: not finished in time"
     elif "failed" in reply:
         end, words = CRASHED, f"{gpu.during}: {reply['failed']}"
     elif "end" not in reply:
         tail = gpu.errors.read_text(encoding="utf-8", errors="replace").strip()[-TAIL:]
         code = gpu.process.returncode
-        end, words = CRASHED, f"{gpu.during}: its process ended with {code}: {tail}".rstrip(": ")
+        end, words = CRASHED, f"{gpu.during}: the process ended with {code}: {tail}".rstrip(": ")
     return Load(
         uuid=str(reply.get("uuid", "")),
         ended=end,

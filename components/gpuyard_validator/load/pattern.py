@@ -1,8 +1,8 @@
-"""Matrices whose products are known beforehand, to the last bit, whatever the order of the sums.
+"""Matrices whose products are known in advance, bit by bit, in any order of summation.
 
-Each is a column times a row of small numbers, all multiples of a half. So every number in it is exact in
-bf16, every partial sum of a product is exact in float32, and each row of a result is one of eight. A GPU that
-computes wrongly anywhere is found by comparing bytes.
+Each is a column times a row of small multiples of one half. So every element is exact in bf16, every partial
+sum of a product is exact in float32, and each row of a result is one of eight. Comparing bytes finds any
+wrong result.
 """
 
 import struct
@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 VALUES = (1.0, -1.5, 0.5, 2.0, -1.0, 1.5, -2.0, -0.5)
-"""Times each other, over a side of 8192, they stay below 2^17 in steps of 2^-4: 21 of float32's 24 bits."""
+"""Products over a side of 8192 stay below 2^17 in steps of 2^-4: 21 of float32's 24 bits."""
 FLOAT = 4
 HALF = 2
 _SEED, _TIMES, _PLUS = 12345, 1103515245, 12345
@@ -25,13 +25,13 @@ class Matrix:
     row: tuple[float, ...]
 
     def raw(self, numbers: str) -> bytes:
-        """All of it, row after row, as bf16 or fp16."""
+        """The matrix, row-major, as bf16 or fp16."""
         rows = {each: _packed([each * other for other in self.row], numbers) for each in VALUES}
         return b"".join(rows[each] for each in self.column)
 
 
 def vector(length: int, number: int) -> tuple[float, ...]:
-    """Values in a fixed order that nothing of a GPU's tiles repeats."""
+    """Values in a fixed order whose period matches no GPU tile."""
     result, state = [], _SEED + number
     for _ in range(length):
         state = (state * _TIMES + _PLUS) % (1 << 31)
@@ -47,14 +47,14 @@ def matrices(side: int) -> tuple[Matrix, Matrix, Matrix]:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """What a product must be: a number times a column times a row."""
+    """The expected product: a number times a column times a row."""
 
     scale: float
     column: tuple[float, ...]
     row: tuple[float, ...]
 
-    def wrong(self, raw: bytes | memoryview) -> int:
-        """How many elements of it, row after row as float32, are something else."""
+    def count_wrong_elements(self, raw: bytes | memoryview) -> int:
+        """The number of wrong elements, row-major as float32."""
         rows = {
             each: struct.pack(
                 f"<{len(self.row)}f", *(self.scale * each * other for other in self.row)
@@ -75,12 +75,12 @@ def forward(inputs: Matrix, weights: Matrix) -> Product:
     return Product(_dot(inputs.row, weights.column), inputs.column, weights.row)
 
 
-def to_inputs(gradients: Matrix, weights: Matrix) -> Product:
+def input_gradient(gradients: Matrix, weights: Matrix) -> Product:
     """Gradients times transposed weights."""
     return Product(_dot(gradients.row, weights.row), gradients.column, weights.column)
 
 
-def to_weights(inputs: Matrix, gradients: Matrix) -> Product:
+def weight_gradient(inputs: Matrix, gradients: Matrix) -> Product:
     """Transposed inputs times gradients."""
     return Product(_dot(inputs.column, gradients.column), inputs.row, gradients.row)
 

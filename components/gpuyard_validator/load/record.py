@@ -1,4 +1,4 @@
-"""What came of a GPU under load: how each kind of work went, and what the driver said meanwhile."""
+"""Results of a GPU under load: each kind of work, and the driver's samples meanwhile."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -13,77 +13,77 @@ class Task(StrEnum):
     """Kinds of work."""
 
     MEMORY = "memory"
-    """Copies inside the GPU's memory."""
+    """Copies within GPU memory."""
     TO_DEVICE = "to_device"
     TO_HOST = "to_host"
     PEERS = "peers"
     """Copies to each other GPU of the node."""
     MATMUL = "product"
-    """A product of matrices, on tensor cores."""
+    """A matrix product, on tensor cores."""
     STEP = "step"
-    """The products of a training step, forward and backward, and a copy of its weights."""
+    """The matrix products of a training step, forward and backward, and a copy of its weights."""
 
 
 ALONE = (Task.MEMORY, Task.TO_DEVICE, Task.TO_HOST, Task.PEERS, Task.MATMUL)
-"""What is measured on one GPU after the other."""
+"""Work that is measured on one GPU after the other."""
 COPIES = (Task.TO_DEVICE, Task.TO_HOST)
 HARD = (Task.MATMUL, Task.STEP)
-"""What draws power."""
+"""Work that draws high power."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
-    """One kind of work, done again and again."""
+    """One kind of work, repeated."""
 
     task: str
     other: int | None
-    """The index of the GPU that it went to; null where it went to none."""
+    """Index of the destination GPU; null where there is none."""
     amount: float
-    """Of one round: bytes, or floating-point operations."""
+    """Bytes or floating-point operations of one round."""
     seconds: float
-    """Of one round, the median by the GPU's own clock; what warmed it up does not count."""
+    """Median time of one round by the GPU's clock, without warm-up."""
     rounds: int
     wrong: int
-    """Elements that are not what they must be."""
+    """Number of wrong elements."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadSample:
-    """What the driver said while one kind of work ran. One answer that failed makes the whole unknown."""
+    """Samples of the driver during one kind of work. One failed query makes the value unknown."""
 
     task: str
     samples: int
     reasons: Answer[int] = NOT_QUERIED
-    """Why clocks were held, all bits of all looks."""
+    """Clock throttle reasons, all bits of all samples."""
     margin: Answer[int] = NOT_QUERIED
-    """Degrees until it slows down, at its hottest."""
+    """Minimum distance to the slowdown temperature in °C."""
     milliwatts: Answer[int] = NOT_QUERIED
-    """The most that it drew."""
+    """Maximum power draw."""
     sm_mhz: Answer[int] = NOT_QUERIED
-    """The lowest clock."""
+    """Lowest clock."""
     pcie_generation: Answer[int] = NOT_QUERIED
-    """The highest that the link came to."""
+    """Highest generation and width of the link."""
     pcie_width: Answer[int] = NOT_QUERIED
     uncorrected: Answer[int] = NOT_QUERIED
-    """Errors of memory that came meanwhile, and that nothing corrected."""
+    """Uncorrected memory errors meanwhile."""
     remapped: Answer[int] = NOT_QUERIED
-    """Rows of memory that were given up meanwhile."""
+    """Rows remapped meanwhile."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Load:
-    """One GPU's share."""
+    """Results of one GPU."""
 
     uuid: str
-    """As CUDA calls it."""
+    """As CUDA reports it."""
     ended: str
     """done, crashed or hung."""
     output: str
-    """Its last words, where it is not done; before them what it did then."""
+    """Its last output where it is not done, preceded by what it was doing."""
     code: int
-    """Of CUDA's error; 0 where there was none."""
+    """CUDA's error code; 0 without an error."""
     missing_library: str
-    """What could not be run for want of a library; empty where all was there."""
+    """Work that did not run because a library is missing; empty where all ran."""
     versions: tuple[str, ...]
     rates: tuple[Rate, ...]
     seen: tuple[LoadSample, ...]
@@ -91,15 +91,15 @@ class Load:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadPlan:
-    """What a GPU is to do. Sizes are bytes, but for the side of the matrices."""
+    """The work of a GPU. Sizes are bytes, except the side of the matrices."""
 
     tasks: tuple[str, ...]
     numbers: str
     """bf16, or fp16 where the architecture has no bf16."""
     seconds: float
-    """So long each kind of work is repeated, at least."""
+    """Minimum duration of each kind of work."""
     copy: int = 1 << 30
     host: int = 1 << 28
     side: int = 8192
     rounds: int = 10
-    """Rounds of one batch; before the first as many warm up."""
+    """Rounds of one batch; as many warm-up rounds run first."""

@@ -1,7 +1,7 @@
-"""What one GPU must reach: rows by product, with who says so, and links by their rates.
+"""Thresholds of one GPU: rows by product with their sources, and link rates.
 
-A floor is a share of what somebody has measured. Where nobody has, it is a share of the maker's sheet, says
-so, and falling below is a warning: nothing is known of how far a good one stays below its sheet.
+A threshold is a share of a published measurement. Without one, it is a share of the data sheet, marked as
+derived, and a lower value is a warning: how far good GPUs stay below their data sheet is unknown.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from gpuyard_validator.nccl.thresholds import pcie_gbps
 from gpuyard_validator.thresholds import OWN_MEASUREMENTS, Source
 
 OF_MEASURED, OF_SHEET = 0.75, 0.5
-"""DCGM takes the first of what it has measured of memory (nvvs/diag-skus.yaml.in)."""
+"""DCGM uses the first as the share of its memory measurements (nvvs/diag-skus.yaml.in)."""
 OF_SLOT, OF_NVLINK, OF_PRODUCT = 0.6, 0.6, 0.85
-"""Of a slot's rate, of NVLink in one direction, and of a product's floor by a training's steps, for long."""
+"""Shares of a slot's rate, of NVLink in one direction, and of the matrix product threshold for long training steps."""
 
 DCGM = Source(
     "DCGM 4.6.0 nvvs/diag-skus.yaml.in, STREAM triad as measured", "2026-11-25", is_verified=True
@@ -22,7 +22,7 @@ MAMF = Source(
     "stas00/ml-engineering compute/accelerator, best of mamf-finder", "2026-11-25", is_verified=True
 )
 AZNHC = Source(
-    "Azure/azurehpc-health-checks conf, floors of its fleet", "2026-11-25", is_verified=True
+    "Azure/azurehpc-health-checks conf, thresholds of its fleet", "2026-11-25", is_verified=True
 )
 SHEET = Source("NVIDIA's data sheet", "2026-11-25")
 CLOCKED = Source("derived: 188 SMs of 1024 operations a clock at 2430 MHz", "2026-11-25")
@@ -30,18 +30,18 @@ CLOCKED = Source("derived: 188 SMs of 1024 operations a clock at 2430 MHz", "202
 
 @dataclass(frozen=True, slots=True)
 class DataSheet:
-    """What a product is sold with, and what somebody has seen of it."""
+    """Data sheet values of a product, and published measurements."""
 
     sheet: float
     """GB/s, or TFLOPS."""
     measured: float | None
     source: Source
     is_enforced: bool = True
-    """False where nothing else confirms the measurement: falling below is a warning."""
+    """False where no second source confirms the measurement: a lower value is a warning."""
 
     @property
     def threshold(self) -> "LoadThreshold":
-        """What it must reach."""
+        """The threshold and its source."""
         if self.measured is None:
             said = f"derived, not measured: {OF_SHEET:g} of {self.sheet:g}, {self.source.title}"
             return LoadThreshold(OF_SHEET * self.sheet, said, is_enforced=False)
@@ -50,12 +50,12 @@ class DataSheet:
 
 @dataclass(frozen=True, slots=True)
 class LoadThreshold:
-    """What a rate is held against."""
+    """The threshold of a rate."""
 
     floor: float
     said: str
     is_enforced: bool
-    """False where falling below is told only."""
+    """False where a lower value is only a warning."""
 
 
 def _of_measured(measured: float, source: Source, *, firm: bool) -> LoadThreshold:
@@ -78,21 +78,21 @@ MEMORY: Mapping[str, DataSheet] = {
     _A100_40: DataSheet(1555, None, SHEET),
     _A100_80: DataSheet(2039, 1564, DCGM),
     _H100: DataSheet(3350, 2540, DCGM),
-    # DCGM has measured 3110, two thirds of its sheet; its floor there is a thousand times too low besides.
+    # DCGM has measured 3110, two thirds of the data sheet; its threshold there is also a thousand times too low.
     _H200: DataSheet(4800, 4260, OWN_MEASUREMENTS),
     _B200: DataSheet(8000, 5430, DCGM),
     # DCGM calls the row of this device id "B200 DevId 10DE".
     _GB200: DataSheet(8000, 3470, DCGM, is_enforced=False),
     _RTX6000: DataSheet(1597, 1480, DCGM, is_enforced=False),
 }
-"""GB/s inside the memory, read and written bytes together."""
+"""GB/s of GPU memory, bytes read and written summed."""
 DCGM_MEMORY: Mapping[str, float] = {
     "NVIDIA-B300-SXM6-AC": 6164.48,
     "NVIDIA-GB300": 6030,
     "NVIDIA-H100-NVL": 2724,
     "NVIDIA-RTX-PRO-4500-Blackwell-Server-Edition": 739,
 }
-"""The same as DCGM has measured it, of products whose other rates have no source here."""
+"""The same from DCGM's measurements, for products whose other rates have no source here."""
 PRODUCT: Mapping[str, DataSheet] = {
     _T4: DataSheet(65, None, SHEET),
     _A10G: DataSheet(70, None, SHEET),
@@ -106,15 +106,15 @@ PRODUCT: Mapping[str, DataSheet] = {
     _GB200: DataSheet(2500, None, SHEET),
     _RTX6000: DataSheet(467, None, CLOCKED),
 }
-"""TFLOPS of dense products in bf16 or fp16, summed in float32."""
+"""TFLOPS of dense matrix products in bf16 or fp16, summed in float32."""
 _SLOT: Mapping[str, float] = {_A100_40: 21, _A100_80: 21, _H100: 48, _H200: 48}
-"""GB/s between host and GPU, pinned; these are floors already."""
+"""GB/s between host and GPU, pinned; these are thresholds already."""
 _PAIR: Mapping[str, float] = {_A100_40: 235, _A100_80: 235, _H100: 335, _H200: 335}
-"""GB/s from one GPU to another by NVLink; these too."""
+"""GB/s from one GPU to another over NVLink; thresholds already."""
 
 
 def memory_threshold(product: str) -> LoadThreshold | None:
-    """Of copies inside the memory; None for a product of which nobody says anything here."""
+    """Of copies within GPU memory; None without a source for the product."""
     if product in DCGM_MEMORY:
         return _of_measured(DCGM_MEMORY[product], DCGM, firm=False)
     row = MEMORY.get(product)
@@ -122,13 +122,13 @@ def memory_threshold(product: str) -> LoadThreshold | None:
 
 
 def matmul_threshold(product: str) -> LoadThreshold | None:
-    """Of products of matrices."""
+    """Of matrix products."""
     row = PRODUCT.get(product)
     return row.threshold if row else None
 
 
 def step_threshold(product: str) -> LoadThreshold | None:
-    """Of a training's steps: for long, hot, and with a copy of the weights between products."""
+    """Of training steps: long, hot, and with a copy of the weights between products."""
     result = matmul_threshold(product)
     if result is None:
         return None

@@ -1,4 +1,4 @@
-"""The kinds of work: each warms up, is repeated, timed by the GPU's clock, and its result looked at."""
+"""The kinds of work: each warms up, repeats, is timed by the GPU's clock, and has its result checked."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -11,20 +11,20 @@ from gpuyard_validator.load.pattern import (
     Matrix,
     Product,
     forward,
+    input_gradient,
     matrices,
-    to_inputs,
-    to_weights,
+    weight_gradient,
 )
 from gpuyard_validator.load.record import LoadPlan, Rate, Task
 
 _PATTERN = bytes((n * 7 + (n >> 8) * 13) & 255 for n in range(1 << 16))
-"""What is copied, again and again over the whole of it: each of its pages is another."""
+"""The source of copies, repeated over the whole buffer: all its pages differ."""
 _WORD = 4
 _LOOKS = 10
 
 
 def measure_rates(card: Card, task: Task, todo: LoadPlan) -> Iterator[Rate]:
-    """What one kind of work comes to. Where a call broke, memory goes with the process."""
+    """The result of one kind of work. If a call fails, memory is freed with the process."""
     kinds: dict[Task, Callable[[Card, LoadPlan], Iterator[Rate]]] = {
         Task.MEMORY: _memory,
         Task.TO_DEVICE: _to_device,
@@ -64,14 +64,14 @@ def _rate(
 
 
 def _filled(card: Card, size: int) -> memoryview:
-    """Memory of the host with the pattern in it."""
+    """Host memory filled with the pattern."""
     view = card.host(size)
     view[:] = (_PATTERN * (size // len(_PATTERN) + 1))[:size]
     return view
 
 
 def _wrong(card: Card, source: int, back: memoryview, sent: memoryview) -> int:
-    """Words that came out otherwise than they went in."""
+    """The number of words that differ from their source."""
     back[:] = bytes(len(back))
     card.get(back, source, len(back))
     card.wait()
@@ -79,7 +79,7 @@ def _wrong(card: Card, source: int, back: memoryview, sent: memoryview) -> int:
 
 
 def mismatches(got: memoryview, sent: memoryview) -> int:
-    """How many words differ; page by page, for most never do."""
+    """The number of words that differ; page by page, since most pages never do."""
     step, result = len(_PATTERN), 0
     for at in range(0, len(got), step):
         one, other = bytes(got[at : at + step]), bytes(sent[at : at + step])
@@ -90,7 +90,7 @@ def mismatches(got: memoryview, sent: memoryview) -> int:
 
 
 def _memory(card: Card, todo: LoadPlan) -> Iterator[Rate]:
-    """Inside the memory: each byte is read and written, so it counts twice. All of it is looked at."""
+    """Copies within GPU memory: each byte is read and written, so it counts twice. The whole buffer is checked."""
     size, part = todo.copy, todo.host
     source, target, sent = card.device(size), card.device(size), _filled(card, part)
     parts = [(at, min(part, size - at)) for at in range(0, size, part)]
@@ -119,7 +119,7 @@ def _to_host(card: Card, todo: LoadPlan) -> Iterator[Rate]:
 
 
 def _peers(card: Card, todo: LoadPlan) -> Iterator[Rate]:
-    """One after the other: a node's switch carries each at full rate."""
+    """One peer after the other: a node's switch carries each at full rate."""
     source, sent = card.device(todo.host), _filled(card, todo.host)
     card.put(source, sent, todo.host)
     for other in card.peers():
@@ -158,9 +158,9 @@ def _product(card: Card, todo: LoadPlan) -> Iterator[Rate]:
 
 
 def _step(card: Card, todo: LoadPlan) -> Iterator[Rate]:
-    """A layer's step: forward, gradients of inputs and of weights, weights copied.
+    """One layer's step: forward, gradients of inputs and of weights, copy of the weights.
 
-    Looking at results leaves the GPU idle for a second or so: ten times in all.
+    Checking results leaves the GPU idle for a second or so, ten times in all.
     """
     side = todo.side
     inputs, weights, gradients = matrices(side)
@@ -168,7 +168,11 @@ def _step(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     x, w, g = operands
     outs = [card.device(side * side * FLOAT) for _ in range(3)]
     copy, back = card.device(side * side * HALF), card.host(side * side * FLOAT)
-    right = (forward(inputs, weights), to_inputs(gradients, weights), to_weights(inputs, gradients))
+    right = (
+        forward(inputs, weights),
+        input_gradient(gradients, weights),
+        weight_gradient(inputs, gradients),
+    )
 
     def work() -> None:
         card.multiply(outs[0], x, w, side, numbers=todo.numbers)
@@ -203,4 +207,4 @@ def _off(card: Card, back: memoryview, source: int, expected: Product) -> int:
     back[:] = bytes(len(back))
     card.get(back, source, len(back))
     card.wait()
-    return expected.wrong(back)
+    return expected.count_wrong_elements(back)

@@ -1,4 +1,4 @@
-"""One GPU's process: it does its kinds of work, says each, and dies with its parent.
+"""One GPU's process: it does its work, reports each kind, and ends with its parent.
 
 python -m gpuyard_validator.load.worker GPU WORK
 """
@@ -20,7 +20,7 @@ WORDS = 400
 
 
 def serve(open_card: Callable[[], Card], todo: LoadPlan, replies: TextIO) -> int:
-    """Each kind of work; `begin` is said before what can hang."""
+    """Each kind of work; `begin` is reported before any call that can hang."""
 
     def say(**message: object) -> None:
         replies.write(json.dumps(message) + "\n")
@@ -37,7 +37,7 @@ def serve(open_card: Callable[[], Card], todo: LoadPlan, replies: TextIO) -> int
         say(missing=str(problem)[:WORDS])
     except CardError as problem:
         say(failed=str(problem)[:WORDS], code=problem.code)
-    except Exception as problem:  # noqa: BLE001  its parent is told, whatever it was
+    except Exception as problem:  # noqa: BLE001  any error is reported to the parent
         say(failed=f"{type(problem).__name__}: {problem}"[:WORDS], code=0)
     else:
         return 0
@@ -45,7 +45,7 @@ def serve(open_card: Callable[[], Card], todo: LoadPlan, replies: TextIO) -> int
 
 
 def _work(card: Card, task: Task, todo: LoadPlan, say: Callable[..., None]) -> None:
-    """What lacks a library is said, and hinders no other kind of work."""
+    """Work whose library is missing is reported; other work still runs."""
     try:
         for rate in measure_rates(card, task, todo):
             say(rate=encode(rate))
@@ -56,7 +56,7 @@ def _work(card: Card, task: Task, todo: LoadPlan, say: Callable[..., None]) -> N
 
 
 def main() -> int:
-    """Replies go where stdout was, and what libraries print goes to stderr."""
+    """Replies go to the original stdout; output of libraries goes to stderr."""
     die_with_parent()
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)

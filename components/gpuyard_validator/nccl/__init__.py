@@ -1,1 +1,1 @@
-"""NCCL under load: what a collective must reach, which way it went, and how ranks find each other."""
+"""NCCL under load: thresholds of collectives, their transport, and how ranks find each other."""

@@ -1,6 +1,6 @@
-"""A node's part: one process for each GPU, a deadline that nothing can hold up, and the first node's word.
+"""One node's part of a run: a process for each GPU, an enforced deadline, and the coordinator's commands.
 
-Whatever happens, the processes are gone when `run_agent` returns, and it returns in time.
+`run_agent` always returns in time, and all its processes have ended by then.
 """
 
 import json
@@ -41,21 +41,21 @@ SETTLE_SECONDS = 0.5
 _ENDED = {DIED, FAILED}
 TAIL = 300
 NCCL = (sys.executable, "-B", "-m", "gpuyard_validator.nccl.rank")
-"""What each rank runs, with the number of its GPU after it."""
+"""The command of each rank; the number of its GPU follows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeAssignment:
-    """Where this node stands in a run."""
+    """This node's part in a run."""
 
     run: CollectiveRun
     index: int
     node: str
     host: str
-    """Of the first node, as the others see it."""
+    """Address of the first node, as the other nodes resolve it."""
     port: int
     seconds: float
-    """For all of it."""
+    """Time limit of the whole run."""
     command: Sequence[str] = NCCL
 
 
@@ -74,11 +74,11 @@ class _Rank:
 
 
 class _Cut(Exception):
-    """This node cannot go on with the others."""
+    """This node cannot continue the run."""
 
 
 def run_agent(part: NodeAssignment) -> Collectives:
-    """The whole run's record; where the others cannot be heard, what this node knows of its own ranks."""
+    """The record of the whole run; without the coordinator, what this node knows of its own ranks."""
     until = time.monotonic() + part.seconds
     with ExitStack() as stack:
         try:
@@ -95,7 +95,7 @@ def run_agent(part: NodeAssignment) -> Collectives:
 
 
 def listen(port: int, host: str | None = None) -> socket.socket:
-    """On IPv6 and IPv4 together, or on what the machine has."""
+    """Listens on IPv6 and IPv4, or on the one that the machine has."""
     if host is not None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         return socket.create_server((host, port), family=family)
@@ -106,7 +106,7 @@ def listen(port: int, host: str | None = None) -> socket.socket:
 
 
 def _joined(part: NodeAssignment, until: float) -> socket.socket:
-    """Let in by the first node; its name may resolve late, and it may listen late."""
+    """Joins through the first node, whose name may resolve late and which may listen late."""
     until = min(until, time.monotonic() + part.run.join_seconds)
     while True:
         try:
@@ -114,7 +114,7 @@ def _joined(part: NodeAssignment, until: float) -> socket.socket:
         except OSError as problem:
             if time.monotonic() + PAUSE_SECONDS > until:
                 where = f"{part.host} port {part.port}"
-                raise _Cut(f"the first node cannot be reached at {where}: {problem}") from None
+                raise _Cut(f"cannot reach the first node at {where}: {problem}") from None
             time.sleep(PAUSE_SECONDS)
 
 
@@ -127,7 +127,7 @@ def _join(part: NodeAssignment) -> socket.socket:
         send(peer, {"index": part.index, "gpus": part.run.gpus, "node": part.node})
         answer = receive(peer)
         if answer.get("kind") != "in":
-            raise _Cut(f"the first node does not let it in: {answer.get('why')}")
+            raise _Cut(f"the first node rejected this node: {answer.get('why')}")
         peer.settimeout(None)
         stack.pop_all()
         return peer
@@ -152,7 +152,7 @@ def _alone(part: NodeAssignment, why: str) -> Collectives:
 
 
 class _Node:
-    """Processes of one node, and what the first node wants of them."""
+    """The processes of one node, and the coordinator's commands to them."""
 
     def __init__(self, part: NodeAssignment, peer: socket.socket) -> None:
         self._part, self._peer = part, peer
@@ -168,11 +168,11 @@ class _Node:
     def __exit__(self, *_: object) -> None:
         self._kill()
         self._folder.cleanup()
-        with suppress(OSError):  # a thread reads it: closing alone would not end that
+        with suppress(OSError):  # a thread reads it: close() alone would not end that
             self._peer.shutdown(socket.SHUT_RDWR)
 
     def follow(self, until: float) -> Collectives:
-        """Do what is asked until the end."""
+        """Follow commands until the end."""
         for local in range(self._part.run.gpus):
             self._ranks.append(self._start(local))
         self._read(self._read_messages)
@@ -180,7 +180,7 @@ class _Node:
             now = time.monotonic()
             if now >= until:
                 state = ", ".join(f"GPU {r.local} {r.state}" for r in self._ranks)
-                raise _Cut(f"not ended within {self._part.seconds:g} s: {state}")
+                raise _Cut(f"not finished within {self._part.seconds:g} s: {state}")
             if self._step_ends is not None and now >= self._step_ends:
                 self._report()
             wait = min(until, self._step_ends or until) - time.monotonic()
@@ -221,20 +221,22 @@ class _Node:
         return rank
 
     def _listen(self, rank: _Rank) -> None:
-        """A thread: each line of a rank is an event, and its end is one."""
+        """A thread: each line of a rank is an event, and so is its end."""
         assert rank.process.stdout is not None, "it was started with a pipe"  # noqa: S101
-        with suppress(ValueError, OSError):  # closed while it was read
+        with suppress(ValueError, OSError):  # closed during the read
             for line in rank.process.stdout:
                 self._events.put(partial(self._on_rank, rank, line))
         self._events.put(partial(self._on_rank, rank, None))
 
     def _read_messages(self) -> None:
-        """A thread: what the first node says."""
+        """A thread: messages of the first node."""
         while True:
             try:
                 message = receive(self._peer)
             except (OSError, AuthenticationError) as problem:
-                self._events.put(partial(self._on_gone, f"the first node has gone: {problem}"))
+                self._events.put(
+                    partial(self._on_gone, f"lost the connection to the first node: {problem}")
+                )
                 return
             self._events.put(partial(self._on_first, message))
 
@@ -257,7 +259,7 @@ class _Node:
         try:
             result: Collectives = decode(Collectives, raw)
         except Malformed as problem:
-            raise _Cut(f"the first node's result cannot be read: {problem}") from None
+            raise _Cut(f"cannot read the first node's result: {problem}") from None
         self._leave()
         return result
 
@@ -268,7 +270,7 @@ class _Node:
             if rank.state in _ENDED:
                 continue
             rank.state, rank.reply = WAITING, {}
-            with suppress(OSError, ValueError):  # who listens to it will say that it has ended
+            with suppress(OSError, ValueError):  # the thread that reads its output reports the end
                 assert rank.process.stdin is not None, "a pipe"  # noqa: S101
                 rank.process.stdin.write(json.dumps(tasks[str(rank.local)]) + "\n")
                 rank.process.stdin.flush()
@@ -280,7 +282,7 @@ class _Node:
         try:
             reply = {} if line is None else json.loads(line)
         except ValueError:
-            reply = {"failed": f"said {line[:40] if line else ''!r}"}
+            reply = {"failed": f"printed {line[:40] if line else ''!r}"}
         if line is None:
             rank.state, rank.said = DIED, self._rank_failure(rank)
         elif "failed" in reply:
@@ -302,7 +304,7 @@ class _Node:
         return f"{ended}: {words}" if words else ended
 
     def _check_replies(self) -> None:
-        """Tell when all have answered, and at once when one is broken: the others would wait for ever."""
+        """Report when all have answered, and at once when one failed: the others would wait forever."""
         if self._step_ends is None:
             return
         states = {rank.state for rank in self._pending}
@@ -313,7 +315,7 @@ class _Node:
             self._report()
 
     def _settle(self) -> None:
-        """Who has just died is known by others first: their connections to it have ended. Hear one's own."""
+        """Other ranks notice a crash first, because their connections end. Wait for the node's own event."""
         self._step_ends = None
         until, other_events = time.monotonic() + SETTLE_SECONDS, []
         while (remaining := until - time.monotonic()) > 0:
@@ -333,7 +335,7 @@ class _Node:
         self._say()
 
     def _say(self) -> None:
-        """How each rank stands; a reply has the version and the log of who gave it."""
+        """The state of each rank; a reply contains its NCCL version and log."""
         answered = [rank for rank in self._pending if rank.state == ANSWERED]
         status = {
             "states": {str(r.local): (r.state, r.said) for r in self._ranks},
@@ -342,7 +344,7 @@ class _Node:
         try:
             send(self._peer, status)
         except OSError as problem:
-            raise _Cut(f"the first node has gone: {problem}") from None
+            raise _Cut(f"lost the connection to the first node: {problem}") from None
 
     def _more(self, rank: _Rank) -> Message:
         if rank.reply.get("done") != "leave" or not rank.log.exists():
@@ -351,7 +353,7 @@ class _Node:
         return {"version": rank.version, "log": excerpt(text)}
 
     def _leave(self) -> None:
-        """A rank ends when nobody asks any more; who does not is killed after this."""
+        """A rank ends when its stdin closes; one that does not is killed after this time."""
         until = time.monotonic() + LEAVE_SECONDS
         for rank in self._ranks:
             with suppress(OSError, ValueError):

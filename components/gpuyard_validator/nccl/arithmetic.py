@@ -7,7 +7,7 @@ from enum import StrEnum
 
 
 class Operation(StrEnum):
-    """What the ranks do together."""
+    """The collective operation."""
 
     ALL_REDUCE = "all_reduce"
     ALL_GATHER = "all_gather"
@@ -20,7 +20,7 @@ _GB = 1e9
 
 
 def bus_factor(operation: Operation, ranks: int) -> float:
-    """By what the algorithm's bandwidth is multiplied, so that it compares with that of a link."""
+    """Factor from algorithm bandwidth to bus bandwidth, which compares with a link's rate."""
     share = (ranks - 1) / ranks
     return 2 * share if operation is Operation.ALL_REDUCE else share
 
@@ -31,15 +31,15 @@ def algorithm_gbps(size: int, seconds: float) -> float:
 
 
 def bus_gbps(operation: Operation, ranks: int, size: int, seconds: float) -> float:
-    """What each rank's link has carried, whatever the number of ranks."""
+    """Rate of each rank's link, independent of the number of ranks."""
     return algorithm_gbps(size, seconds) * bus_factor(operation, ranks)
 
 
 def network_share(operation: Operation, ranks: int, nodes: int) -> float:
-    """What of a bus bandwidth goes through one GPU's part of the adapters; 0 inside a node.
+    """Share of the bus bandwidth that crosses one GPU's part of the adapters; 0 within a node.
 
-    Algorithms with a stage inside the node send each block to the other nodes once:
-    (k-1)/(n-1) of the bus bandwidth. An all-to-all sends to every rank elsewhere by itself.
+    Algorithms with a stage within the node send each block to the other nodes once:
+    (k-1)/(n-1) of the bus bandwidth. An all-to-all sends to every remote rank separately.
     """
     elsewhere = ranks - ranks // nodes if operation is Operation.ALL_TO_ALL else nodes - 1
     return elsewhere / (ranks - 1)

@@ -1,20 +1,20 @@
-"""Which ranks make the others slow: groups are halved down to pairs, and who is left meets a good one."""
+"""Finds slow ranks: groups are halved down to pairs; each rank of a slow pair then runs with a good one."""
 
 from collections.abc import Generator, Mapping, Sequence
 
 Group = tuple[int, ...]
 Rates = Mapping[Group, float]
-"""Bus bandwidth of each group that ran; all of one round run at the same time."""
+"""Bus bandwidth of each group; all groups of one round run at the same time."""
 SLOW = 0.75
-"""A group is slow that has less than this share of the round's best."""
+"""A group below this share of the round's best is slow."""
 _PAIR = 2
 
 
 def bisect_slow_nodes(ranks: Sequence[int]) -> Generator[list[Group], Rates, Group]:
-    """Yields the groups of each round, takes their rates, and returns the ranks that are slow.
+    """Yields the groups of each round, receives their rates, and returns the slow ranks.
 
-    Where all halves are alike nobody is cleared: there may be a slow one in each. Of a slow pair each runs
-    with a good one. Of fewer than four ranks nobody can be named.
+    Equal halves prove nothing: each may have a slow rank. Each rank of a slow pair runs with a good one.
+    With fewer than four ranks, no slow rank can be identified.
     """
     suspects: list[Group] = [tuple(ranks)]
     good: list[int] = []
@@ -30,7 +30,7 @@ def bisect_slow_nodes(ranks: Sequence[int]) -> Generator[list[Group], Rates, Gro
 
 
 def _with_good_ones(suspects: list[Group], good: list[int]) -> Generator[list[Group], Rates, Group]:
-    """Two that are good show what a pair can do, alone. There are two: a group that ran has two at least."""
+    """Two good ranks show the rate of a pair alone. They exist: a group has at least two ranks."""
     if not good:
         return ()
     reference = (good[0], good[1])

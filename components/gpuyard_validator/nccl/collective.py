@@ -1,4 +1,4 @@
-"""Who moves the bytes: one protocol, and NCCL behind it."""
+"""The interface of collectives: one protocol, and NCCL behind it."""
 
 import ctypes
 import importlib
@@ -10,41 +10,41 @@ from gpuyard_validator.nccl.arithmetic import Operation
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """One collective as this rank has seen it."""
+class CollectiveTiming:
+    """One collective, as this rank measured it."""
 
     seconds: float
-    """Of one round."""
+    """Seconds of one round."""
     wrong: int
-    """Elements that are not what they must be."""
+    """Number of wrong elements."""
 
 
 class Collective(Protocol):
-    """One rank's part; every call but the first two is made by all ranks of a group together."""
+    """One rank's part; all ranks of a group make every call but the first two together."""
 
     def version(self) -> str:
-        """Of the library that moves the bytes."""
+        """Version of the collectives library."""
         ...
 
     def unique_id(self) -> bytes:
-        """What the ranks of one group find each other by; one of them asks for it."""
+        """The id by which the ranks of one group find each other; one rank requests it."""
         ...
 
     def join(self, ranks: int, rank: int, unique_id: bytes) -> None:
-        """Be one of a group; an earlier one is left."""
+        """Join a group, and leave the earlier one."""
         ...
 
-    def run(self, operation: Operation, size: int, rounds: int) -> Ran:
-        """Do it so often, and look at the result; `size` is bytes of the whole buffer of one rank."""
+    def run(self, operation: Operation, size: int, rounds: int) -> CollectiveTiming:
+        """Repeat it and check the result; `size` is the bytes of one rank's whole buffer."""
         ...
 
     def leave(self) -> None:
-        """End it."""
+        """Leave the group."""
         ...
 
 
 class _Floats:
-    """Device memory as float32, by the CUDA array interface, which nccl4py takes."""
+    """Device memory as float32, by the CUDA array interface, which nccl4py accepts."""
 
     def __init__(self, pointer: int, count: int) -> None:
         self.__cuda_array_interface__ = {
@@ -56,15 +56,15 @@ class _Floats:
 
 
 class NcclCollective:
-    """NCCL by nccl4py and cuda-core, which are imported only here and only when it is made.
+    """NCCL by nccl4py and cuda-core, imported here only, on first use.
 
-    Names and arguments are those of nccl4py 0.6.0, which a test holds them against.
+    A test compares names and arguments with those of nccl4py 0.6.0.
     """
 
     _FLOAT, _ONE, _SEEN = 4, b"\x00\x00\x80\x3f", 1 << 16
-    """Bytes of a float32, the number 1 as one, and how many elements of a result are looked at."""
+    """Bytes of a float32, the number 1 as one, and how many elements of a result are checked."""
     _ALL_TO_ALL = (2, 28)
-    """NCCL has it as one call since then; before, it is made of sends, as nccl-tests does."""
+    """First NCCL version with alltoall as one call; older ones use sends, as nccl-tests does."""
 
     def __init__(self, gpu: int) -> None:
         self._nccl: Any = importlib.import_module("nccl.core")
@@ -76,14 +76,14 @@ class NcclCollective:
         self._ranks, self._sends = 1, False
 
     def version(self) -> str:
-        """Of the libnccl that was loaded."""
+        """Version of the loaded libnccl."""
         return str(self._release())
 
     def _release(self) -> Any:
         result = self._nccl.get_version().libnccl
         if result is None:
             raise ImportError(
-                "nccl4py finds no libnccl.so.2: the image's NCCL is not where it looks"
+                "nccl4py cannot load libnccl.so.2: put the image's NCCL on the library path"
             )
         return result.version
 
@@ -98,8 +98,8 @@ class NcclCollective:
         self._group = self._nccl.Communicator.init(nranks=ranks, rank=rank, unique_id=result)
         self._ranks, self._sends = ranks, self._release().release[:2] < self._ALL_TO_ALL
 
-    def run(self, operation: Operation, size: int, rounds: int) -> Ran:
-        """Every rank sends ones: sums are the number of ranks, copies are one."""
+    def run(self, operation: Operation, size: int, rounds: int) -> CollectiveTiming:
+        """Every rank sends ones: sums equal the number of ranks, copies equal one."""
         sent, received = self._lengths(operation, size)
         source, target = self._nccl.mem_alloc(sent), self._nccl.mem_alloc(received)
         try:
@@ -113,7 +113,9 @@ class NcclCollective:
             self._stream.sync()
             seconds = (time.perf_counter() - began) / rounds
             sums = operation in (Operation.ALL_REDUCE, Operation.REDUCE_SCATTER)
-            return Ran(seconds, self._wrong(target, received, float(self._ranks if sums else 1)))
+            return CollectiveTiming(
+                seconds, self._wrong(target, received, float(self._ranks if sums else 1))
+            )
         finally:
             source.close()
             target.close()
@@ -153,7 +155,7 @@ class NcclCollective:
                 self._group.recv(into, peer, stream=self._stream)
 
     def _wrong(self, target: Any, received: int, expected: float) -> int:
-        """In the first elements, copied to the host."""
+        """Wrong values among the first elements, copied to the host."""
         count = min(self._SEEN, received // self._FLOAT)
         size = count * self._FLOAT
         host = self._cuda.LegacyPinnedMemoryResource().allocate(size, stream=self._stream)

@@ -1,6 +1,6 @@
-"""The first node's part for all: it lets nodes in, tells each step, and names who did not end it.
+"""The first node's coordinator: it admits nodes, commands each step, and names ranks that did not finish.
 
-It runs beside the first node's parent, not in rank 0: a rank may hang or die, and this must not.
+It runs in the first node's parent process, not in rank 0: a rank may hang or crash, the coordinator must not.
 """
 
 import queue
@@ -29,22 +29,22 @@ from gpuyard_validator.nccl.wire import AuthenticationError, Message, authentica
 from gpuyard_validator.values import encode
 
 TOKEN_SECONDS = 10.0
-"""So long a stranger is listened to."""
+"""Read timeout for connections that are not authenticated."""
 MAX_UNAUTHENTICATED = 64
-"""So many at once who have not shown the token; others wait in the system's own queue."""
+"""Maximum of concurrent connections that are not authenticated; others wait in the listen queue."""
 GRACE_SECONDS = 5.0
-"""What a node may be late with an answer that it owes at a time of its own."""
+"""Allowed delay of an answer whose time the node itself keeps."""
 Tasks = Mapping[int, Message]
-"""What each rank is to do."""
+"""The command to each rank."""
 ANSWERED, ENTERED, WAITING, FAILED, DIED = "answered", "entered", "waiting", "failed", "died"
-"""How a rank stands in a step, by its own node. One may have failed because another died."""
+"""The state of a rank in a step, as its node reports it. One may have failed because another crashed."""
 
-_HOW = {HUNG: "its node said nothing", WAITING: "did not begin", ENTERED: "did not end"}
+_HOW = {HUNG: "its node did not answer", WAITING: "did not start", ENTERED: "did not finish"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveRun:
-    """What all nodes agree on beforehand."""
+    """Parameters that all nodes agree on beforehand."""
 
     nodes: int
     gpus: int
@@ -56,7 +56,7 @@ class CollectiveRun:
 
 
 class _Over(Exception):
-    """A step did not end; the argument says how each rank stood."""
+    """A step did not finish; the argument is the state of each rank."""
 
     def __init__(self, what: str, states: Mapping[int, tuple[str, str]]) -> None:
         super().__init__(what)
@@ -65,7 +65,7 @@ class _Over(Exception):
 
 @dataclass
 class Coordinator:
-    """One run, on a socket that listens already."""
+    """One run, on a listening socket."""
 
     run: CollectiveRun
     listening: socket.socket
@@ -76,7 +76,7 @@ class Coordinator:
     _begun: bool = False
 
     def serve(self) -> None:
-        """From the first that comes until all have the result."""
+        """From the first node that joins until all have the result."""
         slots = threading.Semaphore(MAX_UNAUTHENTICATED)
         threading.Thread(target=self._accept, args=(slots,), daemon=True).start()
         try:
@@ -88,7 +88,7 @@ class Coordinator:
         finally:
             self.listening.close()
             for peer in self._members.values():
-                with suppress(OSError):  # a thread reads it: closing alone would not end that
+                with suppress(OSError):  # a thread reads it: close() alone would not end that
                     peer.shutdown(socket.SHUT_RDWR)
 
     def _accept(self, slots: threading.Semaphore) -> None:
@@ -97,7 +97,7 @@ class Coordinator:
             try:
                 peer, _ = self.listening.accept()
             except OSError:
-                return  # it is closed: the run is over
+                return  # closed: the run is over
             threading.Thread(target=self._read, args=(peer, slots), daemon=True).start()
 
     def _read(self, peer: socket.socket, room: threading.Semaphore) -> None:
@@ -121,13 +121,13 @@ class Coordinator:
         index, gpus = message.get("index"), message.get("gpus")
         with self._lock:
             if not isinstance(index, int) or not 0 <= index < self.run.nodes:
-                why = f"there is no node {index!r} of {self.run.nodes}"
+                why = f"node index {index!r} is not below {self.run.nodes}, the number of nodes"
             elif gpus != self.run.gpus:
-                why = f"it has {gpus!r} GPUs, the run has {self.run.gpus} a node"
+                why = f"it has {gpus!r} GPUs, the run has {self.run.gpus} per node"
             elif self._begun:
-                why = "the run has begun without it"
+                why = "the run has started without it"
             elif index in self._members:
-                why = f"node {index} is here already"
+                why = f"node {index} has already joined"
             else:
                 self._members[index] = peer
                 self._names[index] = str(message.get("node"))
@@ -178,7 +178,7 @@ class Coordinator:
         )
 
     def _gather(self) -> None:
-        """Wait for every node; where one has gone again, for the first alone: it has yet to hear of that."""
+        """Wait for every node; if one has disconnected, wait only for the first, which does not know yet."""
         until = time.monotonic() + self.run.join_seconds
         failed: dict[int, tuple[str, str]] = {}
         while not (0 in self._members if failed else len(self._members) == self.run.nodes):
@@ -192,7 +192,7 @@ class Coordinator:
         if failed:
             raise _Over("joining", self._all(STOPPED) | failed)
         if missing := [n for n in range(self.run.nodes) if n not in self._members]:
-            message = f"it did not come within {self.run.join_seconds:g} s"
+            message = f"it did not join within {self.run.join_seconds:g} s"
             states = self._all(STOPPED)
             for index in missing:
                 states |= self._of_node(index, ABSENT, message)
@@ -212,14 +212,14 @@ class Coordinator:
             return "", -1, None
 
     def _next_message(self, until: float) -> tuple[str, int, Any]:
-        """What a node says, or that it has gone; that it came is known, and may be told only now."""
+        """A node's message or its disconnection; a join may be reported late."""
         while True:
             kind, index, said = self._next(until)
             if kind != "in":
                 return kind, index, said
 
     def _steps(self, measures: list[Measure], versions: set[str]) -> Iterator[tuple[int, ...]]:
-        """Everything that is to be done; yields the slow ranks once they were looked for."""
+        """The whole run; yields the slow ranks after they were searched."""
         work, everyone = self.run.work, tuple(self._ranks())
         for reply in self._join([everyone]).values():
             versions.add(str(reply.get("version", "")))
@@ -239,7 +239,7 @@ class Coordinator:
             yield end.value
 
     def _join(self, groups: list[Group]) -> dict[int, Message]:
-        ids = self._step({group[0]: {"do": "id"} for group in groups}, "making an id")
+        ids = self._step({group[0]: {"do": "id"} for group in groups}, "creating an id")
         tasks = {
             rank: {"do": "join", "ranks": len(group), "rank": n, "id": ids[group[0]]["id"]}
             for group in groups
@@ -267,16 +267,16 @@ class Coordinator:
         return tuple(str(replies[rank].get("log", "")) for rank in self._ranks())
 
     def _step(self, tasks: Tasks, what: str) -> dict[int, Message]:
-        """Have it done by all of them at once.
+        """Run it on all of them at once.
 
         Raises:
-            _Over: somebody did not; all have been told to stop.
+            _Over: a rank did not finish; all were ordered to stop.
         """
         seconds, gpus = self.run.step_seconds, self.run.gpus
         owing = {rank // gpus for rank in tasks}
         for index in owing:
             mine = {str(r % gpus): task for r, task in tasks.items() if r // gpus == index}
-            with suppress(OSError):  # who reads it will say that it has gone
+            with suppress(OSError):  # the thread that reads from it reports the disconnection
                 send(self._members[index], {"kind": "step", "tasks": mine, "seconds": seconds})
         replies: dict[int, Message] = {}
         states: dict[int, tuple[str, str]] = {}
@@ -304,7 +304,7 @@ class Coordinator:
     ) -> None:
         first = index * self.run.gpus
         if kind == "gone":
-            states |= self._of_node(index, DIED, f"its node has gone: {message}")
+            states |= self._of_node(index, DIED, f"its node disconnected: {message}")
             return
         for local, (state, words) in message["states"].items():
             states[first + int(local)] = (state, words)
@@ -312,7 +312,7 @@ class Coordinator:
             replies[first + int(local)] = reply
 
     def _abort(self, replies: dict[int, Message], states: dict[int, tuple[str, str]]) -> None:
-        """Tell all, and hear how their ranks stand."""
+        """Send to all, and collect the state of their ranks."""
         reporting_nodes = {rank // self.run.gpus for rank in states}
         for peer in self._members.values():
             with suppress(OSError):
@@ -326,7 +326,7 @@ class Coordinator:
             reporting_nodes.add(index)
 
     def _goodbyes(self) -> None:
-        """Leave when all have read the result."""
+        """Return when all have read the result."""
         until = time.monotonic() + GRACE_SECONDS
         members_left = set(self._members)
         while members_left:
@@ -343,7 +343,7 @@ def _rate(measure: Measure) -> float:
 
 
 def _blamed(over: _Over) -> dict[int, tuple[str, str]]:
-    """Who is at fault: whoever died, else who failed, else who did not begin, else all that were in it."""
+    """The ranks at fault: those that crashed, else failed, else did not start, else all in the step."""
     states = {state for state, _ in over.states.values()}
     faults = (DIED, ABSENT, CRASHED, FAILED, HUNG, WAITING, ENTERED)
     worst = next((each for each in faults if each in states), "")

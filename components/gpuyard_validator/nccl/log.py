@@ -1,7 +1,7 @@
-"""What NCCL says of itself (NCCL_DEBUG=INFO): its version, its network plugin, and the way of each channel.
+"""Reads the NCCL log (NCCL_DEBUG=INFO): version, network plugin, and the transport of each channel.
 
-Forms of lines: NVIDIA/nccl at 5067397, src/transport/{net,p2p,shm}.cc and src/init.cc, and older ones as in
-public logs. The name of a plugin says nothing of the wire: libfabric's provider may be tcp all the same.
+Line formats: NVIDIA/nccl at 5067397, src/transport/{net,p2p,shm}.cc and src/init.cc, and older ones from
+public logs. A plugin's name does not show the transport: libfabric's provider may still be tcp.
 """
 
 import re
@@ -11,20 +11,20 @@ from enum import StrEnum
 
 
 class Transport(StrEnum):
-    """The way of a channel."""
+    """The transport of a channel."""
 
     P2P = "p2p"
-    """From GPU to GPU: NVLink, or PCIe where there is none. The log does not say which."""
+    """From GPU to GPU: NVLink, or PCIe without NVLink. The log does not distinguish them."""
     SHM = "shm"
-    """Through the host's memory."""
+    """Through host memory."""
     IB = "ib"
-    """InfiniBand or RoCE, by NCCL's own transport or the one of its SHARP plugin."""
+    """InfiniBand or RoCE, by NCCL's own transport or that of its SHARP plugin."""
     EFA = "efa"
     FASTRAK = "fastrak"
     TCPX = "tcpx"
     GIB = "gib"
     TCP = "tcp"
-    """The kernel's network: NET/Socket, FastSocket, or libfabric with the provider tcp."""
+    """TCP sockets: NET/Socket, FastSocket, or libfabric with the provider tcp."""
     OTHER = "other"
 
 
@@ -36,25 +36,25 @@ class Hop:
     target: int
     transport: Transport
     gdr: bool
-    """The adapter reads and writes the GPU's memory itself."""
+    """GPUDirect RDMA: the adapter accesses GPU memory itself."""
     log_line: str
-    """As the log has it: NET/Libfabric/0/GDRDMA."""
+    """As in the log: NET/Libfabric/0/GDRDMA."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NcclLog:
-    """What a log says; empty where it does not."""
+    """Content of a log; empty where the log does not report it."""
 
     version: str
     network: str
-    """The plugin in use, by the name it gives itself, with its version."""
+    """The network plugin in use, with its version."""
     provider: str
-    """Of libfabric; of several the one that is not efa."""
+    """The libfabric provider; of several, the one that is not efa."""
     hops: tuple[Hop, ...]
     nvls: int
     """Channels through NVLink switches."""
     causes: tuple[str, ...]
-    """Why a faster network was not taken, as far as the log says so."""
+    """Why a faster network is not used, where the log reports it."""
 
 
 _HOP = re.compile(
@@ -74,16 +74,16 @@ _CAUSES = {
     r"NCCL_IB_DISABLE set by environment to 1": "NCCL_IB_DISABLE=1 is set: unset it",
     r"NCCL_NET set by environment to Socket": "NCCL_NET=Socket is set: unset it",
     r"NET/IB : No device found": "NCCL sees no InfiniBand device: give the pod its adapters",
-    r"version `GLIBC_\S+' not found": "the network plugin wants another C library than the image's",
-    r"(?:Could not find: |returned 2 : )libnccl-net": "no network plugin is found: put it on LD_LIBRARY_PATH",
+    r"version `GLIBC_\S+' not found": "the network plugin needs another C library than the image has",
+    r"(?:Could not find: |returned 2 : )libnccl-net": "no network plugin was found: put it on LD_LIBRARY_PATH",
     r"No plugin found|No eligible providers were found|fi_getinfo\(\) call failed": (
-        "no network plugin, or one without adapters: look at the base image, and request the adapters"
+        "no network plugin or no adapters: check the base image, and request the adapters in the pod"
     ),
     r"(?m)^(?!.*NET/Socket).*(?:GPU Direct RDMA Disabled|disabling GDR|GDR not supported)": (
-        "adapters do not reach GPU memory: use the open kernel modules, or load nvidia-peermem"
+        "no GPUDirect RDMA: use the open kernel modules, or load nvidia-peermem"
     ),
 }
-"""What a log says, and what to do. NCCL says of the kernel's network too that it reaches no GPU memory."""
+"""Log patterns, and what to do. NCCL also reports missing GPUDirect for TCP sockets."""
 _NAMES = (
     (re.compile(r"IB|IBext.*|UCX.*", re.IGNORECASE), Transport.IB),
     (re.compile(r"FasTrak", re.IGNORECASE), Transport.FASTRAK),
@@ -106,13 +106,13 @@ INTER_NODE = {
     "gib": (Transport.GIB, Transport.IB),
     "tcp": tuple(Transport),
 }
-"""Which ways keep a promise.
+"""Transports that satisfy an expectation.
 
 gIB is NCCL's InfiniBand with Google's settings: without them RDMA is still RDMA."""
 
 
 def read_log(text: str) -> NcclLog:
-    """All that is known of; lines of others may stand between."""
+    """Everything that is recognized; other lines may be interleaved."""
     lines = text.splitlines()
     providers = _each(_PROVIDER, lines)
     provider = next((p for p in providers if p != "efa"), next(iter(providers), ""))
@@ -130,7 +130,7 @@ def read_log(text: str) -> NcclLog:
 
 
 def excerpt(text: str) -> str:
-    """The lines that `read_log` reads, and of channels that say the same one: what is worth sending."""
+    """The lines that `read_log` needs, with one line for identical channels: what is sent."""
     lines_by_key: dict[object, str] = {}
     forms = (_VERSION, _NETWORK, _PLUGIN_VERSION, _PROVIDER, _NVLS, *map(re.compile, _CAUSES))
     for line in text.splitlines():
@@ -142,7 +142,7 @@ def excerpt(text: str) -> str:
 
 
 def _each(form: re.Pattern[str], lines: list[str]) -> list[str]:
-    """What the pattern's groups find, each once, in their order."""
+    """The matches of the pattern's groups, without duplicates, in order."""
     results = (match for line in lines if (match := form.search(line)))
     return list(dict.fromkeys(next(filter(None, match.groups()), "") for match in results))
 
@@ -177,12 +177,12 @@ def _transport(transport_text: str, provider: str) -> Transport:
 
 
 def between_nodes(log: NcclLog, gpus: int) -> tuple[Hop, ...]:
-    """Hops that leave a node; ranks are counted node by node."""
+    """Hops between nodes; ranks are numbered node by node."""
     return tuple(hop for hop in log.hops if hop.source // gpus != hop.target // gpus)
 
 
 def wrong_transport_hops(log: NcclLog, gpus: int, inside: str, between: str) -> tuple[Hop, ...]:
-    """Hops that take another way than promised."""
+    """Hops on another transport than expected."""
     outer = between_nodes(log, gpus)
     return tuple(
         hop

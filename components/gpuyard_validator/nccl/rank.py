@@ -1,4 +1,4 @@
-"""One rank: a process with one GPU. It does what its parent asks, a line each, and dies with it.
+"""One rank: a process with one GPU. It follows its parent's commands, one line each, and ends with it.
 
 python -m gpuyard_validator.nccl.rank GPU
 """
@@ -15,11 +15,11 @@ from gpuyard_validator.nccl.arithmetic import Operation
 from gpuyard_validator.nccl.collective import Collective, NcclCollective
 
 _PARENT_DEATH = 1
-"""prctl's PR_SET_PDEATHSIG: a parent that is killed takes its ranks along, whatever they wait for."""
+"""prctl's PR_SET_PDEATHSIG: when the parent is killed, its ranks are killed too, even while they wait."""
 
 
 def serve(open_collective: Callable[[], Collective], tasks: TextIO, replies: TextIO) -> int:
-    """Do each task; `entered` is said before what can hang, so that it is known who did not get there."""
+    """Do each task; `entered` is reported before any call that can hang, to identify ranks that did not start."""
 
     def say(**message: object) -> None:
         replies.write(json.dumps(message) + "\n")
@@ -32,7 +32,7 @@ def serve(open_collective: Callable[[], Collective], tasks: TextIO, replies: Tex
             task = json.loads(line)
             say(entered=task["do"])
             say(done=task["do"], **_done(collective, task))
-    except Exception as problem:  # noqa: BLE001  its parent is told, whatever it was
+    except Exception as problem:  # noqa: BLE001  any error is reported to the parent
         say(failed=f"{type(problem).__name__}: {problem}"[:400])
         return 1
     return 0
@@ -52,11 +52,11 @@ def _done(collective: Collective, task: dict[str, Any]) -> dict[str, Any]:
             collective.leave()
             return {}
         case other:
-            raise ValueError(f"no such task: {other!r}")
+            raise ValueError(f"unknown task: {other!r}")
 
 
 def run(open_collective: Callable[[], Collective]) -> int:
-    """The process: replies go where stdout was, and what libraries print goes to stderr."""
+    """The process: replies go to the original stdout; output of libraries goes to stderr."""
     die_with_parent()
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -64,7 +64,7 @@ def run(open_collective: Callable[[], Collective]) -> int:
 
 
 def die_with_parent() -> None:
-    """Linux alone has it; elsewhere the end of stdin is all there is."""
+    """Linux only; elsewhere only the end of stdin ends the rank."""
     try:
         ctypes.CDLL(None).prctl(_PARENT_DEATH, signal.SIGKILL)
     except (OSError, AttributeError):
@@ -72,7 +72,7 @@ def die_with_parent() -> None:
 
 
 def main() -> int:
-    """NCCL on the GPU that the parent names."""
+    """NCCL on the GPU that the parent assigns."""
     return run(lambda: NcclCollective(int(sys.argv[1])))
 
 

@@ -1,9 +1,9 @@
-"""What came of a run of several nodes: who was there, how each rank ended, and what was measured."""
+"""Result of a run over several nodes: nodes present, the end of each rank, and measurements."""
 
 from dataclasses import dataclass
 
 DONE, CRASHED, HUNG, STOPPED, ABSENT = "done", "crashed", "hung", "stopped", "absent"
-"""How a rank ended. Stopped is one that waited for another, and was killed with it."""
+"""How a rank ended. A stopped rank waited for another and was killed with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +26,9 @@ class Measure:
     """Bytes of one rank's buffer."""
     ranks: tuple[int, ...]
     seconds: float
-    """Of one round, by the slowest rank."""
+    """Seconds of one round, on the slowest rank."""
     wrong: int
-    """Elements that are not what they must be, over all ranks."""
+    """Number of wrong elements, over all ranks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,31 +39,31 @@ class Collectives:
     """The day: 2026-11-24."""
     nodes: int
     gpus: int
-    """Of each node."""
+    """Number of GPUs per node."""
     ends: tuple[RankEnd, ...]
     measures: tuple[Measure, ...]
-    """Of all ranks together."""
+    """Measurements over all ranks."""
     slow: tuple[int, ...]
-    """Ranks that halving has found slower than the others."""
+    """Ranks that bisection found slower than the others."""
     bisected: bool
-    """Whether it was looked for slow ones."""
+    """Whether slow ranks were searched."""
     versions: tuple[str, ...]
-    """Of NCCL, each that a rank has told."""
+    """NCCL versions that the ranks reported."""
     logs: tuple[str, ...]
-    """What NCCL has said of the channels, by rank."""
+    """NCCL's log of the channels, by rank."""
 
     @property
     def finished(self) -> bool:
-        """Every rank came, and left when all had ended."""
+        """Every rank joined, and left when all had finished."""
         return bool(self.ends) and all(each.end == DONE for each in self.ends)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What the ranks are to do."""
+    """The work of the ranks."""
 
     operations: tuple[str, ...]
     size: int
     rounds: int
     halving_size: int
-    """Bytes of each all-reduce that looks for slow ranks; 0 looks for none."""
+    """Bytes of each all-reduce that searches slow ranks; 0 skips the search."""

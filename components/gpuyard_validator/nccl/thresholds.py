@@ -1,7 +1,7 @@
-"""What collectives must reach: rows that somebody has measured, and else what links can carry.
+"""Thresholds of collectives: published measurements, otherwise link rates.
 
-A floor is a share of a measured figure, and never more than the links allow (`ceiling_gbps`). Small messages
-have none: bandwidth is reached from 1 GiB on (nccl-tests curves: an H200 has 403 of 473 GB/s at 128 MiB).
+A threshold is a share of a measurement, and never exceeds the links' rate (`ceiling_gbps`). Small messages
+have none: full bandwidth needs 1 GiB or more (nccl-tests curves: an H200 has 403 of 473 GB/s at 128 MiB).
 """
 
 from dataclasses import dataclass
@@ -10,15 +10,15 @@ from gpuyard_validator.nccl.arithmetic import GIB, Operation, network_share
 from gpuyard_validator.thresholds import Quantity, Source, common, threshold_of
 
 NVLINK, PCIE = "nvlink", "pcie"
-"""Ways inside a node; a rack's NVLink goes between nodes too."""
+"""Transports within a node; a rack's NVLink also connects nodes."""
 LEAST_BYTES = GIB
 OF_RING, OF_BEST, OF_TWO_NODES, USUAL = 0.88, 0.75, 0.6, 0.9
-"""Shares of what was measured. NVLink SHARP may be off, rightly: inside a node that of the ring counts.
-On two nodes NCCL's trees pass the line's rate (nccl-tests issues 153, 196, 274); a sound ring does not."""
+"""Shares of measurements. NVLink SHARP may be off, so within a node the ring's measurement counts.
+On two nodes NCCL's trees exceed the line rate (nccl-tests issues 153, 196, 274); a healthy ring does not."""
 OF_NVLINK, OF_NETWORK, OF_PCIE = 0.6, 0.5, 0.15
-"""Shares of a link's rate, where nobody has measured."""
+"""Shares of a link's rate, without a measurement."""
 NVLS_GAIN = 1.1
-"""An all-reduce in the NVLink switches passes the links' rate a little: 482 of 450 GB/s were measured."""
+"""An all-reduce in the NVSwitches exceeds the links' rate slightly: 482 of 450 GB/s were measured."""
 _LANE_GBPS = {3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 """GB/s of a PCIe lane in one direction, by generation."""
 
@@ -37,20 +37,20 @@ SLIDE = Source(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """What runs, on what."""
+    """What runs, and on which hardware."""
 
     product: str
     gpus: int
-    """Of one node."""
+    """GPUs of one node."""
     nodes: int
     operation: Operation
     size: int
     way: str
-    """nvlink or pcie inside a node; efa, infiniband, roce, fastrak, tcpx, gib or tcp between nodes."""
+    """nvlink or pcie within a node; efa, infiniband, roce, fastrak, tcpx, gib or tcp between nodes."""
     nvlink: float
-    """GB/s of one GPU, both directions together; 0 without it."""
+    """GB/s of one GPU, both directions summed; 0 without NVLink."""
     network: float | None
-    """GB/s of adapters that one GPU has, in one direction; None where it is not known."""
+    """GB/s of one GPU's adapters, in one direction; None where unknown."""
 
     @property
     def ranks(self) -> int:
@@ -60,7 +60,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """A figure of somebody's run."""
+    """A published measurement."""
 
     product: str
     gpus: int
@@ -70,12 +70,12 @@ class Measured:
     size: int
     best: float
     ring: float = 0.0
-    """With NVLink SHARP off; 0 where it was not measured apart."""
+    """With NVLink SHARP off; 0 where not measured separately."""
     source: Source
 
     @property
     def floor(self) -> float:
-        """What must be reached."""
+        """The threshold."""
         if self.ring:
             return OF_RING * self.ring
         return (OF_TWO_NODES if self.nodes == 2 else OF_BEST) * self.best  # noqa: PLR2004
@@ -83,14 +83,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BandwidthThreshold:
-    """What a run is held against."""
+    """The threshold of a run."""
 
     floor: float
     typical: float
-    """Below it something is off, and not yet wrong."""
+    """Below it, performance is unusual but not yet a failure."""
     said: str
     is_enforced: bool = True
-    """False where falling below is told only: the derivation says too little of a good machine."""
+    """False where a lower value is only a warning: the derivation is too coarse."""
 
 
 _A100, _H100 = "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"
@@ -143,11 +143,11 @@ MEASURED = (
     _row(_GB200, 4, 2, _ALL.ALL_REDUCE, NVLINK, 16, 838, AWS),
     _row(_GB200, 4, 4, _ALL.ALL_REDUCE, NVLINK, 16, 882, AWS),
 )
-"""By EFA: p4de, p5, p5en and p6-b200; by FasTrak: a3-mega. The day is that of reading."""
+"""Over EFA: p4de, p5, p5en and p6-b200; over FasTrak: a3-mega. The date is when it was read."""
 
 
 def bandwidth_threshold(shape: Shape) -> BandwidthThreshold | None:
-    """What the run must reach; None where nothing can be said: a small message, or links of unknown rate."""
+    """The threshold of a run; None for a small message or links of unknown rate."""
     if shape.size < LEAST_BYTES:
         return None
     rows = sorted((row for row in MEASURED if _fits(row, shape)), key=lambda each: each.size)
@@ -165,13 +165,13 @@ def _fits(row: Measured, shape: Shape) -> bool:
 
 
 def _derived(shape: Shape) -> BandwidthThreshold | None:
-    """From link rates; what comes of it is a floor without a usual value."""
+    """From link rates: a threshold without a typical value."""
     limits = []
     if shape.nodes > 1 and shape.way != NVLINK:
         if shape.network is None:
             return None
         share = network_share(shape.operation, shape.ranks, shape.nodes)
-        source = f"{OF_NETWORK:g} of {shape.network:g} GB/s of adapters a GPU"
+        source = f"{OF_NETWORK:g} of {shape.network:g} GB/s of adapters per GPU"
         limits.append((OF_NETWORK * shape.network / share, source))
     if shape.nvlink:
         uni = shape.nvlink / 2
@@ -187,14 +187,14 @@ def _derived(shape: Shape) -> BandwidthThreshold | None:
 
 
 def pcie_gbps(product: str) -> float:
-    """GB/s of the slot that nodes of this product have, in one direction."""
+    """GB/s of this product's PCIe slot, in one direction."""
     lanes = threshold_of(Quantity.PCIE_WIDTH, product) or common(Quantity.PCIE_WIDTH)
     generation = threshold_of(Quantity.PCIE_GENERATION, product) or common(Quantity.PCIE_GENERATION)
     return lanes.value * _LANE_GBPS[int(generation.value)]
 
 
 def ceiling_gbps(shape: Shape) -> float | None:
-    """What no machine of this shape can pass; None where a link's rate is not known."""
+    """The maximum of this shape; None where a link's rate is unknown."""
     gain = NVLS_GAIN if shape.operation is Operation.ALL_REDUCE else 1.0
     inside = gain * (shape.nvlink / 2 or pcie_gbps(shape.product))
     if shape.nodes == 1 or shape.way == NVLINK:

@@ -1,7 +1,7 @@
-"""Messages between nodes: one length, one JSON document. Who has no token is not heard.
+"""Messages between nodes: a length and a JSON document. Peers without the token are rejected.
 
-Both sides prove that they have the token without sending it, so that nobody joins who does not belong, and no
-node obeys a stranger who took the first node's address. What follows is not encrypted: rates and names.
+Both sides prove that they have the token without sending it: no foreign peer joins, and no node follows
+an impostor at the first node's address. The messages are not encrypted: they carry rates and names.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any
 
 MOST_BYTES = 16 << 20
 MOST_BEFORE_TOKEN = 256
-"""So much is read of somebody who has not proved anything."""
+"""Maximum message size before authentication."""
 _LENGTH = struct.Struct("!I")
 _NONCE = 32
 
@@ -22,21 +22,21 @@ Message = dict[str, Any]
 
 
 class AuthenticationError(Exception):
-    """The other side has no token, another one, or says what is no message."""
+    """The peer has no token, another token, or sends an invalid message."""
 
 
 def send(to: socket.socket, message: Message) -> None:
-    """All of it."""
+    """Send the whole message."""
     raw = json.dumps(message).encode()
     to.sendall(_LENGTH.pack(len(raw)) + raw)
 
 
 def receive(of: socket.socket, most: int = MOST_BYTES) -> Message:
-    """One message.
+    """Receive one message.
 
     Raises:
-        AuthenticationError: it is none.
-        OSError: the other side has gone, or is silent for longer than the socket waits.
+        AuthenticationError: the message is invalid.
+        OSError: the peer disconnected, or sent nothing within the socket's timeout.
     """
     (length,) = _LENGTH.unpack(_exactly(of, _LENGTH.size))
     if length > most:
@@ -44,9 +44,9 @@ def receive(of: socket.socket, most: int = MOST_BYTES) -> Message:
     try:
         result = json.loads(_exactly(of, length))
     except (ValueError, RecursionError):
-        raise AuthenticationError("no JSON") from None
+        raise AuthenticationError("not JSON") from None
     if not isinstance(result, dict):
-        raise AuthenticationError("no object")
+        raise AuthenticationError("not a JSON object")
     return result
 
 
@@ -55,32 +55,32 @@ def _exactly(of: socket.socket, length: int) -> bytes:
     while length:
         part = of.recv(min(length, 1 << 16))
         if not part:
-            raise ConnectionResetError("the other side has gone")
+            raise ConnectionResetError("the other side has disconnected")
         parts.append(part)
         length -= len(part)
     return b"".join(parts)
 
 
 def authenticate(of: socket.socket, token: bytes) -> None:
-    """The first node's side: who connects must prove the token, and is shown it in turn.
+    """The first node's side: the client proves the token, then the server does.
 
     Raises:
-        AuthenticationError: they have not.
+        AuthenticationError: the client does not.
     """
     mine = secrets.token_bytes(_NONCE)
     send(of, {"nonce": mine.hex()})
     answer = receive(of, MOST_BEFORE_TOKEN)
     theirs = _bytes(answer.get("nonce"))
     if not hmac.compare_digest(_bytes(answer.get("proof")), _proof(token, b"node", mine, theirs)):
-        raise AuthenticationError("another token")
+        raise AuthenticationError("wrong token")
     send(of, {"proof": _proof(token, b"first", theirs, mine).hex()})
 
 
 def send_proof(to: socket.socket, token: bytes) -> None:
-    """The others' side.
+    """The client's side.
 
     Raises:
-        AuthenticationError: the one who listens has another token, or did not take ours.
+        AuthenticationError: the server has another token, or rejected this one.
     """
     theirs = _bytes(receive(to, MOST_BEFORE_TOKEN).get("nonce"))
     mine = secrets.token_bytes(_NONCE)
@@ -88,9 +88,9 @@ def send_proof(to: socket.socket, token: bytes) -> None:
     try:
         answer = receive(to, MOST_BEFORE_TOKEN)
     except ConnectionError:
-        raise AuthenticationError("the token was not taken") from None
+        raise AuthenticationError("the token was rejected") from None
     if not hmac.compare_digest(_bytes(answer.get("proof")), _proof(token, b"first", mine, theirs)):
-        raise AuthenticationError("whoever listens has another token")
+        raise AuthenticationError("the server has another token")
 
 
 def _proof(token: bytes, who: bytes, challenge: bytes, own: bytes) -> bytes:

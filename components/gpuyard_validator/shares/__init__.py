@@ -1,1 +1,1 @@
-"""Whether sharing really shares: what a pod that has one share of a node sees of it, and what it may take."""
+"""Validates GPU sharing: what a pod with one share sees and what it can allocate."""

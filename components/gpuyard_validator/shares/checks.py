@@ -1,11 +1,11 @@
-"""What a share is held to: all at once, one too many waits, no neighbour is seen, no memory beyond it."""
+"""Checks of shares: all usable at once, no more than planned, no other devices visible, no memory beyond the share."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
 from gpuyard_validator.shares.record import ShareExpectations, ShareObservation
-from gpuyard_validator.values import UnknownValue, known
+from gpuyard_validator.values import UnknownValue, require_known
 
 PLAN = "the plan"
 _LIMIT = "nvidia.com/mps: a share of memory each (k8s-device-plugin v0.20.0)"
@@ -13,77 +13,81 @@ _LIMIT = "nvidia.com/mps: a share of memory each (k8s-device-plugin v0.20.0)"
 Judge = Callable[[ShareExpectations, ShareObservation], Evidence]
 
 
-def together(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
-    """As many pods run at once as the nodes advertise; who began late has waited for one of them."""
+def all_shares_usable(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
+    """As many pods run at once as the nodes advertise; a pod that started late had to wait for a share."""
     result, late = (
-        known(seen.together, "how many ran at once"),
-        known(seen.waited, "who was first"),
+        require_known(seen.together, "the number of pods that ran at once"),
+        require_known(seen.waited, "the order of the pods"),
     )
     few = not late and result < expected.at_once
-    wrong = f"{result} of {expected.at_once} shares could be used at once" if few else ""
+    wrong = f"only {result} of {expected.at_once} shares were usable at once" if few else ""
     value = expected.at_once if late else result
     return _judge(value, expected.at_once, PLAN, wrong, "pods")
 
 
-def waits(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
-    """One pod more than there are shares does not run beside them."""
-    over = max(0, known(seen.together, "how many ran at once") - expected.at_once)
-    wrong = f"{over} more than the plan's {expected.at_once} shares ran at once" if over else ""
+def extra_pod_waits(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
+    """One more pod than there are shares does not run at the same time."""
+    over = max(
+        0, require_known(seen.together, "the number of pods that ran at once") - expected.at_once
+    )
+    wrong = (
+        f"{over} more pods ran at once than the plan's {expected.at_once} shares" if over else ""
+    )
     return _judge(over, 0, PLAN, wrong, "pods")
 
 
 def devices(_: ShareExpectations, seen: ShareObservation) -> Evidence:
-    """One: a slice does not see its neighbour, nor a share another GPU."""
-    result = known(seen.devices, "the devices it sees")
-    wrong = "" if result == 1 else f"it sees {result} devices, and has one"
+    """One device: a slice does not see another slice, a share does not see another GPU."""
+    result = require_known(seen.devices, "the number of visible devices")
+    wrong = "" if result == 1 else f"the pod sees {result} devices, but has one"
     return _judge(result, 1, PLAN, wrong, "devices")
 
 
-def within(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
-    """Half of its own memory is to be had, whoever else is there."""
-    result = known(seen.within, "whether it can allocate its memory")
-    wrong = "" if result else f"half of its {expected.memory_mib} MiB could not be allocated"
+def share_memory_allocatable(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
+    """Half of its memory can be allocated, whatever else runs on the GPU."""
+    result = require_known(seen.within, "whether its memory can be allocated")
+    wrong = "" if result else f"could not allocate half of its {expected.memory_mib} MiB"
     return _judge(result, floor=True, source=_LIMIT, wrong=wrong)
 
 
-def beyond(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
-    """More than its own is not: else one pod takes what is another's."""
-    result = known(seen.beyond, "whether it can allocate more")
-    wrong = f"more than its {expected.memory_mib} MiB could be allocated" if result else ""
+def memory_limit_enforced(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
+    """More than its share cannot be allocated: otherwise a pod takes memory of another."""
+    result = require_known(seen.beyond, "whether more memory can be allocated")
+    wrong = f"could allocate more than its {expected.memory_mib} MiB" if result else ""
     return _judge(result, floor=False, source=_LIMIT, wrong=wrong)
 
 
 SHARES: Mapping[str, tuple[str, str]] = {
     "share.together": (
-        "not all shares can be used at once",
-        "look at the device plugin's log and at the label nvidia.com/gpu.replicas; a pod may hold one",
+        "not all shares are usable at once",
+        "read the device plugin's log and the label nvidia.com/gpu.replicas; a pod may use a share",
     ),
     "share.waits": (
         "more pods run at once than there are shares",
-        "look whether something hands out GPUs beside the device plugin, as NVIDIA_VISIBLE_DEVICES in a pod",
+        "look for GPUs that bypass the device plugin, such as NVIDIA_VISIBLE_DEVICES in a pod",
     ),
     "share.devices": (
-        "a pod sees devices that it does not have",
-        "look at the toolkit's accept-nvidia-visible-devices settings and at privileged pods",
+        "a pod sees devices that it was not allocated",
+        "check the toolkit's accept-nvidia-visible-devices settings, and look for privileged pods",
     ),
     "share.memory_within": (
-        "a share's own memory is not to be had",
-        "look who else is on the GPU, and whether the MPS daemon runs",
+        "the memory of a share cannot be allocated",
+        "find other processes on the GPU, and check that the MPS daemon runs",
     ),
     "share.memory_beyond": (
-        "a share may take more memory than its own",
-        "look whether the pod reaches the MPS daemon: without it nothing holds it to its share",
+        "a share can allocate more memory than its own",
+        "check that the pod reaches the MPS daemon: without it no memory limit applies",
     ),
 }
-"""What each says when it fails, and what to do then."""
+"""By id: when it fails, and what to do."""
 _JUDGES: Mapping[str, Judge] = {
-    "share.together": together,
-    "share.waits": waits,
+    "share.together": all_shares_usable,
+    "share.waits": extra_pod_waits,
     "share.devices": devices,
-    "share.memory_within": within,
-    "share.memory_beyond": beyond,
+    "share.memory_within": share_memory_allocatable,
+    "share.memory_beyond": memory_limit_enforced,
 }
-"""Who judges."""
+"""The evaluation."""
 _OF_MEMORY = ("share.memory_within", "share.memory_beyond")
 
 
@@ -110,11 +114,11 @@ def _results(expected: ShareExpectations, seen: ShareObservation) -> Iterator[Re
 
 
 def _needless(name: str, expected: ShareExpectations) -> str:
-    """Why a check has nothing to look at."""
+    """Why a check does not apply."""
     if name in _OF_MEMORY and expected.memory_mib is None:
-        return "nothing holds a share to its memory"
+        return "no memory limit applies to a share"
     if name == "share.waits" and not expected.spare:
-        return "no pod is there for which there is no share"
+        return "the run has no extra pod"
     return ""
 
 

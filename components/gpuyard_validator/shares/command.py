@@ -1,4 +1,4 @@
-"""The command line: one share is looked at by the pod that has it."""
+"""The command line of the share probe, which a pod runs on its own share."""
 
 import argparse
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from gpuyard_validator.shares.record import (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 passed, 1 failed, 3 it cannot run."""
+    """Returns 0 passed, 1 failed, 3 cannot run."""
     program = ValidatorCommand(
         name="shares",
         doc=__doc__,
@@ -37,8 +37,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add("--job", default="", help="the Job of which all pods run at once; none for one alone")
-    add("--seconds", type=float, default=300.0, help="for so long it waits for the others")
+    add(
+        "--job", default="", help="name of the Job whose pods run at once; omit it for a single pod"
+    )
+    add("--seconds", type=float, default=300.0, help="seconds to wait for the other pods")
 
 
 def _find_out(options: argparse.Namespace, expected: ShareExpectations) -> ShareObservation:

@@ -1,4 +1,4 @@
-"""What a pod with one share finds: devices, memory, and who runs beside it."""
+"""Measures one share: visible devices, allocatable memory, and pods that run at the same time."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -15,30 +15,30 @@ from gpuyard_validator.values import NOT_QUERIED, Answer, Missing, MissingReason
 MIB = 1 << 20
 PAUSE_SECONDS = 2.0
 HOLD = 5
-"""So many looks after all have come: one too many would be seen."""
+"""Number of polls after all pods run: an extra pod would appear."""
 _NO_MEMORY = 2
 """CUDA_ERROR_OUT_OF_MEMORY."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeInputs:
-    """By what it is found out."""
+    """Sources of the measurement."""
 
     reader: Reader
     card: Callable[[], Card]
     ask: Ask | None
-    """The Job of this pod; None for one that runs alone."""
+    """The Job of this pod; None for a single pod."""
     seconds: float
-    """For so long it waits for the others."""
+    """Seconds to wait for the other pods."""
     pause: Callable[[float], None] = time.sleep
     clock: Callable[[], float] = time.monotonic
 
 
 def measure_share(expected: ShareExpectations, means: ProbeInputs) -> ShareObservation:
-    """All of it; what cannot be found out is missing, with the reason.
+    """All measurements; a value that cannot be measured is missing, with the reason.
 
     Raises:
-        CannotRead: no driver answers.
+        CannotRead: no driver responds.
     """
     machine = means.reader.read()
     within, beyond = _memory(expected, means.card)
@@ -54,7 +54,7 @@ def measure_share(expected: ShareExpectations, means: ProbeInputs) -> ShareObser
 
 
 def _devices(gpus: Iterable[Gpu]) -> Answer[int]:
-    """A GPU that is cut is as many devices as this pod has slices of it."""
+    """A partitioned GPU counts as one device for each slice of this pod."""
     count = 0
     for gpu in gpus:
         if gpu.mig_current is not True:
@@ -69,7 +69,7 @@ def _devices(gpus: Iterable[Gpu]) -> Answer[int]:
 def _memory(
     expected: ShareExpectations, open_card: Callable[[], Card]
 ) -> tuple[Answer[bool], Answer[bool]]:
-    """Half of the share, and then an eighth more than all of it."""
+    """Half of the share, then one eighth more than all of it."""
     if expected.memory_mib is None:
         return NOT_QUERIED, NOT_QUERIED
     try:
@@ -82,7 +82,7 @@ def _memory(
 
 
 def _allocated(card: Card, size: int) -> Answer[bool]:
-    """Whether so much is to be had; another error says nothing of memory."""
+    """Whether it can be allocated; an error other than out-of-memory is no answer."""
     try:
         card.device(size)
     except CardError as problem:
@@ -96,23 +96,23 @@ def _allocated(card: Card, size: int) -> Answer[bool]:
 def _concurrent_pods(
     expected: ShareExpectations, means: ProbeInputs
 ) -> tuple[Answer[int], Answer[bool]]:
-    """The most that ran at once, and whether some had ended before."""
+    """The most pods that ran at once, and whether some had ended before."""
     if means.ask is None:
-        alone = Missing(MissingReason.UNASKED, "no Job is named")
+        alone = Missing(MissingReason.UNASKED, "no Job was given")
         return alone, alone
     late: bool | None = None
     most, ended_polls = 0, 0
-    silent = Missing(MissingReason.FAILED, "there was no time to ask the Job")
+    silent = Missing(MissingReason.FAILED, "no time was left to read the Job")
     until = means.clock() + means.seconds
     while ended_polls < HOLD and means.clock() < until:
         try:
             status = means.ask().get("status") or {}
         except (OSError, ValueError, HTTPException) as problem:
-            silent = Missing(MissingReason.FAILED, f"the Job cannot be asked: {problem}")
+            silent = Missing(MissingReason.FAILED, f"cannot read the Job: {problem}")
             means.pause(PAUSE_SECONDS)
             continue
         ended, ready = (int(status.get(key) or 0) for key in ("succeeded", "ready"))
-        # A Job counts late: who ends well has seen all at once, so whoever still has not began after that.
+        # Job status lags: a pod that passes has seen all at once, so a pod still missing started later.
         late = bool(late) or (ended > 0 and most < expected.at_once)
         most = max(most, ready)
         ended_polls += late or most >= expected.at_once or ended > 0

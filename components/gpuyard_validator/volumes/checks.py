@@ -1,4 +1,4 @@
-"""What a volume is held to: that there is something to read, and that it is read fast enough."""
+"""Checks of a volume: it has data, and is read fast enough."""
 
 from collections.abc import Mapping
 
@@ -9,8 +9,8 @@ from gpuyard_validator.volumes.record import Reading, VolumeExpectations, Volume
 READ = "storage.read"
 VOLUMES: Mapping[str, tuple[str, str]] = {
     READ: (
-        "a volume is read more slowly than its floor, or there is nothing to read",
-        "look at how the store is sold, what else reads it now, and the node's way to it; fill what is empty",
+        "a volume is empty, or is read more slowly than its threshold",
+        "check the store's provisioned throughput, its other readers and the node's network; fill an empty volume",
     )
 }
 
@@ -37,7 +37,7 @@ def judge(expected: VolumeExpectations, seen: VolumeObservation) -> Report:
 
 
 def _evidence(one: Reading, seen: VolumeObservation) -> Evidence:
-    """What could not be read has not run, and counts against it."""
+    """A volume that cannot be read counts as failed."""
     result = seen.reads.get(one.name, NOT_QUERIED)
     if isinstance(result, Missing):
         reason = f"not run: {result.detail or result}"
@@ -49,6 +49,6 @@ def _evidence(one: Reading, seen: VolumeObservation) -> Evidence:
         threshold=one.threshold_mb_per_s,
         source=one.source,
         unit="MB/s",
-        reason="it is read more slowly than its floor" if slow else "",
+        reason="the read rate is below its threshold" if slow else "",
         action=Action.INVESTIGATE if slow else Action.NONE,
     )

@@ -1,4 +1,4 @@
-"""The command line: volumes are read by a pod that has them."""
+"""The command line of the volume probe, which a pod runs on its volumes."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from gpuyard_validator.volumes.record import read_expectations, read_observation
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """0 passed, 1 failed, 3 it cannot run."""
+    """Returns 0 passed, 1 failed, 3 cannot run."""
     program = ValidatorCommand(
         name="volumes",
         doc=__doc__,

@@ -1,7 +1,7 @@
-"""How fast a volume is read: its largest files, by several streams, past what the node has in its memory.
+"""Read rate of a volume: its largest files, in several streams, bypassing the node's page cache.
 
-What a node has read before stands in its memory, and says nothing of the store. So files are read directly;
-where a file system knows no such way, the kernel is asked to forget them first.
+Cached data does not measure the store. So files are read with direct I/O; where a file system does not
+support it, the kernel drops its cache of them first.
 """
 
 import fcntl
@@ -22,22 +22,22 @@ from gpuyard_validator.volumes.record import Reading, VolumeExpectations, Volume
 BLOCK = 8 << 20
 STREAMS = 8
 READ_BYTES, READ_SECONDS = 4 << 30, 20.0
-"""Of one volume and pass, at most."""
+"""Time limit of one volume and pass."""
 LEAST_FILE, LEAST_BYTES = 1 << 20, 256 << 20
-"""Smaller files say how fast names are looked up; less than that, how fast a file is opened."""
+"""Minimum file size, and minimum total: smaller ones measure lookups and opens instead."""
 NAMES, LIST_SECONDS = 2000, 20.0
-"""So much of a volume is looked at: a bucket may have millions of names."""
+"""Maximum number of files that are listed: a bucket may have millions."""
 PASSES = 2
-"""What a store has to fetch first from elsewhere is fast the second time alone."""
+"""Stores that fetch data from elsewhere first are only fast in the second pass."""
 PATIENCE_SECONDS = 60.0
-"""Beyond what it takes: a mount whose server is gone answers never."""
+"""Grace period: a mount whose server is gone never answers."""
 
 Clock = Callable[[], float]
 
 
 @dataclass(frozen=True, slots=True)
 class FileRange:
-    """Some bytes of a file that follow each other."""
+    """A range of bytes of a file."""
 
     path: Path
     begin: int
@@ -47,23 +47,23 @@ class FileRange:
 def measure_volumes(
     expected: VolumeExpectations, node: str, clock: Clock = time.monotonic
 ) -> VolumeObservation:
-    """All volumes, one after the other; what cannot be read is missing, with the reason."""
+    """All volumes, one after the other; a volume that cannot be read is missing, with the reason."""
     patience = LIST_SECONDS + PASSES * READ_SECONDS + PATIENCE_SECONDS
     reads = {one.name: in_time(partial(speed, one, clock), patience) for one in expected.readings}
     return VolumeObservation(node=node, reads=reads)
 
 
 def in_time(work: Callable[[], Answer[float]], seconds: float) -> Answer[float]:
-    """What it comes to; a thread that never comes back is left behind."""
+    """The rate; a thread that never returns is abandoned."""
     results: list[Answer[float]] = []
     thread = threading.Thread(target=lambda: results.append(work()), daemon=True)
     thread.start()
     thread.join(seconds)
-    return results[0] if results else _missing(f"it has not answered for {seconds:.0f} s")
+    return results[0] if results else _missing(f"no answer for {seconds:.0f} s")
 
 
 def speed(one: Reading, clock: Clock) -> Answer[float]:
-    """MB/s of the first pass, or of the next where that is faster and needed."""
+    """MB/s of the first pass, or of the second where it is faster and needed."""
     try:
         pieces = pieces_of(Path(one.path), clock)
         if isinstance(pieces, Missing):
@@ -74,21 +74,21 @@ def speed(one: Reading, clock: Clock) -> Answer[float]:
             if best >= one.threshold_mb_per_s:
                 break
     except OSError as problem:
-        return _missing(f"it cannot be read: {problem.strerror or problem}")
+        return _missing(f"cannot be read: {problem.strerror or problem}")
     return best
 
 
 def pieces_of(volume: Path, clock: Clock) -> Answer[list[list[FileRange]]]:
-    """What each stream reads, one behind the other."""
+    """The ranges of each stream, in order."""
     sizes = list(_sizes(volume, clock))
     if not sizes:
-        return _missing("it is empty")
+        return _missing("the volume is empty")
     large = sorted(((path, size) for path, size in sizes if size >= LEAST_FILE), key=_by_size)
     available = sum(size for _, size in large)
     if available < LEAST_BYTES:
         return _missing(
-            f"of its first {len(sizes)} files those of {LEAST_FILE >> 20} MiB and more come to"
-            f" {available >> 20} MiB, and at least {LEAST_BYTES >> 20} are needed to tell"
+            f"of its first {len(sizes)} files, those of at least {LEAST_FILE >> 20} MiB have"
+            f" {available >> 20} MiB in total; a measurement needs {LEAST_BYTES >> 20} MiB"
         )
     blocks = list(_blocks(large))
     each = -(-len(blocks) // STREAMS)
@@ -100,10 +100,10 @@ def _by_size(file: tuple[Path, int]) -> tuple[int, Path]:
 
 
 def _sizes(volume: Path, clock: Clock) -> Iterator[tuple[Path, int]]:
-    """The first files of the volume with their sizes, as far as one gets in time.
+    """The first files of the volume with their sizes, within the time limit.
 
     Raises:
-        OSError: the volume itself cannot be looked at.
+        OSError: the volume cannot be listed.
     """
     with os.scandir(volume):
         until = clock() + LIST_SECONDS
@@ -116,7 +116,7 @@ def _sizes(volume: Path, clock: Clock) -> Iterator[tuple[Path, int]]:
 
 
 def _files(volume: Path) -> "Iterator[os.DirEntry[str]]":
-    """One name after the other: a folder may have more than anybody wants to list."""
+    """Names one by one: a folder may have too many to list."""
     waiting = [str(volume)]
     while waiting:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
@@ -142,7 +142,7 @@ def _pass(streams: list[list[FileRange]], clock: Clock) -> float:
     """MB/s of all streams together.
 
     Raises:
-        OSError: one of them could not read.
+        OSError: a stream could not read.
     """
     began = clock()
     until, done, problems = began + READ_SECONDS, list[int](), list[OSError]()
@@ -164,12 +164,12 @@ def _pass(streams: list[list[FileRange]], clock: Clock) -> float:
 
 
 def _read(pieces: list[FileRange], until: float, clock: Clock) -> int:
-    """Bytes that were read before the time was over, of one piece at least.
+    """Bytes read within the time limit, at least one range.
 
     Raises:
         OSError: a file cannot be read.
     """
-    done, buffer = 0, mmap.mmap(-1, BLOCK)  # it begins on a page, as reading directly needs it
+    done, buffer = 0, mmap.mmap(-1, BLOCK)  # starts at a page boundary, as direct I/O requires
     for path, of_file in groupby(pieces, key=lambda piece: piece.path):
         with _opened(path, buffer) as file:
             for piece in of_file:
@@ -181,7 +181,7 @@ def _read(pieces: list[FileRange], until: float, clock: Clock) -> int:
 
 @contextmanager
 def _opened(path: Path, buffer: mmap.mmap) -> Generator[int]:
-    """Directly where the file system can; else the kernel forgets what it has of the file."""
+    """Direct I/O where the file system supports it; otherwise the kernel drops its cache of the file."""
     file = os.open(path, os.O_RDONLY)
     try:
         if not _direct(file, buffer):
@@ -192,7 +192,7 @@ def _opened(path: Path, buffer: mmap.mmap) -> Generator[int]:
 
 
 def _direct(file: int, buffer: mmap.mmap) -> bool:
-    """Whether it is read directly from now on; a file system may take the flag and then refuse to read."""
+    """Whether direct I/O works; a file system may accept the flag and then fail to read."""
     flags = fcntl.fcntl(file, fcntl.F_GETFL)
     try:
         fcntl.fcntl(file, fcntl.F_SETFL, flags | os.O_DIRECT)

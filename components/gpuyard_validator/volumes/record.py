@@ -1,23 +1,23 @@
-"""Which volumes are to be read, how fast at least, and what a pod that has them has seen."""
+"""The volumes to read with their minimum rates, and the measurements of a pod."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard_validator.values import Answer, Malformed, decode, parsed, parsed_as
+from gpuyard_validator.values import Answer, Malformed, decode, parse_json, parsed_as
 
 SCHEMA = "gpuyard.dev/volumes/v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """A volume, and how fast one node reads it at least."""
+    """A volume, and the minimum read rate of one node."""
 
     name: str
     path: str
     threshold_mb_per_s: float
     """10^6 bytes a second."""
     source: str
-    """Who says that this is little enough to ask for."""
+    """Source of the minimum."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,30 +31,30 @@ class VolumeExpectations:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VolumeObservation:
-    """What became of it."""
+    """The measurements."""
 
     node: str
     reads: Mapping[str, Answer[float]]
-    """MB/s, by name; where nothing could be read, why."""
+    """MB/s by volume; the reason where it could not be read."""
 
 
 def read_observation(text: str) -> VolumeObservation:
-    """What was seen elsewhere; a value that is none is missing.
+    """Measurements recorded elsewhere; an invalid value is missing.
 
     Raises:
-        Malformed: it is no such document.
+        Malformed: the document is invalid.
     """
-    result: VolumeObservation = decode(VolumeObservation, parsed(text, "seen"))
+    result: VolumeObservation = decode(VolumeObservation, parse_json(text, "seen"))
     return result
 
 
 def read_expectations(text: str) -> VolumeExpectations:
-    """What a document asks for.
+    """The expectations of a document.
 
     Raises:
-        Malformed: it is none, or asks for nothing.
+        Malformed: it is invalid or empty.
     """
     result: VolumeExpectations = decode(VolumeExpectations, parsed_as(SCHEMA, text, "volumes"))
     if not result.readings:
-        raise Malformed("readings: at least one is needed")
+        raise Malformed("readings: must have at least one")
     return result

@@ -1,7 +1,7 @@
 """An account of a fake cloud: resources in a file of its folder, under a lock, so that they outlive a run.
 
-The provider is a client of this: it asks to make, read, change and delete, and is refused in the service's
-words. Without a folder an account lives in memory, as judges of graphs want it.
+The provider is a client of this: it creates, reads, updates and deletes, and gets errors with the service's
+texts. Without a folder an account is kept in memory, for the validation of graphs.
 """
 
 import contextlib
@@ -46,16 +46,16 @@ Done = TypeVar("Done")
 
 
 def caller() -> str:
-    """Who asks AWS: a user of the account, unless the environment names somebody else by ARN."""
+    """The caller of AWS: a user of the account, unless the environment has another ARN."""
     return os.environ.get(CALLER) or f"arn:aws:iam::{shapes.ACCOUNT}:user/ci"
 
 
 class Refused(Exception):
-    """The cloud said no, and nothing was made."""
+    """The cloud returned an error, and nothing was created."""
 
 
 class Failed(Exception):
-    """What was asked for is there, and is not as it should be."""
+    """The resource exists, but failed."""
 
     def __init__(self, message: str, resource: Resource) -> None:
         super().__init__(message)
@@ -63,7 +63,7 @@ class Failed(Exception):
 
 
 class _Again(Exception):
-    """The provider asks once more."""
+    """The provider retries."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class Account:
     # ── the book ──────────────────────────────────────────────────────────────────────────────────
     @contextlib.contextmanager
     def _open(self) -> Generator[Book]:
-        """The book, for one change or look at a time; written when the block ends without an error."""
+        """The book, for one change or read at a time; written when the block ends without an error."""
         with self._lock:
             if self.file is None:
                 yield self._memory
@@ -106,20 +106,20 @@ class Account:
                 retained, self._kept = (
                     self._current(self.file),
                     None,
-                )  # half changed where the block fails
+                )  # partly changed if the block fails
                 yield retained.book
                 self._kept = self._written(self.file, retained)
 
     def _current(self, file: Path) -> "_Kept":
-        """The book as the file has it now; parsed only where somebody else has written it."""
+        """The current book of the file; parsed only if another process has written it."""
         text = file.read_text(encoding="utf-8") if file.exists() else ""
         if self._kept and self._kept.text == text:
             return self._kept
         return _Kept(text, read_book(json.loads(text)) if text else Book())
 
     def _written(self, file: Path, retained: "_Kept") -> "_Kept":
-        """The same, with the file as the book is now: most looks change nothing, and write nothing."""
-        text = json.dumps(vars(retained.book), default=vars)  # without indent: by the encoder in C
+        """The same, after writing the file if the book changed: most accesses change nothing."""
+        text = json.dumps(vars(retained.book), default=vars)  # without indent: uses the C encoder
         if text == retained.text:
             return retained
         fresh = file.with_suffix(".new")
@@ -133,59 +133,59 @@ class Account:
             return [each for each in book.resources if kind in {"", each.kind}]
 
     def find(self, kind: str, id_: str) -> Resource | None:
-        """The resource of this id, or of this id for imports."""
+        """The resource with this id or import id."""
         return next(
             (each for each in self.all(kind) if id_ == each.id or id_ in each.imports), None
         )
 
     def creator(self, kind: str, id_: str) -> str:
-        """Who made a resource."""
+        """The creator of a resource."""
         with self._open() as book:
             return book.creators.get(f"{kind}/{id_}", "")
 
     def publish(self, image: str, name: str) -> None:
-        """An image that somebody was told of, by its id."""
+        """Register a published image by its id."""
         with self._open() as book:
             book.images[image] = name
 
     def saw(self, actions: Iterable[str]) -> None:
-        """Write down what the cloud would have asked a policy for."""
+        """Record the actions that the cloud would check."""
         with self._open() as book:
             book.asked = sorted({*book.asked, *actions})
 
     def asked(self) -> set[str]:
-        """Every action and permission that somebody needed here so far."""
+        """Every action and permission needed so far."""
         with self._open() as book:
             return set(book.asked)
 
     def met(self, place: int = 0) -> int:
-        """How often a fault of the script was met, by its place there."""
+        """How often a fault of the script occurred, by its index."""
         with self._open() as book:
             return book.used.get(str(place), 0)
 
     def fill(self, bucket: str, objects: int) -> None:
-        """Put objects into a bucket, or take them out."""
+        """Set the number of objects in a bucket."""
         with self._open() as book:
             book.objects[bucket] = objects
 
     def images(self) -> dict[str, str]:
-        """The images that somebody was told of."""
+        """The published images."""
         with self._open() as book:
             return dict(book.images)
 
     def missing(self, id_: str) -> tuple[int, str]:
-        """How many instances a node group has less than it was asked for, and what EKS says of its health."""
+        """How many instances a node group lacks, and EKS's health message for it."""
         with self._open() as book:
             count, message = book.missing.get(id_, (0, ""))
             return count, message
 
     def coming(self, id_: str) -> int:
-        """How many instances of a group or pool have yet to join."""
+        """How many instances of a group or pool have not joined yet."""
         with self._open() as book:
             return book.coming.get(id_, 0)
 
     def settle(self) -> None:
-        """Time has passed: machines go by schedule, and nodes come that are due."""
+        """Apply the passed time: scheduled interruptions happen, and due nodes join."""
         if self.folder is None:
             return
         passed = self._interrupt(self.folder)
@@ -197,7 +197,7 @@ class Account:
             return bool(book.coming)
 
     def _interrupt(self, folder: Path) -> bool:
-        """Whether a node of a group is gone."""
+        """Apply due interruptions; whether a node of a group is gone."""
         plan, api = schedule.read(folder), joining.client(folder)
         if plan is None or api is None:
             return False
@@ -214,7 +214,7 @@ class Account:
         return bool(happened.gone)
 
     def _lose(self, folder: Path, id_: str, node: str) -> None:
-        """The number of a machine that was taken back; where none is to be had for it, one is missing."""
+        """Record an interrupted machine; without capacity for a replacement, one is missing."""
         existing = self.all()
         group = next((each for each in existing if each.id == id_), None)
         if group is None:
@@ -233,14 +233,14 @@ class Account:
                 book.missing[id_] = (count + 1, failing.no_capacity(group.kind, expected))
 
     def receive(self, queue: str) -> list[dict[str, Any]]:
-        """What EventBridge has put into a queue and nobody has taken, but what is older than it keeps."""
+        """Take the events that EventBridge put into a queue, except those past its retention."""
         here = next(each for each in self.all(event_bus.QUEUE) if queue in each.names)
         oldest = self._clock.now() - here.inputs["messageRetentionSeconds"]
         with self._open() as book:
             return [each for at, each in book.queued.pop(here.id, []) if at >= oldest]
 
     def scale(self, id_: str, size: int) -> None:
-        """Ask a group or pool for so many instances, as its autoscaler does; those that come become nodes."""
+        """Set the size of a group or pool, as its autoscaler does; started instances become nodes."""
         existing = self.all()
         here = next(each for each in existing if each.id == id_)
         requested, kind = machines.sized(here, size, existing), here.kind
@@ -253,7 +253,7 @@ class Account:
         self.meddle(kind, id_, requested)
 
     def meddle(self, kind: str, id_: str, state: Mapping[str, Any] | None) -> None:
-        """Change a resource behind everybody's back, or take it away; its nodes follow."""
+        """Change or remove a resource outside of Pulumi; its nodes follow."""
         with self._open() as book:
             here = next(each for each in book.resources if (each.kind, each.id) == (kind, id_))
             book.resources.remove(here)
@@ -265,7 +265,7 @@ class Account:
         self._inside_follows(kind, "update", None)
 
     def _inside_follows(self, kind: str, at: str, done: object) -> None:
-        """Let the control plane and its nodes be what the account's clusters and groups ask for now."""
+        """Update the control plane and its nodes to the account's clusters and groups."""
         if self.folder is None or control_plane.of(self.folder) is None:
             return
         try:
@@ -276,7 +276,7 @@ class Account:
                 while isinstance(done, Resource) and coming.nodes.get(done.id):
                     self._clock.sleep(
                         coming.seconds
-                    )  # who makes or changes a group waits for its nodes
+                    )  # creating or changing a group waits for its nodes
                     coming = self._nodes_follow(self.folder)
         except (ApiError, Unreachable) as error:
             message = f"the fake cannot reach the control plane behind it: {error}"
@@ -294,7 +294,7 @@ class Account:
 
     # ── changes ───────────────────────────────────────────────────────────────────────────────────
     def create(self, kind: str, name: str, inputs: Mapping[str, Any], place: Place) -> Resource:
-        """Make a resource as the service does."""
+        """Create a resource as the service does."""
         value = shapes.plain(inputs)
         return self._asked(
             "create",
@@ -313,7 +313,7 @@ class Account:
         removed: tuple[str, ...],
         place: Place,
     ) -> Resource:
-        """Change those fields of a resource that differ, and take those away that are gone."""
+        """Update the fields of a resource that differ, and remove missing ones."""
         fields = shapes.plain(changed)
         return self._asked(
             "update",
@@ -324,7 +324,7 @@ class Account:
         )
 
     def delete(self, kind: str, name: str, id_: str, inputs: Mapping[str, Any]) -> None:
-        """Delete a resource; one that is gone is deleted."""
+        """Delete a resource; a missing one counts as deleted."""
         value = shapes.plain(inputs)
         self._asked("delete", kind, name, value, lambda book: _remove(book, kind, id_, value))
 
@@ -336,11 +336,11 @@ class Account:
         inputs: Mapping[str, Any],
         act: Callable[["Book"], Done],
     ) -> Done:
-        """One change, with the faults that meet it; a throttled one is asked again."""
+        """One change, with its faults; a throttled one is retried."""
         return _patiently(at, kind, lambda: self._once(at, kind, name, inputs, act))
 
     def look(self, at: str, kind: str, name: str) -> None:
-        """What meets a look (`read`) or a question (`ask`): one of a service that is broken is put again."""
+        """Apply faults to a `read` or a function call (`ask`); a call to an unavailable service is retried."""
 
         def once() -> None:
             if fault := self._fault(at, kind, name, {}):
@@ -395,7 +395,7 @@ class Account:
             time.sleep(_PAUSE)
 
     def _not_joining(self, book: Book, group: Resource) -> BadUserData | None:
-        """Why no node of a new group joins; the instances' own words go into their log."""
+        """Why no node of a new group joins; the instances' messages are written to their log."""
         inside = control_plane.of(self.folder)
         if (
             inside is None
@@ -422,14 +422,14 @@ class Account:
                 used = book.used.get(str(each.place), 0)
                 if each.meets(event) and used < each.script.get("times", used + 1):
                     if each.word == "capacity" and not expected.count:
-                        continue  # nobody asks for a machine yet
+                        continue  # no machine is needed yet
                     book.used[str(each.place)] = used + 1
                     return each
         return None
 
 
 def _patiently(at: str, kind: str, once: Callable[[], Done]) -> Done:
-    """As often as the provider asks a service that is throttled or broken, and no oftener."""
+    """Retry as often as the provider retries a throttled or unavailable service."""
     for attempt in range(ATTEMPTS):
         try:
             return once()
@@ -440,7 +440,7 @@ def _patiently(at: str, kind: str, once: Callable[[], Done]) -> Done:
     raise AssertionError
 
 
-# ── what a change is ──────────────────────────────────────────────────────────────────────────────
+# ── changes ───────────────────────────────────────────────────────────────────────────────────────
 def _refuse(messages: list[str]) -> None:
     if messages:
         raise Refused(messages[0])
@@ -468,7 +468,7 @@ def _make(
     control_plane.put_behind(kind, state, control_plane.of(folder), book.resources)
     imports = shapes.import_ids(kind, {**word, **state, "id": word["id"]})
     created = Resource(kind, word["id"], inputs, state, imports)
-    # Grants and tags are made again as they are there: the same one.
+    # Creating an existing grant or tag again returns the same one.
     book.resources = [each for each in book.resources if (each.kind, each.id) != (kind, created.id)]
     book.resources.append(created)
     book.creators[f"{kind}/{created.id}"] = caller()
@@ -507,7 +507,7 @@ def _change(
     return fresh
 
 
-# What changes of a launch template make no new version.
+# Changes of a launch template that create no new version.
 _NO_VERSION = {"description", "defaultVersion", "updateDefaultVersion", "tags"}
 
 
@@ -527,9 +527,9 @@ def _held(book: Book, kind: str, id_: str) -> Resource | None:
     return next((each for each in book.resources if (each.kind, each.id) == (kind, id_)), None)
 
 
-# ── what a fault does ─────────────────────────────────────────────────────────────────────────────
+# ── faults ────────────────────────────────────────────────────────────────────────────────────────
 def _before(fault: faults.Fault, kind: str, at: str) -> None:
-    """Faults that show before anything is made."""
+    """Faults that occur before anything is created."""
     aws = kind.startswith("aws:")
     match fault.word:
         case "kill-before":
@@ -567,7 +567,7 @@ def _before(fault: faults.Fault, kind: str, at: str) -> None:
 
 
 def _end(fault: faults.Fault) -> None:
-    """End the process, and where a whole command is killed the engine that started it."""
+    """End the process, and for a killed command also the engine that started it."""
     if fault.word != "crash":
         os.kill(os.getppid(), signal.SIGKILL)
     os.kill(os.getpid(), signal.SIGKILL)
@@ -579,7 +579,7 @@ _AFTER = {
 }
 
 
-# What changes of a group start its instances anew.
+# Changes of a group that replace its instances.
 _ROLLS = {"launchTemplate", "version", "releaseVersion"}
 
 

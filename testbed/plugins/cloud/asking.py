@@ -1,4 +1,4 @@
-"""Functions of the providers: questions about the account, answered from what is there."""
+"""Functions of the providers: queries of the account's resources."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,7 @@ _TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
 _KINDS_OF_TAGGED = {"ec2:capacity-reservation": _BLOCK}
 _EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
 _LETTERS = {"us-east-1": "abcdef"}
-"""Zones of a region of AWS; three, a to c, where nothing else is said."""
+"""Zones of a region of AWS; by default three, a to c."""
 _IMAGES = (
     "/aws/service/eks/",
     "/aws/service/bottlerocket/",
@@ -31,7 +31,7 @@ _IMAGES = (
 
 
 def failures(token: str, value: Arguments) -> list[str]:
-    """What is wrong with a question itself."""
+    """Errors of the arguments."""
     about = facts.function(token)
     if about is None or token not in _ANSWERS:
         return [f"{token}: no such function here{nearest(token, tuple(_ANSWERS))}"]
@@ -50,7 +50,7 @@ def failures(token: str, value: Arguments) -> list[str]:
 
 
 def answer(token: str, value: Arguments, account: Account, place: Place) -> dict[str, Any]:
-    """The answer; Refused where nobody is there to be asked about."""
+    """The result; Refused if the resource does not exist."""
     account.saw(calls.QUESTIONS.get(token, ()))
     return {**value, **_ANSWERS[token](value, account, place)}
 
@@ -84,7 +84,7 @@ def _aws_zones(value: Arguments, _account: Account, place: Place) -> dict[str, A
 
 
 def _sold(account: Account, type_: str, zone: str) -> bool:
-    """A zone sells every type there is, but for what a script of faults takes from it."""
+    """Whether a zone offers a type: every type, except those that a fault removes."""
     used = (each.script for each in faults.read(account.folder)[1] if each.word == "unsold")
     return not any(
         script.get("type", type_) == type_ and script.get("zone", zone) == zone for script in used
@@ -113,7 +113,7 @@ def _offers(value: Arguments, account: Account, place: Place) -> dict[str, Any]:
 
 
 def _matches(each: Resource, configured: Arguments) -> bool:
-    """Whether a VPC or subnet has the tags and passes the filters that are asked for."""
+    """Whether a VPC or subnet has the requested tags and passes the filters."""
     tags = each.state.get("tags") or {}
     if any(tags.get(key) != value for key, value in (configured.get("tags") or {}).items()):
         return False
@@ -140,7 +140,7 @@ def _subnets(value: Arguments, account: Account, place: Place) -> dict[str, Any]
 
 
 def _block(value: Arguments, account: Account, _place: Place) -> dict[str, Any]:
-    """One of any kind. Where no id is given the provider sends an empty one beside its filters."""
+    """A reservation of any kind. Without an id the provider sends an empty one with its filters."""
     if not value.get("id"):
         raise Refused(
             "operation error EC2: DescribeCapacityReservations, https response error StatusCode: 400,"
@@ -154,7 +154,7 @@ def _block(value: Arguments, account: Account, _place: Place) -> dict[str, Any]:
 
 
 def _tagged(value: Arguments, account: Account, place: Place) -> dict[str, Any]:
-    """What has these tags, as a list that may be empty."""
+    """The resources with these tags, as a list that may be empty."""
     kinds = value.get("resourceTypeFilters") or ()
     if not kinds or not set(kinds) <= set(_KINDS_OF_TAGGED):
         raise Refused(
@@ -264,7 +264,7 @@ def _machine_types(value: Arguments, account: Account, place: Place) -> dict[str
 
 
 def _reservation(value: Arguments, account: Account, place: Place) -> dict[str, Any]:
-    """One of a zone. Of none the provider answers with an id alone: it takes a 404 for one that is gone."""
+    """A reservation of a zone. For a missing one the provider returns only an id: it treats a 404 as deleted."""
     zone, project = value["zone"], value.get("project") or place.project
     if zone not in shapes.zones_of(zone.rpartition("-")[0]):
         raise Refused(
@@ -288,7 +288,7 @@ def _gke(value: Arguments, account: Account, place: Place) -> dict[str, Any]:
 
 
 def _listed(state: Mapping[str, Any]) -> dict[str, Any]:
-    """Questions have each block as a list of one, at every depth; maps of labels are no blocks."""
+    """Functions return each block as a list of one, at every depth; maps of labels are not blocks."""
     results: dict[str, Any] = {}
     for name, value in state.items():
         block = isinstance(value, dict) and not name.lower().endswith(("labels", "metadata"))

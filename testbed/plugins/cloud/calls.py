@@ -1,7 +1,7 @@
-"""Which actions and permissions a cloud asks for when its provider makes, reads, changes or deletes.
+"""Actions and permissions that a cloud requires when its provider creates, reads, updates or deletes.
 
-The table is another's (`facts/calls.json` says whose, and what is left out of it and why), so that what
-a deployer is said to need can be held against it.
+The table comes from another project (`facts/calls.json` names it, and what is left out of it and why), so
+that a deployer's documented permissions can be compared with it.
 """
 
 import json
@@ -34,11 +34,11 @@ QUESTIONS: Mapping[str, tuple[str, ...]] = {
     "gcp:container/getCluster:getCluster": ("container.clusters.get",),
     "gcp:organizations/getProject:getProject": ("resourcemanager.projects.get",),
 }
-"""Terraform's data sources of these names, as its provider's source has them; who asks needs nothing else."""
+"""Terraform's data sources of these names, as in its provider's source; a caller needs nothing else."""
 
 
 def of(at: str, kind: str, inputs: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is asked for; whoever makes or changes something reads it too. Nothing for a kind of no table."""
+    """The required actions; creating or changing also reads. Nothing for a kind that is in no table."""
     row = _table().get(kind, {})
     fields = row.get("with", {}) if at != "read" else {}
     also = [action for name in fields if name in inputs for action in fields[name]]

@@ -1,7 +1,7 @@
-"""What a provider refuses before it asks its cloud: `refusals`, the judge of every graph and of each Check.
+"""Validation by a provider before it calls its cloud: `refusals`, for every graph and each Check.
 
-Each refusal names the path, the value and what is allowed. A value that is not known yet passes, as it
-does there; it counts as given where fields exclude each other.
+Each error names the path, the value and what is allowed. An unknown value passes, like in the provider;
+it counts as given where fields exclude each other.
 """
 
 import difflib
@@ -14,7 +14,7 @@ from testbed.plugins.cloud.facts import Facts
 from testbed.plugins.kubernetes.values import UNKNOWN, Unknown
 
 _LATE = {
-    "Late",
+    "UnresolvedOutput",
     "Joined",
     "Json",
     "Base64",
@@ -23,13 +23,13 @@ _SHOWN = 120  # characters of a value in a message
 
 
 def refusals(kind: str, inputs: Mapping[str, Any]) -> list[str]:
-    """What the provider or its cloud says against these inputs, of a graph or the engine; none is good."""
+    """Errors of the provider or its cloud for these inputs, of a graph or the engine; none if valid."""
     plain = known(inputs)
     return [*of_provider(kind, plain), *of_service(kind, plain)]
 
 
 def of_provider(kind: str, inputs: Mapping[str, Any]) -> list[str]:
-    """What the provider itself says, in Check."""
+    """Errors of the provider itself, in Check."""
     about = facts.resource(kind)
     if about is None:
         suggestion = nearest(kind, facts.kinds(kind.partition(":")[0]) if ":" in kind else ())
@@ -39,7 +39,7 @@ def of_provider(kind: str, inputs: Mapping[str, Any]) -> list[str]:
 
 
 def of_service(kind: str, inputs: Mapping[str, Any]) -> list[str]:
-    """What the cloud says when it is asked; its provider lets these through."""
+    """Errors of the cloud; its provider does not check these."""
     about = facts.resource(kind)
     if about is None:
         return []
@@ -54,7 +54,7 @@ def _walked(kind: str, about: Facts, inputs: Mapping[str, Any]) -> "_Walk":
 
 # ── values of graphs ──────────────────────────────────────────────────────────────────────────────
 def known(value: Any) -> Any:
-    """The same tree with UNKNOWN for each late value, and for text that is made of one."""
+    """The same tree with UNKNOWN for each late value, and for text that contains one."""
     if type(value).__name__ in _LATE and type(value).__module__.startswith("gpuyard."):
         return _settled(value)
     if isinstance(value, Mapping):
@@ -65,9 +65,9 @@ def known(value: Any) -> Any:
 
 
 def _settled(value: Any) -> Any:
-    from gpuyard.render.cloud.graph import names_in, resolve_values
+    from gpuyard.render.cloud.graph import late_value_names, resolve_values
 
-    return UNKNOWN if any(names_in(value)) else resolve_values(value, str)
+    return UNKNOWN if any(late_value_names(value)) else resolve_values(value, str)
 
 
 # ── the walk ──────────────────────────────────────────────────────────────────────────────────────
@@ -89,10 +89,10 @@ class _Walk:
         return f"{self.kind}: {where} is {_shown(value)}; allowed: {allowed}"
 
     def fields(self, path: str, where: str, inputs: Mapping[str, Any], above: Above) -> None:
-        """The fields of one object: those that are not known, those that lack, and each that is there."""
+        """The fields of one object: unknown ones, missing ones, and each given one."""
         names = facts.children(self.kind).get(path, ())
         if not names:
-            return  # a block whose fields the tables do not have
+            return  # a block whose fields are not in the tables
         here = (*above, (path, inputs))
         for name in inputs:
             if name not in names and not name.startswith("__") and inputs[name] is not None:
@@ -157,7 +157,7 @@ class _Walk:
                 self._refuse(f'{where}["{key}"]', each, _TYPE_WORDS[about["type"][1:-1]])
 
     def _together(self, path: str, where: str, about: Facts, value: Any, above: Above) -> None:
-        """Fields that exclude, need or stand in for each other."""
+        """Fields that exclude, need or replace each other."""
         if value is not None:
             for other in about.get("conflicts", ()):
                 if other != path and _there(other, above):
@@ -190,7 +190,7 @@ _CHOICES: tuple[tuple[str, str, Callable[[int], bool]], ...] = (
 
 
 def _there(path: str, above: Above) -> bool:
-    """Whether a field is given, looked up in the nearest object above that holds it."""
+    """Whether a field is given, looked up in the nearest object above that has it."""
     for prefix, holder in reversed(above):
         if not prefix or path.startswith(f"{prefix}."):
             rest = path[len(prefix) + 1 :] if prefix else path
@@ -211,7 +211,7 @@ def _join(path: str, name: str) -> str:
 
 
 def nearest(name: str, names: tuple[str, ...]) -> str:
-    """The end of a refusal that names what was perhaps meant."""
+    """The end of an error that suggests the nearest name."""
     suggestion = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f"; the nearest is {suggestion[0]}" if suggestion else ""
 

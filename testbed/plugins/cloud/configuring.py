@@ -1,4 +1,4 @@
-"""CheckConfig and Configure: where a provider works, and whether its credentials are good."""
+"""CheckConfig and Configure: the place where a provider works, and the check of its credentials."""
 
 import json
 import os
@@ -9,7 +9,7 @@ from typing import Any
 from testbed.plugins.cloud import account, faults
 from testbed.plugins.cloud.shapes import Place
 
-# What the fakes know of the providers' own configuration; each is text, or JSON in a text.
+# Configuration fields of the providers that the fakes know; each is text, or JSON in a text.
 _KNOWN: Mapping[str, tuple[str, ...]] = {
     "aws": (
         *("region", "profile", "allowedAccountIds", "forbiddenAccountIds", "defaultTags"),
@@ -45,11 +45,11 @@ _REFUSED: Mapping[tuple[str, str], str] = {
 
 
 class BadCredentials(Exception):
-    """The cloud does not know who asks."""
+    """The cloud does not recognize the caller."""
 
 
 def failures(cloud: str, inputs: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Fields that the provider does not have, and a region that nobody gave."""
+    """Unknown fields of the provider, and a missing region."""
     results = [
         (name, f"{name} is no field of the {cloud} provider, as far as its fake knows it")
         for name in inputs
@@ -61,7 +61,7 @@ def failures(cloud: str, inputs: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def place(cloud: str, inputs: Mapping[str, Any]) -> Place:
-    """Where the provider works."""
+    """The place where the provider works."""
     tags = _json(inputs.get("defaultTags")) or {}
     return Place(
         cloud,
@@ -75,14 +75,14 @@ def place(cloud: str, inputs: Mapping[str, Any]) -> Place:
 
 
 def folder() -> Path:
-    """Where the account is kept."""
+    """The folder of the account."""
     return Path(
         os.environ.get(account.FOLDER) or Path(os.environ.get("PULUMI_HOME", ".")) / "fake-cloud"
     )
 
 
 def let_in(cloud: str, where: Path) -> None:
-    """Refuse credentials that the script says are bad."""
+    """Reject credentials that the script marks as bad."""
     ailing = faults.read(where)[0]
     if (cloud, ailing) in _REFUSED:
         raise BadCredentials(_REFUSED[cloud, ailing])

@@ -1,4 +1,4 @@
-"""Diff: what changed between the last state and the new inputs, and what of it replaces the resource."""
+"""Diff: the changes between the last state and the new inputs, and which of them replace the resource."""
 
 import ipaddress
 import json
@@ -34,7 +34,7 @@ class Changes:
 
 
 def compare(kind: str, state: Mapping[str, Any], inputs: Mapping[str, Any]) -> Changes:
-    """The changes from what is there to what is wanted."""
+    """The changes from the current state to the inputs."""
     about = facts.resource(kind) or {"inputs": {}}
     changes = Changes()
     comparison = _Comparison(kind, about["inputs"], state, inputs, changes)
@@ -44,7 +44,7 @@ def compare(kind: str, state: Mapping[str, Any], inputs: Mapping[str, Any]) -> C
 
 
 def _deletes_first(about: Facts, inputs: Mapping[str, Any]) -> bool:
-    """Always for some types; else where the program gave the name itself, which cannot be there twice."""
+    """Always for some types; else if the program set the name, which must be unique."""
     if about.get("deleteBeforeReplace"):
         return True
     named = (about.get("autoname") or {}).get("property")
@@ -87,7 +87,7 @@ class _Comparison:
             self._note(path, where, old, new)
 
     def _settled(self, about: Facts, old: Any) -> bool:
-        """Whether leaving a field out changes nothing: the provider keeps what it has, or its default."""
+        """Whether omitting a field changes nothing: the provider keeps the value, or its default."""
         return (
             old is None
             or bool(about.get("computed"))
@@ -118,7 +118,7 @@ class _Comparison:
 
 # ── the same ──────────────────────────────────────────────────────────────────────────────────────
 def plain(value: Any) -> Any:
-    """A value without the bridge's marks, and without fields that say nothing."""
+    """A value without the bridge's marks, and without empty fields."""
     if isinstance(value, Mapping):
         return {k: plain(v) for k, v in value.items() if k != DEFAULTS and v is not None}
     return [plain(each) for each in value] if isinstance(value, list) else value
@@ -155,7 +155,7 @@ _SAME: Mapping[str, Callable[[Any], Any]] = {
 
 
 def _unordered(old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Two sets as lists with what is in both taken out."""
+    """Two sets as lists without the common items."""
     remaining, right = [plain(each) for each in old], [plain(each) for each in new]
     return (
         [each for each in old if plain(each) not in right],
@@ -163,7 +163,7 @@ def _unordered(old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any]]:
     )
 
 
-# ── what replaces only sometimes ──────────────────────────────────────────────────────────────────
+# ── conditional replacement ───────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True)
 class _Change:
     state: Mapping[str, Any]
@@ -173,7 +173,7 @@ class _Change:
 
 
 def _other_source(change: _Change) -> bool:
-    """Another kind of source is another rule; another value of the same kind is not."""
+    """Another kind of source replaces the rule; another value of the same kind does not."""
     return change.old is None or change.new is None
 
 

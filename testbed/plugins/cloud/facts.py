@@ -1,8 +1,8 @@
-"""What is known of the providers' types: `facts/`, made by `gather.py`.
+"""Facts of the providers' types: `facts/`, made by `gather.py`.
 
-`more.json` has what upstream's tables lack and graphs need, read in the provider's own source by hand.
+`more.json` has facts that upstream's tables lack and graphs need, read manually in the provider's source.
 
-A path is a field's name with dots, without the places in lists: `taints.effect`.
+A path is a field's name with dots, without list indexes: `taints.effect`.
 """
 
 import functools

@@ -1,11 +1,11 @@
-"""Faults by script: `faults.json` in an account's folder says what goes wrong, where, and how often.
+"""Scripted faults: `faults.json` in an account's folder sets what fails, where, and how often.
 
     {"faults": [{"fault": "capacity", "zone": "us-east-1a", "type": "p5.48xlarge", "times": 1}]}
 
-Fields of a fault: `fault` (a word of WORDS), `at` (create, update, delete, read, ask or scale; create unless
-it is said), `kind` (of `ask` the function), `name` (part of the logical name), `zone` (the only one that is
-asked for) and `type` (of machines), `step` (the number of the change, counted over the account's life),
-`times` (always where nothing is said), `seconds` (before it shows), `message` (of `refuse`).
+Fields of a fault: `fault` (a word of WORDS), `at` (create, update, delete, read, ask or scale; default
+create), `kind` (for `ask` the function), `name` (part of the logical name), `zone` (the only requested
+zone) and `type` (of machines), `step` (the number of the change, counted over the account's life),
+`times` (default: always), `seconds` (before it occurs), `message` (of `refuse`).
 """
 
 import json
@@ -15,26 +15,26 @@ from pathlib import Path
 from typing import Any
 
 WORDS = (
-    "capacity",  # no such machines in the zone: what was made is there, and failed
-    "unsold",  # the zone never has the machines, and says so to whoever asks
-    "quota",  # more than the account may have
-    "throttle",  # asked too often; the provider asks again
-    "unavailable",  # the service's own failure, a 5xx; the provider asks again
-    "not-assumable",  # a role that is not everywhere yet; the provider asks again
-    "hold",  # nothing comes back until the script has it no more; then all is well
-    "time-out",  # never ready; what was made stays as it is
-    "refuse",  # a message of one's own
-    "kill",  # the engine and the provider end once the change is made: a pending operation is left
-    "kill-before",  # the same, before it is made
-    "crash",  # the provider alone ends once the change is made: the engine knows nothing of it
+    "capacity",  # no such machines in the zone: the resource exists, and failed
+    "unsold",  # the zone never has the machines, and its offers lack them
+    "quota",  # more than the account's quota
+    "throttle",  # too many calls; the provider retries
+    "unavailable",  # the service's own failure, a 5xx; the provider retries
+    "not-assumable",  # a role that is not propagated yet; the provider retries
+    "hold",  # no answer until the script no longer has it; then the call succeeds
+    "time-out",  # never ready; the resource stays as it is
+    "refuse",  # a custom message
+    "kill",  # the engine and the provider end after the change: a pending operation is left
+    "kill-before",  # the same, before the change
+    "crash",  # only the provider ends after the change: the engine does not know of it
 )
-LOOKS = ("read", "ask")  # these change nothing, and are no steps
+LOOKS = ("read", "ask")  # these change nothing, and are not steps
 _FIELDS = {"fault", "at", "kind", "name", "zone", "type", "step", "times", "seconds", "message"}
 
 
 @dataclass(frozen=True)
 class Fault:
-    """One line of the script, by its place in it."""
+    """One fault of the script, with its index."""
 
     place: int
     script: Mapping[str, Any]
@@ -48,7 +48,7 @@ class Fault:
         return float(self.script.get("seconds", 0))
 
     def meets(self, event: "Event") -> bool:
-        """Whether this event is the one it waits for."""
+        """Whether the fault applies to this event."""
         script = self.script
         return (
             script.get("at", "create") == event.at
@@ -73,14 +73,14 @@ class Event:
 
 
 def write(folder: Path, script: Mapping[str, Any]) -> None:
-    """Let this go wrong from now on; who reads it meanwhile, as a call that is held does, reads it whole."""
+    """Write the script atomically: a held call reads it meanwhile."""
     fresh = folder / ".faults.new"
     fresh.write_text(json.dumps(script), encoding="utf-8")
     fresh.replace(folder / "faults.json")
 
 
 def read(folder: Path | None) -> tuple[str, list[Fault]]:
-    """What ails the credentials, and the faults; a script that cannot be meant is an error."""
+    """The fault of the credentials, and the other faults; an invalid script is an error."""
     file = folder / "faults.json" if folder else None
     if file is None or not file.exists():
         return "", []

@@ -1,4 +1,4 @@
-"""Makes `facts/` out of the tables in `$GPUYARD_UPSTREAM/schema`: types, limits and flags; no sentences.
+"""Generates `facts/` from the tables in `$GPUYARD_UPSTREAM/schema`: types, limits and flags; no prose.
 
 python -m testbed.plugins.cloud.gather $GPUYARD_UPSTREAM/schema
 """
@@ -22,7 +22,7 @@ _FLAGS = (
     *("type", "replace", "required", "computed", "set", "default", "secret", "writeOnly"),
     *("deprecated", "conflicts", "exactlyOneOf", "atLeastOneOf", "requiredWith"),
 )
-# What a table says in words is a word here, and a function of `limits.py` or `same.py`.
+# A condition that a table describes in prose is a word here, and a function of `limits.py` or `same.py`.
 _VALIDATIONS = {
     r"-1 or 100": "off-or-100-to-200",
     r"inside 10\.": "private-range",
@@ -82,7 +82,7 @@ def _resource(upstream: Mapping[str, Any]) -> dict[str, Any]:
 def _facts(upstream: Mapping[str, Any]) -> dict[str, Any]:
     created = {key: upstream[key] for key in (*_FLAGS, *_LIMITS) if _says(upstream, key)}
     if r"\p{" in created.get("pattern", ""):
-        del created["pattern"]  # a class that Python has not
+        del created["pattern"]  # a character class that Python lacks
     if items := _facts(upstream["items"]) if "items" in upstream else {}:
         created["items"] = items
     if "ref" in upstream:
@@ -107,7 +107,7 @@ def _word(text: str, words: Mapping[str, str]) -> str:
 
 
 def text(facts: Mapping[str, Any]) -> str:
-    """The table as it is kept: one field a line, for differences that can be read."""
+    """The text of the table: one field per line, for readable diffs."""
     return _block(facts, 4) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Puts the fakes where an engine looks for the providers: only where a test or a stand asks for them."""
+"""Installs the fakes as an engine's providers: only for tests and stands."""
 
 from pathlib import Path
 
@@ -9,13 +9,13 @@ CLOUDS = ("aws", "gcp")
 
 
 STAND_INS = Path(__file__).parent / "bin"
-"""Put before PATH where kubeconfigs run `aws` or `gke-gcloud-auth-plugin`."""
+"""First on PATH where kubeconfigs run `aws` or `gke-gcloud-auth-plugin`."""
 
 
 def install(home: Path, cloud_folder: Path) -> dict[str, str]:
-    """Put both into this PULUMI_HOME; what an engine's environment needs to find them and their account.
+    """Install both into this PULUMI_HOME; returns the variables with which an engine finds them and their account.
 
-    Nothing is inside their clusters until `inside.control_plane.put` has put a control plane there.
+    Their clusters have no control plane until `inside.control_plane.put` adds one.
     """
     for cloud in CLOUDS:
         name = f"pulumi-resource-{cloud}"

@@ -1,7 +1,7 @@
-"""Makes a whole graph in an account in memory: what the provider and its cloud say on the way.
+"""Creates a whole graph in an account in memory, and returns the errors of the provider and its cloud.
 
-`refusals` judges one resource by itself; this one sees that a subnet is there, that ranges do not meet,
-that a group and its launch template agree, and that what is read of a resource is there once it is made.
+`refusals` validates one resource; this module checks that a subnet exists, that ranges do not overlap, that
+a group and its launch template agree, and that outputs that are read exist after the resource is created.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ class Node(Protocol):
 
 
 class Call(Protocol):
-    """A question of a graph."""
+    """A function call of a graph."""
 
     @property
     def kind(self) -> str: ...
@@ -37,7 +37,7 @@ class Call(Protocol):
 
 
 class Graph(Protocol):
-    """What is judged: a `CloudGraph`."""
+    """The graph to check: a `CloudGraph`."""
 
     @property
     def resources(self) -> Sequence[Node]: ...
@@ -51,9 +51,9 @@ def judged(
     account: Account | None = None,
     called: Callable[[Any], str] = lambda node: node.name,
 ) -> list[str]:
-    """Everything that is said against a graph when it is made; nothing is good.
+    """All errors on creating a graph; none if it is valid.
 
-    `called` gives the names of resources in a program, with which those begin that an engine gives.
+    `called` gives the names of resources in a program, with which the names that an engine gives begin.
     """
     existing = account or Account()
     created: dict[str, Mapping[str, Any]] = {}
@@ -80,14 +80,14 @@ def _made(
     place: Place,
     created: dict[str, Mapping[str, Any]],
 ) -> list[str]:
-    """Make one resource; what is said against it."""
+    """Create one resource; returns its errors."""
     try:
         prepared = preparing.prepared(
             node.kind, preparing.Naming(called, called.encode()), {}, inputs
         )
         if message := checking.of_provider(node.kind, prepared):
             return message
-        if has_unknown(prepared):  # what it rests on was refused, and that was said
+        if has_unknown(prepared):  # a dependency was rejected, which is already reported
             return checking.of_service(node.kind, prepared)
         done = account.create(node.kind, called, prepared, place)
     except (Refused, Failed, preparing.TooLong) as error:
@@ -99,7 +99,7 @@ def _made(
 def _settled(
     value: Any, created: Mapping[str, Mapping[str, Any]], who: str, results: list[str]
 ) -> dict[str, Any]:
-    """The values with what others gave; unknown where that one was not made."""
+    """The values with the outputs of others; unknown if those were not created."""
     from gpuyard.render.cloud.graph import resolve_values
 
     def of(name: str) -> Any:

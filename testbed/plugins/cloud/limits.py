@@ -1,4 +1,4 @@
-"""What one value may be: its type, and the limits that the providers check before they ask a cloud."""
+"""Limits of one value: its type, and what the providers check before they call a cloud."""
 
 import ipaddress
 import json
@@ -127,7 +127,7 @@ def _time(value: str) -> None:
 
 def _policy(value: str) -> None:
     if not isinstance(json.loads(value), dict):
-        raise ValueError(value)  # noqa: TRY004  text that is no policy, whatever it holds
+        raise ValueError(value)  # noqa: TRY004  text that is not a policy
 
 
 FORMATS: Mapping[str, Callable[[str], bool]] = {
@@ -154,7 +154,7 @@ def _private(value: str) -> bool:
     try:
         result = ipaddress.ip_network(value, strict=False)
     except ValueError:
-        return value.startswith("/")  # a size alone, where the provider takes one
+        return value.startswith("/")  # only a size, where the provider accepts one
     return any(
         isinstance(result, ipaddress.IPv4Network) and result.subnet_of(each) for each in _PRIVATE
     )

@@ -1,4 +1,4 @@
-"""Check: the inputs as they will be sent, with names, defaults and `__defaults` beside them."""
+"""Check: the inputs as they will be sent, with names, defaults and `__defaults`."""
 
 import hashlib
 import json
@@ -14,12 +14,12 @@ DEFAULTS = "__defaults"
 
 
 class TooLong(Exception):
-    """A logical name that leaves no room for the digits behind it."""
+    """A logical name that is too long for the random digits."""
 
 
 @dataclass(frozen=True)
 class Naming:
-    """What the engine says about the name of a resource."""
+    """The engine's data about a resource's name."""
 
     name: str
     seed: bytes = b""
@@ -30,7 +30,7 @@ class Naming:
 def prepared(
     kind: str, naming: Naming, old: Mapping[str, Any], inputs: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The inputs with what the bridge adds; the name that was once given is kept."""
+    """The inputs with the bridge's additions; an existing name is kept."""
     about = facts.resource(kind)
     if about is None:
         return dict(inputs)
@@ -44,7 +44,7 @@ def prepared(
 def _named(
     about: Facts, naming: Naming, old: Mapping[str, Any], created: dict[str, Any]
 ) -> list[str]:
-    """Fill in the name, and say which field it is."""
+    """Fill in the name, and return its field."""
     rule = about.get("autoname")
     if rule is None:
         return []
@@ -76,7 +76,7 @@ def _fresh(rule: Facts, naming: Naming) -> str:
 def _defaulted(
     kind: str, inputs: Mapping[str, Facts], path: str, configured: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """One object with the defaults of the provider, and so each object in it."""
+    """One object, and each object in it, with the defaults of the provider."""
     created: dict[str, Any] = {}
     for name, value in configured.items():
         inner = f"{path}.{name}" if path else name
@@ -91,7 +91,7 @@ def _defaulted(
 def _inside(kind: str, inputs: Mapping[str, Facts], path: str, value: Any) -> Any:
     type_ = inputs[path]["type"]
     if type_ == "string" and isinstance(value, int | float):
-        return json.dumps(value)  # a version that is another resource's output comes as a number
+        return json.dumps(value)  # a version from another resource's output is a number
     if type_ == "object" and isinstance(value, Mapping):
         return _defaulted(kind, inputs, path, value)
     if type_ == "[object]" and isinstance(value, list):
@@ -105,7 +105,7 @@ def _inside(kind: str, inputs: Mapping[str, Facts], path: str, value: Any) -> An
 def _lacking(
     kind: str, inputs: Mapping[str, Facts], path: str, created: Mapping[str, Any]
 ) -> list[str]:
-    """The names of fields that get their default: none that another given field excludes."""
+    """Fields that get their default, except those that another given field excludes."""
     results: list[str] = []
     for name in facts.children(kind).get(path, ()):
         about = inputs[f"{path}.{name}" if path else name]

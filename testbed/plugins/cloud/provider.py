@@ -1,4 +1,4 @@
-"""The gRPC face of both fakes: messages become values for the account, and what comes back messages."""
+"""The gRPC service of both fakes: converts messages to values for the account, and results to messages."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return wire.CheckResponse(inputs=request.news, failures=failures)
 
     def DiffConfig(self, request: wire.DiffRequest, context: Context) -> wire.DiffResponse:
-        """Another region or project is another provider, and so all its resources are others."""
+        """Another region or project replaces the provider, and so all its resources."""
         old, new = _plain(values.read(request.olds)), _plain(values.read(request.news))
         moved = [name for name in ("region", "project") if old.get(name) != new.get(name)]
         some = wire.DiffResponse.DIFF_SOME if old != new else wire.DiffResponse.DIFF_NONE
@@ -148,7 +148,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         return self._guard(context, act)
 
     def _without_project(self, kind: str, created: Mapping[str, Any]) -> list[str]:
-        """What a resource of gcp lacks where neither it nor its provider names a project."""
+        """The error of a gcp resource if neither it nor its provider has a project."""
         about = (facts.resource(kind) or {"inputs": {}})["inputs"]
         named = created.get("project") or self.place.project or created.get("cluster")
         if kind.startswith("gcp:") and "project" in about and not named:
@@ -246,7 +246,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
                 return response
             self.account.look("ask", request.tok, "")
             answer = asking.answer(request.tok, inputs, self.account, self.place)
-            # The field is called `return`, which Python does not let us write.
+            # The field is called `return`, which is a keyword in Python.
             getattr(response, "return").CopyFrom(values.write(answer))
             return response
 
@@ -265,9 +265,9 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
         except (Refused, configuring.BadCredentials) as error:
             engine.fail(context, str(error))
         except _Partly as error:
-            # The cloud has something that failed: the engine keeps it in its state.
+            # The cloud has a failed resource: the engine keeps it in its state.
             engine.fail_partially(context, str(error), error.identity, [], error.state)
-        except Exception as error:  # noqa: BLE001  a fault of ours: its place helps
+        except Exception as error:  # noqa: BLE001  a defect of the fake: its place helps
             frames = traceback.extract_tb(error.__traceback__)
             place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
             message = f"fault in the fake {self.cloud} provider at {place}"
@@ -275,7 +275,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
 
 
 class _Partly(Exception):
-    """Something was made and failed."""
+    """A resource was created and failed."""
 
     def __init__(self, error: Failed, value: Object) -> None:
         super().__init__(str(error))
@@ -284,17 +284,17 @@ class _Partly(Exception):
 
 
 def _who(urn: str) -> tuple[str, str]:
-    """Type and logical name."""
+    """The type and logical name."""
     return urn.split("::")[2].rpartition("$")[2], urn.rpartition("::")[2]
 
 
 def _plain(value: Any) -> Any:
-    """The same tree with its secrets open."""
+    """The same tree with its secrets in plain text."""
     return values.transform(value, lambda leaf: leaf)
 
 
 def _state(blocked: Resource, value: Object) -> Object:
-    """The state for the engine: secret where the inputs were, and what always is."""
+    """The state for the engine: secret where the inputs were, and for fields that always are."""
     state: Object = {**blocked.state, "id": blocked.id}
     for name in (facts.resource(blocked.kind) or {"secretOutputs": ()})["secretOutputs"]:
         if name in state:
@@ -304,7 +304,7 @@ def _state(blocked: Resource, value: Object) -> Object:
 
 
 def _expected(kind: str, configured: Object) -> Object:
-    """What a preview knows of a new resource: its inputs, and nothing that the cloud fills in."""
+    """The state of a new resource in a preview: its inputs, without the fields that the cloud fills in."""
     about = facts.resource(kind) or {"inputs": {}, "outputs": {}}
     state: Object = {key: value for key, value in configured.items() if key != preparing.DEFAULTS}
     for name in about["outputs"]:
@@ -316,7 +316,7 @@ def _expected(kind: str, configured: Object) -> Object:
 
 
 def _put(state: Any, steps: list[str]) -> None:
-    """Mark a field that the provider fills in as unknown, where its block is there and it is not given."""
+    """Mark a field that the provider fills in as unknown, if its block is given and the field is not."""
     for step in steps[:-1]:
         state = state.get(step) if isinstance(state, dict) else None
     if isinstance(state, dict) and state.get(steps[-1]) is None:
@@ -324,7 +324,7 @@ def _put(state: Any, steps: list[str]) -> None:
 
 
 def _inputs_now(blocked: Resource, old: Object) -> Object:
-    """The inputs as they stand at the cloud: those that were given, or for an import all of them."""
+    """The current inputs at the cloud: the given ones, or for an import all of them."""
     if not old:
         return {**blocked.inputs, preparing.DEFAULTS: []}
     now = {
@@ -337,7 +337,7 @@ def _inputs_now(blocked: Resource, old: Object) -> Object:
 
 
 def _refreshed(old: Any, now: Any) -> Any:
-    """The value now, in the shape and with the marks of the one that was given."""
+    """The current value, in the shape and with the marks of the given one."""
     if isinstance(old, dict) and isinstance(now, dict):
         both = {key: _refreshed(old[key], now[key]) if key in old else now[key] for key in now}
         return {
@@ -352,7 +352,7 @@ def _refreshed(old: Any, now: Any) -> Any:
 
 
 def main() -> None:
-    """Serve until the engine ends us. The first line of stdout is the port."""
+    """Serve until the engine ends this process. The first line of stdout is the port."""
     cloud = next(word.partition("=")[2] for word in sys.argv[1:] if word.startswith("--cloud="))
     addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -1,4 +1,4 @@
-"""What a cloud fills in, in true form: ids, ARNs, links, endpoints. Equal for equal accounts and names."""
+"""Values that a cloud fills in, in real form: ids, ARNs, links, endpoints. Equal for equal accounts and names."""
 
 import base64
 import hashlib
@@ -21,7 +21,7 @@ _HEX = 17
 
 @dataclass(frozen=True)
 class Place:
-    """Where a provider works: what it was configured with."""
+    """The place where a provider works: its configuration."""
 
     cloud: str
     region: str = ""
@@ -30,7 +30,7 @@ class Place:
     tags: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
-# By type the state's `id`, what `pulumi import` takes where that differs, the `arn`; `{hex}` is 17 digits.
+# By type the state's `id`, the import id where it differs, the `arn`; `{hex}` is 17 digits.
 SHAPES: Mapping[str, Mapping[str, str]] = json.loads(
     (facts.FOLDER / "shapes.json").read_text("utf-8")
 )
@@ -41,14 +41,14 @@ _LINKS = {
 
 
 class _Words(dict[str, Any]):
-    """A template's words; one that nobody gave is empty."""
+    """A template's variables; missing ones are empty."""
 
     def __missing__(self, key: str) -> str:
         return ""
 
 
 def words(kind: str, inputs: Mapping[str, Any], place: Place, seed: str) -> dict[str, Any]:
-    """What templates are filled with."""
+    """The variables of templates."""
     digest = hashlib.sha256(f"{kind}/{seed}".encode()).hexdigest()
     created = _Words(inputs)
     created.update(
@@ -89,7 +89,7 @@ def _service_role(service: str) -> str:
 
 
 def zones_of(region: str) -> list[str]:
-    """The zones of a region of Google's: three, a to c, where nothing else is said."""
+    """The zones of a Google region: by default three, a to c."""
     return [f"{region}-{each}" for each in _ZONES.get(region, "abc")]
 
 
@@ -97,7 +97,7 @@ _ZONES = {"us-central1": "abcf"}
 
 
 def zone_id(zone: str) -> str:
-    """What AWS calls a zone whatever it is called in this account: us-east-1e is use1-az3."""
+    """AWS's zone id, independent of the account's zone name: us-east-1e is use1-az3."""
     *_, side, number = zone[:-1].split("-")
     order = _SHUFFLED.get(zone[:-1], "abcdef")
     return f"{zone[:2]}{side[0]}{number}-az{order.index(zone[-1]) + 1}"
@@ -117,7 +117,7 @@ def import_ids(kind: str, filled: Mapping[str, Any]) -> tuple[str, ...]:
     return (filled["id"], *((form.format_map(_Words(filled)),) if form else ()))
 
 
-# ── what is filled in ─────────────────────────────────────────────────────────────────────────────
+# ── computed values ───────────────────────────────────────────────────────────────────────────────
 Fill = Callable[[dict[str, Any]], Any]
 _CA = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nfake\n-----END CERTIFICATE-----\n").decode()
 
@@ -135,7 +135,7 @@ def _public(word: dict[str, Any]) -> str:
 
 
 def _gke_ways_in(word: dict[str, Any]) -> dict[str, Any]:
-    """An address, and a name that Google's front end answers to."""
+    """The IP address and the DNS endpoint."""
     name = f"gke-{word['digest'][:32]}-{PROJECT_NUMBER}.{word['location']}.gke.goog"
     return {
         "dnsEndpointConfig": {"allowExternalTraffic": False, "endpoint": name},
@@ -155,7 +155,7 @@ def _status(value: str) -> Fill:
     return lambda _word: value
 
 
-# Outputs that say the same whatever type has them.
+# Outputs that are the same for every type.
 _BY_NAME: Mapping[str, Fill] = {
     **dict.fromkeys(
         (
@@ -337,14 +337,14 @@ def labelled(about: facts.Facts, inputs: Mapping[str, Any], place: Place) -> dic
 
 
 def plain(value: Any) -> Any:
-    """A copy of inputs without the bridge's own marks."""
+    """A copy of inputs without the bridge's marks."""
     if isinstance(value, Mapping):
         return {key: plain(each) for key, each in value.items() if key != DEFAULTS}
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _put(state: dict[str, Any], steps: list[str], value: Any) -> None:
-    """Fill in a value where none was given; a block that was not given is not made for it."""
+    """Fill in a missing value; a missing block is not created for it."""
     for step in steps[:-1]:
         inner = state.get(step)
         if not isinstance(inner, dict):

@@ -39,7 +39,7 @@ class Waiter:
     def until_ready(
         self, inputs: Object, first: Object, before: Object | None, seconds: float
     ) -> Object:
-        """Wait as the annotations or the rules of the kind want it; returns the live object."""
+        """Wait as the annotations or the kind's rules require; returns the live object."""
         rule, custom = _rule(inputs, first)
         if rule is None:
             return first
@@ -48,7 +48,7 @@ class Waiter:
         limit = pulumi_annotations.timeout(inputs, seconds, default)
         look = Look(self.cluster, first, before)
         live = self._wait(rule, look, limit, custom=custom)
-        self.say("")  # the line has served its purpose
+        self.say("")  # clear the status line
         return live
 
     def _wait(self, rule: readiness.Rule, look: Look, limit: float, *, custom: bool) -> Object:
@@ -65,7 +65,7 @@ class Waiter:
                 self.say(state.message)
             remaining = deadline - time.monotonic()
             if remaining <= 0 and custom:
-                # The generic waiter reports in the words of wait.ErrorInterrupted.
+                # The generic waiter reports the text of wait.ErrorInterrupted.
                 raise NotReady("timed out waiting for the condition", live, state.reasons)
             if remaining <= 0:
                 raise timed_out(live, state.reasons)
@@ -74,14 +74,14 @@ class Waiter:
             pause = min(pause * 1.5, _LONGEST_PAUSE)
 
     def _fetch(self, live: Object) -> Object:
-        """The live object; a failure to fetch keeps the last one, for the limit decides."""
+        """The live object; after a failed request the last one, because the time limit decides."""
         try:
             return self.cluster.get(live)
         except (ApiError, Unreachable):
             return live
 
     def until_gone(self, inputs: Object, live: Object, name: str, seconds: float) -> None:
-        """Wait for the deletion to finish; on the limit, name the finalizers that may hold it up."""
+        """Wait for the deletion to finish; on the limit, name the finalizers that may block it."""
         limit = pulumi_annotations.timeout(inputs, seconds, DEFAULT_SECONDS)
         deadline, pause = time.monotonic() + limit, _FIRST_PAUSE / 2
         while True:
@@ -116,7 +116,7 @@ def check_on_read(cluster: Cluster, inputs: Object, live: Object) -> None:
     ):
         return
     look = Look(cluster, live, live)
-    # One look only: endpoints count as settled.
+    # One check only: endpoints count as settled.
     look.memory.update(endpoints=None)
     state = readiness.RULES[_key(live)](look, live)
     if live["kind"] == "Service" and path(live, "spec", "type") != "LoadBalancer":
@@ -130,7 +130,7 @@ def _key(obj: Object) -> str:
 
 
 def _rule(inputs: Object, first: Object) -> tuple[readiness.Rule | None, bool]:
-    """The rule to wait by, and whether the user chose it; None when there is nothing to wait for."""
+    """The readiness rule, and whether the user chose it; None when there is nothing to wait for."""
     if pulumi_annotations.is_true(inputs, pulumi_annotations.SKIP_AWAIT):
         return None, True
     if expressions := pulumi_annotations.wait_for(first):

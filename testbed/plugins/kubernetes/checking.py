@@ -24,7 +24,7 @@ _SUFFIX_LENGTH = 8  # `name-` and eight hexadecimal digits
 
 @dataclass(frozen=True)
 class Request:
-    """What the engine says about a resource that it wants checked."""
+    """The engine's data about a resource to check."""
 
     urn: str
     seed: bytes = b""
@@ -40,7 +40,7 @@ class Request:
 
 
 def is_patch(token: str) -> bool:
-    """Whether this is one of the `*Patch` resources; no kind of Kubernetes itself ends so."""
+    """Whether this is one of the `*Patch` resources; no kind of Kubernetes itself ends in Patch."""
     return token.endswith("Patch")
 
 
@@ -76,14 +76,14 @@ def _named(obj: Object) -> bool:
 
 
 def _name(obj: Object, old: Object, request: Request) -> None:
-    """Keep a given name, else the name we once gave, else make one."""
+    """Keep the given name, else the generated name of before, else generate one."""
     if _named(obj) or isinstance(obj.get("metadata"), Unknown):
         return
     metadata = obj.setdefault("metadata", {})
     if old and pulumi_annotations.is_true(old, pulumi_annotations.AUTONAMED):
         metadata["name"] = path(old, "metadata", "name")
     elif old and path(old, "metadata", "name") and not metadata.get("generateName"):
-        # A name that the program gave once and now leaves out: a new one is made, which replaces
+        # The program no longer sets a name that it set before: a new one is generated, which replaces
         # the object.
         metadata["name"] = _autoname(request)
     elif not metadata.get("generateName"):
@@ -101,7 +101,7 @@ def _autoname(request: Request) -> str:
         )
     if proposed:
         return proposed
-    # The engine's seed makes the name of the preview that of the update.
+    # With the engine's seed, preview and update have the same name.
     digits = (
         hashlib.sha256(request.seed).hexdigest()
         if request.seed
@@ -111,7 +111,7 @@ def _autoname(request: Request) -> str:
 
 
 def _namespaced(obj: Object, cluster: Cluster | None) -> bool:
-    """Whether the kind lives in a namespace; assumed so where it cannot be known, as officially."""
+    """Whether the kind lives in a namespace; assumed if unknown, like the official provider."""
     if cluster is None or has_unknown({key: obj.get(key) for key in ("apiVersion", "kind")}):
         return obj.get("kind") not in CLUSTER_SCOPED
     try:
@@ -120,7 +120,7 @@ def _namespaced(obj: Object, cluster: Cluster | None) -> bool:
         return obj.get("kind") not in CLUSTER_SCOPED
 
 
-# Built-in kinds without a namespace, for when no API server can be asked.
+# Built-in kinds without a namespace, for use without an API server.
 CLUSTER_SCOPED = {
     *(
         "Namespace",

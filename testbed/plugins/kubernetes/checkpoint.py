@@ -1,4 +1,4 @@
-"""Checkpoint of an object in the stack's state: the live object, and beside it the inputs that made it.
+"""Checkpoint of an object in the stack's state: the live object, with the inputs that created it.
 
 checkpointObject and parseCheckpointObject in provider/pkg/provider/provider.go.
 """

@@ -1,8 +1,8 @@
 """The API server: discovery, and the six verbs on plain JSON objects.
 
-The `kubernetes` package does what is hard (see connection.py). Its
-dynamic client is not used: it downloads all of discovery at start and keeps it in a file under /tmp
-that outlives the cluster it describes.
+The `kubernetes` package handles difficult kubeconfigs (see connection.py). Its dynamic client is not
+used: it downloads all of discovery at start and keeps it in a file under /tmp that outlives the cluster
+it describes.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Cluster:
     def _send(
         self, method: str, target: str, body: bytes | None, headers: dict[str, str]
     ) -> urllib3.BaseHTTPResponse:
-        # A connection that the server closed while it lay idle is no reason to fail a read.
+        # A connection that the server closed while it was idle must not fail a read.
         retries = urllib3.Retry(total=2, connect=0, status=0) if method == "GET" else False
         try:
             return self._connection.pool.request(
@@ -115,7 +115,7 @@ class Cluster:
             raise Unreachable(f"{method} {target}: {_reason(error)}") from error
 
     def check(self) -> None:
-        """Ask for the core resources, to find out a dead or foreign server before anything is planned."""
+        """Request the core resources, to detect a dead or wrong server before planning."""
         try:
             self._discover("v1")
         except ApiError as error:
@@ -127,7 +127,7 @@ class Cluster:
             known = self._kinds.get(api_version, {}).get(kind)
         if known:
             return known
-        # Asked for again each time it is missing: the CRD may have been made a moment ago.
+        # Requested again each time it is missing: the CRD may just have been created.
         try:
             return self._discover(api_version)[kind]
         except KeyError:
@@ -149,7 +149,7 @@ class Cluster:
         return results
 
     def forget(self) -> None:
-        """Drop what is known of kinds, after a CRD changed."""
+        """Drop cached kinds after a CRD changed."""
         with self._lock:
             self._kinds.clear()
 
@@ -190,7 +190,7 @@ class Cluster:
 
 
 def _reason(error: BaseException) -> str:
-    """What the operating system said, such as `Connection refused`; the whole text where it said nothing."""
+    """The reason from the operating system, such as `Connection refused`; without one the whole text."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, OSError) and cause.strerror:
@@ -200,7 +200,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _told_to_wait(response: urllib3.BaseHTTPResponse) -> float | None:
-    """The seconds that a server with too much to do asks for; client-go heeds the same header."""
+    """The Retry-After seconds of an overloaded server; client-go respects the same header."""
     requested = response.headers.get("Retry-After", "")
     busy = response.status == HTTPStatus.TOO_MANY_REQUESTS or response.status >= SERVER_ERRORS
     return min(float(requested), LONGEST_WAIT_SECONDS) if busy and requested.isdigit() else None

@@ -1,6 +1,6 @@
-"""Connection to an API server: address, certificates and token out of a kubeconfig.
+"""Connection to an API server: address, certificates and token from a kubeconfig.
 
-A kubeconfig with plain certificates, a token or a program that gives one is read here in a few milliseconds.
+A kubeconfig with plain certificates, a token or an exec plugin is read here in a few milliseconds.
 Everything else (proxies, auth providers) is left to the `kubernetes` package, whose import alone takes half a
 second of every command.
 """
@@ -24,7 +24,7 @@ from testbed.plugins.kubernetes.failures import Unreachable
 from testbed.plugins.kubernetes.settings import ambient, named
 from testbed.plugins.kubernetes.values import Object
 
-# More than the engine ever has in flight on one machine.
+# More than the engine ever sends at the same time on one machine.
 CONNECTIONS = 64
 _CLUSTER_KEYS = {
     *("server", "certificate-authority", "certificate-authority-data", "insecure-skip-tls-verify"),
@@ -38,7 +38,7 @@ _USER_KEYS = {
 
 @dataclass(frozen=True)
 class Connection:
-    """An address, a pool of connections to it, and the header to show."""
+    """An address, a pool of connections to it, and the authorization header."""
 
     host: str
     pool: urllib3.PoolManager
@@ -97,7 +97,7 @@ def _pem(holder: Object, name: str) -> bytes | None:
 
 def _by_client(kubeconfig: Object | None, context: str | None) -> Connection:
     try:
-        # Not among our dependencies: only kubeconfigs with a proxy or the like need it.
+        # Not a dependency of gpuyard: only kubeconfigs with a proxy or similar need it.
         config = import_module("kubernetes.config")
         refused = import_module("kubernetes.config.config_exception").ConfigException
     except ImportError as error:
@@ -124,7 +124,7 @@ def _by_client(kubeconfig: Object | None, context: str | None) -> Connection:
 
 def _of_client(api: Any) -> Connection:
     def authorization() -> str | None:
-        # Asked for each time: an exec plugin's token runs out.
+        # Requested each time: an exec plugin's token expires.
         token = api.configuration.auth_settings().get("BearerToken", {}).get("value")
         return str(token) if token else None
 

@@ -1,8 +1,8 @@
-"""Diff of an object as it was last seen and the inputs as they are now.
+"""Diff between the last known object and the current inputs.
 
 Follows Diff, pruneMap and patchConverter in provider/pkg/provider of the official provider: the
-live object is cut down to the shape of the old inputs, so fields that the cluster fills in are no
-change, yet drift in ours is one.
+live object is reduced to the shape of the old inputs, so fields that the cluster fills in are not a
+change, but drift in fields of the inputs is.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _REPLACING = {
 
 
 class _Missing:
-    """The field is not there at all, which is not the same as null."""
+    """The field is absent, which differs from null."""
 
 
 MISSING = _Missing()
 
 
 def prune(source: Any, shape: Any) -> Any:
-    """Cut the live object down to the fields that the inputs have."""
+    """Reduce the live object to the fields of the inputs."""
     if type(source) is not type(shape):
         return source
     if isinstance(source, dict):
@@ -48,7 +48,7 @@ def prune(source: Any, shape: Any) -> Any:
 
 
 def merge_patch(old: Object, new: Object) -> Object:
-    """The JSON merge patch (RFC 7386) from old to new; an unknown counts as null, as officially."""
+    """The JSON merge patch (RFC 7386) from old to new; an unknown counts as null, like in the official provider."""
     patch: Object = {key: None for key in old if key not in new}
     for key, value in new.items():
         if isinstance(value, Unknown):
@@ -83,7 +83,7 @@ class Comparison:
         return self
 
     def ignore(self, patterns: list[str]) -> None:
-        """Drop what `ignoreChanges` names: the path itself and all below it."""
+        """Drop the paths of `ignoreChanges` and everything below them."""
         for pattern in patterns:
             expected = _parse(pattern)
             for written in [key for key in self.found if _contains(expected, _parse(key))]:
@@ -132,7 +132,7 @@ class Comparison:
         for key, value in patch.items():
             nested = (old.get(key, MISSING), new.get(key, MISSING), old_input.get(key, MISSING))
             self._value((*steps, key), value, *nested, in_list=in_list)
-        # A merge patch replaces lists as a whole, so what went missing inside an element is only
+        # A merge patch replaces lists as a whole, so a field removed inside an element is only
         # visible here.
         for key in (key for key in old if in_list and key not in patch):
             self._value(

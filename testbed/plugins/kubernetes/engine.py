@@ -1,4 +1,4 @@
-"""Talk back to the engine: log lines, and the gRPC form of failures."""
+"""Messages to the engine: log lines, and the gRPC form of failures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pulumi.runtime.proto import provider_pb2 as wire
 
 
 class Log:
-    """Lines shown beside a resource. One that cannot be sent is dropped: it must not fail anything."""
+    """Lines shown with a resource. A line that cannot be sent is dropped: it must not cause a failure."""
 
     def __init__(self, address: str | None) -> None:
         self._engine = None
@@ -59,9 +59,9 @@ def fail_partially(
     state: struct_pb2.Struct,
     inputs: struct_pb2.Struct | None = None,
 ) -> NoReturn:
-    """End the call with a failure after which the object exists: the engine records it all the same.
+    """End the call with a failure after which the object exists: the engine still records it.
 
-    The detail travels as a google.rpc.Status in a trailer: pulumi/pulumi,
+    The detail is sent as a google.rpc.Status in a trailer: pulumi/pulumi,
     proto/pulumi/provider.proto, ErrorResourceInitFailed, and sdk/go/common/util/rpcutil/rpcerror.
     """
     detail = any_pb2.Any()

@@ -1,7 +1,7 @@
 """Users of a kubeconfig that run a program for their token: what `aws eks update-kubeconfig` writes.
 
-As client-go does it: the program is told the cluster where `provideClusterInfo` is set, answers with an
-ExecCredential of the version that was asked for, and is asked again when its token has run out.
+Like client-go: the program gets the cluster where `provideClusterInfo` is set, prints an ExecCredential
+of the requested version, and runs again when its token has expired.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1
 
 @dataclass
 class Token:
-    """A token that a program gives, asked for when it is needed."""
+    """A token from a program, requested when it is needed."""
 
     run: Object
     cluster: Object
@@ -33,7 +33,7 @@ class Token:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def header(self) -> str:
-        """What requests show."""
+        """The authorization header of requests."""
         with self._lock:
             if not self._kept or (self._until and self._until <= datetime.now(tz=UTC)):
                 status = self._status()
@@ -81,5 +81,5 @@ def _read(command: str, text: str, version: str) -> Mapping[str, Any]:
         if result["apiVersion"] == version and result["status"]["token"]:
             return dict(result["status"])
     except (ValueError, KeyError, TypeError):
-        pass  # said below
+        pass  # reported below
     raise Unreachable(f"getting credentials: exec plugin {command} gave no token of {version}")

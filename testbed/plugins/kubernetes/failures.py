@@ -1,11 +1,11 @@
-"""Failures, in the words of the official provider where it has some.
+"""Failures, with the texts of the official provider where it has some.
 
 ProviderError
-├── ApiError            the API server said no; carries its status
+├── ApiError            the API server returned an error; carries its status
 │   └── (helpers: not_found, conflict, …)
 ├── NoSuchKind          the API server serves no such kind
 ├── Unreachable         no answer at all
-└── NotReady            the object exists but never became ready; carries what is known of it
+└── NotReady            the object exists but never became ready; carries its last state
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 from testbed.plugins.kubernetes.values import Object, path
 
-# The words of provider/pkg/await/await.go (Creation), which users search for.
+# The text of provider/pkg/await/await.go (Creation), which users search for.
 ALREADY_EXISTS_HELP = """
 
 The resource already exists in the cluster. This can happen when:
@@ -29,7 +29,7 @@ The resource already exists in the cluster. This can happen when:
   - Intentional upsert: set upsertExistingObjects on the provider to allow
     server-side apply to update existing objects on create."""
 
-# A shorter text would take ordinary letters out of a message.
+# A shorter secret would remove ordinary letters from a message.
 SHORTEST_SECRET = 3
 UNREACHABLE_DELETE = (
     "configured Kubernetes cluster is unreachable. If the cluster was deleted, you can remove "
@@ -47,7 +47,7 @@ UNREACHABLE_READ = (
 
 
 class ProviderError(Exception):
-    """A failure to show to the user as it is, without a traceback."""
+    """A failure that is shown to the user without a traceback."""
 
 
 class Unreachable(ProviderError):
@@ -55,14 +55,14 @@ class Unreachable(ProviderError):
 
 
 class NoSuchKind(ProviderError):
-    """The API server serves no such kind; usually its CRD is not there yet."""
+    """The API server serves no such kind; usually its CRD is not installed yet."""
 
     def __init__(self, api_version: str, kind: str) -> None:
         super().__init__(f'no matches for kind "{kind}" in version "{api_version}"')
 
 
 class ApiError(ProviderError):
-    """An answer of the API server that is not a success."""
+    """An error response of the API server."""
 
     def __init__(self, code: int, status: Object, fallback: str) -> None:
         super().__init__(str(status.get("message") or fallback))
@@ -100,7 +100,7 @@ class ApiError(ProviderError):
 
 
 class NotReady(ProviderError):
-    """The object is there but did not become ready; the engine records it and tries again next time."""
+    """The object exists but did not become ready; the engine records it and retries next time."""
 
     def __init__(self, message: str, live: Object, reasons: list[str] | None = None) -> None:
         super().__init__(message)
@@ -109,27 +109,27 @@ class NotReady(ProviderError):
 
 
 def cancelled(live: Object, reasons: list[str]) -> NotReady:
-    """The words of provider/pkg/await/error.go, cancellationError."""
+    """The text of provider/pkg/await/error.go, cancellationError."""
     return NotReady(
         f'Resource operation was cancelled for "{path(live, "metadata", "name")}"', live, reasons
     )
 
 
 def timed_out(live: Object, reasons: list[str]) -> NotReady:
-    """The words of provider/pkg/await/error.go, timeoutError."""
+    """The text of provider/pkg/await/error.go, timeoutError."""
     return NotReady(
         f"'{path(live, 'metadata', 'name')}' timed out waiting to be Ready", live, reasons
     )
 
 
 def failed_to_start(live: Object, reasons: list[str]) -> NotReady:
-    """The words of provider/pkg/await/error.go, initializationError."""
+    """The text of provider/pkg/await/error.go, initializationError."""
     name = path(live, "metadata", "name")
     return NotReady(f"Resource '{name}' was created but failed to initialize", live, reasons)
 
 
 def conflict(error: ApiError, manager: str) -> ProviderError:
-    """The words of provider/pkg/await/await.go, handleSSAErr."""
+    """The text of provider/pkg/await/await.go, handleSSAErr."""
     link = (
         "https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/"
         "managing-resources-with-server-side-apply/#handle-field-conflicts-on-existing-resources"
@@ -141,7 +141,7 @@ def conflict(error: ApiError, manager: str) -> ProviderError:
 
 
 def scrub(message: str, secrets: set[str]) -> str:
-    """Take secret values out of a message: the API server quotes what it refuses."""
+    """Remove secret values from a message: the API server quotes what it rejects."""
     for text in sorted(secrets, key=len, reverse=True):
         if len(text) >= SHORTEST_SECRET:
             message = message.replace(text, "[secret]")

@@ -1,7 +1,7 @@
 """Fields whose change replaces the object: provider/pkg/provider/diff.go, release 4.32.
 
-A kind that is not in the table is never replaced but for its name and namespace: the API server is
-then the one to refuse a change of an immutable field.
+A kind that is not in the table is replaced only for its name and namespace: the API server then
+rejects a change of an immutable field.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ def fields(
 ) -> tuple[str, ...]:
     """The force-new fields of this object.
 
-    A ConfigMap or Secret is replaced when its content changes, unless the provider has it mutable.
+    A ConfigMap or Secret is replaced when its content changes, unless the provider treats it as mutable.
     """
     group, _, version = obj["apiVersion"].rpartition("/")
     kind = obj["kind"]

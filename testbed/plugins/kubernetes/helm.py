@@ -1,7 +1,7 @@
 """`kubernetes:helm.sh/v3:Release`: installed by `helm` for a local chart, else only recorded.
 
-A chart repository cannot be reached from the test bed, so a recorded release installs nothing. What
-can be proved of it is that its values fit the chart: they are checked against
+A chart repository cannot be reached from the test bed, so a recorded release installs nothing. Its
+values are checked against the chart's:
 `$GPUYARD_UPSTREAM/values/<chart>.yaml` where that exists. provider/pkg/provider/helm_release.go of
 the official provider is the model for names, defaults, diff and state.
 """
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 RELEASE = "kubernetes:helm.sh/v3:Release"
 INPUTS = "__inputs"
 DEFAULT_TIMEOUT_SECONDS = 300
-# Maps whose keys the user invents even where the chart has an example in them.
+# Maps whose keys the user chooses, even where the chart has an example key.
 _FREE_FORM = {
     *(
         "nodeSelector",
@@ -70,13 +70,13 @@ _FREE_FORM = {
 _COMMENTED = frozenset(
     f"gpu-operator {part}.version" for part in ("operator", "validator", "nodeStatusExporter")
 )
-"""Values that templates read and the file has behind a comment sign."""
+"""Values that templates read and that are commented out in the file."""
 _SUBCHARTS = frozenset({"node-feature-discovery"})
-"""Charts inside a chart, whose values file names only what it gives them."""
+"""Subcharts; the chart's values file contains only the values that it sets for them."""
 
 
 def check(objects: Objects, request: Request, old: Object, value: Object) -> wire.CheckResponse:
-    """Fill in name, namespace and timeout; refuse values that the chart does not have."""
+    """Fill in name, namespace and timeout; reject values that the chart does not have."""
     release: Object = clone(value)
     release.pop("resourceNames", None)
     if not release.get("name"):
@@ -133,7 +133,7 @@ def unknown_values(
 
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""In C where there is one: the values of a chart take a quarter of a second without."""
+"""The C loader if available: without it the values of a chart take a quarter of a second."""
 
 
 def _chart_name(release: Object) -> str:

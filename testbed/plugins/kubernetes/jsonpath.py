@@ -3,7 +3,7 @@
 provider/pkg/jsonpath of the official provider.
 
 Names, quoted names, indexes, wildcards and `[?(@.a=="b")]` with `==` and `!=`. Anything else is
-refused in words.
+rejected with an error.
 """
 
 from __future__ import annotations

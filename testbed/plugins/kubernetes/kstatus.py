@@ -10,7 +10,7 @@ from testbed.plugins.kubernetes.values import Object, path
 
 
 def compute(obj: Object) -> tuple[bool, str]:
-    """Whether the object is as its spec wants it, and what is missing."""
+    """Whether the object matches its spec, and what is missing."""
     if path(obj, "metadata", "deletionTimestamp"):
         return False, "Resource scheduled for deletion"
     generation = path(obj, "metadata", "generation", default=0)

@@ -1,9 +1,9 @@
-"""Bring inputs into the form in which the API server stores them, lest a preview show false changes.
+"""Bring inputs into the form in which the API server stores them, so that a preview shows no false changes.
 
 The official provider does this by a round trip through the Go types of built-in kinds
-(provider/pkg/clients/ unstructured.go, Normalize). Without Go types, what such a round trip changes
-in practice is done here: Secret data, resource quantities, and empty lists and maps, which Go
-leaves out.
+(provider/pkg/clients/ unstructured.go, Normalize). Without Go types, this module makes the changes
+that such a round trip makes in practice: Secret data, resource quantities, and empty lists and maps,
+which Go omits.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _READ_ONLY = (
     ),
     *("resourceVersion", "uid"),
 )
-# Groups whose kinds have Go types in the provider; all others are left as they are written.
+# Groups whose kinds have Go types in the provider; all others are unchanged.
 _BUILT_IN = (
     "apps",
     "autoscaling",
@@ -42,7 +42,7 @@ _QUANTITY_MAPS = {
     *("limits", "requests", "hard", "capacity", "allocatable", "podFixed"),
     *("default", "defaultRequest", "max", "min", "maxLimitRequestRatio"),
 }
-# Maps of which Go leaves out an empty one; an empty list it leaves out everywhere.
+# Maps that Go omits when they are empty; it omits empty lists everywhere.
 _OMITTED_WHEN_EMPTY = {
     *("data", "binaryData", "stringData", "labels", "annotations", "nodeSelector", "matchLabels"),
     *("limits", "requests", "hard", "parameters"),
@@ -56,7 +56,7 @@ _BINARY = {"Ki": 1, "Mi": 2, "Gi": 3, "Ti": 4, "Pi": 5, "Ei": 6}
 
 
 def inputs(obj: Object) -> Object:
-    """The inputs as the API server would keep them. The given object is not changed."""
+    """The inputs as the API server stores them. The given object is not changed."""
     result: Object = clone(obj)
     if not has_unknown(result) and is_built_in(result):
         if result.get("kind") == "Secret":
@@ -88,7 +88,7 @@ def _without_empty(value: Any) -> Any:
 
 
 def _secret(obj: Object) -> None:
-    """`stringData` wins over `data`, and base64 is written the one canonical way."""
+    """`stringData` takes precedence over `data`, and base64 is canonical."""
     data = obj.get("data") or {}
     texts = obj.get("stringData") or {}
     if texts:
@@ -102,7 +102,7 @@ def _secret(obj: Object) -> None:
         try:
             data[key] = base64.b64encode(base64.b64decode(text)).decode()
         except (TypeError, ValueError, binascii.Error):
-            continue  # the API server will say what is wrong with it
+            continue  # the API server reports the error
 
 
 def _definition(obj: Object) -> None:

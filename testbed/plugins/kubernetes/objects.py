@@ -1,7 +1,6 @@
 """The operations on one Kubernetes object: Diff, Create, Read, Update and Delete, in plain values.
 
-provider/pkg/provider/provider.go of the official provider is the model; its words are kept in
-messages.
+provider/pkg/provider/provider.go of the official provider is the model; messages have its texts.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ from testbed.plugins.kubernetes.writing import NamespaceMissing, Writer
 
 @dataclass
 class Partial(Exception):
-    """The write went through but the object is not ready; the state must be kept."""
+    """The write succeeded but the object is not ready; the state must be kept."""
 
     message: str
     identity: str
@@ -76,7 +75,7 @@ class Objects:
     log: Log
     stop: threading.Event
     namespace: str
-    cluster: Cluster | None  # None while it is unknown or unreachable
+    cluster: Cluster | None  # None if unknown or unreachable
     unreachable: str = ""
 
     def _reached(self) -> Cluster:
@@ -106,7 +105,7 @@ class Objects:
         return True
 
     def renders_blindly(self, value: Object) -> bool:
-        """Whether it becomes a file, and nobody can say if its kind lives in a namespace."""
+        """Whether it is rendered to a file without knowing if its kind is namespaced."""
         return bool(self.settings.render_to) and not self._served(manifest(value))
 
     # Diff
@@ -114,7 +113,7 @@ class Objects:
     def diff(
         self, urn: str, state: Mapping[str, Any], inputs: Mapping[str, Any], ignored: list[str]
     ) -> Changes:
-        """Compare the last known object, cut to its old inputs, with the new inputs."""
+        """Compare the last known object, reduced to its old inputs, with the new inputs."""
         old_inputs, live = checkpoint.read(state)
         new = normalize.inputs(manifest(inputs))
         old = prune(live, normalize.inputs(old_inputs))
@@ -214,7 +213,7 @@ class Objects:
         return "" if preview else checkpoint.identity(live), state
 
     def _rendered(self, urn: str, obj: Object, value: Object, version: str, manager: str) -> Object:
-        """Write the object's file, also in a preview that gets so far; the state is what stands there."""
+        """Write the object's file, also in a preview that gets this far; the state is the file's content."""
         if secret_strings(value):
             file = rendering.place(obj, self.settings.render_to)
             self.log.warning(urn, f"rendered file {file} contains a secret value in plaintext")
@@ -301,7 +300,7 @@ class Objects:
     def read(
         self, urn: str, identity: str, token: str, state: Object, inputs: Object
     ) -> tuple[Object, Object] | None:
-        """The state and the inputs as the cluster has them now; None when the object is gone."""
+        """The current state and inputs from the cluster; None when the object is gone."""
         if self.settings.render_to:
             return state, inputs
         if self.cluster is None:
@@ -349,7 +348,7 @@ class Objects:
         raise ProviderError(UNREACHABLE_READ)
 
     def delete(self, urn: str, identity: str, state: Object, seconds: float) -> None:
-        """Delete the object and wait for it to go."""
+        """Delete the object and wait until it is gone."""
         inputs, live = checkpoint.read(state)
         if self.settings.render_to:
             self.log.status(urn, f"deleted {rendering.remove(live, self.settings.render_to)}")
@@ -380,7 +379,7 @@ _FORGETTING = (
 
 
 def _cannot_preview(error: ProviderError) -> bool:
-    """A dry run that says nothing about the update: the inputs stand in for the result."""
+    """Whether a dry run is not conclusive for the update: the inputs are used as the result."""
     if isinstance(error, NamespaceMissing | Unreachable):
         return True
     return isinstance(error, ApiError) and (
@@ -389,7 +388,7 @@ def _cannot_preview(error: ProviderError) -> bool:
 
 
 def _name_must_stay(live: Object, new: Object) -> bool:
-    """The user chose the name and it does not change, so the old object must go before the new one comes."""
+    """The user chose the name and it does not change, so the old object must be deleted before the new one is created."""
     same = all(
         path(live, "metadata", key, default="default")
         == path(new, "metadata", key, default="default")

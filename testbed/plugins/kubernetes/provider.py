@@ -1,4 +1,4 @@
-"""The gRPC face: messages become values for `objects` or `helm`, and what comes back messages."""
+"""The gRPC service: converts messages to values for `objects` or `helm`, and results to messages."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from testbed.plugins.kubernetes.cluster import Cluster
 from testbed.plugins.kubernetes.failures import ProviderError, Unreachable
 from testbed.plugins.kubernetes.objects import Objects, Partial
 
-VERSION = "4.34.2"  # the SDK whose provider this stands in for
-WORKERS = 64  # a call that waits keeps its thread; the engine bounds how many there are
+VERSION = "4.34.2"  # the SDK whose provider this replaces
+WORKERS = 64  # a waiting call keeps its thread; the engine limits their number
 
 Answer = TypeVar("Answer")
 Context: TypeAlias = grpc.ServicerContext
@@ -198,7 +198,7 @@ class Provider(provider_pb2_grpc.ResourceProviderServicer):
             arguments = values.transform(values.read(request.args), lambda item: item)
             result = templates.invoke(request.tok, arguments, objects.cluster)
             response = wire.InvokeResponse()
-            # The field is called `return`, which Python does not let us write.
+            # The field is called `return`, which is a keyword in Python.
             getattr(response, "return").CopyFrom(values.write({"result": result}))
             return response
 
@@ -230,7 +230,7 @@ def _checked(request: wire.CheckRequest) -> checking.Request:
 
 
 def _connect(chosen: settings.Settings) -> tuple[Cluster | None, str]:
-    """The cluster, or why there is none. No failure yet: a preview may not need the cluster."""
+    """The cluster, or the reason for its absence. Not a failure yet: a preview may not need the cluster."""
     if chosen.kubeconfig_error:
         return None, chosen.kubeconfig_error
     try:
@@ -252,7 +252,7 @@ def _guard(context: Context, act: Callable[[], Answer]) -> Answer:
         )
     except ProviderError as error:
         engine.fail(context, str(error))
-    except Exception as error:  # noqa: BLE001  a fault of ours; its place helps, its traceback does not
+    except Exception as error:  # noqa: BLE001  a defect of the stand-in; its place helps, its traceback does not
         frames = traceback.extract_tb(error.__traceback__)
         place = f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
         engine.fail(
@@ -262,12 +262,12 @@ def _guard(context: Context, act: Callable[[], Answer]) -> Answer:
 
 
 def main() -> None:
-    """Serve until the engine ends us. The first line of stdout is the port."""
+    """Serve until the engine ends this process. The first line of stdout is the port."""
     addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: os._exit(0))
     orphans.end_with_parent(lambda: os._exit(0))
-    # The engine sends states as a whole; the default limit of 4 MiB is too small for a large CRD
+    # The engine sends whole states; the default limit of 4 MiB is too small for a large CRD
     # bundle.
     options = [
         ("grpc.max_receive_message_length", 400 << 20),

@@ -40,7 +40,7 @@ def get(obj: Object, key: str) -> str:
 
 
 def is_true(obj: Object, key: str) -> bool:
-    """Whether the annotation says exactly `true`."""
+    """Whether the annotation is exactly `true`."""
     return get(obj, key) == "true"
 
 
@@ -66,7 +66,7 @@ def timeout(obj: Object, custom_seconds: float, default_seconds: float) -> float
 
 
 def propagation(obj: Object) -> str:
-    """Foreground unless the annotation says otherwise."""
+    """The annotation's policy; foreground without one."""
     policy = get(obj, DELETION_PROPAGATION).lower()
     return {"orphan": "Orphan", "background": "Background"}.get(policy, "Foreground")
 

@@ -1,7 +1,7 @@
 """Readiness of objects: one function per kind, as in provider/pkg/await of the official provider.
 
-Each function looks at the live object (and at what belongs to it) once and says what it found.
-`awaiting.py` asks again until the answer is final.
+Each function inspects the live object (and its dependents) once and returns a state.
+`awaiting.py` repeats this until the state is final.
 """
 
 from __future__ import annotations
@@ -17,33 +17,33 @@ from testbed.plugins.kubernetes.failures import ApiError
 from testbed.plugins.kubernetes.values import Object, path
 
 REVISION = "deployment.kubernetes.io/revision"
-# The official provider lets endpoints settle for 10 s; what counts is that no address is pending
-# when the time is up.
+# The official provider lets endpoints settle for 10 s; the condition is that no address is pending
+# when that time has passed.
 ENDPOINTS_SETTLE_SECONDS = 2.0
 
 
 @dataclass
 class State:
-    """What one look at an object found."""
+    """The result of one inspection of an object."""
 
     ready: bool = False
     message: str = ""
     reasons: list[str] = field(default_factory=list)
-    failed: bool = False  # it never will become ready
+    failed: bool = False  # it will never become ready
 
 
 @dataclass
 class Look:
-    """What a rule may look at besides the live object."""
+    """What a rule may inspect besides the live object."""
 
     cluster: Cluster
-    first: Object  # as the API server answered our write
-    before: Object | None = None  # as it was before our write; None on create
+    first: Object  # the API server's response to the write
+    before: Object | None = None  # before the write; None on create
     started: float = field(default_factory=time.monotonic)
     memory: dict[str, Any] = field(default_factory=dict)
 
     def owned(self, api_version: str, kind: str, owner: Object) -> list[Object]:
-        """The objects of a kind in the namespace of the owner that name it as theirs."""
+        """The objects of a kind in the namespace of the owner that name it as their owner."""
         uid = path(owner, "metadata", "uid")
         try:
             items = self.cluster.list(api_version, kind, path(owner, "metadata", "namespace"))
@@ -75,7 +75,7 @@ def _number(obj: Object, *keys: str, default: int = 0) -> int:
 
 
 def _stale(look: Look, live: Object) -> bool:
-    """The controller has not seen our write yet."""
+    """Whether the controller has not seen the write yet."""
     generation = _number(live, "metadata", "generation")
     if generation < _number(look.first, "metadata", "generation"):
         return True
@@ -154,7 +154,7 @@ def stateful_set(look: Look, live: Object) -> State:
 
 
 def daemon_set(look: Look, live: Object) -> State:
-    """The generic rule for a DaemonSet says it is current: await/daemonset.go."""
+    """The generic rule for a DaemonSet reports it as current: await/daemonset.go."""
     if _number(live, "metadata", "generation") < _number(look.first, "metadata", "generation"):
         return State(message="Waiting for the DaemonSet controller")
     current, message = kstatus.compute(live)
@@ -255,7 +255,7 @@ def service(look: Look, live: Object) -> State:
 
 
 def claim(look: Look, live: Object) -> State:
-    """Bound; or pending where the storage class waits for the first consumer."""
+    """Bound; or pending if the storage class waits for the first consumer."""
     phase = path(live, "status", "phase")
     name = path(live, "spec", "storageClassName")
     if phase != "Bound" and look.before is None and name and "mode" not in look.memory:
@@ -284,19 +284,19 @@ def volume(_look: Look, live: Object) -> State:
 
 
 def replication_controller(_look: Look, live: Object) -> State:
-    """As many available replicas as wanted."""
+    """As many available replicas as requested."""
     expected, got = _number(live, "spec", "replicas"), _number(live, "status", "availableReplicas")
     return State(ready=expected == got, message=f"{got} of {expected} replicas available")
 
 
 def resource_quota(_look: Look, live: Object) -> State:
-    """The controller has taken over the limits: untilCoreV1ResourceQuotaInitialized."""
+    """The controller has applied the limits: untilCoreV1ResourceQuotaInitialized."""
     ready = path(live, "spec", "hard") == path(live, "status", "hard")
     return State(ready=ready, message="Waiting for the quota controller")
 
 
 def secret(_look: Look, live: Object) -> State:
-    """A service account token gets its data from a controller; every other Secret is ready as it is."""
+    """A service account token gets its data from a controller; every other Secret is ready at once."""
     waits = live.get("type") == "kubernetes.io/service-account-token"
     return State(ready=not waits or bool(live.get("data")), message="Waiting for the token")
 
@@ -314,14 +314,14 @@ RULES: dict[str, Rule] = {
     "v1/ResourceQuota": resource_quota,
     "v1/Secret": secret,
 }
-# The official provider gives up on these sooner than after ten minutes.
+# Kinds with a shorter limit than ten minutes in the official provider.
 TIMEOUTS = {
     "v1/PersistentVolumeClaim": 300.0,
     "v1/PersistentVolume": 300.0,
     "v1/ResourceQuota": 60.0,
     "v1/Secret": 5.0,
 }
-# Kinds of which Read (refresh) says whether they are ready; the others are only fetched.
+# Kinds whose readiness Read (refresh) reports; the others are only fetched.
 CHECKED_ON_READ = {
     *("apps/v1/Deployment", "apps/v1/StatefulSet", "apps/v1/DaemonSet"),
     *("batch/v1/Job", "v1/Pod", "v1/Service"),
@@ -334,7 +334,7 @@ def _qualified(obj: Object) -> str:
 
 
 def _pod_errors(look: Look, owner: Object | None) -> list[str]:
-    """What the pods of a controller complain about."""
+    """Errors of a controller's pods."""
     if owner is None:
         return []
     return [reason for item in look.owned("v1", "Pod", owner) for reason in pod(look, item).reasons]

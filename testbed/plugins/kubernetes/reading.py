@@ -1,4 +1,4 @@
-"""Reading of objects: what Read asks the API server for, and what it makes inputs of."""
+"""Reading of objects: what Read requests from the API server, and the inputs it derives."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from testbed.plugins.kubernetes.values import Object, clone, drop
 
 
 def wanted(inputs: Object, live: Object, token: str, namespace: str, name: str) -> Object:
-    """Enough of the object to ask for it."""
+    """The fields of the object that are needed to request it."""
     requested: Object = clone(inputs)
     if not requested.get("kind"):
         api_version, kind = live.get("apiVersion"), live.get("kind")
@@ -23,7 +23,7 @@ def wanted(inputs: Object, live: Object, token: str, namespace: str, name: str) 
 
 
 def imported(live: Object) -> Object:
-    """Inputs for an object that no program has described yet: all but what the server fills in."""
+    """Inputs for an object that no program has described yet: all fields except those that the server fills in."""
     inputs = normalize.inputs({key: value for key, value in live.items() if key != "status"})
     for annotation in (
         "deployment.kubernetes.io/revision",

@@ -1,8 +1,7 @@
 """`renderYamlToDirectory`: objects become files instead of being sent to a cluster.
 
-renderYaml and renderPathForResource in provider/pkg/provider/provider.go of the official provider. Names
-are not numbered, so nothing says in which order files are to be applied, but that custom resource
-definitions have a folder of their own.
+renderYaml and renderPathForResource in provider/pkg/provider/provider.go of the official provider. File
+names have no numbers, so they set no order, except that custom resource definitions have a separate folder.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def place(obj: Object, folder: str) -> Path:
 
 
 def write(obj: Object, folder: str) -> Path:
-    """Write the object; only its owner may read it, as a Secret stands in it in plain text."""
+    """Write the object; only its owner may read it, because Secrets are written in plain text."""
     file = place(obj, folder)
     try:
         for below in ("0-crd", "1-manifest"):
@@ -42,7 +41,7 @@ def write(obj: Object, folder: str) -> Path:
 
 
 def remove(obj: Object, folder: str) -> Path:
-    """Remove the object's file; one that is gone already is as good."""
+    """Remove the object's file; a missing file is not an error."""
     file = place(obj, folder)
     file.unlink(missing_ok=True)
     return file

@@ -1,4 +1,4 @@
-"""The provider's configuration and what a change of it means.
+"""The provider's configuration and the effect of changing it.
 
 CheckConfig, DiffConfig and Configure in provider/pkg/provider/provider.go of the official one.
 """
@@ -19,7 +19,7 @@ from testbed.plugins.kubernetes.failures import ProviderError
 from testbed.plugins.kubernetes.values import Object, Secret, Unknown, has_unknown, transform
 
 PREFIX = "kubernetes:config:"
-# What says where a cluster is, and so has no sense beside a folder of files.
+# Settings that locate a cluster, which conflict with rendering to a folder.
 _CLUSTERS = ("cluster", "context", "kubeconfig")
 
 
@@ -47,7 +47,7 @@ class Settings:
 
 
 def from_variables(variables: Mapping[str, str]) -> Settings:
-    """Read `Configure`'s variables; an environment variable counts where the setting is absent."""
+    """Read `Configure`'s variables; an environment variable applies where the setting is absent."""
     inputs = {key.removeprefix(PREFIX): value for key, value in variables.items()}
 
     def switch(name: str, variable: str, *, default: bool = False) -> bool:
@@ -104,7 +104,7 @@ def load_kubeconfig(path_or_content: str) -> Object:
 
 
 def _is_file(candidate: Path) -> bool:
-    """Whether it is the name of a file; text on one line is too long for one."""
+    """Whether it is the name of a file; the text of a kubeconfig is not."""
     try:
         return candidate.is_file()
     except OSError as error:
@@ -146,7 +146,7 @@ def named(items: Any, name: Any, key: str) -> Object | None:
 
 
 def active_cluster(config: Object | None, overrides: Mapping[str, Any]) -> Object | None:
-    """The cluster that a kubeconfig and its overrides point at."""
+    """The cluster that a kubeconfig and its overrides select."""
     if not config:
         return None
     context = named(
@@ -177,12 +177,12 @@ def check(inputs: Mapping[str, Any]) -> list[wire.CheckFailure]:
 
 
 def _is_ambient(name: str, value: Any) -> bool:
-    """SDKs fill in `$KUBECONFIG`; that value is nobody's choice."""
+    """SDKs fill in `$KUBECONFIG`; that value is not the user's choice."""
     return name == "kubeconfig" and bool(value) and value == os.environ.get("KUBECONFIG")
 
 
 def diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> wire.DiffResponse:
-    """Which changes of the settings replace the provider, and so every object below it.
+    """Which changes of the settings replace the provider, and so every object that it manages.
 
     With a `clusterIdentifier` on both sides only a change of it does; without, another active
     cluster in the kubeconfig does, and so does a kubeconfig that is not known yet.
@@ -204,7 +204,7 @@ def diff(old: Mapping[str, Any], new: Mapping[str, Any]) -> wire.DiffResponse:
         replaces += [key for key in ("kubeconfig", "context", "cluster") if key in changed]
     if before and after and before == after:
         replaces = []
-    if "renderYamlToDirectory" in changed:  # every file has another place then
+    if "renderYamlToDirectory" in changed:  # every file then has another path
         replaces.append("renderYamlToDirectory")
     return wire.DiffResponse(changes=wire.DiffResponse.DIFF_SOME, diffs=changed, replaces=replaces)
 

@@ -1,4 +1,4 @@
-"""The invokes `kubernetes:yaml:decode` and, by a `helm` binary, `kubernetes:helm:template`."""
+"""The invokes `kubernetes:yaml:decode` and, with a `helm` binary, `kubernetes:helm:template`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testbed.plugins.kubernetes.values import Object, path
 
 
 def invoke(function: str, arguments: Object, cluster: Cluster | None) -> list[Object]:
-    """Answer an invoke; a list of objects in each case."""
+    """Handle an invoke; each returns a list of objects."""
     if function == "kubernetes:yaml:decode":
         text = arguments.get("text")
         if not isinstance(text, str):
@@ -66,7 +66,7 @@ def find_helm() -> str | None:
 
 
 def template(options: Object, cluster: Cluster | None) -> list[Object]:
-    """What `helm template` makes of a local chart."""
+    """The output of `helm template` for a local chart."""
     folder = _chart_folder(options)
     binary = find_helm()
     if binary is None:

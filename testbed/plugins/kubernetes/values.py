@@ -20,7 +20,7 @@ SIGNATURE = "4dabf18193072939515e22adb298388d"
 SECRET_SIGNATURE = "1b47061264138c4ac30d75fd1eb44270"  # noqa: S105  a mark, not a password
 OUTPUT = "d0e6a833031e9bbcd3f4e8bde6ca49a4"
 UNKNOWN_STRING = "04da6b54-80e4-46f7-96ec-b56ff0331ba9"
-# One sentinel per type; they differ only for the engine's own book-keeping.
+# One sentinel per type; only the engine distinguishes them.
 UNKNOWN_STRINGS = frozenset(
     {
         UNKNOWN_STRING,
@@ -33,7 +33,7 @@ UNKNOWN_STRINGS = frozenset(
     }
 )
 
-# A `Struct` key may not hold a dash in some SDKs, so the provider renames these on the way in and
+# A `Struct` key must not contain a dash in some SDKs, so the provider renames these on the way in and
 # out: github.com/pulumi/pulumi-kubernetes, provider/pkg/provider/provider.go, underscoreToDashMap.
 DASHED = {
     name.replace("-", "_"): name
@@ -52,7 +52,7 @@ UNDERSCORED = {dashed: underscored for underscored, dashed in DASHED.items()}
 
 @dataclass(frozen=True)
 class Secret:
-    """A value that must be encrypted wherever it is written down."""
+    """A value that must be encrypted wherever it is stored."""
 
     value: Any
 
@@ -61,7 +61,7 @@ class Secret:
 
 
 class Unknown:
-    """A value that is only known once something else has been created."""
+    """A value that is known only after another resource is created."""
 
     def __repr__(self) -> str:
         return "UNKNOWN"
@@ -123,7 +123,7 @@ def _write(value: Any) -> Any:
 def transform(
     value: Any, leaf: Callable[[Any], Any], names: Mapping[str, str] | None = None
 ) -> Any:
-    """Copy a tree: secrets opened, keys renamed, `leaf` applied to all that is no container."""
+    """Copy a tree: secrets opened, keys renamed, `leaf` applied to everything that is not a container."""
     if isinstance(value, Secret):
         return transform(value.value, leaf, names)
     if isinstance(value, Mapping):
@@ -188,7 +188,7 @@ def mark_secrets(outputs: Object, inputs: Mapping[str, Any] | None) -> None:
 
 
 def secret_strings(value: Any, *, inside: bool = False) -> set[str]:
-    """Every string that sits inside a secret, for scrubbing messages."""
+    """Every string inside a secret, for scrubbing messages."""
     if isinstance(value, Secret):
         return secret_strings(value.value, inside=True)
     if isinstance(value, Mapping):
@@ -199,7 +199,7 @@ def secret_strings(value: Any, *, inside: bool = False) -> set[str]:
 
 
 def clone(value: Any) -> Any:
-    """A deep copy that keeps the unknown sentinel itself."""
+    """A deep copy that keeps the identity of the unknown sentinel."""
     return copy.deepcopy(value)
 
 
@@ -213,7 +213,7 @@ def path(obj: Any, *keys: str, default: Any = None) -> Any:
 
 
 def drop(obj: Any, *keys: str) -> None:
-    """Remove the value at a path of mapping keys, if it is there."""
+    """Remove the value at a path of mapping keys, if it exists."""
     holder = path(obj, *keys[:-1])
     if isinstance(holder, dict):
         holder.pop(keys[-1], None)

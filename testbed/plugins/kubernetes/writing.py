@@ -1,8 +1,8 @@
 """Create, update and delete objects on the API server: provider/pkg/await/await.go of the official provider.
 
-An object is first created by a plain POST with the field manager `pulumi-kubernetes`, so that one
-which exists already is refused; from the first update on it is applied, and that manager's fields
-move to the resource's own manager.
+An object is first created by a plain POST with the field manager `pulumi-kubernetes`, so that an
+existing one is rejected; from the first update on it is applied, and that manager's fields move to the
+resource's own manager.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from testbed.plugins.kubernetes.settings import Settings
 from testbed.plugins.kubernetes.values import Object, clone, path
 
 CREATOR = "pulumi-kubernetes"
-# Retried because an object may come before its namespace or CRD: creation waits 1, 2, 4, 8 and 16
-# s. A test that lets it come too early may not have the time.
+# Retried because an object may be created before its namespace or CRD: after 1, 2, 4, 8 and 16 s.
+# A test with such an object may need a shorter pause.
 _FIRST_PAUSE = float(os.environ.get("GPUYARD_CREATE_PAUSE", "1"))
 CREATE_PAUSES = tuple(_FIRST_PAUSE * 2**number for number in range(5))
-# Whose fields an update takes over without asking; fixCSAFieldManagers, matched by prefix.
+# Managers whose fields an update takes over without conflict; fixCSAFieldManagers, matched by prefix.
 _TAKEN_OVER = (
     ("kubectl", "Apply"),
     ("kubectl", "Update"),
@@ -38,7 +38,7 @@ _OWN_CREATORS = {"pulumi-resource-kubernetes", "pulumi-kubernetes", "pulumi-kube
 
 
 class NamespaceMissing(ProviderError):
-    """A preview cannot be asked of the server because the namespace comes with the same update."""
+    """The server cannot preview the object because the same update creates its namespace."""
 
 
 @dataclass
@@ -51,11 +51,11 @@ class Writer:
     manager: str
     preview: bool = False
     patch: bool = False
-    """For a `*Patch` resource: the object is somebody else's, and only the fields given are ours."""
+    """For a `*Patch` resource: another owner has the object, and only the given fields belong to this resource."""
 
     @property
     def _query(self) -> dict[str, str]:
-        # Unknown fields are refused, where the official provider lets the server drop them: see
+        # Unknown fields are rejected, where the official provider lets the server drop them: see
         # README.md.
         query = {"fieldValidation": "Strict"}
         return {**query, "dryRun": "All"} if self.preview else query
@@ -81,7 +81,7 @@ class Writer:
             return self._apply(obj, force=force)
         except ApiError as error:
             if self.preview and error.immutable:
-                # A dry run cannot replace; another name lets the server judge the rest.
+                # A dry run cannot replace; with another name the server validates the rest.
                 renamed = clone(obj)
                 renamed["metadata"]["name"] += "-preview"
                 return self._apply(renamed, force=force)
@@ -112,7 +112,7 @@ class Writer:
         raise AssertionError  # the last pause is None, which raises
 
     def update(self, obj: Object, old_name: str, ignored: list[str], seconds: float) -> Object:
-        """Bring the object to its new inputs and wait until it is ready."""
+        """Update the object to its new inputs and wait until it is ready."""
         before = self.cluster.get(obj, old_name)
         if obj["kind"] == "CustomResourceDefinition":
             obj = clone(obj)
@@ -142,9 +142,9 @@ class Writer:
         return live is not None and not managed
 
     def _take_over(self, live: Object) -> Object:
-        """Move the fields of earlier managers of ours, and of kubectl, to this resource's manager."""
+        """Move the fields of earlier Pulumi managers, and of kubectl, to this resource's manager."""
         managed = path(live, "metadata", "managedFields", default=[]) or []
-        # Of an object of somebody else no more is ours than what we applied.
+        # In an object of another owner, only the applied fields belong to this resource.
         if self.preview or self.patch or not managed:
             return live
         patched = _replace_managers(managed, self.manager)
@@ -154,7 +154,7 @@ class Writer:
         return self.cluster.patch(live, operations, JSON_PATCH, {})
 
     def delete(self, inputs: Object, live: Object, name: str, seconds: float) -> None:
-        """Delete the object and wait for it to go. One that is gone, or whose kind is, counts as deleted."""
+        """Delete the object and wait until it is gone. A missing object or kind counts as deleted."""
         try:
             if self.patch:
                 self._relinquish(live, name)
@@ -170,10 +170,10 @@ class Writer:
             self.waiter.until_gone(inputs, live, name, seconds)
 
     def _relinquish(self, live: Object, name: str) -> None:
-        """Give up all fields of this resource; those that nobody else has go, and the object stays.
+        """Give up all fields of this resource; those without another manager are removed, and the object stays.
 
-        One that is gone is made anew, as officially where its kind can be made of a name alone:
-        Relinquish of provider/pkg/ssa/ssa.go applies, and does not look before.
+        A missing object is created again, like officially where its kind needs only a name: Relinquish of
+        provider/pkg/ssa/ssa.go applies without checking first.
         """
         retained = {"apiVersion": live["apiVersion"], "kind": live["kind"]}
         metadata = {"name": name, "namespace": path(live, "metadata", "namespace")}
@@ -183,7 +183,7 @@ class Writer:
 
 
 def _replace_managers(managed: list[Object], manager: str) -> list[Object] | None:
-    """The managed fields with the taken-over entries merged into ours; None when there are none."""
+    """The managed fields with the taken-over entries merged into those of this manager; None when there are none."""
 
     def ours(entry: Object) -> bool:
         return entry.get("manager") == manager and entry.get("operation") == "Apply"
@@ -214,7 +214,7 @@ def _union(remaining: Object, right: Object) -> Object:
 
 
 def _with_ignored(obj: Object, live: Object, ignored: list[str], manager: str) -> Object:
-    """Leave what `ignoreChanges` names as it is on the cluster: handleSSAIgnoreFields."""
+    """Keep the live values of the paths in `ignoreChanges`: handleSSAIgnoreFields."""
     body: Object = clone(obj)
     for pattern in ignored:
         keys = [
@@ -230,7 +230,7 @@ def _with_ignored(obj: Object, live: Object, ignored: list[str], manager: str) -
 
 
 def _managers(live: Object, keys: list[str]) -> set[str]:
-    """Who manages the field at this path."""
+    """The managers of the field at this path."""
     holders = set()
     for entry in path(live, "metadata", "managedFields", default=[]) or []:
         if path(entry.get("fieldsV1") or {}, *(f"f:{key}" for key in keys)) is not None:

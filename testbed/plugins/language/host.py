@@ -27,7 +27,7 @@ from testbed.plugins import orphans
 from testbed.plugins.language import interpreter
 from testbed.plugins.warm.child import Child, start, start_read
 
-# The program ended after it had shown its error itself.
+# The program ended and has already shown its error.
 BAIL = 32
 STOP_SECONDS = 5.0
 PROGRAM = Path(__file__).with_name("program.py")
@@ -53,7 +53,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
     def GetRequiredPackages(
         self, request: wire.GetRequiredPackagesRequest, context: Context
     ) -> wire.GetRequiredPackagesResponse:
-        # None: there is nothing to download, and the engine asks for each plugin when the program
+        # None: there is nothing to download, and the engine requests each plugin when the program
         # needs it.
         return wire.GetRequiredPackagesResponse()
 
@@ -91,7 +91,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
     ) -> Iterator[wire.InstallDependenciesResponse]:
         context.abort(
             grpc.StatusCode.UNIMPLEMENTED,
-            "this stand-in of the Python language host installs nothing: make the environment yourself",
+            "this stand-in of the Python language host installs nothing: create the environment yourself",
         )
         yield wire.InstallDependenciesResponse()
 
@@ -149,7 +149,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         for item in request.env:
             name, _, value = item.partition("=")
             environment[name] = value
-        # A pack runs in its own folder, a component where the program runs.
+        # A policy pack runs in its own folder, a component in the program's folder.
         place = str(folder) if request.kind == "analyzer" else request.pwd or None
         child = start_read(command, environment, place)
         self.children.add(child)
@@ -171,7 +171,7 @@ def _plugin_command(request: wire.RunPluginRequest, folder: Path) -> list[str]:
 
 
 def _distribution(root: Path) -> str:
-    """The distribution that a plugin without `__main__.py` consists of."""
+    """The distribution of a plugin without `__main__.py`."""
     import tomllib
 
     file = root / "pyproject.toml"
@@ -184,7 +184,7 @@ def _distribution(root: Path) -> str:
 
 
 def _pump(child: Child) -> Iterator[wire.RunPluginResponse]:
-    """The plugin's output as it comes, then its exit code."""
+    """The plugin's output as it is printed, then its exit code."""
     messages: queue.Queue[wire.RunPluginResponse | None] = queue.Queue()
 
     def read(stream: IO[bytes] | None, wrap: Callable[[bytes], wire.RunPluginResponse]) -> None:
@@ -213,7 +213,7 @@ def _options(info: wire.ProgramInfo) -> dict[str, Any]:
 
 
 def _environment(request: wire.RunRequest) -> dict[str, str]:
-    """Configuration travels in the environment, as the SDK expects: pulumi/runtime/config.py."""
+    """Configuration is passed in the environment, as the SDK expects: pulumi/runtime/config.py."""
     environment = dict(os.environ)
     environment["PULUMI_CONFIG"] = json.dumps(dict(request.config))
     environment["PULUMI_CONFIG_SECRET_KEYS"] = json.dumps(list(request.configSecretKeys))
@@ -221,7 +221,7 @@ def _environment(request: wire.RunRequest) -> dict[str, str]:
 
 
 def _stop(child: Child) -> None:
-    """Interrupt; kill what has not ended after a while."""
+    """Interrupt it, and kill it if it does not end in time."""
     if child.poll() is not None:
         return
     child.send_signal(signal.SIGINT)
@@ -232,7 +232,7 @@ def _stop(child: Child) -> None:
 
 
 def main() -> None:
-    """Serve until the engine ends us. The first line of stdout is the port."""
+    """Serve until the engine ends this process. The first line of stdout is the port."""
     addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     options = [("grpc.max_receive_message_length", 400 << 20)]
     server = grpc.server(futures.ThreadPoolExecutor(16), options=options)

@@ -43,7 +43,7 @@ def resolve(root: Path, options: Mapping[str, Any], *, plugin: bool = False) -> 
 
 
 def _toolchain(root: Path) -> str:
-    """Without the option a lock file decides (since 3.227)."""
+    """The toolchain; without the option a lock file decides (since 3.227)."""
     for folder in (root, *root.parents):
         if (folder / "uv.lock").is_file():
             return "uv"
@@ -53,7 +53,7 @@ def _toolchain(root: Path) -> str:
 
 
 def _uv(root: Path, environment: str) -> Path:
-    """`virtualenv`, else UV_PROJECT_ENVIRONMENT, else `.venv` beside the nearest project file."""
+    """`virtualenv`, else UV_PROJECT_ENVIRONMENT, else `.venv` next to the nearest project file."""
     chosen = environment or os.environ.get("UV_PROJECT_ENVIRONMENT") or ".venv"
     for folder in (root, *root.parents):
         if (folder / "uv.lock").is_file() or (folder / "pyproject.toml").is_file():
@@ -68,7 +68,7 @@ def _in_environment(folder: Path, why: str) -> Path:
         raise BadOptions(
             f'{why}, but "{folder}" has no interpreter; run `pulumi install` or create the environment there'
         )
-    # Not resolved: the link's place is what makes it the environment's interpreter.
+    # Not resolved: the link's path makes it the environment's interpreter.
     return python
 
 

@@ -1,4 +1,4 @@
-"""Runs a Pulumi program, with the interpreter that its project names: it imports nothing of ours.
+"""Runs a Pulumi program, with the interpreter that its project names: it imports no module of the test bed.
 
 pulumi/pulumi, sdk/python/cmd/pulumi-language-python-exec is the model.
 """
@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import FrameType
 
-# The host's folder came first on the path; the program must not see our module names.
+# The host's folder is first on the path; the program must not see its module names.
 sys.path.pop(0)
 
 SHOWN = 32  # the error has been shown: the engine adds nothing to it
@@ -71,7 +71,7 @@ def _run(arguments: argparse.Namespace) -> int:
     asyncio.set_event_loop(loop)
     executor = ThreadPoolExecutor(max_workers=max(arguments.parallel, 1) * 4)
     loop.set_default_executor(executor)
-    # A failed program leaves futures behind that nobody awaits; that is no news to the user.
+    # A failed program leaves futures that are never awaited; the user need not see that.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL)
 
     def program() -> None:
@@ -82,7 +82,7 @@ def _run(arguments: argparse.Namespace) -> int:
     except pulumi.RunError as error:
         pulumi.log.error(str(error))
         return 1
-    except Exception:  # noqa: BLE001  whatever the user's program raises
+    except Exception:  # noqa: BLE001  any error of the user's program
         pulumi.log.error(
             f"Program failed with an unhandled exception:\n{_users_traceback(arguments.program)}"
         )
@@ -94,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _quietly(_number: int, _frame: FrameType | None) -> None:
-    """The engine ends a program so after a failure elsewhere; a traceback would hide that."""
+    """The engine interrupts a program after a failure elsewhere; a traceback would hide that failure."""
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(SHOWN)

@@ -1,1 +1,1 @@
-"""Plugins and programs that start from a process which has their modules already; see ../README.md."""
+"""Plugins and programs that start from a process with their modules already imported; see ../README.md."""

@@ -1,7 +1,7 @@
-"""Ask a warm process to be a plugin or a program: for the proxy in proxy.py and for the language host.
+"""Request a plugin or a program from a warm process: for the proxy in proxy.py and the language host.
 
-Built-in modules only: each command of the engine starts the proxy several times, and to import `socket` would
-double what that takes.
+Built-in modules only: each command of the engine starts the proxy several times, and importing `socket`
+would double that time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 FOLDER = "GPUYARD_WARM"
-"""The variable that names the folder with the sockets; without it every start is a cold one."""
+"""The variable that names the folder with the sockets; without it every start is cold."""
 YES = b"y"
 CODE_BYTES = 4
 
@@ -27,12 +27,12 @@ def connect(
     folder: str,
     outputs: tuple[int, int] = (1, 2),
 ) -> _socket.socket | None:
-    """A connection whose other end has become the command; None where it has to be started as ever.
+    """A connection whose other end has become the command; None if it must be started normally.
 
     The command is an interpreter, a program, a plugin's name or what starts a policy pack, and arguments;
-    the folder is absolute. Its outputs are these descriptors of ours.
-    Bytes that are sent are numbers of signals for it. What comes is its exit code, when it has ended. Whoever
-    closes the connection kills it.
+    the folder is absolute. Its outputs are the given descriptors of this process.
+    Bytes sent are numbers of signals for the command. Its exit code is received when it has ended. Closing
+    the connection kills it.
     """
     home = environment.get(FOLDER)
     if not home:
@@ -50,17 +50,17 @@ def connect(
         if link.recv(1) == YES:
             return link
     except OSError:
-        pass  # nobody is there, or nobody any more
+        pass  # no server, or no longer
     link.close()
     return None
 
 
 def ended(link: _socket.socket) -> int:
-    """Wait for the end: the exit code, negative for a signal, as `subprocess` has it."""
+    """Wait for the end; returns the exit code, negative for a signal, like `subprocess`."""
     code = b""
     while len(code) < CODE_BYTES:
         more = link.recv(CODE_BYTES - len(code))
         if not more:
-            return -9  # the warm process has gone, and what came of it with it
+            return -9  # the warm process ended, and its copies with it
         code += more
     return int.from_bytes(code, "big", signed=True)

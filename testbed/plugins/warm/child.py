@@ -1,4 +1,4 @@
-"""A program that runs warm, as the language host sees it: what it asks of `subprocess.Popen`, and no more."""
+"""A warm program for the language host: only the part of `subprocess.Popen` that the host uses."""
 
 import _socket
 import os
@@ -14,7 +14,7 @@ from testbed.plugins.warm import asking
 
 
 class Child(Protocol):
-    """What the host does with a program, whether that runs warm or is a process of its own."""
+    """The host's interface to a program, warm or in its own process."""
 
     stdout: IO[bytes] | None
     stderr: IO[bytes] | None
@@ -66,7 +66,7 @@ class Warm:
 
 
 def start(command: Sequence[str], environment: Mapping[str, str], folder: str | None) -> Child:
-    """Start a program of Python: warm where there is a process for it, else as ever."""
+    """Start a Python program: warm if there is a process for it, else normally."""
     link = asking.connect("programs", command, environment, _absolute(folder))
     if link is not None:
         return Warm(link)
@@ -74,7 +74,7 @@ def start(command: Sequence[str], environment: Mapping[str, str], folder: str | 
 
 
 def start_read(command: Sequence[str], environment: Mapping[str, str], folder: str | None) -> Child:
-    """The same, with what it says and what it complains about for us to read."""
+    """The same, with its stdout and stderr readable."""
     (message, text), (complained, complains) = os.pipe(), os.pipe()
     link = asking.connect("programs", command, environment, _absolute(folder), (text, complains))
     for end in (text, complains):

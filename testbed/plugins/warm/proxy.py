@@ -1,7 +1,7 @@
-"""What the engine starts and ends in place of a plugin that runs warm: `proxy.py PLUGIN ARGUMENTS`.
+"""The process that the engine starts instead of a warm plugin: `proxy.py PLUGIN ARGUMENTS`.
 
-It hands its output and its signals on to the plugin, and ends as that does. When it is killed, the plugin is.
-Where there is no warm process it becomes the plugin itself.
+It passes output and signals on to the plugin, and ends with the same exit code. When it is killed, the plugin is.
+Without a warm process it becomes the plugin itself.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ FORWARDED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
 
 
 def main() -> int:
-    """Ask, then wait for the end."""
-    engine = os.getppid()  # first of all: it may be killed while we ask
+    """Request the plugin, then wait for its end."""
+    engine = os.getppid()  # first: it may be killed during the request
     plugin, *arguments = sys.argv[1:]
     command = (sys.executable, plugin, *arguments)
     link = asking.connect("plugins", command, os.environ, os.getcwd())  # noqa: PTH109
@@ -41,7 +41,7 @@ def main() -> int:
 
 
 def await_end(link: Any, engine: int) -> int:
-    """The plugin's exit code; the end of an engine that was killed is the plugin's, too (../orphans.py)."""
+    """The plugin's exit code; a killed engine ends the plugin, too (../orphans.py)."""
     link.settimeout(PAUSE_SECONDS)
     while True:
         try:

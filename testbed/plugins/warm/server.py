@@ -1,9 +1,9 @@
 """A process with modules already imported, and copies of it that become plugins or programs.
 
-The proxy that the engine starts for a plugin asks `server.py plugins SOCKET`, the language host asks
+The proxy that the engine starts for a plugin connects to `server.py plugins SOCKET`, the language host to
 `server.py programs SOCKET` for a stack's program and for policy packs. Only imports are shared: no thread, no
 connection and no file is open when a copy is made. It lives as long as its stdin is open, so neither it nor a
-copy of it ever outlives what has started it.
+copy outlives the process that started it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ MODULES = {
     ),
 }
 PACK = ["-u", "-m", "pulumi.policy"]
-"""How the language host starts a policy pack; components, which begin with `-u` as well, start as ever."""
+"""How the language host starts a policy pack; components, which begin with `-u` as well, start normally."""
 MAINS = {
     "language": "host",
     "kubernetes": "provider",
@@ -60,7 +60,7 @@ YES = b"y"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What somebody asks for, and the descriptors that it is to have as its own."""
+    """A requested command, and the descriptors that it gets."""
 
     command: list[str]
     environment: dict[str, str]
@@ -69,7 +69,7 @@ class Wanted:
 
 
 class Server:
-    """Waits for requests and for the ends of what came of them; it has one thread."""
+    """Waits for requests and for the ends of copies; it has one thread."""
 
     def __init__(self, address: Path, *, isolated: bool) -> None:
         self.address = address
@@ -81,16 +81,16 @@ class Server:
         fresh = address.with_suffix(".new")
         self.listener.bind(str(fresh))
         self.listener.listen(64)
-        fresh.rename(address)  # who finds the name is heard
+        fresh.rename(address)  # once the name exists, connections work
         self.ends, written = socket.socketpair()
         for end in (self.ends, written):
             end.settimeout(0)
         signal.set_wakeup_fd(written.fileno(), warn_on_full_buffer=False)
         self.written = written
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # the byte that it writes wakes us
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # its byte wakes the loop
 
     def serve(self) -> None:
-        """Until stdin is closed."""
+        """Serve until stdin is closed."""
         for readable in (self.listener, self.ends, sys.stdin):
             self.selector.register(readable, selectors.EVENT_READ)
         while True:
@@ -110,7 +110,7 @@ class Server:
         for copy in self.copies:
             os.waitpid(copy, 0)
         self.address.unlink(missing_ok=True)
-        with contextlib.suppress(OSError):  # the other one's socket may be there still
+        with contextlib.suppress(OSError):  # the socket of the other may still exist
             self.address.parent.rmdir()
         os._exit(0)
 
@@ -124,12 +124,12 @@ class Server:
     def forget(self, copy: int, code: int) -> None:
         link = self.copies.pop(copy)
         self.selector.unregister(link)
-        with contextlib.suppress(OSError):  # it was killed because nobody listened any more
+        with contextlib.suppress(OSError):  # it was killed because its requester is gone
             link.sendall(code.to_bytes(4, "big", signed=True))
         link.close()
 
     def signal(self, copy: int) -> None:
-        """What has come for a copy: signals, or the end of whoever wanted it."""
+        """Handle input for a copy: signals, or the end of its requester."""
         link = self.copies[copy]
         try:
             numbers = link.recv(64)
@@ -143,7 +143,7 @@ class Server:
             self.forget(copy, -signal.SIGKILL)
 
     def accept(self) -> None:
-        """Make a copy for whoever has come, or say that it has to be started as ever."""
+        """Make a copy for a request, or reply that it must be started normally."""
         link, _ = self.listener.accept()
         expected = received(link)
         if expected is None:
@@ -159,7 +159,7 @@ class Server:
             self.selector.register(link, selectors.EVENT_READ, copy)
 
     def copied(self, link: socket.socket, expected: Wanted) -> int | None:
-        """The copy that has become what is wanted; None where there is none."""
+        """The copy that runs the command; None without one."""
         fits = self.fits(expected)
         try:
             link.sendall(YES if fits else NEITHER)
@@ -174,7 +174,7 @@ class Server:
         return copy
 
     def fits(self, expected: Wanted) -> bool:
-        """Whether it would be the same started anew: the same environment, the same settings of Python."""
+        """Whether a normal start would be the same: the same environment, the same settings of Python."""
         arguments = expected.command[1:]
         if arguments[:1] == PACK[:1] and arguments[:3] != PACK:
             return False
@@ -182,7 +182,7 @@ class Server:
         return same and environment_of(expected.command[0]) == environment_of(sys.executable)
 
     def leave(self, link: socket.socket) -> None:
-        """In a copy: close what is the server's."""
+        """In a copy: close the server's descriptors."""
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_DFL)
@@ -193,17 +193,17 @@ class Server:
 
 
 def environment_of(python: str) -> Path:
-    """The folder of an interpreter: its own file is a link, in every environment the same."""
+    """The folder of an interpreter: its own file is a link, the same in every environment."""
     return Path(python).parent.resolve()
 
 
 def pythons(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables that an interpreter looks at when it starts."""
+    """The variables that an interpreter reads when it starts."""
     return {name: value for name, value in environment.items() if name.startswith("PYTHON")}
 
 
 def received(link: socket.socket) -> Wanted | None:
-    """A whole request; None where its sender has gone."""
+    """A whole request; None if its sender is gone."""
     descriptors: list[int] = []
     try:
         first, descriptors, _, _ = socket.recv_fds(link, 4, 3)
@@ -219,7 +219,7 @@ def received(link: socket.socket) -> Wanted | None:
 
 
 def become(expected: Wanted) -> NoReturn:
-    """Be what is wanted, and end as an interpreter does, but for taking itself apart."""
+    """Run the command, and end like an interpreter, but without its teardown."""
     os.setpgid(0, 0)
     for own, value in enumerate(expected.descriptors):
         os.dup2(value, own)
@@ -245,7 +245,7 @@ def become(expected: Wanted) -> NoReturn:
 
 
 def start(expected: Wanted) -> None:
-    """Run a plugin of ours by its name, a program by its path, a policy pack as `-u -m` does."""
+    """Run a plugin by its name, a program by its path, a policy pack like `-u -m`."""
     sys.argv[:] = expected.command[1:]
     what = sys.argv[0]
     if sys.argv[:3] == PACK:
@@ -264,7 +264,7 @@ def start(expected: Wanted) -> None:
 
 
 def at_once() -> None:
-    """Have what is said go out at once: the same streams as with `-u`."""
+    """Make output unbuffered: the same streams as with `-u`."""
     for name, number in (("stdout", 1), ("stderr", 2)):
         old = getattr(sys, name)
         raw = io.FileIO(number, "w", closefd=False)
@@ -272,7 +272,7 @@ def at_once() -> None:
 
 
 def prepare(kind: str) -> None:
-    """Import what copies of this kind need, and see to it that there is nothing else to share."""
+    """Import what copies of this kind need, and check that nothing else is shared."""
     if kind == "plugins":
         sys.path.insert(0, str(PLUGINS.parents[1]))
         importlib.import_module("testbed.plugins.messages").alone()
@@ -284,14 +284,14 @@ def prepare(kind: str) -> None:
         )
         raise RuntimeError(message)
     gc.collect()
-    gc.freeze()  # copies need not look through what they all have
+    gc.freeze()  # copies need not scan shared objects
 
 
 def main() -> None:
-    """Import, then listen: whoever finds the socket finds everything ready."""
+    """Import, then listen: once the socket exists, everything is ready."""
     kind, address = sys.argv[1:]
     if not sys.flags.isolated:
-        sys.path.pop(0)  # this folder: a program must not see the names of our modules
+        sys.path.pop(0)  # this folder: a program must not see its module names
     prepare(kind)
     Server(Path(address), isolated=kind == "plugins").serve()
 

@@ -121,7 +121,7 @@ def test_pods_are_counted_for_every_kind(job, pods):
 
 def test_a_number_of_pods_in_quotes_is_a_problem():
     found = classified({"kind": "Job", "spec": {"parallelism": "7"}})
-    assert "spec.parallelism: '7' is no whole number" in found.problems
+    assert "spec.parallelism: '7' is not a whole number" in found.problems
 
 
 def test_a_label_that_is_no_class_is_a_problem_with_the_nearest():
@@ -291,13 +291,13 @@ SERVER = {"containers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu"
             "serving.knative.dev/v1",
             "Service",
             {"template": {"spec": SERVER}},
-            ["kind Service.serving.knative.dev: it stays, with a GPU"],
+            ["kind Service.serving.knative.dev: long-running with a GPU"],
         ),
         (
             "v1",
             "ReplicationController",
             {"template": {"spec": SERVER}},
-            ["kind ReplicationController: it stays, with a GPU"],
+            ["kind ReplicationController: long-running with a GPU"],
         ),
     ],
 )

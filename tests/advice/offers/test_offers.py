@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.advice.offers.offers import OfferRequest, offers, price_of
-from gpuyard.advice.offers.scores import MEASURES, OfferPurpose, parts_of, units, whole_gpus
+from gpuyard.advice.offers.scores import (
+    MEASURES,
+    OfferPurpose,
+    max_isolated_pods,
+    parts_of,
+    whole_gpus,
+)
 from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.machines import MACHINES, Capacity
@@ -82,11 +88,11 @@ def test_a_score_does_not_depend_on_what_else_is_asked(wish):
 def test_when_nothing_fits_the_fewest_conditions_are_given_up(wish):
     found = offers(wish)
     if found.offers:
-        assert found.nearest == ()
+        assert found.relaxed_offers == ()
         return
-    assert found.nearest
-    assert len({len(n.dropped_condition) for n in found.nearest}) == 1
-    for near in found.nearest:
+    assert found.relaxed_offers
+    assert len({len(n.dropped_condition) for n in found.relaxed_offers}) == 1
+    for near in found.relaxed_offers:
         fields = {name.replace("-", "_"): None for name in near.dropped_condition}
         left = offers(replace(wish, **fields))
         assert near.count == len(left.offers)
@@ -95,10 +101,10 @@ def test_when_nothing_fits_the_fewest_conditions_are_given_up(wish):
 
 
 def test_without_a_least_size_the_largest_is_the_nearest():
-    [near] = offers(OfferRequest(memory_gib=500)).nearest
+    [near] = offers(OfferRequest(memory_gib=500)).relaxed_offers
     assert near.dropped_condition == ("memory-gib",)
     assert near.best.gpu.memory_gib == max(m.gpu.memory_gib for m in GPU_MACHINES)
-    [near] = offers(OfferRequest(gpus=1000)).nearest
+    [near] = offers(OfferRequest(gpus=1000)).relaxed_offers
     assert near.best.machine.gpus == max(m.gpus for m in GPU_MACHINES)
 
 
@@ -160,7 +166,7 @@ def test_a_part_of_training_says_why_it_gives_nothing(machine, name, note, point
     ],
 )
 def test_units_are_slices_where_a_gpu_can_be_cut(machine, count):
-    assert units(MACHINES[machine], MACHINES[machine].gpu) == count
+    assert max_isolated_pods(MACHINES[machine], MACHINES[machine].gpu) == count
 
 
 def test_a_part_of_a_gpu_is_no_whole_gpu():
@@ -225,4 +231,4 @@ def test_a_direct_fabric_has_a_name_and_a_source():
 
 
 def test_without_any_machine_there_is_no_nearest():
-    assert offers(OfferRequest(cloud="aws"), {}).nearest == ()
+    assert offers(OfferRequest(cloud="aws"), {}).relaxed_offers == ()

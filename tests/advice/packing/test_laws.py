@@ -41,7 +41,7 @@ def usd(needs, cloud, capacity=Capacity.ON_DEMAND):
         assert one.priced.machine.cloud == cloud
         assert one.priced.machine.arch == "amd64"
         assert capacity in one.priced.machine.sold
-        for name, count in one.pods.items():
+        for name, count in one.pods_per_node.items():
             room[name] = room.get(name, 0) + count * one.nodes
     assert all(room[n.name] >= n.pods for n in needs)
     return found.usd

@@ -128,9 +128,9 @@ def held(packing, needs):
     types = {n.name: set() for n in needs}
     by_name = {n.name: n for n in needs}
     for one in packing.purchased:
-        pods = [by_name[name] for name, count in one.pods.items() for _ in range(count)]
+        pods = [by_name[name] for name, count in one.pods_per_node.items() for _ in range(count)]
         assert on_one(one.priced.machine, pods)
-        for name, count in one.pods.items():
+        for name, count in one.pods_per_node.items():
             room[name] += count * one.nodes
             types[name].add(one.priced.machine.name)
     assert all(len(types[n.name]) == 1 for n in needs if n.colocated)
@@ -202,6 +202,16 @@ def test_a_job_whose_pods_stay_together_is_on_one_machine_type():
     """Apart, the last pod would have gone to the cheaper half of a node that another pod needs anyway."""
     lone, job = need("lone", 1, cpu=9), need("job", 3, cpu=4)
     assert cheapest(lone, job).usd < cheapest(lone, replace(job, colocated=True)).usd
+
+
+def test_a_colocated_demand_has_capacity_on_one_machine_type_only():
+    half, pair = (
+        need("half", gpus=Fraction(1, 2), cpu=2),
+        need("eighth", gpus=Fraction(1, 8), gib=4),
+    )
+    found = cheapest(half, replace(pair, pods=2, colocated=True))
+    holding = [p.priced.machine.name for p in found.purchased if "eighth" in p.pods_per_node]
+    assert (holding, found.usd) == (["quarter"], pytest.approx(1.6))
 
 
 @settings(max_examples=examples(25), deadline=None)

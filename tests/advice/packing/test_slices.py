@@ -142,7 +142,7 @@ def test_how_a_demand_is_written_down_changes_nothing():
     [
         ({"9g.5gb": 1}, "A100-40 has no profile 9g.5gb; allowed: 1g.5gb, 1g.10gb, 2g.10gb, "),
         ({"1g.5gb+me": 1}, r"A100-40 has no profile 1g.5gb\+me; allowed: "),
-        ({"1g.5gb": -1}, "fewer than no slices: 1g.5gb"),
+        ({"1g.5gb": -1}, "negative number of slices: 1g.5gb"),
     ],
 )
 def test_a_demand_that_cannot_be_is_refused(demand, message):

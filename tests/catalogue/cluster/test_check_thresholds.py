@@ -84,7 +84,7 @@ def floors(name):
 
 
 def runs(check, profile):
-    return not check.applies(replace(expected("H100-loaded"), profile=profile))
+    return not check.inapplicable_reason(replace(expected("H100-loaded"), profile=profile))
 
 
 def row(check):
@@ -132,7 +132,10 @@ def test_a_floor_is_found_by_what_runs_on_what(check, product, gpus, nodes, way,
 
 def test_what_puts_gpus_to_work_is_known_by_its_profile():
     found = adjustable_checks()
-    assert (found["pcie.width"].at_work, found["pcie.width"].runs_in_soak) == (False, False)
-    assert (found["work.memory"].at_work, found["work.memory"].runs_in_soak) == (True, False)
-    assert (found["work.step"].at_work, found["work.step"].runs_in_soak) == (True, True)
+    assert (found["pcie.width"].runs_under_load, found["pcie.width"].runs_in_soak) == (False, False)
+    assert (found["work.memory"].runs_under_load, found["work.memory"].runs_in_soak) == (
+        True,
+        False,
+    )
+    assert (found["work.step"].runs_under_load, found["work.step"].runs_in_soak) == (True, True)
     assert found["nccl.all_to_all"].unit == "GB/s"

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import cross_check_ec2
-from gpuyard.catalogue.fabric import interfaces, network_cards, pod_limit
+from gpuyard.catalogue.fabric import efa_interfaces_to_launch, network_cards, pod_limit
 from gpuyard.catalogue.machines import MACHINES
 from kit.every import every
 
@@ -74,7 +74,7 @@ def disagreements(row):
         "network_cards": (str(network_cards(m)), row["network_cards"]),
         "pods": (str(pod_limit(m)), pods(row)),
     }
-    kinds = {i.kind for i in interfaces(m) if i.card == 0} or {"interface"}
+    kinds = {i.kind for i in efa_interfaces_to_launch(m) if i.card == 0} or {"interface"}
     if not kinds <= set(row["card_0"].split("+")):
         pairs["card_0"] = ("+".join(kinds), row["card_0"])
     found = {(m.name, field): pair for field, pair in pairs.items() if pair[0] != pair[1]}

@@ -59,7 +59,7 @@ def test_a_check_runs_when_all_it_needs_is_there_and_is_named_when_not(
         ["-m", "pytest", "-q", "catalogue"],
     ]
     said = capsys.readouterr().out
-    assert "left alone: GPUs and their first drivers, for want of open-gpu-kernel-modules" in said
+    assert "skipped: GPUs and their first drivers; missing in" in said
     assert "aws-gpu/data" in said
 
 

@@ -2,12 +2,12 @@
 
 from datetime import date, timedelta
 
-from gpuyard.catalogue.software.ages import LIMITS, ages, rows
+from gpuyard.catalogue.software.ages import LIMITS, ages, dated_sources_by_kind
 
 
 def test_every_kind_has_a_limit_and_rows_that_are_not_newer_than_their_reading():
-    assert rows().keys() == LIMITS.keys()
-    for found in rows().values():
+    assert dated_sources_by_kind().keys() == LIMITS.keys()
+    for found in dated_sources_by_kind().values():
         assert found
         assert all(source.as_of <= source.checked_on for source in found.values())
 
@@ -23,4 +23,4 @@ def test_a_kind_is_old_on_the_day_after_its_limit():
 
 
 def test_regional_prices_of_ec2_are_of_the_day_of_their_list():
-    assert rows()["prices"]["regions.EC2_REGION_LIST"].as_of == date(2026, 1, 21)
+    assert dated_sources_by_kind()["prices"]["regions.EC2_REGION_LIST"].as_of == date(2026, 1, 21)

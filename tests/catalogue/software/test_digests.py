@@ -16,7 +16,7 @@ from gpuyard.catalogue.software.charts import (
     RDMA_PLUGIN,
 )
 from gpuyard.catalogue.software.compatibility import AUTOSCALERS
-from gpuyard.catalogue.software.digests import BY_TAG, PUBLISHED, digest_of, pinned
+from gpuyard.catalogue.software.digests import BY_TAG, PUBLISHED, digest_of, pinned_image_reference
 from gpuyard.catalogue.software.pins import PINS
 from kit.levels import upstream
 
@@ -55,9 +55,9 @@ def test_a_digest_is_one_and_each_artifact_has_its_own():
 
 def test_a_tag_stays_for_people_beside_the_digest_that_counts():
     known = "registry.k8s.io/kueue/kueue"
-    assert pinned(known, "v0.19.2") == f"v0.19.2@{digest_of(known, 'v0.19.2')}"
-    assert pinned(known, "v0.1.0") == "v0.1.0"
-    assert pinned("example.org/kueue", "v0.19.2") == "v0.19.2"
+    assert pinned_image_reference(known, "v0.19.2") == f"v0.19.2@{digest_of(known, 'v0.19.2')}"
+    assert pinned_image_reference(known, "v0.1.0") == "v0.1.0"
+    assert pinned_image_reference("example.org/kueue", "v0.19.2") == "v0.19.2"
 
 
 def test_karpenters_digest_is_the_one_of_its_own_chart():

@@ -7,8 +7,8 @@ import yaml
 
 from gpuyard.catalogue.cves import (
     branch_of,
+    is_branch_maintained,
     known_vulnerabilities,
-    maintained,
     minimum_fixed_version,
 )
 from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS, PINS
@@ -24,20 +24,26 @@ EVERY = [pytest.param(pin, id=name) for name, pin in PINS.items()]
 @every("pin", EVERY)
 def test_a_pin_is_one_exact_version_that_its_source_names(pin):
     assert re.fullmatch(r"\d+(\.\d+)+(-\d+(\.\d+)*)?", pin.version)
-    assert parse_version(pin.advised_as, pin.version).released
+    assert parse_version(pin.bulletin_component, pin.version).released
     assert pin.version in pin.source.title
     assert pin.source.verified
 
 
 @every("pin", EVERY)
 def test_no_pin_is_below_its_floor(pin):
-    assert known_vulnerabilities(pin.advised_as, pin.version) == ()
-    lowest = minimum_fixed_version(pin.advised_as, branch_of(pin.advised_as, pin.version))
+    assert known_vulnerabilities(pin.bulletin_component, pin.version) == ()
+    lowest = minimum_fixed_version(
+        pin.bulletin_component, branch_of(pin.bulletin_component, pin.version)
+    )
     assert lowest is None or lowest.is_fixed(pin.version)
 
 
 def test_floors_are_known_for_what_bulletins_speak_of():
-    advised = {pin.advised_as for pin in PINS.values() if minimum_fixed_version(pin.advised_as)}
+    advised = {
+        pin.bulletin_component
+        for pin in PINS.values()
+        if minimum_fixed_version(pin.bulletin_component)
+    }
     assert advised == {
         "container-toolkit",
         "dcgm",
@@ -46,8 +52,8 @@ def test_floors_are_known_for_what_bulletins_speak_of():
         "gpu-operator",
         "mig-manager",
     }
-    drivers = [pin for pin in PINS.values() if pin.advised_as == "driver"]
-    assert {p.name: maintained(branch_of("driver", p.version)) for p in drivers} == {
+    drivers = [pin for pin in PINS.values() if pin.bulletin_component == "driver"]
+    assert {p.name: is_branch_maintained(branch_of("driver", p.version)) for p in drivers} == {
         "driver": True,
         "driver-610": True,
         "driver-580": True,

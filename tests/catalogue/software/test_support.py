@@ -13,7 +13,7 @@ from gpuyard.catalogue.software.support import (
     OperatorStatus,
     driver_end,
     operator_status,
-    support,
+    support_status,
 )
 
 ROWS = [
@@ -66,23 +66,23 @@ def test_what_was_not_seen_on_the_owners_page_is_marked():
     ],
 )
 def test_days_left_are_counted_from_the_day_given(cloud, minor, standard, extended):
-    seen = support(cloud, minor, date(2026, 11, 21))
+    seen = support_status(cloud, minor, date(2026, 11, 21))
     assert (seen.days_left, seen.extended_days_left) == (standard, extended)
-    later = support(cloud, minor, date(2026, 11, 22))
+    later = support_status(cloud, minor, date(2026, 11, 22))
     assert later.days_left == standard - 1
 
 
 def test_on_the_day_of_the_end_nothing_is_left():
     end = WINDOWS["aws"]["1.34"].standard_end
-    assert support("aws", "1.34", end).days_left == 0
-    assert support("aws", "1.34", end - timedelta(days=1)).days_left == 1
+    assert support_status("aws", "1.34", end).days_left == 0
+    assert support_status("aws", "1.34", end - timedelta(days=1)).days_left == 1
 
 
 @pytest.mark.parametrize(
     ("cloud", "minor"), [("aws", "1.37"), ("gcp", "1.37"), ("simulated", "1.36"), ("azure", "1.36")]
 )
 def test_an_unknown_window_is_none(cloud, minor):
-    assert support(cloud, minor, date(2026, 11, 21)) is None
+    assert support_status(cloud, minor, date(2026, 11, 21)) is None
 
 
 @pytest.mark.parametrize(

@@ -49,5 +49,5 @@ def test_the_second_number_of_dcgm_is_its_packaging():
     "text", ["", "latest", "v", "1.", ".1", "1..2", "v1.x", "sha256:abc", "1 2"]
 )
 def test_what_is_no_version_is_an_error(text):
-    with pytest.raises(ValueError, match="is no version of driver"):
+    with pytest.raises(ValueError, match="is not a version of driver"):
         parse_version("driver", text)

@@ -22,7 +22,7 @@ def test_a_sound_stack_is_fine(gpuyard, write):
     text = " ".join(ended.out.split())
     assert (
         text
-        == f"ok {path}: 1 pool, 0 teams, 0 shapes proved; at worst 220.16 $/hour, priced in us-east-1"
+        == f"ok {path}: 1 pool, 0 teams, 0 shapes proved; at most 220.16 $/hour, priced in us-east-1"
     )
 
 
@@ -97,7 +97,7 @@ def test_of_very_many_findings_the_text_shows_the_first_and_counts_the_rest(gpuy
     ended = gpuyard("check", path)
     assert ended.code == 3
     assert ended.out.count("\nerror   ") + ended.out.startswith("error   ") == 200
-    assert "… and 50 more; --format json lists every one." in ended.out
+    assert "… and 50 more; --format json lists all." in ended.out
     assert "250 errors" in ended.out
     assert len(json.loads(gpuyard("check", path, "--format", "json").out)["findings"]) == 250
 
@@ -119,12 +119,12 @@ def test_of_notes_that_differ_in_names_and_numbers_only_the_text_shows_the_first
     assert text.count("quota.nodes_to_start") == 1
     assert (
         "info    pools[0].nodes: the guarantees of train-0 need 2 nodes; 0 run from the\n"
-        "        beginning, 2 start when jobs ask for them\n"
+        "        start, 2 start when jobs request them\n"
         "        given    0..4\n"
         f"        at       {path}:9\n"
         "        more     gpuyard why quota.nodes_to_start\n"
         "        also     and 39 more: pools[1].nodes, pools[2].nodes, pools[3].nodes, …;\n"
-        "                 --format json lists every one\n"
+        "                 --format json lists all\n"
     ) in text
 
 
@@ -161,9 +161,9 @@ def test_findings_come_gravest_first(gpuyard, write):
 @pytest.mark.parametrize(
     ("machine", "region", "said"),
     [
-        ("p4d.24xlarge", "us-east-1", "at worst 88.83 $/hour, priced in us-east-1"),
-        ("p4d.24xlarge", "eu-central-1", "at worst 110.74 $/hour, priced in eu-central-1 and us-east-1"),
-        ("p5e.48xlarge", "", "at worst 1.00 $/hour and 1 part of unknown price, priced in us-east-1"),
+        ("p4d.24xlarge", "us-east-1", "at most 88.83 $/hour, priced in us-east-1"),
+        ("p4d.24xlarge", "eu-central-1", "at most 110.74 $/hour, priced in eu-central-1 and us-east-1"),
+        ("p5e.48xlarge", "", "at most 1.00 $/hour and 1 part of unknown price, priced in us-east-1"),
     ],
 )  # fmt: skip
 def test_the_worst_hour_says_where_its_prices_are_asked(gpuyard, write, machine, region, said):
@@ -174,5 +174,5 @@ def test_the_worst_hour_says_where_its_prices_are_asked(gpuyard, write, machine,
 def test_a_platform_of_which_no_price_is_known_has_no_figure(gpuyard, write):
     own = {"gpu": "H100", "gpus": 8, "cpu": 192, "memory_gib": 2048}
     text = gpuyard("check", write(platform([pool(machine=own)], cloud="none"))).out
-    said = "what the worst hour costs is unknown: 1 part of unknown price"
+    said = "maximum cost unknown: 1 part without a price"
     assert " ".join(text.split()).endswith(said)

@@ -44,10 +44,8 @@ def test_a_pool_that_goes_is_refused_until_it_is_consented_to(gpuyard, write, st
         "check", write({**after, "approved_changes": loss["digest"]}), "--against", there
     )
     assert ended.code == 0
-    assert "pools and teams are compared; no cloud makes anything for it" in " ".join(
-        ended.out.split()
-    )
-    assert "pool serve is deleted, with your consent" in " ".join(ended.out.split())
+    assert "only pools and teams; it has no cloud resources" in " ".join(ended.out.split())
+    assert "pool serve is deleted, with your approval" in " ".join(ended.out.split())
 
 
 def test_a_network_that_moves_is_told_by_what_stands_in_it(gpuyard, write, state, monkeypatch):
@@ -60,17 +58,15 @@ def test_a_network_that_moves_is_told_by_what_stands_in_it(gpuyard, write, state
     text = " ".join(ended.out.split())
     assert ended.code == 3
     assert "train-on-demand replaced train private-another-1, private-another-2" in text
-    assert "resources that go with them" in text
-    assert "Against standard input: " in text
-    assert (
-        "Nobody asked the cloud: another answer than before would replace private-another-1" in text
-    )
+    assert "resources removed with them" in text
+    assert "Compared with standard input: " in text
+    assert "The cloud was not queried: private-another-1, private-another-2" in text
     ended = gpuyard(
         "check", write(ON_AWS, region="us-east-1"), "--against", state(there), "--format", "json"
     )
-    assert {each["becomes"] for each in json.loads(ended.out)["against"]["resources"]} == {"same"}
+    assert {each["action"] for each in json.loads(ended.out)["against"]["resources"]} == {"same"}
     ended = gpuyard("check", write(ON_AWS, region="us-east-1"), "--against", state({"steps": []}))
-    assert "everything would be made" in ended.out
+    assert "everything would be created" in ended.out
     assert ended.code == 0
 
 
@@ -86,7 +82,7 @@ def test_a_stack_that_is_refused_by_itself_is_compared_with_nothing(gpuyard, wri
     ("text", "says"),
     [
         ("{", "is not JSON"),
-        ('{"steps": [], "changeSummary": {"same": 2}}', "leaves out what stays as it is"),
+        ('{"steps": [], "changeSummary": {"same": 2}}', "omits unchanged resources"),
         ("[]", "is neither a state nor a preview"),
         ("{}" + " " * 64 * 1024 * 1024, "at most 67,108,864 are read"),
     ],
@@ -139,17 +135,17 @@ def test_a_destroy_that_is_refused_is_told_before_by_what_is_kept(gpuyard, write
     ended = gpuyard("check", stack, "--against", there, "--destroy")
     said = " ".join(ended.out.split())
     assert ended.code == 3
-    assert "PROTECTED cluster platform-cluster (lab): with it goes every object and job" in said
+    assert "PROTECTED cluster platform-cluster (lab): deletes every object and job" in said
     assert "LEFT Namespace vision" in said
-    assert "A destroy is refused by 1 resource" in said
+    assert "1 resource of" in said
     assert "`cluster: {protect: false}`" in said
     ended = gpuyard("check", stack, "--against", there, "--destroy", "--format", "json")
-    assert [each["name"] for each in json.loads(ended.out)["kept"]] == [
+    assert [each["name"] for each in json.loads(ended.out)["blocked"]] == [
         "platform-cluster",
         "vision",
     ]
     nothing = state({"version": 3, "deployment": {"resources": []}})
     ended = gpuyard("check", stack, "--against", nothing, "--destroy")
-    assert (ended.code, "is refused by nothing" in ended.out) == (0, True)
+    assert (ended.code, "blocks a destroy" in ended.out) == (0, True)
     ended = gpuyard("check", stack, "--destroy")
-    assert (ended.code, "give --against STATE" in ended.err) == (2, True)
+    assert (ended.code, "add --against STATE" in ended.err) == (2, True)

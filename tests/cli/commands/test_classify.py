@@ -54,9 +54,9 @@ def test_a_job_has_a_class_advice_and_evidence(gpuyard, write):
     text = flat(ended.out)
     assert "Job llm-fine-tune training" in text
     assert "10 points for training, 1 for the next" in text
-    assert "asks 8 nvidia.com/gpu in each of 4 pods; 32 nvidia.com/gpu in all" in text
-    assert "queue default the queue every team's namespace has" in text
-    assert "sharing whole it asks for 8 GPUs in one pod" in text
+    assert "requests 8 nvidia.com/gpu in each of 4 pods; 32 nvidia.com/gpu in total" in text
+    assert "queue default the default queue of every team namespace" in text
+    assert "sharing whole it requests 8 GPUs in one pod" in text
     assert "training +6 program torchrun" in text
 
 
@@ -69,7 +69,7 @@ def test_many_documents_and_lists_are_read_and_the_rest_is_counted(gpuyard, writ
         "llm-fine-tune",
         "chat",
     ]
-    assert flat(ended.err) == f"1 other object in {path} left out: no workload"
+    assert flat(ended.err) == f"1 other object in {path} skipped: not a workload"
     found = json.loads(gpuyard("classify", path, "--format", "json").out)
     assert [j["class"] for j in found["jobs"]] == ["training", "real-time-inference"]
     assert found["skipped"] == 1
@@ -78,15 +78,15 @@ def test_many_documents_and_lists_are_read_and_the_rest_is_counted(gpuyard, writ
 def test_a_problem_is_shown_beside_the_answer(gpuyard, write):
     text = flat(gpuyard("classify", write(SERVICE)).out)
     assert (
-        "! spec.template.spec: nvidia.com/gpu: '8000m' is no number of GPUs and is not counted; write 8"
-        in text
+        "! spec.template.spec: nvidia.com/gpu: '8000m' is not a number of GPUs and is not "
+        "counted; write 8" in text
     )
-    assert "asks no GPU in 1 pod" in text
+    assert "requests no GPU in 1 pod" in text
 
 
 def test_a_pod_without_name_or_evidence_is_other(gpuyard, write):
     text = flat(gpuyard("classify", write("kind: Pod\nspec: {containers: [{image: a}]}\n")).out)
-    assert text.startswith("Pod (no name) other nothing in it says what kind of work it is")
+    assert text.startswith("Pod (no name) other no evidence for a class")
     assert "points" not in text
 
 
@@ -98,30 +98,30 @@ def test_standard_input_is_read(gpuyard, typed):
     assert (job["class"], job["gpu_request"], job["pods"]) == ("training", {"nvidia.com/gpu": 8}, 4)
     assert job["scores"] == {"training": 10, "batch": 1}
     assert job["evidence"][0] == {"weight": 6, "message": "program torchrun", "class": "training"}
-    assert job["queue"] == {"value": "default", "why": "the queue every team's namespace has"}
+    assert job["queue"] == {"value": "default", "why": "the default queue of every team namespace"}
 
 
 def test_a_key_that_stands_twice_is_named(gpuyard, write):
     path = write("kind: Pod\nkind: Job\n")
     assert (
         flat(gpuyard("classify", path).err)
-        == "! line 2: kind stands twice; the last counts, as kubectl takes it"
+        == "! line 2: kind occurs twice; the last value counts, as in kubectl"
     )
     found = json.loads(gpuyard("classify", path, "--format", "json").out)
     assert found["duplicate_keys"] == [
-        "line 2: kind stands twice; the last counts, as kubectl takes it"
+        "line 2: kind occurs twice; the last value counts, as in kubectl"
     ]
 
 
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("kind: ConfigMap\n---\nkind: Service\n", "no workload is in it, only ConfigMap, Service. These are"),
-        ("a: 1\n", "no Kubernetes object is in it: nothing has a kind. Give a manifest of a job."),
-        ("", "no Kubernetes object is in it"),
+        ("kind: ConfigMap\n---\nkind: Service\n", "has no workload, only ConfigMap, Service. Supported"),
+        ("a: 1\n", "has no Kubernetes object: no document has a kind. Give the manifest of a job."),
+        ("", "has no Kubernetes object"),
         ("[", "not YAML: line 1, at its end"),
         (b"\xff", "not text (byte 0 is not UTF-8)"),
-        ("a: &a [*a]", "*a has no anchor"),
+        ("a: &a [*a]", "*a has no complete anchor"),
         ("[" * 99, "nested more than 60 deep"),
         (b"a" * (2**20 + 1), "at most 1,048,576 are read"),
     ],
@@ -137,7 +137,7 @@ def test_a_path_that_is_no_file_is_wrong_usage(gpuyard, tmp_path, typed, monkeyp
     assert "a folder, not a file. Give the path of a file with Kubernetes workloads" in (
         gpuyard("classify", tmp_path).err
     )
-    assert "an empty or impossible name" in gpuyard("classify", "").err
+    assert "the file name is empty or invalid" in gpuyard("classify", "").err
     typed(b"a" * (2**20 + 1))
     assert "1,048,577 bytes; at most 1,048,576" in gpuyard("classify", "-").err
     monkeypatch.setattr(sys, "stdin", None)

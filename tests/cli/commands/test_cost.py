@@ -21,12 +21,12 @@ def rows(text):
 def test_the_bill_is_shown_by_pool_team_and_unit(gpuyard, write):
     found = rows(gpuyard("cost", write(BEFORE)).out)
     for row in (
-        "floor 242.12 176,746",
+        "minimum 242.12 176,746",
         "expected 242.12 176,746",
         "train p5.48xlarge 4 4 220.16 220.16 220.16",
         "vision 40,179 40,179 -",
-        "nobody's 136,567 136,567",
-        "together 176,746 176,746",
+        "unassigned 136,567 136,567",
+        "total 176,746 176,746",
         "train whole GPU 8 1 6.88 9.17",
         "serve 3g.20gb 8 3/7 1.18 1.57",
         "p5.48xlarge on-demand 55.04 list price in us-east-1 on 2026-07-20",
@@ -39,11 +39,11 @@ def test_over_its_budget_alone_the_bill_is_shown_and_refused(gpuyard, write):
     ended = gpuyard("cost", write(over))
     assert ended.code == 3
     assert "train p5.48xlarge 4 4 220.16 220.16 220.16" in rows(ended.out)
-    assert "100.00 an hour allowed" in ended.out
+    assert "limit: 100.00 $/hour" in ended.out
     assert "budget.worst" in ended.err
     document = json.loads(gpuyard("cost", write(over), "--format", "json").out)
     assert document["counts"]["error"] == 1
-    assert document["cost"]["pools"][0]["worst_usd"] == pytest.approx(220.16)
+    assert document["cost"]["pools"][0]["maximum_usd_per_hour"] == pytest.approx(220.16)
     assert "220.16" in gpuyard("cost", write(over), "--format", "markdown").out
 
 
@@ -66,13 +66,13 @@ def test_an_unknown_price_has_a_date_and_is_in_no_sum(gpuyard, write):
     assert "! train (p5e.48xlarge): price unknown as of 2026-11-21, not in the sums" in text
     assert "train p5e.48xlarge 4 4 unknown unknown unknown" in text
     assert "p5e.48xlarge on-demand unknown price unknown as of 2026-11-21" in text
-    assert "worst 5.60 + unknown for 4 nodes 4,092 + unknown" in text
+    assert "maximum 5.60 + unknown for 4 nodes 4,092 + unknown" in text
     assert "vision unknown unknown -" in text
-    assert "nobody's 4,092 + unknown 3,727 + unknown" in text
+    assert "unassigned 4,092 + unknown 3,727 + unknown" in text
     document = json.loads(gpuyard("cost", write(UNKNOWN), "--format", "json").out)["cost"]
     assert document["unknown"] == ["train"]
     line = next(p for p in document["pools"] if p["pool"] == "train")
-    assert (line["worst_usd"], line["usd_per_node"]) == (None, None)
+    assert (line["maximum_usd_per_hour"], line["usd_per_node"]) == (None, None)
     assert document["teams"][0]["guarantee_usd_per_month"] is None
 
 
@@ -97,10 +97,10 @@ def test_a_change_is_shown_from_the_other_stack_to_this_one(gpuyard, write):
     assert ended.code == 0
     found = rows(ended.out)
     for row in (
-        "worst 242.12 114.68 -127.44",
-        "train 4 → 2 × p5.48xlarge floor 220.16 110.08 -110.08",
-        "serve removed: 1 × p4d.24xlarge floor 21.96 - -21.96",
-        "dev new: 1 × g6.12xlarge floor - 4.60 +4.60",
+        "maximum 242.12 114.68 -127.44",
+        "train 4 → 2 × p5.48xlarge minimum 220.16 110.08 -110.08",
+        "serve removed: 1 × p4d.24xlarge minimum 21.96 - -21.96",
+        "dev new: 1 × g6.12xlarge minimum - 4.60 +4.60",
         "vision 40,179 80,358 +40,179",
         "new - 0.00 =",
     ):
@@ -109,14 +109,14 @@ def test_a_change_is_shown_from_the_other_stack_to_this_one(gpuyard, write):
 
 def test_nothing_changes_against_itself(gpuyard, write):
     path = write(BEFORE)
-    assert "worst 242.12 242.12 =" in rows(gpuyard("cost", path, "--against", path).out)
+    assert "maximum 242.12 242.12 =" in rows(gpuyard("cost", path, "--against", path).out)
 
 
 def test_the_change_of_an_unknown_price_is_unknown(gpuyard, write):
     ended = gpuyard("cost", write(UNKNOWN, "u.yaml"), "--against", write(BEFORE))
     found = rows(ended.out)
     assert sum(row.endswith("220.16 unknown unknown") for row in found) == 3
-    assert "worst 242.12 5.60 + unknown unknown" in found
+    assert "maximum 242.12 5.60 + unknown unknown" in found
     assert "train (p5e.48xlarge): price unknown as of 2026-11-21, not in the sums." in found
 
 
@@ -139,7 +139,7 @@ def test_a_change_as_a_document(gpuyard, write):
     before, after = write(BEFORE, "before.yaml"), write(AFTER, "after.yaml")
     document = json.loads(gpuyard("cost", after, "--against", before, "--format", "json").out)
     assert document["changes"]["usd_per_hour"][2] == {
-        "name": "worst", "before": 242.1176, "after": 114.6816, "difference": -127.436,
+        "name": "maximum", "before": 242.1176, "after": 114.6816, "difference": -127.436,
     }  # fmt: skip
     assert document["against"] == str(before)
     assert document["against_findings"] == []

@@ -41,10 +41,10 @@ def test_an_added_pool_costs_all_it_costs_and_a_removed_one_saves_it():
     one, two = aws(pool()), aws(pool(), shared_pool())
     came, went = pools(one, two)["dev"], pools(two, one)["dev"]
     added, removed = came.cases[-1], went.cases[-1]
-    assert (came.was, came.now) == ((), (("1", "g6.12xlarge"),))
+    assert (came.nodes_before, came.nodes_after) == ((), (("1", "g6.12xlarge"),))
     assert (added.before, added.after is None) == (None, False)
     assert added.difference == pytest.approx(4.6016)
-    assert (went.now, removed.after) == ((), None)
+    assert (went.nodes_after, removed.after) == ((), None)
     assert removed.difference == pytest.approx(-4.6016)
 
 
@@ -66,13 +66,13 @@ def test_a_pool_that_only_may_grow_is_dearer_at_worst_and_not_at_least():
     before, after = aws(pool(nodes="1..2")), aws(pool(nodes="1..4"))
     assert worst(before, after)["train"].difference == pytest.approx(2 * 55.04)
     totals = changes(before, after, total_changes)
-    assert totals["floor"].difference == 0
-    assert totals["worst"].difference == pytest.approx(2 * 55.04)
+    assert totals["minimum"].difference == 0
+    assert totals["maximum"].difference == pytest.approx(2 * 55.04)
 
 
 def test_a_pool_of_no_nodes_is_there_and_costs_nothing():
     same = pools(aws(pool(nodes="0..1")), aws(pool(nodes="0..1")))["train"]
-    assert (same.is_one, pool_nodes(same)) == (False, "0..1 × p5.48xlarge")
+    assert (same.is_changed, pool_nodes(same)) == (False, "0..1 × p5.48xlarge")
     found = same.cases[0]
     assert (found.before, found.difference) == (Total(), 0)
 
@@ -98,9 +98,9 @@ def test_a_change_with_one_unknown_side_is_unknown_and_never_counted_as_nothing(
     document = json.loads(gpuyard("cost", new, "--against", old, "--format", "json").out)
     listed = document["changes"]["pools_usd_per_hour"]
     train = next(c for c in listed if c["name"] == "train")
-    assert {train[case]["difference"] for case in ("floor", "expected", "worst")} == {None}
+    assert {train[case]["difference"] for case in ("minimum", "expected", "maximum")} == {None}
     totals = {c["name"]: c for c in document["changes"]["usd_per_hour"]}
-    assert totals["worst"]["difference"] is None, "a part of it is unknown"
+    assert totals["maximum"]["difference"] is None, "a part of it is unknown"
 
 
 def test_every_unknown_price_is_named_also_two_of_one_pool(gpuyard, write):
@@ -112,8 +112,8 @@ def test_every_unknown_price_is_named_also_two_of_one_pool(gpuyard, write):
     assert caveats == [
         f"- train ({UNPRICED}): price unknown as of 2026-11-21, not in the sums.",
         (
-            f"- train ({UNPRICED_TOO}): spot price unknown as of 2026-11-21 (at most the price on demand),"
-            " not in the sums of floor and expected."
+            f"- train ({UNPRICED_TOO}): spot price unknown as of 2026-11-21 (at most the on-demand price),"
+            " not in the sums of minimum and expected."
         ),
     ]
 
@@ -133,7 +133,7 @@ def test_teams_come_go_and_stay():
         "kept": 0,
         "gone": pytest.approx(-node_month),
         "came": pytest.approx(2 * node_month),
-        "nobody's": pytest.approx(-node_month),
+        "unassigned": pytest.approx(-node_month),
     }
 
 
@@ -154,7 +154,7 @@ def test_teams_whose_bill_stays_are_named_in_one_line_and_only_some_of_many(gpuy
     ended = gpuyard("cost", paths[1], "--against", paths[0], "--format", style)
     assert ended.code == 0
     said = " ".join(ended.out.split()).lower()
-    assert "teams that stay as they are: t00, t01, " in said
+    assert "teams without change: t00, t01, " in said
     assert "t29" not in said
     assert "vision" in said
 
@@ -196,12 +196,12 @@ def test_prices_of_another_region_are_told_apart(gpuyard, write):
     files = [write(raw, f"{r}.yaml", region=r) for r in ("us-east-1", "eu-central-1")]
     text = gpuyard("cost", files[1], "--against", files[0]).out
     assert "at list price in eu-central-1 and us-east-1" in " ".join(text.split())
-    assert "prices of another region: us-east-1 → eu-central-1 and us-east-1." in " ".join(
+    assert "the region of the prices: us-east-1 → eu-central-1 and us-east-1." in " ".join(
         text.split()
     )
     found = gpuyard("cost", files[1], "--against", files[0], "--format", "markdown").out
     assert "US dollars at list price in eu-central-1 and us-east-1.\n" in found
-    assert "prices of us-east-1, and the platform is in eu-central-1." in found
+    assert "prices of us-east-1, but the platform is in eu-central-1." in found
 
 
 @pytest.mark.parametrize(

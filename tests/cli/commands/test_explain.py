@@ -44,7 +44,7 @@ def test_a_job_that_starts(ask):
     assert (ended.code, ended.err) == (0, "")
     text = flat(ended.out)
     assert "Job job starts in train on 2 nodes of train, running already." in text
-    assert "asks 16 nvidia.com/gpu in 2 pods" in text
+    assert "requests 16 nvidia.com/gpu in 2 pods" in text
     assert "queue default in namespace vision, of team vision" in text
     assert "train yes 16 nvidia.com/gpu of 24 free, partly borrowed" in text
 
@@ -53,9 +53,11 @@ def test_a_job_that_never_starts_is_a_finding(ask):
     ended = ask(job(pods=4, gpus=8))
     assert ended.code == 3
     text = flat(ended.out)
-    assert "Job job never train: 32 nvidia.com/gpu wanted, team vision can have 24 at most" in text
+    assert (
+        "Job job never train: 32 nvidia.com/gpu requested, the maximum of team vision is 24" in text
+    )
     assert "change run 3 pods instead of 4" in text
-    assert "or in stack let team vision borrow 24: teams[0].borrow.train: 24" in text
+    assert "or in stack allow team vision to borrow 24: teams[0].borrow.train: 24" in text
     assert "because" not in text, "the only pool's reason is told already"
 
 
@@ -64,14 +66,14 @@ def test_a_job_that_waits_is_none(ask):
     assert ended.code == 0
     text = flat(ended.out)
     assert "Job job waits" in text
-    assert "condition when team vision's own jobs return 8 nvidia.com/gpu of train" in text
-    assert "meanwhile It waits whole in its queue" in text
+    assert "condition when team vision's own jobs release 8 nvidia.com/gpu of train" in text
+    assert "meanwhile It stays in its queue" in text
 
 
 def test_who_is_evicted_is_named(ask):
     busy = [{"team": "speech", "pool": "train", "gpus": 8, "name": f"s{n}"} for n in range(4)]
     text = flat(ask(job(gpus=8), running={"running": busy}).out)
-    assert "evicts speech: s3 (it borrows what the team is guaranteed)" in text
+    assert "evicts speech: s3 (it borrows from the team's guarantee)" in text
 
 
 def test_a_namespace_of_nobody_has_no_queue(ask):
@@ -86,7 +88,7 @@ def test_several_workloads_are_explained_and_the_rest_is_counted(ask):
     assert ended.code == 3
     titles = [line for line in ended.out.splitlines() if line.startswith("Job")]
     assert titles == ["Job a  never", "Job (no name)  starts in train"]
-    assert "asks nothing in 1 pod" in flat(ended.out)
+    assert "requests nothing in 1 pod" in flat(ended.out)
     assert "1 other object in" in ended.err
 
 
@@ -105,7 +107,7 @@ def test_the_same_for_programs(ask):
     )  # fmt: skip
     assert second["changes"] == [
         {
-            "message": "ask for 8 nvidia.com/gpu per pod instead of 16 nvidia.com/gpu",
+            "message": "request 8 nvidia.com/gpu per pod instead of 16 nvidia.com/gpu",
             "at": "spec.template.spec: nvidia.com/gpu",
             "value": 8,
         }
@@ -132,15 +134,15 @@ def nameless():
 @pytest.mark.parametrize(
     ("value", "more", "says"),
     [
-        (nameless(), [], "has no metadata.namespace, so nobody knows whose it is. Write one, or give --team with one of vision, speech."),  # noqa: E501
+        (nameless(), [], "has no metadata.namespace, so its team is unknown. Set one, or add --team with one of vision, speech."),  # noqa: E501
         (job(), ["--team", "art"], "--team art: no such team. Teams are vision, speech."),
-        (job(), ["--team", "speech"], "is in the namespace vision of team vision, and --team says speech. Leave one of the two out."),  # noqa: E501
-        (job(namespace="x"), ["--team", "speech"], "is in the namespace x of no team, and --team says speech."),
-        ({"kind": "ConfigMap"}, [], "no workload is in it, only ConfigMap."),
-        (job(), ["--live", "--running", "x"], "--live asks the cluster, --running reads a file. Give one of the two."),
-        (job(), ["--context", "x"], "--context names the cluster that --live asks. Add --live."),
+        (job(), ["--team", "speech"], "is in the namespace vision of team vision, and --team is speech. Remove one of the two."),  # noqa: E501
+        (job(namespace="x"), ["--team", "speech"], "is in the namespace x of no team, and --team is speech."),
+        ({"kind": "ConfigMap"}, [], "has no workload, only ConfigMap."),
+        (job(), ["--live", "--running", "x"], "--live queries the cluster, --running reads a file. Use one of the two."),
+        (job(), ["--context", "x"], "--context selects the cluster for --live. Add --live."),
         (job(), ["--running", "gone.yaml"], "gone.yaml"),
-        (job(), ["--running", ""], "an empty or impossible name is no file"),
+        (job(), ["--running", ""], "the file name is empty or invalid"),
     ],
 )  # fmt: skip
 def test_wrong_usage_is_said(ask, value, more, says):
@@ -166,7 +168,7 @@ def test_a_file_in_which_nothing_stands_is_no_idle_cluster(ask):
     """`kubectl get … >now.json` leaves one where it fails: a job would be told that it starts."""
     ended = ask(job(), running="\n")
     assert (ended.code, ended.out) == (2, "")
-    assert "running.yaml: empty, and kubectl writes a List even where nothing runs" in ended.err
+    assert "running.yaml: empty. kubectl writes a List even when nothing runs" in ended.err
     assert ask(job(), running="{kind: List, items: []}").code == 0
     assert ask(job(), running="[]").code == 0
 
@@ -217,7 +219,7 @@ def test_every_object_of_a_large_dump_counts(ask):
     values = [{"kind": "Event", "note": "x" * 100} for _ in range(10_000)]
     nodes = [node(0) | {"spec": {"unschedulable": True}}]
     ended = ask(job(), running=json.dumps({"kind": "List", "items": [*values, *nodes]}))
-    assert "train is not as planned" in flat(ended.out)
+    assert "train differs from the plan" in flat(ended.out)
 
 
 def test_too_much_is_refused(ask, monkeypatch):
@@ -226,28 +228,28 @@ def test_too_much_is_refused(ask, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
     ended = ask(job(), more=["--running", "-"])
     assert ended.code == 2
-    assert "has more than 1 MiB. Ask for fewer objects." in flat(ended.err)
+    assert "has more than 1 MiB. List fewer objects." in flat(ended.err)
 
 
 def test_kinds_that_are_not_read_say_what_to_do(ask):
     flow = {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow", "metadata": {"name": "w"}}
     ended = ask(flow)
     assert ended.code == 2
-    assert "a Workflow is not read: Kueue sees its pods alone" in flat(ended.err)
+    assert "kind Workflow is not supported: Kueue queues only its pods" in flat(ended.err)
     ended = ask(flow, job())
     assert ended.code == 0
-    assert "! a Workflow is not read: Kueue sees its pods alone" in flat(ended.err)
+    assert "! kind Workflow is not supported: Kueue queues only its pods" in flat(ended.err)
 
 
 def test_two_changes_that_are_needed_both_say_so(ask):
     text = flat(ask(job(gpus=9, labels={"kueue.x-k8s.io/queue-name": "gold"})).out)
     assert (
         "change remove the label kueue.x-k8s.io/queue-name: gold"
-        " and ask for 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu" in text
+        " and request 8 nvidia.com/gpu per pod instead of 9 nvidia.com/gpu" in text
     )
 
 
 def test_a_template_is_said_to_be_one(gpuyard, write, stack):
     ended = gpuyard("explain", stack, write("{{ if .x }}\na: b\n{{ end }}\n", "job.yaml"))
     assert ended.code == 2
-    assert "line 1: a template, not YAML yet: render it first" in flat(ended.err)
+    assert "line 1: a template, not YAML: render it first" in flat(ended.err)

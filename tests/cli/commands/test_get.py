@@ -47,7 +47,7 @@ def test_a_value_is_printed_bare(get, path, value):
 
 
 def test_a_value_has_no_binary_noise(get):
-    assert get("bill.worst_usd").out == "243.1208\n"
+    assert get("bill.maximum_usd_per_hour").out == "243.1208\n"
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,14 @@ def test_a_value_has_no_binary_noise(get):
     [
         ("pools.tran.nodes", "Did you mean pools.train?"),
         ("pols", "Did you mean pools?"),
-        ("pools[7]", "there are: train, serve"),
-        ("name.x", "nothing is below name: name is one value"),
-        ("pools.train", "pools.train is no single value: it has name, stable_name"),
-        ("", "the plan is no single value"),
-        ("pools.train.zones.x", "nothing is below pools.train.zones"),
+        ("pools[7]", "Available: train, serve"),
+        ("name.x", "no 'x' below name: name is a single value"),
+        ("pools.train", "pools.train is not a single value: it has name, stable_name"),
+        ("", "the plan is not a single value"),
+        (
+            "pools.train.zones.x",
+            "no 'x' below pools.train.zones: pools.train.zones is a single value",
+        ),
     ],
 )
 def test_an_unknown_path_is_answered_with_what_there_is(get, path, says):
@@ -86,9 +89,12 @@ def test_a_refused_stack_has_no_values(gpuyard, write):
 def test_money_of_which_a_part_is_unknown_is_no_number(gpuyard, write):
     """A script that compares it with a limit must not take it for nothing."""
     path = write(platform([pool(machine="p5e.48xlarge")], cloud="aws", system=SYSTEM))
-    for figure in ("bill.worst_usd", "bill.floor.usd", "bill.expected_usd"):
+    for figure in ("bill.maximum_usd_per_hour", "bill.minimum.usd", "bill.expected_usd_per_hour"):
         assert gpuyard("get", path, figure).out == "null\n"
-    assert gpuyard("get", path, "bill.worst.known_usd").out == "1.0032\n"
-    assert gpuyard("get", path, "bill.worst.unknown").out == "train\n"
+    assert gpuyard("get", path, "bill.maximum.known_usd").out == "1.0032\n"
+    assert gpuyard("get", path, "bill.maximum.unknown").out == "train\n"
     document = json.loads(gpuyard("check", path, "--format", "json").out)["platform"]
-    assert (document["max_usd_per_hour"], document["known_max_usd_per_hour"]) == (None, 1.0032)
+    assert (document["maximum_usd_per_hour"], document["known_maximum_usd_per_hour"]) == (
+        None,
+        1.0032,
+    )

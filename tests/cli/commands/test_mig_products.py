@@ -107,7 +107,7 @@ def test_a_profile_the_gpu_does_not_have_is_refused_by_name(ask, gpu, name):
     assert (code, found["legal"]) == (3, False)
     (finding,) = found["findings"]
     assert name in finding["problem"]
-    assert f"`gpuyard mig {gpu}` lists every profile" in finding["allowed"]
+    assert f"`gpuyard mig {gpu}` lists the profiles" in finding["allowed"]
     assert place_profiles(MIG_PRODUCTS[gpu], finding["fix"]["value"]) is not None
 
 
@@ -139,7 +139,7 @@ def test_a_gpu_that_cannot_be_cut_names_those_that_can(ask, gpu, more):
     (finding,) = found["findings"]
     assert finding["id"] == "mig.not_possible"
     assert finding["allowed"].split(", ") == list(MIG_PRODUCTS)
-    assert finding["fix"]["says"] == "share it by time-slicing or MPS"
+    assert finding["fix"]["message"] == "share it by time-slicing or MPS"
 
 
 @pytest.mark.parametrize("name", GPUS)
@@ -180,11 +180,11 @@ def test_a_layout_is_read_as_people_write_it(text, counts):
     ["1g.5gb:", ":2", "1g.5gb:-1", "1g.5gb:1.5", "1g.5gb:2,", ",", "{}", "1g.5gb 2", "1g.5gb:1000"],
 )
 def test_what_is_no_layout_is_told_how_to_write_one(text):
-    with pytest.raises(UsageError, match=r"is no slice\. Write PROFILE:COUNT"):
+    with pytest.raises(UsageError, match=r"is not a slice\. Write PROFILE:COUNT"):
         read_layout(text)
 
 
 @pytest.mark.parametrize("text", ["1g.5gb:0", "3g.20gb:1,1g.5gb:000"])
 def test_none_of_a_slice_is_left_out(text):
-    with pytest.raises(UsageError, match=r"1g\.5gb:0 is no slice\. Leave it out"):
+    with pytest.raises(UsageError, match=r"1g\.5gb:0 has the count 0\. Remove it"):
         read_layout(text)

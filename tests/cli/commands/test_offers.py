@@ -26,7 +26,7 @@ def test_a_gpu_is_known_by_any_usual_name(gpuyard, spelling):
 def test_an_unknown_gpu_has_a_nearest_spelling(gpuyard):
     ended = gpuyard("offers", "--gpu", "H1000")
     assert (ended.code, ended.out) == (2, "")
-    assert ended.err.startswith("gpuyard: no GPU 'H1000' in the catalogue; there are: T4, ")
+    assert ended.err.startswith("gpuyard: no GPU 'H1000' in the catalogue. Known: T4, ")
     assert ended.err.endswith(" Did you mean H100?\n")
     assert "Did you mean" not in gpuyard("offers", "--gpu", "\x1b[31m").err
     assert "\x1b" not in gpuyard("offers", "--gpu", "\x1b[31m").err
@@ -64,11 +64,11 @@ def test_where_no_gpu_has_so_much_memory_the_largest_is_named(gpuyard):
 def test_an_offer_shows_price_score_parts_and_sources(gpuyard):
     text = flat(gpuyard("offers", "--gpu", "H100", "--workload", "training", "--cloud", "aws"))
     assert "training 2 of 141 machines fit --gpu H100 --cloud aws" in text
-    assert "score of 100 = memory 30 + fabric 40 + nvlink 30" in text
+    assert "score (maximum 100) = memory 30 + fabric 40 + nvlink 30" in text
     assert "1 p5.48xlarge 55.04 on-demand 78.7 11.6 400.0 900.0" in text
     assert "8 × H100 80 GiB 16.95-18.73 spot +8.7 +40.0 +30.0" in text
-    assert "prices hold in us-east-1 (aws); other regions differ" in text
-    assert "looked up on 2026-11-21" in text
+    assert "prices apply to us-east-1 (aws); other regions differ" in text
+    assert "retrieved on 2026-11-21" in text
 
 
 def test_an_unknown_price_is_last_and_never_nothing(gpuyard):
@@ -110,7 +110,7 @@ def test_facts_that_nobody_verified_are_marked(gpuyard):
 
 
 def test_a_long_answer_is_cut_in_text_and_whole_in_a_document(gpuyard):
-    assert "… and 129 more; --format json lists every one." in gpuyard("offers").out
+    assert "… and 129 more; --format json lists all." in gpuyard("offers").out
     assert len(document(gpuyard)["offers"]) == 141
     assert "more;" not in gpuyard("offers", "--gpu", "H100").out
 
@@ -127,7 +127,7 @@ def test_nothing_found_says_what_each_condition_leaves_and_what_is_nearest(gpuya
     assert (ended.code, ended.err) == (0, "")
     text = flat(ended)
     assert (
-        "No machine of 141 in the catalogue fits --gpu H200 --cloud gcp --capacity on-demand."
+        "None of 141 machines in the catalogue fits --gpu H200 --cloud gcp --capacity on-demand."
         in text
     )
     assert "--gpu H200 4 --cloud gcp 75 --capacity on-demand 132" in text

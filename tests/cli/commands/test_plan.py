@@ -41,7 +41,7 @@ def lines(gpuyard, write):
 @pytest.mark.parametrize(
     "line",
     [
-        "Pools 12 GPUs from the beginning, 44 at most",
+        "Pools 12 GPUs initially, 44 maximum",
         "train 0..4 p5.48xlarge 8 × H100 whole GPUs",
         "train reserved cr-1 (2 nodes), then spot",
         "serve 1 p4d.24xlarge 8 × A100-40 MIG",
@@ -52,7 +52,7 @@ def lines(gpuyard, write):
         "big train 2 nodes × 8 GPUs 2 nodes first vision",
         "small dev 1 share at once vision, b, c and 1 more",
         "embed serve 1 × 3g.20gb at once vision",
-        "not asked for",
+        "not requested",
     ],
 )
 def test_the_plan_says(lines, line):
@@ -78,13 +78,13 @@ def test_nodes_of_ones_own_are_not_bought_but_found_by_their_labels(gpuyard, wri
     pools = [pool(select={"a.example/row": "1", "b": "c"}), pool("new")]
     said = gpuyard("plan", write(platform(pools))).out
     assert (
-        "Capacity  nodes of your own, found by their labels\n"
+        "Capacity  your own nodes, selected by their labels\n"
         "  pool   labels\n"
         "  train  a.example/row=1\n"
         "         b=c\n"
         "  new    gpuyard.dev/pool=new\n"
     ) in said
-    assert "bought" not in said
+    assert "pool   capacity options" not in said
 
 
 def test_findings_stand_beside_the_plan_on_stderr(gpuyard, write):
@@ -117,12 +117,12 @@ def test_labels_taints_and_zones_are_shown_on_demand(gpuyard, write):
 
 
 def test_a_platform_without_teams_says_whose_the_capacity_is(gpuyard, write):
-    assert "Teams  none: all capacity is nobody's" in gpuyard("plan", write(platform())).out
+    assert "Teams  none: all capacity is unassigned" in gpuyard("plan", write(platform())).out
 
 
 def test_a_platform_that_is_given_away_whole_says_so(gpuyard, write):
     text = gpuyard("plan", write(platform(teams=[team(guarantee={"train": 32})]))).out
-    assert "nothing: every GPU is guaranteed to a team" in text
+    assert "none: every GPU is guaranteed to a team" in text
 
 
 def test_nothing_is_cut_off_however_long_the_names(gpuyard, write):
@@ -163,14 +163,14 @@ def test_what_is_dedicated_and_what_goes_first_is_said_where_there_is_any(gpuyar
         in text
     )
     assert (
-        "nobody's 24 train, 24 vip; teams may borrow it within their limits, of vip only vision"
+        "unassigned 24 train, 24 vip; teams may borrow it within their limits, of vip only vision"
         in text
     )
 
 
 def test_versions_that_the_file_picks_are_said(gpuyard, write):
     out = gpuyard("plan", write(platform(software={"kueue": "0.19.1", "driver": "595.91.07"}))).out
-    assert "Versions  picked by the stack file; all others are pinned" in out
+    assert "Versions  set by the stack file; all others are pinned" in out
     assert "kueue 0.19.1, driver 595.91.07" in out
     assert "Versions" not in gpuyard("plan", write(platform())).out
 
@@ -198,7 +198,7 @@ def test_stores_that_are_made_are_shown_with_what_they_cost(gpuyard, write):
     assert "corpus fsx-lustre 1,200 GiB us-east-1a backups 7 days 174.00" in lines
     assert "home efs as needed - nothing unpriced" in lines
     assert "checkpoints bucket as needed - versions 90 days unpriced" in lines
-    assert "home, checkpoints: paid by what is in it" in lines
+    assert "home, checkpoints: billed by stored data" in lines
     assert "Storage" not in gpuyard("plan", write(platform())).out
 
 

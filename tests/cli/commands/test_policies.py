@@ -39,7 +39,7 @@ def test_where_the_pack_cannot_run_its_own_environment_is_named_with_the_command
     assert environment(folder) == "venv"
     assert (folder / "requirements.txt").read_text(encoding="utf-8").startswith("gpuyard[policy]==")
     assert ended.out.endswith(
-        "next, once with its own environment: pulumi-policy is not in this one\n"
+        "next; run once, because pulumi-policy is not installed in this environment\n"
         f"  python3 -m venv {folder}/venv\n"
         f"  {folder}/venv/bin/pip install -r {folder}/requirements.txt\n"
         f"  pulumi preview --policy-pack {folder}\n"

@@ -81,7 +81,7 @@ def test_a_new_name_does_not_overwrite_a_strange_file(gpuyard, write, out):
     (out / new).write_text("mine\n", encoding="utf-8")
     ended = gpuyard("render", write(STACK), "--out", out)
     assert ended.code == 2
-    assert f"{new}: is not of an earlier `gpuyard render`. Nothing was written" in ended.err
+    assert f"{new}: was not written by `gpuyard render`. Nothing was written" in ended.err
     assert content(out) == before | {new: b"mine\n"}
 
 
@@ -99,7 +99,7 @@ def test_a_link_is_not_followed(gpuyard, write, out, tmp_path):
     (out / name).symlink_to(target)
     ended = gpuyard("render", write(STACK), "--out", out)
     assert ended.code == 2
-    assert "a link leads out of the folder" in ended.err
+    assert "is a link out of the folder" in ended.err
     assert target.read_text(encoding="utf-8") == "precious\n"
 
 
@@ -150,8 +150,8 @@ def test_a_value_that_nothing_waits_for_is_said_with_the_one_that_was_meant(gpuy
     ended = gpuyard("render", write(LATE), "--out", out, "--values", write(given, "values.yaml"))
     assert ended.code == 0
     said = " ".join(ended.err.split())
-    assert "waits for `cluster.nmae`; did you mean `cluster.name`?" in said
-    assert "waits for `region`" in said
+    assert "late value `cluster.nmae`; did you mean `cluster.name`?" in said
+    assert "has no late value `region`" in said
     assert "waits for `cluster`" not in said
     assert "waits for `cluster.name`" not in said
 

@@ -11,7 +11,7 @@ from gpuyard.catalogue.known_issues import KNOWN_ISSUES
 from gpuyard.cli import validator
 from gpuyard.cli.validator import ValidatorResult
 from gpuyard_validator.checks import CHECKS
-from gpuyard_validator.snapshot import recorded
+from gpuyard_validator.snapshot import snapshot_json
 from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.dumps import hall_machine, hall_nodes
 from kit.cases.hardware import altered, machine
@@ -26,7 +26,7 @@ def on(gpuyard, tmp_path):
 
     def run(snapshot, *args):
         path = tmp_path / "machine.json"
-        path.write_text(snapshot if isinstance(snapshot, str) else recorded(snapshot))
+        path.write_text(snapshot if isinstance(snapshot, str) else snapshot_json(snapshot))
         return gpuyard("validate", "--snapshot", str(path), *args)
 
     return run
@@ -36,14 +36,16 @@ def test_a_healthy_machine_passes_what_is_known_of_its_product(on):
     ended = on(machine("H100"))
     assert (ended.code, ended.err) == (0, "")
     assert ended.out.startswith("passed: node node-1: ")
-    assert ended.out.endswith(" checks ran, 0 against it\n")
+    assert ended.out.endswith(" checks ran, 0 failed\n")
 
 
 def test_a_machine_that_does_not_pass_ends_with_8_and_says_why_and_where_more_is(on):
     ended = on(altered(machine("H100"), 3, remap_failure=True))
     assert ended.code == 8
     said = " ".join(ended.out.split())
-    assert "fail: memory.remapped_rows on gpu 3: no spare rows are left; value True, floor" in said
+    assert (
+        "fail: memory.remapped_rows on gpu 3: no spare rows are left; value True, threshold" in said
+    )
     assert said.endswith("gpuyard validate --explain memory.remapped_rows")
 
 
@@ -89,7 +91,7 @@ def test_a_node_is_held_against_its_pool(on, stack):
 
 def test_a_pool_and_a_stack_belong_together(on, stack):
     ended = on(machine("H100"), "--stack", stack)
-    assert (ended.code, "--stack and --pool belong together" in ended.err) == (2, True)
+    assert (ended.code, "--stack and --pool must be used together" in ended.err) == (2, True)
     ended = on(machine("H100"), "--stack", stack, "--pool", "tran")
     assert ended.code == 2
     assert "no pool 'tran' in" in ended.err
@@ -100,7 +102,7 @@ def test_a_part_of_a_gpu_and_a_stack_that_is_refused_tell_nothing(on, write):
     ours = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
     part = write(platform([pool(machine="g6f.xlarge")], **ours))
     ended = on(machine("L4"), "--stack", part, "--pool", "train")
-    assert (ended.code, "a part of a GPU" in ended.err) == (2, True)
+    assert (ended.code, "a fraction of a GPU" in ended.err) == (2, True)
     refused = write(platform([pool(machine="toaster")]))
     ended = on(machine("L4"), "--stack", refused, "--pool", "train")
     assert ended.code == 3
@@ -108,21 +110,21 @@ def test_a_part_of_a_gpu_and_a_stack_that_is_refused_tell_nothing(on, write):
 
 def test_without_a_gpu_it_says_so_and_what_to_do(gpuyard, monkeypatch):
     gone = ValidatorResult(
-        3, "", "cannot run: NVML does not start: NVML Shared Library Not Found\n"
+        3, "", "cannot run: cannot initialize NVML: NVML Shared Library Not Found\n"
     )
     monkeypatch.setattr(validator, "_run", lambda *_: gone)
     ended = gpuyard("validate")
     assert (ended.code, ended.out) == (4, "")
     assert " ".join(ended.err.split()) == (
-        "gpuyard: no NVIDIA GPU can be asked on this machine: NVML does not start: NVML Shared Library Not"
-        " Found. Run it where a GPU and its driver are, with nvidia-ml-py installed (gpuyard[validator]); or"
-        " hand in what such a machine wrote with --record: gpuyard validate --snapshot FILE"
+        "gpuyard: no NVIDIA GPU is accessible on this machine: cannot initialize NVML: NVML Shared Library Not"
+        " Found. Run it on a machine with a GPU, its driver and nvidia-ml-py (gpuyard[validator]), or validate"
+        " a snapshot that such a machine wrote with --record: gpuyard validate --snapshot FILE"
     )
 
 
 def test_a_driver_without_a_gpu_and_a_product_that_nobody_knows_are_said(on):
     ended = on(replace(machine("H100"), gpus=()))
-    assert (ended.code, "the driver answers, and it has no GPU" in ended.err) == (4, True)
+    assert (ended.code, "the driver responds and reports no GPU" in ended.err) == (4, True)
     ended = on(altered(machine("H100"), 0, name="Voodoo 2"))
     assert (ended.code, "the catalogue does not know Voodoo 2" in ended.err) == (4, True)
     silent = encode(machine("H100"))
@@ -134,14 +136,14 @@ def test_a_driver_without_a_gpu_and_a_product_that_nobody_knows_are_said(on):
 def test_a_file_that_is_no_machine_is_wrong_usage(on, text):
     ended = on(text)
     assert ended.code == 2
-    assert "no machine that `gpuyard validate --record` wrote" in ended.err
+    assert "not a snapshot of `gpuyard validate --record`" in ended.err
 
 
 def test_a_machine_that_the_program_cannot_read_is_wrong_usage(on):
     strange = {**encode(machine("H100")), "colour": "blue"}
     ended = on(json.dumps(strange))
     assert ended.code == 2
-    assert "not a snapshot: colour: no such field" in ended.err
+    assert "not a snapshot: colour: unknown field" in ended.err
 
 
 def test_a_machine_is_recorded_and_judged_elsewhere(gpuyard, monkeypatch, tmp_path):
@@ -151,14 +153,14 @@ def test_a_machine_is_recorded_and_judged_elsewhere(gpuyard, monkeypatch, tmp_pa
         if "--record" in words:
             at = words[words.index("--record") + 1]
             with open(at, "w") as file:  # noqa: PTH123  as the program would
-                file.write(recorded(machine("L4")))
+                file.write(snapshot_json(machine("L4")))
             return subprocess.CompletedProcess(words, 0, "", "")
         return real(words, **rest)
 
     monkeypatch.setattr(validator.subprocess, "run", with_a_gpu)
     file = tmp_path / "l4.json"
     assert gpuyard("validate", "--record", str(file)).code == 0
-    assert file.read_text() == recorded(machine("L4"))
+    assert file.read_text() == snapshot_json(machine("L4"))
     assert gpuyard("validate").code == 0
 
 
@@ -171,9 +173,7 @@ def test_a_check_is_explained_by_the_program(gpuyard, check):
 
 
 def test_a_check_is_explained_with_the_signs_that_go_with_it(gpuyard):
-    signs = gpuyard("validate", "--explain", "fabric.state").out.partition(
-        "signs that go with it:\n"
-    )[2]
+    signs = gpuyard("validate", "--explain", "fabric.state").out.partition("related symptoms:\n")[2]
     assert signs == (
         "    cuda.802               the system is not ready: the fabric manager has not finished (look)\n"
     )
@@ -187,9 +187,9 @@ def test_a_sign_of_trouble_is_explained(gpuyard, asked):
         0,
         [
             "xid.79 (reboot)",
-            "  means: the GPU no longer answers on the bus",
-            "  then: drain the node and reboot it; when it comes back, replace it",
-            "  seen by: gpu.count, gpu.answers",
+            "  means: the GPU has fallen off the bus",
+            "  fix: drain the node and reboot it; if the error recurs, replace it",
+            "  detected by: gpu.count, gpu.answers",
         ],
     )
     assert "source: NVIDIA's XID catalogue" in ended.out
@@ -206,12 +206,12 @@ RECOVERY = ", ".join(f"recovery.{number}" for number in range(1, 8))
 @pytest.mark.parametrize(
     ("asked", "answer"),
     [
-        ("foo", f"no check or sign 'foo'; {AREAS}"),
-        ("fabic.state", f"no check or sign 'fabic.state', did you mean fabric.state? {AREAS}"),
-        ("ecc.x", "no check or sign 'ecc.x'; those of ecc: ecc.mode, ecc.sram, ecc.dram"),
+        ("foo", f"no check or symptom 'foo'; {AREAS}"),
+        ("fabic.state", f"no check or symptom 'fabic.state', did you mean fabric.state? {AREAS}"),
+        ("ecc.x", "no check or symptom 'ecc.x'; those of ecc: ecc.mode, ecc.sram, ecc.dram"),
         (
             "Recovery",
-            f"no check or sign 'Recovery'; those of recovery: {RECOVERY}",
+            f"no check or symptom 'Recovery'; those of recovery: {RECOVERY}",
         ),
     ],
 )
@@ -224,7 +224,9 @@ def test_an_unknown_check_or_sign_is_answered_with_those_that_exist(gpuyard, ask
 def test_an_area_lists_every_check_or_sign_that_it_has(gpuyard, area):
     names = [name for name in (*CHECKS, *KNOWN_ISSUES) if name.startswith(f"{area}.")]
     ended = gpuyard("validate", "--explain", area)
-    assert ended.err == f"gpuyard: no check or sign {area!r}; those of {area}: {', '.join(names)}\n"
+    assert (
+        ended.err == f"gpuyard: no check or symptom {area!r}; those of {area}: {', '.join(names)}\n"
+    )
 
 
 # ── the dump that a platform is planned by ──────────────────────────────────────────────────────────
@@ -250,7 +252,7 @@ def test_the_dump_of_a_machine_is_what_a_stack_beside_it_is_planned_by(
     dump.unlink()
     gone = gpuyard("check", stack)
     assert gone.code == 3
-    assert "pools[0].inventory: the dump cannot be read:" in gone.out
+    assert "pools[0].inventory: the machine inventory cannot be read:" in gone.out
     assert "hall.json: no such file" in " ".join(gone.out.split())
 
 
@@ -274,9 +276,7 @@ def test_what_no_dump_can_be_made_of_is_told(on, tmp_path):
     nodes.write_text("{}")
     ended = on(machine("T4"), "--nodes", str(nodes))
     assert (ended.code, ended.out) == (2, "")
-    assert "--nodes needs --inventory FILE" in ended.err
+    assert "--nodes needs a machine inventory: add --inventory FILE" in ended.err
     ended = on(machine("T4"), "--inventory", dump, "--nodes", str(nodes))
     assert ended.code == 2
-    assert "these are no nodes that `kubectl get nodes -o json` wrote" in " ".join(
-        ended.err.split()
-    )
+    assert "not the output of `kubectl get nodes -o json`" in " ".join(ended.err.split())

@@ -57,10 +57,10 @@ def test_without_an_id_every_page_is_listed_with_its_title(gpuyard):
     [
         ("mig.placment", "Did you mean mig.placement?"),
         ("GPU-TEN-2", "Did you mean GPU-TEN-02?"),
-        ("slices", "There are slices.flavor, slices.no_profile, slices.nothing."),
-        ("gpu-met", "There are GPU-MET-01, GPU-MET-02, GPU-MET-03, GPU-MET-04, GPU-MET-05."),
-        ("", "`gpuyard why` lists every one."),
-        ("?", "`gpuyard why` lists every one."),
+        ("slices", "Known: slices.flavor, slices.no_profile, slices.nothing."),
+        ("gpu-met", "Known: GPU-MET-01, GPU-MET-02, GPU-MET-03, GPU-MET-04, GPU-MET-05."),
+        ("", "`gpuyard why` lists all."),
+        ("?", "`gpuyard why` lists all."),
     ],
 )
 def test_an_id_that_there_is_not_is_refused_with_the_one_that_is_meant(gpuyard, given, hint):
@@ -72,7 +72,7 @@ def test_an_id_that_there_is_not_is_refused_with_the_one_that_is_meant(gpuyard, 
 def test_what_a_finding_and_a_rule_name_is_a_command_that_shows_their_page(gpuyard):
     finding = error("mig.placement", (), "x")
     assert finding.severity is Severity.ERROR
-    for more in (finding.docs_url, RULES[0].docs_url):
+    for more in (finding.docs_url, RULES[0].docs_command):
         assert gpuyard(*more.split()[1:]).code == 0
 
 

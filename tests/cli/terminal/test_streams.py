@@ -57,6 +57,6 @@ def test_a_fault_without_words_is_named_by_its_kind_on_one_line(monkeypatch, cap
     monkeypatch.setattr(guard, "_run", fail)
     assert guard.main(["check"]) == 1
     said = capsys.readouterr().err
-    assert said.startswith("gpuyard: a fault of ours, not of your input: ZeroDivisionError: a\\nb.")
+    assert said.startswith("gpuyard: internal error: ZeroDivisionError: a\\nb.")
     assert said.count("\n") == 1
     assert "GPUYARD_DEBUG=1 shows where" in said

@@ -8,7 +8,7 @@ import pytest
 from gpuyard.cli.terminal.text import money
 from gpuyard.cli.views.cost_changes import notes, pool_name, pool_nodes
 from gpuyard.plan.money.bill_changes import pool_changes, team_changes, total_changes
-from gpuyard.plan.money.unit_costs import monthly, unit_costs
+from gpuyard.plan.money.unit_costs import to_monthly_total, unit_costs
 from gpuyard.plan.records import Total
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
@@ -41,7 +41,7 @@ def contract(*commitments, pools=None, **prices):
         (Total(220.16, ("train",), 2.0), "220.16 + unknown for 2 nodes"),
         (Total(0.0, ("train",)), "unknown"),
         (Total(0.0), "0.00"),
-        (monthly(Total(2.0, ("train",), 1.0)), "1,460 + unknown for 1 node"),
+        (to_monthly_total(Total(2.0, ("train",), 1.0)), "1,460 + unknown for 1 node"),
     ],
 )
 def test_a_sum_with_an_unknown_part_never_looks_like_a_whole_one(total, shown):
@@ -49,14 +49,14 @@ def test_a_sum_with_an_unknown_part_never_looks_like_a_whole_one(total, shown):
 
 
 def test_the_document_has_the_three_cases_and_names_what_is_in_none(document):
-    for case in ("floor", "expected", "worst"):
+    for case in ("minimum", "expected", "maximum"):
         assert document[f"{case}_usd_per_hour"] is document[f"{case}_usd_per_month"] is None
         assert document["known_usd_per_hour"][case] > 0
-    assert document["unknown_nodes"]["floor"] == 1
+    assert document["unknown_nodes"]["minimum"] == 1
     assert document["unknown_in"] == {
-        "floor": ["commitment to g6.12xlarge"],
+        "minimum": ["commitment to g6.12xlarge"],
         "expected": ["notebooks", "commitment to g6.12xlarge"],
-        "worst": ["commitment to g6.12xlarge"],
+        "maximum": ["commitment to g6.12xlarge"],
     }
     assert document["unknown"] == ["commitment to g6.12xlarge", "notebooks"]
     assert document["utilisation_percent"] == 70
@@ -74,7 +74,7 @@ def test_the_document_has_every_rung_with_its_price_and_source(document):
 
 
 def test_the_shares_of_the_document_are_its_bill(document):
-    for case in ("floor", "expected", "worst"):
+    for case in ("minimum", "expected", "maximum"):
         parts = [s[case]["known_usd"] for s in document["shares_usd_per_hour"]]
         assert sum(parts) == pytest.approx(document["known_usd_per_hour"][case], abs=1e-4)
     assert [s["team"] for s in document["shares_usd_per_hour"]] == [
@@ -89,7 +89,7 @@ def test_the_document_has_commitments_and_what_is_on_offer(document):
     first = document["commitments"][0]
     assert first["break_even_percent"] == pytest.approx(100 * 31.5 / 46)
     assert first["covers"] == [
-        {"pool": "train", "floor": 8.0, "expected": 8.0, "baseline": 20, "burst": 0}
+        {"pool": "train", "minimum": 8.0, "expected": 8.0, "baseline": 20, "burst": 0}
         | {"baseline": 8, "burst": 12}
     ]
     offered = ["reserved-instance 1 year", "reserved-instance 3 years"]
@@ -101,17 +101,17 @@ def test_break_even_is_in_hours_a_month_and_percent(gpuyard, write):
     out = gpuyard("cost", write(contract(commit(4, 27.52)))).out
     text = " ".join(out.split())
     assert (
-        "4 × p5.48xlarge for 1 year at 27.52 $/hour (your price): cheaper than on demand from 365"
-        " h (50 %) of running a month pays for 4 of 4 nodes of train" in text
+        "4 × p5.48xlarge for 1 year at 27.52 $/hour (your price): cheaper than on-demand from 365"
+        " h (50 %) a month in use covers 4 of 4 nodes of train" in text
     )
 
 
 @pytest.mark.parametrize(
     ("usd", "said"),
     [
-        (55.04, "never cheaper than on demand"),
-        (80.0, "never cheaper than on demand"),
-        (None, "at a price unknown as of 2026-11-21: when it is cheaper than on demand is unknown"),
+        (55.04, "never cheaper than on-demand"),
+        (80.0, "never cheaper than on-demand"),
+        (None, "at a price unknown as of 2026-11-21: break-even with on-demand unknown"),
     ],
 )
 def test_a_commitment_may_never_pay_or_nobody_knows(gpuyard, write, usd, said):
@@ -120,7 +120,7 @@ def test_a_commitment_may_never_pay_or_nobody_knows(gpuyard, write, usd, said):
 
 def test_a_commitment_that_nothing_uses_pays_for_no_node(gpuyard, write):
     out = gpuyard("cost", write(contract(commit(2, 10.0, "p4d.24xlarge")))).out
-    assert "pays for no node of any pool; idle: 2 at the floor, 2 as expected" in " ".join(
+    assert "covers no node of any pool; idle: 2 at minimum cost, 2 at expected cost" in " ".join(
         out.split()
     )
     assert "idle commitment p4d.24xlarge 2 20.00 20.00 20.00" in rows(out)
@@ -148,7 +148,7 @@ def test_units_in_use_pay_the_expected_bill(given):
     plan = plan_of(platform([given], targets={"utilisation_percent": 40}))
     (line,) = plan.bill.lines
     used = sum(u.per_node * line.used_nodes * u.usd_per_hour_in_use for u in unit_costs(plan))
-    assert used == pytest.approx(line.expected_usd)
+    assert used == pytest.approx(line.expected_usd_per_hour)
 
 
 def test_what_else_tells_two_bills_apart_is_said():
@@ -157,12 +157,12 @@ def test_what_else_tells_two_bills_apart_is_said():
     new = contract(commit(2, years=3), machines={"p5.48xlarge": 40.0, "p4d.24xlarge": 9.0})
     new |= {"targets": {"utilisation_percent": 60}}
     assert notes(plan_of(old), plan_of(new)) == [
-        "the expected case has 60 % in use, before 75 %",
-        "the limit on the worst hour: 900.00 $/hour → none",
+        "the expected utilisation: 75 % → 60 %",
+        "the limit on the maximum cost: 900.00 $/hour → none",
         "the discount on list prices: 5 % → 0 %",
         "your price of p4d.24xlarge: none → 9.00 $/hour",
         "your price of p5.48xlarge: 50.00 $/hour → 40.00 $/hour",
-        "no more: commitment to 1 × p5.48xlarge for 1 year",
+        "removed: commitment to 1 × p5.48xlarge for 1 year",
         "new: commitment to 2 × p5.48xlarge for 3 years",
     ]
     assert notes(plan_of(old), plan_of(old)) == []
@@ -172,7 +172,11 @@ def test_the_fee_of_the_cluster_and_what_is_in_no_sum_are_on_every_form_of_the_b
     document, gpuyard
 ):
     (fee,) = document["fees"]
-    assert (fee["service"], fee["floor_usd"], fee["worst_usd"]) == ("EKS", 0.1, 0.6)
+    assert (fee["service"], fee["minimum_usd_per_hour"], fee["maximum_usd_per_hour"]) == (
+        "EKS",
+        0.1,
+        0.6,
+    )
     assert "root disks" in document["left_out"]
     text = gpuyard("cost", CONTRACT).out
     assert "not in the sums: root disks" in text
@@ -211,8 +215,8 @@ def test_teams_that_come_to_a_platform_of_none_take_their_part_from_nobody():
     alone = plan_of(platform([pool()]))
     shared = plan_of(platform([pool()], [team(guarantee={"train": 8})]))
     found = {c.name: c for c in team_changes(alone, shared)}
-    assert (found["vision"].before, found["nobody's"].before) == (None, None)
-    assert found["nobody's"].after.usd == pytest.approx(3 * 55.04 * 730)
+    assert (found["vision"].before, found["unassigned"].before) == (None, None)
+    assert found["unassigned"].after.usd == pytest.approx(3 * 55.04 * 730)
     assert team_changes(alone, alone) == []
     expected = {c.name: c.after.usd for c in team_changes(alone, shared, "expected")}
     assert expected["vision"] == pytest.approx(55.04 * 730)
@@ -223,10 +227,10 @@ def test_the_documents_of_a_change_have_pools_teams_and_notes(gpuyard):
     changes = json.loads(text)["changes"]
     train = next(p for p in changes["pools_usd_per_hour"] if p["name"] == "train")
     assert (train["was"], train["now"]) == ("0..16 × p5.48xlarge", "0..20 × p5.48xlarge")
-    assert train["floor"] == {"before": 440.32, "after": 252.0, "difference": -188.32}
+    assert train["minimum"] == {"before": 440.32, "after": 252.0, "difference": -188.32}
     assert "dev → notebooks" in [p["name"] for p in changes["pools_usd_per_hour"]]
-    assert changes["notes"][0] == "the expected case has 70 % in use, before 75 %"
-    assert [t["name"] for t in changes["teams_expected_usd_per_month"]][-1] == "nobody's"
+    assert changes["notes"][0] == "the expected utilisation: 75 % → 70 %"
+    assert [t["name"] for t in changes["teams_expected_usd_per_month"]][-1] == "unassigned"
 
 
 def test_unchanged_pools_are_one_line_however_many(gpuyard, write):
@@ -234,10 +238,10 @@ def test_unchanged_pools_are_one_line_however_many(gpuyard, write):
     before = write(platform(pools), "before.yaml")
     after = write(platform([*pools[:4], pool("p4", nodes=5)]), "after.yaml")
     out = gpuyard("cost", after, "--against", before).out
-    assert "pools that stay as they are: p0, p1, p2, p3" in out
-    assert "p4 4 → 5 × p5.48xlarge floor 220.16 275.20 +55.04" in rows(out)
+    assert "pools without change: p0, p1, p2, p3" in out
+    assert "p4 4 → 5 × p5.48xlarge minimum 220.16 275.20 +55.04" in rows(out)
     text = gpuyard("cost", after, "--against", before, "--format", "markdown").out
-    assert "Pools that stay as they are: p0, p1, p2, p3.\n" in text
+    assert "Pools without change: p0, p1, p2, p3.\n" in text
     assert text.count("\n| p") == 2, "the head of the table and the pool that changes"
 
 
@@ -269,7 +273,7 @@ def test_markdown_of_one_stack_has_teams_only_where_there_are_some(gpuyard, writ
         "### Cost of `lab`\n\nUS dollars at list price in us-east-1; expected: 75 % of every"
     )
     both = gpuyard("cost", CONTRACT, "--format", "markdown").out
-    assert "| nobody's | 221,401 + unknown | 113,507 + unknown |" in both
+    assert "| unassigned | 221,401 + unknown | 113,507 + unknown |" in both
     assert "| idle commitment | g6.12xlarge | 1 |  | unknown | unknown | unknown |" in both
 
 
@@ -290,4 +294,4 @@ def test_like_machines_are_priced_each_under_its_own_name(gpuyard, write):
     text = " ".join(gpuyard("cost", write(raw)).out.split())
     assert "g6e.12xlarge on-demand 10.49 list price" in text
     assert "g6e.24xlarge on-demand 15.07 list price" in text
-    assert "train: on-demand at worst g6e.24xlarge at 15.07" in text
+    assert "train: on-demand at most 15.07 (g6e.24xlarge)" in text

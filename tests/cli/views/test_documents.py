@@ -8,7 +8,7 @@ import pytest
 
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.findings import Severity
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.spec.values import Range
 from kit.stacks import cut_pool, platform, pool, team
 
@@ -70,7 +70,7 @@ def test_every_finding_of_a_document_says_where_it_stands(gpuyard, write):
         (frozenset({"b", "a"}), ["a", "b"]),
         ((1, (2,)), [1, [2]]),
         ({1: None}, {"1": None}),
-        (Late("cluster.name"), {"late": "cluster.name"}),
+        (UnresolvedOutput("cluster.name"), {"late": "cluster.name"}),
     ],
 )
 def test_a_value_becomes_plain(value, plain):

@@ -8,8 +8,8 @@ from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
 SPOT = pool(nodes="0..4", capacity=["spot", "on-demand"])
-WHOLE = "queues again as a whole"
-NOTICE = "a spot notice leaves it 120 seconds"
+WHOLE = "is requeued as a whole"
+NOTICE = "spot notice: 120 seconds"
 
 
 def shown(*pools, said=None):
@@ -17,7 +17,7 @@ def shown(*pools, said=None):
     raw = platform(list(pools), [team(guarantee={"train": 8})], cloud="aws", **queueing)
     out = io.StringIO()
     show_interruption(plan_of(raw), Console(file=out, width=1000))
-    return [line.strip().removeprefix("goes      ") for line in out.getvalue().splitlines()]
+    return [line.strip().removeprefix("interrupt ") for line in out.getvalue().splitlines()]
 
 
 @every(
@@ -29,8 +29,8 @@ def shown(*pools, said=None):
             None,
             [
                 (
-                    f"train: a gang that loses a node (spot) {WHOLE}; {NOTICE}; what it loses is not known"
-                    " (queueing.interruption)"
+                    f"train: a gang that loses a node (spot) {WHOLE}; {NOTICE}; lost work unknown"
+                    " (set queueing.interruption)"
                 )
             ],
         ),
@@ -39,8 +39,8 @@ def shown(*pools, said=None):
             {"checkpoint_interval_minutes": 60},
             [
                 (
-                    f"train: a gang that loses a node (spot) {WHOLE}; {NOTICE}; 31 minutes are lost as"
-                    " expected, 61 at worst: 16.5 GPU hours of 32 GPUs"
+                    f"train: a gang that loses a node (spot) {WHOLE}; {NOTICE}; lost work: 31 minutes"
+                    " expected, 61 at most: 16.5 GPU hours of 32 GPUs"
                 )
             ],
         ),
@@ -49,7 +49,7 @@ def shown(*pools, said=None):
             {"checkpoint_interval_minutes": 60, "checkpoint_on_notice": True},
             [
                 (
-                    f"train: a gang that loses a node (spot) {WHOLE}; {NOTICE}; it saves then, and nothing is"
+                    f"train: a gang that loses a node (spot) {WHOLE}; {NOTICE}; jobs checkpoint on the notice, so no work is"
                     " lost"
                 )
             ],

@@ -13,50 +13,50 @@ LOWER = {
     "reason": "risers of eight lanes",
     "until": "2027-03-31",
 }
-WAIT = "those that come later take no jobs before they have passed"
+WAIT = "later nodes accept no jobs until they have passed"
 PART = [pool(machine="g6f.xlarge"), cut_pool()]
 
 
 @pytest.mark.parametrize(
     ("raw", "says", "later"),
     [
-        (platform(), "not asked for", ""),
+        (platform(), "not requested", ""),
         (
             platform(validation={"required": False}),
-            "quick: nothing is checked, for no image is named",
+            "quick: no node is validated, because no image is set",
             "",
         ),
         (
             platform([pool(), cut_pool()], validation=IMAGE),
-            "quick, required: nodes that are checked: 4 of train, 1 of serve",
+            "quick, required: validated nodes: 4 of train, 1 of serve",
             WAIT,
         ),
         (
             platform([pool(nodes="0..4")], validation=IMAGE, **ON_AWS),
-            "quick, required: nodes that are checked: none",
+            "quick, required: validated nodes: none",
             WAIT,
         ),
         (
             platform(PART, validation=IMAGE | {"required": False, "profile": "full"}, **ON_AWS),
-            "full: nodes that are checked: 1 of serve",
-            "those that come later are checked and labelled",
+            "full: validated nodes: 1 of serve",
+            "later nodes are validated and labelled",
         ),
         (
             platform(validation=IMAGE | {"gate": "none"}),
-            "quick, required: nodes that are checked: 4 of train",
+            "quick, required: validated nodes: 4 of train",
             "",
         ),
         (
             platform(validation=IMAGE | {"gate": "none", "accepted_thresholds": [LOWER]}),
-            "quick, required: nodes that are checked: 4 of train",
-            "pcie.width on train: 8 lanes is enough until 2027-03-31: risers of eight lanes",
+            "quick, required: validated nodes: 4 of train",
+            "pcie.width on train: 8 lanes accepted until 2027-03-31: risers of eight lanes",
         ),
     ],
 )
 def test_the_plan_says_which_nodes_a_deployment_checks(gpuyard, write, raw, says, later):
     ended = gpuyard("plan", write(raw))
     assert ended.code == 0
-    _, _, told = ended.out.partition("Hardware check\n")
+    _, _, told = ended.out.partition("Hardware validation\n")
     first, second, *_ = [line.strip() for line in told.splitlines()] + [""]
     assert first == says
     assert second == later or (not later and "come later" not in second)

@@ -63,7 +63,7 @@ def section(gpuyard, path, *more):
 )
 def test_a_line_says_what_pools_boot_from_and_what_the_operator_brings(gpuyard, write, raw, lines):
     head, *said = section(gpuyard, write(raw))
-    assert " ".join(head) == "pool image driver GPU Operator brings"
+    assert " ".join(head) == "pool image driver from the GPU Operator"
     assert [" ".join(words) for words in said] == lines
 
 

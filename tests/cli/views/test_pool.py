@@ -7,8 +7,8 @@ from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
 
 LADDER = {"nodes": "0..4", "zones": ["us-east-1a"], "capacity": ["spot", "on-demand"]}
 OF_USE = (
-    "of use 1 to 7 minutes after it is asked for, where there are machines; 16 to 18 s more for each GB"
-    " of an image"
+    "a node is ready 1 to 7 minutes after the request, if machines are available; 16 to 18 s more per GB"
+    " of image"
 )
 STAYS_ON_AWS = 'karpenter.sh/do-not-disrupt: "true"'
 
@@ -24,9 +24,9 @@ def test_every_pool_says_what_is_on_its_nodes():
         ("label", "nvidia.com/device-plugin.config=train"),
         ("taint", "nvidia.com/gpu=present:NoSchedule"),
         ("zone", "room-1"),
-        ("room", "190 CPUs, 1,965 GiB for pods; 23 and 245 GiB for each GPU"),
+        ("alloc", "190 CPUs, 1,965 GiB for pods; 23 CPUs and 245 GiB per GPU"),
         ("numa", "restricted, 2 NUMA nodes"),
-        ("near", "kubernetes.io/hostname"),
+        ("levels", "kubernetes.io/hostname"),
         (
             "nccl",
             "EFA: aws-ofi-nccl in the image; FI_PROVIDER, NCCL_PROTO and NCCL_MIN_CHANNELS stay unset",
@@ -35,7 +35,7 @@ def test_every_pool_says_what_is_on_its_nodes():
 
 
 def test_what_nobody_has_seen_is_said():
-    assert ("numa", "none, NUMA nodes not known") in facts(pool(machine="p5en.48xlarge"))
+    assert ("numa", "none, unknown NUMA nodes") in facts(pool(machine="p5en.48xlarge"))
 
 
 def test_nodes_that_exist_are_told_by_their_labels():
@@ -50,21 +50,21 @@ def test_nodes_that_exist_are_told_by_their_labels():
             shared_pool(nodes="0..4", scaling="karpenter"),
             "aws",
             [
-                "Karpenter learns of nvidia.com/gpu.shared: 16 from a NodeOverlay, beside whole GPUs",
-                "pods of whole GPUs stay away by gpuyard.dev/pool=dev",
+                "Karpenter reads nvidia.com/gpu.shared: 16 from a NodeOverlay, in addition to whole GPUs",
+                "the taint gpuyard.dev/pool=dev keeps pods with whole GPUs away",
             ],
         ),
         (
             cut_pool(nodes="0..4", scaling="autoscaler"),
             "aws",
-            ["Cluster Autoscaler learns what a node holds from 13 tags of its group"],
+            ["Cluster Autoscaler reads the resources of a node from 13 tags of its group"],
         ),
         (
             pool(machine="a2-highgpu-8g", nodes="1..4", sharing={"mps": 2}),
             "gcp",
             [
-                "GKE goes down the ladder in its order, by ComputeClass pool-train",
-                "known from a node that runs only: nvidia.com/gpu.shared",
+                "GKE tries the capacity options in order, by ComputeClass pool-train",
+                "discovered only from a running node: nvidia.com/gpu.shared",
             ],
         ),
     ],
@@ -94,14 +94,14 @@ def test_nodes_that_stand_close_together_say_so():
                 disruption_window={"cron": "0 2 * * 6", "hours": 4},
             ),
             "aws",
-            ["by Karpenter in the hours of upkeep, which also"],
+            ["by Karpenter in the disruption window, which also"],
         ),
         (
             pool(
                 machine="a2-highgpu-8g", nodes="0..4", capacity=["spot", "on-demand"], failback=True
             ),
             "gcp",
-            ["by GKE; a pod stays by", 'safe-to-evict: "false"'],
+            ["by GKE; a pod opts out with", 'safe-to-evict: "false"'],
         ),
     ],
     ids=["karpenter", "hours", "gke"],
@@ -129,4 +129,4 @@ def test_where_nothing_moves_nothing_is_said():
 )
 def test_how_long_a_node_takes_is_said_where_nodes_come_and_go(nodes, cloud, expected):
     found = facts(pool(nodes=nodes), cloud)
-    assert [text for kind, text in found if kind == "begins"] == expected
+    assert [text for kind, text in found if kind == "start"] == expected

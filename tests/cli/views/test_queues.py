@@ -31,7 +31,7 @@ def shown(raw):
 
 def test_a_cohort_stands_with_its_teams_and_limits():
     assert shown(TREE)[3:] == [
-        "cohort in teams weight borrows at most lends at most",
+        "cohort in teams weight borrowing limit lending limit",
         "top lab - 1 8 train nothing",
         "leaf top a 1 no limit 4 train",
         "1 serve/3g.20gb",

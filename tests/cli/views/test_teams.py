@@ -21,7 +21,7 @@ def test_each_team_has_its_line():
         team(guarantee={"train": 8}),
         team("speech", guarantee={"train": 8}, limits=said),
     )
-    assert title == ["Beside", "GPUs", "all", "pods", "of", "a", "team", "together"]
+    assert title == ["Limits", "besides", "GPUs", "all", "pods", "of", "a", "team", "together"]
     assert head == " ".join(HEAD).split()
     assert vision == [
         "vision",

@@ -83,7 +83,7 @@ def test_both_twins_say_the_same_of_what_was_counted_and_grows(held: Api):
             later = grown(made, *now, **{"replicas": 0, **has})
             del later["metadata"]["resourceVersion"]  # its status is written meanwhile
             for asker in (person(held), account(held, OPERATORS)):
-                known = {"by_controller": asker is not held, "was": workload(resource(made))}
+                known = {"by_controller": asker is not held, "previous": workload(resource(made))}
                 ours = expected(later, **known)
                 said = written(asker, "PUT", f"{path}/serve?dryRun=All", later)
                 assert said == ours
@@ -105,8 +105,8 @@ def test_what_waits_in_a_queue_is_started_by_nobody_in_the_team(held: Api):
         said = change(person(held), path, start)
         was = held.get(path)
         after = {**was, "spec": {**was["spec"], **start["spec"]}}
-        assert said == expected(after, by_controller=False, was=workload(resource(was)))
-        assert said.startswith("GPU-ADM-01: this Job stands in a queue")
+        assert said == expected(after, by_controller=False, previous=workload(resource(was)))
+        assert said.startswith("GPU-ADM-01: this Job is queued")
         assert change(account(held, HELD), path, start) == said
         assert change(account(held, OPERATORS), f"{path}?dryRun=All", start) == ""
     finally:
@@ -147,7 +147,9 @@ def test_both_twins_say_the_same_of_what_is_elastic_and_waits(held: Api):
                 after = copy.deepcopy(was)
                 edit(after)
                 by_controller = len(said) % 2 == 1
-                ours = expected(after, by_controller=by_controller, was=workload(resource(was)))
+                ours = expected(
+                    after, by_controller=by_controller, previous=workload(resource(was))
+                )
                 del after["metadata"]["resourceVersion"]
                 assert written(asker, "PUT", f"{path}?dryRun=All", after) == ours
                 said.append(ours)
@@ -174,7 +176,7 @@ def test_an_elastic_job_whose_name_has_just_gone_is_counted_and_grows_no_more(he
             assert now["metadata"]["uid"] == new
             more = copy.deepcopy(now)
             more["spec"]["parallelism"] = 8
-            ours = expected(more, by_controller=False, was=workload(resource(now)))
+            ours = expected(more, by_controller=False, previous=workload(resource(now)))
             del more["metadata"]["resourceVersion"]
             assert written(person(held), "PUT", f"{path}?dryRun=All", more) == ours
             assert bool(ours) == ("schedulingGates" not in now["spec"]["template"]["spec"])
@@ -230,8 +232,8 @@ def test_what_is_there_can_be_stopped_scaled_and_removed(older: Api):
 def test_what_is_there_cannot_be_made_worse(older: Api):
     jobs = f"/apis/batch/v1/namespaces/{LATER}/jobs"
     no_queue = (
-        "GPU-ADM-01: this Job asks for GPUs and names no queue;"
-        " label it kueue.x-k8s.io/queue-name: main"
+        "GPU-ADM-01: this Job requests GPUs but names no queue; label it "
+        "kueue.x-k8s.io/queue-name: main"
     )
     assert change(older, f"{jobs}/starts", {"spec": {"suspend": False}}) == no_queue
     unlabelled = {"metadata": {"labels": {"kueue.x-k8s.io/queue-name": None}}}
@@ -257,7 +259,7 @@ def test_a_pod_that_runs_gets_no_other_image_toleration_or_debugger(held: Api):
             patch = {"spec": {"ephemeralContainers": [{"name": "d", **container}]}}
             return change(held, f"{one}/ephemeralcontainers", patch, "strategic-merge-patch")
 
-        assert debug(image="busybox").startswith("GPU-ADM-05: the image of container d comes")
+        assert debug(image="busybox").startswith("GPU-ADM-05: image ")
         all_gpus = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
         assert debug(image="nvcr.io/tools", env=all_gpus).startswith("GPU-POD-01: ")
         assert debug(image="nvcr.io/tools") == ""
@@ -408,7 +410,7 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         ]
         # by the subresource, which Kueue does not see; the server reads a moment later what Kueue has counted
         two, tried = {"spec": {"replicas": 2}}, f"{path}/serve/scale?dryRun=All"
-        past = SCALED.violation((), name="serve", counted="1", wanted="2")
+        past = SCALED.fill_in((), name="serve", counted="1", wanted="2")
         words = f"GPU-ADM-01: {past.problem}; {past.fix}"
         until(lambda: change(person(serving), tried, two), lambda said: said == words)
         for asker in (person(serving), account(serving, OPERATORS), serving):
@@ -416,7 +418,7 @@ def test_a_stateful_set_that_runs_asks_for_no_more_than_was_counted(serving: Api
         an_autoscaler_is_told_the_same(serving, until, words)
         assert gates() == [False]
         said = change(person(serving), f"{path}/serve", more, "json-patch")
-        assert said.startswith("GPU-ADM-01: what pods of this StatefulSet ask of GPUs was counted")
+        assert said.startswith("GPU-ADM-01: Kueue counted the GPUs of this StatefulSet")
         assert change(person(serving), f"{path}/serve/scale", {"spec": {"replicas": 0}}) == ""
         until(lambda: not gates())
         assert change(person(serving), f"{path}/serve", more, "json-patch") == said
@@ -487,7 +489,7 @@ def sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving: Api, until: Unti
 
         until(lambda: said("lws"))
         for name, is_part in names.items():
-            slip = OF_ANOTHER.violation((), name=name, owner="lws")
+            slip = OF_ANOTHER.fill_in((), name=name, owner="lws")
             assert said(name) == (f"GPU-ADM-01: {slip.problem}; {slip.fix}" if is_part else "")
     finally:
         for path in (f"{workloads}/leaders", *(f"{sets}/{name}" for name in names)):

@@ -209,15 +209,15 @@ def test_a_further_pod_of_a_group_is_as_its_workload_counts_them(lab: reality.La
     try:
         team = pair(lab)
         other = (
-            "GPU-ADM-01: the workload of pod group pair counts 2 pods, and this pod sets"
-            " kueue.x-k8s.io/pod-group-total-count: 1; write 2, or give the pod a group of another name"
+            "GPU-ADM-01: the workload of pod group pair counts 2 pods, but this pod sets "
+            "kueue.x-k8s.io/pod-group-total-count: 1; set 2, or use another pod group name"
         )
         reality.wait(lambda: answer_to(team, total="1") == other, "a policy that has read it")
-        role = OTHER_ROLE.violation((), group="pair")
+        role = OTHER_ROLE.fill_in((), group="pair")
         assert (
             answer_to(team, annotations={ROLE: "zzz"}) == f"GPU-ADM-01: {role.problem}; {role.fix}"
         )
-        timed = TIMED.violation((), group="pair", time=TIME)
+        timed = TIMED.fill_in((), group="pair", time=TIME)
         assert answer_to(team, labels={TIME: "60"}) == f"GPU-ADM-01: {timed.problem}; {timed.fix}"
         assert answer_to(team) == ""  # one too many, which Kueue deletes
         reality.wait(lambda: len(pods(lab.api, "atk-a")) == 2, "two pods")
@@ -239,7 +239,7 @@ def test_a_group_whose_pods_run_is_not_finished_by_the_total_of_one_of_them(lab:
         pair(lab, succeeds="first")
         existing = lab.api.call("GET", path)["status"]["conditions"]
         body = {"status": {"conditions": [*existing, condition]}}
-        said = UNFINISHED.violation((), group="pair", counted="2")
+        said = UNFINISHED.fill_in((), group="pair", counted="2")
         answer = written(lab.api, "PATCH", f"{path}/status", body, MERGE)
         assert answer == f"GPU-ADM-01: {said.problem}; {said.fix}"
     finally:

@@ -190,9 +190,9 @@ def test_a_part_of_a_jobset_stays_as_it_was_made(with_jobsets: Api):
         more = {"spec": {"parallelism": 8}}
         after = {**was, "spec": {**was["spec"], **more["spec"]}}
         said = change(person(with_jobsets), f"{path}/whole-a-0?dryRun=All", more)
-        assert said == expected(after, by_controller=False, was=workload(resource(was)))
+        assert said == expected(after, by_controller=False, previous=workload(resource(was)))
         assert said.startswith(
-            "GPU-ADM-01: this Job is a part of JobSet whole, which was counted as"
+            "GPU-ADM-01: this Job is part of JobSet whole, which Kueue counted as"
         )
         note = {"metadata": {"annotations": {"seen": "true"}}}
         assert change(person(with_jobsets), f"{path}/whole-a-0?dryRun=All", note) == ""
@@ -266,10 +266,10 @@ def test_kinds_of_other_projects_that_queues_count_as_a_whole_are_held_themselve
 def test_everything_that_is_wrong_is_said_at_once_with_names_and_values(held: Api):
     said = try_out(held, pod(hostIPC=True, container={"image": "quay.io/x:1"}))
     assert said == (
-        "GPU-ADM-02: with hostIPC the pod shares memory with every pod of the node, MPS clients of other"
-        " teams among them; remove hostIPC. GPU-ADM-05: the image of container a comes from no allowed"
-        " registry: quay.io/x:1; use one of registry.example.org/team, nvcr.io, docker.io/library/nginx,"
-        " localhost:5000/x"
+        "GPU-ADM-02: with hostIPC the pod shares memory with every pod on the node, including MPS "
+        "clients of other teams; remove hostIPC. GPU-ADM-05: image quay.io/x:1 of container a is "
+        "not from an allowed registry; use one of registry.example.org/team, nvcr.io, "
+        "docker.io/library/nginx, localhost:5000/x"
     )
 
 
@@ -279,7 +279,7 @@ def test_a_namespace_of_nobodys_is_held_to_nothing(held: Api):
 
 def test_a_platform_that_only_warns_takes_the_pod_and_tells_its_owner(held: Api):
     said = warnings(held, pod(hostPID=True))
-    assert "GPU-ADM-02: with hostPID the pod sees every process of the node" in said
+    assert "GPU-ADM-02: with hostPID the pod sees every process on the node" in said
     assert warnings(held, pod()) == ""
 
 
@@ -376,7 +376,7 @@ def test_a_platform_that_is_upgraded_goes_on_taking_pods_before_its_namespaces_a
     held.patch(path, {"metadata": {"annotations": dict.fromkeys(later)}})
     try:
         said = patience(lambda: try_out(held, first))
-        assert said.startswith("GPU-ADM-08: the priority twins-first is none of this platform")
+        assert said.startswith("GPU-ADM-08: priority twins-first is not defined by this platform")
         assert "the platform: it has none" in said
         assert try_out(person(held), pod()) == ""
         assert try_out(person(held), pod(hostPID=True)) == expected(pod(hostPID=True))
@@ -469,8 +469,8 @@ def test_nobody_in_a_team_changes_the_controller_of_what_is_there(held: Api):
             said = change(person(held), path, patch)
             after = {**found, "metadata": {**found["metadata"], **patch["metadata"]}}
             was = workload(resource(found))
-            assert expected(after, by_controller=False, was=was) in said
-            assert "GPU-ADM-07: the controller of this Job stays as it is" in said
+            assert expected(after, by_controller=False, previous=was) in said
+            assert "GPU-ADM-07: the controller of this Job must not change" in said
         assert change(person(held), path, {"metadata": {"ownerReferences": [beside]}}) == ""
         assert change(account(held, OPERATORS), path, theirs) == ""
         gone = {"metadata": {"ownerReferences": None}}

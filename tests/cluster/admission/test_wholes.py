@@ -131,7 +131,7 @@ def said_of(api: Api, before: Value, after: Value) -> list[str]:
     try:
         for by_controller, asker in enumerate((person(api), account(api, OPERATORS))):
             was = workload(resource(made))
-            ours = expected(after, by_controller=bool(by_controller), was=was)
+            ours = expected(after, by_controller=bool(by_controller), previous=was)
             changed = copy.deepcopy(after)
             changed["metadata"]["uid"] = made["metadata"]["uid"]
             changed["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"]
@@ -193,7 +193,7 @@ def test_a_whole_whose_pods_have_forty_containers_is_looked_at_in_full(defined: 
     same, _ = said_of(defined, of(1), of(1, "nvcr.io/b:1"))
     more, _ = said_of(defined, of(1), of(8))
     assert same == ""
-    assert more.startswith("GPU-ADM-01: this RayCluster runs")
+    assert more.startswith("GPU-ADM-01: this RayCluster is running")
 
 
 def test_nobody_in_a_team_gives_a_part_of_a_whole_a_second_owner(defined: Api):
@@ -210,8 +210,8 @@ def test_nobody_in_a_team_gives_a_part_of_a_whole_a_second_owner(defined: Api):
         changed = {**found, "metadata": {**found["metadata"], **after}}
         one = f"{path}/part?dryRun=All"
         said = change(person(defined), one, {"metadata": after})
-        assert said == expected(changed, by_controller=False, was=workload(resource(found)))
-        assert said.startswith("GPU-ADM-01: with a second owner this Job stays")
+        assert said == expected(changed, by_controller=False, previous=workload(resource(found)))
+        assert said.startswith("GPU-ADM-01: with a second owner, this Job stays")
         assert change(account(defined, OPERATORS), one, {"metadata": after}) == ""
     finally:
         for gone in (f"{path}/part", f"{at(made)}/x"):
@@ -262,8 +262,8 @@ def test_a_template_of_claims_stays_while_what_was_counted_by_it_is_not_over(hel
     try:
         said = patience(lambda: written(person(held), "DELETE", away))
         assert said == (
-            "GPU-ADM-01: pods of workload waits claim devices by one, and were counted by what stands in it;"
-            " delete what uses it first"
+            "GPU-ADM-01: pods of workload waits claim devices through one; Kueue counted them "
+            "from its content; delete the workload that uses it first"
         )
         assert written(account(held, OPERATORS), "DELETE", away) == ""
         assert written(person(held), "DELETE", f"{CLAIMS}/free?dryRun=All") == ""

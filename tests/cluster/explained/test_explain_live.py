@@ -67,11 +67,11 @@ def test_nodes_that_are_cordoned_or_gone_decide_as_in_the_cluster(
         assert "starts in live" in says(), "the other node takes it"
         reality.wait(lambda: runs_on(lab, "first", "live-001"), "the other node to take it")
         assert "no node of live has any nvidia.com/gpu left" in says()
-        assert "have no room here: live-000 is cordoned" in says()
+        assert "count as without capacity: live-000 is cordoned" in says()
         lab.remove("live-a", "first")
         api.call("DELETE", "/api/v1/nodes/live-001")
         told = says()
-        assert "live-000 is cordoned; 1 of 2 nodes is there (live-001 is missing)" in told
+        assert "live-000 is cordoned; 1 of 2 nodes is present (live-001 is missing)" in told
         assert "for example when live-000 is uncordoned" in told
         assert lab.submitted(job("third")).what == "stuck"
         lab.remove("live-a", "third")

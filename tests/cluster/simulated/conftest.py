@@ -22,7 +22,7 @@ def program(with_karpenter):
 @pytest.fixture(scope="module")
 def with_karpenter(started, tmp_path_factory):
     """Karpenter beside the cluster. Its agents own the capacity of all nodes, and so they rest."""
-    processes.stop([state.folder_of(NAME).recorded("agents")])
+    processes.stop([state.folder_of(NAME).read_process("agents")])
     kubeconfig = Path(started.status.kubeconfig)
     api = connect(kubeconfig)
     for folder in os.environ[DEFINITIONS].split(os.pathsep):

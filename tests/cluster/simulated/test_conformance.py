@@ -18,7 +18,7 @@ import sizes
 from gpuyard.catalogue.gke.classes import CLASS_API
 from gpuyard.names import GKE_NETWORKING_GROUP
 from gpuyard.plan import plan
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
@@ -47,7 +47,9 @@ def objects_of(name: str) -> tuple[Value, ...]:
     made, _ = plan(read_stack_file(STACKS[name].read_bytes(), name).spec)
     if made is None:
         return ()
-    return tuple(served(bind(obj, lambda _: "known-later") for obj in platform_objects(made)))
+    return tuple(
+        served(resolve_outputs(obj, lambda _: "known-later") for obj in platform_objects(made))
+    )
 
 
 def served(objects: Iterable[Value]) -> Iterator[Value]:
@@ -59,7 +61,11 @@ def served(objects: Iterable[Value]) -> Iterator[Value]:
 def every_field() -> list[Value]:
     """Objects that have together every field that is rendered, of stacks and of made-up platforms."""
     made = [found for found, _ in map(platforms.known, platforms.KNOWN) if found is not None]
-    others = (bind(obj, lambda _: "known-later") for one in made for obj in platform_objects(one))
+    others = (
+        resolve_outputs(obj, lambda _: "known-later")
+        for one in made
+        for obj in platform_objects(one)
+    )
     return covering([*(obj for name in STACKS for obj in objects_of(name)), *served(others)])
 
 

@@ -250,7 +250,7 @@ def test_an_unknown_plugin_configuration_leaves_no_devices_and_an_event(
     make("unknown-0", "g6.12xlarge", device_plugin_dot_config="nowhere")
     message = until(lambda: events(api, "unknown-0", "DevicePluginFailed"))[0]
     where = "no configuration 'nowhere' in ConfigMap gpuyard-device-plugin"
-    assert message == f"{where}; there are mixed, one-share, shared, single, whole"
+    assert message == f"{where}; available: mixed, one-share, shared, single, whole"
     wait_for(api, until, "unknown-0", {})
     until(lambda: policy_state(api), lambda state: state == "notReady")
     delete(api, "/api/v1/nodes/unknown-0")
@@ -264,7 +264,7 @@ def test_an_impossible_layout_fails_and_leaves_the_gpus_as_they_were(
     wait_for(api, until, "too-much-0", {"nvidia.com/gpu": "8"}, "failed")
     # the label comes first, then the event
     said = until(lambda: events(api, "too-much-0", "MigConfigFailed"))
-    assert said == ["too-much: A100-40 cannot be cut into 1 × 1g.5gb, 2 × 3g.20gb"]
+    assert said == ["too-much: A100-40 cannot be partitioned into 1 × 1g.5gb, 2 × 3g.20gb"]
 
 
 def test_a_changed_label_cuts_the_gpus_anew(api: Api, until: Until, make: Make):

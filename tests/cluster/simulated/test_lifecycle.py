@@ -49,7 +49,7 @@ def test_up_on_a_running_cluster_changes_nothing_and_says_so(api: Api, started: 
     looks = [cluster.up(name_of(started)) for _ in range(3)]
     for again in looks:
         assert not again.changed
-        assert again.says == f"cluster {name_of(started)} is already up, nothing changed"
+        assert again.says == f"cluster {name_of(started)} is already up; nothing changed"
         assert pids(again.status) == pids(before)
     quickest = min(again.seconds for again in looks)  # a hiccup of the machine is not a slow `up`
     assert quickest < MOST_SECONDS_UNCHANGED * slack()
@@ -67,7 +67,7 @@ def test_a_killed_part_is_reported_and_mended(part: str, api: Api, started: clus
     assert [p.state for p in broken.parts if p.name == part] == ["dead"]
     mended = cluster.up(name)
     assert mended.status.ready
-    assert mended.says == f"cluster {name} was mended: started {part}"
+    assert mended.says == f"repaired cluster {name}: started {part}"
     after = pids(mended.status)
     assert after.pop(part) != before.pop(part)
     assert after == before, "parts that ran were left alone"
@@ -86,7 +86,7 @@ def test_kueue_is_started_anew_whoever_changes_its_configuration(
         text = (state.folder_of(name).path / "kueue" / "configuration.yaml").read_text()
         assert "manageJobsWithoutQueueName: true" in text
         again = cluster.up(name)
-        assert again.says == f"cluster {name} is already up, nothing changed"
+        assert again.says == f"cluster {name} is already up; nothing changed"
     until(lambda: pids(cluster.status(name)), lambda now: now["kueue"] != pids(after)["kueue"])
     until(lambda: cluster.status(name).ready)
 
@@ -108,12 +108,12 @@ def kueue_configured(api: Api) -> Iterator[None]:
 def test_a_process_without_a_record_is_replaced(api: Api, started: cluster.Outcome):
     """As after a `kill -9` of `up` between starting a part and writing its record."""
     folder = state.folder_of(name_of(started))
-    lost = folder.recorded("kwok")
+    lost = folder.read_process("kwok")
     assert lost
     (folder.path / "parts" / "kwok.json").unlink()
     assert cluster.up(folder.name).status.ready
     assert not lost.alive
-    assert folder.recorded("kwok") != lost
+    assert folder.read_process("kwok") != lost
 
 
 def test_two_clusters_stand_side_by_side_and_one_goes_without_the_other(
@@ -164,7 +164,8 @@ def test_reset_empties_the_cluster_under_the_same_kubeconfig(api: Api, started: 
 
 def test_reset_of_a_cluster_that_is_not_there_says_how_to_start_it(sim_home: Path):
     with pytest.raises(
-        EnvironmentMissing, match="no simulated cluster nothing-here; `gpuyard sim up --name"
+        EnvironmentMissing,
+        match="simulated cluster nothing-here does not exist; run `gpuyard sim up --name",
     ):
         cluster.reset("nothing-here")
 

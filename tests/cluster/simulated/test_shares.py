@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.plan.records import Advertised, PoolPlan
+from gpuyard.plan.records import AdvertisedResource, PoolPlan
 from gpuyard.simulate import mps
 from gpuyard.simulate.api import Api
 from kit.cluster.lab import Lab, apply, delete, path_of, wait
@@ -26,7 +26,7 @@ POOLS = [
 SHARED = {SharingMethod.TIME_SLICING, SharingMethod.MPS}
 
 
-def pods_of(one: PoolPlan, offered: Advertised) -> Iterator[dict[str, Any]]:
+def pods_of(one: PoolPlan, offered: AdvertisedResource) -> Iterator[dict[str, Any]]:
     """All that the node has of it, in as few pods as its plugin lets; and one pod more, the last."""
     alone = one.sharing in SHARED
     counts = [1] * offered.per_node if alone else [offered.per_node]

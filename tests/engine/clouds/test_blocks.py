@@ -40,11 +40,11 @@ def test_a_block_is_bought_once_whatever_becomes_of_the_deployment(of_clouds, tm
     # Bought, and the engine does not know: it is not bought again, and a message says what to do.
     lab.run("cancel", "--yes")
     said = " ".join(lab.up(fails=True).output.split())
-    assert f"{OFFER} was bought already, as {held}" in said
+    assert f"{OFFER} was already purchased as {held}" in said
     assert "gpuyard recover" in said
     assert blocks() == [held]
 
-    assert f"it is there as {held}, and adopted" in lab.gpuyard("recover", STACK)
+    assert f"it exists as {held}, and gpuyard adopted it" in lab.gpuyard("recover", STACK)
     lab.up()
     lab.unchanged()
     lab.up("--refresh", "--expect-no-changes")

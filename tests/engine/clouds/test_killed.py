@@ -88,7 +88,8 @@ def test_an_up_that_is_killed_at_any_step_goes_on_and_makes_nothing_twice(lab, t
         assert lab.state()["pending_operations"]
         said = lab.gpuyard("recover", STACK)
     assert re.search(
-        r"node(Pool|Group):Node(Pool|Group) lab-train\S*: it is there as .*, and adopted", said
+        r"node(Pool|Group):Node(Pool|Group) lab-train\S*: it exists as .*, and gpuyard adopted it",
+        said,
     )
     lab.up()
     lab.unchanged()
@@ -139,7 +140,7 @@ def test_an_up_that_fails_on_its_way_keeps_what_is_made_and_says_what_to_do(lab,
     )
     script(fault="capacity", times=1)
     said = " ".join(lab.up("--replace", slow, fails=True).output.split())
-    found = re.search(r"pool train: the cloud has no machines for it in (.+?) now", said)
+    found = re.search(r"pool train: the cloud has no capacity in (.+?) now", said)
     assert found
     assert all(re.fullmatch(ZONE[cloud], each) for each in found[1].split(", "))
     (urn,) = set(re.findall(r"`pulumi up --replace '(urn:\S+)'`", said))

@@ -32,24 +32,24 @@ DENIED = {
 }
 CASES = {
     "aws": [
-        ({}, f"no reservation {EC2['id']} is there"),
+        ({}, f"reservation {EC2['id']} does not exist"),
         ({**EC2, "availabilityZone": "us-east-1b"}, f"reservation {EC2['id']} is in us-east-1b"),
         (
             {**EC2, "availabilityZone": "us-east-1a", "instanceCount": 2},
-            f"reservation {EC2['id']} holds 2 machines",
+            f"reservation {EC2['id']} has 2 machines",
         ),
         (
             {**EC2, "availabilityZone": "us-east-1a", "instanceType": "p4d.24xlarge"},
-            f"reservation {EC2['id']} is of p4d.24xlarge",
+            f"reservation {EC2['id']} has the machine type p4d.24xlarge",
         ),
     ],
     "gcp": [
-        ({}, "no reservation held is in us-central1-a"),
-        ({**GCE, "zone": "us-central1-b"}, "no reservation held is in us-central1-a"),
-        ({**GCE, "zone": "us-central1-a", "count": 2}, "reservation held holds 2 machines"),
+        ({}, "reservation held does not exist in us-central1-a"),
+        ({**GCE, "zone": "us-central1-b"}, "reservation held does not exist in us-central1-a"),
+        ({**GCE, "zone": "us-central1-a", "count": 2}, "reservation held has 2 machines"),
         (
             {**GCE, "zone": "us-central1-a", "machineType": "a2-highgpu-8g"},
-            "reservation held is of a2-highgpu-8g",
+            "reservation held has the machine type a2-highgpu-8g",
         ),
     ],
 }
@@ -82,11 +82,14 @@ def test_what_will_not_do_is_refused_and_what_nobody_tells_is_not(of_clouds, tmp
     refuse = {"fault": "refuse", "at": "ask", "kind": kind, "message": DENIED[cloud]}
     faults.write(folder, {"faults": [refuse]})
     output = " ".join(lab.preview().output.split())
-    assert f"{kind} is not answered, so nothing is said of it before it is met" in output
+    assert (
+        f"the query {kind} got no response, so gpuyard cannot check it before the deployment"
+        in output
+    )
     assert "403" in output
 
     faults.write(folder, {"faults": []})
     reservations.write(folder, {cloud: [GOOD[cloud]]})
     output = lab.preview().output
     assert "to create" in output
-    assert "is not answered" not in output
+    assert "got no response" not in output

@@ -47,7 +47,8 @@ RAW = {
 GROWN = {"aws": ["train-on-demand", "train-spot"], "gcp": ["train-on-demand"]}
 OF_OTHERS = {"existing": "blue", "protect": False}
 LOST = (
-    "4 resources go: subnetwork, cluster, system, train-on-demand; lost: what stands in the network"
+    "4 resources are removed: subnetwork, cluster, system, train-on-demand; lost: all resources in"
+    " the network"
 )
 GOING = frozenset({"replace", "delete"})
 DIGEST = re.compile(r"sha256:\w{12}")
@@ -252,7 +253,7 @@ def test_an_existing_cluster_that_does_not_answer_is_one_plain_message(yard, clo
     for refused in (lab.stack.preview(fails=True), lab.stack.up(fails=True)):
         said = " ".join(refused.output.split())
         assert "cluster.existing: the API server of the cluster blue does not answer at" in said
-        assert "fix: deploy from where it answers" in said
+        assert "fix: deploy from a network that reaches it" in said
     assert _all_of(lab) == there
     if cloud == "aws":
         lab.account.meddle(cluster.kind, cluster.id, {"endpoint": alive})
@@ -283,7 +284,9 @@ def test_what_the_cloud_alone_can_say_is_one_plain_message(yard):
     lab = yard("aws")
     lab.write(cluster={"existing": "blue"})
     said = lab.stack.preview(fails=True).output
-    assert "cluster.existing: no cluster blue is found, or you may not see it" in said
+    assert (
+        "cluster.existing: no cluster blue was found, or your credentials may not read it"
+    ) in said
     lab.write(cluster={"zones": ["us-east-1a", "us-east-1e"]})
     said = " ".join(lab.stack.up(fails=True).output.split())
     assert "cluster.zones[1]: EKS makes no control plane in us-east-1e, which is use1-az3" in said
@@ -330,7 +333,7 @@ def test_what_is_lost_is_refused_before_the_engine_acts_and_is_what_the_engine_w
     lab.write(pools=one, approved_changes=digest)
     assert lab.stack.up().counts["deleted"] > 3
     assert not [name for name in lab.groups() if "more" in name]
-    assert "no change ahead has this digest" in lab.stack.preview().output
+    assert "no pending change has this digest" in lab.stack.preview().output
     lab.write(pools=one)
     lab.stack.destroy()
     assert lab.account.all() == []
@@ -338,9 +341,7 @@ def test_what_is_lost_is_refused_before_the_engine_acts_and_is_what_the_engine_w
 
 def _told(resources):
     """What we say is replaced or deleted, counted by kind."""
-    return Counter(
-        (each["kind"], each["becomes"]) for each in resources if each["becomes"] in GOING
-    )
+    return Counter((each["kind"], each["action"]) for each in resources if each["action"] in GOING)
 
 
 def _by_engine(steps):

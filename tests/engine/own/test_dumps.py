@@ -36,7 +36,7 @@ def test_levels_come_from_the_file_that_the_stack_names(stack, api, kueue, lab):
     assert "pools[0].machine.gpus: h200-a1-1 has 4 GPUs" in said
     file.unlink()
     said = " ".join(stack.preview(fails=True).output.split())
-    assert "pools[0].inventory: the dump cannot be read: " in said
+    assert "pools[0].inventory: the machine inventory cannot be read: " in said
     assert "machines/hall.json: no such file" in said
 
     file.write_text(json.dumps(hall_dump()))

@@ -159,7 +159,7 @@ def test_the_first_pool_tries_a_driver_and_a_killed_up_goes_on(
         "own-dev-1", {"metadata": {"annotations": {BROKEN: f"{NEW}: no symbol version"}}}
     )
     said = stack.up(fails=True).output
-    assert f"driver {NEW} does not come up on node own-dev-1 of pool dev" in said
+    assert f"driver {NEW} does not start on node own-dev-1 of pool dev" in said
     assert operator.marked() == TRAINS
     assert operator.closed == {"own-dev-1"}
 

@@ -51,14 +51,14 @@ def test_selected_nodes_get_labels_and_give_them_back(stack, api, kueue, lab, ku
 
     relabelled(api, "own-1", {PLUGIN: "theirs"}, "somebody")
     said = stack.preview(fails=True).output
-    assert f"label {PLUGIN} of node own-1 is theirs, and pool dev needs" in said
-    assert "it belongs to somebody (managedFields)" in said
+    assert f"label {PLUGIN} of node own-1 is theirs, but pool dev needs" in said
+    assert "its owner is somebody (managedFields)" in said
     assert f"kubectl label node own-1 {PLUGIN}-" in said
     relabelled(api, "own-1", {PLUGIN: None}, "somebody")
 
     api.cluster.delete(node("own-3"), "own-3", "Background")
     said = stack.up("--refresh=false").output
-    assert "pool dev counts 3 nodes, and the cluster has 2 with rack=own" in said
+    assert "pool dev sets 3 nodes, but the cluster has 2 with rack=own" in said
     assert set(nodes()) == {"own-1", "own-2"}
     stack.refresh()
     stack.up()

@@ -77,7 +77,7 @@ def test_what_its_values_make_of_it_is_told_at_the_template_s_line(chart):
             "Chart.yaml",
             FILES["Chart.yaml"]
             + "dependencies: [{name: nfd, version: 1.0.0, repository: 'https://example.org'}]\n",
-            "charts that it depends on are not here (nfd); fetch them first",
+            "chart dependencies are missing (nfd); run `helm dependency build` first",
         ),
         (
             "templates/server.yaml",
@@ -91,7 +91,7 @@ def test_a_chart_that_cannot_be_rendered_is_said_once(chart, name, text, why):
     (chart / name).write_text(text, encoding="utf-8")
     found, (reason,) = told()
     assert found == []
-    assert reason.startswith("a chart that is not rendered: ")
+    assert reason.startswith("chart not rendered: ")
     assert why in reason
 
 
@@ -115,7 +115,7 @@ def test_a_template_reads_no_file_beside_its_chart(chart):
     reading, _ = read_all(["."], render=True)
     said = [hit.problem for hit in build_report(reading, RULES).hits]
     assert not [each for each in said if b64encode(SECRET.encode()).decode() in each]
-    assert [each for each in said if each.startswith("x/:latest can be another image")]
+    assert [each for each in said if each.startswith("x/:latest is a moving tag")]
 
 
 def test_a_schema_of_values_is_not_fetched(chart):

@@ -71,7 +71,7 @@ def test_settings_remedies_and_what_has_expired_come_through_the_engine(analyze)
     assert "[advisory]  gpuyard-advice  (kubernetes:core/v1:ResourceQuota: gpus)" in said
     assert "GPU-AWS-01" not in said
     assert "gpuyard-remedies  (aws:eks:Cluster: gpus) [diff: ~enabledClusterLogTypes]" in said
-    assert "the exception of GPU-AWS-03 for gpus expired on 2026-01-01" in said
+    assert "the exception to GPU-AWS-03 for gpus expired on 2026-01-01" in said
 
 
 def test_a_slip_in_the_settings_stops(analyze):
@@ -94,6 +94,6 @@ def test_the_policies_of_the_platform_in_a_state_hold_for_it(analyze, tmp_path):
     _, said = analyze()
     assert "[advisory]  gpuyard-advice  (kubernetes:core/v1:ResourceQuota: gpus)" in said
     assert "GPU-AWS-01" not in said
-    assert "the exception of GPU-AWS-03 for gpus expired on 2026-01-01" in said
+    assert "the exception to GPU-AWS-03 for gpus expired on 2026-01-01" in said
     _, said = analyze(gpuyard={"levels": {"GPU-TEN-02": "mandatory"}})
     assert "[mandatory]  gpuyard  (kubernetes:core/v1:ResourceQuota: gpus)" in said

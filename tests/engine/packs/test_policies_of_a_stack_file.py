@@ -55,7 +55,7 @@ def test_an_exception_that_is_over_excuses_nothing_and_is_said(preview):
     code, said = preview(f"{{exceptions: [{EXCEPTION.replace('EXPIRES', '2026-10-14')}]}}")
     assert code != 0
     assert "exception expired on 2026-10-14: moves out" in said
-    over = "the exception of GPU-TEN-02 for early expired on 2026-10-14: the rule holds there again"
+    over = "the exception to GPU-TEN-02 for early expired on 2026-10-14: the rule applies again"
     assert said.count(over) == 1
 
 

@@ -1,10 +1,11 @@
-"""Campaigns: each is listed, told what is asked, and fails with what it runs."""
+"""Campaigns: each is listed, gets its arguments, and fails with its program."""
 
 from collections import Counter
 
 import pytest
 
 import campaign
+import mutate
 from kit import searches
 
 PAGE = (campaign.ROOT / "benchmarks" / "campaigns.md").read_text(encoding="utf-8")
@@ -12,7 +13,7 @@ PAGE = (campaign.ROOT / "benchmarks" / "campaigns.md").read_text(encoding="utf-8
 
 @pytest.fixture
 def ran(monkeypatch):
-    """What would be started; it ends as `codes` says, else well."""
+    """Records what would be started; it ends with `codes`, else with 0."""
     runs, codes = [], []
 
     def started(run):
@@ -95,14 +96,14 @@ def test_every_file_that_a_campaign_names_is_there():
 
 
 def test_every_campaign_is_in_both_tables_of_the_page():
-    """What one takes, and what it gave."""
+    """One table has the duration, one the result."""
     rows = [line for line in PAGE.splitlines() if line.startswith("| `")]
     told = Counter(row.split("`")[1] for row in rows)
     assert {name: told[name] for name in campaign.CAMPAIGNS} == dict.fromkeys(campaign.CAMPAIGNS, 2)
 
 
-def test_a_row_of_the_page_can_be_read_at_a_glance():
-    """More than two lines of a screen stand below the table, in short paragraphs by campaign."""
+def test_a_row_of_the_page_is_short():
+    """More than two lines of a screen belong below the table, in short paragraphs by campaign."""
     rows = [line for line in PAGE.splitlines() if line.startswith("|")]
     assert [row for row in rows if len(row) > 220] == []
 
@@ -118,3 +119,9 @@ def test_a_campaign_multiplies_the_examples(monkeypatch):
     assert searches.examples(25) == 25 * searches.TIMES
     monkeypatch.setattr(searches, "TIMES", 20)
     assert searches.examples(25) == 500
+
+
+def test_every_file_that_the_mutation_script_names_exists():
+    named = [mutate.LIBRARY / file for file in mutate.TESTS]
+    named += [mutate.ROOT / test for tests in mutate.TESTS.values() for test in tests]
+    assert [str(path) for path in named if not path.exists()] == []

@@ -1,4 +1,4 @@
-"""Tests are dealt to workers so that what shares a cluster stays together and the longest comes first."""
+"""Distribution to workers: tests that share a cluster stay together, and the longest come first."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +29,7 @@ def table(monkeypatch):
 
 
 class Worker:
-    """Keeps what it is told to run."""
+    """Records the tests that it should run."""
 
     def __init__(self, name: str) -> None:
         self.gateway = SimpleNamespace(id=name)
@@ -69,19 +69,19 @@ def test_the_longest_comes_first_and_units_last():
 
 
 def _is_done(scheduler: dealing.LongestFirst, worker: Worker, nodeid: str) -> bool:
-    """A group that is over is forgotten."""
+    """A finished group is dropped."""
     return scheduler.assigned_work[worker].get(dealing.group_of(nodeid), {}).get(nodeid, True)
 
 
 def test_what_is_over_is_not_counted_again_at_each_test_that_follows():
-    """Of ten thousand tests that was 17 s for the process that deals them out, of which nothing else ran."""
+    """With ten thousand tests that took the distributing process 17 s, in which nothing else ran."""
     scheduler, (worker,) = dealt(1)
     most = max(len(units) for units in (LONG, SHORT)) + 1
     while scheduler.has_pending:
         assert sum(len(group) for group in scheduler.assigned_work[worker].values()) <= most
         done(scheduler, worker, next(t for t in worker.told if not _is_done(scheduler, worker, t)))
     assert scheduler.assigned_work[worker] == {}
-    assert scheduler.remove_node(worker) is None, "nothing is left of a worker that ends now"
+    assert scheduler.remove_node(worker) is None, "no test is left of a worker that ends now"
 
 
 def test_a_test_is_found_at_the_place_where_the_worker_has_it():
@@ -136,14 +136,14 @@ def test_live_tests_alone_have_more_workers_than_cores(arguments, cores, expecte
 
 
 def test_clusters_of_a_worker_end_when_what_is_left_needs_none():
-    """What takes little and needs none waits for all that need one, though these take less."""
+    """Short groups without a cluster come after all that need one, even after shorter ones."""
     ends = {each: dealing.ends_clusters(each) for each in COLLECTED}
     assert [each for each in COLLECTED if ends[each]] == [*UNITS, SINGLE[1]]
     assert dealing.seconds_of(SINGLE[1]) > dealing.seconds_of("tests/cluster/test_short.py")
 
 
 def test_no_cluster_that_was_measured_is_needed_once_it_has_ended(monkeypatch):
-    """A cluster is started once a session: a file behind its end would find none."""
+    """A cluster is started once per session: a later file would find none."""
     monkeypatch.setattr(dealing, "measured", MEASURED)
     groups = sorted({dealing.group_of(name) for name in live.table()}, key=dealing.place_of)
     ends = [dealing.ends_clusters(group) for group in groups]
@@ -184,6 +184,6 @@ def test_a_program_that_many_units_read_is_run_by_one_worker():
 
 
 def test_every_file_in_the_tables_is_one_that_there_is():
-    """One that was renamed would be dealt apart from those that it shares a cluster with."""
+    """A renamed file would be distributed without those that share its cluster."""
     root = Path(__file__).parents[3]
     assert all((root / file).is_file() for file in (*dealing.TOGETHER, *dealing.ONCE))

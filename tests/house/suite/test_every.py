@@ -1,4 +1,4 @@
-"""Cases inside one test: none is lost, and each that fails is named."""
+"""Cases inside one test: none is lost, and each failure is named."""
 
 import inspect
 
@@ -128,7 +128,7 @@ def test_many_failures_are_counted_and_the_first_are_named():
         ("a, b", [(1,)], None, "1 values for a, b"),
     ],
 )
-def test_cases_that_do_not_fit_their_names_are_told(names, values, ids, says):
+def test_cases_that_do_not_fit_their_names_are_reported(names, values, ids, says):
     with pytest.raises(ValueError, match=says):
 
         @every(names, values, ids)
@@ -136,7 +136,7 @@ def test_cases_that_do_not_fit_their_names_are_told(names, values, ids, says):
             raise AssertionError
 
 
-def test_a_name_that_the_test_does_not_take_is_told():
+def test_a_name_that_the_test_does_not_take_is_reported():
     with pytest.raises(TypeError, match="test takes no b"):
 
         @every("b", [1])

@@ -1,4 +1,4 @@
-"""The page of faults names tests that exist, and each fault has one or says that it has none."""
+"""The page of faults names existing tests, and each fault has one or states that it has none."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ NONE = "not there: "
 
 
 def rows() -> list[list[str]]:
-    """Fault, what must hold, and who has seen it."""
+    """Fault, required behaviour, and the test that shows it."""
     lines = [line for line in PAGE.splitlines() if line.startswith("| ")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[1:]]
 

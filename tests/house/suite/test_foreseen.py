@@ -1,4 +1,4 @@
-"""What the campaign with a real Karpenter holds a plan against, before any Karpenter runs."""
+"""Checks of the forecast that the campaign with a real Karpenter uses, without Karpenter."""
 
 from collections import Counter
 
@@ -6,7 +6,11 @@ from gpuyard.names import GPU
 from kit.cluster import karpenter
 from kit.stacks import plan_of, platform, pool
 
-RUNGS = [{"reserved": "cr-0a1b2c3d4e5f60718", "nodes": 2}, {"spot": True, "nodes": 1}, "on-demand"]
+OPTIONS = [
+    {"reserved": "cr-0a1b2c3d4e5f60718", "nodes": 2},
+    {"spot": True, "nodes": 1},
+    "on-demand",
+]
 
 
 def foreseen(nodes, gpus=8, **changes):
@@ -16,8 +20,8 @@ def foreseen(nodes, gpus=8, **changes):
     return karpenter.foreseen(plan, plan.shapes[0])
 
 
-def test_a_job_goes_down_the_rungs_as_far_as_it_must():
-    ways = {n: {w: c for (_, w), c in foreseen(n, capacity=RUNGS).items()} for n in (1, 3, 5)}
+def test_a_job_uses_as_many_capacity_options_as_it_needs():
+    ways = {n: {w: c for (_, w), c in foreseen(n, capacity=OPTIONS).items()} for n in (1, 3, 5)}
     assert ways == {
         1: {"reserved": 1},
         3: {"reserved": 2, "spot": 1},

@@ -1,4 +1,4 @@
-"""A missing level is skipped where all can see it, and fails where it was promised."""
+"""A missing level is skipped visibly, and fails if it is required."""
 
 import os
 from types import SimpleNamespace
@@ -51,7 +51,7 @@ def test_an_unknown_level_is_an_error_of_use(monkeypatch):
     [(None, None, False), ("its own", None, True), (None, 7200.0, True)],
 )
 def test_a_test_that_is_given_hours_is_not_held_to_half_of_one(marker, asked, timed):
-    """Campaigns are started with `--timeout 7200`, over which a marker of ours would win."""
+    """Campaigns are started with `--timeout 7200`, which a marker would override."""
     given = {"timeout": asked}
     config = SimpleNamespace(getoption=given.get)
     item = SimpleNamespace(get_closest_marker={"timeout": marker}.get, config=config)

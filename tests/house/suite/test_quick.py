@@ -1,4 +1,4 @@
-"""`make quick` chooses the tests of what changed, says why, and never calls passed what did not run."""
+"""`make quick` chooses the tests of the changes, prints the reasons, and never reports tests as passed that did not run."""
 
 import subprocess
 from pathlib import Path
@@ -50,7 +50,7 @@ def test_the_nearest_tests_come_first_each_with_its_reason(files, expected):
 def test_tests_on_real_parts_are_named_and_left_out():
     found = quick.choose([PLAN], GRAPH)
     assert found.live == ["tests/cluster/test_use.py"]
-    assert "left to `make test`, as they need real parts: 1 (tests/cluster/test_use.py)" in (
+    assert "left to `make test`, because they need real parts: 1 (tests/cluster/test_use.py)" in (
         quick.explained([PLAN], found)
     )
 
@@ -72,7 +72,7 @@ def test_what_is_behind_every_test_runs_the_stated_default():
         "tests/plan/money/test_capacity_prices.py",
         "tests/plan/test_proofs.py",
     ]
-    assert "pyproject.toml is behind every test, so the default is run: tests/house," in (
+    assert "pyproject.toml affects every test, so the default runs: tests/house," in (
         quick.explained(["pyproject.toml"], found)
     )
 
@@ -82,7 +82,7 @@ def test_so_many_files_that_importing_them_would_take_the_minute_are_cut_and_cou
     graph |= {test: set() for test in graph["scripts/a.py"]}
     found = quick.choose(["scripts/a.py"], graph)
     assert len(found.tests) == quick.MOST
-    assert "as they are furthest: 5 test files" in quick.explained(["scripts/a.py"], found)
+    assert "because they are furthest: 5 test files" in quick.explained(["scripts/a.py"], found)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +144,11 @@ def test_imports_are_followed_in_the_tree_as_it_is(checkout):
 @pytest.mark.parametrize(
     ("files", "graph", "says"),
     [
-        ([], {}, "quick: nothing differs from abcdef123, so nothing was run\n"),
+        ([], {}, "quick: nothing differs from abcdef123, so no test ran\n"),
         (
             ["scripts/a.py"],
             {"scripts/a.py": set()},
-            "quick: no test without real parts depends on that, so nothing was run\n",
+            "quick: no test without real parts depends on the changes, so no test ran\n",
         ),
     ],
 )
@@ -175,17 +175,16 @@ def deadlined(folder: Path, seconds: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_after_the_deadline_no_test_is_started_and_those_left_out_are_said(tmp_path):
+def test_after_the_deadline_no_test_starts_and_those_left_out_are_listed(tmp_path):
     ended = deadlined(tmp_path, "0")
     assert ended.returncode == quick.NOTHING, ended.stdout
     assert (
-        "0 of 2 tests have run; for the others, in 1 files, 0 s were too short: test_x.py"
-        in ended.stdout
+        "0 of 2 tests ran; 0 s were too short for the others, in 1 files: test_x.py" in ended.stdout
     )
     assert " passed" not in ended.stdout
 
 
-def test_before_the_deadline_everything_runs_and_nothing_more_is_said(tmp_path):
+def test_before_the_deadline_everything_runs_and_nothing_more_is_printed(tmp_path):
     ended = deadlined(tmp_path, "60")
     assert ended.returncode == 0, ended.stdout
     assert "2 passed" in ended.stdout
@@ -194,5 +193,5 @@ def test_before_the_deadline_everything_runs_and_nothing_more_is_said(tmp_path):
 
 def test_what_was_left_out_is_named_by_file():
     assert said(3, ["tests/b.py::t", "tests/a.py::t[1]", "tests/a.py::u"], 55) == (
-        "3 of 6 tests have run; for the others, in 2 files, 55 s were too short: tests/a.py, tests/b.py"
+        "3 of 6 tests ran; 55 s were too short for the others, in 2 files: tests/a.py, tests/b.py"
     )

@@ -1,4 +1,4 @@
-"""Which tests are traced: chosen so that together they run all that any test runs."""
+"""The choice of traced tests: together they run every line that any test runs."""
 
 import sqlite3
 
@@ -37,7 +37,7 @@ def test_no_step_is_lost(runs, seconds):
     assert set().union(*(runs[test] for test in kept)) == set().union(*runs.values())
 
 
-def test_what_importing_ran_is_nobodys(tmp_path):
+def test_lines_run_by_imports_belong_to_no_test(tmp_path):
     path = tmp_path / "data"
     with sqlite3.connect(path) as db:
         db.executescript(

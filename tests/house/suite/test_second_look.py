@@ -1,4 +1,4 @@
-"""What failed beside the others is run once more alone, and told."""
+"""Tests that failed in parallel run once more alone, and are reported."""
 
 import subprocess
 import sys
@@ -27,7 +27,7 @@ def said(*lines: str) -> str:
 
 
 class Again:
-    """Stands for pytest, and keeps what it was asked to run."""
+    """A fake pytest that records the tests it should run."""
 
     def __init__(self, code: int) -> None:
         self.code = code
@@ -55,12 +55,12 @@ def test_files_are_read_from_what_a_real_pytest_says(tmp_path: Path):
     assert second_look.failures(pytest_says(tmp_path)) == broken
 
 
-def test_one_that_passes_alone_is_told_and_does_not_fail(capsys: pytest.CaptureFixture[str]):
+def test_one_that_passes_alone_is_reported_and_does_not_fail(capsys: pytest.CaptureFixture[str]):
     again = Again(0)
     assert second_look.look(said("FAILED tests/yard/test_a.py::test_b[c] - boom"), again) == 0
     assert again.asked == ["tests/yard/test_a.py"]
     assert capsys.readouterr().out.splitlines()[-1] == (
-        "UNSTEADY tests/yard/test_a.py::test_b[c]: failed beside the others and passed alone; mend its race"
+        "UNSTEADY tests/yard/test_a.py::test_b[c]: failed in parallel and passed alone; fix its race"
     )
 
 

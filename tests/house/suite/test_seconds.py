@@ -1,4 +1,4 @@
-"""Where the seconds of a run go, and what is not traced."""
+"""The time of a run by part, and untraced tests."""
 
 import ast
 import contextlib
@@ -51,20 +51,20 @@ def test_seconds_are_summed_over_workers_by_folder_and_by_cause_dearest_first():
     assert "| cluster | 1 | 0.5 | 4.0 | 15.5 |" in lines
 
 
-def test_work_in_this_process_and_in_others_is_told_apart_from_waiting():
+def test_work_in_this_process_and_in_others_is_separate_from_waiting():
     before = seconds.now()
     assert sum(range(2_000_000))
     spent = seconds.now().since(before)
     assert spent.own > 0
     assert spent.children == 0
     assert Spent(1.0, 1.0, 5.0).waited == 3.0
-    assert Spent(3.0, 0.0, 1.0).waited == 0.0, "threads work side by side"
+    assert Spent(3.0, 0.0, 1.0).waited == 0.0, "threads work in parallel"
 
 
 @given(st.booleans())
 def test_a_search_is_known_as_one(request, value):
     assert seconds.cause(request.node) == "random search"
-    assert not traced.is_traced(request.node), "a case of its own holds what it may find"
+    assert not traced.is_traced(request.node), "a separate case covers what it may find"
 
 
 def test_a_test_of_cases_is_known_as_one(request):
@@ -104,7 +104,7 @@ def test_a_test_is_named_without_its_case(request, case):
 
 
 def test_each_test_of_the_list_is_there():
-    """A name that is left over would be asked of pytest where the gates fall short, and refused."""
+    """An obsolete name would be passed to pytest when the gates fail, and rejected."""
     found = {}
     for each in traced.repeating():
         file, _, name = each.partition("::")
@@ -114,7 +114,7 @@ def test_each_test_of_the_list_is_there():
         for file, names in found.items()
         for name in names - functions(sizes.ROOT / file)
     }
-    assert lost == set(), f"take them out of {traced.REPEATING}, or `make repeating`"
+    assert lost == set(), f"remove them from {traced.REPEATING}, or run `make repeating`"
 
 
 def functions(path):
@@ -186,7 +186,7 @@ def test_tests_that_count_come_first_in_their_order(monkeypatch):
     assert items == ["b", "a", "A", "C"]
 
 
-def test_what_was_computed_while_nobody_looked_is_computed_again(monkeypatch):
+def test_values_computed_without_a_tracer_are_computed_again(monkeypatch):
     ours, strangers = types.ModuleType("measured_two.deep"), types.ModuleType("other")
     for module in (ours, strangers):
         monkeypatch.setitem(sys.modules, module.__name__, module)
@@ -214,9 +214,9 @@ def test_every_measurement_is_stopped_and_the_innermost_counts(monkeypatch):
     assert traced.stop_all() is None
 
 
-@pytest.mark.repeats("any other: what is looked at is the tracer")
+@pytest.mark.repeats("any other: this test inspects the tracer")
 def test_no_tracer_is_left_where_a_test_runs_that_is_not_traced():
-    """Where coverage is measured, and in a worker of pytest-xdist too."""
+    """With coverage, and in a worker of pytest-xdist too."""
     assert "coverage" not in type(sys.gettrace()).__module__
 
 
@@ -237,7 +237,7 @@ def test_every_module_that_is_measured_is_imported_but_programs_are_not_started(
 
 
 LEAST = 0.2
-"""Of the 0.3 s that a part uses, told in hundredths that are cut off."""
+"""Of the 0.3 s that a part uses, reported in truncated hundredths."""
 BURNS = "import time\nwhile time.process_time() < 0.3: pass\n"
 STAYS = "import sys; sys.stdin.read()"
 LEAVES = f"""
@@ -247,7 +247,7 @@ subprocess.Popen([sys.executable, "-c", {BURNS + STAYS!r}])
 
 
 HERE = f"here-{os.getpid()}"
-"""A name of this worker: another one may run the next test of this file at the same moment."""
+"""A name unique to this worker: another one may run the next test of this file at the same time."""
 
 
 def part_of(planes, code, *without):

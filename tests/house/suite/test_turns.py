@@ -1,4 +1,4 @@
-"""Which live tests a run has: some always, each of the others in one turn, all where that is asked for."""
+"""The live tests of a run: some always, each of the others in one turn, all on request."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ ROWS = {
 
 @pytest.fixture
 def known(monkeypatch):
-    """A table of five, dealt to two turns."""
+    """A table of five, distributed to two turns."""
     monkeypatch.setattr(turns, "TURNS", 2)
     monkeypatch.setattr(live, "table", lambda: ROWS)
     monkeypatch.setattr(turns, "turns", lambda: turns.dealt(ROWS, 2))
@@ -50,7 +50,7 @@ def test_all_turns_together_have_everything_and_no_turn_misses_what_is_always_ru
         "tests/plan/test_p.py::test_a",
     ],
 )
-def test_what_nobody_has_measured_is_run_always(known, nodeid):
+def test_an_unmeasured_test_always_runs(known, nodeid):
     assert not any(turns.is_left_out(nodeid, turn) for turn in (1, 2))
 
 
@@ -111,7 +111,7 @@ def test_the_runner_leaves_out_what_another_turn_has(pytester_like, known, monke
 
 @pytest.fixture
 def pytester_like(monkeypatch):
-    """Collect these, with a turn asked for; what is kept, and what is told to be left out."""
+    """Collect these with a turn; returns the kept and the deselected tests."""
 
     class Item:
         def __init__(self, nodeid: str) -> None:
@@ -141,7 +141,7 @@ def test_a_line_that_says_something_else_is_refused(line):
 
 
 def test_what_is_in_the_table_is_there_and_turns_are_even():
-    """Who renames a test renames its line: else nobody sees that it is run always."""
+    """A renamed test needs its line renamed: otherwise it runs always, unnoticed."""
     rows = live.read(live.TABLE.read_text(encoding="utf-8"))
     for name in rows:
         file, _, function = name.partition("::")

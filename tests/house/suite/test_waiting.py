@@ -1,4 +1,4 @@
-"""A wait that gives up says which condition it waited for, and what it saw instead."""
+"""A wait that times out reports its condition, and the last observed value."""
 
 from operator import not_
 

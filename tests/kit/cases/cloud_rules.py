@@ -1,4 +1,4 @@
-"""Rules of the fakes about labels of nodes and freezes: what each refuses, and what it lets through."""
+"""Rules of the fakes for node labels and maintenance exclusions: rejected and accepted inputs."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ GKE = "gcp:container/cluster:Cluster"
 
 
 def _frozen(*ends: Any) -> dict[str, Any]:
-    """A cluster with freezes from New Year on."""
+    """A cluster with maintenance exclusions from New Year on."""
     exclusions = [
         {
             "exclusionName": f"freeze-{n}",
@@ -24,7 +24,7 @@ def _frozen(*ends: Any) -> dict[str, Any]:
 
 
 OF_CLUSTERS = [
-    # rule, kind, refused, what it says, passes
+    # rule, kind, rejected input, message, accepted input
     (
         gcp_service.exclusions,
         GKE,

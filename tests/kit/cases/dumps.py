@@ -1,4 +1,4 @@
-"""A machine of one's own hall, dumped: two sockets, eight adapters beside GPUs, one for storage."""
+"""An inventory of a machine of your own: two sockets, eight adapters next to GPUs, one for storage."""
 
 import json
 from dataclasses import replace
@@ -9,7 +9,7 @@ from gpuyard_validator.snapshot import Adapter, NumaNode, Snapshot
 from kit.cases.hardware import machine
 
 ROWS = {"a": ("a1", "a2"), "b": ("b1", "b2")}
-"""Racks by row: two nodes stand in each."""
+"""Racks by row: each has two nodes."""
 
 
 def hall_machine() -> Snapshot:
@@ -38,7 +38,7 @@ def node(name: str, **labels: str) -> dict[str, Any]:
 
 
 def hall_nodes() -> str:
-    """As kubectl writes them."""
+    """The nodes, as kubectl writes them."""
     results = [
         node(f"h200-{rack}-{n}", **{"site.example/row": row, "site.example/rack": rack})
         for row, racks in ROWS.items()
@@ -49,6 +49,6 @@ def hall_nodes() -> str:
 
 
 def hall_dump(**changes: Any) -> dict[str, Any]:
-    """The dump as a document, with these of its fields instead."""
+    """The inventory as a document, with these fields replaced."""
     results: dict[str, Any] = json.loads(inventory_document(hall_machine(), hall_nodes()))
     return results | changes

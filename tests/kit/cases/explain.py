@@ -1,4 +1,4 @@
-"""Jobs and platforms for tests of `explain`: a test says only what it is about."""
+"""Jobs and platforms for tests of `explain`: a test sets only what it checks."""
 
 from typing import Any
 
@@ -59,14 +59,14 @@ def job(pods: int = 1, gpus: Any = 1, kind: str = "Job", **rest: Any) -> dict[st
 def said(
     plan: PlatformPlan, value: Any, state: PlatformState = EMPTY, team: str | None = None
 ) -> Explanation:
-    """What explain says of a manifest."""
+    """The explanation of a manifest."""
     read = read_job(value)
     assert read is not None
     return explain(plan, read, state, team)
 
 
 def running(team: str | None, gpus: int, pods: int = 1, **rest: Any) -> RunningJob:
-    """A job on whole GPUs of `train`; `nodes=` puts its pods there, one after the other."""
+    """A job on whole GPUs of `train`; `nodes=` places its pods there, in order."""
     nodes = rest.pop("nodes", None)
     where, resource = rest.pop("pool", "train"), rest.pop("resource", GPU)
     each = {resource: gpus}
@@ -81,13 +81,13 @@ def running(team: str | None, gpus: int, pods: int = 1, **rest: Any) -> RunningJ
 
 
 def state_of(*jobs: RunningJob, waiting: int = 0) -> PlatformState:
-    """These jobs, one after the other."""
+    """The state of these jobs, in order."""
     nodes = {str(p.node): p.pool for j in jobs for p in j.pods if p.node}
     return PlatformState(jobs, nodes, waiting)
 
 
 def pods(count: int = 1, path: str = SPEC, **requests: Any) -> PodSet:
-    """Pods by what each asks for; `gpu=` is short."""
+    """Pods by their requests; `gpu=` is short for nvidia.com/gpu."""
     rest = {
         key: requests.pop(key)
         for key in ("selector", "terms", "tolerations", "apart")

@@ -1,4 +1,4 @@
-"""What goes wrong with GPU nodes, and where each check of the validator turns: rows for several tests."""
+"""Faults of GPU nodes, and the thresholds of each check of the validator: rows for several tests."""
 
 import re
 from dataclasses import replace
@@ -11,9 +11,7 @@ from kit.cases.hardware import SLICES, altered, measure, rate
 
 PASS, WARN, FAIL = Status.PASS, Status.WARN, Status.FAIL
 NO, NOBODY = Missing(MissingReason.NOT_SUPPORTED), "00000000-0000-0000-0000-000000000000"
-FABRIC = Fabric(
-    state=3, status=0, cluster="00000001-0000-0000-0000-000000000001", clique=2, health=0
-)
+FABRIC = Fabric(state=3, status=0, cluster=f"{1:08d}-0000-0000-0000-{1:012d}", clique=2, health=0)
 LOST = Missing(MissingReason.LOST)
 H100, T4, GB200 = ("H100", False), ("T4", False), ("GB200", False)
 A100, CUT = ("A100-40", False), ("A100-40", True)
@@ -50,17 +48,13 @@ def run(**values):
 
 
 def logged(form, other):
-    """Each rank's log with this in place of that."""
+    """Each rank's log with one text replaced by another."""
 
-    def turn(m):
-        logs = tuple(re.sub(form, other, text) for text in m.collectives.logs)
-        return run(logs=logs)(m)
-
-    return turn
+    return lambda m: run(logs=tuple(re.sub(form, other, log) for log in m.collectives.logs))(m)
 
 
 def ran(operation, bus=None, **values):
-    """One of its collectives at another bus bandwidth, or otherwise."""
+    """One of its collectives with another bus bandwidth or other values."""
 
     def turn(m):
         def other(result):
@@ -78,18 +72,16 @@ def ended(**ends):
     """Some ranks end otherwise."""
 
     def turn(m):
-        results = tuple(
-            replace(each, **ends) if each.rank == 3 else each for each in m.collectives.ends
-        )
-        return run(ends=results)(m)
+        every = m.collectives.ends
+        return run(ends=tuple(replace(e, **ends) if e.rank == 3 else e for e in every))(m)
 
     return turn
 
 
 RUNS = [
-    ("nccl.ranks", ended(end="hung", output="did not end: all_reduce"), FAIL),
+    ("nccl.ranks", ended(end="hung", output="did not finish: all_reduce"), FAIL),
     ("nccl.ranks", ended(end="crashed", output="exit code 7"), FAIL),
-    ("nccl.ranks", ended(end="absent", output="it did not come within 60 s"), FAIL),
+    ("nccl.ranks", ended(end="absent", output="it did not join within 60 s"), FAIL),
     ("nccl.ranks", run(ends=()), FAIL),
     ("nccl.ranks", lambda m: run(ends=m.collectives.ends[:15])(m), FAIL),
     ("nccl.results", ran("all_gather", wrong=1), FAIL),
@@ -111,12 +103,12 @@ T4_LOADED = ("T4-loaded", False)
 
 
 def loaded(**values):
-    """Another outcome of one GPU's work."""
+    """Another result of one GPU's work."""
     return lambda m: altered(m, load=replace(m.gpus[min(1, len(m.gpus) - 1)].load, **values))
 
 
 def rated(task, giga=None, only=None, **values):
-    """One of its rates another: of all other GPUs, or of one."""
+    """Another value of one of its rates: of all other GPUs, or of one."""
 
     def turn(m):
         def other(result):
@@ -131,7 +123,7 @@ def rated(task, giga=None, only=None, **values):
 
 
 def told(tasks, **values):
-    """What the driver said during some of its work."""
+    """The driver's report during some of its work."""
 
     def turn(m):
         load = m.gpus[min(1, len(m.gpus) - 1)].load
@@ -146,13 +138,13 @@ def drawn(milliwatts):
 
 
 def unshared(m):
-    """With one of the other GPUs it shares no memory."""
+    """The machine where it shares no memory with one other GPU."""
     rates = m.gpus[1].load.rates
     return loaded(rates=tuple(each for each in rates if each.other != 6))(m)
 
 
 LOADS = [
-    ("work.ran", TWO, loaded(ended="hung", output="product: it did not end in time"), FAIL, Action.RESET),
+    ("work.ran", TWO, loaded(ended="hung", output="product: not finished in time"), FAIL, Action.RESET),
     ("work.ran", TWO, loaded(ended="crashed", output="memory: cuMemAlloc_v2", code=2), FAIL, Action.INVESTIGATE),
     ("work.ran", T4_LOADED, loaded(ended="crashed", output="product: ECC", code=214), FAIL, Action.RESET),
     ("work.ran", TWO, loaded(uuid="GPU-another"), FAIL, Action.INVESTIGATE),
@@ -184,7 +176,7 @@ LOADS = [
     ("work.pcie", T4_LOADED, told(["to_device", "to_host"], pcie_width=4), FAIL, Action.INVESTIGATE),
 ]  # fmt: skip
 
-# A check, a machine that has worked, what just passes, what just does not, and what comes of that.
+# A check, a machine after its work, a value that just passes, one that just fails, and the result.
 BUS = ["to_device", "to_host"]
 LOAD_EDGES = [
     ("work.ran", "H100-loaded", loaded(), loaded(ended="crashed"), FAIL),
@@ -222,7 +214,7 @@ LOAD_EDGES = [
     ("work.pcie", "T4-loaded", told(BUS, pcie_width=8), told(BUS, pcie_width=7), FAIL),
 ]  # fmt: skip
 
-# Of the idle slot: whose lower floor is accepted, which, what the link shows at work, and what comes of it.
+# Of the idle slot: whose lower threshold is accepted, which, the link under load, and the result.
 SLOTS = [
     ("pcie.width", 8.0, told(BUS, pcie_width=8), Status.PASS),
     ("pcie.width", 8.0, told(BUS, pcie_width=7), FAIL),
@@ -234,7 +226,7 @@ SLOTS = [
     ("work.memory", 1.0, told(BUS, pcie_width=8), FAIL),
 ]
 
-# Which check, on which machine, with which fault; what comes of it, and what the node then needs.
+# The check, the machine, the fault, the result, and the action that the node then needs.
 FAULTS = [
     ("gpu.count", H100, lambda m: replace(m, gpus=m.gpus[:7]), FAIL, Action.REPLACE),
     ("gpu.answers", H100, of_gpu(answers=False, name=LOST, uuid=LOST), FAIL, Action.REBOOT),
@@ -318,7 +310,7 @@ def joined(**values):
     return {"fabric": replace(FABRIC, **values)}
 
 
-# A check, a card, answers of one GPU that just pass, answers that just do not, and what comes of those.
+# A check, a card, values of one GPU that just pass, values that just fail, and the result of those.
 OF_GPU = [
     ("gpu.answers", "T4", {"answers": True}, {"answers": False}, FAIL),
     ("gpu.product", "H100", {"name": "NVIDIA H100 80GB HBM3"}, {"name": "NVIDIA H100 80GB HBM2"}, FAIL),
@@ -404,7 +396,7 @@ OF_GPU = [
     ("mig.mode", "L4", {"mig_current": NO}, {"mig_current": True, "mig_pending": True}, FAIL),
     ("mig.mode", "H100", {"mig_pending": False}, {"mig_pending": True}, FAIL),
 ]  # fmt: skip
-# The same for answers of the node.
+# The same for values of the node.
 NODE = [
     ("driver.version", {"driver": "580.105.08"}, {"driver": "580.105.07"}, FAIL),
     ("driver.version", {"driver": "580.105.08.01"}, {"driver": "580.105"}, FAIL),
@@ -419,7 +411,7 @@ NODE = [
     ("rdma.gpudirect", {"modules": ("efa_nv_peermem",), "open_modules": False},
      {"modules": ("efa",), "open_modules": False}, FAIL),
 ]  # fmt: skip
-# Adapters: how many, which names, how fast; and what a machine with 8 of 400 Gb/s is then.
+# Adapters: how many, which names, how fast; and the result for a machine with 8 of 400 Gb/s.
 ADAPTERS = [
     ("rdma.devices", {"devices": 8}, PASS),
     ("rdma.devices", {"devices": 9}, FAIL),
@@ -434,7 +426,7 @@ ADAPTERS = [
     ("rdma.ports", {"gbps_per_device": 400.1}, FAIL),
     ("rdma.ports", {"gbps_per_device": None}, PASS),
 ]
-# MIG: slices of a GPU of so much memory, and the profile's name.
+# MIG: slices of a GPU with so much memory, and the profile's name.
 PROFILES = [
     ((1, 1, 4864), 40960, "1g.5gb"),
     ((1, 1, 9856), 40960, "1g.10gb"),
@@ -451,49 +443,57 @@ PROFILES = [
     ((1, 1, 16384), 143771, "1g.18gb"),
     ((1, 1, 100), 0, "1g.0gb"),
 ]
-# A card, a fault, and what is told of it: check, value, floor, unit, and the reason whole.
+# A card, a fault, and its report: check, value, threshold, unit, and the complete reason.
 TOLD = [
-    ("L4", {"answers": False}, ("gpu.answers", False, True, "", "it is lost or wants a reset")),
+    (
+        "L4",
+        {"answers": False},
+        ("gpu.answers", False, True, "", "the GPU is lost or needs a reset"),
+    ),
     (
         "L4",
         {"pci_id": "27b9"},
-        ("gpu.product", "27B9", "27B8", "", "the name is right, the device id is not"),
+        ("gpu.product", "27B9", "27B8", "", "the product name matches, the PCI device id does not"),
     ),
     ("L4", {"memory_mib": 9}, ("gpu.memory", 9, 22855.68, "MiB", "memory is missing")),
-    ("L4", {"uuid": ""}, ("gpu.identity", 0, 1, "UUIDs", "several GPUs are ''")),
-    ("L4", {"recovery_action": 1}, ("gpu.recovery", 1, 0, "", "the driver says: reset the GPU")),
-    ("L4", {"recovery_action": 2}, ("gpu.recovery", 2, 0, "", "the driver says: reboot the node")),
+    ("L4", {"uuid": ""}, ("gpu.identity", 0, 1, "UUIDs", "several GPUs have UUID ''")),
+    ("L4", {"recovery_action": 1}, ("gpu.recovery", 1, 0, "", "the driver reports: reset the GPU")),
+    (
+        "L4",
+        {"recovery_action": 2},
+        ("gpu.recovery", 2, 0, "", "the driver reports: reboot the node"),
+    ),
     (
         "L4",
         {"recovery_action": 8},
-        ("gpu.recovery", 8, 0, "", "the driver says: action 8, which is not known here"),
+        ("gpu.recovery", 8, 0, "", "the driver reports: unknown recovery action 8"),
     ),
-    ("L4", {"repair_pending": True}, ("memory.repair", True, False, "", "a repair waits")),
+    ("L4", {"repair_pending": True}, ("memory.repair", True, False, "", "a repair is pending")),
     (
         "L4",
         {"remap_pending": True},
-        ("memory.remapped_rows", True, False, "", "a remap waits for a reset"),
+        ("memory.remapped_rows", True, False, "", "a remapping is pending until the GPU is reset"),
     ),
     (
         "L4",
         {"remapped_uncorrectable": 600},
-        ("memory.remapped_rows", 600, 512, "rows", "many rows have failed"),
+        ("memory.remapped_rows", 600, 512, "rows", "too many rows are remapped"),
     ),
     (
         "T4",
         {"retired_pages": 64},
-        ("memory.retired_pages", 64, 63, "pages", "its spare pages are used up"),
+        ("memory.retired_pages", 64, 63, "pages", "no spare pages are left"),
     ),
     (
         "T4",
         {"retired_pending": True},
-        ("memory.retired_pages", True, False, "", "a page waits to be retired"),
+        ("memory.retired_pages", True, False, "", "a page retirement is pending"),
     ),
     ("L4", {"sram_uncorrected": 2}, ("ecc.sram", 2, 0, "", "uncorrected SRAM errors")),
     (
         "L4",
         {"sram_threshold": True},
-        ("ecc.sram", True, False, "", "SRAM errors are past the device's threshold"),
+        ("ecc.sram", True, False, "", "SRAM errors exceed the device's threshold"),
     ),
     (
         "L4",
@@ -503,24 +503,24 @@ TOLD = [
             "0xc8",
             "none of 0xc8",
             "",
-            "clocks held by hardware slowdown, heat, power brake",
+            "clocks throttled: hardware slowdown, heat, power brake",
         ),
     ),
     (
         "L4",
         {"clock_reasons": 0x21},
-        ("clocks.held", "0x21", "none of 0xe8", "", "the driver holds clocks because of heat"),
+        ("clocks.held", "0x21", "none of 0xe8", "", "the driver throttles clocks because of heat"),
     ),
     (
         "L4",
         {"thermal_margin": -3},
-        ("gpu.temperature", -3, 1, "°C to slowdown", "it is as hot as makes it slow, without load"),
+        ("gpu.temperature", -3, 1, "°C to slowdown", "the idle GPU is at its slowdown temperature"),
     ),
-    ("L4", {"pcie_width": 1}, ("pcie.width", 1, 8, "lanes", "fewer lanes than it should")),
+    ("L4", {"pcie_width": 1}, ("pcie.width", 1, 8, "lanes", "fewer PCIe lanes than expected")),
     (
         "L4",
         {"pcie_generation": 1},
-        ("pcie.generation", 1, 3, "generation", "a slower slot than it should"),
+        ("pcie.generation", 1, 3, "generation", "a slower PCIe slot than expected"),
     ),
     (
         "H100",
@@ -530,7 +530,7 @@ TOLD = [
     (
         "H100",
         {"nvlinks": (True,) * 16},
-        ("nvlink.links", 16, 18, "links", "links down: some are not there"),
+        ("nvlink.links", 16, 18, "links", "links down: some are missing"),
     ),
     (
         "H100",
@@ -550,7 +550,7 @@ TOLD = [
             "state 1, status 0",
             "state 3, status 0",
             "",
-            "the fabric is not started, status 0",
+            "fabric not started, status 0",
         ),
     ),
     (
@@ -561,7 +561,7 @@ TOLD = [
             "state 3, status 7",
             "state 3, status 0",
             "",
-            "the fabric is completed, status 7",
+            "fabric completed, status 7",
         ),
     ),
     (
@@ -583,9 +583,9 @@ TOLD = [
     (
         "L4",
         {"processes": tuple(range(10))},
-        ("load.processes", 10, 0, "processes", "processes 0, 1, 2, 3, 4, 5, 6, 7 are on it"),
+        ("load.processes", 10, 0, "processes", "running processes: 0, 1, 2, 3, 4, 5, 6, 7"),
     ),
-    ("L4", {"utilization": 100}, ("load.utilization", 100, 10, "%", "somebody uses it")),
+    ("L4", {"utilization": 100}, ("load.utilization", 100, 10, "%", "the GPU is in use")),
     (
         "H100",
         {"mig_current": True, "mig_pending": True},
@@ -594,6 +594,6 @@ TOLD = [
     (
         "H100",
         {"mig_pending": True},
-        ("mig.mode", True, False, "", "another MIG mode waits for a reset"),
+        ("mig.mode", True, False, "", "a MIG mode change is pending until the GPU is reset"),
     ),
 ]

@@ -1,9 +1,9 @@
-"""Which fields objects have: few objects that together have all of them."""
+"""Coverage of fields: few objects that together have all of them."""
 
 from typing import Any
 
 FREE = {"annotations", "data", "hard", "labels", "matchLabels", "nodeLabels", "nodeSelector"}
-"""What stands below is named by users; `requests` and `limits` are below `hard` or few."""
+"""Keys below these are chosen by users; `requests` and `limits` are below `hard` or few."""
 
 
 def fields(value: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
@@ -18,7 +18,7 @@ def fields(value: Any, path: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
 
 
 def covering(objects: Any) -> list[dict[str, Any]]:
-    """Of many objects, in order, those with a field that none before had in its kind and version."""
+    """The objects, in order, that add a field to those seen before of their kind and version."""
     seen: set[tuple[str, ...]] = set()
     chosen = []
     for obj in objects:

@@ -1,7 +1,7 @@
-"""A case of a rule as the files that hold it: a Pulumi preview and a state, YAML, a Terraform plan.
+"""A case of a rule as files: a Pulumi preview and a state, YAML, a Terraform plan.
 
-What a front end cannot hold raises `NoTwinError` with the reason; a case says the same in `not_as`, by front
-end, and a file does for all its cases. Nothing is left out in silence.
+`NoTwinError` has the reason if a front end cannot express a case; a case has the same text in `not_as`, by
+front end, or a file has it for all its cases. Nothing is skipped silently.
 """
 
 import json
@@ -16,7 +16,7 @@ from gpuyard.lint.terraform import KINDS, PLURAL
 _BY_KIND = {kind: name for name, kind in KINDS.items()}
 _SINGULAR = {many: one for one, many in PLURAL.items()}
 _USERS = {"labels", "tags", "nodeLabels", "resourceLabels", "metadata"}
-"""What stands below is named by users."""
+"""Keys below these are chosen by users."""
 
 
 class NoTwinError(Exception):
@@ -120,7 +120,7 @@ def _snake(name):
 
 
 def _blocks(value):
-    """Blocks that may stand once are lists of one in a plan."""
+    """Blocks that occur at most once are lists of one in a plan."""
     if isinstance(value, dict):
         return {
             key: [_blocks(each)]
@@ -135,7 +135,7 @@ def _blocks(value):
 
 
 def hcl(resources):
-    """Blocks in blocks; what JSON has is written as HCL has it, which is nearly the same."""
+    """Nested blocks; JSON values in HCL syntax, which is nearly the same."""
     written = [_block(raw) for raw in resources]
     return "\n".join(["# for GPUs of Kubernetes", 'provider "aws" {}', *written]) + "\n"
 
@@ -180,4 +180,4 @@ FRONT_ENDS = {
     "terraform": ("plan.json", terraform),
     "hcl": ("main.tf", hcl),
 }
-"""By name: the file, and what writes it."""
+"""By name: the file, and its writer."""

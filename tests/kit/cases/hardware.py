@@ -1,8 +1,8 @@
-"""Healthy machines as the validator reads them, and what a plan expects of them.
+"""Healthy machines as the validator reads them, and a plan's expectations of them.
 
-Rows marked `capture` have memory, firmware, clocks, power and PCIe as nvidia-smi -q -x told of real nodes
-(NVIDIA/k8s-test-infra at 3b2b865, testdata/hardware, read on 2026-11-23). The others are from makers' tables
-and the catalogue. No row was recorded through this program on a device.
+Rows marked `capture` have memory, firmware, clocks, power and PCIe as nvidia-smi -q -x reported on real nodes
+(NVIDIA/k8s-test-infra at 3b2b865, testdata/hardware, read on 2026-11-23). The others are from vendors' tables
+and the catalogue. No row was recorded with this program on a device.
 """
 
 from dataclasses import dataclass, replace
@@ -77,14 +77,14 @@ LOADED = {
     "B200-loaded": ("B200", 1, "tcp", "soak"),
     "T4-loaded": ("T4", 1, "tcp", "full"),
 }
-"""Nodes of these that have worked: how many together, what is between them, and by which profile."""
+"""Nodes after their work: how many together, the network between them, and the profile."""
 CARDS |= {name: CARDS[card] for name, (card, *_) in LOADED.items()}
 SPEEDS = {
     "H100-loaded": (2600.0, 55.0, 390.0, 740.0, 0.0),
     "B200-loaded": (5500.0, 55.0, 760.0, 1700.0, 1600.0),
     "T4-loaded": (250.0, 6.2, 0.0, 45.0, 0.0),
 }
-"""Of a good GPU: GB/s in its memory, to and from the host, to another GPU, TFLOPS of products, of steps."""
+"""Values of a good GPU: GB/s in its memory, to and from the host, to another GPU, TFLOPS of products, of steps."""
 
 # GPU slices, compute slices and MiB of one instance, by profile: MIG User Guide, and where it has no MiB
 # (B200, H200) eighths of the memory, less what the driver keeps.
@@ -122,11 +122,11 @@ BUS_GBPS = {
     "B200-loaded": (830.0, 700.0, 690.0, 650.0),
     "T4-loaded": (),
 }
-"""Of a good run: all-reduce, all-gather, reduce-scatter, all-to-all. Published where floors.py has rows."""
+"""Values of a good run: all-reduce, all-gather, reduce-scatter, all-to-all. Published where thresholds.py has rows."""
 
 
 def expected(name, *, cut=False, **more):
-    """What a plan says of a node of these."""
+    """A plan's expectation of a node of these."""
     card = CARDS[name]
     layouts = (Layout(gpus=tuple(range(card.gpus)), counts=CUTS[name]),) if cut else ()
     network = None
@@ -188,13 +188,13 @@ def collectives(name):
 
 
 def measure(operation, ranks, bus, size=8 * GIB):
-    """What a run says that has reached this bus bandwidth."""
+    """The output of a run that reached this bus bandwidth."""
     seconds = size * bus_factor(operation, len(ranks)) / bus / 1e9
     return Measure(operation=operation.value, size=size, ranks=ranks, seconds=seconds, wrong=0)
 
 
 def load(name, index):
-    """A good GPU's work, as a run of its profile has it."""
+    """The results of a good GPU, for a run of its profile."""
     memory, slot, pair, product, step = SPEEDS[name]
     card = CARDS[name]
     others = [n for n in range(card.gpus) if n != index]
@@ -225,7 +225,7 @@ def rate(task, giga, other=None, **more):
 
 
 def seen(card, task):
-    """What the driver says of a good GPU meanwhile: its power limit holds it, and nothing else."""
+    """The driver's report of a good GPU under load: only its power limit throttles it."""
     return LoadSample(
         task=task,
         samples=3,
@@ -328,7 +328,7 @@ def gpu(name, index, *, cut):
 
 
 def spoken(product):
-    """As NVML writes it: GPU Feature Discovery puts dashes where it has blanks."""
+    """The product name of NVML: GPU Feature Discovery replaces its blanks by dashes."""
     for dashed in ("SXM4-40GB", "SXM4-80GB"):
         product = product.replace(f"-{dashed}", f"-{dashed.replace('-', '~')}")
     head, _, tail = product.partition("-")
@@ -339,7 +339,7 @@ def spoken(product):
 
 
 def altered(snapshot, which=1, **values):
-    """The same machine with other answers of one GPU; counted from the end where there are fewer."""
+    """The same machine with other values of one GPU; counted from the end where there are fewer."""
     place = min(which, len(snapshot.gpus) - 1)
     gpus = list(snapshot.gpus)
     gpus[place] = replace(gpus[place], **values)

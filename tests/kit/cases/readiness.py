@@ -1,4 +1,4 @@
-"""A platform that is ready, a cluster that shows it, and what a case changes of the two."""
+"""A ready platform, its cluster, and the changes of a case to both."""
 
 import copy
 from collections.abc import Mapping, Sequence
@@ -31,17 +31,17 @@ from kit.stacks import stack_file
 
 HERE = Path(__file__).parents[2] / "readiness"
 NODES = 2
-"""Of each pool in the cluster."""
+"""Nodes of each pool in the cluster."""
 
 
 @cache
 def base(name: str = "ready") -> Any:
-    """A platform, as its file has it."""
+    """A platform from its file."""
     return yaml.safe_load((HERE / f"{name}.yaml").read_text(encoding="utf-8"))
 
 
 def judged(case: Mapping[str, Any]) -> ValidatedStack:
-    """The platform with a change; fails with every finding when that is refused."""
+    """The platform with a change; fails with every finding when that is rejected."""
     raw = proofs.patched(base(case.get("base", "ready")), case.get("with", {}))
     config = {"aws:region": "us-east-1"} if raw["cloud"] == "aws" else {}
     result = validate(read_stack_file(stack_file(raw, config), "ready.yaml"), date(2026, 11, 21))
@@ -51,19 +51,19 @@ def judged(case: Mapping[str, Any]) -> ValidatedStack:
 
 @cache
 def subject(name: str = "ready") -> Subject:
-    """A platform as its file has it, rendered once."""
+    """A platform from its file, rendered once."""
     result = judged({"base": name})
     return Subject(result.plan, result.findings)
 
 
 @cache
 def healthy(name: str = "ready") -> dict[str, list[Any]]:
-    """The objects of a cluster that shows all it can; not to be changed."""
+    """The objects of a cluster without defects; not to be changed."""
     return cluster_of(subject(name).plan)
 
 
 def subject_of(case: Mapping[str, Any]) -> Subject:
-    """What a case changes: the platform, its pools, what it renders, what it makes in a cloud."""
+    """The subject with a case's changes to the platform, its pools, its objects, and its cloud graph."""
     if not case.keys() & {"with", "findings", "pools", "rendered", "graph"}:
         return subject(case.get("base", "ready"))
     result = judged(case)
@@ -88,7 +88,7 @@ def subject_of(case: Mapping[str, Any]) -> Subject:
 
 
 def _regraphed(graph: CloudGraph, name: str, patch: Mapping[str, Any]) -> CloudGraph:
-    """The graph with other inputs of one resource; of a document's text, its tree is patched."""
+    """The graph with other inputs of one resource; a JSON document is patched as a tree."""
     old = graph.resource(name)
     plain = {k: v.tree if isinstance(v, Json) else v for k, v in old.inputs.items()}
     inputs = proofs.patched(plain, patch)
@@ -98,19 +98,19 @@ def _regraphed(graph: CloudGraph, name: str, patch: Mapping[str, Any]) -> CloudG
 
 
 def asked(case: Mapping[str, Any], *, live: bool = False) -> Readiness:
-    """Every check, of what a case changes, and with `live` of its cluster."""
+    """The results of all checks for a case, with `live` also of its cluster."""
     kinds = healthy(case.get("base", "ready")) if live else {}
     return run_checks(subject_of(case), changed(kinds, case) if live else None)
 
 
 def answers(result: Readiness) -> dict[str, str]:
-    """How each is answered, in the word that people see."""
+    """The result of each check, as users see it."""
     return {a.check.id: a.status.value if a.applies else "n/a" for a in result.answers}
 
 
 # ── the cluster ───────────────────────────────────────────────────────────────────────────────────
 def cluster_of(plan: PlatformPlan) -> dict[str, list[Any]]:
-    """Objects by kind: what the plan renders and what stands beside it, as controllers leave them."""
+    """Objects by kind: the rendered ones and their dependents, as controllers leave them."""
     kinds: dict[str, list[Any]] = {kind: [] for kind in LISTED_KINDS}
     rendered = Subject(plan).rendered
     for kind in LISTED_KINDS:
@@ -129,7 +129,7 @@ def cluster_of(plan: PlatformPlan) -> dict[str, list[Any]]:
 
 
 def node(pool: PoolPlan, name: str) -> dict[str, Any]:
-    """A node of a pool with what runs on it has written."""
+    """A node of a pool with the labels that its agents wrote."""
     labels = {
         **pool.node_selector,
         f"{GPU}.product": pool.machine.gpu.product,
@@ -170,7 +170,7 @@ def exporter(on: str) -> dict[str, Any]:
 
 
 def changed(kinds: Mapping[str, Sequence[Any]], case: Mapping[str, Any]) -> ClusterObjects:
-    """The cluster of a case: by kind and name what is other, gone (`null`) or new; what it lacks or hides."""
+    """The cluster of a case: changed, removed (`null`) or new objects by kind and name; missing or forbidden kinds."""
     created = {kind: list(objects) for kind, objects in kinds.items()}
     for kind, changes in case.get("cluster", {}).items():
         for name, patch in changes.items():

@@ -6,7 +6,7 @@ from gpuyard.lint.read import read
 
 
 def reading(files):
-    """What lint reads of texts, by the names of their files."""
+    """Lint's reading of texts, by the names of their files."""
     result = LintInput()
     for name, text in files.items():
         result += read(text.encode(), name)
@@ -14,7 +14,7 @@ def reading(files):
 
 
 def read_in(folder, files, paths=(".",)):
-    """What lint reads of a folder that holds these files and no others, its own being the current one."""
+    """Lint's reading of a folder with only these files, as the current folder."""
     for removed in sorted(folder.rglob("*"), reverse=True):
         removed.unlink() if removed.is_file() else removed.rmdir()
     for name, text in files.items():

@@ -1,4 +1,4 @@
-"""Jobs and platforms for the queue model: a test says only what it is about."""
+"""Jobs and platforms for the queue model: a test sets only what it checks."""
 
 import random
 from collections import Counter
@@ -22,12 +22,17 @@ def queues(nodes: int, **rest: Any) -> PlatformPlan:
 def came(name: str, at: float = 0, gpus: int = 8, seconds: float = 10, **rest: Any) -> SubmittedJob:
     """A job of one pod; the first letter of its name is its team's."""
     return SubmittedJob(
-        name=name, team=f"q-{name[0]}", at=at, seconds=seconds, requests={GPU: gpus}, **rest
+        name=name,
+        team=f"q-{name[0]}",
+        submitted_at_seconds=at,
+        run_seconds=seconds,
+        requests={GPU: gpus},
+        **rest,
     )
 
 
 def courses(result: Replay) -> dict[str, JobHistory]:
-    """What became of each job, by name."""
+    """The history of each job, by name."""
     return {course.job.name: course for course in result.courses}
 
 
@@ -37,9 +42,9 @@ def starts(result: Replay) -> dict[str, float | None]:
 
 
 def used_at(result: Replay, moment: float) -> Counter[str]:
-    """What each team held just after this moment, but for jobs that were told to give way.
+    """What each team held just after this moment, without jobs that were preempted.
 
-    Kueue gives away what those leave in the cycle in which it tells them, before their pods have ended.
+    Kueue reassigns their quota in the cycle in which it preempts them, before their pods have ended.
     """
     used: Counter[str] = Counter()
     for course in result.courses:
@@ -50,7 +55,7 @@ def used_at(result: Replay, moment: float) -> Counter[str]:
 
 
 def some_jobs(number: int, count: int, teams: str = "abc") -> list[SubmittedJob]:
-    """Jobs of this number: gangs and single GPUs, in a burst."""
+    """Jobs generated from this number: gangs and single GPUs, in a burst."""
     rng = random.Random(number)  # noqa: S311  no secret is made of it
     return [
         came(

@@ -1,1 +1,1 @@
-"""Graphs of clouds, for tests that judge them."""
+"""Graphs of clouds, for tests."""

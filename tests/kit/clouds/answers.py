@@ -1,4 +1,4 @@
-"""What the clouds answer a mocked engine: outputs in true form, and questions about an account."""
+"""Responses of the clouds to a mocked engine: realistic outputs, and function calls."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -36,18 +36,18 @@ QUESTIONS = (
 
 
 class NotAnswered(grpc.RpcError):  # type: ignore[misc]  # has no stubs of its own
-    """What an engine gives a program whose question a provider refused; a program may go on without."""
+    """The engine's error for a function call that a provider rejected; a program may continue."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
         self._said = message
 
     def code(self) -> grpc.StatusCode:
-        """As the engine says it of all that providers refuse."""
+        """The code that the engine uses for all errors of providers."""
         return grpc.StatusCode.UNKNOWN
 
     def details(self) -> str:
-        """The provider's own words."""
+        """The provider's message."""
         return self._said
 
 
@@ -63,7 +63,7 @@ def outputs(resource: Registered) -> Mapping[str, Any]:
 
 
 def calls(account: Account | None = None) -> dict[str, Any]:
-    """What is answered to questions: by this account, else by an empty one."""
+    """Responses to function calls: by this account, else by an empty one."""
     existing = account or Account()
 
     def answered(token: str) -> Any:

@@ -22,7 +22,7 @@ def put_behind(folder: Path) -> Path:
 
 
 class Server:
-    """What it was asked; `broken` is raised by who makes a client of it."""
+    """The recorded requests; creating a client raises `broken`."""
 
     nodes: dict[str, dict[str, Any]]
     pods: list[dict[str, Any]]
@@ -71,13 +71,13 @@ class Server:
 
 
 def fresh() -> type[Server]:
-    """One of a test's own."""
+    """A server for one test."""
     empty = {"nodes": {}, "pods": [], "evicted": [], "served": [], "ended": {}, "broken": None}
     return type("OwnServer", (Server,), empty)
 
 
 def waiting(**resources: str) -> dict[str, Any]:
-    """A pod as a queue lets it go."""
+    """A pod after its queue admitted it."""
     return {
         "metadata": {},
         "spec": {

@@ -1,4 +1,4 @@
-"""Graphs of platforms on AWS: as golden files have them, as the provider judges and our rules see them."""
+"""Graphs of platforms on AWS: as golden files, validated by the provider and by gpuyard's rules."""
 
 import json
 
@@ -21,7 +21,7 @@ _LATE = "late-value"
 
 
 def plan_on_aws(pools=None, region="us-east-1", **rest):
-    """The plan of a platform on AWS, which nothing refuses."""
+    """The plan of a valid platform on AWS."""
     raw = platform([pool()] if pools is None else pools, cloud="aws", **rest)
     result, findings = plan(spec_of(raw), region=Region(region, "aws:region") if region else None)
     assert result is not None, [str(each) for each in findings]
@@ -29,12 +29,12 @@ def plan_on_aws(pools=None, region="us-east-1", **rest):
 
 
 def graph_of(pools=None, region="us-east-1", **rest):
-    """Its graph; `rest` is what else the stack file says."""
+    """Its graph; `rest` are further fields of the stack file."""
     return aws_graph(plan_on_aws(pools, region, **rest))
 
 
 def as_text(graph):
-    """One object a resource, late values as `${name.output}`."""
+    """One object per resource, late values as `${name.output}`."""
     resources = [
         _row(each, ("name", "kind", "part", "after", "protect", "ignores", "delete_first"))
         | {"inputs": _shown(each.inputs)}
@@ -57,15 +57,15 @@ def _shown(value):
 
 
 def refused(graph):
-    """What the provider says against the graph, by resource."""
+    """The provider's errors for the graph, by resource."""
     results = {r.name: refusals(r.kind, r.inputs) for r in graph.resources}
     return {name: message for name, message in results.items() if message}
 
 
 def found_by_rules(graph, *, known, beside=()):
-    """What our rules say: with text for each late value, or with the unknowns of a preview.
+    """Violations of gpuyard's rules: with text for each late value, or with the unknowns of a preview.
 
-    `beside` are resources of elsewhere in the same stack.
+    `beside` are other resources of the same stack.
     """
     resources = [
         pulumi_resource(
@@ -88,7 +88,7 @@ def _settled(inputs, *, known):
 
 
 def _stand_in(name):
-    """A name for a name, and for everything else a text that ends in it, as ARNs do."""
+    """For a name field the name, for others a text that ends in it, as ARNs do."""
     whose, _, output = name.partition(".")
     return whose if output == "name" else f"{_LATE}/{whose}"
 

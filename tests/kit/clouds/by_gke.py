@@ -1,4 +1,4 @@
-"""Pools whose GPUs GKE's own device plugin cuts and shares, in a cluster that runs."""
+"""Pools whose GPUs GKE's device plugin partitions and shares, in a running cluster."""
 
 from typing import Any
 
@@ -18,18 +18,18 @@ TEAMS = (
     {"name": "chat", "guarantee": {"parts/1g.5gb": 7}},
     {"name": "labs", "guarantee": {"turns/shared": 8}},
 )
-"""Each has one kind of what is called nvidia.com/gpu."""
+"""Each has one meaning of nvidia.com/gpu."""
 
 
 def with_pools(platform: Value) -> None:
-    """A node that is cut into seven, and one whose two GPUs four share each."""
+    """A node with a GPU in seven slices, and one whose two GPUs have four shares each."""
     place = {"nodes": 1, "zones": ["us-central1-a"], "image": "cos-gke"}
     platform["pools"] += [{**each, **place} for each in (CUT, SHARED)]
     platform["teams"] += [dict(each) for each in TEAMS]
 
 
 def are_used_as_planned(api: Api, plan: PlatformPlan) -> None:
-    """Nodes have what the plan says, as many pods run as there are slices, and a container has one turn."""
+    """Nodes match the plan, as many pods run as there are slices, and a container gets one share."""
     for each in (CUT, SHARED):
         _comes_as_planned(api, plan.pool(str(each["name"])))
     _the_eighth_of_seven_waits(api)
@@ -71,7 +71,7 @@ def _nobody_has_two_turns(api: Api) -> None:
 
 
 def _running(api: Api, team: str) -> set[str]:
-    """Jobs of a team with a pod that runs."""
+    """Jobs of a team with a running pod."""
     result = api.call("GET", f"/api/v1/namespaces/{team}/pods")["items"]
     return {
         each["metadata"]["labels"]["batch.kubernetes.io/job-name"]
@@ -82,7 +82,7 @@ def _running(api: Api, team: str) -> set[str]:
 
 
 def _refused(api: Api) -> list[str]:
-    """Why Kueue lets jobs wait, for each that waits."""
+    """Kueue's reason for each waiting job."""
     result = api.call("GET", "/apis/kueue.x-k8s.io/v1beta2/namespaces/chat/workloads")["items"]
     reported = [condition(each, "QuotaReserved") for each in result]
     return [str(each["message"]) for each in reported if each.get("status") == "False"]

@@ -1,10 +1,10 @@
-"""A clock that stands until somebody sleeps by it."""
+"""A clock that only advances when it sleeps."""
 
 from testbed.plugins.cloud.motion.pace import Clock
 
 
 class Hand(Clock):
-    """Seconds that are told; every sleep is written down."""
+    """A manual clock; it records every sleep."""
 
     def __init__(self, now: float = 1000.0) -> None:
         self.at = now

@@ -1,4 +1,4 @@
-"""A platform as it stands after `pulumi up` on the fakes, without an engine, and what the next one does."""
+"""A platform after `pulumi up` on the fakes, without an engine, and the effect of the next `up`."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -12,7 +12,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import (
     CloudGraph,
     CloudResource,
-    names_in,
+    late_value_names,
     platform_resource_name,
     resolve_values,
 )
@@ -23,7 +23,7 @@ _HEAD = "urn:pulumi:dev::lab::gpuyard:index:Platform"
 
 
 class Deployment:
-    """Resources that a graph has made in an account in memory."""
+    """Resources of a graph, created in an account in memory."""
 
     def __init__(self, graph: CloudGraph, place: Place) -> None:
         self.graph, self.place, self.account = graph, place, Account()
@@ -39,7 +39,7 @@ class Deployment:
             self.states[each.name] = {**done.state, "id": done.id}
 
     def export(self, plan: PlatformPlan) -> dict[str, Any]:
-        """What `pulumi stack export` would write."""
+        """The output of `pulumi stack export`."""
         resources = [_component(plan)]
         resources += [
             {
@@ -56,7 +56,7 @@ class Deployment:
         return {"version": 3, "deployment": {"resources": resources}}
 
     def next(self, graph: CloudGraph) -> dict[str, str]:
-        """What an engine would do with another graph, asking the fake provider about every difference."""
+        """An engine's operations for another graph, with the fake provider's Diff of every change."""
         return _Engine(self, graph).verdicts()
 
 
@@ -73,12 +73,12 @@ def _component(plan: PlatformPlan) -> dict[str, Any]:
 
 
 def exported(plan: PlatformPlan) -> dict[str, Any]:
-    """The state of a platform that no cloud has a part in."""
+    """The state of a platform without cloud resources."""
     return {"version": 3, "deployment": {"resources": [_component(plan)]}}
 
 
 class _Engine:
-    """How Pulumi goes through a program's resources, with the fake provider's own Diff."""
+    """Pulumi's processing of a program's resources, with the fake provider's Diff."""
 
     def __init__(self, before: Deployment, graph: CloudGraph) -> None:
         self.before, self.graph = before, graph
@@ -127,18 +127,18 @@ class _Engine:
     def _goes_along(
         self, each: CloudResource, old: Mapping[str, Any], state: Mapping[str, Any]
     ) -> bool:
-        """Deleted with what it rests on: the engine asks with each such input unknown."""
+        """Whether it is deleted with a dependency: the engine runs Diff with each such input unknown."""
         rests = {
             key
             for key, value in each.inputs.items()
-            if {name.partition(".")[0] for name in names_in(value)} & self.gone_first
+            if {name.partition(".")[0] for name in late_value_names(value)} & self.gone_first
         }
         requested = {**old, **dict.fromkeys(rests & set(old), UNKNOWN)}
         return bool(rests and diff.compare(each.kind, state, requested).replaces)
 
 
 def _named(kind: str, created: Mapping[str, Any]) -> bool:
-    """A name that the program gave can be there once."""
+    """Whether the program set a name that must be unique."""
     from testbed.plugins.cloud import facts
 
     about = facts.resource(kind) or {}
@@ -149,19 +149,19 @@ def _named(kind: str, created: Mapping[str, Any]) -> bool:
 
 
 def _merged(state: Any, after: Any) -> Any:
-    """Blocks keep what the provider filled in."""
+    """The state after a change; blocks keep values that the provider filled in."""
     if isinstance(state, Mapping) and isinstance(after, Mapping):
         return {**state, **{k: _merged(state.get(k), v) for k, v in after.items()}}
     return after
 
 
 def _expected(kind: str, created: Mapping[str, Any]) -> dict[str, Any]:
-    """Of a new resource a preview knows what it is given."""
+    """The preview of a new resource: its inputs."""
     return {key: value for key, value in created.items() if key != preparing.DEFAULTS}
 
 
 def _ignored(created: dict[str, Any], old: Mapping[str, Any], paths: Iterable[str]) -> None:
-    """The engine keeps the old inputs of fields that are ignored."""
+    """Keep the old inputs of ignored fields, as the engine does."""
     for path in paths:
         *blocks, last = path.split(".")
         new_block, old_block = created, old
@@ -186,12 +186,12 @@ def _answers(graph: CloudGraph, account: Account, place: Place) -> dict[str, Map
 
 
 def _settled(value: Any, known: Mapping[str, Mapping[str, Any]]) -> Any:
-    """The tree with what is known; one that names something unknown is unknown, text and all."""
+    """The tree with known values; a value that refers to an unknown one is unknown as a whole."""
     if isinstance(value, Mapping):
         return {key: _settled(each, known) for key, each in value.items() if each is not None}
     if isinstance(value, list | tuple):
         return [_settled(each, known) for each in value]
-    results = {name: _of(name, known) for name in names_in(value)}
+    results = {name: _of(name, known) for name in late_value_names(value)}
     if any(isinstance(each, Unknown) or has_unknown(each) for each in results.values()):
         return UNKNOWN
     return resolve_values(value, results.__getitem__)

@@ -1,4 +1,4 @@
-"""A cluster that somebody made before: the first of two stacks, in an account of its own."""
+"""An existing cluster: the first of two stacks, in a separate account."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,7 +19,7 @@ from kit.clouds.answers import PLACES
 
 
 def account_with(second: Mapping[str, Any], folder: Path | None = None) -> Account:
-    """The account after the first stack was brought up, without an engine."""
+    """The account after the first stack was deployed, without an engine."""
     place = PLACES[second["cloud"]]
     config = {f"{place.cloud}:region": place.region}
     result = validate(read_platform(first_of_two(second) or {}, config))
@@ -35,7 +35,7 @@ def account_with(second: Mapping[str, Any], folder: Path | None = None) -> Accou
 
 
 def unprotected(raw: dict[str, Any]) -> dict[str, Any]:
-    """The same platform, which a destroy may delete."""
+    """The same platform without deletion protection."""
     storage = {"storage": {**raw["storage"], "protect": False}} if "storage" in raw else {}
     return {
         **storage,

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import Late
-from gpuyard.render.aws.foundation import ClusterFoundation
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.aws.foundation import EksNodeInputs
 from gpuyard.render.aws.pools import image_calls, node_groups
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource, resolve_values
 from kit.stacks import Raw, plan_of, platform, pool
@@ -17,7 +17,7 @@ CLUSTER = CloudResource(
     inputs={"name": "lab"},
     outputs=("endpoint", "certificateAuthority", "vpc", "role", "group", *ZONES),
 )
-GROUND = ClusterFoundation(
+GROUND = EksNodeInputs(
     cluster=CLUSTER.get("name"),
     endpoint=CLUSTER.get("endpoint"),
     authority=CLUSTER.get("certificateAuthority"),
@@ -40,18 +40,18 @@ def aws(pools: Iterable[Raw] | None = None, **rest: Any) -> Raw:
 
 
 def graph_of(
-    plan: PlatformPlan | Mapping[str, Any], foundation: ClusterFoundation = GROUND
+    plan: PlatformPlan | Mapping[str, Any], foundation: EksNodeInputs = GROUND
 ) -> CloudGraph:
-    """What is bought for a plan, on a cluster that is there; it names nothing that it does not have."""
+    """The node groups of a plan on an existing cluster; all references resolve."""
     created = plan if isinstance(plan, PlatformPlan) else plan_of(plan)
     return CloudGraph((CLUSTER, *node_groups(created, foundation)), image_calls(created))
 
 
 def written(value: Any) -> Any:
-    """A tree with the names of late values in it, and user data as the text that it is."""
+    """A tree with the names of late values, and user data as plain text."""
     return resolve_values(value, lambda name: f"<{name}>")
 
 
-def late(name: str) -> Late:
+def late(name: str) -> UnresolvedOutput:
     """A late value of the cluster."""
     return CLUSTER.get(name)

@@ -1,6 +1,6 @@
-"""Which options `aws` takes for a call: the names of its fields in botocore 1.44.5.
+"""Options of `aws` for a call: the names of its fields in botocore 1.44.5.
 
-Without those that page, and those that every call takes.
+Without paging options and those of every call.
 """
 
 OPTIONS = {
@@ -46,13 +46,13 @@ OPTIONS = {
     "s3api list-buckets": "bucket-region continuation-token max-buckets prefix",
     "sqs list-queues": "queue-name-prefix",
 }
-"""By service and operation; an option is such a word behind two dashes."""
+"""By service and operation; an option is such a word after two dashes."""
 
 EVERYWHERE = ("output", "region", "profile")
 
 
 def unknown_options(words: list[str]) -> list[str]:
-    """Of the words behind `aws`, the options that the program would refuse."""
+    """The options in the words after `aws` that the program would reject."""
     used = {f"--{each}" for each in (*OPTIONS[" ".join(words[:2])].split(), *EVERYWHERE)}
     inputs = [word.partition("=")[0] for word in words if word.startswith("--")]
     return [each for each in inputs if each not in used]

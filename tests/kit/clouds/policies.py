@@ -1,4 +1,4 @@
-"""The grammar of IAM's policies, as strict as the service: what is wrong with a document."""
+"""The grammar of IAM policies, as strict as the service: errors of a document."""
 
 import re
 
@@ -12,7 +12,7 @@ _PERMISSION = re.compile(r"[a-z]+(\.[a-zA-Z]+){2}")
 
 
 def wrong_with(policy):
-    """Every offence against the grammar, and every wildcard where none may be."""
+    """Every violation of the grammar, and every wildcard where none is allowed."""
     results = []
     if list(policy) != ["Version", "Statement"] or policy["Version"] != "2012-10-17":
         results.append(f"not a policy: {list(policy)}")
@@ -57,7 +57,7 @@ def _listed(values):
 
 
 def wrong_with_role(definition):
-    """What `gcloud iam roles create` would not take."""
+    """Errors for which `gcloud iam roles create` would reject it."""
     if set(definition) != {"title", "description", "stage", "includedPermissions"}:
         return [f"fields {sorted(definition)}"]
     return [each for each in definition["includedPermissions"] if not _PERMISSION.fullmatch(each)]

@@ -1,4 +1,4 @@
-"""Programs of stacks in the engine tests; each reads its platform from `platform.json` beside it."""
+"""Programs of stacks in the engine tests; each reads its platform from `platform.json` next to it."""
 
 GRAPH = """
 import json
@@ -13,15 +13,15 @@ if plan.cloud.value == "aws":
 else:
     from gpuyard.render.gcp.graph import gcp_graph as graph_of
 graph, cloud = graph_of(plan), CloudResources("lab")
-cloud.ask(None, graph.calls)
+cloud.run_queries(None, graph.calls)
 cloud.register(None, graph.resources)
 """
-"""A cloud's part of a platform alone."""
+"""Only a cloud's part of a platform."""
 TELLS = """
 for name, value in cloud.resolve(graph.late_values).items():
     pulumi.export(name.replace(".", "-"), value)
 """
-"""Behind `GRAPH`: what the rest of a platform is told."""
+"""After `GRAPH`: exports of values that the rest of a platform gets."""
 
 
 def of_platform(name: str) -> str:

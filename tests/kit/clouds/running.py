@@ -1,4 +1,4 @@
-"""A platform that runs in a fake account, and is in nobody's state."""
+"""A platform that runs in a fake account and is in no Pulumi state."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ POOLS = {
 
 @dataclass(frozen=True)
 class Running:
-    """Its stack file, what it means, and the account."""
+    """Its stack file, its plan, and the account."""
 
     raw: Mapping[str, Any]
     plan: PlatformPlan
@@ -48,16 +48,16 @@ class Running:
     def search(
         self, inputs: Mapping[str, str] | None = None, *, ask: bool = True, **more: Any
     ) -> SearchResult:
-        """As the command does; for Google the project is always given."""
+        """Search like the command; for Google the project is always given."""
         known = {"client.project": PROJECT} if self.plan.cloud.value == "gcp" else {}
         asks = more.get("asks", partial(shown, self.account)) if ask else None
         return search(self.plan, self.graph, {**known, **(inputs or {})}, asks, COMPONENT)
 
 
 def running(cloud: str, folder: Path | None = None, *, region: bool = True, **rest: Any) -> Running:
-    """One whose every resource was made, under the names that the engine gives.
+    """A platform whose resources were all created, under the engine's names.
 
-    Without a region the stack file does not say where it is.
+    Without a region the stack file does not set one.
     """
     raw = platform(
         rest.pop("pools", POOLS[cloud]), [team()], cloud=cloud, queueing={"install": False}, **rest

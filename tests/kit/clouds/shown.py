@@ -1,4 +1,4 @@
-"""What `aws` and `gcloud` show of a fake account, in the form of their answers."""
+"""Output of `aws` and `gcloud` for a fake account, in their format."""
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
@@ -154,7 +154,7 @@ _OPTIONS = {
 
 
 def shown(account: Account, questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
-    """As the clouds' programs would answer."""
+    """The output that the clouds' programs would print."""
     results: dict[str, ProbeAnswer] = {}
     for each in questions:
         program, *words = each.words

@@ -1,4 +1,4 @@
-"""A node of the simulated cluster that a fake cloud takes back by schedule, while a test goes on."""
+"""A node of the simulated cluster that a fake cloud interrupts by schedule during a test."""
 
 import time
 from collections.abc import Mapping
@@ -22,7 +22,7 @@ _BOUGHT = {
 
 
 class Machine:
-    """The node is one of a group of its own from the notice on, so that the schedule means this one."""
+    """The node is in a separate group from the notice on, so that the schedule selects it."""
 
     def __init__(self, api: Api, node: str, notice: str) -> None:
         self._api, self._path = api, f"{NODES}/{node}"
@@ -39,13 +39,13 @@ class Machine:
         self.look()
 
     def look(self) -> bool:
-        """What is due by now is done; whether it is gone."""
+        """Perform what is due; returns whether it is gone."""
         now = time.time()
         interrupting.let_pass(self._api, self._cloud, self._schedule, self._progress, now)
         return [stage for stage, _ in self._progress.values()] == [interrupting.GONE]
 
     def comes_again(self) -> None:
-        """Another machine by the same name, once this one is gone."""
+        """Start a replacement with the same name, once this machine is gone."""
         waiting.until(self.look, what=f"{self._path} to be gone")
         assert self._api.get(self._path) is None
         self._api.call("POST", NODES, self._again)

@@ -1,1 +1,1 @@
-"""Labs on a real control plane: queues, runs, the yard, idle reclaim, parts that stand still."""
+"""Labs on a real control plane: queues, runs, the yard, idle reclaim, paused parts."""

@@ -1,4 +1,4 @@
-"""Cases of the admission tests: who does what, with which answer, and why. They are data, in YAML."""
+"""Cases of the admission tests: who does what, the result, and why. They are data, in YAML."""
 
 import copy
 from pathlib import Path
@@ -16,7 +16,7 @@ CASES: list[Value] = [
     for case in yaml.load(path.read_text(encoding="utf-8"), Loader=yaml.CSafeLoader)
 ]
 TEAMS = {"makers": "atk-a", "viewers": "atk-a", "neighbours": "atk-b", "few": "atk-c"}
-"""Namespaces of those who ask; admins ask in the first."""
+"""Namespaces of the requesters; admins use the first."""
 _IRREGULAR = {
     "NetworkPolicy": "networkpolicies",
     "Ingress": "ingresses",
@@ -24,9 +24,9 @@ _IRREGULAR = {
 
 
 def three_teams(*, nodes: int = 1, guarantee: int = 4) -> Raw:
-    """One that attacks, its neighbour with a pool of its own, and one that may hardly make anything.
+    """An attacking team, another team with its own pool, and one that may create almost nothing.
 
-    `guarantee` is the first one's.
+    `guarantee` is the first team's.
     """
     pools = [
         pool("atk-open", machine="p5.48xlarge", nodes=nodes),
@@ -51,7 +51,7 @@ def three_teams(*, nodes: int = 1, guarantee: int = 4) -> Raw:
             "atk-c",
             guarantee={"atk-cut/2g.10gb": 1},
             groups=["few"],
-            limits={"objects": 1},  # the cluster makes one config map itself
+            limits={"objects": 1},  # the cluster creates one config map itself
         ),
     ]
     return platform(
@@ -65,12 +65,12 @@ def three_teams(*, nodes: int = 1, guarantee: int = 4) -> Raw:
 
 
 def namespace_of(case: Value) -> str:
-    """Where somebody asks."""
+    """The namespace of a request."""
     return TEAMS.get(case["who"], "atk-a")
 
 
 def path_of(value: Value, namespace: str) -> str:
-    """Where objects of its kind are."""
+    """The path of objects of its kind."""
     version, kind = value["apiVersion"], value["kind"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     plural = _IRREGULAR.get(kind, f"{kind.lower()}s")
@@ -78,7 +78,7 @@ def path_of(value: Value, namespace: str) -> str:
 
 
 def object_of(case: Value) -> Value:
-    """What is sent; `times` makes so many containers of the first, `grown` so many times its annotations."""
+    """The sent object; `times` repeats the first container, `grown` repeats its annotations."""
     value = copy.deepcopy(case["object"])
     if grown := case.get("grown"):
         notes = value["metadata"]["annotations"]

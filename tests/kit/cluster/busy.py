@@ -1,4 +1,4 @@
-"""How busy the machine is while something is measured, so that a limit can be one for a machine at rest."""
+"""How busy the machine is while something is measured, so that a limit can be that of an idle machine."""
 
 import statistics
 import threading
@@ -12,9 +12,9 @@ _PIECE = 0.02
 
 @contextmanager
 def busy() -> Iterator[Callable[[], float]]:
-    """How many times longer work took meanwhile than the time it had a core; ask for it afterwards.
+    """How many times longer work took meanwhile than on an idle core; read it afterwards.
 
-    Where two cores do nothing but what is measured, that is little more than once.
+    If two cores do nothing but the measured work, that is little more than 1.
     """
     looks: list[float] = []
     done = threading.Event()

@@ -1,11 +1,11 @@
-"""Hostile teams on a real API server and Kueue, and a referee who counts all the time.
+"""Hostile teams on a real API server and Kueue, and a referee that counts continuously.
 
-Two things have to hold. GPUs of pods that run are no more than those that Kueue counts, team by team and
-workload by workload; and no pod of an admitted workload waits for a node on which a stranger runs: a pod that
-nobody counts, or one without GPUs.
+Two properties must hold. GPUs of running pods are at most those that Kueue counts, team by team and workload
+by workload; and no pod of an admitted workload waits for a node on which an uncounted pod, or one without
+GPUs, runs.
 
-Two lists are never of the same moment, and pods are removed a moment after the workload that they were
-counted by. So what is wrong has to be seen in several looks, at the same pods, for `LASTING` seconds.
+Two lists are never of the same moment, and pods are removed a moment after their workload. So a violation
+must be seen in several snapshots, with the same pods, for `LASTING` seconds.
 """
 
 import json
@@ -23,7 +23,7 @@ from kit.generated.hostile import Member, Move
 
 Value = dict[str, Any]
 LASTING = 4.0
-"""Seconds for which something wrong has to last: the garbage collector takes so long on a busy machine."""
+"""Seconds for which a violation must last: the garbage collector takes so long on a busy machine."""
 STANDING = 20.0
 """Seconds that an admitted pod may wait for its node."""
 MOST_SLACK = 4.0
@@ -32,7 +32,7 @@ _OVER = {"Succeeded", "Failed"}
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """Something that must not last: what, of which team, and the pods that are seen in it."""
+    """A violation that must not last: what, of which team, and its pods."""
 
     what: str
     pods: frozenset[str]
@@ -41,7 +41,7 @@ class Wrong:
 
 @dataclass
 class Picture:
-    """Pods and workloads, read one after the other."""
+    """A snapshot: pods and workloads, read one after the other."""
 
     pods: list[Value]
     workloads: list[Value]
@@ -59,7 +59,7 @@ class Picture:
         return cls([after[uid] for uid in before if uid in after], workloads)
 
     def wrongs(self) -> Iterator[Wrong]:
-        """Everything that is not as it has to be in this picture."""
+        """All violations in this snapshot."""
         counted = [w for w in self.workloads if _is_counted(w)]
         placed = [p for p in self.pods if p["spec"].get("nodeName")]
         of_workload: dict[tuple[str, str], list[Value]] = {_key(w): [] for w in counted}
@@ -81,7 +81,7 @@ class Picture:
             yield Wrong(f"stranger {_name(pod)}", frozenset({_uid(pod)}), _about(pod))
 
     def waiting(self) -> Iterator[Wrong]:
-        """Pods of admitted workloads that ask for GPUs, without a node: those that ask for none find none."""
+        """Pods of admitted workloads with GPU requests but without a node, and pods without GPUs."""
         for workload in self.workloads:
             if condition(workload, "Admitted").get("status") != "True" or not _is_counted(workload):
                 continue
@@ -102,7 +102,7 @@ class Picture:
 
 
 def _running(api: Api, namespaces: set[str]) -> dict[str, Value]:
-    """Pods that are not over and not told to go; those without a node as well."""
+    """Pods that have not ended and are not terminating, including those without a node."""
     return {
         _uid(p): p
         for p in patiently(lambda: api.call("GET", "/api/v1/pods"))["items"]
@@ -118,7 +118,7 @@ def _is_counted(workload: Value) -> bool:
 
 
 def _amounts(workload: Value) -> Counter[str]:
-    """What Kueue counts by now: less than was admitted once pods are over, or an elastic job has shrunk."""
+    """What Kueue counts now: less than admitted once pods have ended, or an elastic job has shrunk."""
     result: Counter[str] = Counter()
     status = workload["status"]
     remaining = {each["name"]: int(each["count"]) for each in workload["spec"]["podSets"]}
@@ -135,7 +135,7 @@ def _amounts(workload: Value) -> Counter[str]:
 
 
 def _gpus(pod: Value) -> Counter[str]:
-    """What the scheduler takes from the node: containers together, or the largest that comes before them."""
+    """What the scheduler takes from the node: the sum of containers, or the largest init container."""
     spec = pod["spec"]
     side: Counter[str] = Counter()
     most: Counter[str] = Counter()
@@ -157,7 +157,7 @@ def _asked(container: Value) -> Counter[str]:
 
 
 def _counted_by(pod: Value, workloads: list[Value]) -> list[Value]:
-    """The workloads of its owner or of itself; where there is none, that of its group.
+    """The workloads of its owner or of itself; without any, that of its group.
 
     Pods of a counted Job may carry the label of a group too: Kueue counts them with their Job, and once.
     """
@@ -166,21 +166,21 @@ def _counted_by(pod: Value, workloads: list[Value]) -> list[Value]:
 
 
 def _belongs(pod: Value, workload: Value) -> bool:
-    """By its owner, by itself, or by its group."""
+    """Whether a pod belongs to a workload: by its owner, by itself, or by its group."""
     return _owned(pod, workload) or _grouped(pod, workload)
 
 
 def _owned(pod: Value, workload: Value) -> bool:
     metadata, theirs = pod["metadata"], workload["metadata"]
     owners = {o["uid"] for o in theirs.get("ownerReferences", [])}
-    # what a job of a set makes says which set: its owner is the job, and the set is counted
+    # a pod of a JobSet has the set's uid: its owner is the job, and the set is counted
     complete = metadata.get("labels", {}).get("jobset.sigs.k8s.io/jobset-uid", "")
     mine = {_uid(pod), complete, *(o["uid"] for o in metadata.get("ownerReferences", []))}
     return metadata["namespace"] == theirs["namespace"] and bool(owners & mine)
 
 
 def _grouped(pod: Value, workload: Value) -> bool:
-    """A group has the name of its workload."""
+    """Whether a pod's group has the name of the workload."""
     metadata, theirs = pod["metadata"], workload["metadata"]
     group = metadata.get("labels", {}).get("kueue.x-k8s.io/pod-group-name")
     return bool(metadata["namespace"] == theirs["namespace"] and group == theirs["name"])
@@ -221,29 +221,29 @@ def _about(pod: Value) -> str:
 
 @dataclass
 class Referee:
-    """Looks again and again; what is wrong for too long ends the game."""
+    """Takes snapshots continuously; a violation that lasts too long fails the test."""
 
     api: Api
     namespaces: set[str]
     looks: int = 0
     longest: float = 0.0
-    """Seconds that something was wrong at most, before it was right again."""
+    """Maximum seconds of a temporary violation."""
     most: int = 0
-    """GPUs that ran at once at most, over all teams."""
+    """Maximum GPUs in use at once, over all teams."""
     late: float = 0.0
-    """Seconds that a pod of an admitted workload waited for its node at most."""
+    """Maximum seconds that a pod of an admitted workload waited for its node."""
     _since: dict[str, tuple[float, frozenset[str]]] = field(default_factory=dict)
     _waits: dict[str, float] = field(default_factory=dict)
     _behind: dict[str, float] = field(default_factory=dict)
-    """Since when pods wait while strangers run: one that is there for a moment keeps nobody waiting."""
+    """Start of waiting of pods while uncounted pods run: one that exists only briefly delays no pod."""
 
     def look(self) -> None:
-        """One look; an AssertionError says what has been wrong for too long."""
+        """Take a snapshot; an AssertionError names a violation that lasted too long."""
         picture = Picture.taken(self.api, self.namespaces)
         self.judge(picture, time.monotonic(), min(slack(), MOST_SLACK))
 
     def judge(self, picture: Picture, now: float, patience: float) -> None:
-        """What is seen now, beside what was seen before."""
+        """Compare the snapshot with earlier ones."""
         self.looks += 1
         placed = (p for p in picture.pods if p["spec"].get("nodeName"))
         self.most = max(self.most, sum(sum(_gpus(p).values()) for p in placed))
@@ -269,21 +269,21 @@ class Referee:
 
 @dataclass
 class Hostile:
-    """Teams that try, each as its own people."""
+    """Teams that attack, each as its own users."""
 
     api: Api
     members: Mapping[str, Member]
     """By namespace."""
     groups: Mapping[str, str]
-    """Of people, by namespace."""
+    """Of users, by namespace."""
     answers: Counter[str] = field(default_factory=Counter)
-    """How often the cluster took something, and who refused the rest."""
+    """How often the cluster accepted a request, and what rejected the others."""
     log: list[str] = field(default_factory=list)
     wholes: tuple[str, ...] = ()
     """Paths of kinds of other projects."""
 
     def act(self, namespace: str) -> None:
-        """The next move of a team."""
+        """Send the next move of a team."""
         member = self.members[namespace]
         move = member.move()
         answer = self._send(namespace, member, move)
@@ -295,7 +295,7 @@ class Hostile:
             team = acting(self.api, self.groups[namespace])
             created = team.call(move.verb, move.path, move.body, move.kind)
         except Unreachable:
-            return "nobody answered"
+            return "no answer"
         except ApiError as problem:
             return _refused(problem)
         if move.verb == "POST" and "uid" in created.get("metadata", {}):
@@ -303,12 +303,12 @@ class Hostile:
         return "taken"
 
     def clears(self, namespace: str) -> None:
-        """Everything of a team goes."""
+        """Delete all objects of a team."""
         self.answers["not cleared"] += cleared(self.api, namespace, self.wholes)
         self.log.append(f"{time.monotonic():.2f} {namespace}: cleared")
 
     def left(self) -> str:
-        """Jobs, workloads and pods of the teams, with who wrote what when: what a found hole is read from."""
+        """Jobs, workloads and pods of the teams, with the writer and time of each field, to analyze a violation."""
         kinds = ("/apis/batch/v1/jobs", f"{KUEUE}/workloads", "/api/v1/pods", "/api/v1/events")
         results = (each for kind in kinds for each in self.api.call("GET", kind)["items"])
         mine = (each for each in results if each["metadata"]["namespace"] in self.members)

@@ -23,7 +23,7 @@ WARNED, SUSPENDED = "gpuyard.dev/idle-warned", "gpuyard.dev/idle-suspended"
 REPLICAS = "gpuyard.dev/idle-replicas"
 ENGINE, UTIL = "DCGM_FI_PROF_GR_ENGINE_ACTIVE", "DCGM_FI_DEV_GPU_UTIL"
 FULL = 60
-"""Moments of the window at which a GPU that was always there is found."""
+"""Samples in the window of a GPU that always existed."""
 
 
 def settings(**changes: Any) -> Object:
@@ -97,7 +97,7 @@ def named(name: str, kind: str, owner: Object | None = None, **metadata: Any) ->
 def workload(
     name: str, owner: Object | None, since: float | None = 120, **annotations: str
 ) -> Object:
-    """Admitted that many minutes ago, None: it waits."""
+    """A workload admitted that many minutes ago; None: it waits."""
     marks = {f"gpuyard.dev/idle-{key}": value for key, value in annotations.items()}
     created = named(name, "Workload", owner, annotations=marks, resourceVersion="1")
     conditions = []
@@ -137,7 +137,7 @@ def scaled(kind: str, name: str, replicas: int = 1, **metadata: Any) -> Object:
 
 @dataclass
 class World:
-    """Both servers' content, and what was asked of them."""
+    """Content of both servers, and the recorded requests."""
 
     objects: dict[str, list[Object]] = field(default_factory=dict)
     """By path of the kind in its namespace."""
@@ -150,7 +150,7 @@ class World:
         }
     )
     gpus: dict[str, dict[str, list[tuple[float, int]]]] = field(default_factory=dict)
-    """By measurement and pod: of each GPU the most it did, and how often it was there."""
+    """By metric and pod: each GPU's maximum, and the number of its samples."""
     events: list[Object] = field(default_factory=list)
     asked: list[tuple[str, str]] = field(default_factory=list)
     fails: dict[str, tuple[int, str]] = field(default_factory=dict)
@@ -169,7 +169,7 @@ class World:
         busy: float | list[float] | None = 0.0,
         **kind: Any,
     ) -> None:
-        """A job with one pod; busy: percent of each GPU, None when nobody measures it."""
+        """A job with one pod; busy: percent of each GPU, None if it is not measured."""
         since = kind.pop("since", 120)
         self.add(KUEUE, "workloads", workload(f"job-{name}", job(name), since, **kind))
         self.add("batch/v1", "jobs", named(name, "Job", labels={}))
@@ -178,7 +178,7 @@ class World:
             self.measure(f"{name}-0", *(busy if isinstance(busy, list) else [busy] * gpus))
 
     def measure(self, pod: str, *percent: float, metric: str = ENGINE, seen: int = FULL) -> None:
-        """What each GPU of a pod did at most."""
+        """Set the maximum utilization of each GPU of a pod."""
         self.gpus.setdefault(metric, {})[pod] = [(each, seen) for each in percent]
 
     def one(self, plural: str, number: int = 0) -> Object:
@@ -243,7 +243,7 @@ class World:
         results = [o for o in self.objects.get(path, ()) if selected(o, chosen)]
         start, limit = int(query.get("continue", ["0"])[0]), int(query["limit"][0])
         more = {"continue": str(start + limit)} if start + limit < len(results) else {}
-        # The real server gives null for no bare objects; here nobody is spared.
+        # The real server gives null for no bare objects; here there are none.
         return 200, {
             "items": copy.deepcopy(results[start : start + limit]) or None,
             "metadata": more,
@@ -314,7 +314,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @contextmanager
 def served(world: World) -> Iterator[str]:
-    """The address at which a world answers."""
+    """Serve a world; yields its address."""
     handler = type("Bound", (Handler,), {"world": world})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True

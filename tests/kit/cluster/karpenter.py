@@ -1,4 +1,4 @@
-"""A real Karpenter with its kwok provider: our catalogue's machines, our NodePools, what a plan foresees."""
+"""A real Karpenter with its kwok provider: the catalogue's machines, gpuyard's NodePools, a plan's forecast."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from gpuyard.manifests.quantities import MILLI
 from gpuyard.names import EFA, GPU, INSTANCE_TYPE_LABEL, POOL_LABEL, ZONE_LABEL
 from gpuyard.plan.pools.allocatable import plan_allocatable
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.aws.placement import ec2_purchase
 from gpuyard.render.aws.pools import group_sizes
@@ -28,20 +28,20 @@ from gpuyard.simulate.api import Api
 PROGRAM, DEFINITIONS = "GPUYARD_KARPENTER", "GPUYARD_KARPENTER_CRDS"
 ZONES = tuple(f"us-east-1{letter}" for letter in "abcdf")
 SPOT_OF_LIST = 0.4
-"""Of the price on demand: the catalogue has none for spot."""
+"""Share of the on-demand price: the catalogue has none for spot."""
 RESERVED_OF_LIST = 1e-7
-"""What is paid for already costs next to nothing, as Karpenter reckons it for EC2."""
+"""A reservation costs almost nothing, as Karpenter calculates for EC2."""
 KEPT_CPU, KEPT_MIB = 100, 10
-"""What the provider takes off every machine; a kubelet's share, which EC2's takes off, is ours to take."""
+"""What the provider subtracts from every machine; the kubelet's share is subtracted here."""
 KIB = 1024
 CLASS = {"group": "karpenter.kwok.sh", "kind": "KWOKNodeClass", "name": "default"}
 Value = dict[str, Any]
 Nodes = Counter[tuple[str, str]]
-"""How many, by machine type and way of buying."""
+"""Number of nodes, by machine type and capacity type."""
 
 
 def needs_karpenter() -> list[pytest.MarkDecorator]:
-    """Marks of campaigns: the program is built by hand."""
+    """Marks of campaigns: the program is built manually."""
     why = f"a campaign: {PROGRAM} names no program"
     return [
         pytest.mark.search,
@@ -50,9 +50,9 @@ def needs_karpenter() -> list[pytest.MarkDecorator]:
     ]
 
 
-# ── what it is given ──────────────────────────────────────────────────────────────────────────────
+# ── inputs ────────────────────────────────────────────────────────────────────────────────────────
 def instance_types() -> list[Value]:
-    """Every EC2 machine with GPUs of the catalogue that has a price, in every zone of a stack of ours."""
+    """Every EC2 machine with GPUs of the catalogue that has a price, in every zone of the test stack."""
     result = MACHINES.values()
     return [_type(each) for each in result if each.cloud == "aws" and each.gpus and each.on_demand]
 
@@ -90,13 +90,13 @@ def _offering(kind: str, price: float, zone: str) -> Value:
 
 
 def for_kwok(plan: PlatformPlan, empty_for: str = "5s") -> list[Value]:
-    """Our own NodePools and overlays, but for the class of their nodes and how long an empty one stays."""
+    """The plan's NodePools and overlays, with another node class and time for empty nodes."""
     created: list[Value] = [{"apiVersion": "karpenter.kwok.sh/v1alpha1", "kind": CLASS["kind"]}]
     created[0]["metadata"] = {"name": CLASS["name"]}
     for each in karpenter_objects(plan):
         if each["kind"] == "EC2NodeClass":
             continue
-        value = json.loads(json.dumps(bind(each, str)))
+        value = json.loads(json.dumps(resolve_outputs(each, str)))
         if each["kind"] == "NodePool":
             value["spec"]["template"]["spec"]["nodeClassRef"] = CLASS
             value["spec"]["disruption"]["consolidateAfter"] = empty_for
@@ -104,9 +104,9 @@ def for_kwok(plan: PlatformPlan, empty_for: str = "5s") -> list[Value]:
     return created
 
 
-# ── what is asked for, and what a plan says of it ─────────────────────────────────────────────────
+# ── requests, and a plan's forecast ───────────────────────────────────────────────────────────────
 def pods(plan: PlatformPlan, shape: ShapePlan) -> Iterator[Value]:
-    """Of one job of a shape: a pod for each node that it takes, where queues would send them."""
+    """The pods of one job of a shape: one for each node, with the selectors that queues add."""
     pool = plan.pool(shape.pool)
     tolerations = [toleration_object(taint) for taint in pool.taints]
     expected = {shape.resource: str(shape.per_node)}
@@ -131,7 +131,7 @@ def pods(plan: PlatformPlan, shape: ShapePlan) -> Iterator[Value]:
             "spec": {
                 "nodeSelector": {POOL_LABEL: pool.stable_name},
                 "tolerations": tolerations,
-                # A job with a pod a node says so by its size; here pods of one job keep apart.
+                # A job with one pod per node has that by its size; here pods of one job have anti-affinity.
                 "affinity": {
                     "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [spread]}
                 },
@@ -141,7 +141,7 @@ def pods(plan: PlatformPlan, shape: ShapePlan) -> Iterator[Value]:
 
 
 def foreseen(plan: PlatformPlan, shape: ShapePlan) -> Nodes:
-    """The rungs of its pool from the first down, each with as many nodes as it may have."""
+    """The capacity options of its pool in order, each with as many nodes as it allows."""
     pool, remaining = plan.pool(shape.pool), shape.nodes
     result: Nodes = Counter()
     for size in group_sizes(pool):
@@ -157,12 +157,12 @@ def _cheapest(pool: PoolPlan) -> str:
 
 
 def zones_of(plan: PlatformPlan, shape: ShapePlan) -> set[str]:
-    """Where its nodes may be."""
+    """The zones of its nodes."""
     return set(plan.pool(shape.pool).zones or ZONES)
 
 
 def seen(nodes: list[Value]) -> tuple[Nodes, set[str]]:
-    """The same of nodes that are there: what they are, and in which zones."""
+    """The same for existing nodes: their types, and their zones."""
     labels: list[Mapping[str, str]] = [each["metadata"]["labels"] for each in nodes]
     kinds = Counter((e[INSTANCE_TYPE_LABEL], e["karpenter.sh/capacity-type"]) for e in labels)
     return kinds, {each[ZONE_LABEL] for each in labels}
@@ -178,13 +178,13 @@ def place(value: Value) -> str:
     return f"{root}{inside}/{plural}/{value['metadata']['name']}"
 
 
-# ── what a cluster is asked ───────────────────────────────────────────────────────────────────────
+# ── requests to a cluster ─────────────────────────────────────────────────────────────────────────
 NODES = "/api/v1/nodes"
 OF_KARPENTER = f"{NODES}?labelSelector=karpenter.sh%2Fnodepool"
 
 
 def within(seconds: float, look: Callable[[], Any]) -> bool:
-    """Whether it comes true in time."""
+    """Whether the condition becomes true in time."""
     until = time.monotonic() + seconds
     while time.monotonic() < until:
         if look():
@@ -194,23 +194,23 @@ def within(seconds: float, look: Callable[[], Any]) -> bool:
 
 
 def put(api: Api, value: Value) -> bool:
-    """Made, or made so."""
+    """Create or update an object."""
     query = "?fieldManager=test&force=true"
     api.call("PATCH", place(value) + query, value, "application/apply-patch+yaml")
     return True
 
 
 def items(api: Api, path: str) -> list[Value]:
-    """What is listed there."""
+    """The objects listed at a path."""
     results: list[Value] = (api.get(path) or {}).get("items", [])
     return results
 
 
 def running(api: Api, expected: Sequence[Value], *, again: bool = False) -> bool:
-    """Whether all of these pods run; with `again` those that are gone are made anew, as their Job would.
+    """Whether all of these pods run; with `again` missing ones are created again, as their Job would.
 
-    A pod may be bound to a node in the moment before that has its taint of nodes that are not registered yet,
-    and is put out at once: 2 of 250 were.
+    A pod may be bound to a node just before the node gets its taint for unregistered nodes, and is evicted at
+    once: 2 of 250 were.
     """
     results = [api.get(place(each)) for each in expected]
     for each, pod in zip(expected, results, strict=True) if again else ():
@@ -221,7 +221,7 @@ def running(api: Api, expected: Sequence[Value], *, again: bool = False) -> bool
 
 # ── the program ───────────────────────────────────────────────────────────────────────────────────
 class Beside:
-    """A program beside a cluster, until the block ends; `health` is its port that says when it is ready."""
+    """A program next to a cluster, until the block ends; `health` is the port of its readiness endpoint."""
 
     def __init__(
         self, words: Sequence[str], log: Path, health: int, environment: Mapping[str, str]
@@ -239,7 +239,7 @@ class Beside:
 
     @property
     def pid(self) -> int:
-        """Of its process."""
+        """The id of its process."""
         return self._process.pid
 
     def __enter__(self) -> Self:
@@ -263,10 +263,10 @@ class Beside:
 
 
 def beside(program: Path, kubeconfig: Path, folder: Path) -> Beside:
-    """Karpenter with our machines.
+    """Karpenter with the catalogue's machines.
 
-    Its kwok provider names no label for a reservation's id, and with the gate its claims are refused for that
-    one. Without it reserved is a third way of buying, which only a NodePool's own limits count.
+    Its kwok provider has no label for a reservation's id, and with the feature gate its claims are rejected for
+    that. Without the gate, reserved is a third capacity type that only a NodePool's own limits count.
     """
     catalogue = folder / "types.json"
     catalogue.write_text(json.dumps(instance_types()))
@@ -284,7 +284,7 @@ def beside(program: Path, kubeconfig: Path, folder: Path) -> Beside:
 
 
 def ports() -> tuple[int, int]:
-    """Two that nobody listens on."""
+    """Two free ports."""
     with socket.socket() as one, socket.socket() as two:
         one.bind(("127.0.0.1", 0))
         two.bind(("127.0.0.1", 0))

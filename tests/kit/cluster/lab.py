@@ -1,7 +1,7 @@
-"""What a real Kueue and a real scheduler do with a job, seen beside what `explain` said of it.
+"""What a real Kueue and a real scheduler do with a job, compared with the output of `explain`.
 
-A number gives a small platform and its jobs. The platform's rendered objects are applied, the nodes come from
-the fakes of the node agents, and the state that `explain` is given is read back from the cluster.
+A number determines a small platform and its jobs. The platform's rendered objects are applied, the nodes come
+from the fakes of the node agents, and the state for `explain` is read back from the cluster.
 """
 
 import itertools
@@ -62,23 +62,23 @@ PLURALS = {
     "CronJob": "cronjobs",
 }
 QUIET = 3.0
-"""Seconds without any change after which nothing more is to be expected. A pod without a verdict then shares
-that of its siblings: Kueue sets alike workloads aside together and writes the reason into one of them."""
+"""Seconds without any change after which nothing more is expected. A pod without a verdict then shares that
+of its siblings: Kueue sets equivalent workloads aside together and writes the reason into one of them."""
 MOST_SLACK = 2.0
-"""Under `stutter` a part that is chosen twice stands still for six seconds; waits for rest pay for that."""
+"""With `stutter` a part that is chosen twice pauses for six seconds; waits for quiescence include that."""
 BUSY = 300.0
-"""Seconds in which a server that was too busy to answer may do so after all."""
+"""Seconds in which an overloaded server may still answer."""
 EXISTS = 409
 SELDOM = 0.4
-"""Seconds between two looks at what takes long: each look is work for the server that is waited for."""
+"""Seconds between polls of slow operations: each poll is work for the server."""
 MADE_ELSEWHERE = {"kueue-manager-config"}
-"""Kueue's own configuration: the same for all platforms of one run."""
+"""Kueue's configuration: the same for all platforms of one run."""
 
 
 # ── the cluster ───────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What became of a job in the cluster."""
+    """The result of a job in the cluster."""
 
     what: str
     """refused, waits (no quota), stuck (admitted, pods without a node), runs."""
@@ -105,7 +105,7 @@ def apply(api: Api, value: Value) -> None:
 
 
 def delete(api: Api, path: str, how: str = "Background") -> None:
-    """What is gone already is as good."""
+    """Delete an object; a missing one is not an error."""
     try:
         patiently(lambda: api.call("DELETE", path, {"propagationPolicy": how}))
     except ApiError as problem:
@@ -114,7 +114,7 @@ def delete(api: Api, path: str, how: str = "Background") -> None:
 
 
 def create(api: Api, path: str, value: Value) -> None:
-    """Make it once, as a person does who asks again where a server or a webhook does not answer yet."""
+    """Create it once, with retries while a server or a webhook does not answer yet."""
     tries = itertools.count()
 
     def act() -> None:
@@ -123,13 +123,13 @@ def create(api: Api, path: str, value: Value) -> None:
             api.call("POST", path, value)
         except ApiError as problem:
             if first or problem.status != EXISTS:
-                raise  # a try before may have made it, and its answer was lost
+                raise  # an earlier try may have created it, and its response was lost
 
     patiently(act)
 
 
 def patiently(act: Callable[[], Any]) -> Any:
-    """Do what can be done twice again where the server is too busy to answer in time, or says so."""
+    """Retry an idempotent request while the server is too busy."""
     deadline = time.monotonic() + BUSY
     while True:
         try:
@@ -141,28 +141,28 @@ def patiently(act: Callable[[], Any]) -> Any:
 
 
 def may_pass(problem: Exception) -> bool:
-    """Whether a problem is one of the moment: nobody answers, or a server or webhook cannot just now."""
+    """Whether an error is temporary: no answer, or a server or webhook is not available now."""
     return isinstance(problem, Unreachable) or (
         isinstance(problem, ApiError) and problem.is_retryable
     )
 
 
 def slack() -> float:
-    """How much longer things may take while this machine does other work as well.
+    """The factor by which things may take longer while this machine does other work.
 
-    The load average lags behind, so each test worker beside this one counts as well.
+    The load average lags behind, so each parallel test worker counts as well.
     """
     workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
     return max(float(workers), os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def at_rest(seconds: float) -> float:
-    """So many seconds without a change on a machine at rest: on a busy one parts stand still for longer."""
+    """So many seconds without a change on an idle machine: on a busy one parts pause for longer."""
     return seconds * min(slack(), MOST_SLACK)
 
 
 def wait(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) -> Any:
-    """Wait for something true; a server that is too busy to answer has not said yet."""
+    """Wait for a condition; an overloaded server counts as not yet."""
     deadline = time.monotonic() + seconds
     pause = 0.05
     trouble = ""
@@ -182,7 +182,7 @@ def wait(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) 
 
 
 def kept_off(node: Value) -> bool:
-    """A new node is tainted until its controller has seen that it is ready, a moment after it is."""
+    """Whether a node still has its initial taint: its controller removes it a moment after the node is ready."""
     taints = node.get("spec", {}).get("taints") or []
     return any(taint["key"].startswith("node.kubernetes.io/") for taint in taints)
 
@@ -193,7 +193,7 @@ def namespaces_of(plan: PlatformPlan) -> set[str]:
 
 
 class Lab:
-    """One platform on the cluster, from its objects to its end."""
+    """One platform on the cluster, from creation to removal."""
 
     def __init__(self, api: Api, plan: PlatformPlan) -> None:
         self.api = api
@@ -213,13 +213,13 @@ class Lab:
         return self
 
     def make(self) -> None:
-        """Make its objects, and wait for nobody to take them up."""
+        """Create its objects, without waiting for controllers."""
         operator = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "gpu-operator"}}
         apply(self.api, operator)
-        for name in self.made:  # an earlier run of the same platform may still be going
+        for name in self.made:  # an earlier run of the same platform may still be terminating
             path = f"/api/v1/namespaces/{name}"
             wait(lambda path=path: self.api.get(path) is None, f"no {path}")
-        # what is applied to an object that goes is gone with it; a Kueue that starts lets it go late
+        # a change to a terminating object is lost with it; a starting Kueue removes its finalizer late
         for value in self.objects:
             wait(lambda value=value: not self._goes(value), f"an end of {path_of(value)}")
             apply(self.api, value)
@@ -233,7 +233,7 @@ class Lab:
 
     @property
     def made(self) -> list[str]:
-        """Namespaces of teams that were not there before."""
+        """Namespaces of teams that did not exist before."""
         return [s.name for t in self.plan.teams for s in t.namespaces if not s.existing]
 
     def _goes(self, value: Value) -> bool:
@@ -272,10 +272,10 @@ class Lab:
         return True
 
     def _quotas_known(self) -> bool:
-        """Whether pods can be made in every namespace.
+        """Whether pods can be created in every namespace.
 
-        Until a quota is counted, and the API server knows it, all that it counts is refused; and a pod needs
-        the account that the cluster makes in a new namespace.
+        Until a quota is calculated and known to the API server, everything it counts is rejected; and a pod needs
+        the service account that the cluster creates in a new namespace.
         """
         for name in sorted(namespaces_of(self.plan)):
             space = f"/api/v1/namespaces/{name}"
@@ -296,7 +296,7 @@ class Lab:
         return list(self.api.call("GET", path)["items"])
 
     def dump(self) -> list[Value]:
-        """As `kubectl get pods,workloads,nodes -o json` gives it."""
+        """The output of `kubectl get pods,workloads,nodes -o json`."""
         nodes = [{**item, "kind": "Node"} for item in self.listed("/api/v1/nodes")]
         return [*nodes, *self.pods_and_workloads()]
 
@@ -318,7 +318,7 @@ class Lab:
         return explain(self.plan, read, state)
 
     def submitted(self, job: Value) -> Seen:
-        """Create it, and watch until nothing more happens."""
+        """Create it, and watch until the state is stable."""
         before = self._reservations()
         try:
             create(self.api, path_of(job).rpartition("/")[0], job)
@@ -337,14 +337,14 @@ class Lab:
         return Seen(seen.what, seen.pools, seen.running, tuple(sorted(evicted)), seen.says)
 
     def _versions(self) -> list[tuple[str, str]]:
-        """Another one after every change of a pod or a workload of this platform."""
+        """The versions of pods and workloads of this platform, to detect changes."""
         return [
             (f["metadata"]["uid"], f["metadata"]["resourceVersion"])
             for f in self.pods_and_workloads()
         ]
 
     def remove(self, namespace: str, name: str) -> None:
-        """A job and its pods, whatever kind it was."""
+        """Remove a job of any kind, and its pods."""
         ways = (
             f"/apis/batch/v1/namespaces/{namespace}/jobs/{name}",
             f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}",
@@ -370,7 +370,7 @@ class Lab:
         ]
 
     def _reservations(self) -> set[tuple[str, str, str]]:
-        """Who has quota, and since when: who was evicted may have it anew already, in another pool."""
+        """Workloads with quota, and since when: an evicted one may already have it again, in another pool."""
         return {
             (
                 self._title(w),
@@ -420,7 +420,7 @@ class Lab:
         if gang and not patient and (why := self._refused_pods(namespace, name)):
             return Seen("stuck", says=why)
         if len(placed) + len(stuck) != expected or ((stuck or waiting) and patient):
-            return None  # the room of those who were evicted may only just become free
+            return None  # the capacity of evicted jobs may just be becoming free
         pools = {p["spec"].get("nodeSelector", {}).get("gpuyard.dev/pool", "?") for p in placed}
         shown = tuple(sorted(pools))
         if waiting:
@@ -430,7 +430,7 @@ class Lab:
         return Seen(what, shown, len(placed), says=message)
 
     def _unmade(self, namespace: str, name: str) -> int:
-        """Pods of a Deployment that its namespace's ResourceQuota keeps from being made."""
+        """Pods of a Deployment that its namespace's ResourceQuota rejects."""
         path = f"/apis/apps/v1/namespaces/{namespace}/deployments/{name}"
         result = self.api.get(path) or {}
         if condition(result, "ReplicaFailure").get("status") != "True":
@@ -465,7 +465,7 @@ def condition(value: Value, kind: str) -> Value:
 
 # ── the comparison ────────────────────────────────────────────────────────────────────────────────
 def disagreement(message: Explanation, seen: Seen, plan: PlatformPlan) -> str:
-    """What the two do not agree on, "" when they do."""
+    """The difference between the two, "" when they agree."""
     stable = {p.name: p.stable_name for p in plan.pools}
     if message.cautions and any("differ in size" in c for c in message.cautions):
         return ""
@@ -484,7 +484,7 @@ def disagreement(message: Explanation, seen: Seen, plan: PlatformPlan) -> str:
 
 
 def _expected(message: Explanation, seen: Seen) -> set[str]:
-    if message.meanwhile.startswith("Kubernetes refuses"):
+    if message.meanwhile.startswith("The API server rejects the pod"):
         return {"refused"}
     if (
         message.kind == "Deployment"
@@ -504,7 +504,7 @@ def _expected(message: Explanation, seen: Seen) -> set[str]:
 def compare(
     api: Api, number: int, jobs: int, *, fair: bool, tree: bool = False
 ) -> Iterator[tuple[Value, Explanation, Seen, str]]:
-    """Submit the jobs of a platform one after another; each with what was said, seen, and not agreed on."""
+    """Submit the jobs of a platform one after another; yields explanation, result and difference of each."""
     plan = plan_of((tree_platform if tree else small_platform)(number, fair=fair))
     with Lab(api, plan) as lab:
         for job in jobs_for(plan, number, jobs):

@@ -1,7 +1,7 @@
-"""CPU of control planes: of parts that nobody waits for before the run ends, if ever.
+"""CPU of control planes: of parts that are not waited for before the run ends.
 
-A part of a cluster that this process has started itself is counted by the kernel once it has ended; until
-then here. Of one that a program of ours has left behind, what was seen last is kept.
+A part of a cluster that this process started is counted by the kernel once it has ended; until then here. Of
+a part that another program of the tests left behind, the last seen value is kept.
 """
 
 import os
@@ -13,32 +13,32 @@ from pathlib import Path
 from gpuyard.simulate import processes
 
 MARKS = (f"{processes.MARK}=".encode(), b"KWOK_WORKDIR=")
-"""In the environment of each part: of our own clusters, and of those that kwokctl starts."""
+"""In the environment of each part: of gpuyard's clusters, and of those that kwokctl starts."""
 OF = "GPUYARD_SECONDS_OF"
-"""Whose part it is: a worker counts those that it and its programs have started."""
+"""The owner of a part: a worker counts those that it and its programs started."""
 PAUSE = 2.0
-"""Seconds between two looks; what a part does after the last one is lost."""
+"""Seconds between two samples; CPU after the last one is lost."""
 YOUNG = 5.0
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PROC = Path("/proc")
-_STARTED = 19  # of the fields after the name
+_STARTED = 19  # index in the fields after the name
 
 
 @dataclass
 class Planes:
-    """The parts that were seen, and what each had used then."""
+    """The parts that were seen, and their CPU then."""
 
     whose: str = field(default_factory=lambda: str(os.getpid()))
     _known: dict[tuple[str, str], float | None] = field(
         default_factory=dict[tuple[str, str], float | None]
     )
-    """By id and start: seconds; None for what is no part."""
+    """By id and start: seconds; None for other processes."""
     _mine: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Those that run as children of this process."""
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def watch(self) -> threading.Event:
-        """Look again and again until that is set; this process's programs are told whose they are."""
+        """Sample until the event is set; this process's programs inherit the owner."""
         os.environ[OF] = self.whose
         over = threading.Event()
 
@@ -55,7 +55,7 @@ class Planes:
             return {pid for (pid, _), seconds in self._known.items() if seconds is not None}
 
     def spent(self) -> float:
-        """Seconds of CPU so far, but for those that the kernel counts already."""
+        """Seconds of CPU so far, except those that the kernel already counts."""
         with self._lock:
             existing = {}
             for folder in _PROC.glob("[0-9]*"):
@@ -73,9 +73,7 @@ class Planes:
         if one not in self._known and self._is_part(one[0]):
             self._known[one] = 0.0
         elif one not in self._known and time.monotonic() - int(one[1]) / _TICKS > YOUNG:
-            self._known[one] = (
-                None  # until then it may have to become the program that it is to run
-            )
+            self._known[one] = None  # before that it may not have executed its program yet
         if self._known.get(one) is not None:
             self._known[one] = sum(int(each) for each in fields[11:15]) / _TICKS
             if fields[1] == str(os.getpid()):
@@ -91,7 +89,7 @@ class Planes:
 
 
 def _stat(folder: Path) -> list[str]:
-    """The fields of a process after its name; none where it is gone."""
+    """The fields of a process after its name; none if it is gone."""
     try:
         return (folder / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     except (OSError, ValueError):

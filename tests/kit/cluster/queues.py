@@ -1,10 +1,10 @@
-"""A platform on a real Kueue: from its spec to jobs that its teams submit, and what becomes of them.
+"""A platform on a real Kueue: from its spec to the jobs of its teams and their results.
 
     with QueueLab(api, one_pool("lend", 3, a={"guarantee": 8}, b={"guarantee": 16, "lend": 8})) as lab:
         lab.submit("a", "first", gpus=8)
         lab.expect("a", "first", "admitted")
 
-Every queue is the one that the platform's plan renders; nothing is written by hand but the jobs.
+Every queue is rendered from the platform's plan; only the jobs are written manually.
 """
 
 import os
@@ -33,14 +33,14 @@ DURATION = "sim.gpuyard.dev/duration"
 SHARES = ("guarantee", "borrow", "lend")
 IN_QUEUES = {"Topology", "ResourceFlavor", "Cohort", "ClusterQueue", "LocalQueue"}
 QUIET = 2.5
-"""Seconds without any change after which Kueue has nothing more to do: it takes those it set aside up again
-one second after something came free."""
+"""Seconds without any change after which Kueue has nothing more to do: it retries workloads that it set aside
+one second after capacity became free."""
 
 
 def one_pool(name: str, nodes: int, shapes: Iterable[Raw] = (), **rest: Any) -> Raw:
     """A platform with nodes of eight GPUs; teams are given by letter, their amounts are of its only pool.
 
-    Everything bears the platform's name, so that one platform may come up while the last one still goes.
+    All names contain the platform's, so that one platform can start while the last one is still terminating.
     """
     teams: list[Raw] = []
     for letter in [key for key in rest if len(key) == 1]:
@@ -59,7 +59,7 @@ class QueueLab(Lab):
     def __init__(self, api: Api, raw: Mapping[str, Any]) -> None:
         super().__init__(api, plan_of(raw))
         self.jobs: dict[tuple[str, str], str] = {}
-        """All that is submitted and not withdrawn: namespace and name, and what it looks like to Kueue."""
+        """Submitted jobs that are not withdrawn: namespace and name, and Kueue's state."""
 
     def becomes(self, raw: Mapping[str, Any]) -> None:
         """Apply the same platform after a change of its stack file."""
@@ -69,7 +69,7 @@ class QueueLab(Lab):
                 reality.apply(self.api, value)
 
     def __exit__(self, *_: object) -> None:
-        """Jobs go first: a queue that is in use stays until its last workload is gone."""
+        """Delete jobs first: a queue in use stays until its last workload is gone."""
         namespaces = {namespace for namespace, _ in self.jobs}
         for namespace in namespaces:
             reality.delete(self.api, f"/apis/batch/v1/namespaces/{namespace}/jobs")
@@ -80,7 +80,7 @@ class QueueLab(Lab):
         return [w for n in namespaces for w in self.listed(f"{KUEUE}/namespaces/{n}/workloads")]
 
     def namespace(self, team: str) -> str:
-        """The home of a team; a namespace is itself."""
+        """The home namespace of a team; a namespace stays as it is."""
         if team in reality.namespaces_of(self.plan):
             return team
         return self.plan.team(f"{self.plan.name}-{team}").default_namespace.name
@@ -97,7 +97,7 @@ class QueueLab(Lab):
         return created
 
     def noted(self, created: Value) -> None:
-        """Remember a job, so that it is taken away at the end."""
+        """Record a job, so that it is removed at the end."""
         metadata, spec = created["metadata"], created["spec"]
         looks = {**spec, "template": {"spec": spec["template"]["spec"]}, **metadata["labels"]}
         self.jobs[metadata["namespace"], metadata["name"]] = repr(looks)
@@ -113,21 +113,21 @@ class QueueLab(Lab):
         self.jobs.pop((namespace, name), None)
 
     def workload(self, team: str, name: str) -> Value | None:
-        """Kueue's own record of a job."""
+        """Kueue's Workload of a job."""
         result = self._workloads(self.namespace(team), name)
         return result[0] if result else None
 
     def state(self, team: str, name: str) -> str:
-        """In one word: admitted, finished, waits; "" while Kueue has not looked at it."""
+        """In one word: admitted, finished, waits; "" while Kueue has not processed it."""
         return state_of(self.workload(team, name) or {})
 
     def says(self, team: str, name: str) -> str:
-        """Why Kueue lets a job wait, in its words."""
+        """Kueue's message for a waiting job."""
         result = condition(self.workload(team, name) or {}, "QuotaReserved")
         return str(result.get("message", ""))
 
     def expect(self, team: str, name: str, expected: str) -> None:
-        """Wait until a job is in this state; what Kueue says instead is the failure's message."""
+        """Wait until a job is in this state; a failure has Kueue's message."""
         try:
             reality.wait(lambda: self.state(team, name) == expected, "a state")
         except TimeoutError:
@@ -137,7 +137,7 @@ class QueueLab(Lab):
             ) from None
 
     def evicted(self, team: str, name: str) -> str:
-        """Why a job was evicted last, in Kueue's one word; "" when it never was."""
+        """Kueue's reason of a job's last eviction; "" without one."""
         result = self.workload(team, name) or {}
         why = condition(result, "Preempted") or condition(result, "Evicted")
         return str(why.get("reason", ""))
@@ -148,15 +148,15 @@ class QueueLab(Lab):
         return bool(known.get("status") == "True")
 
     def pods(self, team: str, name: str) -> list[Value]:
-        """The pods of a job, those that are over too."""
+        """The pods of a job, including ended ones."""
         return self._pods(self.namespace(team), name)
 
     def running(self, team: str, name: str) -> int:
-        """How many of a job's pods run."""
+        """The number of a job's running pods."""
         return sum(p["status"].get("phase") == "Running" for p in self.pods(team, name))
 
     def used(self, resource: str = "nvidia.com/gpu") -> dict[str, int]:
-        """What each team holds of a resource, by what Kueue has admitted."""
+        """The amount of a resource that Kueue has admitted for each team."""
         team_of = self._letters()
         result = dict.fromkeys(team_of.values(), 0)
         for one in self._admitted():
@@ -169,26 +169,26 @@ class QueueLab(Lab):
         return result
 
     def pool_of(self, team: str, name: str) -> str:
-        """The pool whose quota a job was given."""
+        """The pool whose quota a job uses."""
         admission = (self.workload(team, name) or {})["status"]["admission"]
         (flavor,) = admission["podSetAssignments"][0]["flavors"].values()
         return next(p.name for p in self.plan.pools if p.flavor == flavor)
 
     def stopped(self, team: str) -> bool:
-        """Whether Kueue says that the team's queue is stopped."""
+        """Whether Kueue reports the team's queue as stopped."""
         name = self.plan.team(f"{self.plan.name}-{team}").cluster_queue
         active = condition(self.api.get(f"{KUEUE}/clusterqueues/{name}") or {}, "Active")
         return active.get("reason") == "Stopped"
 
     def comes_to(self, **used: int) -> None:
-        """Wait until each team holds so many GPUs; and it stays so when nothing changes any more."""
+        """Wait until each team holds so many GPUs, and check it again in the final state."""
         with suppress(TimeoutError):
             soon(lambda: self.used() == used, "what the assertion below shows better")
         self.settle()
         assert reality.wait(self.used, "what is used") == used
 
     def settle(self) -> dict[str, str]:
-        """Wait until nothing changes any more; the state of every job by `team/name`."""
+        """Wait until nothing changes; returns the state of every job by `team/name`."""
         before: object = None
         since = time.monotonic()
 
@@ -211,7 +211,7 @@ class QueueLab(Lab):
         }
 
     def _picture(self) -> dict[str, str]:
-        """Kueue sets alike jobs aside together and tells one of them why: what holds for it holds for all."""
+        """Kueue sets equivalent jobs aside together and writes the reason to one: it applies to all."""
         result = dict.fromkeys(self.jobs, "")
         for namespace in self._letters():
             for one in self.listed(f"{KUEUE}/namespaces/{namespace}/workloads"):
@@ -237,7 +237,7 @@ def state_of(workload: Value) -> str:
     return ""
 
 
-def job(  # noqa: PLR0913  a shape has so many sides
+def job(  # noqa: PLR0913  a shape has many parameters
     namespace: str,
     name: str,
     *,
@@ -249,7 +249,7 @@ def job(  # noqa: PLR0913  a shape has so many sides
     spec: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
 ) -> Value:
-    """So many pods with so many GPUs each; without `seconds` they run until they are deleted."""
+    """A Job with so many pods and so many GPUs each; without `seconds` they run until they are deleted."""
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
     labels = {"job": name}
     notes = {} if seconds is None else {DURATION: f"{round(seconds * 1000)}ms"}
@@ -267,9 +267,9 @@ def job(  # noqa: PLR0913  a shape has so many sides
 
 
 _found: dict[str, ApiObject | None] = {}
-"""By cluster whose Kueue has a platform's configuration: what its own said, None where it had none."""
+"""By cluster whose Kueue has a platform's configuration: its original one, or None."""
 _wanted: dict[str, list[Mapping[str, str]]] = {}
-"""By cluster: the configurations that somebody counts on now, the innermost last."""
+"""By cluster: the configurations in use, the innermost last."""
 
 
 @contextmanager
@@ -285,8 +285,8 @@ def kueue_as_rendered(name: str, raw: Mapping[str, Any], **changes: object) -> I
 def kueue_with(name: str, content: ApiObject) -> Iterator[Api]:
     """The cluster's Kueue with this configuration.
 
-    Kueue reads it when it starts, and a start is dear. So it stays until somebody wants another one; who
-    wants the cluster's own says so, see `kueue_as_it_was`.
+    Kueue reads it when it starts, and a start is slow. So it stays until another one is needed; use
+    `kueue_as_it_was` for the cluster's own configuration.
     """
     cluster.up(name)
     api = connect(Path(cluster.status(name).kubeconfig))
@@ -303,7 +303,7 @@ def kueue_with(name: str, content: ApiObject) -> Iterator[Api]:
 
 
 def kueue_as_it_was(name: str) -> None:
-    """The cluster's own Kueue again, where nobody counts on a platform's."""
+    """Restore the cluster's own Kueue configuration, unless a platform's is in use."""
     if name in _found and not _wanted[name]:
         api = connect(Path(cluster.status(name).kubeconfig))
         if (own := _found.pop(name)) is None:
@@ -314,7 +314,7 @@ def kueue_as_it_was(name: str) -> None:
 
 
 def forget(name: str) -> None:
-    """A cluster that is gone has no Kueue to be put back."""
+    """Drop a removed cluster: its Kueue need not be restored."""
     _found.pop(name, None)
 
 
@@ -323,7 +323,7 @@ def _rendered(raw: Mapping[str, Any]) -> ApiObject:
 
 
 def _configure(api: Api, name: str, data: Mapping[str, str]) -> None:
-    """This configuration, which many platforms have alike: no start of Kueue where it is there already."""
+    """Apply a configuration; many platforms share it, and Kueue restarts only if it differs."""
     now = api.get(kueue_manager.CONFIG_MAP)
     if now is None or now.get("data") != data:
         reality.apply(api, configuration_of(data))
@@ -331,14 +331,14 @@ def _configure(api: Api, name: str, data: Mapping[str, str]) -> None:
 
 
 def configuration_of(data: Mapping[str, str]) -> Value:
-    """The ConfigMap from which a cluster's Kueue has its configuration."""
+    """The ConfigMap with the configuration of a cluster's Kueue."""
     namespace, _, own = kueue_manager.CONFIG_MAP.partition("/configmaps/")
     metadata = {"name": own, "namespace": namespace.rpartition("/")[2]}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
 
 
 def soon(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) -> Any:
-    """Wait for something true, whatever the cluster answers on the way."""
+    """Wait for a condition and ignore errors of the cluster meanwhile."""
 
     def safely() -> Any:
         try:
@@ -350,16 +350,16 @@ def soon(look: Callable[[], Any], what: str, seconds: float = waiting.PATIENCE) 
 
 
 def starts_kueue_anew(name: str, was: processes.Process | None) -> None:
-    """`up` does so for another configuration, unless the agents were first: they see it change as well."""
+    """`up` restarts Kueue for another configuration, unless the agents did so first."""
     message = cluster.up(name).says
-    by_up = f"cluster {name} was mended: started kueue"
-    assert message in {by_up, f"cluster {name} is already up, nothing changed"}
-    assert state.folder_of(name).recorded("kueue") not in {None, was}
+    by_up = f"repaired cluster {name}: started kueue"
+    assert message in {by_up, f"cluster {name} is already up; nothing changed"}
+    assert state.folder_of(name).read_process("kueue") not in {None, was}
 
 
 def kill(name: str, part: str) -> None:
     """End a process of the cluster without warning."""
-    record = state.folder_of(name).recorded(part)
+    record = state.folder_of(name).read_process(part)
     assert record is not None
     os.kill(record.pid, signal.SIGKILL)
     while record.alive:

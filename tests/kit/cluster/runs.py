@@ -1,4 +1,4 @@
-"""Many jobs through a real Kueue, and what the queue model had foreseen of their order."""
+"""Many jobs through a real Kueue, and the queue model's forecast of their order."""
 
 import random
 import statistics
@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from gpuyard.names import GPU
-from gpuyard.replay import Disagreement, Replay, SubmittedJob, Timing, disagreement, replay
+from gpuyard.replay import Disagreement, Replay, SubmittedJob, Timing, compare_orders, replay
 from gpuyard.simulate.api import Api, ApiError, Unreachable
 from kit.cluster.lab import KUEUE, Value, condition, create, namespaces_of
 from kit.cluster.queues import QueueLab, job, one_pool
@@ -21,7 +21,7 @@ PRIORITIES = {"normal": 10, "high": 100}
 
 
 def backlog(name: str, nodes: int) -> Any:
-    """Three teams with guarantees of a fifth each, unequal weights, and the rest to borrow."""
+    """Three teams with guarantees of a fifth each, unequal weights, and borrowing of the rest."""
     fifth = nodes // 5 * 8
     rest = {"guarantee": fifth, "borrow": nodes * 8 - fifth}
     teams = {"a": rest, "b": {**rest, "weight": 2.0}, "c": {**rest, "weight": 0.5}}
@@ -38,8 +38,8 @@ def some_jobs(name: str, count: int, seconds: tuple[int, int], seed: int = 1) ->
             SubmittedJob(
                 name=f"{letter}{index}",
                 team=f"{name}-{letter}",
-                at=0,
-                seconds=rng.randint(*seconds),
+                submitted_at_seconds=0,
+                run_seconds=rng.randint(*seconds),
                 requests={GPU: 8},
                 pods=rng.choice([1, 1, 1, 2, 4]),
                 priority=PRIORITIES["high" if rng.random() < 0.1 else "normal"],
@@ -50,19 +50,19 @@ def some_jobs(name: str, count: int, seconds: tuple[int, int], seed: int = 1) ->
 
 @dataclass(slots=True)
 class Seen:
-    """What Kueue did, as its workloads' changes said one after another."""
+    """Kueue's decisions, from the sequence of changes of its workloads."""
 
     order: list[str] = field(default_factory=list[str])
-    """Jobs by when they first had quota."""
+    """Jobs in the order in which they first had quota."""
     created: dict[str, float] = field(default_factory=dict[str, float])
     reserved: dict[str, float] = field(default_factory=dict[str, float])
-    """Since when a job has its quota."""
+    """Time since which a job has its quota."""
     finished: dict[str, float] = field(default_factory=dict[str, float])
     evictions: int = 0
     _holding: set[str] = field(default_factory=set[str])
 
     def note(self, workload: Value) -> None:
-        """One change of a workload."""
+        """Record one change of a workload."""
         metadata = workload["metadata"]
         owner = metadata.get("ownerReferences", [{}])[0].get("name")
         if owner is None:
@@ -83,10 +83,10 @@ class Seen:
             self.evictions += 1
 
     def overhead(self, jobs: Sequence[SubmittedJob]) -> float:
-        """Seconds that a job holds its quota beyond its own time, in the middle."""
+        """Median seconds for which a job holds its quota beyond its own duration."""
         known = [j for j in jobs if j.name in self.finished and j.name in self.reserved]
         return statistics.median(
-            max(0.0, self.finished[j.name] - self.reserved[j.name] - j.seconds) for j in known
+            max(0.0, self.finished[j.name] - self.reserved[j.name] - j.run_seconds) for j in known
         )
 
 
@@ -95,9 +95,9 @@ def _seconds(text: str) -> float:
 
 
 class Watch(threading.Thread):
-    """Notes every change of every workload in these namespaces until it is told to stop.
+    """Records every change of every workload in these namespaces until it is stopped.
 
-    Elsewhere those of an earlier platform may still be going.
+    Workloads of an earlier platform may still exist elsewhere.
     """
 
     def __init__(self, api: Api, namespaces: Collection[str]) -> None:
@@ -108,7 +108,7 @@ class Watch(threading.Thread):
         self.stopped = False
 
     def run(self) -> None:
-        """From one list to the next, when the server ends the stream."""
+        """List and watch again whenever the server ends the stream."""
         path = f"{KUEUE}/workloads"
         version = ""
         while not self.stopped:
@@ -149,10 +149,10 @@ class Run:
 
 
 def run(lab: QueueLab, jobs: Sequence[SubmittedJob], limit: float) -> Run:
-    """Submit them all in their order, wait until all have ended, and compare.
+    """Submit them all in order, wait until all have ended, and compare.
 
-    The model is told when Kueue first knew of each job, how long the cluster takes around a job in the
-    middle, and nothing of what Kueue decided.
+    The model gets the times at which Kueue first knew each job and the cluster's median overhead for a job, and
+    none of Kueue's decisions.
     """
     watch = Watch(lab.api, namespaces_of(lab.plan))
     watch.start()
@@ -161,7 +161,7 @@ def run(lab: QueueLab, jobs: Sequence[SubmittedJob], limit: float) -> Run:
 
     def submit(arrival: SubmittedJob) -> None:
         namespace = lab.plan.team(arrival.team).default_namespace.name
-        shape: Any = {"pods": arrival.pods, "gpus": 8, "seconds": arrival.seconds}
+        shape: Any = {"pods": arrival.pods, "gpus": 8, "seconds": arrival.run_seconds}
         created = job(namespace, arrival.name, priority=by_priority[arrival.priority], **shape)
         lab.noted(created)
         create(lab.api, f"/apis/batch/v1/namespaces/{namespace}/jobs", created)
@@ -179,7 +179,7 @@ def run(lab: QueueLab, jobs: Sequence[SubmittedJob], limit: float) -> Run:
     )
     overhead = seen.overhead(jobs)
     first = min(seen.created.values())
-    known = [replace(j, at=seen.created[j.name] - first) for j in jobs]
+    known = [replace(j, submitted_at_seconds=seen.created[j.name] - first) for j in jobs]
     forecast = replay(lab.plan, known, Timing(start=overhead))
-    apart = disagreement(forecast.order, seen.order, far=len(jobs) // 20)
+    apart = compare_orders(forecast.order, seen.order, far=len(jobs) // 20)
     return Run(seen, forecast, apart, seconds, overhead)

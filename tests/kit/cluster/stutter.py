@@ -1,8 +1,8 @@
-"""A simulated cluster whose parts stand still now and then: what a busy machine does to a test, on purpose.
+"""A simulated cluster whose parts pause now and then: it simulates a busy machine.
 
-`GPUYARD_STUTTER=7 pytest tests/cluster` stops one part after the other for up to three seconds and lets it
-go on, chosen by that number. A test that reads once what another part has yet to write fails here, and not
-some day in CI. Tests that measure time fail here too, and rightly.
+`GPUYARD_STUTTER=7 pytest tests/cluster` pauses one part after the other for up to three seconds, chosen by
+that seed. A test that reads a value once before another part has written it fails here, instead of
+occasionally in CI. Tests that measure time also fail here, rightly.
 """
 
 import contextlib
@@ -16,13 +16,13 @@ from pathlib import Path
 from gpuyard.simulate import processes
 
 QUICK = ("etcd", "kube-apiserver")
-"""Nothing goes on without these, so they stand still for a moment only."""
+"""Everything depends on these, so they pause only briefly."""
 MOST_SECONDS = {True: 0.4, False: 3.0}
 
 
 @contextlib.contextmanager
 def stuttering(homes: Path, chance: random.Random) -> Iterator[None]:
-    """While this lasts, one of the parts of the clusters below this folder often stands still."""
+    """Pause random parts of the clusters below this folder until the block ends."""
     over = threading.Event()
 
     def work() -> None:
@@ -42,7 +42,7 @@ def stuttering(homes: Path, chance: random.Random) -> Iterator[None]:
 
 
 def _parts(homes: Path) -> list[Path]:
-    """In /proc, what belongs to a cluster below this folder: our own, and those that kwokctl starts."""
+    """Processes in /proc of a cluster below this folder: gpuyard's, and those that kwokctl starts."""
     marks = [f"{name}={homes}/".encode() for name in (processes.MARK, "KWOK_WORKDIR")]
     results = []
     for folder in Path("/proc").glob("[0-9]*"):

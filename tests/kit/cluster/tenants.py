@@ -35,7 +35,7 @@ _REFUSED: tuple[tuple[str, Value, str], ...] = (
         "GPU-ADM-10",
     ),
 )
-"""What every policy refuses once it is in force, and the words of it."""
+"""What every policy rejects once it is in force, and its message."""
 
 _WAITS: Value = {
     "apiVersion": KUEUE.removeprefix("/apis/"),
@@ -71,12 +71,12 @@ _ADMITTED: Value = {
         ]
     }
 }
-"""A workload that nobody queues, and what is not to be written of it: it was counted before it was made."""
+"""A workload without a queue, and a forbidden status: counted before it was created."""
 
 
 @contextmanager
 def tenants(cluster: str, raw: Raw) -> Iterator[Lab]:
-    """The platform with its policies in force and its people known; all that they made goes with it."""
+    """The platform with its policies in force and its users known; their objects are removed with it."""
     with kueue_as_rendered(cluster, raw) as api, Lab(api, plan_of(raw)) as lab:
         policies = admission_objects(lab.plan)
         try:
@@ -95,7 +95,7 @@ def tenants(cluster: str, raw: Raw) -> Iterator[Lab]:
 
 
 def people(plan: PlatformPlan) -> dict[str, str]:
-    """The home of each group that works or looks."""
+    """The home namespace of each group with write or read access."""
     return {
         group: team.default_namespace.name
         for team in plan.teams
@@ -104,7 +104,7 @@ def people(plan: PlatformPlan) -> dict[str, str]:
 
 
 def acting(api: Api, group: str) -> Api:
-    """The API as somebody of that group."""
+    """The API as a user of that group."""
     result = copy.copy(api)
     someone = {"Impersonate-User": f"somebody-of-{group}", "Impersonate-Group": group}
     result._headers = {**api._headers, **someone}
@@ -112,9 +112,9 @@ def acting(api: Api, group: str) -> Api:
 
 
 def cleared(api: Api, namespace: str, wholes: tuple[str, ...] = ()) -> int:
-    """Everything of a team is deleted, as its people can, and finalizers are taken out by an admin.
+    """Delete everything of a team, as its users can; an admin removes finalizers.
 
-    How often nobody did it. `wholes` are paths of kinds of other projects that are there.
+    Returns how often that was needed. `wholes` are paths of installed kinds of other projects.
     """
     problems = 0
     for path in (*wholes, *PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"):
@@ -138,7 +138,7 @@ def _fails(api: Api, verb: str, path: str, body: Value) -> bool:
 
 
 def _in_force(api: Api, namespace: str) -> bool:
-    """Whether each policy answers there."""
+    """Whether each policy is in force there."""
     for plural, value, words in _REFUSED:
         path = f"/api/v1/namespaces/{namespace}/{plural}?dryRun=All"
         try:
@@ -151,7 +151,7 @@ def _in_force(api: Api, namespace: str) -> bool:
 
 
 def _counts_are_held(lab: Lab) -> bool:
-    """Whether the policy of what is admitted answers: it comes last, and no pod is refused by it alone."""
+    """Whether the policy for admitted workloads is in force: it comes last, and rejects no pod by itself."""
     at = f"{KUEUE}/namespaces/{min(reality.namespaces_of(lab.plan))}/workloads"
     name = _WAITS["metadata"]["name"]
     if lab.api.get(f"{at}/{name}") is None:
@@ -162,11 +162,11 @@ def _counts_are_held(lab: Lab) -> bool:
         if "GPU-ADM-01" in str(problem):
             reality.delete(lab.api, f"{at}/{name}")
             return True
-    return False  # taken, or refused by Kueue's own webhook, which is asked after the policies
+    return False  # accepted, or rejected by Kueue's webhook, which is called after the policies
 
 
 def _comes_in(api: Api, group: str, namespace: str) -> bool:
-    """Whether the API server knows what somebody of the group may do."""
+    """Whether the API server knows the group's permissions."""
     try:
         acting(api, group).call("GET", f"/api/v1/namespaces/{namespace}/pods")
     except ApiError:
@@ -175,7 +175,7 @@ def _comes_in(api: Api, group: str, namespace: str) -> bool:
 
 
 def _emptied(lab: Lab) -> None:
-    """Nothing of any team is left: queues stay while a workload is in them."""
+    """Delete everything of all teams: queues stay while they have a workload."""
     spaces = sorted(reality.namespaces_of(lab.plan))
     kinds = [*PLURALS.values(), f"{KUEUE}/namespaces/{{namespace}}/workloads"]
 

@@ -1,7 +1,7 @@
-"""Namespaces of teams whose API server refuses by CEL what the Python twins find.
+"""Namespaces of teams whose API server rejects with CEL what the Python twins find.
 
 Every object is sent to a real API server with `dryRun=All`. The namespaces enforce no Pod Security level, so
-that nobody answers before our policy does.
+that gpuyard's policy answers first.
 """
 
 import copy
@@ -45,7 +45,7 @@ _PLURALS = {
 
 
 def platform(name: str, team: str, queue: str = "main", **admission: Any) -> PlatformPlan:
-    """One team with one queue, beside pools that others own."""
+    """One team with one queue, and pools that others own."""
     return plan_of(
         {
             "name": name,
@@ -99,7 +99,7 @@ def apply(api: Api, value: Value) -> None:
 
 
 def try_out(api: Api, value: Value, namespace: str = HELD) -> str | None:
-    """What our policy has against it, "" when nothing; None for what is no valid object at all."""
+    """The violation of gpuyard's policy, "" without one; None for an invalid object."""
     path = f"{path_of(value, namespace)}?dryRun=All"
     try:
         reality.patiently(lambda: api.call("POST", path, value))
@@ -116,24 +116,24 @@ def try_out(api: Api, value: Value, namespace: str = HELD) -> str | None:
 
 
 def acting(api: Api, user: str, **more: str) -> Api:
-    """The API as somebody else."""
+    """The API as another user."""
     result = copy.copy(api)
     result._headers = {**api._headers, "Impersonate-User": user, **more}
     return result
 
 
 def person(api: Api) -> Api:
-    """Somebody who may do everything here, and is no administrator by name."""
+    """A user with all permissions who is not listed as an administrator."""
     return acting(api, "somebody", **{"Impersonate-Group": PEOPLE})
 
 
 def account(api: Api, namespace: str) -> Api:
-    """A service account of a namespace, which may do everything as well."""
+    """A service account of a namespace, with all permissions as well."""
     return acting(api, f"system:serviceaccount:{namespace}:maker")
 
 
 def everything() -> Value:
-    """What lets these do everything: admission has the only say."""
+    """RBAC that permits everything: only admission restricts."""
     groups = [PEOPLE, *(f"{ACCOUNTS}:{name}" for name in (OPERATORS, PIPELINES, HELD))]
     rbac = "rbac.authorization.k8s.io"
     return {
@@ -149,7 +149,7 @@ def everything() -> Value:
 
 
 def expected(value: Value, plan: PlatformPlan = PLAN, **known: Any) -> str:
-    """What the Python twins have against it, in the same words; an administrator asks unless it is said."""
+    """The violation found by the Python twins, with the same text; by default an administrator asks."""
     requested = replace(workload(resource(value)), **{"by_controller": True, **known})
     message = denials(requested, parameters_of(plan, plan.teams[0]))
     text = ". ".join(str(refusal) for refusal in message)
@@ -168,7 +168,7 @@ def pod(**spec: Any) -> Value:
 
 
 def owners() -> list[Value]:
-    """Owners that pods name: Kueue asks for those that it knows. None of them has a pod."""
+    """Owners of pods: Kueue looks up the kinds that it knows. None of them has a pod."""
     pods = [{"name": "a", "image": "nvcr.io/a"}]
     job = {"template": {"spec": {"restartPolicy": "Never", "containers": pods}}, "suspend": True}
     labels = {"app": "o"}
@@ -193,7 +193,7 @@ OPEN = {"pod-security.kubernetes.io/enforce": "privileged"}
 
 
 def head(team: str) -> Value:
-    """Labels and annotations of a team's namespace, which lets Pod Security pass everything."""
+    """Labels and annotations of a team's namespace, with which Pod Security allows everything."""
     plan = SPACES[team]
     labels = {PLATFORM_LABEL: plan.name, TEAM_LABEL: team, **OPEN}
     return {"labels": labels, "annotations": parameters_of(plan, plan.teams[0]).annotations()}
@@ -201,7 +201,7 @@ def head(team: str) -> Value:
 
 @pytest.fixture(scope="module")
 def server(started: cluster.Outcome) -> Iterator[Api]:
-    """The cluster with three platforms of ours, of which one only warns."""
+    """The cluster with three platforms, of which one only warns."""
     kueue_as_it_was(started.status.name)
     api = connect(Path(started.status.kubeconfig))
     objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)] + [everything()]
@@ -231,25 +231,25 @@ def server(started: cluster.Outcome) -> Iterator[Api]:
     for value in reversed(objects):
         namespace = value["metadata"].get("namespace", "")
         reality.delete(api, f"{path_of(value, namespace)}/{value['metadata']['name']}")
-    # who makes them anew could otherwise not tell whether they are in force already or still
+    # otherwise a later test could not tell whether the new or the old ones are in force
     for namespace in (HELD, USUAL):
         patience(lambda namespace=namespace: try_out(api, pod(hostPID=True), namespace) == "")
 
 
 def takes_pods(api: Api, namespace: str) -> None:
-    """Wait for the account that every pod needs, which the cluster makes in a new namespace."""
+    """Wait for the service account that every pod needs, which the cluster creates in a new namespace."""
     patience(lambda: api.get(f"/api/v1/namespaces/{namespace}/serviceaccounts/default"))
 
 
 @pytest.fixture(scope="module")
 def held(server: Api) -> Api:
-    """The same once the policies are in force: a server takes a moment to read them."""
+    """The same once the policies are in force: a server reads them with a delay."""
     for namespace in (HELD, USUAL):
         patience(lambda namespace=namespace: try_out(server, pod(hostPID=True), namespace))
     patience(lambda: warnings(server, pod(hostPID=True)))
-    for name in (
-        CLASSES
-    ):  # a pod of a class that the server does not know yet is refused by nobody's policy
+    for (
+        name
+    ) in CLASSES:  # a pod of a class that the server does not know yet is rejected without a policy
         patience(lambda name=name: knows(server, name))
     askers = (account(server, name) for name in (OPERATORS, PIPELINES, HELD))
     for asker in (person(server), acting(server, MANAGER), *askers):
@@ -258,7 +258,7 @@ def held(server: Api) -> Api:
 
 
 def knows(api: Api, name: str) -> bool:
-    """Whether the server has read a class of priorities: it asks nobody when a pod comes."""
+    """Whether the server has read a PriorityClass: it uses its cache when a pod is created."""
     path = f"/api/v1/namespaces/{OUTSIDE}/pods?dryRun=All"
     try:
         api.call("POST", path, pod(priorityClassName=name))
@@ -270,7 +270,7 @@ def knows(api: Api, name: str) -> bool:
 
 
 def comes_in(asker: Api) -> bool:
-    """Whether the server knows that this one may do everything."""
+    """Whether the server knows the user's permissions."""
     try:
         asker.call("GET", f"/api/v1/namespaces/{HELD}/pods")
     except ApiError:
@@ -279,12 +279,12 @@ def comes_in(asker: Api) -> bool:
 
 
 def patience(look: Callable[[], Any]) -> Any:
-    """Wait until it is so."""
+    """Wait until the condition is true."""
     return waiting.until(look, errors=(Unreachable,))
 
 
 def warnings(api: Api, value: Value) -> str:
-    """What the server warns of where the policy only warns; the object itself it takes."""
+    """The server's warnings where the policy only warns; it accepts the object."""
     answer = api._pool.request(
         "POST",
         f"{api.server}{path_of(value, WARNED)}?dryRun=All",
@@ -307,12 +307,12 @@ LATER = "later"
 
 
 def change(api: Api, path: str, patch: Any, kind: str = "merge-patch") -> str:
-    """Change an object for good; what our policy has against it, "" when nothing."""
+    """Change an object persistently; returns the violation of gpuyard's policy, or ""."""
     return written(api, "PATCH", path, patch, f"application/{kind}+json")
 
 
 def written(api: Api, method: str, path: str, *body: Any) -> str:
-    """Ask for this; what our policy has against it, "" when nothing."""
+    """Send a request; returns the violation of gpuyard's policy, or ""."""
     try:
         api.call(method, path, *body)
     except ApiError as problem:
@@ -331,7 +331,7 @@ def job(name: str, **metadata: Any) -> Value:
 
 
 def server_of(kind: str = "StatefulSet", **own: str) -> Value:
-    """Something that runs one pod with a GPU, with labels of its own and none of ours on the pod."""
+    """A workload with one GPU pod, with labels of its own and none of gpuyard's on the pod."""
     labels = {"app": "serve"}
     template = {"metadata": {"labels": labels}, "spec": pod(container=GPU)["spec"]}
     spec: Value = {"replicas": 1, "selector": {"matchLabels": labels}, "template": template}

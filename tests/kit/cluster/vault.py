@@ -1,8 +1,8 @@
-"""Whoever keeps the key of a test's stack: as much of a Vault as the engine asks for its secrets.
+"""The key service of a test's stack: the part of Vault that the engine uses for secrets.
 
-From a passphrase the engine makes the key anew at each command, with a million rounds of SHA-256 on purpose:
-two thirds of the CPU of a small `up`. A key service it asks once. Secrets are encrypted in the state either
-way, and tests about secrets have the passphrase all the same, as a user's stack does.
+From a passphrase the engine derives the key at each command, deliberately with a million rounds of SHA-256:
+two thirds of the CPU of a small `up`. It calls a key service once. Secrets are encrypted in the state either
+way, and tests about secrets still use the passphrase, as a user's stack does.
 """
 
 import json
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 PROVIDER = "hashivault://tests"
-"""What a stack file says as `secretsprovider`, and `pulumi stack init` with `--secrets-provider`."""
+"""The value of `secretsprovider` in a stack file, and of `--secrets-provider` in `pulumi stack init`."""
 SEALED = "vault:v1:"
 _ANSWERS = {
     "/v1/transit/encrypt/tests": ("plaintext", "ciphertext", lambda text: SEALED + text),
@@ -22,7 +22,7 @@ _ANSWERS = {
 
 
 class _Vault(BaseHTTPRequestHandler):
-    """The two calls that seal and open the key of a stack."""
+    """The two calls that encrypt and decrypt the key of a stack."""
 
     protocol_version = "HTTP/1.1"
 
@@ -40,12 +40,12 @@ class _Vault(BaseHTTPRequestHandler):
         self.wfile.write(answer)
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is the base class's
-        """Nothing: the engine says what it could not do."""
+        """Log nothing: the engine reports errors."""
 
 
 @contextmanager
 def answering() -> Iterator[None]:
-    """Have it, and let every engine that is started meanwhile know where."""
+    """Run the service, and configure its address for every engine that is started meanwhile."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), _Vault)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, daemon=True).start()

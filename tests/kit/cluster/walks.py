@@ -1,7 +1,7 @@
-"""From one stack to another on a real API server, as the engine and the kubernetes provider do it.
+"""Updates from one stack to another on a real API server, like the engine and the kubernetes provider.
 
-What stands in both is brought from one to the other where it is, what the second brings is made, and what it
-lacks is deleted last. Namespaces stay: they take long to go, and what goes with them is another matter.
+Objects in both are updated in place, new ones are created, and missing ones are deleted last. Namespaces
+stay: their deletion takes long, and its effects are tested elsewhere.
 """
 
 import threading
@@ -20,7 +20,7 @@ from testbed.plugins.kubernetes.settings import Settings, load_kubeconfig
 from testbed.plugins.kubernetes.values import Object
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.platform import platform_objects
 from gpuyard.resources.diagnosis.webhook_errors import PAUSE_SECONDS, TRIES, unreachable_webhook
 from gpuyard.resources.objects import object_token
@@ -33,18 +33,18 @@ _T = TypeVar("_T")
 
 @dataclass
 class Walker:
-    """The state of one stack on one API server, and who brings it from plan to plan."""
+    """The state of one stack on one API server, and its updates from plan to plan."""
 
     provider: Objects
     adopting: Objects
-    """The provider where it takes over what is there: namespaces of an earlier walk."""
+    """The provider that adopts existing objects: namespaces of an earlier walk."""
     state: dict[_Key, Object] = field(default_factory=dict)
     order: list[_Key] = field(default_factory=list)
-    """In which the last stack has its objects: what needs another one stands after it, and goes before it."""
+    """Order of the last stack's objects: dependents come after their dependencies, and are deleted before them."""
 
     @classmethod
     def on(cls, kubeconfig: Path) -> "Walker":
-        """Nothing is deployed yet; the provider is set as ours is."""
+        """A walker without deployed objects; the provider has gpuyard's settings."""
         cluster = Cluster.connect(load_kubeconfig(str(kubeconfig)), None)
 
         def provider(*, upsert: bool) -> Objects:
@@ -54,7 +54,7 @@ class Walker:
         return cls(provider(upsert=False), provider(upsert=True))
 
     def up(self, plan: PlatformPlan | None) -> list[str]:
-        """Bring it there, to nothing at all for None; each object that was refused, and why."""
+        """Update to a plan, for None to nothing; returns rejected objects with the reason."""
         expected = {_key(each): each for each in _objects(plan)} if plan else {}
         refused = [
             message for key, each in expected.items() if (message := self._brought(key, each))
@@ -89,7 +89,7 @@ class Walker:
 
     def _removed(self, key: _Key) -> str:
         if (state := self.state.pop(key, None)) is None:
-            return ""  # it was refused before
+            return ""  # it was rejected before
         try:
             _answered(lambda: self.provider.delete(_urn(state), identity(state), state, SECONDS))
         except (ProviderError, Partial) as error:
@@ -103,7 +103,7 @@ def _urn(expected: Object) -> str:
 
 
 def _answered(act: Callable[[], _T]) -> _T:
-    """Try again where a webhook does not answer, as the hooks of our provider do."""
+    """Retry while a webhook does not answer, like gpuyard's resource hooks."""
     for _ in range(TRIES - 1):
         try:
             return act()
@@ -119,13 +119,13 @@ def _refused(key: _Key, error: ProviderError | Partial) -> str:
 
 
 def _objects(plan: PlatformPlan) -> list[Object]:
-    """What is registered, in order; Kueue starts anew with each of its configurations, so not that."""
-    known = bind(platform_objects(plan), lambda _: "cluster")
+    """The registered objects, in order, without Kueue's configuration, which would restart Kueue."""
+    known = resolve_outputs(platform_objects(plan), lambda _: "cluster")
     return [_unawaited(each) for each in known if each["metadata"]["name"] not in MADE_ELSEWHERE]
 
 
 def _unawaited(obj: Object) -> Object:
-    """No node is part of a walk, so no pod of a Deployment ever runs: it is applied, and not waited for."""
+    """A walk has no nodes, so no pod of a Deployment runs: apply it without waiting."""
     if obj["kind"] != "Deployment":
         return obj
     meta = obj["metadata"]

@@ -1,8 +1,8 @@
-"""Two processes that have imported what programs and plugins of the engine import, as long as a worker lives.
+"""Two processes with the imports of the engine's programs and plugins, for the lifetime of a worker.
 
-A command of the engine starts a language host, a program and one or two providers, and each would import the
-same again: most of what a command takes. The test bed's plugins ask these instead, where `GPUYARD_WARM` says
-where they are (testbed/plugins/warm). With the fixture `cold` all of it starts as under a user's engine.
+A command of the engine starts a language host, a program and one or two providers, and each would repeat the
+same imports: most of a command's time. The test bed's plugins use these processes instead, if `GPUYARD_WARM`
+names them (testbed/plugins/warm). With the fixture `cold` everything starts as with a user's engine.
 """
 
 import os
@@ -19,19 +19,19 @@ from kit import waiting
 
 SERVER = Path(__file__).resolve().parents[3] / "testbed" / "plugins" / "warm" / "server.py"
 FLAGS = {"plugins": ("-I",), "programs": ()}
-"""Plugins are started so by their wrappers, programs are not by the language host."""
+"""Wrappers start plugins with this, the language host does not start programs with it."""
 _RUNNING: list[int] = []
 AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
-"""The state is written once, as nothing kills the command: at every step it is half of an engine's work."""
+"""The state is written once, because nothing kills the command: at every step it is half of an engine's work."""
 AT_EVERY_STEP = {"PULUMI_SKIP_CHECKPOINTS": "false"}
-"""As users have it; for a stack whose commands are killed on their way."""
+"""The users' setting; for a stack whose commands are killed."""
 
 
 @pytest.fixture(scope="session")
 def warm() -> Iterator[None]:
-    """Have both, and let everything that is started meanwhile know."""
+    """Run both, and configure them for everything that is started meanwhile."""
     # Not below the tests' own folder: the name of a socket has at most 107 bytes.
-    # The last of the two to end takes the folder away, also where this process is killed.
+    # The last of the two to end removes the folder, also if this process is killed.
     folder = tempfile.mkdtemp(prefix="warm-")
     with ExitStack() as stack:
         for kind in FLAGS:
@@ -43,12 +43,12 @@ def warm() -> Iterator[None]:
 
 @pytest.fixture
 def cold(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every plugin and program a process of its own, as with a user's engine."""
+    """Start every plugin and program in its own process, as with a user's engine."""
     monkeypatch.delenv("GPUYARD_WARM")
 
 
 def spent() -> float:
-    """Seconds of CPU of what runs now, and of its copies that have ended."""
+    """Seconds of CPU of the running processes, and of their ended copies."""
     total = 0.0
     for pid in _RUNNING:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
@@ -58,7 +58,7 @@ def spent() -> float:
 
 @contextmanager
 def _running(kind: str, address: Path) -> Iterator[None]:
-    # A session of its own: Ctrl-C is for pytest, which then closes the stdin that this lives by.
+    # A separate session: Ctrl-C is for pytest, which then closes the stdin on which this depends.
     process = subprocess.Popen(
         [sys.executable, *FLAGS[kind], str(SERVER), kind, str(address)],
         stdin=subprocess.PIPE,

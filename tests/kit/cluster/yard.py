@@ -1,4 +1,4 @@
-"""The local platform as a person at a terminal meets it: commands, interruptions, and what is live."""
+"""The local platform as a user at a terminal sees it: commands, interruptions, and live objects."""
 
 import json
 import os
@@ -28,33 +28,33 @@ QUIET = ("--yes", "--skip-preview", "--non-interactive", "--suppress-permalink=t
 
 @dataclass
 class Yard:
-    """Commands against the platform, as a person at a terminal runs them."""
+    """Commands against the platform, as a user at a terminal runs them."""
 
     env: dict[str, str]
     home: Path
     work: Path
     changed: bool = False
-    """Whether something else is deployed than the stack file says."""
+    """Whether the deployment differs from the stack file."""
     _engine: dict[str, str] = field(default_factory=dict)
     _api: tuple[bytes, Api] | None = None
 
     def run(self, *command: str, code: int | None = 0) -> str:
-        """A script of the project; its whole output."""
+        """Run a script of the project; returns its whole output."""
         return self._ended(
             subprocess.run(command, cwd=ROOT, env=self.env, check=False, **_TEXT), code
         )
 
     def pulumi(self, *arguments: str, code: int | None = 0) -> str:
-        """The engine with the environment that `make shell` gives."""
+        """Run the engine with the environment of `make shell`."""
         return self._ended(self._pulumi(*arguments), code)
 
     def tried(self, *arguments: str) -> tuple[int, str]:
-        """The same, where it may fail."""
+        """The same, if it may fail."""
         done = self._pulumi(*arguments)
         return done.returncode, self._ended(done, None)
 
     def started(self, *arguments: str) -> "subprocess.Popen[str]":
-        """The engine, under way."""
+        """The engine as a running process."""
         command = ["pulumi", *arguments]
         return subprocess.Popen(command, cwd=ROOT, env=self.engine_env, **_PIPES)
 
@@ -66,7 +66,7 @@ class Yard:
         try:
             message, _ = process.communicate(timeout=after)
         except subprocess.TimeoutExpired:
-            # As at a terminal: Ctrl-C reaches the whole group; a kill takes the engine alone.
+            # As at a terminal: Ctrl-C reaches the whole group; a kill ends only the engine.
             if how is signal.SIGINT:
                 os.killpg(process.pid, how)
             else:
@@ -89,7 +89,7 @@ class Yard:
 
     @property
     def api(self) -> Api:
-        """The API server, by connections that are kept until another cluster has come up."""
+        """The API server, with connections that are kept until another cluster is up."""
         text = self.kubeconfig.read_bytes()
         if self._api is None or self._api[0] != text:
             self._api = text, connect(self.kubeconfig)
@@ -113,7 +113,7 @@ class Yard:
         return str(path)
 
     def changes(self, platform: dict[str, Any]) -> dict[str, str]:
-        """What a preview of this platform would do, by kind and name of the object; unchanged left out."""
+        """The operations of a preview of this platform, by kind and name of the object, without unchanged ones."""
         message = self.pulumi(
             "preview", "--stack", STACK, "--json", "--config-file", self.config(platform)
         )
@@ -121,14 +121,14 @@ class Yard:
         return {s["urn"].rpartition("::")[2]: s["op"] for s in steps if s["op"] != "same"}
 
     def readiness(self, stack: str = STACK) -> dict[str, dict[str, Any]]:
-        """What `gpuyard readiness --live` answers, by check."""
+        """The results of `gpuyard readiness --live`, by check."""
         message = self._gpuyard("readiness", stack, "--live", "--format", "json")
         result = json.loads(message)["readiness"]
         assert result["not_asked"] is None
         return {check["id"]: check for check in result["checks"]}
 
     def recovered(self, file: str) -> str:
-        """What `gpuyard recover` says that it did, where this is the stack's file."""
+        """The actions that `gpuyard recover` reports with this stack file."""
         folder = self.work / "changed"
         (folder / "stacks").mkdir(parents=True, exist_ok=True)
         for each in ("Pulumi.yaml", "__main__.py", ".venv", "components", "testbed"):

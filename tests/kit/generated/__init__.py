@@ -1,1 +1,1 @@
-"""Inputs that are made up: platforms, pods, slips of the pen, mutated stack files."""
+"""Generated inputs: platforms, pods, typing errors, mutated stack files."""

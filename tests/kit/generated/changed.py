@@ -1,6 +1,6 @@
-"""Two stacks on one cloud, the second the first with a few of its words changed, as they change in a year.
+"""Two stacks on one cloud: the second is the first with a few fields changed, as over a year.
 
-A number and a cloud give a pair.
+A number and a cloud determine a pair.
 """
 
 import copy
@@ -33,7 +33,7 @@ def changed(cloud: str, number: int) -> tuple[PlatformPlan, PlatformPlan]:
 
 
 def planned(raw: Raw, cloud: str) -> PlatformPlan | None:
-    """The plan of a stack, None where it is refused."""
+    """The plan of a stack, None if it is rejected."""
     try:
         return plan(spec_of(raw), region=Region(REGIONS[cloud], f"{cloud}:region"))[0]
     except SpecError:
@@ -70,7 +70,7 @@ def _pool(cloud: str, name: str, rng: random.Random) -> Raw:
     return created
 
 
-# ── what changes ──────────────────────────────────────────────────────────────────────────────────
+# ── changes ───────────────────────────────────────────────────────────────────────────────────────
 Change = Callable[[Raw, str, random.Random], None]
 
 

@@ -1,4 +1,4 @@
-"""Platforms in a cloud, by number: every machine in turn, bought, shared, imaged and placed somehow."""
+"""Platforms in a cloud, by number: every machine in turn, with random capacity, sharing, images and placement."""
 
 import random
 from collections.abc import Mapping
@@ -42,16 +42,16 @@ _STORAGE: Mapping[str, tuple[Any, ...]] = {
 
 
 def platform_in_a_cloud(number: int) -> dict[str, Any]:
-    """The platform of this number; a plan need not take it."""
+    """The platform of this number; its plan may be rejected."""
     rng = random.Random(f"cloud {number}")  # noqa: S311  no secret is made of it
     machine = SOLD[number * 37 % len(SOLD)]
     cloud = str(machine.cloud)
-    ladder, blocked = _ladder(machine, rng)
+    options, blocked = _capacity_options(machine, rng)
     low = rng.choice([0, 1, blocked or 4])
     zones = _ZONES[cloud][: 1 if blocked else rng.randint(0, 3)]
     one = {
         "nodes": f"{low}..{max(low, blocked) or 4}",
-        "capacity": ladder,
+        "capacity": options,
         "zones": zones,
         "sharing": rng.choice(
             ["none", "none", {"time_slicing": 4}, {"mps": 4}, "dra", _cut(machine)]
@@ -76,8 +76,8 @@ def platform_in_a_cloud(number: int) -> dict[str, Any]:
     )
 
 
-def _ladder(machine: Machine, rng: random.Random) -> tuple[list[Any], int]:
-    """Rungs, and how many nodes are held for them."""
+def _capacity_options(machine: Machine, rng: random.Random) -> tuple[list[Any], int]:
+    """Capacity options, and the number of their reserved nodes."""
     sold = sorted(machine.sold)
     picked = rng.sample(sold, k=rng.randint(1, min(3, len(sold))))
     size = 9 if machine.name in ULTRASERVERS else rng.choice([2, 4])

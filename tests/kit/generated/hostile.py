@@ -1,8 +1,8 @@
-"""What a hostile team does: work that is allowed, bent towards running GPUs that nobody counts.
+"""Actions of a hostile team: permitted work, changed to run GPUs that are not counted.
 
-A member makes, changes, deletes and makes again under few names, so that one thing meets what is left of
+A member creates, changes, deletes and recreates objects under few names, so that an object meets remains of
 another.
-The same seed gives the same moves, whatever the cluster answers.
+The same seed gives the same moves, independent of the cluster's responses.
 """
 
 import copy
@@ -32,7 +32,7 @@ KINDS = ("Pod", "Pod", "Job", "Job", "Job", "Deployment", "StatefulSet", "Replic
 SCALED = ("Deployment", "ReplicaSet", "StatefulSet")
 MERGE, JSON = "application/merge-patch+json", "application/json-patch+json"
 NAMES = 3
-"""Of each kind: few, so that names are used again."""
+"""Per kind: few, so that names are reused."""
 AMOUNTS = (1, 1, 2, 4, 8)
 
 
@@ -48,7 +48,7 @@ class Move:
 
 
 class Member:
-    """Somebody of a team, whose queue is `queue`; `others` are resources that are not the team's."""
+    """A member of a team with the queue `queue`; `others` are resources that are not the team's."""
 
     def __init__(
         self,
@@ -64,14 +64,14 @@ class Member:
         self._others = others
         self._wholes = wholes
         self._made: dict[tuple[str, str], Value] = {}
-        """What was sent last under each name, taken or not."""
+        """The last object sent under each name, accepted or not."""
         self.uids: dict[tuple[str, str], str] = {}
-        """Of what was taken: whoever forges an owner names one that is there."""
+        """Uids of accepted objects: a forged owner names an existing one."""
         self._then: Move | None = None
-        """What follows at once."""
+        """The moves that follow at once."""
 
     def move(self) -> Move:
-        """The next thing that is tried."""
+        """The next move."""
         if self._then:
             then, self._then = self._then, None
             return then
@@ -91,7 +91,7 @@ class Member:
     def _chance(self, of: float) -> bool:
         return self._dice.random() < of
 
-    # ── what is made ──────────────────────────────────────────────────────────────────────────────
+    # ── creation ──────────────────────────────────────────────────────────────────────────────────
     def _makes(self) -> Move:
         kind = self._dice.choice((*KINDS, *self._wholes * 3))
         value = self._allowed(kind)
@@ -107,7 +107,7 @@ class Member:
         return Move(f"make {kind} {name} ({how})", "POST", path, value)
 
     def _grown(self, name: str) -> Move:
-        """More pods, or larger ones, just when the queue counts those that there were."""
+        """More pods, or larger ones, just when the queue counts the existing ones."""
         at = "/spec/template/spec/containers/0/resources/limits/" + GPU.replace("/", "~1")
         steps = (("/spec/parallelism", 8), ("/spec/parallelism", 2), (at, 8))
         where, number = self._dice.choice(steps)
@@ -117,7 +117,7 @@ class Member:
         )
 
     def _allowed(self, kind: str) -> Value:
-        """What the platform takes, and a queue starts."""
+        """An object that the platform accepts and a queue starts."""
         name = f"{kind.lower()}-{self._dice.randrange(NAMES)}"
         gpus = self._dice.choice(AMOUNTS)
         notes = {DURATION: f"{self._dice.choice((1, 3, 10))}s"} if self._chance(0.4) else {}
@@ -172,7 +172,7 @@ class Member:
         return {"apiVersion": "apps/v1", **result, "spec": body}
 
     def _one(self, *kinds: str) -> tuple[str, str, Value] | None:
-        """Something that was made before, of these kinds or of any."""
+        """An object that was created before, of these kinds or of any."""
         results = [key for key in self._made if not kinds or key[0] in kinds]
         if not results:
             return None
@@ -182,7 +182,7 @@ class Member:
     def _at(self, kind: str, name: str) -> str:
         return f"{PATHS[kind].format(namespace=self._namespace)}/{name}"
 
-    # ── what is done to what is there ─────────────────────────────────────────────────────────────
+    # ── changes ───────────────────────────────────────────────────────────────────────────────────
     def _patch(self, what: str, kinds: tuple[str, ...], body: Value) -> Move:
         if (one := self._one(*kinds)) is None:
             return self._makes()
@@ -196,7 +196,7 @@ class Member:
         return Move(f"delete {kind} {name} {how}", "DELETE", self._at(kind, name), body)
 
     def _deletes_pods(self) -> Move:
-        """All pods of something, or of everything: its controller makes them anew."""
+        """All pods of something, or of everything: its controller creates them again."""
         _, name, _ = self._one() or ("Job", "job-0", {})
         path = PLURALS["Pod"].format(namespace=self._namespace)
         query = f"labelSelector=app%3D{name}" if self._chance(0.9) else ""
@@ -205,7 +205,7 @@ class Member:
         return Move(f"delete pods of {name} in {grace} s", "DELETE", f"{path}?{query}{more}")
 
     def _groups(self) -> Move:
-        """A pod of a group, in place of one or beside them; some unlike the others of the group."""
+        """A pod of a group, as a replacement or in addition; some differ from the others of the group."""
         group, number = self._dice.randrange(2), self._dice.randrange(4)
         value = self._allowed("Pod")
         name = value["metadata"]["name"] = f"group-{group}-{number}"
@@ -234,7 +234,7 @@ class Member:
         return Move(f"make {name} ({how})", "POST", path, value)
 
     def _deletes_workloads(self) -> Move:
-        """That of a group, or all of the namespace: Kueue counts what is left again."""
+        """Delete the workload of a group, or all of the namespace: Kueue counts the remaining pods again."""
         path = f"/apis/kueue.x-k8s.io/v1beta2/namespaces/{self._namespace}/workloads"
         one = f"/group-{self._dice.randrange(2)}" if self._chance(0.8) else ""
         return Move(f"delete workloads{one}", "DELETE", f"{path}{one}")
@@ -283,7 +283,7 @@ class Member:
         return Move(f"replicas={number} of {kind} {name}", "PATCH", path, body, MERGE)
 
     def _renumbers(self) -> Move:
-        """Pods with other numbers come first; those that were there go when these are ready, late."""
+        """Pods with other ordinals are created first; the old ones are deleted late, when these are ready."""
         if (one := self._one("StatefulSet")) is None:
             return self._makes()
         kind, name, _ = one
@@ -349,7 +349,7 @@ class Member:
             JSON,
         )
 
-    # ── how it is bent ────────────────────────────────────────────────────────────────────────────
+    # ── modifications ─────────────────────────────────────────────────────────────────────────────
     def _owner(self) -> Value:
         kind, name, value = self._one() or ("Job", "job-0", {"apiVersion": "batch/v1"})
         invented = {"apiVersion": "x.example/v1", "kind": "X", "name": "x"}
@@ -372,7 +372,7 @@ class Member:
             labels[QUEUE_LABEL] = name
 
     def group_of_few(self, value: Value) -> None:
-        """Pods that say they belong to a group, of another size than there are."""
+        """Pods that claim to belong to a group with another size."""
         metadata = _pod_of(value).setdefault("metadata", {})
         metadata["labels"][GROUP] = f"group-{self._dice.randrange(2)}"
         notes = metadata.setdefault("annotations", {})
@@ -406,7 +406,7 @@ class Member:
         _pod_of(value)["spec"]["schedulingGates"] = gates
 
     def first(self, value: Value) -> None:
-        """Before others, on every node."""
+        """Priority over others, on every node."""
         spec = _pod_of(value)["spec"]
         spec["priorityClassName"] = self._dice.choice(("system-node-critical", "hostile-high"))
 
@@ -422,13 +422,13 @@ class Member:
         ]
 
     def without_gpus(self, value: Value) -> None:
-        """Cores of GPU nodes alone."""
+        """Only CPU of GPU nodes."""
         self.tolerates(value)
         _resources_of(value)["limits"].pop(GPU)
         self.no_queue(value)
 
     def of_others(self, value: Value) -> None:
-        """Slices and shares that the team has nothing of, or a device of a class."""
+        """Slices and shares for which the team has no quota, or a device of a class."""
         limits = _resources_of(value)["limits"]
         del limits[GPU]
         limits[self._dice.choice(self._others)] = 1
@@ -468,12 +468,12 @@ class Member:
             value["spec"]["managedBy"] = "example.org/mine"
 
     def elastic(self, value: Value) -> None:
-        """Kueue counts each size of it as a slice, and holds its pods by a gate."""
+        """An elastic job: Kueue counts each size as a slice, and gates its pods."""
         notes = value["metadata"].setdefault("annotations", {})
         notes["kueue.x-k8s.io/elastic-job"] = "true"
 
     def takes_pods_in(self, value: Value) -> None:
-        """What has the selector of others adopts their pods."""
+        """A controller with the selector of others, which adopts their pods."""
         _, name, _ = self._one() or ("Job", "job-0", {})
         labels = {"app": name}
         if value["kind"] in SCALED:
@@ -524,7 +524,7 @@ BENT: tuple[Bend, ...] = (
 
 
 def _pod_of(value: Value) -> Value:
-    """What has metadata and spec of the pods."""
+    """The part with metadata and spec of the pods."""
     if value["kind"] == "Pod":
         return value
     spec = value["spec"]

@@ -1,6 +1,6 @@
-"""Made-up platforms, mostly well-formed and often refused: material for properties.
+"""Generated platforms, mostly well-formed and often rejected, for property tests.
 
-A number gives a platform, so that a failure names it and hundreds cost little; hypothesis picks more numbers.
+A number determines a platform, so that a failure names it and hundreds are cheap; hypothesis picks more.
 """
 
 import copy
@@ -13,7 +13,7 @@ from gpuyard.plan.records import PlatformPlan
 from kit.stacks import Raw, spec_of
 
 KNOWN = range(300)
-"""The platforms that every property looks at."""
+"""The platforms that every property checks."""
 
 _PROFILES = ["1g.5gb", "1g.5gb+me", "1g.10gb", "2g.10gb", "3g.20gb", "4g.20gb", "7g.40gb"]
 _MACHINES = [
@@ -31,12 +31,12 @@ _GOOD_CUT = {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}
 
 @lru_cache(maxsize=2000)
 def known(number: int) -> tuple[PlatformPlan | None, list[Finding]]:
-    """The plan of a made-up platform."""
+    """The plan and findings of a generated platform."""
     return plan(spec_of(platform(number)))
 
 
 def platform(number: int) -> Raw:
-    """The made-up platform of this number."""
+    """The generated platform of this number."""
     raw = _Maker(random.Random(number)).platform()  # noqa: S311  no secret is made of it
     _together(raw["pools"], random.Random(f"claims {number}"))  # noqa: S311
     _Rest(random.Random(-1 - number), raw).add()  # noqa: S311
@@ -45,7 +45,7 @@ def platform(number: int) -> Raw:
 
 
 def _together(pools: list[Raw], rng: random.Random) -> None:
-    """One pool's claims and another's counted GPUs are refused together: mostly it is one of the two."""
+    """Mostly keep either claims or counted GPUs, because both together are rejected."""
     mixed = {pool.get("sharing") == "dra" for pool in pools} == {True, False}
     if mixed and rng.randrange(4):
         claimed = not rng.randrange(6)
@@ -63,7 +63,7 @@ class _Maker:
         self.keys: list[str] = []
 
     def once_in(self, n: int) -> bool:
-        """Rare things do not happen on a tame platform."""
+        """Whether a rare feature is used: never on a tame platform."""
         return self.rng.randrange(n) == 0 and not (self.tame and n > 4)
 
     def span(self) -> str:
@@ -93,7 +93,7 @@ class _Maker:
             ]
         )
 
-    def rung(self) -> object:
+    def capacity_option(self) -> object:
         return self.pick(
             ["spot", "on-demand", "flex-start", {"reserved": "r", "nodes": self.rng.randint(1, 5)}]
         )
@@ -107,7 +107,7 @@ class _Maker:
         if self.once_in(2):
             raw["sharing"] = self.sharing()
         if self.once_in(3):
-            raw["capacity"] = [self.rung() for _ in range(self.rng.randint(1, 3))]
+            raw["capacity"] = [self.capacity_option() for _ in range(self.rng.randint(1, 3))]
         if self.once_in(8):
             raw["scaling"] = self.pick(["fixed", "karpenter"])
         if self.once_in(6):
@@ -164,7 +164,7 @@ class _Maker:
         return raw | {"per_pod": {**what, "cpu": self.pick([1, 8, 100, 300])}}
 
     def dedicate(self, raw: Raw) -> None:
-        """Give some pools to teams: on a tame platform to all that have something of it."""
+        """Dedicate some pools to teams: on a tame platform to all teams with a guarantee in it."""
         for pool in raw["pools"]:
             if not self.once_in(3):
                 continue
@@ -247,7 +247,7 @@ _IN_PLATFORMS: dict[str, list[object]] = {
 
 
 class _Rest:
-    """The rarer words; most platforms have none or one. Drawn apart, so that the others stay as they are."""
+    """The rarer fields; most platforms have none or one. Drawn separately, so that the others do not change."""
 
     def __init__(self, rng: random.Random, raw: Raw) -> None:
         self.rng, self.raw = rng, raw
@@ -303,7 +303,7 @@ _COHORTS: list[list[Raw]] = [
 
 
 class _Sharing:
-    """How teams share, and what holds them back; a third of the platforms say something of it."""
+    """How teams share, and their limits; a third of the platforms set some of it."""
 
     def __init__(self, rng: random.Random, raw: Raw) -> None:
         self.rng, self.raw = rng, raw

@@ -1,4 +1,4 @@
-"""Pods that a namespace of a team may be asked to take: every feature that a requirement looks at, mixed."""
+"""Pods for a team's namespace: a mix of every feature that an admission requirement checks."""
 
 import random
 from typing import Any
@@ -117,11 +117,11 @@ FINALIZERS = ("kueue.x-k8s.io/managed", "example.org/kept", "orphan")
 
 
 class Maker:
-    """Makes the same pods for the same number."""
+    """Generates the same pods for the same number."""
 
     def __init__(self, number: int) -> None:
         self._dice = random.Random(number)  # noqa: S311  dice, not keys
-        # every fourth is tame, or nearly all would be refused for something
+        # every fourth is tame, or nearly all would be rejected
         self._tame = number % 4 == 0
         self._images = ("nvcr.io/nvidia/pytorch:26.10-py3",) if self._tame else IMAGES
 
@@ -138,7 +138,7 @@ class Maker:
         return self._dice.choice(values)
 
     def pod(self) -> Value:
-        """A pod that the API server would take where nobody holds it to anything."""
+        """A pod that the API server would accept without policies."""
         metadata: Value = {"name": "x", "labels": self.labels()}
         if self.maybe(0.2):
             metadata["ownerReferences"] = [{**self.one(OWNERS), "name": "o", "uid": "u"}]
@@ -171,7 +171,7 @@ class Maker:
         return labels
 
     def held(self) -> dict[str, str]:
-        """What may be said of who holds pods."""
+        """Possible owner data of pods."""
         return {PARENT: self.one(PARENTS)} if self.odd(0.1) else {}
 
     def spec(self, *, in_pod: bool, restart: str = "Always") -> Value:
@@ -202,7 +202,7 @@ class Maker:
         return {**spec, **self.turn()}
 
     def apart(self) -> Value:
-        """Apart from whom: by a demand or by a mere preference."""
+        """Anti-affinity, required or preferred."""
         terms: list[Value] = [
             {
                 "topologyKey": self.one(("kubernetes.io/hostname", "kubernetes.io/os")),
@@ -223,7 +223,7 @@ class Maker:
         return {f"required{when}": terms, f"preferred{when}": liked}
 
     def turn(self) -> Value:
-        """When it goes before others, whom it keeps off, and how long it stays."""
+        """Priority, preemption, and grace period."""
         result: Value = {}
         if self.odd(0.15):
             result["affinity"] = {"podAntiAffinity": self.apart()}
@@ -295,7 +295,7 @@ class Maker:
         return {"name": f"v{index}", **self.one(sources)}
 
     def claim(self) -> Value:
-        """What a claim says, of a volume by its name or of any."""
+        """The spec of a claim, for a named volume or any."""
         requested: Value = {
             "accessModes": ["ReadWriteOnce"],
             "resources": {"requests": {"storage": "1Gi"}},
@@ -303,7 +303,7 @@ class Maker:
         return requested | ({"volumeName": "some"} if self.maybe(0.5) else {})
 
     def belonging(self) -> Value:
-        """What a member makes beside pods."""
+        """An object that a member creates besides pods."""
         kind = self.one(("Service", "Secret", "PersistentVolumeClaim", "StatefulSet"))
         value: Value = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "x"}}
         match kind:
@@ -328,7 +328,7 @@ class Maker:
         return value
 
     def metadata(self) -> Value:
-        """Of what makes pods."""
+        """Metadata of a workload."""
         result: Value = {"name": "x", "labels": self.labels()}
         if self.odd(0.2):
             result["finalizers"] = self.some(FINALIZERS, 2)
@@ -337,7 +337,7 @@ class Maker:
         return result
 
     def workload(self) -> Value:
-        """What makes pods, of one kind or another."""
+        """A workload of some kind."""
         kind = self.one(
             (
                 "Job",

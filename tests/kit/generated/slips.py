@@ -1,7 +1,7 @@
-"""Slips in an object, made from the schema of its kind: what a tired person would write.
+"""Typing errors in an object, generated from the schema of its kind.
 
-Each is one small change to an object that is valid: a field misspelt, a value of another type, a value out
-of what is allowed. They come from the schema alone, so a new field or a new kind needs no new list.
+Each is one small change to a valid object: a misspelt field, a value of another type, a value that is not
+allowed. They come only from the schema, so a new field or a new kind needs no new list.
 """
 
 import copy
@@ -17,7 +17,7 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True)
 class Slip:
-    """One change: what kind of slip it is, where, and the object that has it."""
+    """One change: the kind of error, its path, and the changed object."""
 
     kind: str
     path: str
@@ -25,7 +25,7 @@ class Slip:
 
 
 def slips(schema: Schema, obj: Value) -> Iterator[Slip]:
-    """Every slip of this object outside its head, in the order of its fields."""
+    """Every error of this object outside its metadata, in the order of its fields."""
     for field, value in obj.items():
         if field not in {"apiVersion", "kind", "metadata"}:
             inner = schema["properties"].get(field, {})
@@ -35,7 +35,7 @@ def slips(schema: Schema, obj: Value) -> Iterator[Slip]:
 
 
 def three(schema: Schema, obj: Value) -> list[Slip]:
-    """Three slips of this object, of different kinds where it has so many, the deepest of each."""
+    """Three errors of this object, of different kinds if possible, the deepest of each."""
     results: dict[str, list[Slip]] = {}
     for slip in slips(schema, obj):
         results.setdefault(slip.kind, []).append(slip)

@@ -1,4 +1,4 @@
-"""Small platforms and the jobs of their teams, made of a number: what `reality` puts on a cluster."""
+"""Small platforms and the jobs of their teams, generated from a number, for `lab`."""
 
 import random
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ CUTS = [{"1g.5gb": 7}, {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}, {"3g.20gb": 2}
 
 
 def small_platform(number: int, *, fair: bool) -> Raw:
-    """Two to four pools of different sharing, two or three teams; names are this platform's own."""
+    """Two to four pools of different sharing, two or three teams; names are unique to this platform."""
     rng = random.Random(number)  # noqa: S311  no secret is made of it
     kinds = rng.choices(["whole", "whole", "cut", "shared"], k=rng.randint(2, 4))
     pools = []
@@ -78,7 +78,7 @@ def teams_of(raw: Raw, number: int, rng: random.Random, letters: str = "xyz") ->
 
 
 def tree_platform(number: int, *, fair: bool) -> Raw:
-    """The same with more teams, in a tree of cohorts whose limits bind now and then, and with two queues."""
+    """The same with more teams, in a tree of cohorts with limits that sometimes apply, and with two queues."""
     rng = random.Random(f"tree {number}")  # noqa: S311
     raw = small_platform(number, fair=fair)
     if rng.random() < 0.7:  # one pool of many GPUs is contended more
@@ -105,7 +105,7 @@ def tree_platform(number: int, *, fair: bool) -> Raw:
 
 
 def within_reach(raw: Raw) -> Raw:
-    """Limits as the proofs would have them: each fix is taken until nothing is refused."""
+    """Valid limits: apply fixes until nothing is rejected."""
     while refused := [f for f in findings(raw) if f.severity is Severity.ERROR]:
         fix = refused[0].fix
         assert fix is not None
@@ -153,14 +153,14 @@ def jobs_for(plan: PlatformPlan, number: int, count: int) -> Iterator[Value]:
 
 
 def pod_spec(requests: Value, limits: Value | None = None) -> Value:
-    """One container that asks for this, and may use no more where nothing else is said."""
+    """One container with these requests, which are also the limits by default."""
     resources = {"requests": requests, "limits": requests if limits is None else limits}
     container = {"name": "main", "image": "example.invalid/work", "resources": resources}
     return {"restartPolicy": "Never", "containers": [container]}
 
 
 def dress(spec: Value, plan: PlatformPlan, rng: random.Random) -> None:
-    """Selectors, affinity, sidecars and init containers, now and then."""
+    """Selectors, affinity, sidecars and init containers, sometimes."""
     pool = rng.choice(plan.pools)
     luck = rng.random()
     if luck < 0.12:

@@ -1,6 +1,6 @@
-"""Stack files gone wrong: the golden ones with a few places mutated, in their text or in their tree.
+"""Broken stack files: the golden ones with a few mutations, in their text or in their tree.
 
-A number gives a file, so that a failure names it:
+A number determines a file, so that a failure names it:
 `python tests/kit/generated/stack_files.py 4711` writes that file.
 """
 
@@ -23,7 +23,7 @@ _LONG = 20_000
 
 @lru_cache
 def originals() -> tuple[bytes, ...]:
-    """The golden stacks and the local one, as they are."""
+    """The golden stacks and the local one, unchanged."""
     files = [ROOT / "stacks" / "Pulumi.local.yaml"]
     files += sorted((ROOT / "tests" / "golden_stacks").glob("*.yaml"))
     return tuple(path.read_bytes() for path in files)
@@ -31,7 +31,7 @@ def originals() -> tuple[bytes, ...]:
 
 @lru_cache
 def trees() -> tuple[Any, ...]:
-    """What stands in them."""
+    """Their parsed content."""
     return tuple(yaml.load(data, Loader=yaml.CSafeLoader) for data in originals())
 
 
@@ -91,7 +91,7 @@ def _cut(data: bytes, rng: random.Random) -> bytes:
 
 
 def _lines(data: bytes, rng: random.Random) -> bytes:
-    """A line gone, doubled, moved, or further in or out than it was."""
+    """A line removed, doubled, moved, or with another indentation."""
     lines = data.split(b"\n")
     at, to = rng.randrange(len(lines)), rng.randrange(len(lines))
     line = lines[at]
@@ -146,7 +146,7 @@ _KEYS = (
 
 
 def _places(tree: Any) -> list[tuple[Any, Any]]:
-    """Every place of a tree, as what holds it and the key or index in there."""
+    """Every place of a tree, as its container and the key or index in it."""
     results: list[tuple[Any, Any]] = []
     todo, seen = [tree], set[int]()
     while todo:
@@ -162,7 +162,7 @@ def _places(tree: Any) -> list[tuple[Any, Any]]:
 
 @lru_cache
 def _namesakes() -> dict[Any, list[Any]]:
-    """By key, every value that it has in any stack: most likely well-formed, and out of place."""
+    """By key, every value that it has in any stack: most likely well-formed, but in the wrong place."""
     results: dict[Any, list[Any]] = defaultdict(lambda: [None])
     for tree in trees():
         for holder, key in _places(tree):

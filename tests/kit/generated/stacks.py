@@ -1,7 +1,7 @@
-"""Stacks of one name that are taken: golden ones with some of their words left out, and made-up platforms.
+"""Valid stacks of one name: golden ones with some fields left out, and generated platforms.
 
-A number gives a stack. Two of them have pools and teams of the same names, so that a move from one to the
-other changes what is there as well as making and removing.
+A number determines a stack. Two of them have pools and teams of the same names, so that a move from one to
+the other changes existing objects as well as creating and removing some.
 """
 
 import random
@@ -51,7 +51,7 @@ def _originals() -> tuple[str, ...]:
 
 
 def _thinned(rng: random.Random) -> Raw:
-    """A golden stack without a few words of its own, of its pools or of its teams."""
+    """A golden stack without a few fields of its own, of its pools or of its teams."""
     raw: Raw = yaml.load(rng.choice(_originals()), Loader=yaml.CSafeLoader)["config"][
         "gpuyard:platform"
     ]
@@ -63,7 +63,7 @@ def _thinned(rng: random.Random) -> Raw:
 
 
 def _without(holder: Raw, word: str, rng: random.Random) -> None:
-    """Without the word, or one of what it lists."""
+    """Without the field, or without one of its items."""
     inner = holder[word]
     if isinstance(inner, dict | list) and len(inner) > 1 and rng.random() < 0.5:
         inner.pop(rng.choice(list(inner) if isinstance(inner, dict) else range(len(inner))))

@@ -1,4 +1,4 @@
-"""Wholes of other projects, and changes of them while they run: for a test on paper and one on a server."""
+"""Workloads of other projects, and changes of them while they run: for a unit test and one on a server."""
 
 import copy
 
@@ -151,7 +151,7 @@ CHANGES = [
         "AppWrapper",
     ),
 ]
-"""What stands there, what it is changed to, and the kind that is refused it."""
+"""The object, its change, and the kind whose change is rejected."""
 STRATEGY = {each: {"policy": "DeleteWorkers"} for each in ("onSuccess", "onFailure")}
 MADE = [
     (mpi(), False),
@@ -168,7 +168,7 @@ MADE = [
     (rayjob(deletionStrategy=STRATEGY), True),
     (rayjob(deletionStrategy=STRATEGY, gpus=0), False),
 ]
-"""What is made, and whether it is refused because its pods stay when it is over."""
+"""The created object, and whether it is rejected because its pods stay after it ends."""
 KEPT = [
     (mpi(), mpi(cleans="None"), True),
     (mpi(cleans=""), mpi(cleans="None"), True),
@@ -184,7 +184,7 @@ KEPT = [
         True,
     ),
 ]
-"""The same of changes."""
+"""The same for changes."""
 RENEWALS = [
     (service(), service(image="nvcr.io/b:1"), True),
     (service(), service(workers=2), True),
@@ -195,7 +195,7 @@ RENEWALS = [
     (service(gpus=0), service(gpus=0, image="nvcr.io/b:1"), False),
     (service(gpus=0), service(), True),
 ]
-"""The same of services of Ray, and whether it is refused."""
+"""The same for Ray services, and whether it is rejected."""
 RECLAIMED = [
     *(
         (claiming(value, "one"), claiming(value, "eight"), True)
@@ -205,4 +205,4 @@ RECLAIMED = [
     (claiming(mpi(), "one"), claiming(mpi(image="nvcr.io/b:1"), "one"), False),
     (claiming(ray(suspend=True), "one"), claiming(ray(suspend=True, groups=2), "one"), False),
 ]
-"""The same of claims of devices, and whether the change is refused."""
+"""The same for device claims, and whether the change is rejected."""

@@ -1,1 +1,1 @@
-"""Ranks without GPUs: real processes that move real bytes over loopback, and go wrong when told to."""
+"""Ranks without GPUs: real processes that move real bytes over loopback, with configurable faults."""

@@ -1,4 +1,4 @@
-"""Nodes of a run on this machine: each a thread with processes of its own, and nothing left behind."""
+"""Nodes of a run on this machine: each a thread with its own processes, which all end with it."""
 
 import os
 import socket
@@ -44,7 +44,7 @@ def alive(marker):
 
 
 class Nodes:
-    """All nodes of one run; `part` changes what one of them believes."""
+    """All nodes of one run; `part` changes the configuration of one of them."""
 
     def __init__(self, marker, run, seconds=60, host="127.0.0.1"):
         self.marker, self.run, self.records, self.threads = marker, run, {}, []
@@ -59,7 +59,7 @@ class Nodes:
         )
 
     def part(self, index, **more):
-        # The node's own name in its processes, for faults are dealt by node.
+        # The node's own name in its processes, because faults are set by node.
         command = ("env", f"NODE={index}", *self.common.command)
         return replace(
             self.common, **{"index": index, "node": f"host-{index}", "command": command, **more}
@@ -85,7 +85,7 @@ class Nodes:
 
     @property
     def record(self):
-        """What all nodes say; they say the same."""
+        """The record of all nodes, which must be equal."""
         first, *others = (encode(each) for each in self.records.values())
         assert all(each == first for each in others)
         return self.records[0]
@@ -96,7 +96,7 @@ class Nodes:
 
 
 def as_process(marker, port, seconds):
-    """One node in a process of its own, with two ranks that wait for ever."""
+    """One node in a separate process, with two ranks that wait forever."""
     program = (
         "import sys; from kit.ranks.group import Nodes, a_run; from dataclasses import replace;"
         "nodes = Nodes(sys.argv[1], a_run(1, 2), seconds=float(sys.argv[3]));"

@@ -1,6 +1,6 @@
 """A collective over TCP on this machine: each rank sends its buffer to the first, and gets its part.
 
-As a program it is one rank of the validator's; FAULTS (JSON, by node.gpu) says how it goes wrong.
+As a program it is one rank of the validator; FAULTS (JSON, by node.gpu) sets its fault.
 """
 
 import json
@@ -12,10 +12,10 @@ import time
 
 from gpuyard_validator.nccl import rank
 from gpuyard_validator.nccl.arithmetic import Operation
-from gpuyard_validator.nccl.collective import Ran
+from gpuyard_validator.nccl.collective import CollectiveTiming
 
 MOST = 1 << 14
-"""Bytes that are really moved, however many were asked for: time is multiplied instead."""
+"""Bytes that are really moved, regardless of the requested size: the time is multiplied instead."""
 LENGTH = struct.Struct("!I")
 
 
@@ -48,7 +48,7 @@ def summed(buffers):
 
 
 def spread(operation, buffers):
-    """What each rank gets when these are their buffers."""
+    """The result of each rank for these buffers."""
     count = len(buffers)
     match operation:
         case Operation.ALL_REDUCE:
@@ -63,7 +63,7 @@ def spread(operation, buffers):
 
 
 def sent_by(number, operation, size, count):
-    """A rank's buffer: its own number, all through."""
+    """A rank's buffer: filled with its own number."""
     return bytes([number + 1]) * (size // count if operation is Operation.ALL_GATHER else size)
 
 
@@ -113,7 +113,7 @@ class Loopback:
             seconds = float(self.fault.partition(":")[2])
         elif os.environ.get("TAKES"):
             seconds = float(os.environ["TAKES"])
-        return Ran(seconds, sum(a != b for a, b in zip(got, expected, strict=True)))
+        return CollectiveTiming(seconds, sum(a != b for a, b in zip(got, expected, strict=True)))
 
     def first(self, operation, mine):
         results = spread(operation, [mine, *map(take, self.peers)])
@@ -131,7 +131,7 @@ class Loopback:
         self.peers = []
 
     def go_wrong(self, where):
-        """Hang, die, break down or babble at this place."""
+        """Hang, die, fail or print garbage at this place."""
         how, _, place = self.fault.partition("@")
         if place != where:
             return
@@ -144,7 +144,7 @@ class Loopback:
         if how == "break":
             raise RuntimeError("NCCLError UnhandledCudaError (1)")
         if how == "babble":
-            # Where it says something is its second file: the first is what libraries print to.
+            # Its messages go to a separate descriptor: libraries print to stdout.
             os.write(3, b"not a line of ours\n")
 
 
@@ -156,7 +156,7 @@ def main():
         with open(log) as source, open(os.environ["NCCL_DEBUG_FILE"], "w") as target:  # noqa: PTH123
             target.write(source.read())
     if fault == "hang@begin":
-        # Entered is never said: the process stops where it reads what to do.
+        # It never reports that it entered: the process stops where it reads the command.
         rank.die_with_parent()
         time.sleep(3600)
     ended = rank.run(lambda: Loopback(fault))

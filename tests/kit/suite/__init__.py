@@ -1,1 +1,1 @@
-"""How the suite itself runs: which live tests, dealt to whom."""
+"""How the suite runs: the choice of live tests, and their distribution to workers."""

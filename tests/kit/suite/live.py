@@ -1,7 +1,7 @@
-"""Live tests as they were measured last: who they are, what each costs, and whether every run has it.
+"""Last measurement of live tests: their names, the cost of each, and whether every run includes it.
 
-Read by who chooses what a run has (turns), by who deals that to workers (dealing), and by who writes the
-table anew (measured).
+Used by the choice of tests for a run (turns), by their distribution to workers (dealing), and by the writer
+of the table (measured).
 """
 
 import functools
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 BY_FILE = ("cluster", "yard")
-"""Folders whose files prepare one cluster for all of their tests; elsewhere each test stands by itself."""
+"""Folders whose files prepare one cluster for all of their tests; elsewhere each test is independent."""
 LIVE = (*BY_FILE, "engine")
 TABLE = Path(__file__).with_name("live.txt")
 """Seconds of CPU, `always` or `turn`, and the name."""
@@ -18,7 +18,7 @@ TABLE = Path(__file__).with_name("live.txt")
 
 @dataclass(frozen=True)
 class Row:
-    """What a file that shares a cluster costs, or a test that shares none, and whether each run has it."""
+    """The cost of a file that shares a cluster, or of a test that does not, and whether each run includes it."""
 
     seconds: float
     always: bool
@@ -29,12 +29,12 @@ Table = Mapping[str, Row]
 
 @functools.cache
 def table() -> Table:
-    """What was measured."""
+    """The measurements."""
     return read(TABLE.read_text(encoding="utf-8"))
 
 
 def read(text: str) -> Table:
-    """`12.3 always tests/yard/test_x.py`, line by line; lines of `#` are words for people."""
+    """`12.3 always tests/yard/test_x.py`, line by line; lines with `#` are comments."""
     rows = {}
     for line in text.splitlines():
         if line and not line.startswith("#"):
@@ -47,11 +47,11 @@ def read(text: str) -> Table:
 
 
 def folder_of(nodeid: str) -> str:
-    """The folder of tests/ that a test is in."""
+    """The folder below tests/ of a test."""
     parts = nodeid.partition("::")[0].split("/")
     return parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
 
 
 def name_of(nodeid: str) -> str:
-    """What is chosen as one: a file whose tests share a cluster, else a test."""
+    """The unit of selection: a file whose tests share a cluster, else a test."""
     return nodeid.partition("::")[0] if folder_of(nodeid) in BY_FILE else nodeid

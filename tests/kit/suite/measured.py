@@ -1,11 +1,11 @@
-"""Writes tests/kit/suite/live.txt anew, from what a run of all live tests took.
+"""Rewrites tests/kit/suite/live.txt from a run of all live tests.
 
     mkdir /tmp/rows && GPUYARD_TURN=all GPUYARD_SECONDS=/tmp/rows make test
     make turns FOLDER=/tmp/rows
 
-What is marked `always` stays so: that is chosen by people (docs/decisions/0072-live-tests-in-turns.md). What
-is new is marked `turn`, and said. Figures that are old make turns uneven, and have what is long
-dealt to workers later than is good; nothing else.
+The mark `always` is kept: it is set manually (docs/decisions/0072-live-tests-in-turns.md). New tests are
+marked `turn`, and printed. Outdated values only make turns uneven and start long tests later than
+they should.
 """
 
 import json
@@ -19,8 +19,8 @@ from kit.suite import live, turns
 from kit.suite.live import LIVE, folder_of
 
 WORDS = """\
-# Live tests, as they were measured last: seconds of CPU, whether every run has them, and their name.
-# Written by `make turns`; `always` is put in by hand.
+# Last measurement of live tests: seconds of CPU, whether every run has them, and their name.
+# Written by `make turns`; `always` is set manually.
 """
 
 
@@ -35,7 +35,7 @@ def measured(parts: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def written(seconds: Mapping[str, float], before: live.Table) -> str:
-    """The file, the dearest first."""
+    """The file, the most expensive first."""
     lines = []
     for name, spent in sorted(seconds.items(), key=lambda each: (-round(each[1], 1), each[0])):
         when = "always" if name in before and before[name].always else "turn"

@@ -1,9 +1,9 @@
-"""Which live tests a run has: some always, the others in turns, as many of them as there is time for.
+"""The live tests of a run: some always, the others in turns, limited by the available time.
 
-All of them take most of an hour on two cores, and tomorrow there are more. So `scripts/test` runs what is
-marked `always` in live.txt, one way through each capability, and one of so many turns, another one with
-each commit: what is left out of one run is in another. A test that nobody has measured is run always, as new
-ones are. pytest by hand, a campaign, and `GPUYARD_TURN=all make test` run everything.
+All of them take most of an hour on two cores, and their number grows. So `scripts/test` runs the tests marked
+`always` in live.txt, one path through each capability, and one of several turns, a different one with each
+commit: tests left out of one run are in another. An unmeasured (new) test always runs. pytest itself, a
+campaign, and `GPUYARD_TURN=all make test` run everything.
 """
 
 import functools
@@ -23,7 +23,7 @@ TURNS = 8
 
 
 def dealt(rows: Table, turns: int = TURNS) -> dict[str, int]:
-    """The turn of each name that has one, from 1 on: the dearest first, each into the emptiest."""
+    """The turn of each name that has one, from 1 on: the most expensive first, each into the smallest turn."""
     spent = dict.fromkeys(range(1, turns + 1), 0.0)
     results = {}
     for name, row in sorted(rows.items(), key=lambda each: (-each[1].seconds, each[0])):
@@ -35,7 +35,7 @@ def dealt(rows: Table, turns: int = TURNS) -> dict[str, int]:
 
 
 def turn_asked() -> int | None:
-    """The turn that this run is to have; None for all."""
+    """The turn of this run; None for all."""
     text = os.environ.get(TURN, ALL)
     if text == ALL:
         return None
@@ -48,7 +48,7 @@ def turn_asked() -> int | None:
 
 
 def commits() -> int:
-    """How many commits led here: with each the turn is another, and for one commit always the same."""
+    """The number of commits: each has a different turn, and one commit always the same."""
     counted = subprocess.run(
         ["git", "rev-list", "--count", "HEAD"],
         cwd=live.TABLE.parent,
@@ -60,7 +60,7 @@ def commits() -> int:
 
 
 def is_left_out(nodeid: str, turn: int) -> bool:
-    """True for a live test that another turn has."""
+    """True for a live test of another turn."""
     if folder_of(nodeid) not in LIVE:
         return False
     return turns().get(name_of(nodeid), turn) != turn
@@ -73,7 +73,7 @@ def turns() -> Mapping[str, int]:
 
 
 def words(turn: int | None, rows: Table) -> str:
-    """What a run has, for its first lines."""
+    """The tests of a run, for its first lines."""
     if turn is None:
         return "live tests: all of them"
     mine = [name for name, each in dealt(rows).items() if each == turn]
@@ -87,13 +87,13 @@ def words(turn: int | None, rows: Table) -> str:
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
-    """Say what is left out, where something is."""
+    """Print which tests are left out."""
     turn = turn_asked()
     return None if turn is None else words(turn, live.table())
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what another turn has."""
+    """Deselect tests of other turns."""
     turn = turn_asked()
     if turn is None:
         return

@@ -1,1 +1,1 @@
-"""Who serves images, in tests."""
+"""Image registries, in tests."""

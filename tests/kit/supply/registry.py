@@ -1,4 +1,4 @@
-"""A registry on this machine, as unkind as real ones: it wants a token, sends on, and limits who asks."""
+"""A registry on this machine, as strict as real ones: it requires a token, redirects, and limits rates."""
 
 import hashlib
 import json
@@ -26,15 +26,15 @@ def part(seed: str, size: int) -> dict[str, Any]:
 
 
 class Registry:
-    """What it has, who may see it, and what it was asked."""
+    """Its images, their access, and the recorded requests."""
 
     def __init__(self) -> None:
         self.documents: dict[tuple[str, str], tuple[str, bytes]] = {}
         self.tokens: dict[str, str] = {}
-        """By image, the token that shows it; without one anybody sees it."""
+        """By image, the token for access; without one access is public."""
         self.challenge: Callable[[str], str] = self._bearer
         self.script: dict[str, list[tuple[int, dict[str, str], bytes]]] = {}
-        """By path, what is answered before anything else, once each."""
+        """By path, responses that are sent first, once each."""
         self.asked: Counter[str] = Counter()
         self.seen: list[tuple[str, dict[str, str]]] = []
         self.names_type = True
@@ -60,7 +60,7 @@ class Registry:
         return self.put(name, tree, kind, *tags, **more)
 
     def index(self, name: str, *tags: str, kind: str = OCI_INDEX, **of: str) -> str:
-        """Manifests by processor, with an attestation beside, as builders make them."""
+        """Manifests by processor, with an attestation, as builders create them."""
         members = [
             {"digest": each, "platform": {"os": "linux", "architecture": arch}}
             for arch, each in of.items()
@@ -96,17 +96,17 @@ class Registry:
             return 404, {}, b'{"errors": [{"code": "MANIFEST_UNKNOWN"}]}'
         kind, body = self.documents[name, at]
         if kind not in headers.get("Accept", ""):
-            kind = SCHEMA_1  # as registries answered who asks for nothing they have
+            kind = SCHEMA_1  # as registries answer a client that accepts none of their types
         return 200, {"Content-Type": kind}, body
 
 
 @contextmanager
 def serving(registry: Registry) -> Iterator[str]:
-    """Its host and port, while it answers."""
+    """Serve it; yields its host and port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            with suppress(BrokenPipeError, ConnectionResetError):  # who asked is gone
+            with suppress(BrokenPipeError, ConnectionResetError):  # the client is gone
                 self._answer()
 
         def _answer(self) -> None:

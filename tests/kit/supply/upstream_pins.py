@@ -1,4 +1,4 @@
-"""Pins that are later patches than the upstream files that tests compare them with."""
+"""Pins with later patch versions than the upstream files with which tests compare them."""
 
 PARTS_BEHIND = {
     "driver-manager": "0.12.0",

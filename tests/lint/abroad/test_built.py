@@ -105,7 +105,7 @@ def test_what_it_does_not_make_again_is_judged_as_it_stands(there, program):
 
 def test_without_the_program_it_is_said(there, program, monkeypatch):
     monkeypatch.setattr("shutil.which", lambda _: None)
-    reason = "a kustomization that is not built: with `kustomize` or `kubectl` in PATH it is built"
+    reason = "kustomization not built: to build it, put `kustomize` or `kubectl` on PATH"
     assert told() == ([], [(WHY, reason)])
     assert told(render=False) == ([], [(WHY, BUILD_SKIPPED)])
 
@@ -120,13 +120,13 @@ def test_without_the_program_it_is_said(there, program, monkeypatch):
 def test_why_it_makes_nothing_is_said(there, program, monkeypatch, script, why):
     monkeypatch.setattr(programs, "SECONDS", 1)
     program("kustomize", script)
-    assert told() == ([], [(WHY, f"a kustomization that is not built: {why}")])
+    assert told() == ([], [(WHY, f"kustomization not built: {why}")])
 
 
 def test_there_is_a_time_for_all_of_them(there, program, monkeypatch):
     monkeypatch.setattr(programs, "ALL_SECONDS", -1)
     program("kustomize", "exit 1")
-    why = "a kustomization that is not built: programs took -1 s already: give this folder alone"
+    why = "kustomization not built: the time limit of -1 s for helm and kustomize is used up: check this folder alone"
     assert told() == ([], [(WHY, why)])
 
 

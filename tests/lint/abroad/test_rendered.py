@@ -145,8 +145,8 @@ def test_hooks_are_judged_and_those_of_tests_are_samples(chart, helm, hook, samp
         "GPU-POD-03",
         "GPU-POD-04",
     }
-    assert reading.samples == ({server} if sample else set())
-    assert told("c", server)[1].samples == set(), "who names it means it"
+    assert reading.example_files == ({server} if sample else set())
+    assert told("c", server)[1].example_files == set(), "who names it means it"
 
 
 def test_without_helm_it_is_said_that_it_would_be_rendered(chart, helm):
@@ -180,10 +180,10 @@ def test_a_chart_that_says_nothing_of_gpus_is_not_rendered(chart, helm):
         ),
         (
             "echo 'Error: in Chart.yaml, but missing in charts/ directory: nfd, redis' >&2; exit 1",
-            "charts that it depends on are not here (nfd, redis); fetch them first",
+            "chart dependencies are missing (nfd, redis); run `helm dependency build` first",
         ),
         ("echo warning >&2; echo 'what now' >&2; exit 1", "what now"),
-        ("exit 1", "helm fails in silence"),
+        ("exit 1", "helm failed without an error message"),
         (
             "echo 'W1126 12:00:00.123456    1234 warnings.go:70] the chart is old' >&2; exit 1",
             "the chart is old",
@@ -194,7 +194,7 @@ def test_a_chart_that_says_nothing_of_gpus_is_not_rendered(chart, helm):
             "helm ran out of memory",
         ),
         ("echo 'panic: no template' >&2; echo 'main.go:1 +0x8' >&2; exit 2", "no template"),
-        ("kill -9 $$", "helm was ended by signal 9"),
+        ("kill -9 $$", "helm was killed by signal 9"),
         ("sleep 60", "helm took longer than 1 s"),
     ],
 )
@@ -205,7 +205,7 @@ def test_a_chart_that_is_not_rendered_is_said_once_with_the_reason(
     helm(script)
     hits, reading = told()
     assert hits == [TWICE]
-    assert said(reading) == [("c/Chart.yaml", f"a chart that is not rendered: {reason}")]
+    assert said(reading) == [("c/Chart.yaml", f"chart not rendered: {reason}")]
 
 
 def test_a_program_that_cannot_be_run_is_said(chart, helm):
@@ -214,7 +214,7 @@ def test_a_program_that_cannot_be_run_is_said(chart, helm):
     program.write_bytes(b"\0\0\0\0")
     _, reading = told()
     ((_, reason),) = said(reading)
-    assert reason == "a chart that is not rendered: helm does not run: Exec format error"
+    assert reason == "chart not rendered: helm could not be started: Exec format error"
 
 
 def test_what_a_chart_writes_is_bounded(chart, helm, monkeypatch):
@@ -222,7 +222,7 @@ def test_what_a_chart_writes_is_bounded(chart, helm, monkeypatch):
     helm("i=0; while [ $i -lt 300 ]; do echo '# a line of nothing'; i=$((i+1)); done")
     _, reading = told()
     ((_, reason),) = said(reading)
-    assert reason.startswith("a chart that is not rendered: ")
+    assert reason.startswith("chart not rendered: ")
 
 
 def test_all_charts_together_have_a_time(chart, helm, monkeypatch):
@@ -230,7 +230,10 @@ def test_all_charts_together_have_a_time(chart, helm, monkeypatch):
     helm(printing(MADE))
     _, reading = told()
     assert said(reading) == [
-        ("c/templates/server.yaml", "programs took -1 s already: give this chart alone")
+        (
+            "c/templates/server.yaml",
+            "the time limit of -1 s for helm and kustomize is used up: check this chart alone",
+        )
     ]
 
 
@@ -303,7 +306,7 @@ def test_a_template_belongs_to_the_outermost_chart_that_renders_it(files, templa
 
 
 def lines(template, text):
-    at = made.written_at(template.encode(), text.encode())
+    at = made.template_line_lookup(template.encode(), text.encode())
     return [at(number) for number in range(1, text.count("\n") + 2)]
 
 

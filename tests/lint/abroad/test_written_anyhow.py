@@ -67,7 +67,7 @@ def test_a_pod_is_found_at_its_line(data, found):
         (bytes(range(256)), "not text"),
         (b"\xff\xfea:\x00", "not text"),
         (b'{"a": 1}\n{"b": \n', "not JSON: line 2"),
-        (json.dumps([OBJECT, 1]).encode(), "nothing that is known here"),
+        (json.dumps([OBJECT, 1]).encode(), "no known format"),
     ],
 )
 def test_what_is_no_resource_in_any_way_is_said(data, why):

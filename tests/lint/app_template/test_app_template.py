@@ -91,7 +91,7 @@ def test_an_application_of_argo_is_read_as_well(key):
         "spec": {"source": source, "destination": {"namespace": "ai"}},
     }
     reading = read(yaml.safe_dump(application).encode(), "f.yaml")
-    (made,) = [item.resource for item in reading.items if item.described]
+    (made,) = [item.resource for item in reading.items if item.is_described_by_values]
     assert (made.kind, made.name, made.namespace) == ("apps/v1/Deployment", "serve", "ai")
 
 
@@ -123,7 +123,7 @@ def test_an_application_of_argo_is_read_as_well(key):
 def test_an_object_has_the_name_and_the_namespace_of_its_release(head, name, namespace):
     by = "      " if "ApplicationSet" in head else "    "
     reading = read((head + textwrap.indent(SERVE, by)).encode(), "f.yaml")
-    (made,) = [item.resource for item in reading.items if item.described]
+    (made,) = [item.resource for item in reading.items if item.is_described_by_values]
     assert (made.name, made.namespace) == (name, namespace)
 
 
@@ -188,12 +188,16 @@ def test_nothing_is_made_of_what_is_off_or_not_known(values):
 
 def test_values_over_others_of_which_nobody_knows_describe_nothing():
     over = RELEASE.replace("  values:", "  valuesFrom: [{kind: Secret, name: s}]\n  values:")
-    assert not any(item.described for item in read(released(SERVE, over).encode(), "f.yaml").items)
+    assert not any(
+        item.is_described_by_values for item in read(released(SERVE, over).encode(), "f.yaml").items
+    )
 
 
 def test_a_release_whose_objects_are_changed_after_the_chart_describes_nothing():
     over = RELEASE.replace("  values:", "  postRenderers: [{kustomize: {}}]\n  values:")
-    assert not any(item.described for item in read(released(SERVE, over).encode(), "f.yaml").items)
+    assert not any(
+        item.is_described_by_values for item in read(released(SERVE, over).encode(), "f.yaml").items
+    )
 
 
 OPTIONS = """defaultPodOptionsStrategy: %s

@@ -126,7 +126,7 @@ def test_objects_of_values_are_no_files_of_their_own(tmp_path, monkeypatch):
     dump = RELEASE.replace("{name: serve}", '{name: serve, uid: "1", resourceVersion: "2"}')
     (tmp_path / "dumps" / "release.yaml").write_text(dump)
     found, _ = read_all(["."])
-    assert found.samples == {"dumps/release.yaml"}
+    assert found.example_files == {"dumps/release.yaml"}
     assert [rule for rule, _, _ in said(found)] == ["GPU-POD-03"]
 
 
@@ -138,7 +138,7 @@ def test_a_release_of_terraform_describes_pods():
         + "  EOT\n  ]\n}\n"
     )
     found = reading({"main.tf": text})
-    (made,) = [item.resource for item in found.items if item.described]
+    (made,) = [item.resource for item in found.items if item.is_described_by_values]
     assert (made.name, made.namespace) == ("serve", "ai")
     assert said(found) == [("GPU-POD-03", "controllers.serve.containers.app.image.tag", 10)]
 

@@ -1,6 +1,6 @@
 """What an Application of Argo CD changes of the kustomization that it deploys is done before judging."""
 
-from gpuyard.lint.deployers.argo import argo_deployer, folder_deployer, image_entry
+from gpuyard.lint.deployers.argo import argo_deployer, argocd_source_deployer, image_entry
 from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
 from gpuyard.rules.run import RuleConfiguration
@@ -143,4 +143,7 @@ def test_a_source_without_a_folder_deploys_none():
     (item,) = reading({"a.yaml": chart}).items
     assert list(argo_deployer(item)) == []
     (told_there,) = reading({"x/.argocd-source.yaml": PIN}).items
-    assert (folder_deployer(told_there).path, len(folder_deployer(told_there).changes)) == ("x", 1)
+    assert (
+        argocd_source_deployer(told_there).path,
+        len(argocd_source_deployer(told_there).changes),
+    ) == ("x", 1)

@@ -55,7 +55,7 @@ def files(flux, tag="v1.0", **more):
 
 
 def hits(files, samples=()):
-    found = replace(reading(files), samples=frozenset(samples))
+    found = replace(reading(files), example_files=frozenset(samples))
     return build_report(found, RULES, RuleConfiguration()).hits
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.lint.ignores import parse_ignores
-from gpuyard.lint.languages.comments import parse_comments, review_comments
+from gpuyard.lint.languages.comments import justifying_comments, parse_comments
 from gpuyard.lint.read import read
 from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
@@ -204,18 +204,18 @@ def test_nodes_that_a_comment_leaves_without_a_taint(said, state):
 
 def test_whoever_asks_for_choices_or_sets_a_level_is_told_all_the_same():
     text = JOB % ("# set by the pipeline", "", "")
-    assert told(text, "job.yaml", advisory=True)[IMAGE] is HitState.OPEN
+    assert told(text, "job.yaml", counts_advisory=True)[IMAGE] is HitState.OPEN
     levels = {"GPU-POD-03": RULES[0].severity}
     assert told(text, "job.yaml", severities=levels)[IMAGE] is HitState.OPEN
 
 
 @pytest.mark.parametrize("data", [b"a: b\n", b"# placeholder\n" * 100_000])
 def test_a_file_without_comments_or_of_a_machine_is_passed_over(data):
-    assert review_comments(parse_comments(data)) == ()
+    assert justifying_comments(parse_comments(data)) == ()
 
 
 def test_a_comment_that_stands_above_nothing_speaks_for_nothing():
-    assert review_comments(parse_comments(b"a: b\n# placeholder\n")) == ()
+    assert justifying_comments(parse_comments(b"a: b\n# placeholder\n")) == ()
 
 
 OPERATOR = """apiVersion: argoproj.io/v1alpha1

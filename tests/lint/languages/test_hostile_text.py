@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
 from gpuyard.lint.combined import changes
-from gpuyard.lint.combined.rendered import UnreadChart, rendered
+from gpuyard.lint.combined.rendered import UnreadChart, rendered_items
 from gpuyard.lint.languages.script_text import LONGEST_LINE
 from gpuyard.lint.layers import sets
 from gpuyard.lint.report import build_report
@@ -96,7 +96,7 @@ def test_what_helm_makes_takes_time_in_proportion_to_its_length():
 
     def work(size):
         output = b"# Source: c/templates/a.yaml" + b" " * size + b"!\n"
-        assert list(rendered(chart, output, {"c/templates/a.yaml": b""})) == []
+        assert list(rendered_items(chart, output, {"c/templates/a.yaml": b""})) == []
 
     grows_with_its_length(work)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.languages.image_overrides import image_overrides
+from gpuyard.lint.languages.image_overrides import scripted_images
 from gpuyard.lint.report import HitState, build_report
 from gpuyard.rules import RULES
 from kit.every import every
@@ -12,12 +12,14 @@ PATH = ".github/workflows/deploy.yml"
 
 
 def names(text, file="deploy.sh", script=True):
-    return [n for said in image_overrides(text.encode(), file, script=script) for n in said.names]
+    return [n for said in scripted_images(text.encode(), file, script=script) for n in said.names]
 
 
 def containers(text, file="deploy.sh", script=True):
     return [
-        c for said in image_overrides(text.encode(), file, script=script) for c in said.containers
+        c
+        for said in scripted_images(text.encode(), file, script=script)
+        for c in said.image_targets
     ]
 
 
@@ -120,9 +122,9 @@ spec:
     ("command", "states"),
     [
         ("true", ["open", "open", "open"]),
-        ("kind load docker-image vision/train:latest", ["open", "choice", "open"]),
-        ("kubectl set image deployment/train side=r/o:$SHA", ["open", "open", "choice"]),
-        ("kubectl set image deployment/train *=r/o:$SHA", ["open", "choice", "choice"]),
+        ("kind load docker-image vision/train:latest", ["open", "advisory", "open"]),
+        ("kubectl set image deployment/train side=r/o:$SHA", ["open", "open", "advisory"]),
+        ("kubectl set image deployment/train *=r/o:$SHA", ["open", "advisory", "advisory"]),
         ("kubectl set image deployment/serve *=r/o:$SHA", ["open", "open", "open"]),
     ],
 )

@@ -125,13 +125,16 @@ def test_a_deployment_in_blocks_is_the_one_of_kubernetes():
 
 def test_what_is_said_stands_at_its_line_and_has_the_names_of_the_provider():
     made = build_report(read(DEPLOYMENT.encode(), "main.tf"), RULES)
-    said = {(DEPLOYMENT.splitlines()[hit.line - 1].split()[0], hit.rule.id) for hit in made.open}
+    said = {
+        (DEPLOYMENT.splitlines()[hit.line - 1].split()[0], hit.rule.id)
+        for hit in made.open_findings
+    }
     assert {
         ("image", "GPU-POD-03"),
         ("privileged", "GPU-POD-02"),
         ("host_ipc", "GPU-POD-02"),
     } <= said
-    fixes = " ".join(hit.fix for hit in made.open)
+    fixes = " ".join(hit.fix for hit in made.open_findings)
     assert "size_limit" in fixes
     assert "sizeLimit" not in fixes
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.lint.items import ReleasePart
-from gpuyard.lint.layers.sets import variants_of
+from gpuyard.lint.layers.sets import generated_release_parameters
 from gpuyard.lint.layers.values_variants import merged_release_values
 from gpuyard.lint.report import build_report
 from gpuyard.rules import RULES
@@ -279,4 +279,4 @@ def test_what_a_variable_decides_of_a_release_has_no_order():
     application = {"spec": {"source": {"helm": {"valueFiles": UNKNOWN, "valuesObject": {"a": 1}}}}}
     release = Resource("argoproj.io/v1alpha1/Application", "a", application)
     assert merged_release_values(ReleasePart(release, ("spec", "source")), "a.yaml") is None
-    assert variants_of({"spec": {"generators": UNKNOWN}}, [], []) == [{}]
+    assert generated_release_parameters({"spec": {"generators": UNKNOWN}}, [], []) == [{}]

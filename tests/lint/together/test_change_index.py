@@ -117,8 +117,8 @@ def test_images_change_one_after_the_other(given, expected):
 
 def test_what_takes_too_many_comparisons_is_listed_as_not_read(monkeypatch):
     assert TOO_MANY_CHANGES == (
-        "finding the objects of its patches and images takes more than 1,000,000 comparisons: its objects "
-        "are checked as they are written. Name one kind and one object in the target of each patch"
+        "matching its patches and images to objects takes more than 1,000,000 comparisons: gpuyard "
+        "checks its objects without them. Name one kind and one object in the target of each patch"
     )
     changes = entries("patches", f"{{target: {{name: 'p-N.*'}}, {ADD % 'x'}}}")
     read = read_pods(changes, *(f"p-{n}" for n in range(MANY)))

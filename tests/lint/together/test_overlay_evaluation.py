@@ -61,14 +61,14 @@ def over(text, **more):
 def test_an_image_that_moves_is_told_where_its_tag_is():
     (hit,) = hits(reading({**BASE, "over/kustomization.yaml": OVER + LATEST}))
     assert (hit.rule.id, hit.file, hit.line) == ("GPU-POD-03", "over/kustomization.yaml", 4)
-    assert hit.problem.startswith("r.example.org/v:latest can be another image tomorrow")
+    assert hit.problem.startswith("r.example.org/v:latest is a moving tag")
     note = "as over/kustomization.yaml deploys it, of base/d.yaml:12"
     assert [hit.reason, hit.resource] == [note, "Deployment v"]
 
 
 MOVES = {"base/d.yaml": DEPLOYMENT.replace("v:1.0", "v")}
 OTHER = "namespace: n\nimages:\n- {name: r.example.org/v, newName: r.example.org/w, newTag: %s}\n"
-AGAIN = "r.example.org/v can"
+AGAIN = "r.example.org/v is a moving tag"
 """What is said of it as it is written."""
 
 
@@ -76,12 +76,16 @@ AGAIN = "r.example.org/v can"
     "overlays, starts, note",
     [
         ([], AGAIN, ""),
-        ([OTHER % "latest"], "r.example.org/w:latest can", "as 0/kustomization.yaml deploys it"),
+        (
+            [OTHER % "latest"],
+            "r.example.org/w:latest is a moving tag",
+            "as 0/kustomization.yaml deploys it",
+        ),
         ([OTHER % "latest", OTHER % "main"], AGAIN, ""),
         ([OTHER % "latest", ""], AGAIN, ""),
         (
             [OTHER % "latest", OTHER % "1.0"],
-            "r.example.org/w:latest can",
+            "r.example.org/w:latest is a moving tag",
             "as 0/kustomization.yaml deploys it",
         ),
         (["namespace: n\n"], AGAIN, ""),
@@ -365,7 +369,7 @@ def cluster(text, **more):
 
 def test_a_prefix_takes_the_queue_from_the_job():
     assert cluster("") == []
-    problem = "train is no LocalQueue of its namespace: the job waits for ever"
+    problem = "train is not a LocalQueue of its namespace: the job never starts"
     assert cluster("namePrefix: x-\n") == [f"{problem} (as k/kustomization.yaml deploys it)"]
 
 
@@ -384,7 +388,7 @@ def test_of_several_samples_are_left_alone():
     found = reading(files)
     assert hits(found)
     for name in files:
-        assert hits(replace(found, samples=frozenset({name}))) == ()
+        assert hits(replace(found, example_files=frozenset({name}))) == ()
 
 
 SERVICE = """\

@@ -7,7 +7,7 @@ import pytest
 
 from gpuyard.findings import Severity
 from gpuyard.lint.combined import relevant_values
-from gpuyard.lint.combined.relevant_values import RelevantValues
+from gpuyard.lint.combined.relevant_values import UnknownValueFinder
 from gpuyard.lint.read import read
 from gpuyard.lint.report import HitState, build_report
 from gpuyard.manifests.fields import PartlyKnown
@@ -55,7 +55,7 @@ def told(made: Rule, *properties: Mapping[str, Any]) -> tuple[int, tuple[Any, ..
     """The number of the resource and the path; None where nobody can say."""
     resources = [Resource("v1/Thing", "a", each) for each in properties]
     (outcome,) = evaluate(resources, [made])
-    found = RelevantValues(resources, DEFAULT_CONFIGURATION).for_rule(outcome)
+    found = UnknownValueFinder(resources, DEFAULT_CONFIGURATION).find_unknown_value(outcome)
     return found and (resources.index(found[0]), found[1])
 
 
@@ -86,7 +86,7 @@ def test_the_last_unknown_value_that_a_rule_looked_at_is_the_one(look, propertie
 
 
 def _several(stack: Any, _: Any) -> Any:
-    for each in stack.of("Thing"):
+    for each in stack.resources_of_kinds("Thing"):
         text(each.properties, "a")
     yield from ()
 

@@ -375,7 +375,7 @@ def test_keys_of_a_copied_chart_are_read_by_its_own_templates():
     # and what is wrong for the vendor's operator is wrong in a copy as well
     wrong = values + "mig: {strategy: dynamic}\n"
     assert [each for _, each in said(copied | {"c/values.yaml": wrong}, rule)] == [
-        "mig.strategy is none, single or mixed, dynamic is rejected"
+        "mig.strategy dynamic is rejected: it must be none, single or mixed"
     ]
     # of other charts every key is taken anyhow
     plugin = {"c/values.yaml": "migStrategy: none\ndeviceListStrategy: envvar\nours: 1\n"}
@@ -389,7 +389,7 @@ def test_values_files_side_by_side_are_alternatives():
     assert len(said(one, "GPU-SHR-03")) == 1
     assert said(one | {"values-b.yaml": SINGLE.replace("single", "mixed")}, "GPU-SHR-03") == []
     made = scopes(reading(one | {"values-b.yaml": SINGLE, "x/values.yaml": SINGLE}))
-    absent = [[r.name for r in each] for scope in made for each in scope.alternatives]
+    absent = [[r.name for r in each] for scope in made for each in scope.absent_resources]
     assert absent == [["gpu-operator"], ["gpu-operator"]]
 
 
@@ -425,7 +425,7 @@ def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
     from gpuyard.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
 
     def check(stack, _):
-        found = stack.of("ConfigMap")
+        found = stack.resources_of_kinds("ConfigMap")
         for each in found:
             yield Violation(("data", "size"), text(each.properties["data"]["size"]), "f", each)
             if len(found) == 1:
@@ -462,10 +462,14 @@ spec: {source: {chart: karpenter, repoURL: r.example.org, targetRevision: v0.13.
 @every(
     "files, severity, word",
     [
-        ({"a/p.yaml": PROVISIONER, "b/x.yaml": pod("x")}, "warning", "nothing serves it"),
-        ({"a/p.yaml": PROVISIONER, "a/k.yaml": INSTALLED}, "info", "as v0.13.2 here is"),
+        (
+            {"a/p.yaml": PROVISIONER, "b/x.yaml": pod("x")},
+            "warning",
+            "current ones do not serve it",
+        ),
+        ({"a/p.yaml": PROVISIONER, "a/k.yaml": INSTALLED}, "info", "which v0.13.2 here serves"),
         # the folder alone would warn of it; what is pinned in the next one makes it less grave
-        ({"a/p.yaml": PROVISIONER, "b/k.yaml": INSTALLED}, "info", "as v0.13.2 here is"),
+        ({"a/p.yaml": PROVISIONER, "b/k.yaml": INSTALLED}, "info", "which v0.13.2 here serves"),
     ],
 )
 def test_of_a_scope_and_all_files_the_less_grave_word_counts(files, severity, word):
@@ -497,10 +501,10 @@ spec: {amiSelectorTerms: [{id: ami-0123456789}]}
     "files, state",
     [
         ({"a/p.yaml": WHEN_EMPTY, "b/x.yaml": pod("x")}, "open"),
-        ({"a/p.yaml": WHEN_EMPTY, "a/c.yaml": PINNED}, "choice"),
+        ({"a/p.yaml": WHEN_EMPTY, "a/c.yaml": PINNED}, "advisory"),
         # the folder alone would count it; what stands in the next one makes it a choice
-        ({"a/p.yaml": WHEN_EMPTY, "b/c.yaml": PINNED}, "choice"),
-        ({"a/p.yaml": WHEN_EMPTY, "a/c.yaml": PINNED, "b/p.yaml": WHEN_EMPTY}, "choice"),
+        ({"a/p.yaml": WHEN_EMPTY, "b/c.yaml": PINNED}, "advisory"),
+        ({"a/p.yaml": WHEN_EMPTY, "a/c.yaml": PINNED, "b/p.yaml": WHEN_EMPTY}, "advisory"),
     ],
 )
 def test_what_is_a_choice_in_a_scope_or_over_all_files_is_one(files, state):

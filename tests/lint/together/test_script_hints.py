@@ -364,7 +364,7 @@ def test_an_operator_that_a_text_installs_newest_gives_by_cdi_alone(tmp_path, te
     (tmp_path / "README.md").write_text(f"```\n{text}\n```\n")
     (tmp_path / "pod.yaml").write_text(BY_VARIABLE)
     (hit,) = hits("GPU-POD-01", str(tmp_path))
-    assert (hit.state.value == "choice") is choice
+    assert (hit.state.value == "advisory") is choice
 
 
 PIPELINE = """\

@@ -1,6 +1,6 @@
 """What Fleet and helmfile leave out, and what takes it all the same."""
 
-from gpuyard.lint.unused.ignored import disabled_releases, fleet_ignored_files
+from gpuyard.lint.unused.ignored import disabled_release_values, fleet_ignored_files
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -60,4 +60,4 @@ ONE = {"v/gpu.yaml"}
 )
 def test_values_of_a_release_that_is_not_installed(more, expected):
     files = {"helmfile.yaml": HELMFILE, "v/gpu.yaml": VALUES, **more}
-    assert found_by(disabled_releases, files) == expected
+    assert found_by(disabled_release_values, files) == expected

@@ -35,24 +35,24 @@ def test_the_plan_has_what_is_bought_and_says_what_it_costs():
     assert isinstance(rung.purchase, CapacityBlock)
     (words,) = train.capacity
     assert words == (
-        f"block {OFFER} (4 nodes), bought for $9,600.00 at once: 48 hours from 2026-12-01,"
+        f"block {OFFER} (4 nodes), purchased for $9,600.00 upfront: 48 hours from 2026-12-01,"
         " until 40 minutes before its end"
     )
 
 
 def test_the_bill_has_it_at_the_price_that_was_agreed_to():
     line = next(each for each in plan_of(on_aws(block())).bill.lines if each.pool == "train")
-    assert line.floor_usd == pytest.approx(9600 / 48)
-    assert line.basis == f"agreed to for {OFFER}"
+    assert line.minimum_usd_per_hour == pytest.approx(9600 / 48)
+    assert line.basis == f"approved price of {OFFER}"
     assert line.note == (
         "4 reserved nodes are paid even when idle;"
-        f" {OFFER} is paid once, for 48 hours, whatever a month of it would cost"
+        f" {OFFER} is paid once, for 48 hours, not by the month"
     )
 
 
 def test_costs_without_it_are_unknown_where_the_rest_of_the_bill_is():
     (finding,) = said(on_aws(block(nodes=2), "spot", machine="p5e.48xlarge"))
-    assert "all else costs" in finding.problem
+    assert "everything else costs" in finding.problem
     unknown = platform(
         [
             pool(nodes="0..4", zones=["us-east-1a"], capacity=[block()]),
@@ -61,7 +61,7 @@ def test_costs_without_it_are_unknown_where_the_rest_of_the_bill_is():
         cloud="aws",
     )
     (finding,) = said(unknown)
-    assert "all else" not in finding.problem
+    assert "everything else" not in finding.problem
 
 
 def test_of_a_machine_that_is_sold_in_no_block_nothing_is_compared_and_no_price_is_said():
@@ -69,7 +69,7 @@ def test_of_a_machine_that_is_sold_in_no_block_nothing_is_compared_and_no_price_
     assert said(raw, "capacity.block_price") == []
     without = on_aws({"block": OFFER, "nodes": 4}, machine="g6.xlarge")
     (finding,) = said(without, "capacity.block_agreed")
-    assert "would buy 4 nodes, paid at once and never given back" in finding.problem
+    assert "would purchase 4 nodes, paid upfront and not refundable" in finding.problem
 
 
 def test_an_offer_is_for_one_pool():
@@ -81,7 +81,9 @@ def test_an_offer_is_for_one_pool():
         cloud="aws",
     )
     (finding,) = said(twice, "capacity.reservation_twice")
-    assert finding.problem == "one buys this block: an offer is bought once, for one pool"
+    assert (
+        finding.problem == "one purchases this block: an offering is purchased once, for one pool"
+    )
 
 
 def test_what_is_bought_is_written_as_it_was():

@@ -8,7 +8,7 @@ from gpuyard.findings import Severity
 from gpuyard.plan.capacity.capacity_options import max_nodes_total
 from gpuyard.plan.records import Ec2Purchase, GkePurchase
 from gpuyard.render.aws.pools import group_sizes
-from gpuyard.render.gcp.capacity_options import groups
+from gpuyard.render.gcp.capacity_options import option_node_pools
 from gpuyard.spec.pools import Pool
 from kit.every import every
 from kit.stacks import findings, plan_of, platform, pool
@@ -206,7 +206,7 @@ def test_autoscalers_let_a_pool_have_what_all_that_is_made_of_its_rungs_may_have
     assert max_nodes_total(plan.cloud, one) == together
     made = {
         "aws": lambda: sum(each.high for each in group_sizes(one)),
-        "gcp": lambda: sum(each.max_nodes for each in groups(one)),
+        "gcp": lambda: sum(each.max_nodes for each in option_node_pools(one)),
         "simulated": lambda: one.nodes.high,
         "none": lambda: one.nodes.high,
     }

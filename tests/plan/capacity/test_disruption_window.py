@@ -43,7 +43,7 @@ def minutes_of(cron, length):
     return {
         (number * DAY_MINUTES + minute + each) % WEEK
         for number in range(WEEK_DAYS)
-        if found.on(FIRST_DAY + timedelta(days=number))
+        if found.starts_on(FIRST_DAY + timedelta(days=number))
         for minute in found.minutes
         for each in range(min(length, WEEK))
     }

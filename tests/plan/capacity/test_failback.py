@@ -71,8 +71,8 @@ def test_the_ladder_says_where_to_what_runs_moves():
     shown = planned("aws", **KARPENTER, capacity=[HELD, "spot", "on-demand"]).capacity
     assert shown == (
         "reserved cr-0123456789abcdef0 (2 nodes)",
-        "spot, moves up to reserved",
-        "on-demand, moves up to reserved or spot",
+        "spot, fails back to reserved",
+        "on-demand, fails back to reserved or spot",
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.plan import plan
-from gpuyard.plan.capacity.karpenter import installs_karpenter, unsupported_pools
+from gpuyard.plan.capacity.karpenter import installs_karpenter, unscaled_pool_findings
 from kit.stacks import platform, pool, shared_pool, spec_of
 
 IDS = {"scaling.image", "scaling.overlay"}
@@ -50,12 +50,13 @@ def test_nothing_is_said_of_pools_that_it_does_not_scale():
 def test_in_a_cluster_that_exists_each_of_its_pools_is_refused_and_no_other():
     pools = [ours(), pool("more", nodes="0..2"), ours(name="last")]
     there = spec_of(platform(pools, cloud="aws", cluster={"existing": "blue"}))
-    assert [each.where for each in unsupported_pools(there)] == [
+    assert [each.where for each in unscaled_pool_findings(there)] == [
         "pools[0].scaling",
         "pools[2].scaling",
     ]
     assert not installs_karpenter(there)
-    assert unsupported_pools(spec_of(platform(pools, cloud="aws"))) == []
+    assert unscaled_pool_findings(spec_of(platform(pools, cloud="aws"))) == []
     assert (
-        unsupported_pools(spec_of(platform(pools, cloud="none", cluster={"existing": "b"}))) == []
+        unscaled_pool_findings(spec_of(platform(pools, cloud="none", cluster={"existing": "b"})))
+        == []
     )

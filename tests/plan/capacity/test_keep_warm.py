@@ -96,7 +96,7 @@ def test_kubernetes_is_told_the_same_time_in_words_that_it_reads(text, told):
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("0 7 * *", "4 fields, cron has five"),
+        ("0 7 * *", "4 fields instead of five"),
         ("", "0 fields"),
         ("60 7 * * *", "minute `60`: 0 to 59"),
         ("0 24 * * *", "hour `24`: 0 to 23"),
@@ -105,11 +105,11 @@ def test_kubernetes_is_told_the_same_time_in_words_that_it_reads(text, told):
         ("0 7 * * 8", "day of week `8`: 0 to 7"),
         ("0 7 * * lundi", "day of week `lundi`: 0 to 7"),
         ("0 7 * mon *", "month `mon`: 1 to 12"),
-        ("0 9-7 * * *", "hour `9-7`: the range runs backwards"),
+        ("0 9-7 * * *", "hour `9-7`: the range is reversed"),
         ("0 7- * * *", "hour `7-`: 0 to 23"),
         ("0 -7 * * *", "hour `-7`: 0 to 23"),
-        ("*/0 7 * * *", "minute `*/0`: a step is a number above 0"),
-        ("*/x 7 * * *", "minute `*/x`: a step is a number above 0"),
+        ("*/0 7 * * *", "minute `*/0`: a step must be a number above 0"),
+        ("*/x 7 * * *", "minute `*/x`: a step must be a number above 0"),
         ("0,,5 7 * * *", "minute `0,,5`: 0 to 59"),
         ("99999999999999999999 7 * * *", "minute `99999999999999999999`: 0 to 59"),
     ],
@@ -139,7 +139,7 @@ def test_what_cron_would_not_read_is_told_by_its_field(text, why):
 def test_days_are_taken_as_cron_takes_them(text, day, begins):
     found = read_cron(text)
     assert isinstance(found, Cron)
-    assert found.on(day) is begins
+    assert found.starts_on(day) is begins
 
 
 @pytest.mark.parametrize("text", ["0 7 1 * *", "0 7 */2 * *", "0 7 * 1-6 *"])
@@ -193,7 +193,7 @@ def counted(windows):
     for one in windows:
         cron = read_cron(one["cron"])
         for number in range(7):
-            if not cron.on(monday + timedelta(days=number)):
+            if not cron.starts_on(monday + timedelta(days=number)):
                 continue
             for start in cron.minutes:
                 for minute in range(int(one["hours"] * 60)):
@@ -232,7 +232,10 @@ FOUND = [
         "warm.cron",
         pool(nodes="0..8", keep_warm=[window("7 o'clock")]),
         (*W0, "cron"),
-        "no cron reads this time: 2 fields, cron has five: minute, hour, day of month, month, day of week",
+        (
+            "not a valid cron expression: 2 fields instead of five: minute, hour, day of month, "
+            "month, day of week"
+        ),
         "7 o'clock",
         "five fields, such as `0 7 * * 1-5`: at 7:00 from Monday to Friday",
         "write 0 7 * * 1-5",
@@ -241,7 +244,7 @@ FOUND = [
         "warm.cron",
         pool(nodes="0..8", keep_warm=[window("0 7 30 2 *")]),
         (*W0, "cron"),
-        "it never begins: no year has such a day",
+        "it never starts: no year has such a day",
         "0 7 30 2 *",
         "five fields, such as `0 7 * * 1-5`: at 7:00 from Monday to Friday",
         "write 0 7 * * 1-5",
@@ -250,7 +253,7 @@ FOUND = [
         "warm.time_zone",
         pool(nodes="0..8", keep_warm=[{**WEEKDAYS, "time_zone": "Europe/Pariss"}]),
         (*W0, "time_zone"),
-        "no time zone of that name",
+        "unknown time zone",
         "Europe/Pariss",
         "an IANA name, such as Europe/Paris or America/New_York",
         "write Europe/Paris",
@@ -259,7 +262,7 @@ FOUND = [
         "warm.time_zone",
         pool(nodes="0..8", keep_warm=[{**WEEKDAYS, "time_zone": "12345"}]),
         (*W0, "time_zone"),
-        "no time zone of that name",
+        "unknown time zone",
         "12345",
         "an IANA name, such as Europe/Paris or America/New_York",
         "write UTC",
@@ -268,7 +271,7 @@ FOUND = [
         "warm.over_nodes",
         pool(nodes="0..3", keep_warm=[WEEKDAYS]),
         (*W0, "nodes"),
-        "the pool may have 3 nodes, the window keeps 4",
+        "the window keeps 4 nodes, but the pool may have 3",
         "4",
         "1 to 3",
         "write 3",
@@ -300,7 +303,7 @@ def test_a_pool_without_nodes_has_no_window():
 def test_a_window_on_nodes_that_run_anyway_is_pointless():
     (finding,) = said(platform([pool(nodes="4..8", keep_warm=[WEEKDAYS])]))
     assert (finding.id, finding.severity) == ("warm.no_effect", Severity.WARNING)
-    assert finding.problem == "4 nodes run all the time: a window of 4 keeps none more"
+    assert finding.problem == "4 nodes always run: a window of 4 adds none"
     assert (finding.allowed, finding.fix.value) == ("5 to 8", 5)
 
 
@@ -312,7 +315,7 @@ def test_a_window_on_a_pool_that_does_not_scale_is_pointless():
         ("pools", 0, "keep_warm"),
     )
     assert finding.problem == (
-        "the pool does not scale: its 8 nodes run all the time, window or not"
+        "the pool does not scale: its 8 nodes always run, with or without a window"
     )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuyard.plan.capacity.startup_time import StartupTime, slowest, startup_time
+from gpuyard.plan.capacity.startup_time import StartupTime, startup_time, startup_time_range
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -33,10 +33,10 @@ def test_where_the_driver_comes_from_somewhere_unknown_nobody_is_told_a_time():
     software = replace(known.node_software, owners={"driver": "the host"})
     unknown = replace(known, node_software=software)
     assert startup_time(unknown) is None
-    assert slowest([known, unknown]) is None
-    assert slowest([]) is None
+    assert startup_time_range([known, unknown]) is None
+    assert startup_time_range([]) is None
 
 
 def test_several_pools_are_there_with_the_last_of_their_nodes():
-    found = slowest([_pool("aws"), _pool("aws", image="ubuntu-eks")])
-    assert found == StartupTime(least=1, most=21)
+    found = startup_time_range([_pool("aws"), _pool("aws", image="ubuntu-eks")])
+    assert found == StartupTime(min_minutes=1, max_minutes=21)

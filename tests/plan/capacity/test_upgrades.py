@@ -22,48 +22,51 @@ UPKEEP = {"cron": "0 2 * * 6", "hours": 4, "nodes": 2}
         (
             *("aws", {}, None),
             (
-                "a tenth of a group out of work at once, none beyond the pool's own;"
-                " pods have 15 minutes to end; where one is not out by then, EKS stops the update"
+                "a tenth of a group unavailable at once, no additional nodes; pods have 15 minutes to "
+                "terminate; if one still runs, EKS stops the update"
             ),
         ),
         (
             *("aws", {}, {"max_unavailable": 2, "max_surge": 1, "force": True}),
             (
-                "2 nodes out of work at once, so many, and two for each zone at least, made before;"
-                " pods have 15 minutes to end, and then go with their node"
+                "2 nodes unavailable at once, as many nodes (at least two for each zone) created first; "
+                "pods have 15 minutes to terminate, and are then deleted with their node"
             ),
         ),
         (
             *("aws", {"scaling": "karpenter", "nodes": "0..4"}, {"drain_minutes": 1}),
             (
-                "by Karpenter, never while anything runs on them;"
-                " pods have 1 minute to end, and then go with their node"
+                "by Karpenter, only when empty; pods have 1 minute to terminate, and are then deleted "
+                "with their node"
             ),
         ),
         (
             *("aws", {"scaling": "karpenter", "nodes": "0..4", "disruption_window": UPKEEP}, None),
             (
-                "by Karpenter, 2 nodes at once in the hours of upkeep;"
-                " pods have 60 minutes to end, and then go with their node"
+                "by Karpenter, 2 nodes at once in the disruption window; pods have 60 minutes to "
+                "terminate, and are then deleted with their node"
             ),
         ),
         (
             *("gcp", L4, None),
             (
-                "1 node out of work at once, none beyond the pool's own;"
-                " pods have 60 minutes to end, and then go with their node"
+                "1 node unavailable at once, no additional nodes; pods have 60 minutes to terminate, and "
+                "are then deleted with their node"
             ),
         ),
         (
             *("gcp", L4, {"max_surge": 3, "drain_minutes": 120}),
             (
-                "no nodes out of work at once, 3 nodes made before;"
-                " pods have 120 minutes to end, and then go with their node"
+                "no nodes unavailable at once, 3 nodes created first; pods have 120 minutes to "
+                "terminate, and are then deleted with their node"
             ),
         ),
         (
             *("gcp", L4, {"blue_green": True}),
-            "all new nodes beside all old ones; pods have 60 minutes to end, and then go with their node",
+            (
+                "all new nodes alongside all old ones; pods have 60 minutes to terminate, and are then "
+                "deleted with their node"
+            ),
         ),
     ],
 )

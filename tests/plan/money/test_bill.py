@@ -1,4 +1,4 @@
-"""The bill: what is paid at least and at worst, what is unknown, and the budgets at their exact edge."""
+"""The bill: what is paid at least and at maximum, what is unknown, and the budgets at their exact edge."""
 
 import pytest
 
@@ -38,7 +38,7 @@ def held(nodes):
 
 
 @pytest.mark.parametrize(
-    ("rest", "floor", "worst"),
+    ("rest", "minimum", "maximum"),
     [
         ({"nodes": 4, "scaling": "fixed"}, 4 * LIST, 4 * LIST),
         ({"nodes": "1..4"}, LIST, 4 * LIST),
@@ -73,14 +73,20 @@ def held(nodes):
         ),
     ],
 )
-def test_reservations_are_paid_in_any_case_and_the_rest_at_its_rung(rest, floor, worst):
+def test_reservations_are_paid_in_any_case_and_the_rest_at_its_rung(rest, minimum, maximum):
     found = line(**rest)
-    assert (found.floor_usd, found.worst_usd) == (pytest.approx(floor), pytest.approx(worst))
+    assert (found.minimum_usd_per_hour, found.maximum_usd_per_hour) == (
+        pytest.approx(minimum),
+        pytest.approx(maximum),
+    )
 
 
 def test_the_worst_case_takes_the_dearest_of_like_machines():
     found = line(machine=["g6.12xlarge", "g6.24xlarge"], nodes="1..2")
-    assert (found.floor_usd, found.worst_usd) == (pytest.approx(4.6016), pytest.approx(2 * 6.6752))
+    assert (found.minimum_usd_per_hour, found.maximum_usd_per_hour) == (
+        pytest.approx(4.6016),
+        pytest.approx(2 * 6.6752),
+    )
     assert (found.machine, found.usd_per_node) == ("g6.12xlarge", 6.6752)
 
 
@@ -95,7 +101,7 @@ def test_a_line_says_where_its_price_comes_from():
 def test_a_price_that_was_not_seen_is_marked():
     found = plan_of(platform([pool(machine="a3-megagpu-8g")], cloud="gcp")).bill.lines[-1]
     assert (
-        found.basis == "list price in us-central1 of no known day, read on 2026-11-21, not verified"
+        found.basis == "list price in us-central1 of unknown date, read on 2026-11-21, not verified"
     )
 
 
@@ -104,8 +110,11 @@ def test_system_nodes_are_on_the_bill():
     found = plan.bill.lines[0]
     assert plan.system is found
     assert (found.pool, found.machine, str(found.nodes)) == ("system", "m7i.xlarge", "2..3")
-    assert (found.floor_usd, found.worst_usd) == (pytest.approx(0.4032), pytest.approx(0.6048))
-    assert plan.bill.floor_usd == pytest.approx(0.4032 + 4 * LIST)
+    assert (found.minimum_usd_per_hour, found.maximum_usd_per_hour) == (
+        pytest.approx(0.4032),
+        pytest.approx(0.6048),
+    )
+    assert plan.bill.minimum_usd_per_hour == pytest.approx(0.4032 + 4 * LIST)
 
 
 def test_no_system_nodes_are_no_line():
@@ -115,12 +124,16 @@ def test_no_system_nodes_are_no_line():
 
 
 @pytest.mark.parametrize(
-    ("nodes", "floor", "worst"), [("1..4", None, None), ("0..4", 0.0, None), (0, 0.0, 0.0)]
+    ("nodes", "minimum", "maximum"), [("1..4", None, None), ("0..4", 0.0, None), (0, 0.0, 0.0)]
 )
-def test_an_unknown_price_is_unknown_unless_nothing_is_bought(nodes, floor, worst):
+def test_an_unknown_price_is_unknown_unless_nothing_is_bought(nodes, minimum, maximum):
     found = line(machine=OWN, nodes=nodes)
-    assert (found.usd_per_node, found.floor_usd, found.worst_usd) == (None, floor, worst)
-    assert found.basis == "no price: none stands under prices.machines.h100x8"
+    assert (found.usd_per_node, found.minimum_usd_per_hour, found.maximum_usd_per_hour) == (
+        None,
+        minimum,
+        maximum,
+    )
+    assert found.basis == "price unknown: none under prices.machines.h100x8"
 
 
 def test_unknown_prices_are_named_and_stay_out_of_the_sums():
@@ -128,18 +141,18 @@ def test_unknown_prices_are_named_and_stay_out_of_the_sums():
         platform([pool(), pool("own", machine=OWN), pool("maybe", machine=OWN, nodes="0..1")])
     ).bill
     assert bill.unknown == ("own", "maybe")
-    assert (bill.floor.known_usd, bill.worst.known_usd) == (4 * LIST, 4 * LIST)
-    assert (bill.floor_usd, bill.worst_usd) == (None, None)
+    assert (bill.minimum.known_usd, bill.maximum.known_usd) == (4 * LIST, 4 * LIST)
+    assert (bill.minimum_usd_per_hour, bill.maximum_usd_per_hour) == (None, None)
 
 
 def test_a_list_with_one_unknown_price_is_unknown_at_worst():
     found = line(machine=["p5en.48xlarge", "p5e.48xlarge"], nodes="0..1")
-    assert (found.floor_usd, found.worst_usd) == (0.0, None)
+    assert (found.minimum_usd_per_hour, found.maximum_usd_per_hour) == (0.0, None)
 
 
 def test_a_reservation_at_an_unknown_price_makes_the_floor_unknown():
     found = line(machine=OWN, nodes="0..4", capacity=[held(1), "spot"])
-    assert (found.floor_usd, found.worst_usd) == (None, None)
+    assert (found.minimum_usd_per_hour, found.maximum_usd_per_hour) == (None, None)
 
 
 @pytest.mark.parametrize("cloud", ["none", "simulated"])
@@ -202,7 +215,10 @@ def test_a_budget_below_the_worst_hour_is_refused():
     assert parts(finding) == (
         "budget.worst",
         ("budget", "max_usd_per_hour"),
-        "with every node running the platform costs 495.36 $/hour; the most of it is b: 5 × p5.48xlarge",
+        (
+            "with every node running, the platform costs 495.36 $/hour; the most expensive pool is "
+            "b: 5 × p5.48xlarge"
+        ),
         "495.35 $/hour",
         "at least 495.36 $/hour, or fewer nodes",
     )
@@ -214,7 +230,7 @@ def test_a_budget_that_unknown_prices_may_break_is_warned_of():
     assert parts(only(raw))[:3] == (
         "budget.unproved",
         ("budget", "max_usd_per_hour"),
-        "prices are unknown and not in the sum: own",
+        "the sum excludes unknown prices: own",
     )
     raw["budget"] = {"max_usd_per_hour": 1}
     assert ids(raw) == ["budget.worst"]
@@ -251,7 +267,7 @@ def test_a_team_whose_prices_are_unknown_is_warned_of_beside_others_that_are_jud
     assert parts(findings(raw)[1])[:3] == (
         "budget.unproved",
         ("teams", 0, "budget_usd_per_month"),
-        "the guarantees of a: prices are unknown and not in the sum: own",
+        "the guarantees of a: the sum excludes unknown prices: own",
     )
     assert ids(raw) == ["budget.team", "budget.unproved"]
 
@@ -264,14 +280,17 @@ def in_stack(region, *pools, **rest):
 
 def test_prices_are_those_of_the_region_where_they_are_listed():
     found = in_stack("ap-northeast-1", pool())
-    assert found.worst.known_usd == pytest.approx(4 * 68.8 + 2 * 0.2016 + 0.6)  # and its cluster
+    assert found.maximum.known_usd == pytest.approx(4 * 68.8 + 2 * 0.2016 + 0.6)  # and its cluster
     assert (found.region, found.priced_in) == ("ap-northeast-1", ("ap-northeast-1", "us-east-1"))
     assert found.elsewhere == ("us-east-1",)  # of the system nodes
 
 
 def test_a_spot_price_of_another_region_is_not_taken_for_one_of_this():
     [_, found] = in_stack("eu-central-1", pool(machine="p4d.24xlarge", capacity=["spot"])).lines
-    assert (found.floor_usd, found.worst_usd) == (None, pytest.approx(4 * 27.433))
+    assert (found.minimum_usd_per_hour, found.maximum_usd_per_hour) == (
+        None,
+        pytest.approx(4 * 27.433),
+    )
     assert found.prices[0].regions == ("eu-central-1",)
 
 

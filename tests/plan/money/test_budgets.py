@@ -16,7 +16,7 @@ def commit(nodes, usd=20.0, machine="p5.48xlarge"):
 
 
 @pytest.mark.parametrize(
-    ("prices", "worst"),
+    ("prices", "maximum"),
     [
         ({}, 220.16),
         (MINE, 160.0),
@@ -27,10 +27,10 @@ def commit(nodes, usd=20.0, machine="p5.48xlarge"):
         (MINE | commit(2), 40 + 80.0),
     ],
 )
-def test_the_worst_hour_is_held_against_your_prices(prices, worst):
-    raw = platform(prices=prices, budget={"max_usd_per_hour": worst})
+def test_the_worst_hour_is_held_against_your_prices(prices, maximum):
+    raw = platform(prices=prices, budget={"max_usd_per_hour": maximum})
     assert ids(raw) == []
-    raw["budget"] = {"max_usd_per_hour": worst - 0.01}
+    raw["budget"] = {"max_usd_per_hour": maximum - 0.01}
     assert ids(raw) == ["budget.worst"]
 
 
@@ -73,7 +73,7 @@ def test_an_own_machine_with_a_price_has_a_bill_that_can_be_proved():
     assert [f.id for f in findings(raw)] == ["budget.team"]
     raw["teams"][0]["budget_usd_per_month"] = 9125
     assert ids(raw) == []
-    assert plan_of(raw).bill.worst_usd == 50
+    assert plan_of(raw).bill.maximum_usd_per_hour == 50
 
 
 @pytest.mark.parametrize(("price", "whole"), [(40.0, 160), (40.1, 161), (40.25, 161)])
@@ -91,7 +91,7 @@ def test_the_noise_of_binary_fractions_breaks_no_limit():
              (("a", "p4d.24xlarge"), ("b", "p5.48xlarge"))]  # fmt: skip
     prices = {"machines": {"p4d.24xlarge": 0.1, "p5.48xlarge": 0.2}}
     raw = platform(pools, prices=prices, budget={"max_usd_per_hour": 0.3})
-    assert plan_of(raw).bill.worst_usd > 0.3
+    assert plan_of(raw).bill.maximum_usd_per_hour > 0.3
     assert ids(raw) == []
 
 
@@ -101,7 +101,7 @@ def test_an_unknown_price_that_bears_on_the_floor_alone_leaves_the_worst_hour_pr
         budget={"max_usd_per_hour": 0.84},
     )
     assert ids(raw) == []
-    assert plan_of(raw).bill.floor.unknown == ("train",)
+    assert plan_of(raw).bill.minimum.unknown == ("train",)
 
 
 def test_an_unpriced_commitment_leaves_the_worst_hour_unproved():
@@ -109,7 +109,7 @@ def test_an_unpriced_commitment_leaves_the_worst_hour_unproved():
     raw = platform(prices={"commitments": [entry]}, budget={"max_usd_per_hour": 900})
     found = {f.id: f for f in findings(raw)}
     assert set(found) == {"prices.commitment_unpriced", "budget.unproved"}
-    assert found["budget.unproved"].problem == "prices are unknown and not in the sum: train"
+    assert found["budget.unproved"].problem == "the sum excludes unknown prices: train"
 
 
 def test_slices_are_paid_by_their_part_under_your_price_too():
@@ -131,14 +131,14 @@ def test_teams_with_budgets_that_the_same_prices_leave_open_share_one_finding():
     assert parts(first) == (
         "budget.unproved",
         ("teams", 0, "budget_usd_per_month"),
-        f"the guarantees of {format_list(names)}: prices are unknown and not in the sum: own",
+        f"the guarantees of {format_list(names)}: the sum excludes unknown prices: own",
         "",
         "",
     )
     assert first.fix == Fix(message="write what these nodes cost you under `prices.machines`")
     assert (second.path, second.problem) == (
         ("teams", 20, "budget_usd_per_month"),
-        "the guarantees of other: prices are unknown and not in the sum: mine",
+        "the guarantees of other: the sum excludes unknown prices: mine",
     )
 
 
@@ -171,5 +171,5 @@ def test_prices_of_pools_without_guarantee_leave_the_budget_of_a_team_proved(
     )
     found = plan(spec_of(raw), region=Region("us-west-2", "aws:region"))[1]
     assert [f.problem for f in found if f.id == "budget.unproved"] == [
-        f"the guarantees of vision: the sum has prices of {where}, and the platform is in us-west-2"
+        f"the guarantees of vision: the sum uses prices of {where}, but the platform is in us-west-2"
     ] * bool(where)

@@ -6,10 +6,10 @@ import pytest
 
 from gpuyard.plan.money.capacity_prices import (
     PricedOption,
-    always_paid,
-    in_preference_order,
+    always_paid_nodes,
     most_covered,
-    most_expensive_first,
+    nodes_by_highest_price,
+    nodes_by_preference,
 )
 from gpuyard.plan.records import NodePrice
 
@@ -42,7 +42,7 @@ RESERVED = step("reserved", 3, usd=5.0)
     ],
 )
 def test_reserved_nodes_always_and_the_others_in_the_order_of_the_ladder(steps, running, nodes):
-    assert in_preference_order(steps, running) == nodes
+    assert nodes_by_preference(steps, running) == nodes
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_reserved_nodes_always_and_the_others_in_the_order_of_the_ladder(steps, 
     ],
 )
 def test_at_worst_the_dearest_rung_gives_what_it_can(steps, running, nodes):
-    assert most_expensive_first(steps, running) == nodes
+    assert nodes_by_highest_price(steps, running) == nodes
 
 
 @pytest.mark.parametrize(
@@ -78,4 +78,4 @@ def test_commitments_pay_for_reserved_nodes_and_those_on_demand(steps, nodes, co
 
 
 def test_what_is_held_is_reserved_or_in_a_block():
-    assert always_paid([RESERVED, step("block", 2), SPOT, step("on-demand", 4)]) == 5
+    assert always_paid_nodes([RESERVED, step("block", 2), SPOT, step("on-demand", 4)]) == 5

@@ -22,11 +22,11 @@ def bill(pools, *commitments, machines=None, **rest):
 
 
 def costs(line):
-    return (line.floor_usd, line.expected_usd, line.worst_usd)
+    return (line.minimum_usd_per_hour, line.expected_usd_per_hour, line.maximum_usd_per_hour)
 
 
 @pytest.mark.parametrize(
-    ("nodes", "committed", "floor", "expected", "worst", "idle"),
+    ("nodes", "committed", "minimum", "expected", "maximum", "idle"),
     [
         (4, 4, 120, 120, 120, (0, 0, 0)),
         (4, 2, 60 + 2 * LIST, 60 + 2 * LIST, 60 + 2 * LIST, (0, 0, 0)),
@@ -37,15 +37,15 @@ def costs(line):
     ],
 )
 def test_committed_nodes_cost_what_was_promised_and_are_paid_when_idle_too(
-    nodes, committed, floor, expected, worst, idle
+    nodes, committed, minimum, expected, maximum, idle
 ):
     found = bill([pool(nodes=nodes)], commit(committed))
     (line,), (entry,) = found.lines, found.commitments
-    assert costs(line) == pytest.approx((floor, expected, worst))
-    assert (entry.idle_floor, entry.idle_expected, entry.idle_worst) == idle
-    assert found.floor_usd == pytest.approx(floor + 30 * idle[0])
-    assert found.expected_usd == pytest.approx(expected + 30 * idle[1])
-    assert found.worst_usd == pytest.approx(worst + 30 * idle[2])
+    assert costs(line) == pytest.approx((minimum, expected, maximum))
+    assert (entry.idle_minimum, entry.idle_expected, entry.idle_maximum) == idle
+    assert found.minimum_usd_per_hour == pytest.approx(minimum + 30 * idle[0])
+    assert found.expected_usd_per_hour == pytest.approx(expected + 30 * idle[1])
+    assert found.maximum_usd_per_hour == pytest.approx(maximum + 30 * idle[2])
 
 
 def test_pools_are_covered_in_the_order_of_the_file_and_commitments_in_theirs():
@@ -55,20 +55,20 @@ def test_pools_are_covered_in_the_order_of_the_file_and_commitments_in_theirs():
         commit(1, 20.0, years=3),
     )
     first, second = found.commitments
-    assert [(c.pool, c.floor, c.expected, c.baseline, c.burst) for c in first.covers] == [
+    assert [(c.pool, c.minimum, c.expected, c.baseline, c.burst) for c in first.covers] == [
         ("a", 2, 2, 2, 0),
         ("b", 0, 1, 1, 3),
     ]
-    assert [(c.pool, c.floor, c.expected, c.baseline, c.burst) for c in second.covers] == [
+    assert [(c.pool, c.minimum, c.expected, c.baseline, c.burst) for c in second.covers] == [
         ("b", 0, 1, 1, 3)
     ]
     assert costs(found.lines[1]) == pytest.approx((0, 50, 50 + 2 * LIST))
-    assert found.lines[2].expected_usd == pytest.approx(A100)
+    assert found.lines[2].expected_usd_per_hour == pytest.approx(A100)
     assert (first.years, second.years) == (1, 3)
 
 
 @pytest.mark.parametrize(
-    ("ladder", "floor", "expected", "worst"),
+    ("ladder", "minimum", "expected", "maximum"),
     [
         # spot comes first and never counts; at worst all nodes are on demand, and perhaps none is covered
         (["spot", "on-demand"], 0, 2 * (SPOT.low + SPOT.high) / 2, 4 * LIST),
@@ -85,9 +85,9 @@ def test_pools_are_covered_in_the_order_of_the_file_and_commitments_in_theirs():
         ([{"block": "b", "nodes": 2}, "on-demand"], 2 * 41.528, 2 * 41.528, 2 * 41.528 + 60),
     ],
 )
-def test_only_reserved_nodes_and_those_on_demand_are_covered(ladder, floor, expected, worst):
+def test_only_reserved_nodes_and_those_on_demand_are_covered(ladder, minimum, expected, maximum):
     found = bill([pool(nodes="0..4", capacity=ladder)], commit(2))
-    assert costs(found.lines[0]) == pytest.approx((floor, expected, worst))
+    assert costs(found.lines[0]) == pytest.approx((minimum, expected, maximum))
 
 
 def test_reserved_nodes_are_covered_before_those_on_demand_wherever_they_stand():
@@ -104,7 +104,7 @@ def test_of_several_machines_the_first_is_covered_and_at_worst_none():
     dev = pool("dev", machine=["g6.12xlarge", "g6.24xlarge"], nodes=2)
     found = bill([dev], commit(2, 3.0, "g6.12xlarge"))
     assert costs(found.lines[0]) == pytest.approx((6, 6, 2 * 6.6752))
-    assert found.commitments[0].idle_worst == 2
+    assert found.commitments[0].idle_maximum == 2
 
 
 def test_system_nodes_are_covered_too():
@@ -116,19 +116,19 @@ def test_a_commitment_at_an_unknown_price_makes_what_it_covers_unknown():
     found = bill([pool(nodes="0..2"), pool("b")], commit(3, None))
     assert costs(found.lines[0]) == (0.0, None, None)
     assert costs(found.lines[1])[0] is None
-    assert found.floor.unknown == ("b",)
-    assert found.commitments[0].idle_floor_usd == 0
+    assert found.minimum.unknown == ("b",)
+    assert found.commitments[0].idle_min_usd == 0
     idle = bill([pool(nodes="0..2")], commit(2, None))
-    assert idle.floor.unknown == ("commitment to p5.48xlarge",)
-    assert idle.commitments[0].idle_floor_usd is None
-    assert idle.shares[-1].floor.unknown == ("commitment to p5.48xlarge",)
+    assert idle.minimum.unknown == ("commitment to p5.48xlarge",)
+    assert idle.commitments[0].idle_min_usd is None
+    assert idle.shares[-1].minimum.unknown == ("commitment to p5.48xlarge",)
 
 
 def test_an_unknown_commitment_beside_a_known_one_leaves_the_pool_unknown():
     found = bill([pool(nodes=3)], commit(1, None), commit(1, 20.0))
-    assert found.lines[0].floor_usd is None
+    assert found.lines[0].minimum_usd_per_hour is None
     found = bill([pool(nodes=3)], commit(1, 20.0), commit(1, None))
-    assert found.lines[0].floor_usd is None
+    assert found.lines[0].minimum_usd_per_hour is None
 
 
 @pytest.mark.parametrize(
@@ -159,11 +159,11 @@ def test_a_commitment_that_no_pool_uses_is_in_the_bill_and_nobodys():
         prices={"commitments": [commit(2, 10.0, "p4d.24xlarge")]},
     )
     found = plan_of(raw).bill
-    assert found.floor_usd == pytest.approx(4 * LIST + 20)
+    assert found.minimum_usd_per_hour == pytest.approx(4 * LIST + 20)
     assert found.commitments[0].on_demand_usd is None
     vision, nobodys = found.shares
-    assert vision.worst.usd == pytest.approx(4 * LIST)
-    assert (nobodys.floor.usd, nobodys.worst.usd) == (20, 20)
+    assert vision.maximum.usd == pytest.approx(4 * LIST)
+    assert (nobodys.minimum.usd, nobodys.maximum.usd) == (20, 20)
     assert ids(raw) == ["prices.no_pool"]
 
 
@@ -224,8 +224,8 @@ def test_what_one_and_three_years_would_save_at_the_floor_and_as_expected():
     by_name = {s.commitment: s for s in found if s.pool == "train"}
     assert list(by_name) == ["cud 1 year", "cud 3 years"]
     three = by_name["cud 3 years"]
-    assert (three.floor_nodes, three.expected_nodes, three.usd_per_node) == (2, 4, 1.2857)
-    assert three.floor_usd_per_month == pytest.approx(2 * (now - 1.2857) * 730)
+    assert (three.min_nodes, three.expected_nodes, three.usd_per_node) == (2, 4, 1.2857)
+    assert three.minimum_usd_per_month == pytest.approx(2 * (now - 1.2857) * 730)
     assert three.expected_usd_per_month == pytest.approx(4 * (now - 1.2857) * 730)
     assert three.break_even_percent == pytest.approx(100 * 1.2857 / now)
     assert (three.verified, str(three.checked_on)) == (True, "2026-11-21")
@@ -237,7 +237,7 @@ def test_your_price_on_demand_is_what_is_saved_against():
     found, _ = offered([pool(machine="a2-highgpu-1g", nodes=4)], **rest)
     one = next(s for s in found if s.commitment == "cud 1 year" and s.pool == "train")
     assert one.break_even_percent == pytest.approx(231.42)
-    assert one.floor_usd_per_month < 0
+    assert one.minimum_usd_per_month < 0
 
 
 def test_what_is_sold_at_a_price_nobody_publishes_is_said():
@@ -269,8 +269,8 @@ def test_what_is_committed_already_is_left_out_of_what_is_offered():
     assert [s.commitment for s in found] == [
         f"reserved-instance {n}" for n in ("1 year", "3 years")
     ]
-    assert [(s.floor_nodes, s.expected_nodes) for s in found] == [(0, 1)] * 2
-    assert found[0].floor_usd_per_month == 0
+    assert [(s.min_nodes, s.expected_nodes) for s in found] == [(0, 1)] * 2
+    assert found[0].minimum_usd_per_month == 0
     given = {"prices": {"commitments": [commit(4, 15.0, "p4d.24xlarge")]}}
     assert offered([pool(machine="p4d.24xlarge", nodes="1..8")], **given) == ((), ())
 

@@ -9,7 +9,7 @@ from gpuyard.catalogue.machines import MACHINES
 from gpuyard.cli.terminal.text import money
 from gpuyard.plan import plan
 from gpuyard.plan.money.bill import DEFAULT_UTILISATION
-from gpuyard.plan.money.unit_costs import monthly
+from gpuyard.plan.money.unit_costs import to_monthly_total
 from gpuyard.plan.records import Total
 from kit.generated import platforms
 from kit.stacks import SYSTEM, plan_of, platform, pool, spec_of
@@ -66,7 +66,7 @@ def test_the_middle_of_the_target_is_reckoned_with_and_75_without_one(targets, p
 def test_a_share_of_the_maximum_runs_and_never_less_than_the_minimum(aim, rest, running, used, usd):
     found = line(aim, **rest)
     assert (found.running_nodes, found.used_nodes) == (running, used)
-    assert found.expected_usd == pytest.approx(usd)
+    assert found.expected_usd_per_hour == pytest.approx(usd)
 
 
 def warm(*windows):
@@ -89,25 +89,25 @@ WEEKDAYS = "0 7 * * 1-5"
 def test_warm_windows_keep_nodes_for_their_hours_a_week_and_leave_the_floor_alone(windows, running):
     found = line(50, nodes="0..8", keep_warm=warm(*windows))
     assert found.running_nodes == pytest.approx(running)
-    assert found.expected_usd == pytest.approx(running * LIST)
-    assert (found.floor_usd, found.used_nodes) == (0, 4)
-    assert found.worst_usd == pytest.approx(8 * LIST)
+    assert found.expected_usd_per_hour == pytest.approx(running * LIST)
+    assert (found.minimum_usd_per_hour, found.used_nodes) == (0, 4)
+    assert found.maximum_usd_per_hour == pytest.approx(8 * LIST)
 
 
 def test_system_nodes_do_not_follow_the_use_of_gpus():
     found = bill(pool(), system={**SYSTEM, "nodes": "2..9"}, targets={"utilisation_percent": 90})
     assert (found.lines[0].running_nodes, found.lines[0].used_nodes) == (2, 0)
-    assert found.lines[0].expected_usd == pytest.approx(0.4032)
+    assert found.lines[0].expected_usd_per_hour == pytest.approx(0.4032)
 
 
 def test_a_spot_price_nobody_knows_is_unknown_where_spot_nodes_run_and_bounded_at_worst():
     found = line(50, machine="g5g.xlarge", nodes="0..8", capacity=["spot", "on-demand"])
-    assert (found.floor_usd, found.expected_usd) == (0, None)
-    assert found.worst_usd == pytest.approx(8 * 0.42)
+    assert (found.minimum_usd_per_hour, found.expected_usd_per_hour) == (0, None)
+    assert found.maximum_usd_per_hour == pytest.approx(8 * 0.42)
     whole = bill(pool(machine="g5g.xlarge", nodes="1..8", capacity=["spot"]), pool("b"))
-    assert whole.floor.unknown == whole.expected.unknown == ("train",)
-    assert whole.worst.unknown == ()
-    assert (whole.floor.known_usd, whole.unknown) == (pytest.approx(4 * LIST), ("train",))
+    assert whole.minimum.unknown == whole.expected.unknown == ("train",)
+    assert whole.maximum.unknown == ()
+    assert (whole.minimum.known_usd, whole.unknown) == (pytest.approx(4 * LIST), ("train",))
 
 
 def test_one_rung_of_unknown_price_leaves_the_others_known():
@@ -116,12 +116,12 @@ def test_one_rung_of_unknown_price_leaves_the_others_known():
     mega = pool(machine="a3-megagpu-8g", nodes="0..24", capacity=ladder, zones=["us-central1-a"])
     whole = bill(mega, cloud="gcp", system={"machine": "e2-standard-8", "nodes": 3})
     [_, found] = whole.lines
-    assert found.floor.usd == pytest.approx(8 * 92.21, rel=1e-3)
-    assert found.expected == Total(found.floor.known_usd, ("train",), 10)
-    assert (found.expected_usd, whole.expected_usd) == (None, None)
-    assert whole.expected.known_usd == pytest.approx(whole.floor.known_usd)
-    assert money(whole.expected) == f"{whole.floor.known_usd:,.2f} + unknown for 10 nodes"
-    assert money(monthly(whole.expected), nodes=False).endswith(" + unknown")
+    assert found.minimum.usd == pytest.approx(8 * 92.21, rel=1e-3)
+    assert found.expected == Total(found.minimum.known_usd, ("train",), 10)
+    assert (found.expected_usd_per_hour, whole.expected_usd_per_hour) == (None, None)
+    assert whole.expected.known_usd == pytest.approx(whole.minimum.known_usd)
+    assert money(whole.expected) == f"{whole.minimum.known_usd:,.2f} + unknown for 10 nodes"
+    assert money(to_monthly_total(whole.expected), nodes=False).endswith(" + unknown")
 
 
 def test_one_node_of_unknown_price_is_one_node():
@@ -180,8 +180,8 @@ def test_floor_expected_and_worst_stand_in_this_order_whatever_the_prices():
         whole = found.bill
         if not whole.unknown:
             seen += 1
-            assert whole.floor.usd <= whole.expected.usd + 1e-9, number
-            assert whole.expected.usd <= whole.worst.usd + 1e-9, number
+            assert whole.minimum.usd <= whole.expected.usd + 1e-9, number
+            assert whole.expected.usd <= whole.maximum.usd + 1e-9, number
         for each in whole.lines:
             assert each.nodes.low <= each.running_nodes <= each.nodes.high
             assert each.used_nodes <= each.running_nodes
@@ -191,9 +191,9 @@ def test_floor_expected_and_worst_stand_in_this_order_whatever_the_prices():
 def test_lines_and_idle_commitments_are_the_bill():
     for number, found in priced_bills():
         whole = found.bill
-        for case in ("floor", "expected", "worst"):
+        for case in ("minimum", "expected", "maximum"):
             parts = [getattr(x, case) for x in whole.lines]
-            parts += [c.idle(case) for c in whole.commitments]
+            parts += [c.idle_cost(case) for c in whole.commitments]
             total = getattr(whole, case)
             assert close(total.known_usd, sum(p.known_usd for p in parts)), number
             assert close(total.unknown_nodes, sum(p.unknown_nodes for p in parts)), number
@@ -208,7 +208,7 @@ def test_teams_and_what_is_nobodys_are_the_bill():
         whole = found.bill
         assert [s.team for s in whole.shares] == [*(t.name for t in found.teams), None]
         shared += len(whole.shares) > 1
-        for case in ("floor", "expected", "worst"):
+        for case in ("minimum", "expected", "maximum"):
             totals = [getattr(s, case) for s in whole.shares]
             assert all(t.known_usd >= 0 for t in totals)
             together = getattr(whole, case)
@@ -225,11 +225,11 @@ def test_commitments_are_paid_once_used_or_not():
     used = 0
     for number, found in priced_bills():
         for entry in found.bill.commitments:
-            for case in ("floor", "expected"):
+            for case in ("minimum", "expected"):
                 covered = sum(getattr(c, case) for c in entry.covers)
                 assert close(covered + getattr(entry, f"idle_{case}"), entry.nodes), number
                 used += covered > 0
             assert sum(c.baseline for c in entry.covers) <= entry.nodes
             assert all(c.burst >= 0 for c in entry.covers)
-            assert entry.idle_expected <= entry.idle_floor + 1e-9
+            assert entry.idle_expected <= entry.idle_minimum + 1e-9
     assert used > 10

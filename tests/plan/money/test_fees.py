@@ -49,17 +49,21 @@ GKE = {"pools": [pool(machine="a2-highgpu-8g", nodes=0)], "cloud": "gcp"}
 
 def test_gke_asks_as_much_and_its_free_tier_is_yours_to_write():
     (listed,) = bill(**GKE).fees
-    assert (listed.service, listed.floor_usd, listed.worst_usd) == ("GKE", 0.10, 0.60)
-    assert listed.basis == "list price of no known day, read on 2026-11-22, not verified"
+    assert (listed.service, listed.minimum_usd_per_hour, listed.maximum_usd_per_hour) == (
+        "GKE",
+        0.10,
+        0.60,
+    )
+    assert listed.basis == "list price of unknown date, read on 2026-11-22, not verified"
     (free,) = bill(**GKE, **yours(0)).fees
-    assert (free.service, free.worst_usd, free.basis) == ("GKE", 0, "your price")
-    assert bill(**GKE, **yours(0)).floor_usd == pytest.approx(3 * 0.134, abs=0.01)
+    assert (free.service, free.maximum_usd_per_hour, free.basis) == ("GKE", 0, "your price")
+    assert bill(**GKE, **yours(0)).minimum_usd_per_hour == pytest.approx(3 * 0.134, abs=0.01)
 
 
 def test_the_bill_says_of_what_day_the_fee_is_and_what_it_will_be():
     (now,) = bill(NONE, cloud="aws").fees
     assert (now.service, now.basis) == ("EKS", "list price on 2026-09-28")
-    assert now.note == "at worst 0.50 more, when standard support of Kubernetes 1.36 has ended"
+    assert now.note == "at most 0.50 more, after standard support of Kubernetes 1.36 ends"
     (old,) = bill(NONE, cloud="aws", kubernetes="1.33").fees
     assert old.note == "0.50 of it because standard support of Kubernetes 1.33 has ended"
 
@@ -88,7 +92,7 @@ def test_the_bill_is_the_same_on_every_day():
 
 
 def test_a_budget_has_to_hold_the_fee_as_well():
-    worst = bill(NONE, cloud="aws").worst_usd
+    worst = bill(NONE, cloud="aws").maximum_usd_per_hour
     raw = platform(NONE, cloud="aws", budget={"max_usd_per_hour": worst})
     assert "budget.worst" not in ids(raw)
     raw["budget"] = {"max_usd_per_hour": worst - 0.01}

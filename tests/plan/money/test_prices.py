@@ -11,7 +11,7 @@ from kit.stacks import platform, pool, spec_of
 
 DAY = "2026-07-20"
 NEVER = "price unknown as of 2026-11-21"
-UNDATED = "of no known day, read on 2026-11-21"
+UNDATED = "of unknown date, read on 2026-11-21"
 """Of a source that says no day."""
 SEEN = " in us-east-1 on 2026-01-21, not verified"
 SEEN_LAST = " in us-east-1 on 2025-11-30, not verified"
@@ -111,12 +111,12 @@ def test_an_average_of_a_machine_without_any_other_price_is_all_there_is():
         (P5, Capacity.ON_DEMAND, {}, f"list price in us-east-1 on {DAY}"),
         (P5, Capacity.ON_DEMAND, {"discount_percent": 12.5}, f"list price in us-east-1 on {DAY}, 12.5 % off"),
         (P5, Capacity.SPOT, {}, f"spot price in us-east-1 {UNDATED}"),
-        (P5, Capacity.SPOT, mine(spot=18), f"your average on spot, between the prices {UNDATED}"),
-        (NO_SPOT, Capacity.SPOT, {"machines": {"g5g.xlarge": {"spot": 1}}}, "your average on spot"),
+        (P5, Capacity.SPOT, mine(spot=18), f"your average spot price, within the listed range {UNDATED}"),
+        (NO_SPOT, Capacity.SPOT, {"machines": {"g5g.xlarge": {"spot": 1}}}, "your average spot price"),
         (P5, Capacity.ON_DEMAND, mine(on_demand=1), "your price"),
         (P5, Capacity.RESERVED, mine(reserved=1), "your price for reserved nodes"),
         (P5, Capacity.BLOCK, {}, "capacity block price in us-east-1 on 2026-07-22, not verified"),
-        (P5, Capacity.FLEX_START, {}, f"flex-start {NEVER} (at most the price on demand)"),
+        (P5, Capacity.FLEX_START, {}, f"flex-start {NEVER} (at most the on-demand price)"),
         (UNPRICED, Capacity.FLEX_START, {}, "flex-start price unknown as of 2026-11-21"),
         (UNPRICED, Capacity.ON_DEMAND, {}, "price unknown as of 2026-11-21"),
         (MEGA, Capacity.ON_DEMAND, {}, f"list price in us-central1 {UNDATED}, not verified"),

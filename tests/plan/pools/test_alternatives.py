@@ -4,7 +4,11 @@ import pytest
 
 from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.plan.pools.alternatives import machines_of_size, suggest_machine, with_gpus
+from gpuyard.plan.pools.alternatives import (
+    find_machine_with_gpus,
+    nearest_machine_by_size,
+    suggest_machine,
+)
 from gpuyard.spec.platform import Cloud
 from kit.every import every
 from kit.fixes import applied, check_fix
@@ -18,7 +22,7 @@ ON_DEMAND = [Capacity.ON_DEMAND]
 @every("name", ["m7i.xlarge", "p5.48xlarge", "e2-standard-4", "g6f.large"])
 def test_a_machine_of_a_size_is_of_the_cloud_and_no_other_is_nearer(cloud, name, with_gpu):
     wanted = MACHINES[name]
-    found = machines_of_size(wanted, cloud, ON_DEMAND, with_gpu=with_gpu)
+    found = nearest_machine_by_size(wanted, cloud, ON_DEMAND, with_gpu=with_gpu)
     assert found.is_gpu_machine is with_gpu
     nearer = [
         m
@@ -50,7 +54,7 @@ def test_a_machine_of_a_size_is_of_the_cloud_and_no_other_is_nearer(cloud, name,
     ],
 )
 def test_as_many_gpus_or_the_next_more(gpu, gpus, cloud, modes, name):
-    found = with_gpus(find_gpu(gpu), gpus, 8, cloud, modes)
+    found = find_machine_with_gpus(find_gpu(gpu), gpus, 8, cloud, modes)
     assert (found.name if found else None) == name
     fix = suggest_machine(found, ("a",))
     assert (fix.value if fix else None) == name
@@ -73,7 +77,7 @@ def test_system_nodes_with_gpus_are_warned_of(cloud, machine, gpus):
     assert parts(finding) == (
         "system.gpu_machine",
         ("system", "machine"),
-        f"system nodes run controllers and no jobs: {gpus} a node would be paid and never used",
+        f"system nodes run controllers and no jobs: {gpus} a node would be paid for and never used",
         machine,
         "a machine without GPUs",
     )

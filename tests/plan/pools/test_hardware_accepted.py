@@ -8,7 +8,7 @@ from kit.every import every
 from kit.stacks import cut_pool, findings, plan_of, platform, pool
 
 IMAGE = {"image": "registry.example.org/ml/base:1"}
-DEFERRED = "the floor that is accepted for {} on {} is not read: {}"
+DEFERRED = "the accepted threshold of {} on {} has no effect: {}"
 
 
 def lower(check, value, where="train", **more):
@@ -45,9 +45,9 @@ def test_each_is_in_the_plan_with_its_unit_and_whether_it_needs_gpus_at_work():
 
 
 QUICK = "the profile quick puts no load on a GPU"
-CUT = "its GPUs are cut or shared, and what one share does says little of the whole"
-UNIMAGED = "no image is named to check anything in"
-PART = "a node has a part of a GPU, which tells nothing of the whole"
+CUT = "its GPUs are partitioned or shared, and a share does not represent the whole GPU"
+UNIMAGED = "no validation image is configured"
+PART = "a node has a fraction of a GPU, which cannot validate the whole GPU"
 AWS = [pool(machine="g6f.xlarge", nodes=1)]
 
 
@@ -63,7 +63,7 @@ AWS = [pool(machine="g6f.xlarge", nodes=1)]
         ),
         (
             asked(lower("work.step", 300), profile="full"),
-            [("work.step", "train", "only the profile soak makes that check")],
+            [("work.step", "train", "only the profile soak runs this check")],
         ),
         (asked(lower("work.step", 300), profile="soak"), []),
         (
@@ -77,7 +77,7 @@ AWS = [pool(machine="g6f.xlarge", nodes=1)]
     ],
 )
 def test_one_that_no_check_reads_is_noted(raw, said):
-    found = [f.problem for f in findings(raw) if "is not read" in f.problem]
+    found = [f.problem for f in findings(raw) if "has no effect" in f.problem]
     assert found == [DEFERRED.format(*each) for each in said]
 
 

@@ -4,7 +4,7 @@ from gpuyard.findings import Severity
 from kit.every import every
 from kit.stacks import cut_pool, findings, only, plan_of, platform, pool
 
-LATER = "of train (0 of 4) only nodes that run from the beginning are checked: those that come later are not"
+LATER = "of train (0 of 4) only nodes that run from the start are checked: later nodes are not"
 IMAGE = {"image": "registry.example.org/ml/base:1"}
 OURS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
 
@@ -19,7 +19,7 @@ def test_nothing_is_decided_when_nothing_is_asked():
 
 def test_the_nodes_that_run_from_the_beginning_are_checked():
     plan = plan_of(asked(pool(nodes="1..4"), cut_pool(nodes=2), **OURS))
-    assert [(p.pool, p.nodes, p.skip_reason, p.runs) for p in plan.validation.pools] == [
+    assert [(p.pool, p.nodes, p.skip_reason, p.checks_any_node) for p in plan.validation.pools] == [
         ("train", 1, "", True),
         ("serve", 2, "", True),
     ]
@@ -29,7 +29,7 @@ def test_the_nodes_that_run_from_the_beginning_are_checked():
 
 def test_a_pool_without_a_floor_is_put_off_and_that_is_said():
     raw = asked(pool(nodes="0..4"), validation=IMAGE | {"gate": "none"}, **OURS)
-    assert [p.runs for p in plan_of(raw).validation.pools] == [False]
+    assert [p.checks_any_node for p in plan_of(raw).validation.pools] == [False]
     said = [f for f in findings(raw) if f.id.startswith("validation.")]
     assert [(f.severity, f.problem) for f in said] == [
         (
@@ -61,13 +61,13 @@ def test_a_cluster_that_sends_jobs_away_has_no_nodes_to_check():
         },
     )
     said = [f.problem for f in findings(raw) if f.id == "validation.deferred"]
-    assert said == ["this platform has no nodes: the clusters that its jobs go to check their own"]
+    assert said == ["this platform has no nodes: the worker clusters validate their own"]
 
 
 def test_claimed_gpus_are_shown_to_nobody():
     finding = only(asked(pool(sharing="dra"), cloud="simulated"))
     assert finding.id == "validation.impossible"
-    assert "its GPUs are claimed" in finding.problem
+    assert "it uses resource claims" in finding.problem
 
 
 def test_a_check_that_does_not_run_is_never_called_passed():
@@ -78,19 +78,19 @@ def test_a_check_that_does_not_run_is_never_called_passed():
         ("validation",),
     )
     assert str(finding) == (
-        "validation: required, and no image is named to run it in: no node is checked\n"
-        "  fix: name an image that has Python 3.11 or newer with nvidia-ml-py under validation.image; or"
-        " write required: false"
+        "validation: required, but no validation image is configured: no node is checked\n  fix: "
+        "write an image with Python 3.11 or newer with nvidia-ml-py under validation.image, or "
+        "write required: false"
     )
     told = only(platform(validation={"required": False}))
     assert (told.id, told.severity, told.fix) == ("validation.deferred", Severity.INFO, None)
 
 
-LABELS = "nodes of train that come later are checked and labelled, and take jobs meanwhile"
+LABELS = "later nodes of train are checked and labelled, but run jobs before the result"
 YOURS = (
-    "the nodes of train are yours to make: they take jobs before they are checked, unless their kubelets"
-    " start with --register-with-taints=startup-taint.cluster-autoscaler.kubernetes.io/gpuyard-check"
-    "=unchecked:NoSchedule"
+    "you create the nodes of train: they run jobs before they are checked, unless their "
+    "kubelets start with "
+    "--register-with-taints=startup-taint.cluster-autoscaler.kubernetes.io/gpuyard-check=unchecked:NoSchedule"
 )
 
 
@@ -112,7 +112,7 @@ def test_nodes_that_come_later_wait_where_only_a_passed_check_counts(validation,
     raw = asked(pool(nodes=nodes), validation=IMAGE | validation, **more)
     plan = plan_of(raw)
     assert [p.gate for p in plan.validation.pools] == [gate]
-    assert plan.validation.checks is bool(gate)
+    assert plan.validation.checks_any_node is bool(gate)
     startup = plan.startup_taints(plan.pools[0])
     assert [t.value for t in startup] == (["unchecked"] if gate == "taint" else [])
     assert plan.initial_taints(plan.pools[0]) == (*plan.pools[0].taints, *startup)
@@ -130,7 +130,7 @@ def test_nodes_that_come_later_wait_where_only_a_passed_check_counts(validation,
 def test_what_is_not_checked_waits_for_nothing(raw):
     plan = plan_of(raw)
     assert plan.startup_taints(plan.pools[0]) == ()
-    assert plan.validation is None or not plan.validation.checks
+    assert plan.validation is None or not plan.validation.checks_any_node
 
 
 @every("sharing", [{}, {"time_slicing": 4}, {"mig": {"1g.5gb": 7}}])
@@ -143,7 +143,14 @@ def test_nodes_that_gke_serves_by_itself_say_nothing_that_the_check_waits_for(sh
         validation={**IMAGE, "required": False, "profile": "full"},
     )
     train, dev = plan_of(raw).validation.pools
-    assert (train.skip_reason, train.runs) == ("", True)
-    lacks = "the GPU Operator is kept off its nodes, and no runtime class shows a pod all GPUs"
-    assert (dev.skip_reason, dev.runs, dev.tried, dev.gate) == (lacks, False, False, "")
+    assert (train.skip_reason, train.checks_any_node) == ("", True)
+    lacks = (
+        "the GPU Operator does not run on its nodes, so no runtime class exposes all GPUs to a pod"
+    )
+    assert (dev.skip_reason, dev.checks_any_node, dev.runs_share_checks, dev.gate) == (
+        lacks,
+        False,
+        False,
+        "",
+    )
     assert any(f"the nodes of dev are not checked: {lacks}" == f.problem for f in findings(raw))

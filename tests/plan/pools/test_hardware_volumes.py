@@ -37,7 +37,7 @@ def told(raw):
     return [
         (f.path, f.problem)
         for f in findings(raw)
-        if f.id == "validation.deferred" and "is read" in f.problem
+        if f.id == "validation.deferred" and "read speed" in f.problem
     ]
 
 
@@ -79,8 +79,8 @@ def test_a_node_is_asked_for_no_more_than_its_network_carries():
     assert found.mb_per_s == pytest.approx(0.5 * gbps * 125)
 
 
-EMPTY = "it is empty when it is made; write read_mb_per_s once it is filled"
-OWN = "each namespace has a volume of its own, and that of the check has nothing in it"
+EMPTY = "it is created empty; write read_mb_per_s once it has data"
+OWN = "each namespace has its own volume, and the volume of the check is empty"
 
 
 @every(
@@ -95,21 +95,21 @@ OWN = "each namespace has a volume of its own, and that of the check has nothing
 def test_what_is_not_read_is_told(data, why):
     assert readings(data) == ()
     assert told(asked(data)) == [
-        (("storage", "datasets", 0), f"how fast d0 is read is not tried: {why}")
+        (("storage", "datasets", 0), f"validation does not measure the read speed of d0: {why}")
     ]
-    assert not plan_of(asked(data)).validation.pools[0].reads
+    assert not plan_of(asked(data)).validation.pools[0].runs_read_checks
 
 
 def test_what_is_read_is_not_told():
     raw = asked({"kind": "bucket", **FILLED}, {"kind": "efs", "read_mb_per_s": 100})
     assert [each.name for each in plan_of(raw).validation.readings] == ["d0", "d1"]
-    assert [each.name for each in plan_of(raw).read_by_check] == ["d0", "d1"]
+    assert [each.name for each in plan_of(raw).datasets_read_by_validation] == ["d0", "d1"]
     assert told(raw) == []
-    assert plan_of(raw).validation.pools[0].reads
+    assert plan_of(raw).validation.pools[0].runs_read_checks
 
 
 QUICK = FULL | {"profile": "quick"}
-NOBODY = "no check with the profile full or soak runs on a node"
+NOBODY = "no check with profile full or soak runs on a node"
 
 
 @every(
@@ -124,9 +124,9 @@ NOBODY = "no check with the profile full or soak runs on a node"
 def test_a_floor_that_nobody_tries_is_told_and_no_other_word_is_lost_on_it(more):
     asks = asked({"kind": "efs", "read_mb_per_s": 100}, **more)
     at = ("storage", "datasets", 0, "read_mb_per_s")
-    assert told(asks) == [(at, f"how fast d0 is read is not tried: {NOBODY}")]
+    assert told(asks) == [(at, f"validation does not measure the read speed of d0: {NOBODY}")]
     plan = plan_of(asks)
-    assert plan.read_by_check == ()
+    assert plan.datasets_read_by_validation == ()
     assert told(asked({"kind": "efs"}, **more)) == []
 
 
@@ -163,7 +163,7 @@ def test_more_than_is_sold_is_refused_and_as_much_is_not(data, cloud, most):
 def test_with_several_readers_the_refusal_says_how_many():
     raw = asked({"kind": "efs", "read_mb_per_s": 400}, pools=[ON["aws"], SMALL])
     (found,) = [f for f in findings(raw) if f.id == "storage.read"]
-    assert found.problem == "no node can read d0 as fast as that, 2 of which read at once"
+    assert found.problem == "no node can read d0 at this speed while 2 nodes read at once"
 
 
 def test_a_simulated_platform_reads_as_its_cloud_would():

@@ -27,11 +27,11 @@ def check(raw, name="train"):
 @every("profile, works", [("quick", False), ("full", True), ("soak", True)])
 def test_only_full_and_soak_put_gpus_to_work(profile, works):
     raw = asked(validation=FULL | {"profile": profile})
-    assert (check(raw).works, told(raw)) == (works, [])
+    assert (check(raw).runs_load_checks, told(raw)) == (works, [])
 
 
-CUT = "its GPUs are cut or shared, and what one share does says little of the whole"
-KEEPS = "can be borrowed: a team that lends less keeps the rest to itself"
+CUT = "its GPUs are partitioned or shared, and a share does not represent the whole GPU"
+KEEPS = "can be borrowed: the teams do not lend the rest"
 HOLD = {"train": 32}
 # A stack file, which of its pools, and why its GPUs do nothing.
 IDLE = [
@@ -42,7 +42,7 @@ IDLE = [
     (
         asked(pool(provisioning="check-capacity")),
         "train",
-        "its autoscaler is asked before each job, and would make nodes for the check",
+        "its autoscaler receives a request before each job, and would add nodes for the check",
     ),
     (asked(teams=[team(guarantee=HOLD, lend={"train": 0})]), "train", f"of its 32 GPUs 0 {KEEPS}"),
     (asked(teams=[team(guarantee=HOLD, lend={"train": 8})]), "train", f"of its 32 GPUs 8 {KEEPS}"),
@@ -52,8 +52,8 @@ IDLE = [
 @every("raw, name, why", IDLE)
 def test_a_pool_whose_gpus_do_nothing_says_why(raw, name, why):
     found = check(raw, name)
-    assert (found.runs, found.works, found.idle) == (True, False, why)
-    said = f"GPUs of {name} are not put to work: {why}"
+    assert (found.checks_any_node, found.runs_load_checks, found.idle) == (True, False, why)
+    said = f"GPUs of {name} are not tested under load: {why}"
     assert said in [problem for _, problem in told(raw)]
 
 
@@ -68,7 +68,7 @@ def test_a_pool_whose_gpus_do_nothing_says_why(raw, name, why):
     ],
 )
 def test_what_teams_lend_and_what_nobody_is_guaranteed_can_be_borrowed(teams):
-    assert check(asked(teams=teams)).works
+    assert check(asked(teams=teams)).runs_load_checks
 
 
 def test_a_cohort_that_lends_less_keeps_its_gpus_to_itself():
@@ -79,7 +79,7 @@ def test_a_cohort_that_lends_less_keeps_its_gpus_to_itself():
 
 INFINIBAND = {"kind": "infiniband", "hcas": ["mlx5_0"], "gbps": 400}
 YOURS = {"plugin": "network-operator"}
-SAYS = "no infiniband adapters can be asked for: fabric.plugin names no device plugin"
+SAYS = "pods cannot request infiniband adapters: fabric.plugin names no device plugin"
 # A stack file, the way between its nodes, and why they run each for itself.
 WAYS = [
     (asked(), "tcp", ""),
@@ -93,12 +93,12 @@ WAYS = [
     (
         asked(pool(machine="a3-megagpu-8g", zones=["us-central1-a"]), cloud="gcp"),
         "tcp",
-        "GPUDirect-TCPXO needs Google's programs beside it in the pod",
+        "GPUDirect-TCPXO needs Google's sidecar programs in the pod",
     ),
     (
         asked(pool(machine="p6e-gb200.36xlarge", nodes=2)),
         "tcp",
-        "the NVLink of a rack needs a ComputeDomain, which the check does not make",
+        "NVLink across a rack needs a ComputeDomain, which the check does not create",
     ),
 ]
 
@@ -106,13 +106,19 @@ WAYS = [
 @every("raw, between, apart", WAYS)
 def test_nodes_run_together_where_a_pod_can_take_their_way(raw, between, apart):
     found = check(raw)
-    assert (found.works, found.transport, found.single_node_reason) == (True, between, apart)
-    said = [problem for _, problem in told(raw) if "each for itself" in problem]
-    assert said == ([f"nodes of train run collectives each for itself: {apart}"] if apart else [])
+    assert (found.runs_load_checks, found.transport, found.single_node_reason) == (
+        True,
+        between,
+        apart,
+    )
+    said = [problem for _, problem in told(raw) if "within a node only" in problem]
+    assert said == (
+        [f"nodes of train run collectives within a node only: {apart}"] if apart else []
+    )
 
 
 HOLDS, LEND = {"dev/shared": 16}, {"dev/shared": 4}
-QUICK = "the profile quick holds no share of a GPU"
+QUICK = "the profile quick tests no share of a GPU"
 # A stack file and why no share of its pool dev is tried; empty where all are.
 SHARES = [
     (asked(shared_pool()), ""),
@@ -127,11 +133,11 @@ SHARES = [
 @every("raw, why", SHARES)
 def test_shares_are_tried_where_all_of_them_can_be_had(raw, why):
     found = check(raw, "dev")
-    assert (found.tried, found.shares_skip_reason) == (not why, why)
+    assert (found.runs_share_checks, found.shares_skip_reason) == (not why, why)
     said = [problem for _, problem in told(raw) if "shares of" in problem]
     silent = why.startswith(("the profile", "its GPUs"))
     assert len(said) == (1 if why and not silent else 0), "one note a pool, whatever it leaves out"
-    assert all(each.endswith(f"; shares of dev are not tried: {why}") for each in said)
+    assert all(each.endswith(f"; GPU shares of dev are not tested: {why}") for each in said)
 
 
 @every(
@@ -149,12 +155,12 @@ def test_one_pod_too_many_is_made_only_where_it_has_to_wait(raw, spare):
 
 def test_shares_of_nodes_that_come_later_are_not_tried_and_that_is_said():
     said = [problem for _, problem in told(asked(shared_pool(nodes="1..2"), **OURS))]
-    assert "nodes of dev that come later are not tried share by share" in said
+    assert "later nodes of dev are not tested share by share" in said
 
 
 def test_nodes_that_come_later_are_not_put_to_work_and_that_is_said():
     raw = asked(pool(nodes="1..4"), **OURS)
-    assert told(raw) == [(0, "nodes of train that come later are not put to work")]
+    assert told(raw) == [(0, "later nodes of train are not tested under load")]
     raw = asked(pool(nodes="0..4"), **OURS)
     assert told(raw) == []
-    assert not check(raw).works
+    assert not check(raw).runs_load_checks

@@ -95,13 +95,13 @@ def test_a_fabric_whose_adapters_are_down_is_refused_with_what_is_up():
     finding, _ = findings(platform([hall(hall_dump(adapters=[]))]))
     assert (finding.id, finding.where) == ("pool.dump_adapters", "pools[0].fabric.kind")
     assert str(finding).endswith(
-        "h200-a1-1 has no adapter of InfiniBand that is up\n  given: infiniband\n"
-        "  allowed: what is up there: none\n"
-        "  fix: bring its ports up and write the dump again, or write the fabric that is there"
+        "h200-a1-1 has no active InfiniBand adapter\n  given: infiniband\n  allowed: active "
+        "adapters: none\n  fix: activate its ports and create the inventory again, or write the "
+        "existing fabric"
     )
     storage = hall_dump(adapters=[hall_dump()["adapters"][8]])
     finding, _ = findings(platform([hall(storage)]))
-    assert finding.allowed == "what is up there: mlx5_8 (Ethernet)"
+    assert finding.allowed == "active adapters: mlx5_8 (Ethernet)"
 
 
 def test_one_numa_node_may_have_more_gpus_than_another():
@@ -197,7 +197,7 @@ def test_several_nodes_without_a_label_are_told_together():
 def test_gpus_that_are_not_alike_are_no_pool():
     finding = only(platform([hall(hall_dump(gpus=gpus(name="NVIDIA H100 80GB HBM3")))]))
     assert (finding.id, finding.where) == ("pool.dump_machine", "pools[0].inventory")
-    assert "are not alike: NVIDIA H100 80GB HBM3, NVIDIA H200" in finding.problem
+    assert "has different GPUs: NVIDIA H100 80GB HBM3, NVIDIA H200" in finding.problem
 
 
 def test_a_gpu_that_nobody_knows_is_no_reason_to_refuse():
@@ -209,10 +209,10 @@ def test_a_gpu_that_nobody_knows_is_no_reason_to_refuse():
 @every(
     "change, given",
     [
-        ({"joined": False}, "18 links up, every pair joined: no"),
-        ({"joined": None}, "18 links up, every pair joined: no"),
-        ({"gpus": gpus(nvlinks=12)}, "12, 18 links up, every pair joined: yes"),
-        ({"gpus": gpus(nvlinks=None)}, "0, 18 links up, every pair joined: yes"),
+        ({"joined": False}, "18 links up, every pair connected: no"),
+        ({"joined": None}, "18 links up, every pair connected: no"),
+        ({"gpus": gpus(nvlinks=12)}, "12, 18 links up, every pair connected: yes"),
+        ({"gpus": gpus(nvlinks=None)}, "0, 18 links up, every pair connected: yes"),
     ],
 )
 def test_a_machine_whose_links_are_not_whole_is_none_to_plan_by(change, given):
@@ -260,12 +260,13 @@ def test_what_stands_in_the_file_takes_the_place_of_its_name():
 def test_a_name_that_nobody_reads_is_refused():
     finding = only(platform([hall("hall.json", fabric=None)]))
     assert str(finding) == (
-        "pools[0].inventory: the dump cannot be read: nobody here reads files\n  given: hall.json\n"
-        "  allowed: a file that `gpuyard validate --inventory FILE` wrote, named from where Pulumi.yaml is"
+        "pools[0].inventory: the machine inventory cannot be read: "
+        "a platform passed as a value cannot name a file\n  given: hall.json\n"
+        "  allowed: a file written by `gpuyard validate --inventory FILE`, as a path relative to Pulumi.yaml"
     )
 
 
-@every("data, why", [(b"[]", "no dump stands in it"), (b"\xff", "it is no JSON")])
+@every("data, why", [(b"[]", "not a machine inventory"), (b"\xff", "not JSON")])
 def test_a_file_that_is_no_dump_hides_nothing_else(data, why):
     def files(_name):
         return data
@@ -273,7 +274,7 @@ def test_a_file_that_is_no_dump_hides_nothing_else(data, why):
     broken = read_platform(platform([hall("d"), pool("other", machine="p5.48xlrge")]), files=files)
     assert [(f.id, why in f.problem) for f in broken.findings] == [("pool.dump_file", True)]
     assert broken.spec is None
-    assert broken.judged_part.pools[0].inventory is None
+    assert broken.checkable_spec.pools[0].inventory is None
 
 
 def test_who_reads_files_says_why_there_is_none():

@@ -14,7 +14,9 @@ from kit.every import every
 from kit.fixes import applied
 from kit.stacks import findings, only, parts, platform, pool
 
-NAME = "letters, digits, dashes, dots and underscores, a letter or digit at both ends, at most 63"
+NAME = (
+    "letters, digits, dashes, dots and underscores, with a letter or digit at both ends, at most 63"
+)
 P0 = ("pools", 0)
 
 
@@ -48,7 +50,7 @@ def test_a_key_that_kubernetes_does_not_take_is_refused_and_a_near_one_suggested
     assert parts(finding) == (
         "pool.label_key",
         (*P0, "labels", key),
-        "no key of a label in Kubernetes",
+        "not a valid Kubernetes label key",
         key,
         f"NAME or DOMAIN/NAME; a name has {NAME}",
     )
@@ -81,7 +83,7 @@ def test_a_value_that_kubernetes_does_not_take_is_refused(value, near):
     assert parts(finding) == (
         "pool.label_value",
         (*P0, "labels", "tier"),
-        "no value of a label in Kubernetes",
+        "not a valid Kubernetes label value",
         value,
         NAME,
     )

@@ -121,7 +121,7 @@ def test_simulated_nodes_boot_from_nothing():
     plan = plan_of(raw)
     assert plan.pools[0].node_software is plan.operator is None
     assert ids(raw) == ["section.deferred"]
-    assert findings(raw)[0].problem.endswith("simulated nodes boot from nothing")
+    assert findings(raw)[0].problem.endswith("simulated nodes boot no image")
 
 
 def test_one_driver_is_taken_that_serves_every_pool():

@@ -25,7 +25,7 @@ def first(one, cloud="none", **rest):
     ("cloud", "one", "by", "overlay", "hidden"),
     [
         ("aws", pool(nodes="0..4", scaling="karpenter"), "cloud", {}, ()),
-        ("aws", pool(nodes=4), "nobody", {}, ()),
+        ("aws", pool(nodes=4), "none", {}, ()),
         ("aws", shared_pool(nodes="0..4", scaling="karpenter"), "overlay", {"nvidia.com/gpu.shared": 16}, ()),
         ("aws", shared_pool(nodes="0..4", scaling="autoscaler"), "tags", {}, ()),
         ("gcp", pool(machine="a2-highgpu-8g", nodes="0..4"), "cloud", {}, ()),
@@ -43,8 +43,8 @@ def first(one, cloud="none", **rest):
             {},
             ("nvidia.com/mig-7g.40gb", "nvidia.com/gpu"),
         ),
-        ("none", shared_pool(nodes="0..4"), "yours", {}, ()),
-        ("simulated", shared_pool(nodes="0..4"), "nobody", {}, ()),
+        ("none", shared_pool(nodes="0..4"), "own", {}, ()),
+        ("simulated", shared_pool(nodes="0..4"), "none", {}, ()),
     ],
 )  # fmt: skip
 def test_what_is_known_of_a_node_that_does_not_run(cloud, one, by, overlay, hidden):
@@ -254,7 +254,7 @@ def test_other_nodes_are_told_by_ours():
 
 def test_selected_nodes_are_a_number_not_a_range():
     (finding,) = findings(platform([pool(nodes="0..4", select={"rack": "a"})]))
-    assert (finding.id, finding.allowed) == ("pool.fixed_range", "one number: as many as exist")
+    assert (finding.id, finding.allowed) == ("pool.fixed_range", "the number of existing nodes")
 
 
 def test_a_fabric_is_part_of_the_plan():
@@ -269,7 +269,7 @@ def test_a_fabric_is_part_of_the_plan():
     ("cloud", "zones", "says"),
     [
         ("aws", ["us-east-1a", "us-west-2a", "us-west-2b"], "keep us-east-1a"),
-        ("gcp", ["us-east-1a", "us-east-1a"], "remove `zones`, or write those that you mean"),
+        ("gcp", ["us-east-1a", "us-east-1a"], "remove `zones`, or correct them"),
         ("none", ["rack 1", "rack-2", "rack 3"], "keep rack-2"),
     ],
 )
@@ -286,7 +286,7 @@ def test_zones_that_are_none_go_together(cloud, zones, says):
 def test_a_machine_without_a_gpu_that_has_no_like_is_not_taken_away():
     raw = platform([pool(machine="m7i.xlarge", capacity=["flex-start"])], cloud="aws")
     (finding,) = [f for f in findings(raw) if f.id == "pool.no_gpu"]
-    assert (finding.fix.message, finding.fix.at) == ("name a machine with GPUs", None)
+    assert (finding.fix.message, finding.fix.at) == ("write a machine with GPUs", None)
 
 
 def test_what_a_kubelet_keeps_of_a_large_machine_is_known_to_a_tenth_of_a_gib():
@@ -309,7 +309,7 @@ def test_how_many_gpus_are_left_whole_is_said_where_karpenter_miscounts():
     cut = cut_pool(nodes="0..2", scaling="karpenter", sharing={"mig": mixed})
     (finding,) = [f for f in findings(platform([cut], cloud="aws")) if f.id == "scaling.miscounts"]
     assert finding.problem.startswith(
-        "Karpenter counts 8 whole GPUs in p4d.24xlarge, 2 are left whole,"
+        "Karpenter counts 8 whole GPUs in p4d.24xlarge, but 2 are not partitioned,"
     )
 
 

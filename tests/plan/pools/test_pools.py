@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.plan.records import Advertised, Slice, Taint
+from gpuyard.plan.records import AdvertisedResource, MigInstance, Taint
 from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
 
 GPU_TAINT = Taint("nvidia.com/gpu", "present")
@@ -54,10 +54,10 @@ def test_slices_are_advertised_by_profile():
     )
     assert found.layouts[0].gpus == tuple(range(8))
     assert found.layouts[0].placement == (
-        Slice("2g.10gb", 0, 2),
-        Slice("1g.5gb", 2, 1),
-        Slice("1g.5gb", 3, 1),
-        Slice("3g.20gb", 4, 4),
+        MigInstance("2g.10gb", 0, 2),
+        MigInstance("1g.5gb", 2, 1),
+        MigInstance("1g.5gb", 3, 1),
+        MigInstance("3g.20gb", 4, 4),
     )
 
 
@@ -218,11 +218,13 @@ def test_names_of_pools_and_teams_are_found_and_others_told():
     assert plan.team("t").name == "t"
     assert plan.team("t").quota("a", "nvidia.com/gpu").nominal == 1
     assert plan.team("t").quota("b", "nvidia.com/gpu") is None
-    with pytest.raises(KeyError, match="'c'; there are: a, b"):
+    with pytest.raises(KeyError, match="'c'; known names: a, b"):
         plan.pool("c")
 
 
 def test_a_record_is_told_in_words():
     assert str(GPU_TAINT) == "nvidia.com/gpu=present:NoSchedule"
-    assert first().unit("shared") is None
-    assert first().unit("") == Advertised("nvidia.com/gpu", 8, "", Fraction(1))
+    assert first().find_advertised_resource("shared") is None
+    assert first().find_advertised_resource("") == AdvertisedResource(
+        "nvidia.com/gpu", 8, "", Fraction(1)
+    )

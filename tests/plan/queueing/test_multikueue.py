@@ -12,7 +12,7 @@ from kit.fixes import check_fix
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shape, team
 
 TWO = [{"name": "west", "secret": "west-key"}, {"name": "east", "secret": "east-key"}]
-SENT = "sent to one of west, east"
+SENT = "dispatched to one of west, east"
 
 
 def hub(pools=None, teams=None, clusters=TWO, **rest):
@@ -87,7 +87,7 @@ def test_a_secret_leads_to_one_cluster():
     raw = hub(clusters=[*TWO, {"name": "north", "secret": "east-key"}])
     (finding,) = found(raw, "clusters.secret")
     assert finding.where == "queueing.clusters[2].secret"
-    assert finding.problem.startswith("the secret leads to east already")
+    assert finding.problem.startswith("east uses this Secret too")
     assert finding.fix.value == "north-kubeconfig"
     check_fix(raw, finding)
 
@@ -142,11 +142,19 @@ def test_what_stands_elsewhere_is_billed_there():
     bill = plan_of(hub([pool(nodes="1..4"), cut_pool()], cloud="aws")).bill
     system = next(line for line in bill.lines if line.pool == "system")
     (fee,) = bill.fees  # of the cluster that the queues are in
-    assert bill.worst.usd == pytest.approx(system.worst_usd + fee.worst_usd)
+    assert bill.maximum.usd == pytest.approx(system.maximum_usd_per_hour + fee.maximum_usd_per_hour)
     for line in (one for one in bill.lines if one.pool != "system"):
-        assert (line.floor_usd, line.expected_usd, line.worst_usd) == (0, 0, 0)
-        assert line.note == "billed by the stacks of west, east"
-    assert [s.worst.usd for s in bill.shares][:-1] == [0]
+        assert (
+            line.minimum_usd_per_hour,
+            line.expected_usd_per_hour,
+            line.maximum_usd_per_hour,
+        ) == (
+            0,
+            0,
+            0,
+        )
+        assert line.note == "billed in the stacks of west, east"
+    assert [s.maximum.usd for s in bill.shares][:-1] == [0]
     assert bill.unknown == ()
 
 
@@ -154,8 +162,8 @@ def test_neither_reservations_nor_warm_hours_nor_commitments_are_used_here():
     raw = hub([RESERVED], **PRICED)
     bill = plan_of(raw).bill
     (line,) = [one for one in bill.lines if one.pool == "train"]
-    assert (line.running_nodes, line.floor_usd, line.worst_usd) == (0, 0, 0)
-    assert bill.commitments[0].idle_worst == 1, "who commits here commits to nothing"
+    assert (line.running_nodes, line.minimum_usd_per_hour, line.maximum_usd_per_hour) == (0, 0, 0)
+    assert bill.commitments[0].idle_maximum == 1, "who commits here commits to nothing"
 
 
 # ── explain ───────────────────────────────────────────────────────────────────────────────────────
@@ -164,12 +172,12 @@ def test_a_job_with_quota_is_sent():
     assert (answer.verdict, answer.message, answer.pools) == (Verdict.STARTS, SENT, ("train",))
     assert (answer.pods_started, answer.nodes, answer.admitted) == (2, 0, True)
     (condition,) = answer.conditions
-    assert condition.startswith("when its queue on one of them admits it, which keeps it")
+    assert condition.startswith("when its queue on one of them admits it, where it then stays")
 
 
 def test_one_cluster_is_named():
     answer = said(plan_of(hub(clusters=TWO[:1])), job(pods=2, gpus=8))
-    assert answer.message == "sent to west"
+    assert answer.message == "dispatched to west"
     assert answer.conditions[0].startswith("when its queue on west admits it")
 
 
@@ -214,16 +222,14 @@ def test_kinds_that_no_dispatcher_knows_stay(kind):
     assert answer.verdict is Verdict.NEVER
     assert (
         answer.message
-        == f"a {kind} is not sent to other clusters, only Jobs and pods are, and no node is here"
+        == f"a {kind} is not dispatched to other clusters (only Jobs and pods are), and this cluster has no nodes"
     )
 
 
 def test_a_namespace_without_a_queue_keeps_its_jobs():
     answer = said(plan_of(hub()), job(namespace="elsewhere"))
     assert answer.verdict is Verdict.NEVER
-    assert answer.message.startswith(
-        "namespace elsewhere belongs to no team: nothing sends it anywhere"
-    )
+    assert answer.message.startswith("namespace elsewhere belongs to no team: it is not dispatched")
 
 
 def test_shapes_are_held_against_quotas_as_everywhere():

@@ -25,7 +25,7 @@ def said(raw):
         (
             "high",
             {},
-            "names under `priorities`; there are none",
+            "a name under `priorities`, which is empty",
             "remove it, or add it under `priorities`",
         ),
     ],
@@ -52,7 +52,7 @@ def test_a_default_below_having_none_evicts_the_team_itself(value, preemption, w
     [
         ({"low": -5, "mid": 3, "high": 9}, "write mid", "mid"),
         ({"low": -5, "zero": 0, "high": 9}, "write zero", "zero"),
-        ({"low": -5}, "remove it: without a default its jobs are equal", None),
+        ({"low": -5}, "remove it: without a default, jobs have equal priority", None),
     ],
 )
 def test_the_nearest_default_that_is_enough_is_proposed(priorities, fix, value):
@@ -64,7 +64,7 @@ def test_each_value_that_stands_twice_is_said_where_the_second_stands():
     raw = platform(priorities={"d": 1, "a": 1, "c": 2, "b": 1})
     found = findings(raw)
     assert [(f.id, f.path[1]) for f in found] == [("priority.same", "b"), ("priority.same", "d")]
-    assert found[0].problem == "b and a have the same value: neither goes before the other"
+    assert found[0].problem == "b and a have the same value, so neither has precedence"
 
 
 def test_without_preemption_priorities_only_order_the_queue():

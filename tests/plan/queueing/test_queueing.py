@@ -159,19 +159,19 @@ def test_a_team_with_more_pools_than_a_queue_can_try_is_refused():
         "queue.flavors",
         ("teams", 0, "guarantee"),
         (
-            "the Kueue queue of team vision would be too big: "
-            "65 pools for nvidia.com/gpu; a queue tries at most 64"
+            "the queue of team vision exceeds the limits of a Kueue ClusterQueue: 65 pools for "
+            "nvidia.com/gpu; a queue has at most 64"
         ),
         "65 pools",
-        "fewer pools for one team; pools that are alike can be one pool",
+        "fewer pools for the team; identical pools can be merged",
     )
 
 
 def test_a_team_with_more_kinds_of_resources_than_a_queue_can_count_is_refused():
     finding = only(platform(KINDS, [team(guarantee={p["name"]: 1 for p in KINDS})]))
     assert finding.problem == (
-        "the Kueue queue of team vision would be too big:"
-        " 17 kinds of GPU resources; a queue counts at most 16"
+        "the queue of team vision exceeds the limits of a Kueue ClusterQueue: 17 kinds of GPU "
+        "resources; a queue counts at most 16"
     )
 
 
@@ -226,8 +226,8 @@ def test_a_team_with_too_many_mig_profiles_over_its_pools_is_refused():
         return platform(every, [team(guarantee={p["name"]: 1 for p in every})])
 
     assert only(raw(53)).problem == (
-        "the Kueue queue of team vision would be too big: 57 pools with 9 resources counted together"
-        " need 513 quotas; a resource group has at most 512"
+        "the queue of team vision exceeds the limits of a Kueue ClusterQueue: 57 pools with 9 "
+        "resources counted together need 513 quotas; a resource group has at most 512"
     )
     assert ids(raw(52)) == []
 
@@ -256,7 +256,7 @@ def test_a_queue_is_refused_beyond_the_limits_of_kueue_s_webhook(shapes, problem
     )
     teams = (replace(planned.teams[0], resource_groups=groups),)
     found = check_flavors(Draft(spec_of(raw), pools={"a": planned.pools[0]}, teams=teams))
-    prefix = "the Kueue queue of team vision would be too big: "
+    prefix = "the queue of team vision exceeds the limits of a Kueue ClusterQueue: "
     assert [f.problem for f in found] == ([prefix + problem] if problem else [])
 
 
@@ -273,13 +273,13 @@ def test_pools_a_team_only_borrows_from_are_given_up_first_the_last_ones():
 def test_pools_that_are_alike_are_named_when_borrowing_less_is_not_enough():
     pools = [pool(f"p{i}", nodes=1, zones=[f"z{i % 2}"]) for i in range(MAX_FLAVORS + 3)]
     finding = only(platform(pools, [team(guarantee={p["name"]: 1 for p in pools})]))
-    assert finding.fix.message == "make one pool of p0, p2, p4 and 31 more: they are alike"
+    assert finding.fix.message == "merge p0, p2, p4 and 31 more into one pool: they are identical"
     unlike = [pool(f"p{i}", nodes=1, zones=[f"z{i}"]) for i in range(MAX_FLAVORS + 1)]
     finding = only(platform(unlike, [team(guarantee={p["name"]: 1 for p in unlike})]))
     assert finding.fix.message == "give the team fewer pools"
     pair = [*unlike[:-1], pool("q", nodes=1, zones=["z0"])]
     finding = only(platform(pair, [team(guarantee={p["name"]: 1 for p in pair})]))
-    assert finding.fix.message == "make one pool of p0, q: they are alike"
+    assert finding.fix.message == "merge p0, q into one pool: they are identical"
 
 
 def test_priorities_stand_in_the_plan_the_highest_first():

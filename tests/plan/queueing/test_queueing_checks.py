@@ -67,8 +67,8 @@ def test_pools_whose_nodes_start_late_are_named():
         "start.before_nodes",
         ("queueing", "start_within_minutes"),
         (
-            "nodes of a, c start when jobs ask for them, and autoscalers allow a node 15 minutes: a job whose"
-            " nodes take longer than 10 is evicted, queues again, and may never start"
+            "nodes of a, c start when jobs request them, and autoscalers allow a node 15 minutes: a "
+            "job whose nodes take longer than 10 is evicted, requeued, and may never start"
         ),
         "10",
         "at least 15, and more for drivers and large images",
@@ -110,12 +110,12 @@ def test_use_and_priorities_that_evict_go_round_in_circles():
         "queue.use_before_priority",
         ("queueing", "usage_half_life_hours"),
         (
-            "between the queues of a, c use comes before priority: a job that evicts one of lower priority in"
-            " a queue that used less sees it go first again, and evicts it again, until that queue has used"
-            " as much"
+            "between the queues of a, c usage outranks priority: after a job preempts one of lower "
+            "priority in a queue that used less, the preempted job is admitted first and preempted "
+            "again, until both queues have used the same"
         ),
         "24, and the priorities low, high",
-        "use counted between queues, or priorities that evict, not both",
+        "usage between queues, or priorities that preempt, not both",
     )
 
 

@@ -33,9 +33,9 @@ def test_every_brake_is_said_with_what_it_does():
     found = findings(raw)
     assert {f.severity for f in found} == {Severity.WARNING}
     assert [(f.where, f.problem) for f in found] == [
-        ("pools[0].stop_policy", "stopped: no job starts in pool train, what runs there goes on"),
-        ("queueing.stop_policy", "stopped: no job of any team starts, and what runs is evicted"),
-        ("teams[0].stop_policy", "stopped: no job of team vision starts, what runs goes on"),
+        ("pools[0].stop_policy", "stopped: no job starts in pool train; running jobs continue"),
+        ("queueing.stop_policy", "stopped: no job of any team starts; running jobs are evicted"),
+        ("teams[0].stop_policy", "stopped: no job of team vision starts; running jobs continue"),
     ]
 
 

@@ -5,8 +5,8 @@ import random
 import pytest
 
 from gpuyard.plan.quotas.cohort_tree import Limit
-from gpuyard.plan.quotas.cohorts import Tree, cohort_object, read_tree
-from gpuyard.plan.quotas.flow import Flow
+from gpuyard.plan.quotas.cohorts import CohortHierarchy, cohort_object, read_tree
+from gpuyard.plan.quotas.flow import CohortQuotas
 from gpuyard.plan.quotas.quotas import plan_quotas
 from gpuyard.plan.records import CohortLimit, ResourceGroup
 from kit.stacks import cut_pool, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
@@ -103,7 +103,7 @@ def test_a_circle_is_opened_at_its_first_cohort_and_everything_unknown_is_at_the
         team("x", cohort="b"),
         team("y", cohort="elsewhere"),
     )
-    assert read_tree(spec_of(raw)) == Tree((None, 0, None), (1, None), (1, 0, 2))
+    assert read_tree(spec_of(raw)) == CohortHierarchy((None, 0, None), (1, None), (1, 0, 2))
     tree = read_tree(spec_of(raw))
     assert tree.self_and_ancestors(1) == [1, 0, None]
 
@@ -116,7 +116,7 @@ def test_of_two_cohorts_with_one_name_the_first_is_meant():
 def flow_of(raw):
     spec = spec_of(raw)
     pools = {p.name: p for p in plan_of(platform(raw["pools"])).pools}
-    return plan_quotas(spec, pools)[0].flow
+    return plan_quotas(spec, pools)[0].cohort_quotas
 
 
 def test_what_a_cohort_holds_passes_on_and_can_have():
@@ -135,7 +135,7 @@ def test_what_a_cohort_holds_passes_on_and_can_have():
     )
     # unassigned 12, c lends 1, labs passes on 5 of its 8
     assert [flow.cohorts[n].nominal[KEY] for n in (None, 0, 1)] == [18, 8, 2]
-    assert [flow.cohorts[n].passed(KEY) for n in (0, 1)] == [5, 2]
+    assert [flow.cohorts[n].lendable_quota(KEY) for n in (0, 1)] == [5, 2]
     assert [flow.cohorts[n].max_usage(KEY) for n in (None, 0, 1)] == [18, 11, 11]
     assert [flow.cohorts[n].available_outside(KEY) for n in (0, 1)] == [13, 9]
 
@@ -148,7 +148,7 @@ def test_a_resource_that_limits_do_not_name_does_not_pass():
         )
     )
     assert (
-        flow.cohorts[0].passed(KEY),
+        flow.cohorts[0].lendable_quota(KEY),
         flow.cohorts[0].max_usage(KEY),
         flow.cohorts[None].max_usage(KEY),
     ) == (0, 8, 24)
@@ -164,8 +164,8 @@ def test_a_team_that_a_cohort_binds_is_told_which():
         "borrow.never",
         ("teams", 0, "borrow", "train"),
         (
-            "of train the team can borrow 5 nvidia.com/gpu at most, because its cohort top borrows 4 at"
-            " most: the rest of it has no effect"
+            "the team can borrow at most 5 nvidia.com/gpu of train, because its cohort top may "
+            "borrow at most 4: the rest of the limit has no effect"
         ),
         "6 nvidia.com/gpu",
         "0 to 5",
@@ -177,7 +177,10 @@ def test_a_team_that_no_cohort_binds_is_told_what_there_is():
         [{"name": "top", "borrow": {"train": 24}}],
         team("a", guarantee={"train": 8}, borrow={"train": 25}, cohort="top"),
     )
-    said = "of train other teams lend and nobody has 24 nvidia.com/gpu at most: the rest of it has no effect"
+    said = (
+        "at most 24 nvidia.com/gpu of train are lent by other teams or unassigned: the rest of "
+        "the limit has no effect"
+    )
     assert only(raw).problem == said
 
 
@@ -188,13 +191,13 @@ def test_entries_of_one_resource_count_together_in_a_cohort_too():
     )
     lend, borrow = findings(raw)
     assert lend.problem == (
-        "the teams of cohort labs lend 8 nvidia.com/gpu of train together and the cohort 3 of them already;"
-        " it cannot lend more"
+        "the teams of cohort labs lend 8 nvidia.com/gpu of train together and the cohort already "
+        "lends 3 of them: it cannot lend more"
     )
     assert (lend.where, lend.fix.value) == ("queueing.cohorts[0].lend.train/", 5)
     assert borrow.problem == (
-        "the teams of cohort labs may borrow 9 nvidia.com/gpu of train together, and the cohort borrows 4 of"
-        " them already: the rest of the limit has no effect"
+        "the teams of cohort labs may borrow 9 nvidia.com/gpu of train together, and the cohort "
+        "already borrows 4 of them: the rest of the limit has no effect"
     )
     assert (borrow.where, borrow.fix.value) == ("queueing.cohorts[0].borrow.train/", 5)
 
@@ -246,7 +249,7 @@ def test_every_guarantee_can_be_had_whatever_the_tree_and_its_limits(seed):
     spec = spec_of(raw)
     pools = {p.name: p for p in plan_of(platform(raw["pools"])).pools}
     quotas, _ = plan_quotas(spec, pools)
-    flow, tree = quotas.flow, quotas.flow.tree
+    flow, tree = quotas.cohort_quotas, quotas.cohort_quotas.tree
     for index in range(len(spec.teams)):
         for quota in quotas.by_team[index]:
             key = (quota.pool, quota.resource)
@@ -295,7 +298,9 @@ def test_a_flow_is_what_kueue_counts(seed):
     limits = {
         w: {i: {KEY: rng.randint(0, 9)} for i in range(count) if rng.random() < 0.5} for w in "bl"
     }
-    flow = Flow(Tree(parents, homes, tuple(reversed(range(count)))), {KEY: 7}, lent)
+    flow = CohortQuotas(
+        CohortHierarchy(parents, homes, tuple(reversed(range(count)))), {KEY: 7}, lent
+    )
     for node in flow.tree.bottom_up:
         if node in limits["l"]:
             flow.cohorts[node].lend = Limit(limits["l"][node])

@@ -21,7 +21,7 @@ def test_only_owners_claim_something_of_a_dedicated_pool(kind, verb, key):
     assert parts(finding) == (
         "pool.owner",
         ("teams", 1, kind, key),
-        f"vip is dedicated to a: b cannot {verb} anything of it",
+        f"vip is dedicated to a: b cannot {verb} any of it",
         key,
         "pools without owners, or with b among them",
     )
@@ -95,7 +95,7 @@ def test_without_teams_there_are_no_names_to_choose_from():
     finding = only(platform([OWNED]))
     assert (finding.id, finding.allowed) == (
         "pool.owner_unknown",
-        "names of teams; there are none",
+        "a name in `teams`, which is empty",
     )
 
 

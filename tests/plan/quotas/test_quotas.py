@@ -116,7 +116,7 @@ REFUSED = [
         "quota.unknown_pool",
         platform(teams=[team(guarantee={"tran": 1})]),
         (*TEAM0, "guarantee", "tran"),
-        "no pool of that name",
+        "no pool has this name",
         "tran",
         "train",
         "write train",
@@ -126,7 +126,7 @@ REFUSED = [
         "quota.unknown_pool",
         platform(teams=[team(borrow={"tran/3g.20gb": 1})]),
         (*TEAM0, "borrow", "tran/3g.20gb"),
-        "no pool of that name",
+        "no pool has this name",
         "tran",
         "train",
         "write train/3g.20gb",
@@ -136,7 +136,7 @@ REFUSED = [
         "quota.unknown_pool",
         platform(teams=[team(lend={"??": 1}, guarantee={"train": 1})]),
         (*TEAM0, "lend", "??"),
-        "no pool of that name",
+        "no pool has this name",
         "??",
         "train",
         "remove it, or add the pool",
@@ -166,7 +166,7 @@ REFUSED = [
         "quota.unit",
         platform([cut_pool(sharing=UNLIKE)], [team(guarantee={"serve": 1})]),
         (*TEAM0, "guarantee", "serve"),
-        "the GPUs of serve are cut differently, so a number of whole GPUs says nothing",
+        "the GPUs of serve have different MIG layouts, so a number of whole GPUs is ambiguous",
         "serve",
         "serve/3g.20gb, serve/7g.40gb",
         "write serve/3g.20gb",
@@ -186,7 +186,7 @@ REFUSED = [
         "quota.over_capacity",
         platform(teams=[team(guarantee={"train": 33})]),
         (*TEAM0, "guarantee", "train"),
-        "train holds 32 nvidia.com/gpu with all 4 nodes (8 a node)",
+        "train has 32 nvidia.com/gpu with all 4 nodes (8 a node)",
         "33 nvidia.com/gpu",
         "32 nvidia.com/gpu",
         "guarantee 32, or let train have 5 nodes",
@@ -196,7 +196,7 @@ REFUSED = [
         "quota.over_capacity",
         two({"guarantee": {"train": 30}}, {"guarantee": {"train": 3}}),
         (*TEAM1, "guarantee", "train"),
-        "train holds 32 nvidia.com/gpu with all 4 nodes (8 a node), other guarantees take 30 of them",
+        "train has 32 nvidia.com/gpu with all 4 nodes (8 a node), of which other guarantees use 30",
         "3 nvidia.com/gpu",
         "2 nvidia.com/gpu",
         "guarantee 2, or let train have 5 nodes",
@@ -206,7 +206,7 @@ REFUSED = [
         "quota.over_capacity",
         platform([pool(nodes=0)], [team(guarantee={"train": 1})]),
         (*TEAM0, "guarantee", "train"),
-        "train holds 0 nvidia.com/gpu with all 0 nodes (8 a node)",
+        "train has 0 nvidia.com/gpu with all 0 nodes (8 a node)",
         "1 nvidia.com/gpu",
         "0 nvidia.com/gpu",
         "guarantee 0, or let train have 1 nodes",
@@ -216,7 +216,7 @@ REFUSED = [
         "quota.over_capacity",
         platform(teams=[team(guarantee={"train": 80_001})]),
         (*TEAM0, "guarantee", "train"),
-        "train holds 32 nvidia.com/gpu with all 4 nodes (8 a node)",
+        "train has 32 nvidia.com/gpu with all 4 nodes (8 a node)",
         "80001 nvidia.com/gpu",
         "32 nvidia.com/gpu",
         "guarantee 32",
@@ -226,7 +226,7 @@ REFUSED = [
         "quota.over_capacity",
         platform(teams=[team(guarantee={"train": 80_000})]),
         (*TEAM0, "guarantee", "train"),
-        "train holds 32 nvidia.com/gpu with all 4 nodes (8 a node)",
+        "train has 32 nvidia.com/gpu with all 4 nodes (8 a node)",
         "80000 nvidia.com/gpu",
         "32 nvidia.com/gpu",
         "guarantee 32, or let train have 10000 nodes",
@@ -236,7 +236,10 @@ REFUSED = [
         "quota.over_capacity",
         platform([cut_pool()], [team(guarantee={"serve/3g.20gb": 6, "serve": 3})]),
         (*TEAM0, "guarantee", "serve"),
-        "serve holds 8 nvidia.com/mig-3g.20gb with its only node (8 a node), other guarantees take 6 of them",
+        (
+            "serve has 8 nvidia.com/mig-3g.20gb with its only node (8 a node), of which other "
+            "guarantees use 6"
+        ),
         "3 nvidia.com/mig-3g.20gb (serve: 3 whole GPUs with 1 each)",
         "2 nvidia.com/mig-3g.20gb",
         "guarantee 2, or let serve have 2 nodes",
@@ -246,7 +249,10 @@ REFUSED = [
         "quota.over_capacity",
         platform([shared_pool()], [team(guarantee={"dev/shared": 3, "dev": 4})]),
         (*TEAM0, "guarantee", "dev"),
-        "dev holds 16 nvidia.com/gpu.shared with its only node (16 a node), other guarantees take 3 of them",
+        (
+            "dev has 16 nvidia.com/gpu.shared with its only node (16 a node), of which other "
+            "guarantees use 3"
+        ),
         "16 nvidia.com/gpu.shared (dev: 4 whole GPUs with 4 each)",
         "13 nvidia.com/gpu.shared",
         "guarantee 3, or let dev have 2 nodes",
@@ -256,7 +262,7 @@ REFUSED = [
         "lend.over_guarantee",
         platform(teams=[team(guarantee={"train": 4}, lend={"train": 5})]),
         (*TEAM0, "lend", "train"),
-        "the team is guaranteed 4 nvidia.com/gpu of train; it cannot lend more",
+        "the team is guaranteed 4 nvidia.com/gpu of train: it cannot lend more",
         "5 nvidia.com/gpu",
         "0 to 4",
         "lend 4",
@@ -269,8 +275,8 @@ REFUSED = [
         ),
         (*TEAM0, "lend", "serve/3g.20gb"),
         (
-            "the team is guaranteed 2 nvidia.com/mig-3g.20gb of serve and lends 1 of them already;"
-            " it cannot lend more"
+            "the team is guaranteed 2 nvidia.com/mig-3g.20gb of serve and already lends 1 of them: "
+            "it cannot lend more"
         ),
         "2 nvidia.com/mig-3g.20gb",
         "0 to 1",
@@ -281,7 +287,10 @@ REFUSED = [
         "borrow.never",
         two({"guarantee": {"train": 8}}, {"guarantee": {"train": 8}, "borrow": {"train": 25}}),
         (*TEAM1, "borrow", "train"),
-        "of train other teams lend and nobody has 24 nvidia.com/gpu at most: the rest of it has no effect",
+        (
+            "at most 24 nvidia.com/gpu of train are lent by other teams or unassigned: the rest of "
+            "the limit has no effect"
+        ),
         "25 nvidia.com/gpu",
         "0 to 24",
         "borrow 24",
@@ -291,7 +300,10 @@ REFUSED = [
         "borrow.never",
         two({"guarantee": {"train": 30}, "lend": {"train": 1}}, {"borrow": {"train": 4}}),
         (*TEAM1, "borrow", "train"),
-        "of train other teams lend and nobody has 3 nvidia.com/gpu at most: the rest of it has no effect",
+        (
+            "at most 3 nvidia.com/gpu of train are lent by other teams or unassigned: the rest of "
+            "the limit has no effect"
+        ),
         "4 nvidia.com/gpu",
         "0 to 3",
         "borrow 3",
@@ -302,8 +314,8 @@ REFUSED = [
         platform([shared_pool()], [team(borrow={"dev/shared": 10, "dev": 2})]),
         (*TEAM0, "borrow", "dev"),
         (
-            "of dev other teams lend and nobody has 16 nvidia.com/gpu.shared at most,"
-            " and the team borrows 10 of them already: the rest of it has no effect"
+            "at most 16 nvidia.com/gpu.shared of dev are lent by other teams or unassigned, and the "
+            "team already borrows 10 of them: the rest of the limit has no effect"
         ),
         "8 nvidia.com/gpu.shared (dev: 2 whole GPUs with 4 each)",
         "0 to 6",
@@ -384,14 +396,14 @@ def test_nodes_that_must_start_for_the_guarantees_are_noted(nodes, guarantee, ne
         assert found == []
         return
     start = int(nodes[0])
-    later = "starts when jobs ask for it" if need - start == 1 else "start when jobs ask for them"
+    later = "starts when jobs request it" if need - start == 1 else "start when jobs request them"
     assert [parts(f) for f in found] == [
         (
             "quota.nodes_to_start",
             ("pools", 1, "nodes"),
             (
                 f"the guarantees of train need {pluralize(need, 'node')};"
-                f" {start} {'runs' if start == 1 else 'run'} from the beginning,"
+                f" {start} {'runs' if start == 1 else 'run'} from the start,"
                 f" {need - start} {later}"
             ),
             nodes,

@@ -69,8 +69,8 @@ def test_a_pool_that_is_asked_for_is_the_only_one_judged():
     raw = platform(pools, [team("a", guarantee={"q": 16})], shapes=[{**GANG, "pool": "p"}])
     finding = only(raw)
     assert finding.problem == (
-        "needs 16 nvidia.com/gpu of p at once, which no team can have:"
-        " no team has any of it, guaranteed or to borrow"
+        "the shape needs 16 nvidia.com/gpu of p at once, which no team can get: no team has a "
+        "guarantee or may borrow"
     )
     assert (finding.value, finding.allowed) == ("16 nvidia.com/gpu", "at most 0 nvidia.com/gpu")
     assert (
@@ -94,7 +94,7 @@ def test_what_a_pod_needs_is_the_smallest_piece_that_a_team_has_quota_of(guarant
 
 def test_a_quota_of_nothing_is_no_quota():
     raw = platform(teams=[team("a", guarantee={"train": 0})], shapes=[GANG])
-    assert "no team has any of it" in findings(raw)[0].problem
+    assert "no team has a guarantee" in findings(raw)[0].problem
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ def test_a_key_that_its_fix_removes_is_no_quota_either():
 @pytest.mark.parametrize(
     ("preemption", "words"),
     [
-        ("reclaim", "which is taken back when it is claimed"),
-        ("never", "so it waits until others are idle"),
+        ("reclaim", "which its owner may reclaim"),
+        ("never", "so it waits until other teams leave capacity idle"),
     ],
 )
 def test_a_gang_on_borrowed_capacity_is_told_what_that_means(preemption, words):

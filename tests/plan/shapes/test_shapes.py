@@ -64,7 +64,7 @@ def test_whole_gpus_beside_slices_are_whole_gpus():
 
 
 S0 = ("shapes", 0)
-NODE = "what the nodes of a pool hold"
+NODE = "resources that the nodes of a pool have"
 CANNOT = "no pool can start it: "
 
 REFUSED = [
@@ -73,7 +73,7 @@ REFUSED = [
         [pool()],
         "shape.unknown_pool",
         (*S0, "pool"),
-        "no pool of that name",
+        "no pool has this name",
         "tran",
         "train",
         ("write train", (*S0, "pool"), "train"),
@@ -83,17 +83,17 @@ REFUSED = [
         [pool()],
         "shape.unknown_pool",
         (*S0, "pool"),
-        "no pool of that name",
+        "no pool has this name",
         "zz",
         "train",
-        ("remove it: any pool that can hold it", (*S0, "pool"), None),
+        ("remove it: the shape may use any pool", (*S0, "pool"), None),
     ),
     (
         {"nodes": 5, "gpus_per_node": 8},
         [pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "train: at most 4 nodes, 5 wanted",
+        CANNOT + "train: at most 4 nodes, 5 required",
         "5 nodes × 8 GPUs",
         NODE,
         ("write nodes: 4", (*S0, "nodes"), 4),
@@ -103,7 +103,7 @@ REFUSED = [
         [pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "train: 8 GPUs a node, 9 wanted",
+        CANNOT + "train: 8 GPUs a node, 9 required",
         "9 GPUs",
         NODE,
         ("write gpus_per_node: 8", (*S0, "gpus_per_node"), 8),
@@ -113,7 +113,7 @@ REFUSED = [
         [pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "train: at most 4 nodes, 5 wanted",
+        CANNOT + "train: at most 4 nodes, 5 required",
         "5 nodes × 9 GPUs",
         NODE,
         ("write nodes: 4, gpus_per_node: 8", S0, {"name": "job", "nodes": 4, "gpus_per_node": 8}),
@@ -123,7 +123,7 @@ REFUSED = [
         [pool(), pool("b", machine="a2-megagpu-16g")],
         "shape.cannot_start",
         S0,
-        CANNOT + "train: 8 GPUs a node, 9 wanted",
+        CANNOT + "train: 8 GPUs a node, 9 required",
         "9 GPUs",
         NODE,
         ("write gpus_per_node: 8", (*S0, "gpus_per_node"), 8),
@@ -143,7 +143,7 @@ REFUSED = [
         [pool(nodes=0)],
         "shape.cannot_start",
         S0,
-        CANNOT + "train: at most 0 nodes, 1 wanted",
+        CANNOT + "train: at most 0 nodes, 1 required",
         "1 GPUs",
         NODE,
         None,
@@ -174,7 +174,7 @@ REFUSED = [
         [cut_pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "serve: 95 CPUs and 1093 GiB of a node are for pods, 97 CPUs and 1 GiB wanted",
+        CANNOT + "serve: a node has 95 CPUs and 1093 GiB allocatable, 97 CPUs and 1 GiB required",
         "3g.20gb",
         NODE,
         ("write cpu: 95", (*S0, "per_pod", "cpu"), 95),
@@ -184,7 +184,7 @@ REFUSED = [
         [cut_pool(machine={"gpu": "A100-40GB", "gpus": 1, "cpu": 1, "memory_gib": 1})],
         "shape.cannot_start",
         S0,
-        CANNOT + "serve: 0 CPUs and 0 GiB of a node are for pods, 97 CPUs and 1 GiB wanted",
+        CANNOT + "serve: a node has 0 CPUs and 0 GiB allocatable, 97 CPUs and 1 GiB required",
         "3g.20gb",
         NODE,
         None,
@@ -194,7 +194,7 @@ REFUSED = [
         [shared_pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "dev: 47 CPUs and 171 GiB of a node are for pods, 1 CPUs and 193 GiB wanted",
+        CANNOT + "dev: a node has 47 CPUs and 171 GiB allocatable, 1 CPUs and 193 GiB required",
         "1 shares",
         NODE,
         ("write memory_gib: 171", (*S0, "per_pod", "memory_gib"), 171),
@@ -204,7 +204,8 @@ REFUSED = [
         [shared_pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "dev: 2 shares wanted, but a pod gets one: more would be turns on the same GPU",
+        CANNOT
+        + "dev: 2 shares required, but a pod gets one: more would be time slices of the same GPU",
         "2 shares",
         NODE,
         ("write shares: 1", (*S0, "per_pod", "shares"), 1),
@@ -214,7 +215,8 @@ REFUSED = [
         [shared_pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "dev: 2 shares wanted, but a pod gets one: more would be turns on the same GPU",
+        CANNOT
+        + "dev: 2 shares required, but a pod gets one: more would be time slices of the same GPU",
         "2 shares",
         NODE,
         ("write shares: 1", (*S0, "per_pod", "shares"), 1),
@@ -224,7 +226,7 @@ REFUSED = [
         [shared_pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "dev: at most 1 nodes, 2 wanted",
+        CANNOT + "dev: at most 1 nodes, 2 required",
         "2 nodes × 2 shares",
         NODE,
         (
@@ -238,7 +240,7 @@ REFUSED = [
         [shared_pool()],
         "shape.cannot_start",
         S0,
-        CANNOT + "dev: `shared` is no slice, write shares: 1",
+        CANNOT + "dev: `shared` is not a slice, write shares: 1",
         "shared",
         NODE,
         None,
@@ -303,9 +305,9 @@ def test_two_shapes_of_one_name_are_refused():
     assert parts(finding) == (
         "shape.duplicate",
         ("shapes", 2, "name"),
-        "another shape has the name",
+        "another shape has this name",
         "a",
-        "a name of its own for each shape",
+        "a unique name for each shape",
     )
     assert finding.fix.message == "write a-3"
 

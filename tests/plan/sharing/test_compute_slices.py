@@ -9,7 +9,7 @@ from gpuyard.explain import Verdict, explain
 from gpuyard.explain.running import read_running
 from gpuyard.manifests.workloads import read_job
 from gpuyard.names import MIG_SLICES
-from gpuyard.plan.sharing.compute_slices import by_slices, slices_of
+from gpuyard.plan.sharing.compute_slices import compute_slices_of_profile, convert_to_compute_slices
 from gpuyard.plan.teams.limits import with_queued_pods
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
@@ -95,7 +95,7 @@ def test_gpus_that_are_cut_into_unlike_numbers_have_no_whole():
         for f in findings(sliced([cut_pool(sharing=UNLIKE)], [team(guarantee={"serve": 1})]))
         if f.id == "quota.unit"
     )
-    assert "cut differently" in finding.problem
+    assert "MIG layouts" in finding.problem
     assert finding.allowed == "serve/slices"
 
 
@@ -193,14 +193,14 @@ def test_slices_pay_for_the_whole_gpu():
     made = plan_of(raw)
     assert made.pools[0].compute_slices.gpu_share == Fraction(1, 6)
     mine, nobody = made.bill.shares
-    assert mine.worst.usd == pytest.approx(made.bill.worst_usd)
-    assert nobody.worst.usd == pytest.approx(0)
+    assert mine.maximum.usd == pytest.approx(made.bill.maximum_usd_per_hour)
+    assert nobody.maximum.usd == pytest.approx(0)
 
 
 def test_half_of_the_slices_are_half_of_the_bill():
     raw = sliced([cut_pool()], [team(guarantee={"serve": 4})])
     made = plan_of(raw)
-    assert made.bill.shares[0].worst.usd == pytest.approx(made.bill.worst_usd / 2)
+    assert made.bill.shares[0].maximum.usd == pytest.approx(made.bill.maximum_usd_per_hour / 2)
 
 
 def test_a_shape_takes_its_profile_in_slices():
@@ -238,8 +238,8 @@ def test_a_profile_that_most_slices_are_of_is_admitted_beyond_the_others():
 @pytest.mark.parametrize(
     ("pools", "why"),
     [
-        ([pool()], "no pool cuts its GPUs"),
-        ([cut_pool(sharing={**CUT, "time_slicing": 2})], "the slices of serve are shared by time"),
+        ([pool()], "no pool uses MIG"),
+        ([cut_pool(sharing={**CUT, "time_slicing": 2})], "the slices of serve are time-sliced"),
     ],
 )
 def test_slices_of_nothing_do_nothing(pools, why):
@@ -262,7 +262,7 @@ def test_slices_that_gke_makes_are_counted_by_their_one_name():
     )
     finding = only(raw)
     assert finding.id == "slices.nothing"
-    assert "GKE cuts those of serve, and its slices have the name of GPUs" in finding.problem
+    assert "GKE partitions the GPUs of serve, and advertises slices as GPUs" in finding.problem
     assert plan_of(raw).pools[0].compute_slices is None
 
 
@@ -300,7 +300,7 @@ def test_pools_cut_alike_are_one_kind_and_others_are_for_other_teams():
 # ── helpers that others call ──────────────────────────────────────────────────────────────────────
 def test_amounts_of_other_pools_are_left_alone():
     made = plan_of(sliced([pool(), cut_pool()])).pools[1]
-    assert by_slices({"train": 8, "serve": 1, "serve/2g.10gb": 2}, made) == {
+    assert convert_to_compute_slices({"train": 8, "serve": 1, "serve/2g.10gb": 2}, made) == {
         "train": 8,
         "serve": 1,
         "serve/slices": 4,
@@ -309,10 +309,10 @@ def test_amounts_of_other_pools_are_left_alone():
 
 def test_what_is_no_profile_has_no_slices():
     made = plan_of(sliced([pool(), cut_pool()]))
-    assert slices_of("shared", made.pools[1].machine) == 0
+    assert compute_slices_of_profile("shared", made.pools[1].machine) == 0
     described = {"gpu": "L4", "gpus": 4, "cpu": 48, "memory_gib": 192}
     lone = plan_of(platform([pool(machine=described)])).pools[0]
-    assert slices_of("1g.5gb", lone.machine) == 0
+    assert compute_slices_of_profile("1g.5gb", lone.machine) == 0
 
 
 # ── explain ───────────────────────────────────────────────────────────────────────────────────────
@@ -329,7 +329,9 @@ def test_profiles_draw_on_one_quota():
     assert asked(lab(), 4, MIG3).verdict is Verdict.STARTS
     found = asked(lab(), 5, MIG3)
     assert found.verdict is Verdict.NEVER
-    assert f"15 {MIG_SLICES} wanted" in str(found.as_json() if hasattr(found, "as_json") else found)
+    assert f"15 {MIG_SLICES} requested" in str(
+        found.as_json() if hasattr(found, "as_json") else found
+    )
 
 
 def test_both_profiles_of_what_runs_are_counted():
@@ -346,7 +348,7 @@ def test_quota_without_a_slice_of_the_profile_is_no_room():
     """56 slices, and 16 of one: the seventeenth pod finds no node, though quota is there."""
     found = asked(lab(slices=56), 17, MIG1)
     assert found.verdict is Verdict.NEVER
-    assert "do not hold 17 pods" in str(found)
+    assert "do not fit 17 pods" in str(found)
     assert asked(lab(slices=56), 16, MIG1).verdict is Verdict.STARTS
 
 
@@ -361,7 +363,7 @@ def test_a_team_without_slices_is_told_whose_they_are():
     plan = plan_of(sliced([pool(), cut_pool()], teams))
     found = asked(plan, 1, MIG3)
     assert found.verdict is Verdict.NEVER
-    assert f"{MIG_SLICES} comes from serve, of which team vision has no quota" in str(found)
+    assert f"{MIG_SLICES} is provided by serve, where team vision has no quota" in str(found)
     assert "serve/slices" in str(found)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.catalogue.machines import MACHINES, RACK_GPUS
 from gpuyard.catalogue.software.pins import PINS
-from gpuyard.plan.records import Advertised, DraPlan, Taint
+from gpuyard.plan.records import AdvertisedResource, DraPlan, Taint
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.render.gpu_operator import plugin_config
 from gpuyard.render.kueue.configuration import kueue_configuration
@@ -23,7 +23,7 @@ def claims(name="train", **rest):
 
 def test_a_pool_of_claims_is_counted_by_whole_gpus():
     found = plan_of(platform([claims()])).pools[0]
-    assert found.advertised == (Advertised(CLAIM, 8, "", Fraction(1)),)
+    assert found.advertised == (AdvertisedResource(CLAIM, 8, "", Fraction(1)),)
     assert (found.sharing, found.replicas, found.layouts) == ("dra", 1, ())
     assert found.taints == (Taint("nvidia.com/gpu", "present"),)
     assert found.dra == DraPlan(

@@ -105,7 +105,7 @@ def test_a_named_pool_gives_its_own_smallest():
         ({"gpu_memory_gib": 6}, "6 GiB of a GPU"),
         ({"compute_percent": 12.5}, "12.5 % of a GPU"),
         ({"gpu_memory_gib": 6, "compute_percent": 20.0}, "6 GiB and 20 % of a GPU"),
-        ({"gpu_memory_gib": 6, "latency": "strict"}, "6 GiB of a GPU, in time"),
+        ({"gpu_memory_gib": 6, "latency": "strict"}, "6 GiB of a GPU, with strict latency"),
     ],
 )
 def test_needs_are_told_in_words(pod, words):
@@ -122,50 +122,50 @@ REFUSED = [
     (
         {"gpu_memory_gib": 21},
         [cut_pool()],
-        "serve: 21 GiB of a GPU wanted, it has at most 20 GiB and 43 % of a GPU",
+        "serve: 21 GiB of a GPU required, it has at most 20 GiB and 43 % of a GPU",
         "21 GiB of a GPU",
         ("add a slice 7g.40gb to pools[0].sharing.mig, in place of smaller ones", None, None),
     ),
     (
         {"gpu_memory_gib": 48},
         [cut_pool()],
-        "serve: 48 GiB of a GPU wanted, it has at most 20 GiB and 43 % of a GPU",
+        "serve: 48 GiB of a GPU required, it has at most 20 GiB and 43 % of a GPU",
         "48 GiB of a GPU",
         ("write gpu_memory_gib: 20", (*S0, "per_pod", "gpu_memory_gib"), 20),
     ),
     (
         {"compute_percent": 60.0},
         [cut_pool()],
-        "serve: 60 % of a GPU wanted, it has at most 20 GiB and 43 % of a GPU",
+        "serve: 60 % of a GPU required, it has at most 20 GiB and 43 % of a GPU",
         "60 % of a GPU",
         ("add a slice 7g.40gb to pools[0].sharing.mig, in place of smaller ones", None, None),
     ),
     (
         {"gpu_memory_gib": 4, "latency": "strict"},
         [shared_pool()],
-        "dev: pods take turns on its GPUs (time-slicing)",
-        "4 GiB of a GPU, in time",
+        "dev: its GPUs are time-sliced (time-slicing)",
+        "4 GiB of a GPU, with strict latency",
         ("write latency: relaxed", (*S0, "per_pod", "latency"), "relaxed"),
     ),
     (
         {"gpu_memory_gib": 41, "latency": "strict"},
         [cut_pool(sharing={"mig": [{"gpus": "0-3", "3g.20gb": 2}], "time_slicing": 2})],
-        "serve: 41 GiB of a GPU, in time wanted, it has at most 40 GiB and 100 % of a GPU",
-        "41 GiB of a GPU, in time",
+        "serve: 41 GiB of a GPU, with strict latency required, it has at most 40 GiB and 100 % of a GPU",
+        "41 GiB of a GPU, with strict latency",
         ("write gpu_memory_gib: 40", (*S0, "per_pod", "gpu_memory_gib"), 40),
     ),
     (
         {"gpu_memory_gib": 4, "cpu": 99},
         [shared_pool()],
-        "dev: 47 CPUs and 171 GiB of a node are for pods, 99 CPUs and 1 GiB wanted",
+        "dev: a node has 47 CPUs and 171 GiB allocatable, 99 CPUs and 1 GiB required",
         "4 GiB of a GPU",
         ("write cpu: 47", (*S0, "per_pod", "cpu"), 47),
     ),
     (
         {"gpu_memory_gib": 7, "latency": "strict"},
         [shared_pool()],
-        "dev: pods take turns on its GPUs (time-slicing)",
-        "7 GiB of a GPU, in time",
+        "dev: its GPUs are time-sliced (time-slicing)",
+        "7 GiB of a GPU, with strict latency",
         (
             "write latency: relaxed, gpu_memory_gib: 6",
             S0,
@@ -175,14 +175,14 @@ REFUSED = [
     (
         {"gpu_memory_gib": 2},
         [shared_pool(sharing={"time_slicing": 48})],
-        "dev: 2 GiB of a GPU wanted, it has at most 0.5 GiB and 2 % of a GPU",
+        "dev: 2 GiB of a GPU required, it has at most 0.5 GiB and 2 % of a GPU",
         "2 GiB of a GPU",
         None,
     ),
     (
         {"gpu_memory_gib": 2, "cpu": 99},
         [shared_pool(sharing={"time_slicing": 48})],
-        "dev: 2 GiB of a GPU wanted, it has at most 0.5 GiB and 2 % of a GPU",
+        "dev: 2 GiB of a GPU required, it has at most 0.5 GiB and 2 % of a GPU",
         "2 GiB of a GPU",
         None,
     ),
@@ -199,7 +199,7 @@ def test_needs_that_nothing_has_are_refused_with_what_the_largest_has(row):
         S0,
         CANNOT + why,
         given,
-        "what the nodes of a pool hold",
+        "resources that the nodes of a pool have",
     )
     assert (finding.fix and (finding.fix.message, finding.fix.at, finding.fix.value)) == fix
     if fix is None or fix[1]:
@@ -269,7 +269,7 @@ def test_a_shape_does_not_start_where_the_autoscaler_cannot_know_of_its_slice():
     raw = platform([pool(**GKE, sharing=CUT)], cloud="gcp", shapes=wanted)
     (refused,) = [f for f in findings(raw) if f.id == "shape.cannot_start"]
     assert refused.problem == CANNOT + (
-        "train: its autoscaler learns of nvidia.com/mig-3g.20gb from a node that runs, and none does"
+        "train: its autoscaler reads nvidia.com/mig-3g.20gb from a running node, and none runs"
     )
     assert (refused.fix.message, refused.fix.at, refused.fix.value) == (
         "write pools[0].nodes: 1..4",

@@ -15,7 +15,7 @@ from gpuyard.plan.sharing.gke_sharing import (
     gke_labels,
     is_gke_managed,
     partition_of,
-    shared_names,
+    single_request_resources,
     strategy_of,
 )
 from gpuyard.spec.sharing import MAX_REPLICAS
@@ -201,8 +201,8 @@ def test_what_is_borrowed_counts_too_and_the_operators_names_help():
     finding = only(raw)
     assert finding.where == "teams[0]"
     assert finding.problem == (
-        "the queue of vision counts nvidia.com/gpu, and its pools mean different things by it"
-        " (serve has whole GPUs; dev has 1/4 of a GPU (shared)): it would take a pod for either"
+        "the queue of vision counts nvidia.com/gpu, which has different meanings in its pools "
+        "(serve has whole GPUs; dev has 1/4 of a GPU (shared)): it would admit a pod to either"
     )
     check_fix(raw, finding)
 
@@ -226,4 +226,4 @@ def test_of_two_pools_that_gke_shares_no_program_chooses():
     ],
 )
 def test_names_of_shares_that_do_not_say_so(sharing, machine, image, names):
-    assert shared_names([planned(sharing, machine=machine, image=image)]) == names
+    assert single_request_resources([planned(sharing, machine=machine, image=image)]) == names

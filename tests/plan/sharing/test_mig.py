@@ -174,18 +174,18 @@ def test_a_wide_slice_leaves_the_left_half_to_the_widest():
 @pytest.mark.parametrize(
     ("product", "counts", "reason"),
     [
-        (A100, {"2g.11gb": 1, "x": 2}, "A100-40 has no profile 2g.11gb, x"),
+        (A100, {"2g.11gb": 1, "x": 2}, "A100-40 has no MIG profile 2g.11gb, x"),
         (A100, {"3g.20gb": 3}, "at most 2 × 3g.20gb fit on one A100-40"),
         (A100, {"1g.5gb": 4, "2g.10gb": 1, "3g.20gb": 1}, "9 compute slices of 7"),
         (
             A100,
             {"1g.10gb": 4, "1g.5gb": 3},
-            "11 memory units of 8 (compute slices alone, 7 of 7, would fit)",
+            "11 memory units of 8 (the compute slices, 7 of 7, would fit)",
         ),
         (
             RTX,
             {"1g.24gb+me": 1, "1g.24gb+me.all": 1},
-            "two slices that each want the media engines for themselves",
+            "two slices each need all media engines",
         ),
         (A100, {"1g.5gb": 1}, ""),
     ],
@@ -201,16 +201,16 @@ def test_the_reason_names_the_places_when_the_numbers_alone_would_fit():
     media = MigProfile("1g.1gb+me", 1, 1, (0,), 1, media_exclusive=True, variant=True)
     both = MigProduct("odd", "F3", 3, 3, (profiles[0], media), A100.source)
     assert placement_error(both, {"1g.1gb": 1, "1g.1gb+me": 1}) == (
-        "the slices fit by number, but not by place: 1g.1gb only at 0; 1g.1gb+me only at 0"
+        "the slices fit in number, but have no valid placement: 1g.1gb only at 0; 1g.1gb+me only at 0"
     )
     assert placement_error(odd, {"1g.1gb": 2}) == (
-        "the slices fit by number, but not by place: 1g.1gb only at 0"
+        "the slices fit in number, but have no valid placement: 1g.1gb only at 0"
     )
     three = MigProduct(
         "odd", "F3", 3, 3, (profiles[0], MigProfile("2g.2gb", 2, 2, (0,), 1)), A100.source
     )
     assert placement_error(three, {"2g.2gb": 1, "1g.1gb": 1}) == (
-        "the slices fit by number, but not by place: 2g.2gb only at 0; 1g.1gb only at 0"
+        "the slices fit in number, but have no valid placement: 2g.2gb only at 0; 1g.1gb only at 0"
     )
 
 

@@ -12,7 +12,7 @@ from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, ComponentOwner, SoftwarePart
 from gpuyard.findings import Severity
 from gpuyard.plan import plan as judge
-from gpuyard.plan.sharing.claims import serves_claims
+from gpuyard.plan.sharing.claims import installs_dra_driver
 from kit.stacks import platform, pool, spec_of
 
 OPERANDS = "nvidia.com/gpu.deploy.operands"
@@ -73,7 +73,7 @@ def acts(planned, one):
             who.append(ComponentOwner.DRA_DRIVER)
         elif image.owners[part] is not ComponentOwner.OPERATOR:
             who.append(image.owners[part])
-        elif claimed and part is SoftwarePart.TOOLKIT and serves_claims(planned.spec):
+        elif claimed and part is SoftwarePart.TOOLKIT and installs_dra_driver(planned.spec):
             who.append(ComponentOwner.RUNTIME)
         found[part] = who
     return found

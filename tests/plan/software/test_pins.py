@@ -118,7 +118,7 @@ def test_a_picked_version_is_held_against_the_bulletins_and_the_pinned_one_propo
     raw = picks(container_toolkit="1.17.3")
     (finding,) = [f for f in findings(raw) if f.severity is Severity.ERROR]
     assert (finding.id, finding.path) == ("software.vulnerable", ("software", "container-toolkit"))
-    assert finding.fix.message == 'write "1.20.1", the pinned one'
+    assert finding.fix.message == 'write "1.20.1", the pinned version'
     check_fix(raw, finding)
     assert ids(applied(raw, finding.fix)) == ["section.deferred"]
 
@@ -129,7 +129,7 @@ def test_a_pinned_version_that_became_vulnerable_keeps_its_own_fix(monkeypatch):
     bad = PINS["gpu-operator"].__class__("gpu-operator", "26.3.1", PINS["gpu-operator"].source)
     monkeypatch.setattr(software, "PINS", {**PINS, "gpu-operator": bad})
     found = check_software(Draft(spec_of(picks(kueue="0.19.2"))))
-    assert [f.fix.message for f in found] == ["take gpu-operator 26.3.2 or later"]
+    assert [f.fix.message for f in found] == ["use gpu-operator 26.3.2 or later"]
 
 
 @pytest.mark.parametrize(

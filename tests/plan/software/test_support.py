@@ -54,7 +54,7 @@ def test_a_vulnerable_pin_is_refused_with_the_lowest_that_is_not():
         "has a published vulnerability: CVE-2026-24260, score 8.5 (NVIDIA bulletin 5850)"
     )
     assert (found.value, found.allowed) == ("gpu-operator 26.3.1", "26.3.2 or later")
-    assert found.fix.message == "take gpu-operator 26.3.2 or later"
+    assert found.fix.message == "use gpu-operator 26.3.2 or later"
 
 
 @pytest.mark.parametrize(
@@ -176,15 +176,15 @@ def test_extended_support_warns_that_it_costs_and_its_end_refuses():
 def test_a_date_that_its_owner_has_not_confirmed_refuses_nothing_and_says_so():
     ended = on("aws", "1.35", before("aws", "1.35", 0, extended=True))
     assert ended.severity is WARN
-    assert "2027-03-27 (not confirmed on a page of EKS itself)" in ended.problem
+    assert "2027-03-27 (not confirmed by EKS)" in ended.problem
 
 
 def test_extended_support_without_a_date_is_unknown():
     found = on("gcp", "1.33", date(2026, 11, 21))
     assert found.severity is WARN
     assert found.problem == (
-        "standard support by GKE ended on 2026-08-03 (not confirmed on a page of GKE itself);"
-        " until when there is extended support is unknown"
+        "standard support by GKE ended on 2026-08-03 (not confirmed by GKE); the end of extended "
+        "support is unknown"
     )
 
 
@@ -226,7 +226,7 @@ def test_when_everything_has_ended_the_way_out_is_a_newer_release():
     assert found.severity is WARN
     assert (found.fix.at, found.fix.message) == (
         None,
-        "take a newer release of gpuyard, with a newer Kubernetes in it",
+        "upgrade gpuyard to a release that supports a newer Kubernetes",
     )
 
 
@@ -234,7 +234,7 @@ def test_when_everything_has_ended_the_way_out_is_a_newer_release():
 def test_an_unknown_window_is_noted_and_nothing_is_made_up(day):
     found = on("gcp", "1.37", day)
     assert (found.severity, found.fix) == (NOTE, None)
-    assert found.problem == "until when GKE supports Kubernetes 1.37 is unknown"
+    assert found.problem == "the end of GKE support for Kubernetes 1.37 is unknown"
 
 
 def test_an_unknown_window_is_no_better_than_a_warning(monkeypatch):

@@ -77,9 +77,9 @@ def test_a_team_has_what_names_it():
         checkpoints={"teams": ["speech"], "retention_days": 3},
         protect=False,
     )
-    assert [each.name for each in storage.of("vision")] == ["corpus", "web"]
+    assert [each.name for each in storage.datasets_of_team("vision")] == ["corpus", "web"]
     assert [each.name for each in storage.buckets("vision")] == ["web"]
-    assert [each.name for each in storage.of("audio")] == ["web"]
+    assert [each.name for each in storage.datasets_of_team("audio")] == ["web"]
     assert storage.keeps_checkpoints("audio")
     assert not storage.keeps_checkpoints("vision")
     assert (storage.checkpoints.retention_days, storage.protect) == (3, False)
@@ -159,10 +159,10 @@ EVERY_KIND = {
         {"name": "fast", "kind": "managed-lustre"},
     ],
 }
-LISTED = "list price of no known day, read on 2026-11-23, not verified"
+LISTED = "list price of unknown date, read on 2026-11-23, not verified"
 MADE = {
     "aws": [
-        ("home", "efs", None, None, "backups", None, "paid by what is in it"),
+        ("home", "efs", None, None, "backups", None, "billed by stored data"),
         ("fast", "fsx-lustre persistent", 1200, "us-east-1a", "backups 7 days", 174, LISTED),
         (
             "faster",
@@ -175,7 +175,7 @@ MADE = {
         ),
         ("filled", "fsx-lustre persistent", 1200, "us-east-1a", "nothing", 174, LISTED),
         ("brief", "fsx-lustre scratch", 1200, "us-east-1a", "nothing", 168, LISTED),
-        ("raw", "bucket", None, None, "versions 7 days", None, "paid by what is in it"),
+        ("raw", "bucket", None, None, "versions 7 days", None, "billed by stored data"),
         (
             "checkpoints",
             "bucket",
@@ -183,7 +183,7 @@ MADE = {
             None,
             "versions 30 days",
             None,
-            "paid by what is in it",
+            "billed by stored data",
         ),
     ],
     "gcp": [
@@ -196,7 +196,7 @@ MADE = {
             None,
             "versions 30 days",
             None,
-            "paid by what is in it",
+            "billed by stored data",
         ),
     ],
 }

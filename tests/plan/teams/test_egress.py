@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.catalogue.kubernetes.addresses import METADATA
-from gpuyard.plan.records import Egress
+from gpuyard.plan.records import EgressNetwork
 from kit.stacks import only, plan_of, platform, team
 
 IPV4, EC2_IPV6, GCE_IPV6, AZURE, ECS = METADATA
@@ -24,11 +24,11 @@ def test_a_team_reaches_nothing_outside_by_default():
 
 
 def test_what_admission_says_holds_for_teams_that_say_nothing():
-    assert reach(common=["10.0.0.0/8"]) == (Egress("10.0.0.0/8"),)
+    assert reach(common=["10.0.0.0/8"]) == (EgressNetwork("10.0.0.0/8"),)
 
 
 def test_a_teams_own_networks_stand_for_the_common_ones():
-    assert reach(["192.168.0.0/16"], common=["10.0.0.0/8"]) == (Egress("192.168.0.0/16"),)
+    assert reach(["192.168.0.0/16"], common=["10.0.0.0/8"]) == (EgressNetwork("192.168.0.0/16"),)
 
 
 def test_order_and_repetition_say_nothing():
@@ -52,7 +52,7 @@ def test_order_and_repetition_say_nothing():
     ],
 )
 def test_the_metadata_service_is_left_out_of_every_network(cidr, without):
-    assert reach([cidr]) == (Egress(cidr, without),)
+    assert reach([cidr]) == (EgressNetwork(cidr, without),)
 
 
 NETWORKS = st.builds(

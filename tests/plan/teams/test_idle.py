@@ -75,8 +75,8 @@ def test_the_image_is_had_by_digest_and_from_the_mirror_where_there_is_one(mirro
 
 def test_an_image_that_is_not_official_has_its_whole_path():
     made = ProgramImage("team/tool", "1", "sha256:0", PYTHON.source)
-    assert made.at(None) == "team/tool:1@sha256:0"
-    assert made.at("m.example.org/") == "m.example.org/team/tool:1@sha256:0"
+    assert made.image_reference(None) == "team/tool:1@sha256:0"
+    assert made.image_reference("m.example.org/") == "m.example.org/team/tool:1@sha256:0"
     assert len(PYTHON.digest) == len("sha256:") + 64
     assert not PYTHON.source.verified, "no registry was asked for it: say so until one is"
 
@@ -110,7 +110,7 @@ def test_idle_time_is_no_longer_a_word_that_nothing_is_made_of():
     said = [f for f in findings(platform(teams=[asks()], **MEASURED)) if f.id == "section.deferred"]
     assert [f.where for f in said] == ["observability"]
     assert said[0].problem == (
-        "`observability` is planned, not carried out: nothing is installed that measures"
+        "gpuyard validates `observability`, but deploys none or only part of it: gpuyard installs no monitoring"
     )
 
 
@@ -120,7 +120,8 @@ def test_both_kinds_of_blindness_are_said_together():
     found = [f for f in findings(platform(pools, [both], **MEASURED)) if f.id == "idle.blind"]
     assert [f.problem for f in found] == [
         (
-            "in dev a GPU is measured for all who share it, so vision's pods count as busy as long as one of"
-            " them is; in claims GPUs are claimed, and nothing of vision is suspended"
+            "in dev a GPU is measured for all pods that share it, so vision's pods count as busy "
+            "while any of them is; in claims GPUs are allocated by claims, so no workload of vision "
+            "is suspended"
         )
     ]

@@ -84,10 +84,10 @@ def test_claimed_gpus_stand_as_close_as_whole_ones(wish):
 @pytest.mark.parametrize(
     ("sharing", "isolation", "loosest", "fix"),
     [
-        ("none", "node", "slice", "give a a pool of its own instead of p"),
-        ("mig", "node", "slice", "give a a pool of its own instead of p"),
-        ("mps", "slice", "shared", "give a a pool of its own instead of p"),
-        ("mig+time-slicing", "node", "shared", "give a a pool of its own instead of p"),
+        ("none", "node", "slice", "give a its own pool instead of p"),
+        ("mig", "node", "slice", "give a its own pool instead of p"),
+        ("mps", "slice", "shared", "give a its own pool instead of p"),
+        ("mig+time-slicing", "node", "shared", "give a its own pool instead of p"),
     ],
 )
 def test_the_whole_finding(sharing, isolation, loosest, fix):
@@ -105,8 +105,8 @@ def test_the_whole_finding(sharing, isolation, loosest, fix):
         "tenancy.isolation",
         ("teams", 0, "isolation"),
         (
-            f"a asks for isolation `{isolation}`, but in pool p ({CLOSE.get(sharing, sharing)})"
-            " its pods can stand beside those of b, c"
+            f"a requires isolation `{isolation}`, but in pool p ({CLOSE.get(sharing, sharing)})"
+            " its pods can run next to pods of b, c"
         ),
         isolation,
         f"a pool that no other team uses, or isolation: {loosest}",
@@ -121,15 +121,15 @@ def test_the_whole_finding(sharing, isolation, loosest, fix):
         (
             {"guarantee": {"p": 9}},
             16,
-            "give a a pool of its own (owners: [a], nodes: 2), p keeps 2",
+            "give a its own pool (owners: [a], nodes: 2), p keeps 2",
         ),
         (
             {"guarantee": {"p": 8}},
             24,
-            "give a a pool of its own (owners: [a], nodes: 1), p keeps 3",
+            "give a its own pool (owners: [a], nodes: 1), p keeps 3",
         ),
-        ({"guarantee": {"p": 9}}, 17, "give a a pool of its own instead of p"),
-        ({"borrow": {"p": 8}}, 24, "let a not borrow from p"),
+        ({"guarantee": {"p": 9}}, 17, "give a its own pool instead of p"),
+        ({"borrow": {"p": 8}}, 24, "remove p from the borrow limits of a"),
     ],
 )
 def test_a_pool_of_its_own_is_proposed_with_the_nodes_it_takes(mine, others, fix):

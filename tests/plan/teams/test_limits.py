@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuyard.plan import plan
-from gpuyard.plan.records import HostAmount
+from gpuyard.plan.records import CpuAndMemory
 from gpuyard.plan.shapes.host import UNSPECIFIED
 from gpuyard.plan.teams.limits import NON_GPU_OVERHEAD
 from kit.searches import examples
@@ -119,9 +119,9 @@ def test_pods_and_objects_are_bounded_by_what_a_team_has_and_claims_by_its_pods(
 
 def test_a_container_has_at_most_the_largest_node_or_all_that_its_team_has():
     _, found = limits(pool(), shared_pool(), guarantee={"train": 32})
-    assert found.container == HostAmount(192, 2048)
+    assert found.container == CpuAndMemory(192, 2048)
     _, found = limits(guarantee={"train": 32}, limits={"cpu": 64, "memory_gib": 1})
-    assert found.container == HostAmount(64, 1)
+    assert found.container == CpuAndMemory(64, 1)
 
 
 def test_storage_is_bounded_where_the_stack_file_gives_no_bound():

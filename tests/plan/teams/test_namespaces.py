@@ -31,8 +31,8 @@ def test_the_names_that_it_gives_are_all_and_the_first_is_its_home():
         ("old", True),
     ]
     assert found.default_namespace.name == "dev"
-    assert found.space("old").name == "old"
-    assert found.space("elsewhere") == found.default_namespace
+    assert found.namespace_or_default("old").name == "old"
+    assert found.namespace_or_default("elsewhere") == found.default_namespace
     assert found.cluster_queue == "lab-seeing"
 
 

@@ -17,9 +17,9 @@ from kit.stacks import (
     team,
 )
 
-OWN = "a name of its own for each team"
-RESERVED = "a namespace of that name belongs to the cluster"
-TAKEN = "another team has the name, now or formerly"
+OWN = "a unique name for each team"
+RESERVED = "a namespace with this name belongs to the cluster"
+TAKEN = "another team has or had this name"
 
 
 def guaranteed(name, **rest):
@@ -187,7 +187,7 @@ def test_a_team_that_can_never_start_anything_is_warned_of(shares):
     assert parts(finding) == (
         "team.nothing",
         ("teams", 0),
-        "team vision has no guarantee and may not borrow: none of its jobs will ever start",
+        "team vision has no guarantee and may not borrow: none of its jobs can ever start",
         "",
         "",
     )
@@ -233,16 +233,16 @@ def test_a_team_whose_pool_is_refused_is_not_told_that_it_has_nothing():
 @pytest.mark.parametrize(
     ("queueing", "raw", "why"),
     [
-        ({}, {"weight": 2}, "it divides what is borrowed, and vision may borrow nothing"),
+        ({}, {"weight": 2}, "it divides borrowed capacity, and vision may not borrow"),
         (
             {},
             {"weight": 0.5, "borrow": {"train": 0}},
-            "it divides what is borrowed, and vision may borrow nothing",
+            "it divides borrowed capacity, and vision may not borrow",
         ),
         (
             {"fair_sharing": False},
             {"weight": 2, "borrow": {"train": 1}},
-            "fair_sharing is off, so whoever comes first borrows first",
+            "fair_sharing is off, so jobs borrow in order of arrival",
         ),
         ({"fair_sharing": False}, {"weight": 1, "borrow": {"train": 1}}, None),
         ({}, {"weight": 2, "borrow": {"train": 1}}, None),
@@ -250,6 +250,6 @@ def test_a_team_whose_pool_is_refused_is_not_told_that_it_has_nothing():
 )
 def test_a_weight_that_weighs_nothing_is_warned_of(queueing, raw, why):
     found = findings(platform(teams=[guaranteed("vision", **raw)], queueing=queueing))
-    expected = [] if why is None else [f"the weight does nothing: {why}"]
+    expected = [] if why is None else [f"the weight has no effect: {why}"]
     assert [f.problem for f in found] == expected
     assert [f.id for f in found] == ["weight.unused"] * len(expected)

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gpuyard.catalogue.cluster.eks import ADDONS
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import graph_of
 
@@ -14,7 +14,7 @@ ZONES = {"zones": ["us-east-1a", "us-east-1b"]}
 
 
 def addons(**rest):
-    return {each.inputs["addonName"]: each for each in graph_of(**rest).of(ADDON)}
+    return {each.inputs["addonName"]: each for each in graph_of(**rest).resources_of_kind(ADDON)}
 
 
 def data(kind):
@@ -41,7 +41,7 @@ def test_a_version_belongs_to_the_minor_and_is_left_to_eks_where_none_is_known()
 def test_one_that_asks_aws_has_a_role_by_pod_identity():
     found = addons()
     assert found["vpc-cni"].inputs["podIdentityAssociations"] == [
-        {"roleArn": Late("vpc-cni-role.arn"), "serviceAccount": "aws-node"}
+        {"roleArn": UnresolvedOutput("vpc-cni-role.arn"), "serviceAccount": "aws-node"}
     ]
     assert "podIdentityAssociations" not in found["coredns"].inputs
     assert not [each for each in found.values() if "serviceAccountRoleArn" in each.inputs]

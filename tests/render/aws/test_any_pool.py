@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from testbed.plugins.cloud.checking import refusals
 
-from gpuyard.catalogue.fabric import interfaces
+from gpuyard.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.catalogue.software.images import images_of
 from gpuyard.plan import plan
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.aws.pools import group_sizes, node_group_pools
-from gpuyard.render.cloud.graph import CloudGraph, CloudResource, names_in
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource, late_value_names
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.rules.run import RuleConfiguration, RuleVerdict, evaluate
@@ -98,11 +98,11 @@ def pools() -> Iterator[tuple[PoolPlan, CloudGraph]]:
 
 
 def groups(one: PoolPlan, graph: CloudGraph) -> list[CloudResource]:
-    return [each for each in graph.of(GROUP) if each.part == one.stable_name]
+    return [each for each in graph.resources_of_kind(GROUP) if each.part == one.stable_name]
 
 
 def template_of(group: CloudResource, graph: CloudGraph) -> CloudResource:
-    name = next(names_in(group.inputs["launchTemplate"])).partition(".")[0]
+    name = next(late_value_names(group.inputs["launchTemplate"])).partition(".")[0]
     return graph.resource(name)
 
 
@@ -134,7 +134,7 @@ def unknown(value: Any) -> Any:
         return {key: unknown(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
         return [unknown(each) for each in value]
-    return UNKNOWN if list(names_in(value)) else value
+    return UNKNOWN if list(late_value_names(value)) else value
 
 
 TAGGED = RuleConfiguration(parameters={"GPU-CAP-06": {"tags": ("owner", "cost-center")}})
@@ -161,7 +161,7 @@ def test_no_rule_of_ours_finds_anything_in_them():
 def test_every_efa_that_all_machines_of_a_pool_have_is_there():
     seen = set()
     for one, graph in pools():
-        wanted = [interfaces(MACHINES[name]) for name in one.machines]
+        wanted = [efa_interfaces_to_launch(MACHINES[name]) for name in one.machines]
         fewest = min(sum(i.kind.startswith("efa") for i in each) for each in wanted)
         for group in groups(one, graph):
             found = template_of(group, graph).inputs.get("networkInterfaces", ())
@@ -181,7 +181,9 @@ def test_a_placement_group_never_stands_beside_a_reservation():
             held = "capacityReservationTarget" in said["capacityReservationSpecification"]
             assert not (held and "placement" in said)
             seen.add((held, "placement" in said))
-        close = [each for each in graph.of(PLACEMENT) if each.part == one.stable_name]
+        close = [
+            each for each in graph.resources_of_kind(PLACEMENT) if each.part == one.stable_name
+        ]
         assert len(close) == any(rung.placement == "cluster" for rung in one.capacity_options)
         if close:
             assert len(one.zones) == 1
@@ -241,4 +243,4 @@ def test_nodes_stand_in_zones_of_the_pool_only():
     for one, graph in pools():
         wanted = {f"cluster.{zone}" for zone in one.zones or ZONES}
         for group in groups(one, graph):
-            assert set(names_in(group.inputs["subnetIds"])) == wanted
+            assert set(late_value_names(group.inputs["subnetIds"])) == wanted

@@ -1,6 +1,6 @@
 """The control plane: private, with a key and logs of its own, and open to those who are listed."""
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import ADMIN, graph_of
 
@@ -13,7 +13,10 @@ def cluster(**said):
 
 def test_its_endpoint_is_private_unless_networks_are_listed():
     assert cluster().inputs["vpcConfig"] == {
-        "subnetIds": [Late("private-another-1.id"), Late("private-another-2.id")],
+        "subnetIds": [
+            UnresolvedOutput("private-another-1.id"),
+            UnresolvedOutput("private-another-2.id"),
+        ],
         "endpointPrivateAccess": True,
         "endpointPublicAccess": False,
     }
@@ -28,7 +31,7 @@ def test_secrets_have_a_key_of_their_own_that_is_renewed():
     assert (key.inputs["enableKeyRotation"], key.inputs["deletionWindowInDays"]) == (True, 30)
     assert graph.resource("secrets-key-alias").inputs["name"] == "alias/gpuyard/lab/secrets"
     assert graph.resource("cluster").inputs["encryptionConfig"] == {
-        "provider": {"keyArn": Late("secrets-key.arn")},
+        "provider": {"keyArn": UnresolvedOutput("secrets-key.arn")},
         "resources": ["secrets"],
     }
 
@@ -36,7 +39,7 @@ def test_secrets_have_a_key_of_their_own_that_is_renewed():
 def test_a_key_that_is_given_is_used_and_none_is_made():
     graph = graph_of(cluster={"key": KEY})
     assert graph.resource("cluster").inputs["encryptionConfig"]["provider"] == {"keyArn": KEY}
-    assert graph.of("aws:kms/key:Key") == []
+    assert graph.resources_of_kind("aws:kms/key:Key") == []
 
 
 def test_all_logs_are_kept_in_a_group_that_is_there_first():

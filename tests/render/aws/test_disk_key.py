@@ -16,7 +16,9 @@ ROLE = "arn:aws:iam::ACCOUNT:role/aws-service-role/autoscaling.amazonaws.com/AWS
 
 def keys(graph):
     """Of every disk of every template."""
-    disks = (disk for t in graph.of(TEMPLATE) for disk in t.inputs["blockDeviceMappings"])
+    disks = (
+        disk for t in graph.resources_of_kind(TEMPLATE) for disk in t.inputs["blockDeviceMappings"]
+    )
     return {disk["ebs"].get("kmsKeyId") for disk in disks}
 
 
@@ -30,14 +32,14 @@ def test_disks_of_groups_and_of_the_system_have_it_and_auto_scaling_is_granted_i
         "granteePrincipal": ROLE,
         "operations": list(DISK_OPERATIONS),
     }
-    groups = graph.of("aws:eks/nodeGroup:NodeGroup")
+    groups = graph.resources_of_kind("aws:eks/nodeGroup:NodeGroup")
     assert [each.name for each in groups if GRANT not in each.after] == []
 
 
 def test_without_one_disks_have_the_accounts_own_key_and_nothing_is_granted():
     graph = graph_of()
     assert keys(graph) == {None}
-    assert graph.of("aws:kms/grant:Grant") == []
+    assert graph.resources_of_kind("aws:kms/grant:Grant") == []
     assert not [call for call in graph.calls if call.name == "account"]
 
 

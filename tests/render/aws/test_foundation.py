@@ -2,30 +2,35 @@
 
 import pytest
 
-from gpuyard.plan.records.late import Late
-from gpuyard.render.aws.foundation import ClusterFoundation
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.aws.foundation import EksNodeInputs
 
-GROUND = ClusterFoundation(
-    cluster=Late("cluster.name"),
-    endpoint=Late("cluster.endpoint"),
-    authority=Late("cluster.certificateAuthority"),
+GROUND = EksNodeInputs(
+    cluster=UnresolvedOutput("cluster.name"),
+    endpoint=UnresolvedOutput("cluster.endpoint"),
+    authority=UnresolvedOutput("cluster.certificateAuthority"),
     service_cidr="10.100.0.0/16",
-    vpc=Late("vpc.id"),
-    subnets={zone: Late(f"private-{zone}.id") for zone in ("us-east-1b", "us-east-1a")},
-    node_role=Late("node-role.arn"),
-    security_groups=(Late("nodes.id"),),
+    vpc=UnresolvedOutput("vpc.id"),
+    subnets={zone: UnresolvedOutput(f"private-{zone}.id") for zone in ("us-east-1b", "us-east-1a")},
+    node_role=UnresolvedOutput("node-role.arn"),
+    security_groups=(UnresolvedOutput("nodes.id"),),
 )
 
 
 def test_nodes_without_a_zone_are_put_into_all_in_the_same_order_each_time() -> None:
-    assert GROUND.subnets_in(()) == [Late("private-us-east-1a.id"), Late("private-us-east-1b.id")]
+    assert GROUND.subnets_in(()) == [
+        UnresolvedOutput("private-us-east-1a.id"),
+        UnresolvedOutput("private-us-east-1b.id"),
+    ]
 
 
 def test_nodes_with_zones_are_put_into_these() -> None:
-    assert GROUND.subnets_in(("us-east-1b",)) == [Late("private-us-east-1b.id")]
+    assert GROUND.subnets_in(("us-east-1b",)) == [UnresolvedOutput("private-us-east-1b.id")]
 
 
 def test_a_zone_without_a_subnet_is_named():
-    with pytest.raises(ValueError, match="no private subnet in us-east-1c; there are some in") as e:
+    with pytest.raises(
+        ValueError, match="no private subnet in us-east-1c; private subnets exist in"
+    ) as e:
         GROUND.subnets_in(("us-east-1c", "us-east-1a"))
     assert str(e.value).endswith("us-east-1a, us-east-1b")

@@ -10,7 +10,7 @@ import sizes
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.catalogue.purchasing import ULTRASERVERS
 from gpuyard.plan import plan, plan_or_raise
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.cloud.graph import Json, resolve_values
 from gpuyard.rules.run import RuleVerdict
@@ -91,14 +91,17 @@ def by_groups(**rest):
 def test_nodes_rest_on_the_cluster_that_is_made_for_them():
     graph = graph_of(by_groups(), cluster={"zones": ["us-east-1a", "us-east-1b"]})
     group, _ = node_inputs(graph)
-    assert group["clusterName"] == Late("cluster.name")
-    assert group["nodeRoleArn"] == Late("node-role.arn")
-    assert group["subnetIds"] == [Late(f"private-us-east-1{zone}.id") for zone in "ab"]
+    assert group["clusterName"] == UnresolvedOutput("cluster.name")
+    assert group["nodeRoleArn"] == UnresolvedOutput("node-role.arn")
+    assert group["subnetIds"] == [UnresolvedOutput(f"private-us-east-1{zone}.id") for zone in "ab"]
 
 
 def test_every_interface_of_a_node_has_the_groups_of_cluster_and_nodes():
     _, template = node_inputs(graph_of(by_groups()))
-    groups = [Late("cluster.vpcConfig.clusterSecurityGroupId"), Late("nodes.id")]
+    groups = [
+        UnresolvedOutput("cluster.vpcConfig.clusterSecurityGroupId"),
+        UnresolvedOutput("nodes.id"),
+    ]
     faces = template["networkInterfaces"]
     assert len(faces) == 32
     assert [each["securityGroups"] for each in faces] == [groups] * 32
@@ -118,10 +121,16 @@ def test_nodes_come_after_the_network_of_pods_and_before_what_needs_nodes():
 def test_nodes_in_a_cluster_that_is_there_rest_on_what_it_says():
     graph = graph_of(by_groups(), cluster={"existing": "blue"}, system=None)
     group, _ = node_inputs(graph)
-    assert group["clusterName"] == Late("cluster.name")
-    assert group["subnetIds"] == [Late(f"cluster.vpcConfig.subnetIds.{n}") for n in (0, 1)]
-    assert graph.resource("nodes").inputs["vpcId"] == Late("cluster.vpcConfig.vpcId")
-    assert graph.of("aws:eks/cluster:Cluster") == graph.of("aws:eks/addon:Addon") == []
+    assert group["clusterName"] == UnresolvedOutput("cluster.name")
+    assert group["subnetIds"] == [
+        UnresolvedOutput(f"cluster.vpcConfig.subnetIds.{n}") for n in (0, 1)
+    ]
+    assert graph.resource("nodes").inputs["vpcId"] == UnresolvedOutput("cluster.vpcConfig.vpcId")
+    assert (
+        graph.resources_of_kind("aws:eks/cluster:Cluster")
+        == graph.resources_of_kind("aws:eks/addon:Addon")
+        == []
+    )
 
 
 def test_nodes_in_a_cluster_that_is_there_go_where_the_stack_file_says():
@@ -129,8 +138,10 @@ def test_nodes_in_a_cluster_that_is_there_go_where_the_stack_file_says():
     listed = graph_of(by_groups(), cluster={"existing": "blue", "network": given})
     assert node_inputs(listed)[0]["subnetIds"] == SUBNETS
     zoned = graph_of(by_groups(zones=["us-east-1a"]), cluster={"existing": "blue"})
-    assert node_inputs(zoned)[0]["subnetIds"] == [Late("private-us-east-1a.ids.0")]
-    assert zoned.calls[-1].args["filters"][0]["values"] == [Late("cluster.vpcConfig.vpcId")]
+    assert node_inputs(zoned)[0]["subnetIds"] == [UnresolvedOutput("private-us-east-1a.ids.0")]
+    assert zoned.calls[-1].args["filters"][0]["values"] == [
+        UnresolvedOutput("cluster.vpcConfig.vpcId")
+    ]
 
 
 # ── everything that may be written ────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.catalogue.fabric import interfaces
+from gpuyard.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.render.aws.launch import fabric_interfaces
 from kit.clouds.node_groups import GROUND, TEMPLATE, aws, graph_of, late
@@ -12,7 +12,11 @@ from kit.stacks import pool
 
 
 def template(foundation=GROUND, **rest):
-    found = [t for t in graph_of(aws([pool(**rest)]), foundation).of(TEMPLATE) if t.part == "train"]
+    found = [
+        t
+        for t in graph_of(aws([pool(**rest)]), foundation).resources_of_kind(TEMPLATE)
+        if t.part == "train"
+    ]
     assert len(found) == 1
     return found[0].inputs
 
@@ -66,8 +70,12 @@ def test_security_groups_stand_inside_the_interfaces_and_nowhere_else():
 
 def test_machines_that_are_no_twins_get_what_each_of_them_can_take():
     one, two = MACHINES["g6e.12xlarge"], MACHINES["g6e.24xlarge"]
-    assert fabric_interfaces((one, two)) == fabric_interfaces((two, one)) == list(interfaces(one))
-    assert fabric_interfaces((two,)) == list(interfaces(two))
+    assert (
+        fabric_interfaces((one, two))
+        == fabric_interfaces((two, one))
+        == list(efa_interfaces_to_launch(one))
+    )
+    assert fabric_interfaces((two,)) == list(efa_interfaces_to_launch(two))
     assert fabric_interfaces((two, MACHINES["g5.xlarge"])) == []
     assert fabric_interfaces((MACHINES["p6-b300.48xlarge"], MACHINES["p5.48xlarge"])) == []
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import SUBNETS, VPC, graph_of
 from kit.stacks import pool
@@ -17,7 +17,7 @@ def own(zones=TWO_ZONES, **network):
 
 
 def names(graph, kind):
-    return [each.name for each in graph.of(kind)]
+    return [each.name for each in graph.resources_of_kind(kind)]
 
 
 def test_each_zone_has_a_private_subnet_and_a_public_one():
@@ -45,8 +45,8 @@ def test_one_nat_serves_all_zones_and_another_way_gives_each_its_own():
     assert names(one, NAT) == ["nat-us-east-1a"]
     assert names(each, NAT) == ["nat-us-east-1a", "nat-us-east-1b"]
     way = "private-us-east-1b-out"
-    assert one.resource(way).inputs["natGatewayId"] == Late("nat-us-east-1a.id")
-    assert each.resource(way).inputs["natGatewayId"] == Late("nat-us-east-1b.id")
+    assert one.resource(way).inputs["natGatewayId"] == UnresolvedOutput("nat-us-east-1a.id")
+    assert each.resource(way).inputs["natGatewayId"] == UnresolvedOutput("nat-us-east-1b.id")
 
 
 LOCAL = "us-east-1-dfw-2a"
@@ -58,10 +58,10 @@ def test_a_local_zone_has_a_private_subnet_for_nodes_and_nothing_of_the_control_
     assert {each.name for each in after.resources} - {each.name for each in before.resources} == {
         f"private-{LOCAL}{part}" for part in ("", "-routes", "-out", "-uses")
     }
-    assert after.resource(f"private-{LOCAL}-out").inputs["natGatewayId"] == Late(
+    assert after.resource(f"private-{LOCAL}-out").inputs["natGatewayId"] == UnresolvedOutput(
         "nat-us-east-1a.id"
     )
-    assert len(before.of("aws:eks/nodeGroup:NodeGroup")) == 2
+    assert len(before.resources_of_kind("aws:eks/nodeGroup:NodeGroup")) == 2
     for each in before.resources:
         if each.name != "endpoint-s3":  # it serves the route tables of all zones
             assert after.resource(each.name).inputs == each.inputs
@@ -70,8 +70,8 @@ def test_a_local_zone_has_a_private_subnet_for_nodes_and_nothing_of_the_control_
 def test_beside_a_local_zone_alone_the_cloud_names_two_availability_zones():
     graph = graph_of([pool(zones=[LOCAL])])
     assert graph.resource("cluster").inputs["vpcConfig"]["subnetIds"] == [
-        Late("private-another-1.id"),
-        Late("private-another-2.id"),
+        UnresolvedOutput("private-another-1.id"),
+        UnresolvedOutput("private-another-2.id"),
     ]
 
 
@@ -79,7 +79,7 @@ def test_the_control_plane_takes_no_subnet_of_a_local_zone_in_a_network_that_exi
     network = {"id": VPC, "subnets": {"private": [*SUBNETS, "subnet-0123456789abcdef2"]}}
     graph = graph_of(cluster={"zones": [LOCAL, *TWO_ZONES], "network": network})
     assert graph.resource("cluster").inputs["vpcConfig"]["subnetIds"] == [
-        Late(f"private-{zone}.ids.0") for zone in TWO_ZONES
+        UnresolvedOutput(f"private-{zone}.ids.0") for zone in TWO_ZONES
     ]
 
 
@@ -100,20 +100,26 @@ def test_without_nat_there_is_no_way_out_and_every_service_has_an_endpoint():
     graph = own(nat="none")
     assert names(graph, ROUTE) == names(graph, NAT) == []
     assert names(graph, "aws:ec2/internetGateway:InternetGateway") == []
-    services = {str(resolve_values(e.inputs["serviceName"], str)) for e in graph.of(ENDPOINT)}
+    services = {
+        str(resolve_values(e.inputs["serviceName"], str)) for e in graph.resources_of_kind(ENDPOINT)
+    }
     assert {
         f"com.amazonaws.us-east-1.{s}" for s in ("s3", "ecr.api", "ecr.dkr", "sts", "sqs")
     } < services
-    for each in graph.of(ENDPOINT):
+    for each in graph.resources_of_kind(ENDPOINT):
         if each.inputs["vpcEndpointType"] == "Interface":
-            assert each.inputs["subnetIds"] == [Late(f"private-{zone}.id") for zone in TWO_ZONES]
+            assert each.inputs["subnetIds"] == [
+                UnresolvedOutput(f"private-{zone}.id") for zone in TWO_ZONES
+            ]
             assert each.inputs["privateDnsEnabled"] is True
 
 
 def test_s3_is_reached_without_nat_in_any_case():
-    gateways = {g.name: g.inputs["routeTableIds"] for g in own().of(ENDPOINT)}
-    assert gateways == {"endpoint-s3": [Late(f"private-{zone}-routes.id") for zone in TWO_ZONES]}
-    assert len(own(endpoints="interface").of(ENDPOINT)) > len(gateways)
+    gateways = {g.name: g.inputs["routeTableIds"] for g in own().resources_of_kind(ENDPOINT)}
+    assert gateways == {
+        "endpoint-s3": [UnresolvedOutput(f"private-{zone}-routes.id") for zone in TWO_ZONES]
+    }
+    assert len(own(endpoints="interface").resources_of_kind(ENDPOINT)) > len(gateways)
 
 
 def test_endpoints_take_https_from_the_network_alone():
@@ -124,7 +130,7 @@ def test_endpoints_take_https_from_the_network_alone():
 def test_flow_logs_are_kept_as_long_as_asked_and_written_by_a_role_of_their_own():
     graph = graph_of(cluster={"zones": TWO_ZONES, "logs": {"retention_days": 100}})
     assert graph.resource("flow-logs").inputs["retentionInDays"] == 120
-    assert graph.resource("flow").inputs["iamRoleArn"] == Late("flow-logs-role.arn")
+    assert graph.resource("flow").inputs["iamRoleArn"] == UnresolvedOutput("flow-logs-role.arn")
     assert graph.resource("flow").after == ("flow-logs-role-writes",)
     without = {each.name for each in own(flow_logs=False).resources}
     assert not any(name.startswith("flow") for name in without)
@@ -136,16 +142,16 @@ def test_zones_that_nobody_names_are_asked_for():
     assert call.args["excludeNames"] == ["us-east-1c"]
     assert "use1-az3" in call.args["excludeZoneIds"]
     second = graph.resource("private-another-1").inputs
-    assert second["availabilityZone"] == Late("zones.names.0")
+    assert second["availabilityZone"] == UnresolvedOutput("zones.names.0")
     none_named = graph_of().resource("private-another-2").inputs
-    assert none_named["availabilityZone"] == Late("zones.names.1")
+    assert none_named["availabilityZone"] == UnresolvedOutput("zones.names.1")
 
 
 def test_a_region_that_nobody_names_is_asked_for():
     graph = graph_of(region=None)
     assert {"region", "partition"} < {call.name for call in graph.calls}
     service = graph.resource("endpoint-s3").inputs["serviceName"]
-    assert Late("region.region") in service.parts
+    assert UnresolvedOutput("region.region") in service.parts
 
 
 @pytest.mark.parametrize(
@@ -187,5 +193,5 @@ def test_tags_find_a_subnet_in_each_zone():
         {"name": "tag:tier", "values": ["private"]}
     ] * 2
     assert graph.resource("cluster").inputs["vpcConfig"]["subnetIds"] == [
-        Late(f"private-{zone}.ids.0") for zone in TWO_ZONES
+        UnresolvedOutput(f"private-{zone}.ids.0") for zone in TWO_ZONES
     ]

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.names import OFFERING_TAG
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.aws.placement import purchase_options
@@ -20,7 +20,7 @@ def said(rung, **rest):
     """What the template of a pool's only group says of how its nodes are bought."""
     (one,) = [
         t
-        for t in graph_of(aws([pool(capacity=[rung], **ZONE, **rest)])).of(TEMPLATE)
+        for t in graph_of(aws([pool(capacity=[rung], **ZONE, **rest)])).resources_of_kind(TEMPLATE)
         if t.part == "train"
     ]
     about = ("capacityReservationSpecification", "instanceMarketOptions", "instanceType")
@@ -56,7 +56,7 @@ BUYS = {
 
 def test_a_block_is_bought_by_its_offer_before_the_group_that_stands_in_it():
     graph = graph_of(aws([pool(capacity=[BUYS], **ZONE)]))
-    (block,) = graph.of(BLOCK)
+    (block,) = graph.resources_of_kind(BLOCK)
     assert block.name == "train-cb-0b"
     assert {k: block.inputs[k] for k in ("capacityBlockOfferingId", "instancePlatform")} == {
         "capacityBlockOfferingId": "cb-0b",
@@ -69,12 +69,12 @@ def test_a_block_is_bought_by_its_offer_before_the_group_that_stands_in_it():
     assert block.after == graph.resource("train-block-cb-0b").after
     template = graph.resource("train-block-cb-0b-template")
     target = template.inputs["capacityReservationSpecification"]["capacityReservationTarget"]
-    assert target == {"capacityReservationId": Late("train-cb-0b.id")}
+    assert target == {"capacityReservationId": UnresolvedOutput("train-cb-0b.id")}
 
 
 def test_karpenter_finds_a_block_that_is_bought_by_its_tag():
     plan = plan_on_aws([pool(capacity=[BUYS], nodes="0..4", scaling="karpenter", **ZONE)])
-    (block,) = aws_graph(plan).of(BLOCK)
+    (block,) = aws_graph(plan).resources_of_kind(BLOCK)
     assert (block.part, "karpenter-identity" in block.after) == ("", True)
     (class_,) = [each for each in karpenter_objects(plan) if each["kind"] == "EC2NodeClass"]
     assert class_["spec"]["capacityReservationSelectorTerms"] == [{"tags": {OFFERING_TAG: "cb-0b"}}]
@@ -91,16 +91,16 @@ def test_what_is_not_reserved_says_nothing_of_a_market(mode, preference):
     "rung", [{"reserved": "cr-0a", "nodes": 4}, {"block": "cr-0b", "nodes": 4}]
 )
 def test_no_placement_group_stands_beside_a_reservation(rung):
-    assert graph_of(aws([pool(capacity=[rung], **ZONE)])).of(PLACEMENT) == []
+    assert graph_of(aws([pool(capacity=[rung], **ZONE)])).resources_of_kind(PLACEMENT) == []
 
 
 def test_nodes_that_talk_over_no_fabric_are_in_no_placement_group():
-    assert graph_of(aws([pool(machine="g5.xlarge", **ZONE)])).of(PLACEMENT) == []
+    assert graph_of(aws([pool(machine="g5.xlarge", **ZONE)])).resources_of_kind(PLACEMENT) == []
 
 
 def test_a_pool_of_another_cloud_is_not_bought_here():
     other = plan_of(platform()).pools[0]
-    with pytest.raises(ValueError, match="train is not bought on AWS"):
+    with pytest.raises(ValueError, match="train has no capacity option on AWS"):
         purchase_options(other, other.capacity_options[0], None)
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.pools import group_sizes, node_groups
 from kit.clouds.node_groups import (
     GROUND,
@@ -31,12 +31,13 @@ def group(raw, name):
 
 
 def names(raw):
-    return [each.name for each in graph_of(raw).of(GROUP)]
+    return [each.name for each in graph_of(raw).resources_of_kind(GROUP)]
 
 
 def bounds(raw):
     return {
-        each.name: tuple(each.inputs["scalingConfig"].values()) for each in graph_of(raw).of(GROUP)
+        each.name: tuple(each.inputs["scalingConfig"].values())
+        for each in graph_of(raw).resources_of_kind(GROUP)
     }
 
 
@@ -91,7 +92,9 @@ def test_a_renamed_pool_keeps_its_groups():
 def test_a_long_name_is_cut_for_eks_and_stays_unique():
     long = "a" * 40
     held = [{"reserved": f"cr-0123456789abcdef{n}", "nodes": 2} for n in range(2)]
-    found = graph_of(aws([pool(long, capacity=held, zones=["us-east-1a"])])).of(GROUP)
+    found = graph_of(aws([pool(long, capacity=held, zones=["us-east-1a"])])).resources_of_kind(
+        GROUP
+    )
     called = [each.inputs["nodeGroupName"] for each in found[1:]]
     assert [len(name) for name in called] == [63, 63]
     assert called[0] != called[1]
@@ -101,7 +104,7 @@ def test_a_long_name_is_cut_for_eks_and_stays_unique():
 
 def test_nodes_of_a_pool_that_boots_from_nothing_are_not_bought():
     simulated = plan_of({**aws(), "cloud": "simulated", "system": None})
-    with pytest.raises(ValueError, match="train boots from no image"):
+    with pytest.raises(ValueError, match="train has no node image"):
         node_groups(simulated, GROUND)
 
 
@@ -144,7 +147,7 @@ def test_an_autoscalers_number_of_nodes_is_left_to_it():
 
 def test_sizes_are_those_of_the_ladder():
     (size,) = group_sizes(plan_of(aws([pool(nodes=4)])).pools[0])
-    assert (size.low, size.start, size.high, size.option.mode) == (4, 4, 4, "on-demand")
+    assert (size.low, size.initial_nodes, size.high, size.option.mode) == (4, 4, 4, "on-demand")
 
 
 # ── what it says ──────────────────────────────────────────────────────────────────────────────────
@@ -178,8 +181,8 @@ def test_a_group_says_what_the_plan_says():
     }
     assert planned.labels["lab.example/row"] == "3"
     template = found.inputs["launchTemplate"]
-    assert template["id"] == Late("train-spot-template.id")
-    assert template["version"].parts == (Late("train-spot-template.latestVersion"),)
+    assert template["id"] == UnresolvedOutput("train-spot-template.id")
+    assert template["version"].parts == (UnresolvedOutput("train-spot-template.latestVersion"),)
     assert (found.part, found.after, found.delete_first) == ("train", ("cluster",), True)
 
 
@@ -212,10 +215,10 @@ def test_the_machine_of_a_block_is_in_its_template_and_not_in_the_group():
 
 
 def test_clusters_and_pools_are_protected_unless_the_stack_file_says_otherwise():
-    assert all(each.protect for each in graph_of(aws()).of(GROUP))
+    assert all(each.protect for each in graph_of(aws()).resources_of_kind(GROUP))
     free = graph_of(aws(cluster={"protect": False}))
-    assert not any(each.protect for each in free.of(GROUP))
-    assert not any(each.protect for each in graph_of(aws()).of(TEMPLATE))
+    assert not any(each.protect for each in free.resources_of_kind(GROUP))
+    assert not any(each.protect for each in graph_of(aws()).resources_of_kind(TEMPLATE))
 
 
 def test_an_unknown_minor_or_image_is_not_pinned_to_a_release_of_another():
@@ -233,7 +236,7 @@ def test_an_image_of_ones_own_is_asked_for_once_and_kept():
         "name": "/aws/service/canonical/ubuntu/eks/24.04/1.36/stable/current/amd64/hvm/ebs-gp3/ami-id"
     }
     template = graph.resource("train-on-demand-template")
-    assert template.inputs["imageId"] == Late("ubuntu-amd64.insecureValue")
+    assert template.inputs["imageId"] == UnresolvedOutput("ubuntu-amd64.insecureValue")
     assert template.ignores == ("imageId",)
     said = graph.resource("train-on-demand").inputs
     assert not {"amiType", "version", "releaseVersion"} & said.keys()
@@ -242,7 +245,7 @@ def test_an_image_of_ones_own_is_asked_for_once_and_kept():
 # ── autoscalers ───────────────────────────────────────────────────────────────────────────────────
 def test_an_autoscaler_reads_of_an_empty_group_what_its_nodes_will_have():
     raw = aws([cut_pool(nodes="0..2", scaling="autoscaler")])
-    tags = graph_of(raw).of(TAG)
+    tags = graph_of(raw).resources_of_kind(TAG)
     told = {each.inputs["tag"]["key"]: each.inputs["tag"]["value"] for each in tags}
     prefix = "k8s.io/cluster-autoscaler/node-template"
     assert told.pop(f"{prefix}/resources/vpc.amazonaws.com/efa") == "4"
@@ -250,7 +253,7 @@ def test_an_autoscaler_reads_of_an_empty_group_what_its_nodes_will_have():
     assert told[f"{prefix}/resources/nvidia.com/mig-1g.5gb"] == "16"
     assert told[f"{prefix}/taint/nvidia.com/gpu"] == "present:NoSchedule"
     for each in tags:
-        assert each.inputs["autoscalingGroupName"] == Late(
+        assert each.inputs["autoscalingGroupName"] == UnresolvedOutput(
             "serve-on-demand.resources.0.autoscalingGroups.0.name"
         )
         assert each.inputs["tag"]["propagateAtLaunch"] is False
@@ -259,24 +262,26 @@ def test_an_autoscaler_reads_of_an_empty_group_what_its_nodes_will_have():
 
 def test_an_autoscaler_is_told_of_no_adapter_that_is_not_there():
     raw = aws([pool(machine="g5.xlarge", nodes="0..2", scaling="autoscaler")])
-    assert not [each.name for each in graph_of(raw).of(TAG) if "efa" in each.name]
+    assert not [each.name for each in graph_of(raw).resources_of_kind(TAG) if "efa" in each.name]
 
 
 def test_nobody_reads_tags_of_a_pool_that_does_not_scale():
-    assert graph_of(aws([shared_pool()])).of(TAG) == []
+    assert graph_of(aws([shared_pool()])).resources_of_kind(TAG) == []
 
 
 # ── placement ─────────────────────────────────────────────────────────────────────────────────────
 def test_ways_without_a_place_of_their_own_share_the_pools_placement_group():
     graph = graph_of(aws([pool(**LADDER)]))
-    (close,) = graph.of(PLACEMENT)
+    (close,) = graph.resources_of_kind(PLACEMENT)
     assert (close.name, close.inputs["strategy"]) == ("train-placement", "cluster")
-    templates = {each.name: each.inputs.get("placement") for each in graph.of(TEMPLATE)}
+    templates = {
+        each.name: each.inputs.get("placement") for each in graph.resources_of_kind(TEMPLATE)
+    }
     assert templates == {
         "system-template": None,
         "train-reserved-cr-0a-template": None,
-        "train-spot-template": {"groupName": Late("train-placement.id")},
-        "train-on-demand-template": {"groupName": Late("train-placement.id")},
+        "train-spot-template": {"groupName": UnresolvedOutput("train-placement.id")},
+        "train-on-demand-template": {"groupName": UnresolvedOutput("train-placement.id")},
     }
 
 
@@ -334,6 +339,6 @@ def test_a_described_machine_is_the_smallest_that_has_it():
         ),
     ],
 )
-def test_how_nodes_are_made_anew_is_what_the_stack_file_says(said, update, forced):
+def test_how_nodes_are_replaced_is_what_the_stack_file_says(said, update, forced):
     one = group(aws([pool(upgrade=said)]), "train-on-demand").inputs
     assert (one["updateConfig"], one["forceUpdateVersion"]) == (update, forced)

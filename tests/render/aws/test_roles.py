@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import graph_of
 
@@ -22,8 +22,8 @@ def text(value):
 def policies(graph, role):
     return [
         text(each.inputs["policyArn"]).rpartition("/")[2]
-        for each in graph.of(ATTACHMENT)
-        if each.inputs["role"] == Late(f"{role}.name")
+        for each in graph.resources_of_kind(ATTACHMENT)
+        if each.inputs["role"] == UnresolvedOutput(f"{role}.name")
     ]
 
 
@@ -64,7 +64,7 @@ def test_a_role_of_pods_is_taken_with_the_tags_of_its_session():
 
 
 def test_no_policy_allows_every_action_of_a_service():
-    for each in graph_of(storage=LUSTRE, cluster=ZONES).of(INLINE):
+    for each in graph_of(storage=LUSTRE, cluster=ZONES).resources_of_kind(INLINE):
         for one in json.loads(text(each.inputs["policy"]))["Statement"]:
             actions = one["Action"] if isinstance(one["Action"], list) else [one["Action"]]
             assert not [action for action in actions if "*" in action]

@@ -1,15 +1,19 @@
 """The security group of nodes: nothing from outside, and everything among themselves, both ways."""
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from kit.clouds import aws
 
 IN = "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule"
 OUT = "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule"
-NODES = Late("nodes.id")
+NODES = UnresolvedOutput("nodes.id")
 
 
 def rules(graph, kind):
-    return [each.inputs for each in graph.of(kind) if each.inputs["securityGroupId"] == NODES]
+    return [
+        each.inputs
+        for each in graph.resources_of_kind(kind)
+        if each.inputs["securityGroupId"] == NODES
+    ]
 
 
 def test_no_range_of_addresses_comes_in():
@@ -29,12 +33,12 @@ def test_nodes_reach_each_other_with_every_protocol_in_both_directions():
 
 def test_the_control_plane_reaches_nodes():
     graph = aws.graph_of()
-    group = Late("cluster.vpcConfig.clusterSecurityGroupId")
+    group = UnresolvedOutput("cluster.vpcConfig.clusterSecurityGroupId")
     assert group in [rule["referencedSecurityGroupId"] for rule in rules(graph, IN)]
 
 
 def test_no_rule_stands_inside_a_group_where_it_would_fight_those_beside_it():
-    for each in aws.graph_of(cluster={"network": {"nat": "none"}}).of(
+    for each in aws.graph_of(cluster={"network": {"nat": "none"}}).resources_of_kind(
         "aws:ec2/securityGroup:SecurityGroup"
     ):
         assert not {"ingress", "egress"} & set(each.inputs)

@@ -6,10 +6,10 @@ import pytest
 from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.plan.records.late import Late, bind
+from gpuyard.plan.records.late import UnresolvedOutput, resolve_outputs
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.storage import store_calls
-from gpuyard.render.cloud.graph import names_in, resolve_values
+from gpuyard.render.cloud.graph import late_value_names, resolve_values
 from kit.clouds.aws import ADMIN, found_by_rules, plan_on_aws, refused
 from kit.every import every
 from kit.stacks import pool, team
@@ -87,18 +87,20 @@ def test_what_holds_data_is_protected_unless_the_stack_file_lifts_it():
 # ── EFS ───────────────────────────────────────────────────────────────────────────────────────────
 def test_efs_has_a_door_in_each_zone_that_opens_to_nodes_alone():
     graph = one("efs")
-    doors = graph.of("aws:efs/mountTarget:MountTarget")
+    doors = graph.resources_of_kind("aws:efs/mountTarget:MountTarget")
     assert [each.inputs["subnetId"] for each in doors] == [
-        Late("private-us-east-1a.id"),
-        Late("private-us-east-1b.id"),
+        UnresolvedOutput("private-us-east-1a.id"),
+        UnresolvedOutput("private-us-east-1b.id"),
     ]
-    assert {each.inputs["securityGroups"][0] for each in doors} == {Late("access-data-corpus.id")}
+    assert {each.inputs["securityGroups"][0] for each in doors} == {
+        UnresolvedOutput("access-data-corpus.id")
+    }
     [rule] = [
         each
-        for each in graph.of(INGRESS)
-        if each.inputs["securityGroupId"] == Late("access-data-corpus.id")
+        for each in graph.resources_of_kind(INGRESS)
+        if each.inputs["securityGroupId"] == UnresolvedOutput("access-data-corpus.id")
     ]
-    assert rule.inputs["referencedSecurityGroupId"] == Late("nodes.id")
+    assert rule.inputs["referencedSecurityGroupId"] == UnresolvedOutput("nodes.id")
     assert (rule.inputs["fromPort"], rule.inputs["toPort"]) == (2049, 2049)
 
 
@@ -124,14 +126,16 @@ def test_doors_of_subnets_without_a_zone_are_told_apart_by_their_place():
             storage={"datasets": [{"name": "corpus", "kind": "efs"}]},
         )
     )
-    doors = graph.of("aws:efs/mountTarget:MountTarget")
+    doors = graph.resources_of_kind("aws:efs/mountTarget:MountTarget")
     assert [each.name for each in doors] == ["mount-0-data-corpus", "mount-1-data-corpus"]
 
 
 # ── Lustre ────────────────────────────────────────────────────────────────────────────────────────
 def test_lustre_lies_in_its_zone_and_talks_to_nodes_and_itself():
     graph = one("fsx-lustre")
-    assert graph.resource("data-corpus").inputs["subnetIds"] == Late("private-us-east-1a.id")
+    assert graph.resource("data-corpus").inputs["subnetIds"] == UnresolvedOutput(
+        "private-us-east-1a.id"
+    )
     ports = {
         (
             each.inputs["securityGroupId"].name,
@@ -139,7 +143,7 @@ def test_lustre_lies_in_its_zone_and_talks_to_nodes_and_itself():
             each.inputs["fromPort"],
             each.inputs["toPort"],
         )
-        for each in graph.of(INGRESS)
+        for each in graph.resources_of_kind(INGRESS)
         if "data-corpus" in each.name
     }
     group, nodes = "access-data-corpus.id", "nodes.id"
@@ -271,7 +275,7 @@ def test_with_a_key_of_ones_own_a_team_may_use_it():
 
 def test_each_namespace_gives_the_role_to_one_account():
     graph = graph_with(checkpoints={})
-    found = graph.of("aws:eks/podIdentityAssociation:PodIdentityAssociation")
+    found = graph.resources_of_kind("aws:eks/podIdentityAssociation:PodIdentityAssociation")
     assert [(e.inputs["namespace"], e.inputs["roleArn"].name) for e in found] == [
         ("vision", "team-vision.arn"),
         ("speech", "team-speech.arn"),
@@ -317,7 +321,7 @@ def test_the_pod_of_the_check_reads_what_it_is_to_read_and_nothing_else():
 
 # ── what the cluster is told ──────────────────────────────────────────────────────────────────────
 def test_everything_that_objects_wait_for_is_known_once_the_graph_is_made():
-    from gpuyard.plan.records.late import late_names
+    from gpuyard.plan.records.late import unresolved_output_names
     from gpuyard.render.storage import storage_objects
 
     plan = plan_with(
@@ -332,15 +336,15 @@ def test_everything_that_objects_wait_for_is_known_once_the_graph_is_made():
     graph = aws_graph(plan)
     values = graph.late_values
     objects = [each for one in plan.teams for each in storage_objects(plan, one)]
-    assert late_names(objects) == values.keys()
+    assert unresolved_output_names(objects) == values.keys()
     for value in values.values():
-        for name in names_in(value):
+        for name in late_value_names(value):
             whose, _, output = name.partition(".")
             graph.resource(whose).get(output)
     told = {name: shown(value) for name, value in values.items()}
     assert told["data-home.handle"] == "<data-home.id>::<root-data-home.id>"
     assert told["checkpoints.url"] == "s3://<checkpoints.id>"
-    assert bind(objects, told.__getitem__)
+    assert resolve_outputs(objects, told.__getitem__)
     assert graph_with(checkpoints={"bucket": "ours"}).late_values == {}
 
 

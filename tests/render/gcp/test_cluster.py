@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import Joined
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of
 
@@ -37,7 +37,7 @@ def test_named_networks_and_its_dns_name_can_be_let_in():
 
 def test_pods_have_identities_and_dataplane_v2():
     found = cluster_of()
-    pool = Joined(Late("client.project"), ".svc.id.goog")
+    pool = Joined(UnresolvedOutput("client.project"), ".svc.id.goog")
     assert found["workloadIdentityConfig"] == {"workloadPool": pool}
     assert found["datapathProvider"] == "ADVANCED_DATAPATH"
     assert found["minMasterVersion"] == "1.36"
@@ -174,12 +174,12 @@ def test_a_cluster_that_is_there_is_asked_for_by_its_name_or_context(existing, a
     assert call.args == asked
     assert "cluster" not in {each.name for each in graph.resources}
     assert "network" not in {each.name for each in graph.resources}
-    (rung,) = (each for each in graph.of(POOL) if each.part == "train")
-    assert rung.inputs["cluster"] == Late("cluster.name")
-    assert rung.inputs["location"] == Late("cluster.location")
+    (rung,) = (each for each in graph.resources_of_kind(POOL) if each.part == "train")
+    assert rung.inputs["cluster"] == UnresolvedOutput("cluster.name")
+    assert rung.inputs["location"] == UnresolvedOutput("cluster.location")
     assert len(rung.inputs["networkConfig"]["additionalNodeNetworkConfigs"]) == 4
 
 
 def test_a_cluster_that_is_there_has_nodes_for_its_controllers_unless_the_stack_file_says_more():
     graph = graph_of(gpu_pool(), cluster={"existing": "prod"}, system=None)
-    assert [each.part for each in graph.of(POOL)] == ["train"]
+    assert [each.part for each in graph.resources_of_kind(POOL)] == ["train"]

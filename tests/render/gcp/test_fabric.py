@@ -2,7 +2,7 @@
 
 from ipaddress import ip_network
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import Joined
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of
 
@@ -28,7 +28,7 @@ def further(graph, name):
 
 
 def names(graph, kind=NETWORK):
-    return [each.name for each in graph.of(kind)]
+    return [each.name for each in graph.resources_of_kind(kind)]
 
 
 def test_tcpx_has_four_networks_and_tcpxo_eight_with_large_frames():
@@ -37,7 +37,10 @@ def test_tcpx_has_four_networks_and_tcpxo_eight_with_large_frames():
         assert names(graph) == ["network", *(f"device-{n}" for n in range(count))]
         assert {inputs_of(graph, name)["mtu"] for name in names(graph)} == {8244}
         assert further(graph, "train-on-demand") == [
-            {"network": Late(f"device-{n}.name"), "subnetwork": Late(f"device-{n}-subnetwork.name")}
+            {
+                "network": UnresolvedOutput(f"device-{n}.name"),
+                "subnetwork": UnresolvedOutput(f"device-{n}-subnetwork.name"),
+            }
             for n in range(count)
         ]
 
@@ -62,15 +65,18 @@ def test_rdma_has_a_network_for_the_host_and_a_subnetwork_for_each_card_of_its_z
     assert "mtu" not in rdma
     assert rdma["networkProfile"] == Joined(
         "https://www.googleapis.com/compute/beta/projects/",
-        Late("client.project"),
+        UnresolvedOutput("client.project"),
         "/global/networkProfiles/us-central1-b-vpc-roce",
     )
     assert further(graph, "train-spot") == [
-        {"network": Late("host.name"), "subnetwork": Late("host-subnetwork.name")},
+        {
+            "network": UnresolvedOutput("host.name"),
+            "subnetwork": UnresolvedOutput("host-subnetwork.name"),
+        },
         *(
             {
-                "network": Late("rdma-us-central1-b.name"),
-                "subnetwork": Late(f"rdma-us-central1-b-{n}-subnetwork.name"),
+                "network": UnresolvedOutput("rdma-us-central1-b.name"),
+                "subnetwork": UnresolvedOutput(f"rdma-us-central1-b-{n}-subnetwork.name"),
             }
             for n in range(8)
         ),
@@ -81,7 +87,7 @@ def test_pools_of_one_zone_share_its_rdma_network_and_others_have_their_own():
     graph = graph_of(ultra("a"), ultra("b"), ultra("c", "us-central1-c"))
     assert names(graph) == ["network", "host", "rdma-us-central1-b", "rdma-us-central1-c"]
     assert further(graph, "a-spot") == further(graph, "b-spot")
-    assert further(graph, "c-spot")[1]["network"] == Late("rdma-us-central1-c.name")
+    assert further(graph, "c-spot")[1]["network"] == UnresolvedOutput("rdma-us-central1-c.name")
 
 
 def test_nodes_that_may_start_in_several_zones_have_no_rdma_network():
@@ -94,14 +100,14 @@ def test_nodes_that_may_start_in_several_zones_have_no_rdma_network():
 def test_bare_metal_has_the_subnetwork_that_its_network_brings():
     graph = graph_of(held(METAL))
     assert names(graph) == ["network", "host", "rdma-metal-us-central1-a"]
-    network = Late("rdma-metal-us-central1-a.name")
+    network = UnresolvedOutput("rdma-metal-us-central1-a.name")
     card = {"network": network, "subnetwork": Joined("default-subnet-1-", network)}
     assert further(graph, "train-reserved-454349")[1:] == [card] * 8
 
 
 def test_gke_makes_the_networks_of_an_nvlink_rack_itself():
     graph = graph_of(held("a4x-highgpu-4g"))
-    (rung,) = (r for r in graph.of(POOL) if r.part == "train")
+    (rung,) = (r for r in graph.resources_of_kind(POOL) if r.part == "train")
     assert rung.inputs["networkConfig"]["acceleratorNetworkProfile"] == "auto"
     assert names(graph) == ["network"]
     assert rung.inputs["nodeConfig"]["labels"]["cloud.google.com/gke-networking-dra-driver"]
@@ -109,18 +115,18 @@ def test_gke_makes_the_networks_of_an_nvlink_rack_itself():
 
 def test_every_further_network_admits_its_own_addresses_only():
     graph = graph_of(gpu_pool("a"), ultra("b"))
-    assert len(graph.of(FIREWALL)) == 9
-    for wall in graph.of(FIREWALL):
+    assert len(graph.resources_of_kind(FIREWALL)) == 9
+    for wall in graph.resources_of_kind(FIREWALL):
         part = wall.name.removesuffix("-inside")
         own = inputs_of(graph, f"{part}-subnetwork")["ipCidrRange"]
         assert (wall.inputs["direction"], wall.inputs["sourceRanges"]) == ("INGRESS", [own])
-        assert wall.inputs["network"] == Late(f"{part}.name")
+        assert wall.inputs["network"] == UnresolvedOutput(f"{part}.name")
 
 
 def test_no_address_is_in_two_of_a_nodes_networks():
     graph = graph_of(gpu_pool("a"), ultra("b"))
     found = []
-    for each in graph.of("gcp:compute/subnetwork:Subnetwork"):
+    for each in graph.resources_of_kind("gcp:compute/subnetwork:Subnetwork"):
         found.append(ip_network(each.inputs["ipCidrRange"]))
         found += [ip_network(r["ipCidrRange"]) for r in each.inputs.get("secondaryIpRanges", [])]
     pairs = [(a, b) for i, a in enumerate(found) for b in found[i + 1 :] if a.overlaps(b)]

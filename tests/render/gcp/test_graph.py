@@ -17,7 +17,7 @@ from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.names import GPU
 from gpuyard.plan import plan as judged
 from gpuyard.plan import plan_or_raise
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.platform import platform_objects
@@ -261,7 +261,7 @@ def test_a_whole_platform_with_gpus_that_gke_shares_is_taken_and_keeps_every_rul
     plan = both_teams(sharing)
     graph = gcp_graph(plan)
     assert [found for r in graph.resources if (found := refusals(r.kind, r.inputs))] == []
-    objects = [bind(obj, lambda _: LATE) for obj in platform_objects(plan)]
+    objects = [resolve_outputs(obj, lambda _: LATE) for obj in platform_objects(plan)]
     items = [each for obj in objects for each in with_embedded(Item(resource(obj), NOWHERE))]
     beside = [each.resource for each in items]
     assert judged_by_rules(graph, LATE, beside) == set()

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.names import resource_labels
 from render.gcp.made import gpu_pool, graph_of, inputs_of, plan_on_gcp
 
@@ -12,7 +12,7 @@ NETWORK, SUBNETWORK = "gcp:compute/network:Network", "gcp:compute/subnetwork:Sub
 
 def test_nodes_have_addresses_of_their_own_network_and_reach_google_without_the_internet():
     graph = graph_of(gpu_pool(machine="g2-standard-48"))
-    assert [each.name for each in graph.of(NETWORK)] == ["network"]
+    assert [each.name for each in graph.resources_of_kind(NETWORK)] == ["network"]
     subnetwork = inputs_of(graph, "subnetwork")
     assert subnetwork["ipCidrRange"] == "10.0.0.0/16"
     assert subnetwork["privateIpGoogleAccess"] is True
@@ -41,7 +41,7 @@ def test_nat_is_for_the_nodes_alone_and_has_ports_for_many_pods():
     graph = graph_of()
     nat = inputs_of(graph, "nat")
     assert nat["subnetworks"] == [
-        {"name": Late("subnetwork.selfLink"), "sourceIpRangesToNats": ["ALL_IP_RANGES"]}
+        {"name": UnresolvedOutput("subnetwork.selfLink"), "sourceIpRangesToNats": ["ALL_IP_RANGES"]}
     ]
     assert nat["enableDynamicPortAllocation"] is True
     # GCE refuses both together
@@ -51,8 +51,8 @@ def test_nat_is_for_the_nodes_alone_and_has_ports_for_many_pods():
 def test_a_network_that_is_there_is_taken_as_it_is():
     given = {"id": "shared", "subnets": {"private": ["gpu-nodes"]}}
     graph = graph_of(gpu_pool(machine="g2-standard-48"), cluster={"network": given})
-    assert graph.of(NETWORK) == []
-    assert graph.of(SUBNETWORK) == []
+    assert graph.resources_of_kind(NETWORK) == []
+    assert graph.resources_of_kind(SUBNETWORK) == []
     cluster = inputs_of(graph, "cluster")
     assert (cluster["network"], cluster["subnetwork"]) == ("shared", "gpu-nodes")
     assert cluster["ipAllocationPolicy"] == {
@@ -80,8 +80,8 @@ def test_in_a_network_that_is_there_pods_and_services_get_the_ranges_that_are_na
 
 def test_a_region_that_nobody_says_is_the_providers():
     graph = graph_of(gpu_pool(machine="g2-standard-48", zones=[]))
-    assert inputs_of(graph, "subnetwork")["region"] == Late("client.region")
-    assert inputs_of(graph, "cluster")["location"] == Late("client.region")
+    assert inputs_of(graph, "subnetwork")["region"] == UnresolvedOutput("client.region")
+    assert inputs_of(graph, "cluster")["location"] == UnresolvedOutput("client.region")
 
 
 def test_a_cluster_of_one_zone_is_a_zonal_one_and_of_several_names_them():
@@ -95,11 +95,11 @@ def test_a_cluster_of_one_zone_is_a_zonal_one_and_of_several_names_them():
 
 # ── names and labels ──────────────────────────────────────────────────────────────────────────────
 def test_a_name_that_is_too_long_keeps_its_beginning_and_a_digest():
-    assert fit("a" * 40, 40) == "a" * 40
-    long, other = fit("a" * 41, 40), fit("a" * 40 + "b", 40)
+    assert fit_name("a" * 40, 40) == "a" * 40
+    long, other = fit_name("a" * 41, 40), fit_name("a" * 40 + "b", 40)
     assert (len(long), long[:33]) == (40, "a" * 33)
     assert long != other
-    assert "--" not in fit("train-" * 10, 40)
+    assert "--" not in fit_name("train-" * 10, 40)
 
 
 @pytest.mark.parametrize(

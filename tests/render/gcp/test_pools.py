@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.catalogue.gke.nodes import is_arm_host
 from gpuyard.catalogue.machines import MACHINES
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.gcp.graph import gcp_graph
 from kit.stacks import plan_of, platform
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of
@@ -178,7 +178,10 @@ def test_the_nodes_of_a_rack_are_placed_by_one_policy():
         "workloadPolicy": {"type": "HIGH_THROUGHPUT", "acceleratorTopology": "1x72"},
     }
     (one,) = rungs(graph).values()
-    assert one["placementPolicy"] == {"type": "COMPACT", "policyName": Late("train-rack.name")}
+    assert one["placementPolicy"] == {
+        "type": "COMPACT",
+        "policyName": UnresolvedOutput("train-rack.name"),
+    }
 
 
 def test_scarce_nodes_are_upgraded_one_by_one_and_without_a_further_one():
@@ -235,14 +238,14 @@ def test_system_nodes_that_are_described_become_the_smallest_that_has_it():
         ({"blue_green": True}, {"strategy": "BLUE_GREEN"}, {}),
     ],
 )
-def test_how_nodes_are_made_anew_is_what_the_stack_file_says(said, settings, drain):
+def test_how_nodes_are_replaced_is_what_the_stack_file_says(said, settings, drain):
     (one,) = bought("on-demand", machine="g2-standard-8", upgrade=said).values()
     assert one["upgradeSettings"] == settings
     assert one["nodeDrainConfigs"] == [{"respectPdbDuringNodePoolDeletion": True, **drain}]
 
 
-def test_a_pool_of_elsewhere_is_made_anew_by_nobody():
+def test_a_pool_of_elsewhere_is_replaced_by_nobody():
     plan = plan_of(platform([gpu_pool()], cloud="gcp"))
     (train,) = plan.pools
-    with pytest.raises(ValueError, match="train is not made on Google"):
+    with pytest.raises(ValueError, match="train has no node pool on Google Cloud"):
         gcp_graph(replace(plan, pools=(replace(train, upgrade=None),)))

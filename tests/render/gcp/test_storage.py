@@ -4,7 +4,7 @@ from testbed.plugins.cloud.checking import refusals
 from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.plan.records.late import Late, late_names
+from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.storage import storage_objects
@@ -128,7 +128,7 @@ def test_a_network_that_is_there_is_left_as_it_is():
         given = {"network": {"id": network, "subnets": {"private": ["nodes"]}}}
         graph = one("managed-lustre", given)
         assert inputs(graph)["network"] == called
-        assert graph.of("gcp:servicenetworking/connection:Connection") == []
+        assert graph.resources_of_kind("gcp:servicenetworking/connection:Connection") == []
     there = one("filestore", {"existing": "gke_p_us-central1_blue"})
     network = inputs(there)["networks"][0]["network"]
     assert network == "projects/<client.project>/global/networks/<cluster.network>"
@@ -160,7 +160,7 @@ def test_its_name_fits_beside_the_longest_project():
 # ── rights ────────────────────────────────────────────────────────────────────────────────────────
 def members(**storage):
     graph = graph_with(**storage)
-    return {each.name: inputs(graph, each.name) for each in graph.of(MEMBER)}
+    return {each.name: inputs(graph, each.name) for each in graph.resources_of_kind(MEMBER)}
 
 
 def test_one_account_of_each_namespace_is_let_in_itself():
@@ -198,7 +198,9 @@ def test_the_pod_of_the_check_reads_what_it_is_to_read_and_nothing_else():
     stores = {"datasets": data}
     raw = platform([gpu_pool(nodes=1)], TEAMS, cloud="gcp", storage=stores, **more)
     graph = gcp_graph(plan_of(raw))
-    found = [each for each in graph.of(MEMBER) if each.name.startswith("gpuyard-lab_")]
+    found = [
+        each for each in graph.resources_of_kind(MEMBER) if each.name.startswith("gpuyard-lab_")
+    ]
     assert [each.name for each in found] == ["gpuyard-lab_data-web"]
     given = inputs(graph, "gpuyard-lab_data-web")
     assert (given["role"], given["bucket"]) == ("roles/storage.objectViewer", "our-web")
@@ -207,9 +209,9 @@ def test_the_pod_of_the_check_reads_what_it_is_to_read_and_nothing_else():
 
 def test_rights_wait_for_the_cluster_that_brings_the_pool_of_identities():
     graph = graph_with(datasets=[{"name": "web", "kind": "bucket"}], checkpoints={})
-    assert {each.after for each in graph.of(MEMBER)} == {("cluster",)}
+    assert {each.after for each in graph.resources_of_kind(MEMBER)} == {("cluster",)}
     there = graph_with({"existing": "gke_p_us-central1_blue"}, checkpoints={})
-    assert {each.after for each in there.of(MEMBER)} == {()}
+    assert {each.after for each in there.resources_of_kind(MEMBER)} == {()}
 
 
 # ── what the cluster is told ──────────────────────────────────────────────────────────────────────
@@ -226,7 +228,7 @@ def test_everything_that_objects_wait_for_is_known_once_the_graph_is_made():
     graph = gcp_graph(plan)
     values = graph.late_values
     objects = [each for one in plan.teams for each in storage_objects(plan, one)]
-    assert late_names(objects) == values.keys()
+    assert unresolved_output_names(objects) == values.keys()
     made = {"data-fast.mountPoint": "10.1.2.3@tcp:/fs", "data-fast.instanceId": "lab-fast"}
     told = {
         n: resolve_values(v, lambda name: made.get(name, f"<{name}>")) for n, v in values.items()
@@ -234,5 +236,5 @@ def test_everything_that_objects_wait_for_is_known_once_the_graph_is_made():
     assert told["data-fast.address"] == "10.1.2.3"
     assert told["data-fast.handle"] == "<client.project>/us-central1-a/lab-fast"
     assert told["checkpoints.url"] == "gs://<checkpoints.name>"
-    assert values["data-home.address"] == Late("data-home.networks.0.ipAddresses.0")
+    assert values["data-home.address"] == UnresolvedOutput("data-home.networks.0.ipAddresses.0")
     assert graph_with(checkpoints={"bucket": "ours"}).late_values == {}

@@ -9,8 +9,8 @@ from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.render.gpu_operator.adapters import adapter_objects
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.supply.images import pulled_images
-from gpuyard.scheduler.nodes import is_known, node_of
-from gpuyard.simulate.adapters.plugin import ADAPTERS, IMAGE, STARTED, plugin_in
+from gpuyard.scheduler.nodes import knows_amount_per_node, planned_node_resources
+from gpuyard.simulate.adapters.plugin import ADAPTERS, IMAGE, STARTED, find_running_plugin
 from gpuyard.simulate.agents.node import changes
 from kit.stacks import plan_of, platform, pool
 
@@ -54,14 +54,18 @@ def test_a_node_gives_what_pods_are_told_to_ask_for(fabric):
     planned = plan(fabric)
     objects = adapter_objects(planned)
     (daemon,) = by_kind(objects, "DaemonSet")
-    plugin = plugin_in(running(daemon), maps_of(objects))
+    plugin = find_running_plugin(running(daemon), maps_of(objects))
     assert plugin is not None
     (one,) = planned.pools
     link = LINKS[fabric["kind"]]
     found = changes(node(planned, one, [link]), None, lambda: 0, adapters=plugin)
-    assert found.allocatable[RDMA] == found.capacity[RDMA] == str(node_of(planned, one)[RDMA])
+    assert (
+        found.allocatable[RDMA]
+        == found.capacity[RDMA]
+        == str(planned_node_resources(planned, one)[RDMA])
+    )
     assert one.nccl.needs.endswith(f"{RDMA}: 1 among the limits of the container")
-    assert is_known(planned, RDMA)
+    assert knows_amount_per_node(planned, RDMA)
     assert RDMA.startswith(WITHOUT_QUOTA)
     other = {"infiniband": "ether", "ether": "infiniband"}[link]
     none = changes(node(planned, one, [other]), None, lambda: 0, adapters=plugin)
@@ -112,8 +116,8 @@ def test_another_text_starts_the_plugin_anew():
 def test_nothing_is_handed_out_where_nobody_asked_us_to(fabric):
     planned = plan(fabric)
     assert adapter_objects(planned) == []
-    assert RDMA not in node_of(planned, planned.pools[0])
-    assert not is_known(planned, RDMA)
+    assert RDMA not in planned_node_resources(planned, planned.pools[0])
+    assert not knows_amount_per_node(planned, RDMA)
     nccl = planned.pools[0].nccl
     assert nccl is None or RDMA not in nccl.needs
 
@@ -143,13 +147,15 @@ def test_a_plugin_that_runs_does_not_read_its_file_again():
     (daemon,) = by_kind(objects, "DaemonSet")
     maps = maps_of(objects)
     here = node(planned, planned.pools[0], ["infiniband"])
-    first = changes(here, None, lambda: 0, adapters=plugin_in(running(daemon), maps))
+    first = changes(here, None, lambda: 0, adapters=find_running_plugin(running(daemon), maps))
     here["metadata"]["annotations"][STARTED] = first.annotations[STARTED]
     (name,) = maps
     less = {name: {"config.json": maps[name]["config.json"].replace("100", "7")}}
-    same = changes(here, None, lambda: 0, adapters=plugin_in(running(daemon), less))
+    same = changes(here, None, lambda: 0, adapters=find_running_plugin(running(daemon), less))
     assert same.allocatable[RDMA] == "100"
-    again = changes(here, None, lambda: 0, adapters=plugin_in(running(daemon, uid="2"), less))
+    again = changes(
+        here, None, lambda: 0, adapters=find_running_plugin(running(daemon, uid="2"), less)
+    )
     assert again.allocatable[RDMA] == "7"
 
 
@@ -165,7 +171,7 @@ def test_what_pods_may_ask_for_is_read_in_one_place_by_all():
         (entry,) = json.loads(config["data"]["config.json"])["configList"]
         assert f"{entry['resourcePrefix']}/{entry['resourceName']}" == RDMA
         for one in planned.pools:
-            assert entry["rdmaHcaMax"] == node_of(planned, one)[RDMA]
+            assert entry["rdmaHcaMax"] == planned_node_resources(planned, one)[RDMA]
             assert entry["rdmaHcaMax"] > one.machine.gpus
 
 

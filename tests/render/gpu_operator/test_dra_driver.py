@@ -1,7 +1,11 @@
 """The driver of claims by its own chart, on GKE: who installs it, with what values, and on which nodes."""
 
 from gpuyard.catalogue.software.digests import digest_of
-from gpuyard.plan.sharing.claims import installs_claim_driver, installs_claims, serves_claims
+from gpuyard.plan.sharing.claims import (
+    installs_dra_driver,
+    installs_dra_driver_chart,
+    operator_serves_dra_claims,
+)
 from gpuyard.render.files import releases
 from gpuyard.render.gpu_operator.claims import claim_objects
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
@@ -140,18 +144,21 @@ def test_its_image_is_listed_by_digest_and_a_mirror_serves_it():
 )
 def test_claims_have_one_who_answers_them(cloud, one, more, who):
     found = plan_of(platform([pool(**one, sharing="dra")], cloud=cloud, **more))
-    by = {"operator": installs_claims(found.spec), "chart": installs_claim_driver(found.spec)}
+    by = {
+        "operator": operator_serves_dra_claims(found.spec),
+        "chart": installs_dra_driver_chart(found.spec),
+    }
     assert [name for name, does in by.items() if does] == ([who] if who else [])
-    assert serves_claims(found.spec) is bool(who)
+    assert installs_dra_driver(found.spec) is bool(who)
     assert (dra_driver_release(found) is not None) is (who == "chart")
 
 
 def test_an_image_that_nobody_knows_is_no_reason_to_install_it():
     unknown = platform([pool(**MACHINE, image="nope", sharing="dra")], cloud="gcp")
-    assert not installs_claim_driver(spec_of(unknown))
+    assert not installs_dra_driver_chart(spec_of(unknown))
 
 
 def test_who_claims_nothing_gets_no_driver_of_claims():
     found = plan_of(platform([pool(**MACHINE)], cloud="gcp"))
-    assert not serves_claims(found.spec)
+    assert not installs_dra_driver(found.spec)
     assert dra_driver_release(found) is None

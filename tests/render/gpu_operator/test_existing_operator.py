@@ -56,15 +56,15 @@ def test_versions_and_upgrades_are_its_owners():
         (
             ("devicePlugin", "config"),
             {"name": "theirs"},
-            "devicePlugin.config.name is theirs, needed gpuyard-device-plugin-lab",
+            "devicePlugin.config.name is theirs, required gpuyard-device-plugin-lab",
         ),
         (
             ("migManager", "config"),
             None,
-            "migManager.config.name is empty, needed gpuyard-mig-parted-lab",
+            "migManager.config.name is empty, required gpuyard-mig-parted-lab",
         ),
-        (("mig", "strategy"), "single", "mig.strategy is single, needed mixed"),
-        (("driver", "enabled"), False, "driver.enabled is false, needed true"),
+        (("mig", "strategy"), "single", "mig.strategy is single, required mixed"),
+        (("driver", "enabled"), False, "driver.enabled is false, required true"),
         (
             ("daemonsets", "tolerations"),
             [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
@@ -89,10 +89,10 @@ def test_what_differs_is_said_with_both_values(path, value, said):
 def test_a_part_that_somebody_else_brings_must_be_off():
     plan = plan_of(platform([pool(image="own-driver")], gpu_operator={"install": False}))
     assert differences(plan, {}) == [
-        "driver.enabled is empty, needed false",
+        "driver.enabled is empty, required false",
         *differences(plan, {})[1:],
     ]
-    assert "mig.strategy is empty, needed none" not in differences(plan, {})
+    assert "mig.strategy is empty, required none" not in differences(plan, {})
 
 
 def test_paths_of_a_cloud_are_compared_too():
@@ -100,7 +100,9 @@ def test_paths_of_a_cloud_are_compared_too():
     plan = plan_of(platform([cos], cloud="gcp", gpu_operator={"install": False}))
     assert differences(plan, told(plan)) == []
     place = "/home/kubernetes/bin/nvidia"
-    assert f"hostPaths.driverInstallDir is empty, needed {place}" in differences(plan, {"spec": {}})
+    assert f"hostPaths.driverInstallDir is empty, required {place}" in differences(
+        plan, {"spec": {}}
+    )
 
 
 @pytest.mark.parametrize(

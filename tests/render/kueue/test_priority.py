@@ -57,8 +57,8 @@ def test_explain_knows_who_gets_it():
     plan, _ = made(priority="production")
     old, _ = made("1.35", priority="production")
     assert said(plan, job()).cautions == ()
-    assert "counts as 0" in str(said(old, job()).cautions)
+    assert "has priority 0" in str(said(old, job()).cautions)
     assert said(plan, job(priorityClassName="elsewhere")).cautions == ()
-    assert "elsewhere is not of this platform" in str(
+    assert "elsewhere is not part of this platform" in str(
         said(old, job(priorityClassName="elsewhere")).cautions
     )

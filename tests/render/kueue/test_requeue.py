@@ -5,7 +5,7 @@ import sys
 
 from gpuyard.names import INTERRUPTED_LABEL
 from gpuyard.render.dependencies import dependencies_of
-from gpuyard.render.kueue.requeue import STARTS_AGAIN, eviction_policy_objects, requeue_objects
+from gpuyard.render.kueue.requeue import STARTS_AGAIN, pod_failure_policy_objects, requeue_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.supply.images import pulled_images
 from gpuyard_requeue.reconcile import read_settings
@@ -38,7 +38,7 @@ def of_kind(plan, kind):
 )
 def test_it_is_made_where_nodes_go_under_jobs_of_teams(plan, made):
     assert bool(requeue_objects(plan)) is made
-    assert bool(eviction_policy_objects(plan)) is made
+    assert bool(pod_failure_policy_objects(plan)) is made
     assert ("requeue" in [name for name, _ in object_groups(plan)]) is made
 
 
@@ -138,7 +138,7 @@ def test_the_account_sees_nodes_and_touches_workloads_of_teams_alone():
 
 
 def test_a_pod_that_is_put_out_is_no_failure_of_a_job_without_rules():
-    policy, binding = eviction_policy_objects(spot())
+    policy, binding = pod_failure_policy_objects(spot())
     (mutation,) = policy["spec"]["mutations"]
     text = mutation["jsonPatch"]["expression"]
     assert "action: 'Ignore'" in text
@@ -148,7 +148,9 @@ def test_a_pod_that_is_put_out_is_no_failure_of_a_job_without_rules():
         "never-in-place",
     }
     assert binding["spec"]["policyName"] == policy["metadata"]["name"]
-    assert eviction_policy_objects(spot(kubernetes="1.35")) == [], "API servers know no such policy"
+    assert pod_failure_policy_objects(spot(kubernetes="1.35")) == [], (
+        "API servers know no such policy"
+    )
 
 
 @every(

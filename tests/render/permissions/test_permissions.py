@@ -19,7 +19,7 @@ from gpuyard.catalogue.permissions.aws_forms import (
 )
 from gpuyard.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS
 from gpuyard.plan import plan_or_raise
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 from gpuyard.render.gcp.graph import gcp_graph
@@ -242,7 +242,7 @@ def test_a_key_of_the_graph_and_a_list_of_roles_are_found_where_they_stand():
     pods = CloudResource(
         kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",
         name="pods",
-        inputs={"clusterName": Late("role.path"), "roleArn": role.get("arn")},
+        inputs={"clusterName": UnresolvedOutput("role.path"), "roleArn": role.get("arn")},
     )
     target = CloudResource(
         kind="aws:efs/mountTarget:MountTarget",

@@ -11,10 +11,10 @@ from gpuyard.plan.records import STARTS_WITH
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.cloud.graph import resolve_values
-from gpuyard.render.dependencies import dependencies_of, place_of
+from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.gpu_operator.objects import agent_tolerations
-from gpuyard.render.nodes import node_objects
+from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.gate import gate_objects, gated_pools
 from gpuyard.render.validation.jobs import node_digest, validation_objects
@@ -91,7 +91,9 @@ def test_every_maker_of_nodes_starts_them_closed_and_no_queue_bears_that():
         for r in gcp_graph(PLANS["gcp"]).resources
         if r.part == "train" and "NodePool" in r.kind
     ]
-    nodes = [each["spec"] for each in node_objects(PLANS["simulated"], PLANS["simulated"].pools[0])]
+    nodes = [
+        each["spec"] for each in fake_node_objects(PLANS["simulated"], PLANS["simulated"].pools[0])
+    ]
     found = [each["taints"] for each in (*groups, *pools, *nodes)]
     assert len(groups) == len(pools) == 1
     for taints in found:
@@ -119,7 +121,7 @@ def test_an_image_that_eks_does_not_know_registers_with_it():
 @every("gate, starts", [("taint", True), ("label", False), ("none", False)])
 def test_only_where_nodes_are_to_wait_they_start_closed(gate, starts):
     plan = asked(cloud="simulated", validation={"gate": gate})
-    (node, *_) = node_objects(plan, plan.pools[0])
+    (node, *_) = fake_node_objects(plan, plan.pools[0])
     assert (GATE_TAINT in {t["key"] for t in node["spec"]["taints"]}) is starts
     assert (GATE_TAINT in {t["key"] for t in agent_tolerations(plan)}) is starts
 
@@ -240,7 +242,7 @@ def test_it_begins_when_its_account_is_held_and_ends_before():
     }
     needed = {place for kind, _, place in dependencies_of(checks) if kind == "ConfigMap"}
     assert needed == mounted
-    made = {place_of(o) for o in (*gate_objects(plan), *validation_objects(plan))}
+    made = {object_key(o) for o in (*gate_objects(plan), *validation_objects(plan))}
     assert {("ConfigMap", space, each) for each in mounted} <= made
     bare = {"kind": "Deployment", "metadata": {"name": "x", "namespace": "y"}}
     bare["spec"] = {"template": {"spec": {"volumes": [{"name": "h", "hostPath": {"path": "/"}}]}}}

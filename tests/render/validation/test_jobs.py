@@ -1,4 +1,6 @@
-"""What a cluster is told of the check of hardware: account, program, expectations, a Job for each pool."""
+"""What a cluster is told of hardware validation: account, program, expectations, a Job for each
+pool.
+"""
 
 import ast
 import json
@@ -10,8 +12,8 @@ import yaml
 
 import sizes
 from gpuyard.names import GATE_TAINT, validator_name
-from gpuyard.plan.records.late import Late
-from gpuyard.render.dependencies import dependencies_of, place_of
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import object_groups
 from gpuyard.render.programs import package_source
 from gpuyard.render.validation import jobs as validation_jobs
@@ -86,7 +88,7 @@ def test_each_pool_has_its_expectations_and_its_job_and_all_have_one_program():
 
 def test_a_job_waits_for_what_its_pods_mount():
     plan = asked(pool())
-    made = {place_of(o) for o in validation_objects(plan)}
+    made = {object_key(o) for o in validation_objects(plan)}
     needs = set(dependencies_of(one(plan, "Job")))
     assert {kind for kind, _, _ in made - needs} == {"Job", "Role"}
 
@@ -247,10 +249,10 @@ def test_a_verdict_is_of_one_check():
     plan = asked(pool(nodes=2))
     found = verdict_object(plan, plan.pools[0])
     assert found["metadata"]["name"] == f"{check_name(plan, plan.pools[0])}-passed"
-    figures = Late("validation.figures")
+    figures = UnresolvedOutput("validation.figures")
     assert found["data"] == {
         "pool": "train", "nodes": "2", "verdict": "passed", "figures": figures,
-        "mixed": Late("validation.mixed"),
+        "mixed": UnresolvedOutput("validation.mixed"),
     }  # fmt: skip
 
 

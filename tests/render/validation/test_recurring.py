@@ -5,7 +5,7 @@ import json
 import pytest
 
 from gpuyard.names import CHECK_AGAIN, CHECKED_LABEL
-from gpuyard.render.dependencies import dependencies_of, place_of
+from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import validation_objects
 from gpuyard_gate.recurring import read_settings
@@ -78,14 +78,14 @@ def test_its_account_may_take_a_mark_away_and_give_none():
     spec = objects["ValidatingAdmissionPolicy"]["spec"]
     messages = [each["message"] for each in spec["validations"]]
     for what in ("labels", "annotations", "finalizers", "owners", "marks", "taints", "cordons"):
-        assert f"gpuyard-lab-again does not change other {what} of nodes" in messages
+        assert f"gpuyard-lab-again must not change other {what} of nodes" in messages
     (marks,) = [v["expression"] for v in spec["validations"] if "marks" in v["message"]]
     assert marks.count(CHECKED_LABEL) == 2
 
 
 def test_what_it_names_is_there_before_it():
     plan = asked()
-    there = {place_of(o) for o in [*validation_objects(plan), *gate_objects(plan)]}
+    there = {object_key(o) for o in [*validation_objects(plan), *gate_objects(plan)]}
     needs = set(dependencies_of(made(plan)["CronJob"]))
     space = "gpu-operator"
     for name in ("again", "gate"):

@@ -4,16 +4,16 @@ import yaml
 
 import sizes
 from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
-from gpuyard.plan.records.late import Late
-from gpuyard.render.dependencies import dependencies_of, place_of
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.validation.shares import (
     share_checks,
     share_job_name,
+    share_result_object,
     share_text,
-    shared_object,
 )
-from gpuyard.render.validation.work import late_jobs, work_objects
+from gpuyard.render.validation.work import deferred_jobs, work_objects
 from gpuyard_validator.shares.record import ShareExpectations, read_expectations
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
@@ -76,7 +76,9 @@ def test_nothing_is_made_where_no_share_is_tried(plan):
 
 def test_each_resource_of_a_cut_pool_has_its_job():
     plan = asked(pool(), cut_pool())
-    assert [(t.pool.name, t.share.resource, t.in_all, t.pods) for t in share_checks(plan)] == [
+    assert [
+        (t.pool.name, t.share.resource, t.total_shares, t.pods) for t in share_checks(plan)
+    ] == [
         ("serve", "nvidia.com/mig-1g.5gb", 16, 17),
         ("serve", "nvidia.com/mig-2g.10gb", 8, 9),
         ("serve", "nvidia.com/mig-3g.20gb", 8, 9),
@@ -87,7 +89,7 @@ def test_each_resource_of_a_cut_pool_has_its_job():
         "gpuyard-lab-share-serve-2g-10gb",
         "gpuyard-lab-share-serve-3g-20gb",
     ]
-    assert [each.name for each in late_jobs(plan)][1:] == names
+    assert [each.name for each in deferred_jobs(plan)][1:] == names
     (role,) = of_kind(plan, "Role")
     assert role["rules"] == [
         {"apiGroups": ["batch"], "resources": ["jobs"], "resourceNames": names, "verbs": ["get"]}
@@ -201,14 +203,14 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
 def test_the_verdict_names_its_job_and_keeps_its_figures():
     plan = asked()
     (tried,) = share_checks(plan)
-    made = shared_object(plan, tried)
+    made = share_result_object(plan, tried)
     assert made["metadata"]["name"] == f"{share_job_name(plan, tried)}-passed"
     assert made["data"] == {
         "pool": "dev",
         "resource": "nvidia.com/gpu.shared",
         "shares": "16",
-        "verdict": Late("validation.verdict"),
-        "figures": Late("validation.figures"),
+        "verdict": UnresolvedOutput("validation.verdict"),
+        "figures": UnresolvedOutput("validation.figures"),
     }
 
 
@@ -216,7 +218,7 @@ def test_all_is_rendered_after_what_it_needs():
     raw = platform([shared_pool()], [team(guarantee={"dev/shared": 8})], cloud="simulated",
                    validation={"image": IMAGE, "profile": "full"})  # fmt: skip
     objects = platform_objects(plan_of(raw))
-    order = [place_of(o) for o in objects]
+    order = [object_key(o) for o in objects]
     made = next(o for o in objects if "share" in o["metadata"]["name"] and o["kind"] == "Job")
     needs = set(dependencies_of(made))
     assert ("ServiceAccount", "gpuyard-lab", ACCOUNT) in needs

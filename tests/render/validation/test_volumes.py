@@ -7,17 +7,17 @@ import yaml
 
 import sizes
 from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
-from gpuyard.plan.records.late import Late, late_names
-from gpuyard.render.dependencies import dependencies_of, place_of
+from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
+from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.validation.volumes import (
-    read_object,
     volume_objects,
     volumes_job_name,
+    volumes_result_object,
     volumes_text,
 )
-from gpuyard.render.validation.work import LateJob, late_jobs, work_objects
+from gpuyard.render.validation.work import DeferredJob, deferred_jobs, work_objects
 from gpuyard_validator.volumes.record import read_expectations
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, team
@@ -97,20 +97,20 @@ def test_a_pool_whose_gpus_cannot_be_had_reads_all_the_same():
     assert "ClusterQueue" not in kinds
     program = named(plan, "ConfigMap", "gpuyard-lab-work")
     assert any(key.endswith("measure.py") and "volumes" in key for key in program["data"])
-    assert [each.nodes for each in late_jobs(plan)] == [1]
+    assert [each.nodes for each in deferred_jobs(plan)] == [1]
 
 
 def test_a_node_of_each_pool_reads_alone_and_is_judged_alone():
     plan = asked(pools=[pool(nodes=2), cut_pool()])
     spec = job(plan)["spec"]
     assert (spec["parallelism"], spec["completions"], spec["backoffLimit"]) == (1, 1, 0)
-    last = list(late_jobs(plan))[-2:]
+    last = list(deferred_jobs(plan))[-2:]
     assert last == [
-        LateJob(each, volumes_job_name(plan, each), 1, read_object(plan, each))
+        DeferredJob(each, volumes_job_name(plan, each), 1, volumes_result_object(plan, each))
         for each in plan.pools
     ]
-    assert read_object(plan, plan.pools[0])["data"] == {
-        "pool": "train", "nodes": "1", "verdict": "passed", "figures": Late("validation.figures"),
+    assert volumes_result_object(plan, plan.pools[0])["data"] == {
+        "pool": "train", "nodes": "1", "verdict": "passed", "figures": UnresolvedOutput("validation.figures"),
     }  # fmt: skip
 
 
@@ -183,11 +183,11 @@ def test_what_mounts_buckets_at_google_is_asked_for():
 
 
 def test_where_its_store_is_known_late_so_is_its_volume():
-    assert late_names(named(asked(HOME, cloud="aws"), "PersistentVolume", "lab.gpuyard-lab.home")) == {
+    assert unresolved_output_names(named(asked(HOME, cloud="aws"), "PersistentVolume", "lab.gpuyard-lab.home")) == {
         "data-home.handle"
     }  # fmt: skip
     simulated = named(asked(HOME), "PersistentVolume", "lab.gpuyard-lab.home")
-    assert late_names(simulated) == set(), "no store is behind it"
+    assert unresolved_output_names(simulated) == set(), "no store is behind it"
 
 
 def test_it_is_awaited_where_it_is_required():
@@ -213,7 +213,7 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
 def test_all_is_rendered_after_what_it_needs():
     plan = asked()
     objects = platform_objects(plan)
-    order = [place_of(o) for o in objects]
+    order = [object_key(o) for o in objects]
     needs = set(dependencies_of(job(plan)))
     for need in (
         ("ServiceAccount", "gpuyard-lab", "gpuyard-data"),

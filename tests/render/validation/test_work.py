@@ -12,19 +12,19 @@ from gpuyard.names import (
     QUEUE_LABEL,
     TOKEN_OF,
     WORK_LABEL,
-    work_name,
+    load_validation_name,
 )
-from gpuyard.plan.records.late import Late
-from gpuyard.render.dependencies import dependencies_of, place_of
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.render.validation.queue import LEAST
 from gpuyard.render.validation.work import (
-    LateJob,
-    late_jobs,
+    DeferredJob,
+    deferred_jobs,
+    load_test_checks,
     work_job_name,
     work_objects,
     work_result_object,
-    working_pools,
 )
 from gpuyard_validator.expectations import read_expectations
 from kit.every import every
@@ -61,7 +61,7 @@ def document(plan):
 
 
 def name_of(plan, index=0):
-    each = working_pools(plan)[index]
+    each = load_test_checks(plan)[index]
     return work_job_name(plan, plan.pool(each.pool), each)
 
 
@@ -131,7 +131,7 @@ def test_its_queue_owns_nothing_takes_from_nobody_and_borrows_what_is_checked():
 
 def test_a_job_waits_for_all_that_it_needs():
     plan = asked()
-    made = {place_of(o) for o in work_objects(plan)}
+    made = {object_key(o) for o in work_objects(plan)}
     needs = set(dependencies_of(one(plan, "Job")))
     assert {kind for kind, _, _ in made - needs} == {"Job", "ClusterQueue"}
     assert ("ConfigMap", "gpuyard-lab", NAME) in needs
@@ -143,7 +143,7 @@ def test_all_is_rendered_after_what_it_needs():
     raw = platform([pool()], [team(guarantee={"train": 8})], cloud="simulated",
                    validation={"image": IMAGE, "profile": "full"})  # fmt: skip
     objects = platform_objects(plan_of(raw))
-    order = [place_of(o) for o in objects]
+    order = [object_key(o) for o in objects]
     for at, each in enumerate(objects):
         for need in dependencies_of(each):
             assert need not in order or order.index(need) < at, (order[at], need)
@@ -256,11 +256,14 @@ def test_it_runs_again_when_anything_is_that_it_rests_on(monkeypatch):
 
 def test_the_verdict_names_its_job():
     plan = asked(pool(nodes=2))
-    (each,) = working_pools(plan)
+    (each,) = load_test_checks(plan)
     made = work_result_object(plan, plan.pools[0], each)
     assert made["metadata"]["name"] == f"{name_of(plan)}-passed"
-    late = {"figures": Late("validation.figures"), "verdict": Late("validation.verdict")}
+    late = {
+        "figures": UnresolvedOutput("validation.figures"),
+        "verdict": UnresolvedOutput("validation.verdict"),
+    }
     assert made["data"] == {"pool": "train", "nodes": "2"} | late
-    assert list(late_jobs(plan)) == [LateJob(plan.pools[0], name_of(plan), 2, made, 0)]
-    assert work_name("lab") == NAME
+    assert list(deferred_jobs(plan)) == [DeferredJob(plan.pools[0], name_of(plan), 2, made, 0)]
+    assert load_validation_name("lab") == NAME
     assert json.loads(document(plan))["pool"] == "train"

@@ -58,7 +58,7 @@ def bought():
 
 def test_an_offer_that_nobody_has_bought_may_be(there):
     asked = there(Account())
-    capacity_blocks.reject_duplicate_block(PURCHASE)
+    capacity_blocks.reject_purchased_offering(PURCHASE)
     assert len(asked) == 1
 
 
@@ -66,31 +66,31 @@ def test_one_that_is_bought_and_in_no_state_is_refused_with_what_to_do(there):
     account, made = bought()
     there(account)
     with pytest.raises(PlatformRejected) as refused:
-        capacity_blocks.reject_duplicate_block(PURCHASE)
+        capacity_blocks.reject_purchased_offering(PURCHASE)
     (finding,) = refused.value.findings
     assert finding.id == "live.block"
     assert finding.problem == (
-        f"cb-0a was bought already, as {made.id}, and this stack's state does not have it"
+        f"cb-0a was already purchased as {made.id}, which is missing from this stack's state"
     )
-    assert f"write `block: {made.id}` in place of the offer" in finding.fix.message
+    assert f"set `block: {made.id}` in place of the offer" in finding.fix.message
 
 
 def test_what_the_state_has_is_not_asked_for(there):
     has = {"urn": "urn:x", "type": BLOCK, "outputs": {"capacityBlockOfferingId": OFFER}}
     asked = there(stand=deployed_state({"deployment": {"resources": [has]}}))
-    capacity_blocks.reject_duplicate_block(PURCHASE)
+    capacity_blocks.reject_purchased_offering(PURCHASE)
     assert asked == []
 
 
 def test_another_offer_in_the_state_answers_for_itself_alone(there):
     has = {"urn": "urn:x", "type": BLOCK, "outputs": {"capacityBlockOfferingId": "cb-0b"}}
     asked = there(Account(), stand=deployed_state({"deployment": {"resources": [has]}}))
-    capacity_blocks.reject_duplicate_block(PURCHASE)
+    capacity_blocks.reject_purchased_offering(PURCHASE)
     assert len(asked) == 1
 
 
 def test_where_nobody_can_say_nothing_is_bought(there):
     there(says="UnauthorizedOperation: you may not")
     with pytest.raises(PlatformRejected) as refused:
-        capacity_blocks.reject_duplicate_block(PURCHASE)
-    assert "so it is not bought: UnauthorizedOperation" in refused.value.findings[0].problem
+        capacity_blocks.reject_purchased_offering(PURCHASE)
+    assert "so it does not purchase it: UnauthorizedOperation" in refused.value.findings[0].problem

@@ -73,12 +73,11 @@ def test_a_cluster_that_does_not_answer_is_one_message_and_nothing_is_made(
         runner(pulumi_mocks, raw).run(program(raw))
     ((endpoint, _),) = asked["at"]
     assert str(caught.value) == (
-        f"cluster.existing: the API server of the cluster blue does not answer at {endpoint}:"
-        " [Errno 111] Connection refused\n"
-        "  nothing was made or changed\n"
-        "  fix: deploy from where it answers (a private endpoint does inside its network alone: a VPN, a"
-        " runner there), or have your range admitted; when the cluster is gone for good:"
-        " PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy"
+        f"cluster.existing: the API server of the cluster blue does not answer at {endpoint}: "
+        "[Errno 111] Connection refused\n  nothing was created or changed\n  fix: deploy from a "
+        "network that reaches it (a private endpoint needs a VPN or a runner in its network), or "
+        "add your address range to the allowed ones; if the cluster was deleted: "
+        "PULUMI_K8S_DELETE_UNREACHABLE=true pulumi destroy"
     )
     assert endpoint.startswith("https://")
 

@@ -83,7 +83,7 @@ def test_a_stack_whose_reservations_are_not_there_is_refused_and_makes_nothing(t
         outputs=lambda each: made.append(each.type) or answers.outputs(each),
         calls=answers.calls(Account(tmp_path)) | {GET_SUBNETS: subnets},
     )
-    assert "no reservation" in "".join(up(seen, text))
+    assert "does not exist" in "".join(up(seen, text))
     assert not [each for each in made if each.startswith(("aws:", "gcp:", "kubernetes:"))]
 
 
@@ -118,5 +118,5 @@ def test_up_refuses_what_check_refuses_in_the_same_words(pulumi_mocks):
     said = check(text)
     (only,) = [line.partition(": ") for line in said]
     assert only[0] == "pools[0].image"
-    assert "Karpenter would boot whatever is published last" in only[2]
+    assert "Karpenter would boot the latest release" in only[2]
     assert up(pulumi_mocks, text) == said

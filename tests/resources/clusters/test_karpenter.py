@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.errors import LateValueMissing
-from gpuyard.plan.records.late import bind
+from gpuyard.errors import OutputValueMissing
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.charts import karpenter_values
 from gpuyard.resources import Karpenter
@@ -46,7 +46,9 @@ def test_charts_and_classes_have_what_the_cloud_has_made(pulumi_mocks):
     graph = pulumi_mocks.run(alone(OURS))
     crds, controller = (graph.one(RELEASE_TYPE, name=name).inputs for name in (CRDS, CONTROLLER))
     assert crds["chart"] == "oci://public.ecr.aws/karpenter/karpenter-crd"
-    assert controller["values"] == bind(karpenter_values(plan_of(OURS)), STORES.__getitem__)
+    assert controller["values"] == resolve_outputs(
+        karpenter_values(plan_of(OURS)), STORES.__getitem__
+    )
     assert controller["values"]["settings"]["interruptionQueue"] == "the-interruptions.name"
     spec = graph.one(name=CLASS).inputs["spec"]
     assert spec["instanceProfile"] == "the-karpenter-nodes.name"
@@ -55,9 +57,7 @@ def test_charts_and_classes_have_what_the_cloud_has_made(pulumi_mocks):
 
 
 def test_what_nobody_says_is_asked_for(pulumi_mocks):
-    with pytest.raises(
-        LateValueMissing, match=r"nobody says: give `stores` .*karpenter-nodes\.name"
-    ):
+    with pytest.raises(OutputValueMissing, match=r"are missing: set .*karpenter-nodes\.name"):
         pulumi_mocks.run(alone(OURS, {}))
 
 

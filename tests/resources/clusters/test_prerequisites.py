@@ -58,16 +58,16 @@ def refused(account, cloud, of_pool, **more):
         ("aws", {"zones": ["us-east-1z"]}, None, "us-east-1 has no zone us-east-1z"),
         (
             *("aws", {"zones": ["us-east-1e"]}, None),
-            "EKS makes no control plane in us-east-1e, which is use1-az3 in this account",
+            "EKS offers no control plane in us-east-1e, which is use1-az3 in this account",
         ),
-        ("aws", {"zones": ["us-east-1b"]}, UNSOLD, "p5.48xlarge is not sold in us-east-1b"),
+        ("aws", {"zones": ["us-east-1b"]}, UNSOLD, "p5.48xlarge is not offered in us-east-1b"),
         (
             *("gcp", {**GOOGLES, "zones": ["us-central1-z"]}, None),
             "us-central1 has no zone us-central1-z",
         ),
         (
             *("gcp", {**GOOGLES, "zones": ["us-central1-b"]}, UNSOLD_AT_GOOGLE),
-            "a3-megagpu-8g is not sold in us-central1-b",
+            "a3-megagpu-8g is not offered in us-central1-b",
         ),
     ],
 )
@@ -96,7 +96,7 @@ GET_GCE = "gcp:compute/getReservation:getReservation"
 @every(
     ("cloud", "of_pool", "there", "said"),
     [
-        (*("aws", ON_AWS, {}), "no reservation cr-0a is there"),
+        (*("aws", ON_AWS, {}), "reservation cr-0a does not exist"),
         (
             *("aws", ON_AWS, {"aws": [{**CR, "availabilityZone": "us-east-1b"}]}),
             "reservation cr-0a is in us-east-1b",
@@ -105,17 +105,17 @@ GET_GCE = "gcp:compute/getReservation:getReservation"
             "aws",
             ON_AWS,
             {"aws": [{**CR, "availabilityZone": "us-east-1a", "instanceCount": 3}]},
-            "reservation cr-0a holds 3 machines",
+            "reservation cr-0a has 3 machines",
         ),
         (
             *("gcp", AT_GOOGLE, {"gcp": [{**H100, "zone": "us-central1-b"}]}),
-            "no reservation held is in us-central1-a",
+            "reservation held does not exist in us-central1-a",
         ),
         (
             "gcp",
             AT_GOOGLE,
             {"gcp": [{**H100, "zone": "us-central1-a", "machineType": "a2-highgpu-8g"}]},
-            "reservation held is of a2-highgpu-8g",
+            "reservation held has the machine type a2-highgpu-8g",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_whoever_may_not_ask_for_reservations_is_kept_from_nothing(cloud, of_poo
         calls = {**answers.calls(), kind: answer}
         assert StackRunner(outputs=answers.outputs, calls=calls).run(program(cloud, of_pool))
     (text,) = said
-    assert text.startswith(f"{kind} is not answered, so nothing is said of it")
+    assert text.startswith(f"the query {kind} got no response, so gpuyard cannot check it")
 
 
 def test_fewer_machines_than_may_run_are_a_warning_that_is_said_once(tmp_path):
@@ -163,9 +163,9 @@ def test_fewer_machines_than_may_run_are_a_warning_that_is_said_once(tmp_path):
     reservations.write(tmp_path, {"aws": [few]})
     graph = runner(Account(tmp_path)).run(program("aws", {**ON_AWS, "nodes": "0..4"}))
     said = [each.message for each in graph.logs if each.severity == "warning"]
-    about = [text for text in said if "cr-0a holds 3 machines" in text]
+    about = [text for text in said if "cr-0a has 3 machines" in text]
     assert len(about) == 1
-    assert "write nodes: 3 on its rung" in about[0]
+    assert "write nodes: 3 on its capacity option" in about[0]
 
 
 @pytest.mark.parametrize("drew", [False, True])
@@ -179,11 +179,11 @@ def test_a_reservation_that_ended_keeps_nobody_from_changing_what_drew_on_it(
     monkeypatch.setattr(prerequisites, "last_known_state", lambda: stand)
     if not drew:
         (found,), _ = refused(Account(tmp_path), "aws", ON_AWS)
-        assert found.problem == "no reservation cr-0a is there"
+        assert found.problem == "reservation cr-0a does not exist"
         return
     graph = runner(Account(tmp_path)).run(program("aws", ON_AWS))
     said = [each.message for each in graph.logs if each.severity == "warning"]
-    assert any("no reservation cr-0a is there" in text for text in said)
+    assert any("reservation cr-0a does not exist" in text for text in said)
 
 
 def test_a_subnet_of_another_network_is_refused_before_anything_is_bought():
@@ -197,7 +197,7 @@ def test_a_subnet_of_another_network_is_refused_before_anything_is_bought():
         subnets.append(account.create("aws:ec2/subnet:Subnet", zone, given, AWS).id)
     network = {"network": {"id": own, "subnets": {"private": subnets}}}
     (found,), made = refused(account, "aws", {}, cluster=network)
-    assert found.problem == f"no subnet {subnets[1]} is in {own}"
+    assert found.problem == f"subnet {subnets[1]} does not exist in {own}"
     assert found.where == "cluster.network.subnets.private[1]"
     assert not [each for each in made if each.startswith("aws:")]
 
@@ -211,4 +211,4 @@ def test_a_question_that_is_not_answered_refuses_nothing(monkeypatch, answer):
         asks = StackRunner(outputs=answers.outputs, calls={**answers.calls(), OFFERS: answer})
     assert asks.run(program("aws", {"zones": ["us-east-1a"]}))
     (text,) = said
-    assert text.startswith(f"{OFFERS} is not answered, so nothing is said of it")
+    assert text.startswith(f"the query {OFFERS} got no response, so gpuyard cannot check it")

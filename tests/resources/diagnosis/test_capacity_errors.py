@@ -33,19 +33,19 @@ class Failure:
         (
             "InsufficientInstanceCapacity - We do not have sufficient p5.48xlarge capacity in (us-east-1a).",
             None,
-            "no machines for it in us-east-1a now",
+            "no capacity in us-east-1a now",
         ),
         (
             "in us-central1-a: the zone does not have enough resources available. (GCE_STOCKOUT)",
             {"nodeLocations": ["us-central1-b"]},
-            "no machines for it in us-central1-a now",
+            "no capacity in us-central1-a now",
         ),
         (
             "ZONE_RESOURCE_POOL_EXHAUSTED",
             {"nodeLocations": ["b", "c"]},
-            "no machines for it in b, c now",
+            "no capacity in b, c now",
         ),
-        ("GCE_STOCKOUT", None, "no machines for it in the zones of the pool now"),
+        ("GCE_STOCKOUT", None, "no capacity in the zones of the pool now"),
     ],
 )
 def test_pool_zone_and_what_there_is_to_do_are_named(error, inputs, says):
@@ -83,8 +83,8 @@ def test_a_group_that_failed_ends_the_program_and_any_other_does_not():
     with pytest.raises(NoInstancesLaunched) as said:
         reject_failed_groups("train", URN, "CREATE_FAILED")
     assert str(said.value) == (
-        f"pool train: its group lab-train-spot is there, failed when it was made, and gets no nodes: {AGAIN}"
-        " makes it anew"
+        "pool train: its group lab-train-spot exists, failed at its creation and gets no nodes: "
+        f"{AGAIN} replaces it"
     )
 
 

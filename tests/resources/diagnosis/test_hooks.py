@@ -12,7 +12,7 @@ from gpuyard.resources import ClusterProvider, Platform
 from gpuyard.resources.diagnosis import hooks
 from gpuyard.resources.diagnosis.hooks import explain_error, hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.diagnosis.ownership import owner_of, writers
+from gpuyard.resources.diagnosis.ownership import field_managers, owner_of
 from gpuyard.resources.diagnosis.stuck_namespaces import (
     conditions,
     remaining_kinds,
@@ -22,10 +22,10 @@ from gpuyard.resources.diagnosis.stuck_namespaces import (
 from kit.components import LAB
 
 AT = "2026-10-01T10:00:00Z"
-NOBODY = "It does not say whose it is"
+NOBODY = "Its metadata names no owner"
 SAME = (
-    "a platform of this very name, lab (label gpuyard.dev/platform): another stack deploys it, "
-    "or this stack's state has lost the object"
+    "a platform of the same name, lab (label gpuyard.dev/platform): another stack deploys it, or "
+    "the object is missing from this stack's state"
 )
 
 
@@ -99,11 +99,11 @@ def test_several_owners_are_all_named():
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({}, "It does not say whose it is."),
-        ({"creationTimestamp": AT}, f"It does not say whose it is; it was made at {AT}."),
+        ({}, "Its metadata names no owner."),
+        ({"creationTimestamp": AT}, f"Its metadata names no owner; it was created at {AT}."),
         (
             {"managedFields": [wrote("kueue", subresource="status")], "creationTimestamp": AT},
-            f"It does not say whose it is; it was made at {AT}.",
+            f"Its metadata names no owner; it was created at {AT}.",
         ),
         (
             {"managedFields": [wrote("anna", "2026-09-01T10:00:00Z"), wrote("kubectl-edit")]},
@@ -111,7 +111,7 @@ def test_several_owners_are_all_named():
         ),
         (
             {"managedFields": [{"manager": "old"}]},
-            "It does not say whose it is; last written by old (managedFields).",
+            "Its metadata names no owner; last written by old (managedFields).",
         ),
     ],
 )
@@ -120,8 +120,8 @@ def test_without_a_sign_whoever_wrote_it_is_named(more, says):
 
 
 def test_writers_are_the_managers():
-    assert writers(live(managedFields=[wrote("a"), wrote("a"), wrote("b")])) == {"a", "b"}
-    assert writers({}) == set()
+    assert field_managers(live(managedFields=[wrote("a"), wrote("a"), wrote("b")])) == {"a", "b"}
+    assert field_managers({}) == set()
 
 
 def condition(kind, message, status="True"):
@@ -167,9 +167,9 @@ def test_what_holds_it_is_named_before_what_only_goes():
         left("Widget", "w", ["example.com/hold", "example.com/more"]),
     ]
     assert remaining_objects(items) == [
-        "Widget vision/w is held by example.com/hold, example.com/more",
-        "Pod vision/a has no finalizer, and nobody deletes it",
-        f"Pod vision/b has no finalizer, and is to go since {AT}",
+        "Widget vision/w has finalizers example.com/hold, example.com/more",
+        "Pod vision/a has no finalizer, and no deletion was requested",
+        f"Pod vision/b has no finalizer, and its deletion was requested at {AT}",
     ]
 
 
@@ -182,19 +182,20 @@ def test_of_many_a_few_are_named():
 def test_the_text_about_a_namespace():
     text = stuck_namespace_message(VISION, [left("Widget", "w", ["example.com/hold"])])
     assert text.splitlines()[:4] == [
-        "Namespace vision does not go:",
+        "Namespace vision is stuck in deletion:",
         f"  {CONTENT}",
         f"  {FINALIZERS}",
-        "  Widget vision/w is held by example.com/hold",
+        "  Widget vision/w has finalizers example.com/hold",
     ]
     assert "fix: " in text
     assert "which objects" not in text
     unread = stuck_namespace_message(VISION, None)
     assert (
-        "which objects: kubectl get pods,widgets.example.com -n vision -o custom-columns=" in unread
+        "list the objects: kubectl get pods,widgets.example.com -n vision -o custom-columns="
+        in unread
     )
     silent = stuck_namespace_message({"metadata": {"name": "vision"}}, None)
-    assert "it says nothing of what is left in it" in silent
+    assert "its status does not report the remaining objects" in silent
     assert "which objects" not in silent
 
 
@@ -234,10 +235,10 @@ def test_a_taken_name_and_its_owner():
     asked = ("clusterqueue.kueue.x-k8s.io", "lab-vision")
     looks = Looks({asked: live({"gpuyard.dev/platform": "west"})})
     assert says(looks, failed(TAKEN, **QUEUE)) == (
-        "ClusterQueue lab-vision is there already, and this stack did not make it.\n"
-        "  It belongs to platform west of GPU Yard (label gpuyard.dev/platform).\n"
-        "  fix: give the platform or the team another name; or, with its owner's consent, take it over: "
-        f"`gpuyard recover {pulumi.get_stack()}` prints the `pulumi import` for it"
+        "ClusterQueue lab-vision exists already, and this stack did not create it.\n  It belongs "
+        "to platform west of GPU Yard (label gpuyard.dev/platform).\n  fix: rename the platform "
+        f"or the team; or, if its owner agrees, adopt it: `gpuyard recover {pulumi.get_stack()}` "
+        "prints the `pulumi import` command"
     )
     assert looks.asked == [asked]
 
@@ -256,8 +257,8 @@ def test_a_namespace_that_is_there_may_be_joined():
         failed('namespaces "vision" already exists', **vision),
     )
     assert text.endswith(
-        "fix: where its people agree, write `namespaces: [{name: vision, existing: true}]` at the team: it "
-        "is joined as it is, and never deleted; or give the team another name"
+        "fix: if its owners agree, set `namespaces: [{name: vision, existing: true}]` at the "
+        "team: gpuyard uses it unchanged and never deletes it; or rename the team"
     )
 
 
@@ -267,8 +268,8 @@ def test_what_a_state_has_lost_is_taken_over_by_one_command():
         Looks({("clusterqueue.kueue.x-k8s.io", "lab-vision"): ours}), failed(TAKEN, **QUEUE)
     )
     assert text.endswith(
-        f"fix: `gpuyard recover {pulumi.get_stack()}` takes it over, when no other stack has it; then "
-        "`pulumi up` again"
+        f"fix: if no other stack manages it, `gpuyard recover {pulumi.get_stack()}` adopts it; "
+        "then run `pulumi up` again"
     )
 
 
@@ -293,7 +294,7 @@ def test_a_taken_name_in_a_namespace_that_nobody_could_look_at():
 )
 def test_another_name_is_given_where_the_name_comes_from(kind, named_for):
     taken = {"apiVersion": "v1", "kind": kind, "metadata": {"name": "train"}}
-    assert f"fix: give {named_for} another name;" in says(Looks({}), failed(TAKEN, **taken))
+    assert f"fix: rename {named_for};" in says(Looks({}), failed(TAKEN, **taken))
 
 
 MET = (
@@ -313,16 +314,16 @@ def test_a_role_that_kubernetes_wrote_anew_is_told_from_one_that_somebody_has(ma
     met = failed(MET.format("ClusterRole", "kueue-batch-admin-role", ""))
     role = live(managedFields=[wrote(one) for one in managers])
     text = says(Looks({("clusterrole", "kueue-batch-admin-role"): role}), met)
-    assert ("is left over from a chart that was taken out" in text) == left_over
+    assert ("is left over from a removed chart" in text) == left_over
     assert ("fix: kubectl delete clusterrole kueue-batch-admin-role" in text) == left_over
     assert ("anna" in text) != left_over
 
 
 def test_helm_meets_an_object_that_nobody_could_look_at():
     text = says(Looks({}), failed(MET.format("Service", "kueue", "kueue-system")))
-    assert "Service kueue is there already, and Helm installs over nothing" in text
+    assert "Service kueue exists already, and Helm does not overwrite" in text
     assert "See kubectl get service kueue -n kueue-system -o yaml --show-managed-fields" in text
-    assert "delete the object only when nobody uses it any more" in text
+    assert "delete the object only if it is unused" in text
 
 
 GONE = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "vision"}}
@@ -334,13 +335,13 @@ def test_a_namespace_is_looked_into():
     looks = Looks(
         {("namespace", "vision"): VISION, ("pods,widgets.example.com", "-n", "vision"): items}
     )
-    assert "Widget vision/w is held by example.com/hold" in says(
+    assert "Widget vision/w has finalizers example.com/hold" in says(
         looks, failed(LATE, "delete", **GONE)
     )
     del looks.answers["pods,widgets.example.com", "-n", "vision"]
-    assert "which objects: kubectl get pods," in says(looks, failed(LATE, "delete", **GONE))
+    assert "list the objects: kubectl get pods," in says(looks, failed(LATE, "delete", **GONE))
     looks.answers["namespace", "vision"] = GONE
-    assert "it says nothing" in says(looks, failed(LATE, "delete", **GONE))
+    assert "its status does not report" in says(looks, failed(LATE, "delete", **GONE))
     looks.answers.clear()
     assert "kubectl get namespace vision -o jsonpath={.status.conditions}" in says(
         looks, failed(LATE, "delete", **GONE)
@@ -384,9 +385,9 @@ def test_a_queue_that_workloads_use_is_told_with_them_and_how_to_end_them(found,
     ]
     looks = Looks({} if found is None else {("workloads.kueue.x-k8s.io", "-A"): {"items": items}})
     assert says(looks, failed(HELD, "delete", **QUEUE)) == (
-        f"ClusterQueue lab-vision stays while admitted workloads use it: {names}.\n"
-        "  fix: wait until they have ended and deploy again; or add the team again with `stop_policy: drain`, run"
-        " `pulumi up`, which ends them, and remove the team then"
+        f"ClusterQueue lab-vision stays while admitted workloads use it: {names}.\n  fix: wait "
+        "until they finish and deploy again; or add the team again with `stop_policy: drain`, run "
+        "`pulumi up`, which evicts them, then remove the team"
     )
 
 
@@ -478,7 +479,7 @@ def test_without_kubectl_a_look_gives_nothing(monkeypatch, tmp_path):
 def test_a_change_says_what_was_said_against_it(kubectl, line, against, monkeypatch):
     monkeypatch.setattr("gpuyard.kubectl.SECONDS", 0.5 if "sleep" in line else 45)
     asked = kubectl(line)
-    assert asyncio.run(Kubectl().change("cordon", "n1")) == against
+    assert asyncio.run(Kubectl().run_mutating("cordon", "n1")) == against
     assert asked.read_text().strip() == "--request-timeout=30s cordon n1"
 
 
@@ -492,9 +493,13 @@ def test_a_cluster_that_is_not_made_yet_is_not_the_ambient_one(kubectl):
 
     async def ask():
         none = Kubectl(pulumi.Output.from_input(None))
-        return await none.run("logs", "a"), await none.change("cordon", "n"), await none.get("x")
+        return (
+            await none.run("logs", "a"),
+            await none.run_mutating("cordon", "n"),
+            await none.get("x"),
+        )
 
-    assert asyncio.run(ask()) == (None, "the cluster is not made yet", None)
+    assert asyncio.run(ask()) == (None, "the cluster does not exist yet", None)
 
 
 def test_a_namespace_of_an_operator_that_runs_already_is_joined():
@@ -528,7 +533,7 @@ def test_an_explanation_is_said_and_nothing_is_retried(engine_with_hooks):
     assert hook.name != other.name
     assert asyncio.run(hook.callback(failed(TAKEN, **QUEUE))) is False
     assert len(engine_with_hooks) == 1
-    assert engine_with_hooks[0].startswith("ClusterQueue lab-vision is there already")
+    assert engine_with_hooks[0].startswith("ClusterQueue lab-vision exists already")
     assert asyncio.run(hook.callback(failed("no", **QUEUE))) is False
     assert len(engine_with_hooks) == 1
 

@@ -92,8 +92,8 @@ def test_a_kind_that_the_programs_own_chart_brings_is_waited_for(said):
     assert again(failed(ERROR, ERROR)) is True
     assert said == {
         "info": [
-            "the API server does not serve ResourceFlavor (kueue.x-k8s.io/v1beta2) yet, which a chart of "
-            f"this program brings; trying again ({n} of {TRIES})"
+            "the API server does not serve ResourceFlavor (kueue.x-k8s.io/v1beta2) yet, which a "
+            f"chart of this program installs; retrying ({n} of {TRIES})"
             for n in (1, 2)
         ],
         "warn": [],
@@ -109,7 +109,7 @@ def test_the_wait_has_an_end_and_the_end_says_what_was_waited_for(said):
     assert again(failed(*[ERROR] * TRIES)) is False
     (warned,) = said["warn"]
     assert warned.startswith(
-        "ResourceFlavor train was not made: the API server does not serve ResourceFlavor "
+        "ResourceFlavor train was not created: the API server does not serve ResourceFlavor "
         f"(kueue.x-k8s.io/v1beta2), after {TRIES} tries.\n"
     )
 
@@ -149,8 +149,8 @@ def test_the_program_brings_kueues_kinds_where_it_installs_kueue(pulumi_mocks, i
 LOOK = "kubectl --context blue get --raw /apis/kueue.x-k8s.io/v1beta2"
 AGAIN = f"  fix: run the same command again when this shows the kind: {LOOK}"
 INSTALL = (
-    "  fix: install what brings it first; Kueue comes with the platform where the stack file does not say "
-    "`queueing: {install: false}`"
+    "  fix: install the CRD first; gpuyard installs Kueue unless the stack file sets `queueing: "
+    "{install: false}`"
 )
 
 
@@ -159,24 +159,24 @@ INSTALL = (
     [
         (None, BROUGHT, [AGAIN]),
         (None, set(), [INSTALL]),
-        ([], BROUGHT, ["  no definition of it is on the cluster", AGAIN]),
-        ([], set(), ["  no definition of it is on the cluster", INSTALL]),
+        ([], BROUGHT, ["  the cluster has no CRD for it", AGAIN]),
+        ([], set(), ["  the cluster has no CRD for it", INSTALL]),
         (
             [definition(group="example.org", **WELL)],
             set(),
-            ["  no definition of it is on the cluster", INSTALL],
+            ["  the cluster has no CRD for it", INSTALL],
         ),
         ([definition(**WELL)], BROUGHT, [AGAIN]),
         ([definition(**WELL)], set(), [AGAIN]),
         (
             [definition(served=["v1beta1"], **WELL)],
             BROUGHT,
-            ["  definition resourceflavors.kueue.x-k8s.io serves v1beta1", AGAIN],
+            ["  CRD resourceflavors.kueue.x-k8s.io serves v1beta1", AGAIN],
         ),
         (
             [definition(served=[], **WELL)],
             BROUGHT,
-            ["  definition resourceflavors.kueue.x-k8s.io serves no version", AGAIN],
+            ["  CRD resourceflavors.kueue.x-k8s.io serves no version", AGAIN],
         ),
         (
             [
@@ -186,8 +186,8 @@ INSTALL = (
             ],
             BROUGHT,
             [
-                '  definition resourceflavors.kueue.x-k8s.io is not NamesAccepted: "rf" is taken',
-                "  definition resourceflavors.kueue.x-k8s.io is not Established: not yet",
+                '  CRD resourceflavors.kueue.x-k8s.io is not NamesAccepted: "rf" is taken',
+                "  CRD resourceflavors.kueue.x-k8s.io is not Established: not yet",
                 AGAIN,
             ],
         ),
@@ -195,7 +195,7 @@ INSTALL = (
             [definition(NamesAccepted=("True", ""))],
             BROUGHT,
             [
-                f"  definition {NAME} is not Established: the API server has yet to say",
+                f"  CRD {NAME} is not Established: the API server has not reported it yet",
                 AGAIN,
             ],
         ),

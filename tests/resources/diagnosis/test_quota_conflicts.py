@@ -20,7 +20,7 @@ def failed(*errors):
 
 def test_what_met_a_quota_that_two_wrote_at_once_comes_again_after_a_pause(said, again):
     assert again(failed(RACED)) is True
-    wanted = f"quota gpuyard was written by two at once; trying again (1 of {TRIES})"
+    wanted = f"two writers changed quota gpuyard at the same time; retrying (1 of {TRIES})"
     assert said == {"info": [wanted], "warn": [], "slept": [PAUSE_SECONDS]}
 
 

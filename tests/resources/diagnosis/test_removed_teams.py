@@ -41,7 +41,7 @@ def namespace(name, *, kept=True, **metadata):
 
 
 def said(looks):
-    return [each.says for each in asyncio.run(module.removed_team_namespaces(looks, PLAN))]
+    return [each.warning for each in asyncio.run(module.removed_team_namespaces(looks, PLAN))]
 
 
 THERE = (namespace("vision"), namespace("old"))
@@ -51,9 +51,9 @@ def test_a_protected_namespace_stays_and_may_have_another_name_now():
     looks = Looks(*THERE, namespace("speech"))
     (one,) = said(looks)
     assert one == (
-        "The stack file has no team speech; its namespace stays, with 1 volume claim and 2 secrets in it.\n"
-        "  fix: if talk is another name for it, write `previous_names: [speech]` there; when nobody needs it: "
-        "kubectl delete namespace speech"
+        "The stack file has no team speech; its namespace stays, with 1 volume claim and 2 "
+        "secrets in it.\n  fix: if talk is its new name, set `previous_names: [speech]` there; if "
+        "it is no longer needed: kubectl delete namespace speech"
     )
     assert looks.asked == [
         ("namespaces", "-l", "gpuyard.dev/platform=lab,gpuyard.dev/team"),
@@ -80,10 +80,10 @@ def test_workloads_that_hold_the_queue_of_a_team_are_named_with_what_ends_them()
     ]
     (one,) = said(Looks(*THERE, namespace("talk"), namespace("speech"), workloads=[*many, *waits]))
     assert one == (
-        "The stack file has no team speech; its namespace stays, with 1 volume claim and 2 secrets in it.\n"
-        "  fix: wait until speech/job-a, speech/pod-nb have ended, or add the team again with `stop_policy: drain`,"
-        " run `pulumi up`, and remove it then: its queue cannot be deleted before; when nobody needs it:"
-        " kubectl delete namespace speech"
+        "The stack file has no team speech; its namespace stays, with 1 volume claim and 2 "
+        "secrets in it.\n  fix: wait until speech/job-a, speech/pod-nb have ended, or add the "
+        "team again with `stop_policy: drain`, run `pulumi up`, then remove it: its queue cannot "
+        "be deleted before; if it is no longer needed: kubectl delete namespace speech"
     )
     assert module.admitted_workloads(many, "lab-vision") == []
     (one,) = said(Looks(*THERE, namespace("talk"), namespace("speech"), workloads=many[:1]))
@@ -94,14 +94,15 @@ def test_one_that_is_given_up_goes_and_can_still_be_kept():
     looks = Looks(*THERE, namespace("talk"), namespace("speech", kept=False), left=["secret/key"])
     (one,) = said(looks)
     assert one == (
-        "The stack file has no team speech; its namespace goes, with no volume claims and 1 secret in it.\n"
-        "  fix: to keep it, add the team again with `protect: true` and run `pulumi up` before it goes"
+        "The stack file has no team speech; its namespace is deleted, with no volume claims and 1 "
+        "secret in it.\n  fix: to keep it, add the team again with `protect: true` and run "
+        "`pulumi up` before it is deleted"
     )
 
 
 def test_where_nobody_can_look_into_it_that_is_said():
     (one,) = said(Looks(*THERE, namespace("speech"), left=None))
-    assert "stays, with whatever is in it" in one
+    assert "stays, with all objects in it" in one
 
 
 def of_team(name, team, **annotations):
@@ -111,22 +112,20 @@ def of_team(name, team, **annotations):
 def test_a_namespace_that_its_team_names_no_more_is_spoken_of_by_its_own_name():
     (one,) = said(Looks(*THERE, of_team("vision-dev", "vision", **{PROTECT_ANNOTATION: "true"})))
     assert one == (
-        "Team vision has no vision-dev; it stays, with 1 volume claim and 2 secrets in it.\n"
-        "  fix: when nobody needs it: kubectl delete namespace vision-dev"
+        "Team vision has no vision-dev; it stays, with 1 volume claim and 2 secrets in it.\n  "
+        "fix: if it is no longer needed: kubectl delete namespace vision-dev"
     )
     (one,) = said(Looks(*THERE, of_team("vision-dev", "vision")))
     assert one.endswith(
-        "fix: to keep it, add vision-dev to its `namespaces` again with `protect: true` and run `pulumi up` "
-        "before it goes"
+        "fix: to keep it, add vision-dev to its `namespaces` again with `protect: true` and run "
+        "`pulumi up` before it is deleted"
     )
 
 
 def test_one_that_was_there_before_stays_without_what_was_added():
     (one,) = said(Looks(*THERE, of_team("legacy", "speech", **{EXISTING_ANNOTATION: "true"})))
     assert one.startswith("The stack file has no team speech; its namespace legacy stays, with ")
-    assert one.endswith(
-        "nothing: it was there before, and only what the platform added is taken away"
-    )
+    assert one.endswith("nothing: it existed before, and gpuyard removes only what it added")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +142,7 @@ def test_a_look_that_fails_fails_nothing(monkeypatch):
     monkeypatch.setattr(pulumi.log, "warn", warned.append)
     monkeypatch.setattr(pulumi.log, "debug", debugged.append)
     assert asyncio.run(module._removal_warnings(Looks({}), PLAN)) == []
-    assert debugged == ["no look at the namespaces of former teams: 'metadata'"]
+    assert debugged == ["gpuyard could not list the namespaces of removed teams: 'metadata'"]
     found = asyncio.run(module._removal_warnings(Looks(namespace("speech")), PLAN))
     assert warned == found
     assert len(found) == 1

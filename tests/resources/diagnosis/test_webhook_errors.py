@@ -36,7 +36,7 @@ def failed(*errors, operation="create"):
 )
 def test_a_webhook_that_does_not_answer_is_asked_again_after_a_pause(said, again, error):
     assert again(failed(error)) is True
-    wanted = f"webhook {NAME} does not answer yet; trying again (1 of {TRIES})"
+    wanted = f"webhook {NAME} does not respond yet; retrying (1 of {TRIES})"
     assert said == {"info": [wanted], "warn": [], "slept": [PAUSE_SECONDS]}
 
 

@@ -109,7 +109,7 @@ class World:
         assert what[:2] == ("logs", "driver-x")
         return self.logs
 
-    async def change(self, verb, *rest):
+    async def run_mutating(self, verb, *rest):
         assert verb == "label"
         if self.deaf:
             return self.deaf
@@ -207,12 +207,10 @@ def test_what_the_operator_has_yet_to_do_when_the_deployment_ends_is_said(monkey
     asyncio.run(finish_rollout(world, PLAN, TRAIN, comes=NEW))
     assert world.marked() == []
     (text,) = said
-    assert text.startswith(
-        f"pool train: from now on the GPU Operator puts driver {NEW} on its nodes"
-    )
-    assert "1 of 2 have yet to get it" in text
-    assert "goes on by itself: no other `up` is needed" in text
-    assert "`gpuyard readiness STACK --live` says how far it is (INF-02)" in text
+    assert text.startswith(f"pool train: the GPU Operator now installs driver {NEW} on its nodes")
+    assert "1 of 2 nodes remain" in text
+    assert "continues after this deployment without another `up`" in text
+    assert "`gpuyard readiness STACK --live` shows its progress (INF-02)" in text
     world.settle()
     asyncio.run(finish_rollout(world, PLAN, TRAIN, comes=NEW))
     assert len(said) == 1, "where all have it nothing is left to say"
@@ -236,13 +234,13 @@ def test_nodes_are_labelled_as_many_at_a_time_as_kubectl_has_time_for(monkeypatc
 
 
 def test_a_node_that_goes_while_others_are_labelled_stops_nothing(monkeypatch):
-    world, real = World(), World.change
+    world, real = World(), World.run_mutating
 
     async def one_goes(self, *what):
         self.nodes.pop("train-0", None)
         return await real(self, *what)
 
-    monkeypatch.setattr(World, "change", one_goes)
+    monkeypatch.setattr(World, "run_mutating", one_goes)
     assert held(world).marked() == ["train-1"]
 
 
@@ -258,7 +256,7 @@ def test_nodes_of_ones_own_are_known_by_the_labels_that_their_pools_select():
     asyncio.run(pause_rollout(world, plan, EXCHANGE))
     assert world.marked() == ["train-0", "train-1"]
     world.breaks("dev-0")
-    with pytest.raises(DriverRolloutError, match="does not come up on node dev-0 of pool dev"):
+    with pytest.raises(DriverRolloutError, match="does not start on node dev-0 of pool dev"):
         asyncio.run(wait_for_driver(world, plan, plan.pool("dev"), had=OLD, comes=NEW))
     asyncio.run(release_and_retry_nodes(world, plan, EXCHANGE))
     assert world.marked() == ["train-0", "train-1"], "they wait on"
@@ -278,7 +276,9 @@ def test_a_label_that_a_hand_has_put_stays(warned):
     try_first(world)
     assert world.drivers()[:2] == [OLD, NEW]
     (said,) = warned
-    assert said.startswith("dev-0 of pool dev keep their driver: a hand has put")
+    assert said.startswith(
+        "dev-0 of pool dev keep their driver: nvidia.com/gpu-driver-upgrade.skip=true was set"
+    )
     asyncio.run(resume_rollout(world, PLAN, TRAIN))
     assert world.marked() == ["dev-0", "train-0"]
 
@@ -288,7 +288,7 @@ def test_who_tries_nothing_says_so(warned):
     for name in ("dev-0", "dev-1"):
         del world.nodes[name]
     try_first(world)
-    assert warned == [f"pool dev has no node that got driver {NEW}: the other pools get it untried"]
+    assert warned == [f"pool dev has no node with driver {NEW}: the other pools get it untested"]
 
 
 def test_a_node_that_has_just_come_counts():
@@ -314,7 +314,7 @@ def test_a_pool_that_waited_before_is_let_go_when_it_is_first():
     [
         ("insmod:\n  no symbol version", ["old"], "insmod: no symbol version"),
         ("", ["one", "driver 595.91.07: lost"], "driver 595.91.07: lost"),
-        (None, [], "it does not say why"),
+        (None, [], "no reason reported"),
     ],
 )
 def test_a_failed_node_stops_the_others_and_says_why_and_the_way_back(logs, events, says):
@@ -322,9 +322,9 @@ def test_a_failed_node_stops_the_others_and_says_why_and_the_way_back(logs, even
     world.breaks("dev-0")
     world.logs, world.events = logs, events
     said = refused(world)
-    assert f"driver {NEW} does not come up on node dev-0 of pool dev: {says}\n" in said
-    assert "Only pool dev was begun: nodes of other pools keep their driver." in said
-    assert f"write `software: {{driver: {OLD}}}` and deploy" in said
+    assert f"driver {NEW} does not start on node dev-0 of pool dev: {says}\n" in said
+    assert "Only pool dev was started: nodes of other pools keep their driver." in said
+    assert f"set `software: {{driver: {OLD}}}` and deploy" in said
     world.settle()
     assert world.drivers()[1:] == [OLD] * 3
     assert world.emptied == {"dev-0"}
@@ -343,7 +343,7 @@ def test_of_one_pool_alone_nobody_else_is_spoken():
     alone = plan_of(platform([shared_pool(nodes=2)], cloud="simulated", software={"driver": NEW}))
     world = World()
     world.breaks("dev-1")
-    with pytest.raises(DriverRolloutError, match="No other pool has it"):
+    with pytest.raises(DriverRolloutError, match="No other pool uses it"):
         asyncio.run(wait_for_driver(world, alone, alone.pools[0], had=OLD, comes=NEW))
 
 
@@ -353,9 +353,9 @@ def test_jobs_that_run_on_are_no_failure_and_are_named():
     running = {"metadata": metadata, "spec": {"containers": []}, "status": {"phase": "Running"}}
     world.pods["dev-0"] = [running]
     said = refused(world)
-    assert f"pool dev does not get driver {NEW}: for 1 minutes nothing has changed on" in said
+    assert f"the rollout of driver {NEW} in pool dev is stalled: no change for 1 minutes on" in said
     assert "dev-0 (wait-for-jobs-required), dev-1 (upgrade-required)" in said
-    assert "deploy again when they have" in said
+    assert "deploy again after that" in said
     assert "spec.nodeName=dev-0" in said
     world.pods["dev-0"] = []
     try_first(world)
@@ -381,7 +381,7 @@ def test_who_cannot_look_labels_nobody(step):
         if step == "hold"
         else resume_rollout(world, PLAN, TRAIN)
     )
-    with pytest.raises(DriverRolloutError, match="nobody could look for them"):
+    with pytest.raises(DriverRolloutError, match="gpuyard could not list the nodes"):
         asyncio.run(call)
 
 
@@ -391,9 +391,9 @@ def test_labels_that_do_not_stay_are_said_once_and_not_written_for_ever(monkeypa
     async def in_vain(*_):
         return ""
 
-    monkeypatch.setattr(world, "change", in_vain)
+    monkeypatch.setattr(world, "run_mutating", in_vain)
     with pytest.raises(
-        DriverRolloutError, match="node/train-0, node/train-1: the labels do not stay"
+        DriverRolloutError, match="node/train-0, node/train-1: the labels were changed back"
     ):
         held(world)
 
@@ -415,7 +415,7 @@ def test_who_cannot_look_knows_nothing(monkeypatch):
     world = held(World())
     monkeypatch.setattr(world, "names", world.said_nothing)
     world.blind = True
-    assert "cannot be looked at, so nobody knows which driver they have" in refused(world)
+    assert "so their driver is unknown" in refused(world)
 
 
 # ── the way back ──────────────────────────────────────────────────────────────────────────────────

@@ -62,7 +62,7 @@ class World:
         assert what[:2] == ("logs", "manager-x")
         return self.logs
 
-    async def change(self, verb, *what):
+    async def run_mutating(self, verb, *what):
         if verb != "patch":
             self.done.append(verb)
             return ""
@@ -125,7 +125,7 @@ def test_pods_without_a_controller_are_named_before_they_are_deleted(monkeypatch
     world.pods[1]["metadata"]["ownerReferences"] = [{"kind": "Job", "controller": True}]
     cut(world)
     assert warned == [
-        "node serve-000: pod vision/bare without a controller: deleted for good, not requeued"
+        "node serve-000: pod vision/bare have no controller: they are deleted and not requeued"
     ]
 
 
@@ -152,21 +152,21 @@ def test_a_node_that_is_cut_already_is_waited_for_and_not_told_again():
         ("  error\n clearing: in use ", [], "error clearing: in use"),
         (None, ["serve.old: x", "serve.new: GPU 3 is lost"], "GPU 3 is lost"),
         ("", ["serve.new: GPU 3 is lost"], "GPU 3 is lost"),
-        (None, ["serve.old: x"], "the MIG manager says failed, and not why"),
+        (None, ["serve.old: x"], "the MIG manager reports failed without a reason"),
     ],
 )
 def test_a_node_that_fails_goes_back_and_says_why(logs, events, says):
     world = World(states=("pending", "failed"))
     world.logs, world.events = logs, events
     said = refused(world)
-    assert f"the GPUs of node serve-000 were not cut into serve.new: {says}\n" in said
-    assert "the layout of before, serve.old" in said
+    assert f"the GPUs of node serve-000 were not partitioned into serve.new: {says}\n" in said
+    assert "its previous layout, serve.old" in said
     assert world.done[-3:] == ["serve.new", "serve.old", "uncordon"]
     assert world.labels[PLUGIN] == "serve.before"
 
 
 def test_a_manager_that_never_ends_is_given_up():
-    assert "the MIG manager says pending after" in refused(World(states=("pending",)))
+    assert "the MIG manager reports pending after" in refused(World(states=("pending",)))
 
 
 def test_a_node_that_can_not_even_go_back_stays_closed():
@@ -181,20 +181,20 @@ def test_a_node_that_can_not_even_go_back_stays_closed():
 @pytest.mark.parametrize(
     ("change", "says", "done"),
     [
-        (lambda w: setattr(w, "blind", True), "cannot be looked at: nothing on it", []),
+        (lambda w: setattr(w, "blind", True), "cannot read node serve-000: nothing on it", []),
         (
             lambda w: setattr(w, "pods", None),
-            "the pods of node serve-000 cannot",
+            "cannot list the pods of node serve-000",
             ["cordon", "uncordon"],
         ),
         (
             lambda w: w.pods.insert(0, w.pod("shell", workload=False)),
-            "pod vision/shell on node serve-000 holds GPUs, and no queue started it",
+            "pod vision/shell on node serve-000 uses GPUs and was not started by a queue",
             ["cordon", "uncordon"],
         ),
         (
             lambda w: setattr(w, "stays", True),
-            "pods on node serve-000 do not end within",
+            "pods on node serve-000 did not end within",
             ["cordon", "job-one out", "job-one out", "job-one in", "uncordon"],
         ),
     ],
@@ -246,7 +246,7 @@ def hooked(monkeypatch, plan, old, new, kind="kubernetes:core/v1:Node", world=No
 def test_nobody_is_put_out_without_consent(monkeypatch):
     old, new = inputs(**{MIG: "a"}), inputs(**{MIG: "b"})
     with pytest.raises(
-        MigReconfigureError, match=re.escape(f"write {CONSENT} under `approved_changes`")
+        MigReconfigureError, match=re.escape(f"add {CONSENT} to `approved_changes`")
     ):
         hooked(monkeypatch, PLAN, old, new)
     plan = plan_of(platform([cut_pool(nodes=8)], cloud="simulated", approved_changes=CONSENT))
@@ -276,7 +276,7 @@ def test_a_node_that_a_killed_deployment_has_made_is_left_as_it_is(
     if left:
         assert hooked(monkeypatch, PLAN, old, new, world=world) == []
     else:
-        with pytest.raises(MigReconfigureError, match="nobody consented"):
+        with pytest.raises(MigReconfigureError, match="not approved"):
             hooked(monkeypatch, PLAN, old, new, world=world)
 
 
@@ -311,7 +311,7 @@ def test_nodes_of_a_cloud_are_cut_one_after_the_other_before_their_group_is_told
     wanted = {MIG: "b", PLUGIN: "serve"}
     found = hooked(monkeypatch, plan, old, new, kind, Group())
     assert found == [("ip-1", wanted), ("ip-2", wanted)]
-    with pytest.raises(MigReconfigureError, match="nodes of pool serve cannot be looked at"):
+    with pytest.raises(MigReconfigureError, match="cannot list the nodes of pool serve"):
         hooked(monkeypatch, plan, old, new, kind, World())
     assert hooked(monkeypatch, plan, new, new, kind, World()) == []
 

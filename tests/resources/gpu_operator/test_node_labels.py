@@ -13,7 +13,11 @@ from gpuyard.resources import ClusterProvider, Platform, pools, provider
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.gpu_operator import node_labels, waves
 from gpuyard.resources.gpu_operator.mig_reconfiguration import MigReconfigureError
-from gpuyard.resources.gpu_operator.node_labels import NodeLabelError, labelled, removed_nodes
+from gpuyard.resources.gpu_operator.node_labels import (
+    NodeLabelError,
+    node_label_patches,
+    stale_node_patches,
+)
 from gpuyard.resources.gpu_operator.waves import mig_reconfigure_hook
 from kit.stacks import cut_pool, plan_of, platform, shared_pool
 
@@ -58,7 +62,7 @@ class Looks(Kubectl):
         assert what == ("nodes",)
         return None if self.nodes is None else [f"node/{n['metadata']['name']}" for n in self.nodes]
 
-    async def change(self, *what):
+    async def run_mutating(self, *what):
         if what[0] == "apply":
             what = (*what[:-1], written(what[-1]))
         self.done.append(what)
@@ -83,7 +87,7 @@ def warned(monkeypatch):
 
 
 def test_each_node_gets_what_the_plan_lists_and_no_more(warned):
-    found = labelled(Looks(node("n2"), node("n1")), PLAN, PLAN.pools[0])
+    found = node_label_patches(Looks(node("n2"), node("n1")), PLAN, PLAN.pools[0])
     assert [each["metadata"]["name"] for each in found] == ["n1", "n2"]
     assert found[0]["metadata"]["labels"] == LABELS
     assert (LABELS["tier"], set(LABELS)) == ("gold", {"tier", PLUGIN, "gpuyard.dev/fabric"})
@@ -96,9 +100,9 @@ def test_each_node_gets_what_the_plan_lists_and_no_more(warned):
 
 
 def test_another_number_of_nodes_than_the_plan_counts_is_said(warned):
-    labelled(Looks(node()), PLAN, PLAN.pools[0])
+    node_label_patches(Looks(node()), PLAN, PLAN.pools[0])
     (said,) = warned
-    assert "pool dev counts 2 nodes, and the cluster has 1 with rack=a" in said
+    assert "pool dev sets 2 nodes, but the cluster has 1 with rack=a" in said
 
 
 @pytest.mark.parametrize(
@@ -106,24 +110,25 @@ def test_another_number_of_nodes_than_the_plan_counts_is_said(warned):
 )
 def test_nodes_that_nobody_selects_are_left(raw, warned):
     plan = plan_of(raw)
-    assert labelled(Looks(None), plan, plan.pools[0]) == []
+    assert node_label_patches(Looks(None), plan, plan.pools[0]) == []
     assert warned == []
 
 
 def test_where_nobody_can_look_no_node_stays_without_labels_in_silence(warned):
     with pytest.raises(
-        NodeLabelError, match=r"pool dev get their labels.*\n.*--context blue get nodes"
+        NodeLabelError,
+        match=r"gpuyard labels the nodes of pool dev, but cannot list.*\n.*--context blue get nodes",
     ):
-        labelled(Looks(None), PLAN, PLAN.pools[0])
-    assert labelled(None, PLAN, PLAN.pools[0]) == []
-    assert "no labels are put on them" in warned[0]
+        node_label_patches(Looks(None), PLAN, PLAN.pools[0])
+    assert node_label_patches(None, PLAN, PLAN.pools[0]) == []
+    assert "sets no labels on them" in warned[0]
 
 
 @pytest.mark.parametrize(
     ("there", "says"),
     [
-        (node(**{PLUGIN: "theirs"}), "belongs to somebody (managedFields)"),
-        (node(owner="", tier="lead"), "belongs to nobody who says so"),
+        (node(**{PLUGIN: "theirs"}), "its owner is somebody (managedFields)"),
+        (node(owner="", tier="lead"), "its owner is unknown"),
         (node(owner=OURS, **{PLUGIN: "dev.before"}), ""),
         (node(owner="gpuyard.dev/lab/other", **{PLUGIN: "other"}), ""),
         (node(owner="gpuyard.dev/lab-2/dev", **{PLUGIN: "other"}), "gpuyard.dev/lab-2/dev"),
@@ -135,10 +140,10 @@ def test_where_nobody_can_look_no_node_stays_without_labels_in_silence(warned):
 def test_a_label_of_somebody_else_is_not_overwritten(there, says, warned):
     looks = Looks(there, node("n2"))
     if not says:
-        assert len(labelled(looks, PLAN, PLAN.pools[0])) == 2
+        assert len(node_label_patches(looks, PLAN, PLAN.pools[0])) == 2
         return
     with pytest.raises(NodeLabelError) as why:
-        labelled(looks, PLAN, PLAN.pools[0])
+        node_label_patches(looks, PLAN, PLAN.pools[0])
     assert says in str(why.value)
     assert "of node n1 is" in str(why.value)
     assert "kubectl label node n1 " in str(why.value)
@@ -149,9 +154,9 @@ LAYOUT = CUT.pools[0].labels[MIG]
 
 
 def test_that_the_operator_has_cut_nothing_yet_is_no_conflict():
-    assert labelled(Looks(node(**{MIG: "all-disabled"})), CUT, CUT.pools[0])
+    assert node_label_patches(Looks(node(**{MIG: "all-disabled"})), CUT, CUT.pools[0])
     with pytest.raises(NodeLabelError):
-        labelled(Looks(node(**{MIG: "all-1g.5gb"})), CUT, CUT.pools[0])
+        node_label_patches(Looks(node(**{MIG: "all-1g.5gb"})), CUT, CUT.pools[0])
 
 
 # ── nodes that are gone ───────────────────────────────────────────────────────────────────────────
@@ -165,10 +170,10 @@ def test_nodes_that_are_gone_stay_in_the_state_untouched(monkeypatch, nodes, lef
     state = [of("lab-dev:Node:n1"), of("lab-dev:Node:n2"), of("lab-x:Node:n3")]
     stand = SimpleNamespace(resources=[*state, of("lab-dev:Node:n4", "kubernetes:core/v1:Node")])
     monkeypatch.setattr(node_labels, "last_known_state", lambda: stand)
-    found = removed_nodes(Looks(*nodes), "lab-dev")
+    found = stale_node_patches(Looks(*nodes), "lab-dev")
     assert [each["metadata"] for each in found] == [{"name": name} for name in left]
     monkeypatch.setattr(node_labels, "last_known_state", lambda: None)
-    assert removed_nodes(Looks(*nodes), "lab-dev") == []
+    assert stale_node_patches(Looks(*nodes), "lab-dev") == []
 
 
 # ── what is registered ────────────────────────────────────────────────────────────────────────────
@@ -181,7 +186,7 @@ def test_patches_of_found_nodes_come_after_the_chart_and_before_quotas(pulumi_mo
     monkeypatch.setattr(pools, "mig_reconfigure_hook", lambda *given: hooks.append(given))
     monkeypatch.setattr(pools.pulumi, "ResourceHookBinding", lambda **_: none)
     absent = [{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n9"}}]
-    monkeypatch.setattr(pools, "removed_nodes", lambda *_: absent)
+    monkeypatch.setattr(pools, "stale_node_patches", lambda *_: absent)
 
     def program():
         lab = ClusterProvider("lab", "lab")
@@ -267,18 +272,18 @@ def test_a_pool_that_cuts_nothing_leaves_a_layout(before):
 def test_nobody_is_put_out_of_a_node_at_its_first_labels_without_consent(before):
     looks = Looks(node(), pods=[HOLDER])
     with pytest.raises(
-        MigReconfigureError, match=f"pod vision/one, and nobody consented.*\n.*{CONSENT}"
+        MigReconfigureError, match=f"pod vision/one use them, which is not approved.*\n.*{CONSENT}"
     ):
         before(looks, inputs(**{MIG: LAYOUT}))
     raw = platform([cut_pool(select={"rack": "a"})], approved_changes=CONSENT)
     assert before(looks, inputs(**{MIG: LAYOUT}), plan=plan_of(raw))
-    with pytest.raises(MigReconfigureError, match="node n7 cannot be looked at"):
+    with pytest.raises(MigReconfigureError, match="cannot read node n7"):
         before(looks, inputs("n7", **{MIG: LAYOUT}))
 
 
 def test_another_layout_of_a_labelled_node_needs_consent(before):
     looks, old = Looks(node(**MINE)), inputs(**{MIG: "serve.before"})
-    with pytest.raises(MigReconfigureError, match="nobody consented"):
+    with pytest.raises(MigReconfigureError, match="not approved"):
         before(Looks(node(owner=OURS, **{MIG: "serve.before"})), inputs(**{MIG: LAYOUT}), old)
     assert before(looks, inputs(**{MIG: LAYOUT}), old) == []
 

@@ -9,7 +9,7 @@ from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
 from gpuyard.render.validation.shares import share_checks, share_job_name
 from gpuyard.render.validation.volumes import volumes_job_name
-from gpuyard.render.validation.work import work_job_name, working_pools
+from gpuyard.render.validation.work import load_test_checks, work_job_name
 from gpuyard.resources import Platform, Validation
 from gpuyard.resources.validation import component
 from kit.components import token, waits_for
@@ -55,7 +55,7 @@ def test_the_outputs_say_what_became_of_each_pool(pulumi_mocks):
             "mixed": {},
             "accepted": {},
             "work": "the profile quick puts no load on a GPU",
-            "shares": "the profile quick holds no share of a GPU",
+            "shares": "the profile quick tests no share of a GPU",
             "volumes": "the profile quick reads no volume",
         }
         for each in plan.pools
@@ -116,7 +116,7 @@ def test_what_is_not_required_is_not_awaited(pulumi_mocks):
 
 
 QUICK = "the profile quick puts no load on a GPU"
-UNTRIED = "the profile quick holds no share of a GPU"
+UNTRIED = "the profile quick tests no share of a GPU"
 NOT = {
     "verdict": "not checked",
     "nodes": 0,
@@ -137,13 +137,13 @@ ON_AWS = {"cloud": "aws", "system": {"machine": "m7i.xlarge", "nodes": 2}}
         (platform(validation={"required": False}), "no image is named"),
         (
             platform([pool(nodes="0..4")], validation=IMAGE | {"gate": "none"}, **ON_AWS),
-            "no node of it runs from the beginning",
+            "it starts without nodes",
         ),
         (
             platform(
                 [pool(machine="g6f.xlarge")], validation=IMAGE | {"required": False}, **ON_AWS
             ),
-            "a node has a part of a GPU, which tells nothing of the whole",
+            "a node has a fraction of a GPU, which cannot validate the whole GPU",
         ),
     ],
 )
@@ -155,7 +155,7 @@ def test_a_pool_that_is_not_checked_says_why(pulumi_mocks, raw, why):
 
 def test_a_pool_that_begins_without_nodes_is_put_off_and_its_gate_is_made(pulumi_mocks):
     graph = made(pulumi_mocks, platform([pool(nodes="0..4")], validation=IMAGE, **ON_AWS))
-    why = "no node of it runs from the beginning: they are checked when they come"
+    why = "it starts without nodes: nodes are validated when they start"
     assert outputs(graph) == {"train": NOT | {"verdict": "deferred", "why": why}}
     kinds = [one.type.rpartition(":")[2] for one in graph if one.custom]
     assert {"DaemonSet", "Deployment", "ValidatingAdmissionPolicy"} <= set(kinds)
@@ -203,7 +203,7 @@ FULL = TWO | {"validation": IMAGE | {"profile": "full"}}
 def test_gpus_work_after_the_teams_have_their_queues_and_the_nodes_have_passed(pulumi_mocks):
     plan = plan_of(FULL)
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
-    (each,), shares = working_pools(plan), share_checks(plan)
+    (each,), shares = load_test_checks(plan), share_checks(plan)
     job = work_job_name(plan, plan.pool(each.pool), each)
     waits = waits_for(graph, f"lab:Job:gpuyard-lab/{job}")
     quick = [check_name(plan, one) for one in plan.pools]
@@ -225,7 +225,7 @@ def test_gpus_work_after_the_teams_have_their_queues_and_the_nodes_have_passed(p
     }
     assert {name: said["work"] for name, said in found.items()} == {
         "train": "passed",
-        "serve": "its GPUs are cut or shared, and what one share does says little of the whole",
+        "serve": "its GPUs are partitioned or shared, and a share does not represent the whole GPU",
     }
 
 
@@ -279,9 +279,7 @@ def test_a_node_of_each_pool_reads_and_its_figures_stand_beside_the_others(
 def test_where_nothing_can_be_read_the_output_says_so(pulumi_mocks):
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": FULL}))
     found = graph.one(token("Platform")).registered_outputs["validation"]
-    assert {each["volumes"] for each in found.values()} == {
-        "there is no dataset that it could read"
-    }
+    assert {each["volumes"] for each in found.values()} == {"it can read no dataset"}
 
 
 def test_a_verdict_that_is_deferred_stands_in_the_output_in_place_of_passed():

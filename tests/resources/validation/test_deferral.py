@@ -8,25 +8,25 @@ from types import SimpleNamespace
 import pulumi
 import pytest
 
-from gpuyard.render.validation.work import late_jobs
+from gpuyard.render.validation.work import deferred_jobs
 from gpuyard.resources.validation import deferral, job_results
 from gpuyard.resources.validation.deferral import (
-    DeferredCheck,
+    QueuedJobWatch,
     used_by_teams,
     verdict_fields,
     with_attempt_annotation,
 )
-from gpuyard.resources.validation.job_results import worked_hook
+from gpuyard.resources.validation.job_results import job_passed_hook
 from kit.stacks import plan_of, platform, shared_pool
 
 FULL = {"image": "x", "profile": "full"}
 PLAN = plan_of(platform([shared_pool()], cloud="simulated", validation=FULL))
-(JOB,) = late_jobs(PLAN)
+(JOB,) = deferred_jobs(PLAN)
 SPACE = "gpuyard-lab"
 SHARED = "nvidia.com/gpu.shared"
 WORKLOADS = "workloads.kueue.x-k8s.io"
 USED = f"queue lab-vision uses 3 {SHARED}"
-WHY = f"deferred: {USED}; the next deployment tries it again"
+WHY = f"deferred: {USED}; the next deployment retries it"
 FIGURES = 'figures: {"checks":{"share.devices":[1,1,1,"devices",0]},"sources":["the plan"]}'
 
 
@@ -67,7 +67,7 @@ class Cluster:
         found = {"pods": self.pods, WORKLOADS: [{"metadata": {"name": "w"}}]}
         return {"items": found.get(kind, self.queues)}
 
-    async def change(self, verb, kind, name, *rest):
+    async def run_mutating(self, verb, kind, name, *rest):
         assert (verb, rest[:4]) == ("patch", ("-n", SPACE, "--type", "merge"))
         given = json.loads(rest[-1])
         self.changed.append((kind, name, given))
@@ -101,15 +101,16 @@ async def until(done):
 
 def watched(cluster):
     """The watch of a Job, until it ends; a cluster may end its Job after so many looks."""
-    one = DeferredCheck(cluster, PLAN, JOB, SPACE)
+    one = QueuedJobWatch(cluster, PLAN, JOB, SPACE)
     asyncio.run(asyncio.wait_for(one.watch(), 5))
     return one
 
 
 WAITS = (
-    f"pool dev: check {JOB.name} waits: {USED}. It is deferred in 60 s unless they are free by then"
+    f"pool dev: validation {JOB.name} waits: {USED}. gpuyard defers it in 60 s if they are still "
+    "in use"
 )
-WARNS = f"warning: pool dev: check {JOB.name} is {WHY}"
+WARNS = f"warning: pool dev: validation {JOB.name} is {WHY}"
 ENDED = {
     "metadata": {"annotations": {"gpuyard.dev/deferred": WHY}},
     "spec": {"completions": 0, "parallelism": 0, "suspend": False},
@@ -144,7 +145,7 @@ def test_a_job_that_kueue_suspends_once_more_is_ended_again_and_said_once(said):
 
 def freed(cluster, after):
     """The teams' workloads end once the watch has changed so many objects."""
-    change = cluster.change
+    change = cluster.run_mutating
 
     async def changed(*what):
         problem = await change(*what)
@@ -164,7 +165,11 @@ def test_a_job_that_has_begun_to_leave_its_queue_is_deferred_even_if_its_pool_is
 ):
     cluster = freed(Cluster(refuses=refuses), len(refuses))
     watched(cluster)
-    assert said == [WAITS, f"check {JOB.name} cannot be deferred yet: no", WARNS]
+    assert said == [
+        WAITS,
+        f"gpuyard cannot defer validation {JOB.name} yet and tries again: no",
+        WARNS,
+    ]
     assert cluster.changed[-3:] == [*UNQUEUED, ("job", JOB.name, ENDED)]
 
 
@@ -179,7 +184,7 @@ def test_a_deferred_job_that_kueue_suspends_once_more_ends_even_if_its_pool_is_f
 @pytest.mark.parametrize("kind", ["job", "pods", "clusterqueues.kueue.x-k8s.io"])
 def test_a_look_that_fails_does_not_begin_the_patience_again(said, kind):
     cluster = Cluster(suspended=False, pods=waiting(3))
-    one = DeferredCheck(cluster, PLAN, JOB, SPACE)
+    one = QueuedJobWatch(cluster, PLAN, JOB, SPACE)
 
     async def run():
         watch = asyncio.create_task(one.watch())
@@ -194,7 +199,11 @@ def test_a_look_that_fails_does_not_begin_the_patience_again(said, kind):
 def test_what_the_server_refuses_is_said_and_tried_again(said):
     cluster = Cluster(refuses=["no"])
     watched(cluster)
-    assert said == [WAITS, f"check {JOB.name} cannot be deferred yet: no", WARNS]
+    assert said == [
+        WAITS,
+        f"gpuyard cannot defer validation {JOB.name} yet and tries again: no",
+        WARNS,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +223,7 @@ def test_what_the_server_refuses_is_said_and_tried_again(said):
 )
 def test_a_job_that_no_team_is_in_the_way_of_is_left_to_the_engine(said, cluster):
     async def run():
-        watch = asyncio.create_task(DeferredCheck(cluster, PLAN, JOB, SPACE).watch())
+        watch = asyncio.create_task(QueuedJobWatch(cluster, PLAN, JOB, SPACE).watch())
         for _ in range(20):
             await asyncio.sleep(0)
         cluster.job["status"] = {"conditions": [{"type": "Failed", "status": "True"}]}
@@ -229,7 +238,7 @@ def test_a_job_that_is_not_made_yet_is_waited_for(said):
     made, cluster.job = cluster.job, None
 
     async def run():
-        watch = asyncio.create_task(DeferredCheck(cluster, PLAN, JOB, SPACE).watch())
+        watch = asyncio.create_task(QueuedJobWatch(cluster, PLAN, JOB, SPACE).watch())
         await asyncio.sleep(0)
         assert not watch.done()
         cluster.job = made
@@ -246,7 +255,7 @@ def test_what_a_cluster_does_not_show_is_not_used():
 def attempt(job):
     cluster = Cluster()
     cluster.job = job
-    return asyncio.run(DeferredCheck(cluster, PLAN, JOB, SPACE).previous_deferrals())
+    return asyncio.run(QueuedJobWatch(cluster, PLAN, JOB, SPACE).previous_deferrals())
 
 
 def test_a_deferred_job_is_replaced_by_the_next_deployment_and_one_that_passed_is_not():
@@ -278,7 +287,7 @@ def words(cluster):
     async def known():
         made = SimpleNamespace(id=pulumi.Output.from_input("job"))
         late, stays = verdict_fields(
-            JOB, made, cluster, DeferredCheck(cluster, PLAN, JOB, SPACE), SPACE
+            JOB, made, cluster, QueuedJobWatch(cluster, PLAN, JOB, SPACE), SPACE
         )
         return [await each.future() for each in late.values()], stays
 
@@ -311,7 +320,7 @@ def test_a_job_that_was_deferred_has_not_passed_when_the_last_look_fails(said):
 def test_a_watch_that_cannot_look_ends_when_the_engine_has_seen_the_job_succeed(said, monkeypatch):
     cluster, made = Cluster(), hooked(monkeypatch)
     cluster.job = None
-    one = DeferredCheck(cluster, PLAN, JOB, SPACE)
+    one = QueuedJobWatch(cluster, PLAN, JOB, SPACE)
     one.hook("lab")
     ((_, begin),) = made
 
@@ -339,9 +348,9 @@ def hooked(monkeypatch):
 
 def test_the_watch_begins_before_the_job_is_made_and_the_verdict_waits_for_it(said, monkeypatch):
     made, cluster = hooked(monkeypatch), Cluster()
-    one = DeferredCheck(cluster, PLAN, JOB, SPACE)
+    one = QueuedJobWatch(cluster, PLAN, JOB, SPACE)
     assert list(one.hook("lab")) == ["before_create"]
-    worked_hook("lab", cluster, JOB, SPACE)
+    job_passed_hook("lab", cluster, JOB, SPACE)
     (name, begin), (_, checked) = made
     assert name == f"gpuyard:lab:{JOB.name}:watched"
 

@@ -8,14 +8,14 @@ import pulumi
 import pytest
 
 from gpuyard.render.validation.jobs import check_name, validation_objects
-from gpuyard.render.validation.work import LateJob, work_objects
+from gpuyard.render.validation.work import DeferredJob, work_objects
 from gpuyard.resources.diagnosis.hooks import explain_error
 from gpuyard.resources.validation import component, job_results
 from gpuyard.resources.validation.job_results import (
     CheckFailed,
-    every_node_hook,
+    all_nodes_validated_hook,
     format_failures,
-    worked_hook,
+    job_passed_hook,
 )
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, shared_pool
@@ -25,11 +25,13 @@ JOB = validation_objects(PLAN)[-1]
 NAME = check_name(PLAN, PLAN.pools[0])
 LOOK = f"kubectl get pods -n gpu-operator -l batch.kubernetes.io/job-name={NAME} -o wide"
 WORDS = (
-    "failed: node train-001, pool train: 183 checks ran, 1 against it\n"
-    "fail: memory.remapped_rows on gpu 3: no spare rows are left; value True, floor False (NVML's own"
+    "failed: node train-001, pool train: 183 checks ran, 1 failed\n"
+    "fail: memory.remapped_rows on gpu 3: no spare rows are left; value True, threshold False (NVML's own"
     " verdict); needs: replace\n"
 )
-FIX = f"  fix: mend or replace the node, then deploy again: what failed runs again. {LOOK}"
+FIX = (
+    f"  fix: repair or replace the node, then deploy again: failed validations are repeated. {LOOK}"
+)
 WHOLE = "kubectl get nodes -l gpuyard.dev/pool=train -L nvidia.com/gpu.count"
 
 
@@ -66,8 +68,8 @@ def said(*pods, nodes=2):
 def test_a_failure_is_told_with_node_check_value_and_floor():
     bad, good = pod("train-001", "Failed", WORDS), pod("train-000")
     assert said(good, bad) == [
-        "Not every node is known to be what the plan asks for:",
-        "  failed: node train-001, pool train: 183 checks ran, 1 against it",
+        "Not every node is confirmed to match the plan:",
+        "  failed: node train-001, pool train: 183 checks ran, 1 failed",
         f"  {WORDS.splitlines()[1]}",
         FIX,
     ]
@@ -76,7 +78,7 @@ def test_a_failure_is_told_with_node_check_value_and_floor():
 def test_nodes_without_a_verdict_are_counted_and_where_to_look_is_said():
     (line,) = [each for each in said(pod("train-000")) if "no verdict" in each]
     assert line.startswith(
-        "  1 of 2 nodes have no verdict: the first failure and the deadline end all"
+        "  1 of 2 nodes have no verdict: the first failure or the deadline stops"
     )
     assert line.endswith(WHOLE)
     waits = {"spec": {}, "status": {"phase": "Pending"}}
@@ -86,8 +88,8 @@ def test_nodes_without_a_verdict_are_counted_and_where_to_look_is_said():
 @every(
     "broken, line",
     [
-        (pod("a", "Failed"), "  node a: the validator ended with 1 and said nothing"),
-        (pod("a", "Failed", " \n"), "  node a: the validator ended with 1 and said nothing"),
+        (pod("a", "Failed"), "  node a: the validator exited with 1 and no message"),
+        (pod("a", "Failed", " \n"), "  node a: the validator exited with 1 and no message"),
         (
             {"spec": {"nodeName": "a"}, "status": EVICTED},
             "  node a: Evicted: no room",
@@ -114,7 +116,7 @@ def test_a_deployment_that_waited_in_vain_is_told_why():
     assert text == "\n".join(said(pod("train-001", "Failed", WORDS), pod("train-000")))
     assert explanation(Cluster(), "update") is not None
     blind = explanation(Cluster(blind=True))
-    assert blind == f"What the pods of {NAME} found, their last words say: {LOOK}"
+    assert blind == f"The termination messages of the pods of {NAME} have the results: {LOOK}"
 
 
 def test_jobs_of_others_are_left_to_the_engine():
@@ -161,7 +163,7 @@ def test_nodes_that_are_not_alike_are_kept_and_warned_of(monkeypatch):
     gone = pod("train-002", "Failed", words("C"))
     assert read(Cluster(one, other, gone)) == {"vbios": {"A": ["train-000"], "B": ["train-001"]}}
     (said,) = warned
-    assert said.startswith("The nodes of pool train are not alike:\n  VBIOS A: train-000\n")
+    assert said.startswith("The nodes of pool train are not identical:\n  VBIOS A: train-000\n")
     assert read(None) == read(Cluster(one)) == read(Cluster(blind=True)) == {}
     assert len(warned) == 1
 
@@ -180,7 +182,7 @@ def before(cluster, monkeypatch):
     """The hook, called as the engine does before it writes the verdict down."""
     made = []
     monkeypatch.setattr(job_results, "pulumi", stand_in(made))
-    hooks = every_node_hook("lab", cluster, PLAN, PLAN.pools[0])
+    hooks = all_nodes_validated_hook("lab", cluster, PLAN, PLAN.pools[0])
     assert sorted(hooks) == ["before_create", "before_update"]
     ((name, call),) = made
     assert name == "gpuyard:lab:train:checked"
@@ -196,13 +198,14 @@ def test_two_looks_at_one_node_are_no_verdict(monkeypatch):
     with pytest.raises(CheckFailed) as caught:
         before(Cluster(pod("train-000"), pod("train-000")), monkeypatch)
     assert str(caught.value) == (
-        "pool train: of 2 nodes 1 were checked (train-000): the others were not ready when these had ended\n"
-        f"  fix: wait for its nodes, then kubectl delete job {NAME} -n gpu-operator and pulumi up --refresh"
+        "pool train: 1 of 2 nodes were validated (train-000): the others were not ready in time\n "
+        f" fix: wait for its nodes, then run kubectl delete job {NAME} -n gpu-operator and pulumi "
+        "up --refresh"
     )
 
 
 def test_without_a_look_nobody_knows(monkeypatch):
-    with pytest.raises(CheckFailed, match="nobody knows which nodes were checked"):
+    with pytest.raises(CheckFailed, match="does not know which nodes were validated"):
         before(Cluster(blind=True), monkeypatch)
 
 
@@ -218,13 +221,16 @@ def test_a_check_that_its_queue_never_let_begin_says_so():
             return {"items": self.pods}
 
     def explained_by(*pods):
-        return asyncio.run(job_results.failed_check(Waiting(*pods), job)).splitlines()
+        return asyncio.run(job_results.failed_check_message(Waiting(*pods), job)).splitlines()
 
     workloads = "kubectl get workloads -n gpuyard-lab"
     assert explained_by() == [
-        f"No GPU was put to work: Kueue has not admitted {name}, and no queue was seen to use its pool.",
-        "  The condition QuotaReserved of its Workload says what is missing.",
-        f"  fix: deploy again when that is there, or write validation.profile: quick. {workloads} -o yaml",
+        f"No GPU was tested: Kueue has not admitted {name}, and no queue was seen using its pool.",
+        "  The condition QuotaReserved of its Workload names what is missing.",
+        (
+            f"  fix: deploy again when it is available, or set validation.profile: quick. {workloads} "
+            "-o yaml"
+        ),
     ]
     assert explained_by(pod("train-001", "Failed", WORDS))[1] == f"  {WORDS.splitlines()[0]}"
 
@@ -235,7 +241,7 @@ def test_a_share_that_is_wrong_is_told_once_however_many_pods_say_it():
     job = work_objects(plan)[-1]
     name = job["metadata"]["name"]
     look = f"kubectl get pods -n gpuyard-lab -l batch.kubernetes.io/job-name={name} -o wide"
-    words = "failed: node dev-000, pool dev: 4 checks ran, 1 against it\nfail: share.together\n"
+    words = "failed: node dev-000, pool dev: 4 checks ran, 1 failed\nfail: share.together\n"
 
     class Shares(Cluster):
         async def get(self, *_):
@@ -243,13 +249,13 @@ def test_a_share_that_is_wrong_is_told_once_however_many_pods_say_it():
 
     bad = pod("dev-000", "Failed", words)
     pods = [bad, bad, pod("dev-000"), {"spec": {}, "status": {"phase": "Pending"}}]
-    said = asyncio.run(job_results.failed_check(Shares(*pods), job)).splitlines()
+    said = asyncio.run(job_results.failed_check_message(Shares(*pods), job)).splitlines()
     assert said == [
-        "Sharing is not what the plan says:",
-        "  failed: node dev-000, pool dev: 4 checks ran, 1 against it",
+        "GPU sharing does not match the plan:",
+        "  failed: node dev-000, pool dev: 4 checks ran, 1 failed",
         "  fail: share.together",
         f"  14 of 17 pods have no verdict: {job_results.NO_VERDICT_REASON}",
-        f"  fix: compare what the node advertises with the plan, then deploy again. {look}",
+        f"  fix: compare the node's advertised resources with the plan, then deploy again. {look}",
     ]
     seen = job_results.format_share_failures([pod("dev-000")] * 17, 17, look)
     assert "no verdict" not in seen
@@ -262,21 +268,26 @@ def test_a_dataset_that_is_read_too_slowly_is_told_with_what_to_do():
     job = work_objects(plan_of(raw))[-1]
     name = job["metadata"]["name"]
     look = f"kubectl get pods -n gpuyard-lab -l batch.kubernetes.io/job-name={name} -o wide"
-    words = "failed: node train-000, pool train: 1 checks ran, 1 against it\nfail: storage.read on corpus\n"
+    words = (
+        "failed: node train-000, pool train: 1 checks ran, 1 failed\nfail: storage.read on corpus\n"
+    )
 
     class Volumes(Cluster):
         async def get(self, *_):
             return {"items": self.pods}
 
     def told(*pods):
-        return asyncio.run(job_results.failed_check(Volumes(*pods), job)).splitlines()
+        return asyncio.run(job_results.failed_check_message(Volumes(*pods), job)).splitlines()
 
-    fix = f"  fix: look at the store and at the node's way to it, then deploy again. {look}"
+    fix = (
+        "  fix: check the store and the network path from the node to it, then deploy again. "
+        f"{look}"
+    )
     assert told(pod("train-000", "Failed", words)) == [
-        "Data are not read as the plan says:", *(f"  {line}" for line in words.splitlines()), fix,
+        "Reading data does not match the plan:", *(f"  {line}" for line in words.splitlines()), fix,
     ]  # fmt: skip
     assert told()[1:] == [
-        "  No pod has a verdict: one whose volume cannot be mounted never begins.", fix,
+        "  No pod has a verdict: a pod whose volume cannot be mounted never starts.", fix,
     ]  # fmt: skip
 
 
@@ -307,10 +318,10 @@ def test_the_verdict_of_work_is_that_of_its_own_job(monkeypatch):
 
     monkeypatch.setattr(job_results, "pulumi", stand_in(made))
     looks = SimpleNamespace(get=get, command=lambda *what: " ".join(what))
-    worked_hook("lab", looks, LateJob(PLAN.pools[0], "work-of-train", 2, {}), "gpuyard-lab")
+    job_passed_hook("lab", looks, DeferredJob(PLAN.pools[0], "work-of-train", 2, {}), "gpuyard-lab")
     ((name, call),) = made
     assert name == "gpuyard:lab:work-of-train:worked"
-    with pytest.raises(CheckFailed, match="of 2 nodes 0 were checked"):
+    with pytest.raises(CheckFailed, match="0 of 2 nodes were validated"):
         asyncio.run(call(None))
     whose = "batch.kubernetes.io/job-name=work-of-train"
     assert asked == [("pods", "-n", "gpuyard-lab", "-l", whose)]

@@ -19,7 +19,7 @@ from gpuyard_validator.run import validate
 from kit.cases.hardware import altered, expected, machine
 from kit.every import every
 
-HEAD = "passed: node a, pool train: 2 checks ran, 0 against it\n"
+HEAD = "passed: node a, pool train: 2 checks ran, 0 failed\n"
 
 
 def said(checks, sources=("the plan",)):
@@ -36,7 +36,7 @@ def test_the_program_writes_what_is_read_here():
     margin = found["gpu.temperature"]
     assert (margin["least"], margin["most"], margin["floor"], margin["nodes"]) == (7, 49, 1, 2)
     assert "DCGM" in found["pcie.width"]["source"]
-    assert "driver.version" not in found, "a version is no figure"
+    assert "driver.version" not in found, "a version is not a number"
     assert "fabric.state" not in found
 
 

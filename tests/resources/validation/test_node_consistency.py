@@ -11,9 +11,9 @@ from gpuyard.resources.validation.node_consistency import (
     MOST_PARTS,
     MOST_VERSIONS,
     inconsistency_text,
+    inconsistency_warning,
     inconsistent_nodes,
     recorded_inconsistencies,
-    warning,
 )
 from gpuyard_validator.report import termination_message as written
 from gpuyard_validator.run import validate
@@ -21,7 +21,7 @@ from kit.cases.hardware import altered, expected, machine
 from kit.every import every
 
 OLD, NEW = "96.00.74.00.01", "96.00.A5.00.03"
-HEAD = "passed: node a, pool train: 2 checks ran, 0 against it\n"
+HEAD = "passed: node a, pool train: 2 checks ran, 0 failed\n"
 
 
 def said(parts):
@@ -64,16 +64,16 @@ def test_drivers_are_compared_too_and_who_does_not_say_is_left_out():
 def test_the_warning_names_part_version_and_nodes():
     many = [f"node-{n:02}" for n in range(10)]
     found = {"vbios": {OLD: many, NEW: ["x"]}, "else": {"1": ["y"], "2": ["z"]}}
-    *lines, fix = warning("train", found).splitlines()
+    *lines, fix = inconsistency_warning("train", found).splitlines()
     assert lines == [
-        "The nodes of pool train are not alike:",
+        "The nodes of pool train are not identical:",
         f"  VBIOS {OLD}: {', '.join(many[:8])} and 2 more",
         f"  VBIOS {NEW}: x",
         "  else 1: y",
         "  else 2: z",
     ]
-    assert fix.startswith("  fix: bring them to one version, by one node image and one VBIOS: ")
-    assert warning("train", {}) == ""
+    assert fix.startswith("  fix: use one node image and one VBIOS for all: ")
+    assert inconsistency_warning("train", {}) == ""
 
 
 @every(

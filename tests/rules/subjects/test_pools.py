@@ -77,7 +77,7 @@ def test_what_a_provider_computes_keeps_no_other_rule_from_a_node_group(unknown,
 
 
 @every(
-    ("pool", "spot", "on_demand"),
+    ("pool", "may_use_spot", "on_demand"),
     [
         (node_group(), False, True),
         (node_group(capacityType="SPOT"), True, False),
@@ -93,27 +93,27 @@ def test_what_a_provider_computes_keeps_no_other_rule_from_a_node_group(unknown,
         (karpenter(FAMILY, (CAPACITY, "NotIn", ["spot"])), False, True),
     ],
 )
-def test_how_nodes_of_a_pool_are_bought(pool, spot, on_demand):
+def test_how_nodes_of_a_pool_are_bought(pool, may_use_spot, on_demand):
     found = gpu_pool(pool)
-    assert (found.spot, found.on_demand) == (spot, on_demand)
+    assert (found.may_use_spot, found.on_demand) == (may_use_spot, on_demand)
 
 
 @every(
     ("pool", "field"),
     [
-        (node_group(capacityType=UNKNOWN), "spot"),
+        (node_group(capacityType=UNKNOWN), "may_use_spot"),
         (node_group(capacityType=UNKNOWN), "on_demand"),
         (node_group(instanceTypes=UNKNOWN), "machines"),
         (node_group(instanceTypes=["p4d.24xlarge", UNKNOWN]), "machines"),
         (node_group(taints=UNKNOWN), "taints"),
-        (node_pool(guestAccelerators=[CARD], spot=UNKNOWN), "spot"),
+        (node_pool(guestAccelerators=[CARD], spot=UNKNOWN), "may_use_spot"),
         (node_pool(guestAccelerators=[CARD], preemptible=UNKNOWN), "on_demand"),
         (node_pool(guestAccelerators=[CARD], machineType=UNKNOWN), "machines"),
         (
             node_pool(machineType="g2-standard-4", guestAccelerators=UNKNOWN, taints=UNKNOWN),
             "taints",
         ),
-        (karpenter(FAMILY, (CAPACITY, "In", UNKNOWN)), "spot"),
+        (karpenter(FAMILY, (CAPACITY, "In", UNKNOWN)), "may_use_spot"),
         (karpenter(FAMILY, (CAPACITY, "In", ["spot", UNKNOWN])), "on_demand"),
         (karpenter(FAMILY, (TYPE, "In", UNKNOWN)), "machines"),
         (karpenter((MAKER, "In", ["nvidia"]), taints=UNKNOWN), "taints"),
@@ -123,8 +123,8 @@ def test_one_thing_of_a_pool_is_unknown_and_all_else_is_known(pool, field):
     found = gpu_pool(pool)
     with pytest.raises(NotEvaluatedError):
         getattr(found, field)
-    about = {"spot", "on_demand"} if field in {"spot", "on_demand"} else {field}
-    for other in {"spot", "on_demand", "machines", "taints"} - about:
+    about = {"may_use_spot", "on_demand"} if field in {"may_use_spot", "on_demand"} else {field}
+    for other in {"may_use_spot", "on_demand", "machines", "taints"} - about:
         getattr(found, other)
 
 

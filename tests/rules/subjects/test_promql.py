@@ -73,7 +73,7 @@ def test_the_metrics_of_an_expression(text, expected):
     ],
 )
 def test_labels_hold_for_what_they_group_and_join(text, expected):
-    assert [sorted(each.grouped) for each in read_promql(text).selectors] == expected
+    assert [sorted(each.grouping_labels) for each in read_promql(text).selectors] == expected
 
 
 @pytest.mark.parametrize(
@@ -93,24 +93,37 @@ def test_what_is_done_with_it(text, functions):
 
 def test_a_selector_says_its_labels_its_stretch_and_what_stands_before_it():
     first, second = read_promql('a{pod="p", x!~"y"}[5m] / b').selectors
-    assert (first.labels, first.ranged, first.before) == ({"pod": "p", "x": "y"}, True, "")
-    assert (second.labels, second.ranged, second.before) == ({}, False, "/")
+    assert (first.labels, first.ranged, first.preceding_operator) == (
+        {"pod": "p", "x": "y"},
+        True,
+        "",
+    )
+    assert (second.labels, second.ranged, second.preceding_operator) == ({}, False, "/")
 
 
 def test_an_operator_is_between_two_metrics_with_nothing_else_between():
-    befores = [each.before for each in read_promql("(a - b) / a + sum(c) / d").selectors]
+    befores = [
+        each.preceding_operator for each in read_promql("(a - b) / a + sum(c) / d").selectors
+    ]
     assert befores == ["", "-", "", "", ""]
 
 
 def test_labels_that_are_grouped_by_are_known():
-    assert read_promql("sum by (a) (x) * on (b) group_left (c) y").grouped == {"a", "b", "c"}
+    assert read_promql("sum by (a) (x) * on (b) group_left (c) y").grouping_labels == {
+        "a",
+        "b",
+        "c",
+    }
 
 
 def test_an_expression_is_read_up_to_more_parentheses_than_may_be_open():
     deepest = read_promql("(" * DEEPEST + "a" + ")" * DEEPEST + " + b")
-    assert ([each.metric for each in deepest.selectors], deepest.whole) == (["a", "b"], True)
+    assert ([each.metric for each in deepest.selectors], deepest.is_fully_read) == (
+        ["a", "b"],
+        True,
+    )
     deeper = read_promql("c + " + "(" * (DEEPEST + 1) + "a" + ")" * (DEEPEST + 1) + " + b")
-    assert ([each.metric for each in deeper.selectors], deeper.whole) == (["c"], False)
+    assert ([each.metric for each in deeper.selectors], deeper.is_fully_read) == (["c"], False)
 
 
 @given(st.text(alphabet=string.printable, max_size=60))

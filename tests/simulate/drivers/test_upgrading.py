@@ -32,7 +32,7 @@ class World:
 
     def look(self) -> dict[str, str | None]:
         found = look(self.nodes, self.policy, self.version, self.pods)
-        self.said += [step.message for step in found.values() if step.message]
+        self.said += [step.failure_message for step in found.values() if step.failure_message]
         return {name: step.state for name, step in found.items()}
 
     def settle(self) -> list[dict[str, str | None]]:
@@ -179,7 +179,7 @@ def test_jobs_of_queues_are_waited_for_and_pending_ones_are_not():
         (gpu_pod(owner=""), {}, False),
         (gpu_pod(owner=""), {"force": True}, True),
         (gpu_pod(spec={"volumes": [{"emptyDir": {}}]}), {}, False),
-        (gpu_pod(spec={"volumes": [{"emptyDir": {}}]}), {"empties": True}, True),
+        (gpu_pod(spec={"volumes": [{"emptyDir": {}}]}), {"delete_empty_dir": True}, True),
         (gpu_pod(spec={"volumes": [{"hostPath": {}}]}), {}, True),
         (gpu_pod(owner=""), {"drain": True}, False),
         (gpu_pod(owner=""), {"drain": True, "drain_force": True}, True),

@@ -9,7 +9,7 @@ from gpuyard.simulate.adapters.plugin import (
     AdaptersRefused,
     RunningPlugin,
     advertised,
-    plugin_in,
+    find_running_plugin,
 )
 from gpuyard.simulate.agents.node import changes
 
@@ -89,8 +89,8 @@ def pod(phase="Running", image=f"r.io/{IMAGE}:v1", **volume):
 
 def test_it_is_a_pod_that_runs_with_its_file():
     maps = {"a": {"config.json": "x"}}
-    assert plugin_in(pod(), maps) == RunningPlugin("1", "x")
-    assert plugin_in(pod(phase="Pending"), maps) is None
-    assert plugin_in(pod(image="other:v1"), maps) is None
-    assert plugin_in(pod(), {}) is None
-    assert plugin_in(pod(configMap={"name": "b"}), maps) is None
+    assert find_running_plugin(pod(), maps) == RunningPlugin("1", "x")
+    assert find_running_plugin(pod(phase="Pending"), maps) is None
+    assert find_running_plugin(pod(image="other:v1"), maps) is None
+    assert find_running_plugin(pod(), {}) is None
+    assert find_running_plugin(pod(configMap={"name": "b"}), maps) is None

@@ -96,7 +96,7 @@ def test_too_many_clients_of_an_old_gpu_are_refused():
 
 def test_a_machine_without_gpus_has_nothing_to_set():
     config = PluginConfig(sharing="mps", replicas={"nvidia.com/gpu": 2})
-    assert mps.daemon(Hardware(MACHINES["m7i.xlarge"], ()), config) == "{}"
+    assert mps.mps_daemon_settings(Hardware(MACHINES["m7i.xlarge"], ()), config) == "{}"
 
 
 @pytest.mark.parametrize("replicas", [2, 3, 7, 20, 48])
@@ -109,7 +109,7 @@ def test_clients_have_what_a_share_of_the_plan_is(machine, replicas):
     assert gpu is not None
     config = PluginConfig(sharing="mps", rename=True, replicas={"nvidia.com/gpu": replicas})
     hardware = Hardware(MACHINES[machine], (None,) * MACHINES[machine].gpus)
-    (limits,) = json.loads(mps.daemon(hardware, config)).values()
+    (limits,) = json.loads(mps.mps_daemon_settings(hardware, config)).values()
     share = advertised.gpu_share
     assert share == Fraction(1, replicas)
     assert limits["memory_mib"] == int(gpu.memory_gib * 1024 * share)

@@ -18,7 +18,7 @@ from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard.simulate.validation.pods import (
     FakeValidator,
     ProgramResult,
-    is_check,
+    is_running_validator,
     mounted_file,
     run,
     status_of,
@@ -67,14 +67,14 @@ def program() -> Iterator[WarmProcesses]:
 
 
 def test_a_check_is_taken_once_a_kubelet_has_started_it():
-    assert is_check(pod())
-    assert not is_check(pod(phase="Pending"))
+    assert is_running_validator(pod())
+    assert not is_running_validator(pod(phase="Pending"))
     going = pod()
     going["metadata"]["deletionTimestamp"] = "now"
-    assert not is_check(going)
+    assert not is_running_validator(going)
     other = pod()
     other["spec"]["containers"][0]["command"] = ["sleep"]
-    assert not is_check(other)
+    assert not is_running_validator(other)
 
 
 def test_the_expectations_are_where_the_pod_has_mounted_them():

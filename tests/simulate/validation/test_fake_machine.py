@@ -55,7 +55,7 @@ ASKED = {"image": "x"}
 
 def judged(node: dict[str, Any], wanted: Any):
     report = validate(wanted, SnapshotReader(machine_text(node)).read())
-    return report, {(r.check, r.scope) for r in report.against}
+    return report, {(r.check, r.scope) for r in report.blocking_results}
 
 
 def test_adapters_are_those_that_a_fake_cloud_has_attached():

@@ -11,7 +11,7 @@ from gpuyard.render.validation.work import work_objects
 from gpuyard.simulate.agents.hardware import MACHINE_LABEL
 from gpuyard.simulate.validation import shares
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
-from gpuyard.simulate.validation.pods import FakeValidator, is_check
+from gpuyard.simulate.validation.pods import FakeValidator, is_running_validator
 from gpuyard.simulate.validation.shares import FakeShares, SharePod, is_share, observation_text
 from kit.stacks import plan_of, platform, shared_pool
 
@@ -69,19 +69,19 @@ def ended(api: FakeApi, there: Any) -> tuple[str, str]:
 
 
 def test_a_pod_of_a_share_is_one_of_the_checks():
-    assert is_check(pod())
+    assert is_running_validator(pod())
     assert is_share(pod())
     other = pod()
     other["spec"] = {"containers": [{}]}
     assert not is_share(other)
-    assert not is_check(other)
+    assert not is_running_validator(other)
 
 
 def test_all_shares_at_once_pass():
     phase, words = ended(FakeApi(ready=16), node())
     assert (phase, words.splitlines()[0]) == (
         "Succeeded",
-        "passed: node dev-000, pool dev: 3 checks ran, 0 against it",
+        "passed: node dev-000, pool dev: 3 checks ran, 0 failed",
     )
     assert '"share.together":[16,16,16,"pods"' in words
 
@@ -89,15 +89,23 @@ def test_all_shares_at_once_pass():
 @pytest.mark.parametrize(
     ("ready", "faults", "says"),
     [
-        (12, "{}", "fail: share.together on nvidia.com/gpu.shared: 12 of 16 shares could be used"),
-        (17, "{}", "fail: share.waits on nvidia.com/gpu.shared: 1 more than the plan's 16 shares"),
+        (
+            12,
+            "{}",
+            "fail: share.together on nvidia.com/gpu.shared: only 12 of 16 shares were usable",
+        ),
+        (
+            17,
+            "{}",
+            "fail: share.waits on nvidia.com/gpu.shared: 1 more pods ran at once than the plan's 16 shares",
+        ),
         (
             16,
             '{"share": {"devices": 4}}',
-            "fail: share.devices on nvidia.com/gpu.shared: it sees 4",
+            "fail: share.devices on nvidia.com/gpu.shared: the pod sees 4",
         ),
         (16, "{", "cannot run: seen: not JSON"),
-        (16, "[]", "cannot run: document: an object is needed"),
+        (16, "[]", "cannot run: document: must be an object"),
     ],
 )
 def test_a_wrong_layout_shows(ready: int, faults: str, says: str):
@@ -150,7 +158,7 @@ def test_it_looks_twice_a_second_and_no_more():
     assert [made.look(0.1 * tick) for tick in range(4)] == [[]] * 4
     (share,) = made._waiting.values()
     assert share.held == 1
-    made.stop(share)
+    made.forget(share)
     assert not made
     assert shares._option(other, "--job") == ""
 

@@ -8,7 +8,7 @@ import pytest
 from gpuyard.render.validation.volumes import volumes_text
 from gpuyard.render.validation.work import work_objects
 from gpuyard.simulate.agents.hardware import MACHINE_LABEL
-from gpuyard.simulate.validation.pods import FakeValidator, is_check
+from gpuyard.simulate.validation.pods import FakeValidator, is_running_validator
 from gpuyard.simulate.validation.volumes import READS, is_reading, read_text
 from kit.stacks import plan_of, platform, pool
 
@@ -71,7 +71,7 @@ def ended(api: FakeApi) -> tuple[str, str]:
 
 
 def test_a_pod_that_reads_is_one_of_the_checks():
-    assert is_check(pod())
+    assert is_running_validator(pod())
     assert is_reading(pod())
     assert not is_reading({"spec": {"containers": [{}]}})
 
@@ -79,7 +79,7 @@ def test_a_pod_that_reads_is_one_of_the_checks():
 def test_a_volume_that_says_nothing_is_as_fast_as_the_network_of_its_node():
     phase, words = ended(FakeApi())
     assert phase == "Succeeded"
-    assert words.splitlines()[0] == "passed: node train-000, pool train: 2 checks ran, 0 against it"
+    assert words.splitlines()[0] == "passed: node train-000, pool train: 2 checks ran, 0 failed"
     assert '"storage.read.corpus":[400000.0,400000.0,340.0,"MB/s"' in words
     bare = {"metadata": {"name": "n"}}
     seen = json.loads(read_text(FakeApi(), bare, pod(), EXPECTED))  # type: ignore[arg-type]
@@ -91,11 +91,11 @@ def test_a_volume_that_says_nothing_is_as_fast_as_the_network_of_its_node():
     [
         (
             "199.5",
-            "fail: storage.read on home: it is read more slowly than its floor; value 199.5, floor 200",
+            "fail: storage.read on home: the read rate is below its threshold; value 199.5, threshold 200",
         ),
-        ("empty", "required and skip: storage.read on home: not run: it is empty"),
-        (None, "storage.read on home: not run: it cannot be read: the claim home has no volume"),
-        ("fast", "storage.read on home: not run: reads.home: number is needed, not 'fast'"),
+        ("empty", "required and skip: storage.read on home: not run: the volume is empty"),
+        (None, "storage.read on home: not run: cannot be read: the claim home has no volume"),
+        ("fast", "storage.read on home: not run: reads.home: must be of type number, not 'fast'"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_with_a_volume_shows(said: str | None, says: str):
@@ -108,9 +108,7 @@ def test_what_is_not_mounted_cannot_be_read():
     bare = pod()
     bare["spec"] = bare["spec"] | {"volumes": bare["spec"]["volumes"][:3]}
     seen = json.loads(read_text(FakeApi(), node(), bare, EXPECTED))  # type: ignore[arg-type]
-    assert (
-        seen["reads"]["home"]["detail"] == "it cannot be read: nothing is mounted at /volumes/home"
-    )
+    assert seen["reads"]["home"]["detail"] == "cannot be read: nothing is mounted at /volumes/home"
     assert seen["reads"]["corpus"] == 400000.0
 
 

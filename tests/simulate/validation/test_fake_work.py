@@ -3,7 +3,7 @@
 import json
 
 from gpuyard.names import DRIVER_VERSION_LABEL
-from gpuyard.render.validation.work import work_objects, working_pools
+from gpuyard.render.validation.work import load_test_checks, work_objects
 from gpuyard.simulate.agents.hardware import MACHINE_LABEL
 from gpuyard.simulate.validation.machine import FAULTS, machine_text
 from gpuyard_validator.expectations import read_expectations
@@ -18,7 +18,7 @@ def text(machine="p5.48xlarge", nodes=2, profile="full"):
     asked = {"image": "x", "profile": profile}
     raw = platform([pool(machine=machine, nodes=nodes)], cloud="simulated", validation=asked)
     plan = plan_of(raw)
-    assert working_pools(plan)
+    assert load_test_checks(plan)
     maps = [o["data"] for o in work_objects(plan) if o["kind"] == "ConfigMap"]
     return next(data["expectations.json"] for data in maps if "expectations.json" in data)
 
@@ -50,7 +50,7 @@ def test_a_healthy_node_passes_all_that_applies(profile, machine, nodes):
         ({"3": {"work": {"memory": 900e9}}}, "work.memory"),
         ({"3": {"work": {"peers": 20e9}}}, "work.peers"),
         (
-            {"3": {"work": {"ended": "hung", "output": "product: it did not end in time"}}},
+            {"3": {"work": {"ended": "hung", "output": "product: not finished in time"}}},
             "work.ran",
         ),
         ({"3": {"work": {"reasons": 64}}}, "work.clocks"),
@@ -61,7 +61,7 @@ def test_a_healthy_node_passes_all_that_applies(profile, machine, nodes):
     ],
 )
 def test_a_fault_in_a_nodes_record_fails_its_check(faults, check):
-    against = report(text(), faults).against
+    against = report(text(), faults).blocking_results
     assert check in {r.check for r in against}
     assert {r.check.partition(".")[0] for r in against} == {check.partition(".")[0]}
 

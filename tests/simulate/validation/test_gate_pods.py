@@ -75,7 +75,7 @@ def test_what_requeues_gangs_is_run_as_well(monkeypatch: pytest.MonkeyPatch):
         "POST /api/v1/namespaces/gpuyard-lab/serviceaccounts/gpuyard-lab-requeue/token TokenRequest"
     ]
     (line,) = said
-    assert line.startswith("requeue: left alone: Unreachable("), "with what it carries, it begins"
+    assert line.startswith("requeue: skipped: Unreachable("), "with what it carries, it begins"
 
 
 def test_a_run_that_sends_nodes_to_be_checked_again_ends_when_none_is_left(
@@ -112,7 +112,7 @@ def test_a_look_is_the_real_program_as_the_account_of_the_pod():
     found.look(pod())
     assert api.tokens == [f"POST {SPACE}/serviceaccounts/gpuyard-lab-gate/token TokenRequest"]
     (line,) = said
-    assert line.startswith("gate: left alone: Unreachable(")
+    assert line.startswith("gate: skipped: Unreachable(")
     bare = pod(uid="2")
     bare["spec"] = bare["spec"] | {"volumes": []}
     assert not found.look(bare)
@@ -136,11 +136,11 @@ def test_who_edits_a_program_or_its_map_edits_that_of_the_next_pod(
         shutil.copytree(gate.INSTALLED / package, tmp_path / package)
     monkeypatch.setattr(gate, "INSTALLED", tmp_path)
     found, api, said = made()
-    started = "gate: left alone: Unreachable("
+    started = "gate: skipped: Unreachable("
     found.look(pod())
     program = tmp_path / "gpuyard_gate" / "loop.py"
     text = program.read_text(encoding="utf-8")
-    program.write_text(text.replace("cannot begin", "EDITED"), encoding="utf-8")
+    program.write_text(text.replace("cannot start", "EDITED"), encoding="utf-8")
     changed = {**MAP, "data": {"settings.json": "{}"}}
     monkeypatch.setattr(api, "get", lambda _: changed)
     found.look(pod())

@@ -1,4 +1,4 @@
-"""An account with an API server behind it, both of the test's own."""
+"""An account with an API server behind it, both only for the test."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""The account: what it fills in, refuses, keeps and remembers, and the faults of its script."""
+"""The account: computed values, errors, stored data, and scripted faults."""
 
 import json
 import os
@@ -48,7 +48,7 @@ BLOCK = {
 
 
 class World:
-    """An account in memory, or in a folder, with short ways to fill it."""
+    """An account in memory, or in a folder, with short helpers to fill it."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.account = Account(folder)
@@ -180,7 +180,7 @@ def test_a_pool_takes_project_and_place_from_its_clusters_id():
 
 
 @pytest.mark.parametrize(("version", "taken"), [("1.34", False), ("1.35", True), ("", True)])
-def test_an_older_gke_is_not_told_how_to_taint(version, taken):
+def test_an_older_gke_rejects_taint_settings(version, taken):
     world = World()
     said = {"minMasterVersion": version} if version else {}
     cluster = world.make(GKE, name="c", location="us-central1", initialNodeCount=1, **said)
@@ -359,7 +359,7 @@ def test_what_is_used_stays():
     assert "DeleteConflict" in world.kept(ROLE, "node")
     world.delete("aws:iam/rolePolicyAttachment:RolePolicyAttachment", attachment)
     world.delete(ROLE, "node")
-    world.delete(ROLE, "node")  # gone is deleted
+    world.delete(ROLE, "node")  # a missing one counts as deleted
 
 
 def test_a_group_stays_while_anothers_rule_names_it_and_goes_with_its_own():

@@ -1,4 +1,4 @@
-"""Any machine in any way: a finding that says why not, or a graph that fakes and clouds' models accept."""
+"""Any machine in any configuration: a finding with the reason, or a graph that fakes and clouds' models accept."""
 
 import os
 
@@ -23,7 +23,7 @@ GRAPHS = {"aws": aws_graph, "gcp": gcp_graph}
 
 
 def said_of(raw):
-    """What is said against a platform's graph; None where a finding refuses it."""
+    """Errors of a platform's graph; None if a finding rejects the platform."""
     cloud, region = raw["cloud"], REGIONS[raw["cloud"]]
     found, findings = plan(spec_of(raw), region=Region(region, f"{cloud}:region"))
     if found is None:

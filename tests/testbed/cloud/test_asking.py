@@ -1,4 +1,4 @@
-"""Questions to the fakes, and how a provider is configured."""
+"""Function calls to the fakes, and the configuration of a provider."""
 
 import json
 import re
@@ -24,7 +24,7 @@ ROLE = "arn:aws:iam::123456789012:role/node"
 
 @pytest.fixture
 def account() -> Account:
-    """A VPC with two subnets and a cluster, of each cloud what it has."""
+    """A VPC with two subnets and a cluster, as each cloud has them."""
     made = Account()
     vpc = made.create(VPC, "v", {"cidrBlock": "10.0.0.0/16", "tags": {"env": "a"}}, AWS).id
     for zone in "ab":
@@ -197,7 +197,7 @@ def test_a_question_that_is_wrong_is_refused():
 # ── configuration ─────────────────────────────────────────────────────────────────────────────────
 @pytest.fixture
 def bare(monkeypatch) -> None:
-    """No cloud's variables around."""
+    """Remove all variables of clouds."""
     for name in (
         "AWS_REGION",
         "AWS_DEFAULT_REGION",
@@ -293,7 +293,7 @@ def bought(account: Account) -> str:
 
 
 def test_a_block_is_found_by_its_id_alone(account: Account) -> None:
-    """Without an id the provider sends an empty one, and EC2 hears no filter beside it."""
+    """Without an id the provider sends an empty one, and EC2 ignores the filters."""
     held = bought(account)
     tag = {"name": "tag:offer", "values": ["cb-0a"]}
     assert _ask(account, GET_BLOCK, id=held)["id"] == held
@@ -318,7 +318,7 @@ GET_GCE, ON_GCE = (
 
 
 def test_the_same_question_finds_a_reservation_of_any_kind(tmp_path: Path) -> None:
-    """The provider asks EC2 for the id; nothing in its question says of which kind it is to be."""
+    """The provider queries EC2 by the id, without a kind."""
     reservations.write(tmp_path, {"aws": [{"id": "cr-0a", **ON_EC2}]})
     account = Account(tmp_path, "aws")
     found = _ask(account, GET_BLOCK, id="cr-0a")
@@ -332,7 +332,7 @@ def test_the_same_question_finds_a_reservation_of_any_kind(tmp_path: Path) -> No
 
 
 def test_a_reservation_of_google_is_in_one_zone_of_one_project(tmp_path: Path) -> None:
-    """The provider takes a 404 for one that is gone, and its data source sets the id all the same."""
+    """The provider treats a 404 as deleted, and its data source still sets the id."""
     shared = {**ON_GCE, "name": "shared", "project": "capacity", "status": "CREATING"}
     reservations.write(tmp_path, {"gcp": [ON_GCE, shared]})
     account = Account(tmp_path, "gcp")

@@ -1,4 +1,4 @@
-"""The fakes remember which actions and permissions their cloud would have asked for."""
+"""The fakes record the actions and permissions that their cloud would require."""
 
 import pytest
 from testbed.plugins.cloud import asking, calls, facts

@@ -1,11 +1,11 @@
-"""What the providers refuse before they ask their cloud."""
+"""Errors of the providers before they call their cloud."""
 
 from typing import Any
 
 from testbed.plugins.cloud.checking import refusals
 from testbed.plugins.kubernetes.values import UNKNOWN
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import Base64, Joined, Json
 from kit.every import every
 
@@ -31,7 +31,7 @@ def test_what_is_right_passes():
     assert refusals(BUCKET, {}) == []
 
 
-def test_a_type_that_nobody_has_is_refused_with_the_nearest():
+def test_an_unknown_type_is_rejected_with_the_nearest():
     assert refusals("aws:eks/nodegroup:Nodegroup", {}) == [
         "aws:eks/nodegroup:Nodegroup: no such type here; the nearest is aws:eks/nodeGroup:NodeGroup"
     ]
@@ -86,7 +86,7 @@ def test_a_type_that_nobody_has_is_refused_with_the_nearest():
         ),
     ],
 )
-def test_one_thing_wrong_is_said_once(more, said):
+def test_one_error_is_reported_once(more, said):
     assert _said(NODES, {**GOOD, **more}) == [said]
 
 
@@ -181,12 +181,15 @@ def test_limits_that_are_forms_and_checks(kind, inputs, said):
 def test_what_is_not_known_yet_passes_and_counts_as_given():
     late = {
         **GOOD,
-        "nodeRoleArn": Late("role.arn"),
+        "nodeRoleArn": UnresolvedOutput("role.arn"),
         "scalingConfig": UNKNOWN,
         "labels": {"a": UNKNOWN},
     }
     assert refusals(NODES, late) == []
-    both = {**GOOD, "launchTemplate": {"id": Late("a.id"), "name": UNKNOWN, "version": "1"}}
+    both = {
+        **GOOD,
+        "launchTemplate": {"id": UnresolvedOutput("a.id"), "name": UNKNOWN, "version": "1"},
+    }
     assert _said(NODES, both) == [
         "launchTemplate.id and launchTemplate.name exclude each other; give one"
     ]
@@ -194,12 +197,12 @@ def test_what_is_not_known_yet_passes_and_counts_as_given():
 
 def test_text_of_a_graph_is_judged_where_it_is_known():
     kind = "aws:iam/policy:Policy"
-    assert refusals(kind, {"policy": Json({"Statement": [Late("a.arn")]})}) == []
+    assert refusals(kind, {"policy": Json({"Statement": [UnresolvedOutput("a.arn")]})}) == []
     assert _said(kind, {"policy": Json([])}) == [
         "policy is '[]'; allowed: text of the form iam-policy-json",
         "MalformedPolicyDocument: Syntax errors in policy.",
     ]
-    template = {"userData": Base64(Joined("a", Late("cluster.name")))}
+    template = {"userData": Base64(Joined("a", UnresolvedOutput("cluster.name")))}
     assert refusals("aws:ec2/launchTemplate:LaunchTemplate", template) == []
 
 

@@ -1,4 +1,4 @@
-"""What changes, what of it replaces, and what is no change at all."""
+"""Changes, replacements, and equal values."""
 
 import json
 from typing import Any

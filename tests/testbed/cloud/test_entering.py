@@ -1,4 +1,4 @@
-"""A control plane behind a fake account: who gets a token that it takes, and how kubeconfigs ask for one."""
+"""A control plane behind a fake account: callers with a valid token, and kubeconfigs that request one."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ CLUSTER = {
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An account's folder with a control plane in it."""
+    """An account's folder with a control plane."""
     config = {
         "clusters": [
             {"cluster": {"server": SERVER, "certificate-authority-data": "Y2VydGlmaWNhdGU="}}
@@ -62,7 +62,7 @@ def test_the_first_cluster_of_an_account_answers_where_its_control_plane_does(fo
 
 
 def test_a_gke_cluster_answers_by_address_and_by_name(folder, monkeypatch):
-    monkeypatch.setattr(definitions, "serve", lambda *_: None)  # nothing listens behind it
+    monkeypatch.setattr(definitions, "serve", lambda *_: None)  # it has no server
     account = Account(folder, "gcp")
     net = account.create("gcp:compute/network:Network", "n", {"name": "n"}, GCP).id
     inputs = {"location": "us-central1", "network": net, "initialNodeCount": 1}

@@ -1,4 +1,4 @@
-"""The tables say what upstream says, and no rule, check or condition is for something they lack."""
+"""The tables match upstream, and no rule, check or condition refers to something they lack."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Nodes of GKE's pools: GPUs, taints, labels and how many, by what a pool itself says."""
+"""Nodes of GKE's pools: GPUs, taints, labels and number, from the fields of the pool."""
 
 from typing import Any
 
@@ -163,7 +163,7 @@ CUT = sorted(
 
 
 def ways_of(name: str) -> list[dict[str, Any]]:
-    """Every size that GKE makes of its GPUs, alone and shared by time, and whole GPUs that are shared."""
+    """Every partition size of GKE, alone and time-shared, and shared whole GPUs."""
     cuts = [{"mig": {size: count}} for size, count in PARTITIONS.get(_gpu(name), {}).items()]
     return [*cuts, *({**cut, "time_slicing": 3} for cut in cuts), {"time_slicing": 2}, {"mps": 5}]
 
@@ -175,7 +175,7 @@ def _gpu(name: str) -> str:
 
 
 def planned_each(name: str) -> PlatformPlan:
-    """A pool for each of them, bought in a way in which the machine is sold."""
+    """A pool for each of them, with a capacity option that the machine has."""
     for capacity in ("spot", {"reserved": "ours", "nodes": 1}):
         pools = [
             pool(

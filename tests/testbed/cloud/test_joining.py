@@ -1,4 +1,4 @@
-"""Nodes inside a fake cloud's cluster: what groups and pools become, and what never joins."""
+"""Nodes in a fake cloud's cluster: those of groups and pools, and those that never join."""
 
 import base64
 import json
@@ -118,7 +118,7 @@ def test_labels_and_taints_of_a_group_reach_nodes_that_run(folder, server):
     assert server.nodes[name]["spec"]["taints"] == [{"key": "mine", "effect": "NoExecute"}]
 
 
-# ── what is wrong of a group keeps a gang waiting ─────────────────────────────────────────────────
+# ── errors of a group keep a gang waiting ─────────────────────────────────────────────────
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "taint": (
         {"taints": [{"key": "repair", "value": "now", "effect": "NO_SCHEDULE"}]},
@@ -128,7 +128,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"taints": [{"key": "nvidia.com/gpu", "value": "absent", "effect": "NO_EXECUTE"}]},
         "have the taint nvidia.com/gpu=absent:NoExecute, which its pods do not tolerate",
     ),
-    "label": ({"labels": {"gpuyard.dev/pool": "training"}}, "0 of 2 nodes are there"),
+    "label": ({"labels": {"gpuyard.dev/pool": "training"}}, "0 of 2 nodes are present"),
 }
 
 
@@ -140,7 +140,7 @@ def test_a_wrong_taint_or_label_of_a_group_keeps_a_gang_waiting_and_is_named(fol
     account.meddle(eks.GROUP, _group(account, "train").id, meddled)
     planned = one_team([POOL], cloud="aws", borrow={"train": 16})
     there = list(server.nodes.values())
-    for each in there:  # as the device plugin does where it runs
+    for each in there:  # as a running device plugin does
         each["status"]["allocatable"]["nvidia.com/gpu"] = "8"
     state, problems = read_running(planned, there)
     assert problems == []
@@ -180,13 +180,13 @@ def test_without_a_control_plane_a_group_is_a_record(folder, server):
     assert _group(account, "train").state["status"] == "ACTIVE"
 
 
-def test_a_control_plane_that_ended_is_said(folder, server):
+def test_a_control_plane_that_ended_is_reported(folder, server):
     server.broken = Unreachable("connection refused")
     _, said = _aws(folder)
     assert "cannot reach the control plane behind it: connection refused" in said[0]
 
 
-# ── what does not join ────────────────────────────────────────────────────────────────────────────
+# ── nodes that do not join ────────────────────────────────────────────────────────────────────────────
 def _template(**more: Any) -> Mutation:
     def change(each: Resource) -> Resource:
         if each.kind == TEMPLATE and "p5" not in str(each.inputs.get("x")) and _of_train(each):
@@ -264,12 +264,12 @@ NOT_JOINING: dict[str, tuple[Mutation, str]] = {
                 " systemReserved: {cpu: 1}}}}"
             )
         ),
-        "adds no two reserves of cpu",
+        "cannot add two reserves of cpu",
     ),
     "an image that is not there": (_template(imageId="ami-0"), "InvalidAMIID.NotFound"),
     "a machine that is none": (
         _with("nodeGroup", instanceTypes=["p99.large"]),
-        "nobody here knows",
+        "does not know the instance type",
     ),
     "no group of the cluster": (
         _template(networkInterfaces=GROUP_ALONE),
@@ -303,7 +303,7 @@ NOT_JOINING: dict[str, tuple[Mutation, str]] = {
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> list[Resource]:
-    """All that a platform on AWS has, without anybody inside."""
+    """All resources of a platform on AWS, without a control plane."""
     account = Account()
     assert judged(graph_of([POOL]), AWS, account) == []
     return account.all()
@@ -391,10 +391,10 @@ def test_a_template_with_which_no_node_starts_leaves_the_old_ones(folder, server
     assert set(server.nodes) == before
     account.update(TEMPLATE, "x", template.id, {"userData": _mime(HEAD)}, (), AWS)
     account.update(eks.GROUP, "x", group.id, version, (), AWS)
-    assert len(set(server.nodes) & before) == 2  # the system's
+    assert len(set(server.nodes) & before) == 2  # the system nodes
 
 
-# ── what nodes are told ───────────────────────────────────────────────────────────────────────────
+# ── configuration of nodes ───────────────────────────────────────────────────────────────────────────
 def test_later_parts_of_user_data_go_over_earlier_ones(made):
     parts = "\n--//\nContent-Type: application/node.eks.aws\n\n".join(
         f"{HEAD}spec: {{kubelet: {{config: {{maxPods: {pods}, kubeReserved: {{cpu: {cpu}}}}},"

@@ -1,10 +1,10 @@
-"""A whole graph is made in an account in memory, and what is said against it is listed."""
+"""A whole graph is created in an account in memory, and its errors are listed."""
 
 from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 
 AWS = Place("aws", region="us-east-1")
@@ -17,15 +17,18 @@ ZONES = CloudCall(
 VPC = CloudResource(
     kind="aws:ec2/vpc:Vpc",
     name="vpc",
-    inputs={"cidrBlock": "10.0.0.0/16", "tags": {"in": Joined("zone ", Late("zones.names.0"))}},
+    inputs={
+        "cidrBlock": "10.0.0.0/16",
+        "tags": {"in": Joined("zone ", UnresolvedOutput("zones.names.0"))},
+    },
 )
 
 
 def _subnet(name: str, block: str, **more: object) -> CloudResource:
     inputs = {
-        "vpcId": Late("vpc.id"),
+        "vpcId": UnresolvedOutput("vpc.id"),
         "cidrBlock": block,
-        "availabilityZone": Late("zones.names.1"),
+        "availabilityZone": UnresolvedOutput("zones.names.1"),
     }
     return CloudResource(kind="aws:ec2/subnet:Subnet", name=name, inputs={**inputs, **more})
 
@@ -43,7 +46,7 @@ def test_a_graph_that_can_be_made_is_made():
     assert account.all()[0].inputs["tags"] == {"in": "zone us-east-1a"}
 
 
-def test_what_only_the_account_can_see_is_said():
+def test_errors_that_only_the_account_can_see_are_reported():
     graph = CloudGraph(
         (VPC, _subnet("one", "10.0.0.0/24"), _subnet("two", "10.0.0.0/25")), (ZONES,)
     )
@@ -62,12 +65,14 @@ def test_what_rests_on_something_refused_is_judged_by_itself():
     assert second.startswith("one: aws:ec2/subnet:Subnet: ipv4 is no field")
 
 
-def test_an_output_that_nobody_fills_in_and_a_question_without_an_answer_are_said():
+def test_an_output_without_a_value_and_a_call_without_a_result_are_reported():
     call = CloudCall(
         kind="aws:eks/getCluster:getCluster", name="old", args={"name": "a"}, outputs=("arn",)
     )
     reader = _subnet(
-        "one", "10.0.0.0/24", tags={"a": Late("vpc.outpost"), "b": Late("zones.names.7")}
+        "one",
+        "10.0.0.0/24",
+        tags={"a": UnresolvedOutput("vpc.outpost"), "b": UnresolvedOutput("zones.names.7")},
     )
     assert judged(CloudGraph((VPC, reader), (ZONES, call)), AWS) == [
         "old: reading EKS Cluster (a): couldn't find resource",
@@ -76,7 +81,7 @@ def test_an_output_that_nobody_fills_in_and_a_question_without_an_answer_are_sai
     ]
 
 
-def test_a_name_without_room_for_its_digits_is_said():
+def test_a_name_that_is_too_long_for_its_digits_is_reported():
     account = CloudResource(kind="gcp:serviceaccount/account:Account", name="a" * 23, inputs={})
     (said,) = judged(CloudGraph((account,)), Place("gcp", project="p"))
     assert said.endswith("plus 7 random chars is longer than maximum length 30")

@@ -68,5 +68,5 @@ def test_a_number_for_a_text_is_written_out():
     assert made["launchTemplate"]["version"] == "3"
 
 
-def test_a_type_that_nobody_has_is_left_to_the_judge():
+def test_an_unknown_type_is_left_to_validation():
     assert prepared("aws:x/y:Z", SEED, {}, {"a": 1}) == {"a": 1}

@@ -1,4 +1,4 @@
-"""Rules across fields: each refuses a bad case and passes the good one beside it."""
+"""Rules across fields: each rejects a bad case and accepts the corresponding good one."""
 
 import json
 
@@ -61,7 +61,7 @@ def _trust(**statement):
 
 CASES = [
     *OF_CLUSTERS,
-    # rule, kind, refused, what it says, passes
+    # rule, kind, rejected input, message, accepted input
     (
         aws.placement_group,
         PLACE,

@@ -1,4 +1,4 @@
-"""What our graphs would send, judged by the clouds' own models; and the fakes, judged beside them."""
+"""Requests of gpuyard's graphs, checked by the clouds' own models, which are compared with the fakes."""
 
 import copy
 from collections.abc import Iterator, Mapping
@@ -41,7 +41,7 @@ FURTHER = {
         cloud="gcp",
     ),
 }
-"""What no golden stack has."""
+"""Settings that no golden stack has."""
 PLACES = {
     Cloud.AWS: Place("aws", region="us-east-1"),
     Cloud.GCP: Place("gcp", region="us-central1", project="lab-1"),
@@ -55,7 +55,7 @@ def golden(path: Path) -> PlatformSpec:
 
 
 def made(spec: PlatformSpec) -> list[tuple[str, dict[str, Any]]]:
-    """What a stack makes in an account of its own: by kind, the inputs with their defaults and names."""
+    """The resources of a stack in a separate account: by kind, the inputs with their defaults and names."""
     there = spec.cluster_exists or (spec.cluster and spec.cluster.network.id)
     if spec.cloud not in PLACES or there:
         return []
@@ -142,7 +142,7 @@ def changed(inputs: dict[str, Any], at: tuple[Any, ...], value: Any) -> dict[str
 
 
 def places(sent: Mapping[str, list[tuple[str, dict[str, Any]]]]) -> Iterator[Any]:
-    """Each text of each kind once, wherever it stands."""
+    """Each text of each kind once, with its place."""
     seen = set[tuple[str, ...]]()
     for resources in sent.values():
         for kind, inputs in resources:
@@ -165,7 +165,7 @@ def test_a_word_that_the_model_does_not_list_is_refused_by_the_fake_as_well(sent
     assert apart == set()
 
 
-def test_what_no_call_has_is_said(sent):
+def test_a_field_that_no_call_has_is_reported(sent):
     cases = {kind: inputs for resources in sent.values() for kind, inputs in resources}
 
     def judge(kind: str) -> None:

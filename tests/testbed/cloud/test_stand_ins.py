@@ -1,4 +1,4 @@
-"""What the stand-ins of `aws` and of Google's program make of their arguments, in one process."""
+"""The stand-ins of `aws` and `gke-gcloud-auth-plugin` with different arguments, in one process."""
 
 import json
 import sys
@@ -22,7 +22,7 @@ Answer = Callable[..., tuple[int, str, str]]
 
 @pytest.fixture
 def answer(tmp_path, monkeypatch, capsys) -> Answer:
-    """An account with one cluster; what a program says, and how it ends."""
+    """An account with one cluster; returns a program's output and exit code."""
     config = {
         "clusters": [
             {"cluster": {"server": "https://127.0.0.1:1", "certificate-authority-data": "YQ=="}}
@@ -111,7 +111,7 @@ STRANGERS = {
 
 
 @pytest.mark.parametrize("arguments", STRANGERS.values(), ids=STRANGERS.keys())
-def test_a_stranger_has_a_token_too_and_nobody_takes_it(answer, arguments):
+def test_an_unknown_caller_gets_a_token_that_is_invalid(answer, arguments):
     code, said, _ = answer(AWS, *arguments)
     assert code == 0
     assert token(said) != TOKEN

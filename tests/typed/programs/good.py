@@ -75,4 +75,4 @@ queueing = Queueing("queueing", {"platform": lab})
 team = Team("team", {"platform": lab, "team": "vision"}, pulumi.ResourceOptions(parent=queueing))
 provider = ClusterProvider
 pulumi.export("namespaces", team.namespaces)
-pulumi.export("bill", platform.bill["max_usd_per_hour"])
+pulumi.export("bill", platform.bill["maximum_usd_per_hour"])

@@ -149,7 +149,7 @@ def test_without_a_driver_nothing_is_run_and_without_cublas_no_product(use, monk
     assert code == 0
     assert [r.task for r in found(said)] == ["memory", "to_device", "to_host", "peers"]
     (lacks,) = [each["lacks"] for each in said if "lacks" in each]
-    assert lacks.startswith("no cuBLAS: ")
+    assert lacks.startswith("cuBLAS not found: ")
     monkeypatch.setattr(driver, "DRIVER", "/nowhere/libcuda.so.1")
     code, (said,) = told()
     assert code == 1

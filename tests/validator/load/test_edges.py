@@ -36,7 +36,7 @@ def test_without_a_load_no_check_of_one_has_run_and_required_that_fails(name):
         report = validate(expected("B200-loaded"), seen, {name: CHECKS[name]})
         assert {r.evidence.status for r in report.results} == {SKIP}
         assert report.code is Code.FAILED
-        assert f"({why}: libcuda.so.1" in report.against[0].evidence.reason
+        assert f"({why}: libcuda.so.1" in report.blocking_results[0].evidence.reason
         told_only = validate(expected("B200-loaded", required=False), seen, {name: CHECKS[name]})
         assert told_only.code is Code.NO_GPUS
 
@@ -50,7 +50,7 @@ def test_what_broke_is_told_once_and_nothing_of_it_is_passed(name):
     wanted = expected("B200-loaded")
     assert evidence(name, "B200-loaded", seen).status is SKIP
     both = validate(wanted, seen, {n: CHECKS[n] for n in ("work.ran", name)})
-    assert {r.check for r in both.against} == {"work.ran"}
+    assert {r.check for r in both.blocking_results} == {"work.ran"}
     assert validate(wanted, seen, {name: CHECKS[name]}).code is Code.FAILED, "alone it has not run"
 
 
@@ -58,13 +58,17 @@ def test_a_library_for_products_that_is_not_there_fails_products_alone():
     def without(m):
         load = m.gpus[1].load
         rates = tuple(r for r in load.rates if r.task not in ("product", "step"))
-        return loaded(rates=rates, missing_library="no cuBLAS: libcublas.so.13")(m)
+        return loaded(rates=rates, missing_library="cuBLAS not found: libcublas.so.13")(m)
 
     seen = without(machine("B200-loaded"))
     report = validate(expected("B200-loaded"), seen, LOADS)
-    assert {r.check for r in report.against} == {"work.product", "work.spread", "work.step"}
-    said = "not run: its rate of product is not known (no_library: no cuBLAS: libcublas.so.13)"
-    assert report.against[0].evidence.reason == said
+    assert {r.check for r in report.blocking_results} == {
+        "work.product",
+        "work.spread",
+        "work.step",
+    }
+    said = "not run: the rate of product is unknown (no_library: cuBLAS not found: libcublas.so.13)"
+    assert report.blocking_results[0].evidence.reason == said
 
 
 def test_what_was_not_looked_at_is_not_passed():
@@ -75,14 +79,14 @@ def test_what_was_not_looked_at_is_not_passed():
     few = loaded(seen=tuple(s for s in seen.gpus[1].load.seen if s.task == "memory"))(seen)
     for name in ("work.clocks", "work.temperature", "work.power", "work.pcie"):
         found = evidence(name, "B200-loaded", few)
-        assert found.reason == "not run: how it is under this load is not known (unasked)"
+        assert found.reason == "not run: the GPU state under this load is unknown (unasked)"
 
 
 def test_work_that_took_no_time_is_no_rate():
     found = evidence(
         "work.memory", "H100-loaded", rated("memory", seconds=0.0)(machine("H100-loaded"))
     )
-    assert found.reason == "not run: its rate of memory is not known (malformed: it took no time)"
+    assert found.reason == "not run: the rate of memory is unknown (malformed: the time is zero)"
 
 
 def test_a_rate_that_was_not_measured_is_not_passed():
@@ -95,20 +99,20 @@ def test_a_rate_that_was_not_measured_is_not_passed():
 
 BUS = ["to_host", "to_device"]
 HELD = "none of 0xe8"
-HOT = "the driver holds clocks because of heat, under load"
-DOWN = "the hardware holds clocks down under load"
-SLOW = "it is as hot as makes it slow, under load"
-ERRORS = "errors that nothing corrected came under load"
-ROWS = "rows of memory were given up under load"
-LINK = "a slower link than its slot has, under load"
-LANES = "fewer lanes than its slot has, under load"
-OTHER = "another GPU has worked in its place: one without a UUID"
-WRONG = "wrong elements, and no error: peers"
+HOT = "the driver throttles clocks because of heat under load"
+DOWN = "the hardware throttles clocks under load"
+SLOW = "the GPU reaches its slowdown temperature under load"
+ERRORS = "uncorrected errors appeared under load"
+ROWS = "rows of memory were remapped under load"
+LINK = "the PCIe link is slower than its slot under load"
+LANES = "the PCIe link has fewer lanes than its slot under load"
+OTHER = "the load ran on another GPU: one without a UUID"
+WRONG = "wrong elements without an error: peers"
 # A check, a fault; value, floor, unit and reason.
 WORDS = [
-    ("work.peers", rated("peers", 300.0, only=6), 300.0, 335, "GB/s", "to GPU 6: slower than its kind"),
-    ("work.peers", unshared, 6, 7, "GPUs", "it shares no memory with some of the others"),
-    ("work.memory", rated("memory", 9.0), 9.0, 1905.0, "GB/s", "slower than its kind"),
+    ("work.peers", rated("peers", 300.0, only=6), 300.0, 335, "GB/s", "to GPU 6: slower than other GPUs of this product"),
+    ("work.peers", unshared, 6, 7, "GPUs", "no peer access to some of the other GPUs"),
+    ("work.memory", rated("memory", 9.0), 9.0, 1905.0, "GB/s", "slower than other GPUs of this product"),
     ("work.results", rated("peers", wrong=2, only=6), 2, 0, "elements", WRONG),
     ("work.spread", rated("product", 7e5), 700.0, 703.0, "TFLOPS", "slower than the others: gpu 1 700"),
     ("work.clocks", told(["product"], reasons=0x24), "0x24", HELD, "", HOT),
@@ -132,17 +136,17 @@ def test_words_say_which_value_and_why(check, fault, value, floor, unit, reason)
 def test_power_is_told_in_watts():
     found = evidence("work.power", "B200-loaded", drawn(500_400)(machine("B200-loaded")))
     assert (found.value, found.threshold, found.unit) == (500, 750, "W")
-    assert found.reason == "it draws less than work like this does"
+    assert found.reason == "the GPU draws less power than this load needs"
 
 
-CUT = "its GPUs are cut or shared: what one share does says little of the whole"
+CUT = "its GPUs are partitioned or shared: the load of one share does not measure the GPU"
 # A check, a machine, whether it is cut, and why the check does not apply.
 NOT_THERE = [
-    ("work.ran", "H100", False, "the profile quick puts no load on a GPU"),
+    ("work.ran", "H100", False, "profile quick puts no load on GPUs"),
     ("work.memory", "A100-40", True, CUT),
-    ("work.step", "H100-loaded", False, "only the profile soak does"),
-    ("work.peers", "T4-loaded", False, "there is no NVLink between GPUs"),
-    ("work.spread", "T4-loaded", False, "one GPU has no others to compare with"),
+    ("work.step", "H100-loaded", False, "only profile soak runs it"),
+    ("work.peers", "T4-loaded", False, "its GPUs have no NVLink"),
+    ("work.spread", "T4-loaded", False, "the node has only one GPU"),
 ]
 
 
@@ -155,8 +159,8 @@ def test_when_no_load_applies_it_says_why(name, card, cut, why):
 
 def test_what_needs_several_gpus_or_a_soak_applies_to_no_quick_run():
     for name in ("work.peers", "work.spread", "work.step", "work.power"):
-        assert CHECKS[name].applies(expected("H100")).startswith("the profile quick")
-    assert CHECKS["work.peers"].applies(expected("H100-loaded", gpus=1))
+        assert CHECKS[name].inapplicable_reason(expected("H100")).startswith("profile quick")
+    assert CHECKS["work.peers"].inapplicable_reason(expected("H100-loaded", gpus=1))
 
 
 def test_a_product_that_nobody_has_measured_is_told_its_rate_and_held_to_none():
@@ -175,7 +179,7 @@ def test_gpus_below_their_floor_are_no_measure_of_the_others():
         rates = tuple(replace(r, amount=5e14) if r.task == "product" else r for r in load.rates)
         seen = altered(seen, n, load=replace(load, rates=rates))
     report = validate(expected("H100-loaded"), seen, LOADS)
-    assert {r.check for r in report.against} == {"work.product"}
+    assert {r.check for r in report.blocking_results} == {"work.product"}
     found = evidence("work.spread", "H100-loaded", seen)
     assert (found.status, found.source) == (SKIP, "work.product")
 
@@ -184,7 +188,7 @@ def test_two_gpus_are_compared_with_each_other():
     whole = machine("H100-loaded")
     two = replace(whole, gpus=whole.gpus[:2])
     for name in ("work.peers", "work.spread"):
-        assert CHECKS[name].applies(expected("H100-loaded", gpus=2)) == ""
+        assert CHECKS[name].inapplicable_reason(expected("H100-loaded", gpus=2)) == ""
     assert evidence("work.spread", "H100-loaded", two, gpus=2).status is PASS
     slow = evidence("work.spread", "H100-loaded", rated("product", 610_000.0)(two), gpus=2)
     assert (slow.status, slow.source) == (Status.WARN, "0.95 of the node's median")

@@ -6,10 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard_validator.background import at_work, left
+from gpuyard_validator.background import collectives_seconds, measure_gpu_loads
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.load import parent
-from gpuyard_validator.load.parent import LoadRun, combine_loads, merge_samples, run_load, since
+from gpuyard_validator.load.parent import (
+    LoadRun,
+    combine_loads,
+    counts_since,
+    merge_samples,
+    run_load,
+)
 from gpuyard_validator.load.record import Load, LoadPlan, LoadSample
 from gpuyard_validator.results import Action, Code
 from gpuyard_validator.run import validate
@@ -44,7 +50,7 @@ def work(cuda, monkeypatch):
         monkeypatch.setenv("FAKE_CUDA", faults)
         monkeypatch.setenv("LD_LIBRARY_PATH", str(cuda / folder))
         monkeypatch.setenv("PYTHONPATH", str(ROOT / "components"))
-        shift = LoadRun(gpus=gpus, todo=todo, seconds=seconds)
+        shift = LoadRun(gpus=gpus, todo=todo, timeout_seconds=seconds)
         return run_load(shift, watch or Driver(), **more)
 
     return done
@@ -74,7 +80,7 @@ def test_gpus_work_at_the_same_time_and_each_is_known_by_its_uuid(work):
             "memory: cuStreamSynchronize: CUDA_ERROR_ECC_UNCORRECTABLE (214)",
             214,
         ),
-        ("die=1", "crashed", "memory: its process ended with -6", 0),
+        ("die=1", "crashed", "memory: the process ended with -6", 0),
         ("noinit", "crashed", "its start: cuInit: CUDA_ERROR_NO_DEVICE (100)", 100),
     ],
 )
@@ -87,7 +93,7 @@ def test_one_that_hangs_is_killed_in_time_and_leaves_nothing(work):
     began = time.monotonic()
     load = work("hang", gpus=(0,), seconds=3.0)[0]
     assert time.monotonic() - began < 20
-    assert (load.ended, load.output) == ("hung", "memory: it did not end in time")
+    assert (load.ended, load.output) == ("hung", "memory: not finished in time")
     until(lambda: not alive("gpuyard_validator.load.worker"))
 
 
@@ -99,7 +105,7 @@ def test_a_library_that_is_not_there_is_missing_and_no_failure(work, tmp_path, m
     assert found.detail.startswith("libcuda.so.1: cannot open shared object file")
     load = work(gpus=(0,), folder="driver")[0]
     assert [r.task for r in load.rates] == ["memory"]
-    assert load.missing_library.startswith("no cuBLAS: libcublas.so.13: cannot open")
+    assert load.missing_library.startswith("cuBLAS not found: libcublas.so.13: cannot open")
 
 
 def test_words_that_are_none_of_ours_and_a_look_at_a_slow_one(work):
@@ -113,7 +119,7 @@ def test_words_that_are_none_of_ours_and_a_look_at_a_slow_one(work):
     )
     watch = Driver(reasons=lambda n: 1 << n, margin=lambda n: 30 - n, milliwatts=lambda n: n)
     load = work(gpus=(0,), watch=watch, command=(sys.executable, "-c", program))[0]
-    assert (load.ended, load.output) == ("crashed", "memory: its process ended with 1: and dies")
+    assert (load.ended, load.output) == ("crashed", "memory: the process ended with 1: and dies")
     (seen,) = load.seen
     assert seen.samples >= 2
     last = 1 + seen.samples
@@ -130,8 +136,8 @@ def test_one_answer_that_failed_makes_the_whole_unknown():
     assert merge_samples(two, one).margin == lost
     both = merge_samples(one, two)
     assert (both.samples, both.sm_mhz, both.uncorrected) == (3, 1800, 4)
-    assert since(two, one).uncorrected == 1
-    assert since(two, replace(one, uncorrected=lost)).uncorrected == lost
+    assert counts_since(two, one).uncorrected == 1
+    assert counts_since(two, replace(one, uncorrected=lost)).uncorrected == lost
 
 
 def load(**values):
@@ -175,7 +181,7 @@ def worked(faults="", profile="full", **more):
         replace(gpu, uuid=f"GPU-{byte * 4}-{byte * 2}-{byte * 2}-{byte * 2}-{byte * 6}")
         for gpu, byte in zip(whole.gpus, ("a0", "a1"), strict=False)
     )
-    found = at_work(wanted, replace(whole, gpus=gpus), Driver(**HEALTHY), 60.0)
+    found = measure_gpu_loads(wanted, replace(whole, gpus=gpus), Driver(**HEALTHY), 60.0)
     checks = {name: check for name, check in CHECKS.items() if name.startswith("work.")}
     return found, validate(wanted, found, checks)
 
@@ -204,9 +210,9 @@ def test_a_fault_of_the_library_becomes_the_failure_of_one_check(
     monkeypatch.setenv("LD_LIBRARY_PATH", str(cuda / "whole"))
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "components"))
     _, report = worked()
-    assert {r.check for r in report.against} == ({check} if check else set())
+    assert {r.check for r in report.blocking_results} == ({check} if check else set())
     assert report.code is (Code.FAILED if check else Code.PASSED)
-    assert not check or report.against[0].evidence.action is action
+    assert not check or report.blocking_results[0].evidence.action is action
 
 
 def test_a_soak_has_steps_of_all_gpus_at_once(cuda, monkeypatch):
@@ -226,12 +232,12 @@ def test_a_soak_has_steps_of_all_gpus_at_once(cuda, monkeypatch):
 def test_cut_gpus_silent_ones_and_a_run_without_time_are_not_put_to_work(monkeypatch):
     monkeypatch.setattr("gpuyard_validator.background.run_load", lambda *_: pytest.fail("it works"))
     cut = machine("A100-40", cut=True)
-    assert at_work(expected("A100-40", cut=True), cut, Driver(), 60.0) == cut
+    assert measure_gpu_loads(expected("A100-40", cut=True), cut, Driver(), 60.0) == cut
     silent = machine("T4")
     silent = replace(silent, gpus=(replace(silent.gpus[0], answers=False),))
     wanted = expected("T4", profile="soak")
-    assert at_work(wanted, silent, Driver(), 60.0) == silent
-    late = at_work(wanted, machine("T4"), Driver(), 0.0)
+    assert measure_gpu_loads(wanted, silent, Driver(), 60.0) == silent
+    late = measure_gpu_loads(wanted, machine("T4"), Driver(), 0.0)
     assert late.gpus[0].load == NOT_QUERIED
 
 
@@ -244,7 +250,10 @@ def test_the_numbers_of_an_architecture_and_the_time_that_is_left(monkeypatch):
 
     monkeypatch.setattr("gpuyard_validator.background.run_load", work)
     for name in ("T4", "H100"):
-        at_work(expected(name, profile="soak"), machine(name), Driver(), 1000.0)
+        measure_gpu_loads(expected(name, profile="soak"), machine(name), Driver(), 1000.0)
     assert [shift.todo.numbers for shift in asked] == ["fp16"] + ["bf16"] * 8
-    assert {shift.seconds for shift in asked} == {120.0}
-    assert (left("full", 100), left("soak", 100)) == (80, pytest.approx(45))
+    assert {shift.timeout_seconds for shift in asked} == {120.0}
+    assert (collectives_seconds("full", 100), collectives_seconds("soak", 100)) == (
+        80,
+        pytest.approx(45),
+    )

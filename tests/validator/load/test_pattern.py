@@ -9,10 +9,10 @@ from gpuyard_validator.load.pattern import (
     VALUES,
     Matrix,
     forward,
+    input_gradient,
     matrices,
-    to_inputs,
-    to_weights,
     vector,
+    weight_gradient,
 )
 from kit.searches import examples
 
@@ -40,16 +40,18 @@ def floats(rows):
 
 def test_the_three_products_of_a_step_are_what_arithmetic_says():
     x, w, g = matrices(SIDE)
-    assert forward(x, w).wrong(floats(times(whole(x), whole(w)))) == 0
-    assert to_inputs(g, w).wrong(floats(times(whole(g), turned(whole(w))))) == 0
-    assert to_weights(x, g).wrong(floats(times(turned(whole(x)), whole(g)))) == 0
+    assert forward(x, w).count_wrong_elements(floats(times(whole(x), whole(w)))) == 0
+    assert input_gradient(g, w).count_wrong_elements(floats(times(whole(g), turned(whole(w))))) == 0
+    assert (
+        weight_gradient(x, g).count_wrong_elements(floats(times(turned(whole(x)), whole(g)))) == 0
+    )
 
 
 def test_none_of_them_is_nothing():
     """A product of zeros would be right on a GPU that does nothing."""
     for side in (16, 24, 32, 8192):
         x, w, g = matrices(side)
-        for product in (forward(x, w), to_inputs(g, w), to_weights(x, g)):
+        for product in (forward(x, w), input_gradient(g, w), weight_gradient(x, g)):
             assert product.scale, side
 
 
@@ -68,7 +70,7 @@ def test_one_bit_of_one_element_is_noticed(place, bit):
     x, w, _ = matrices(SIDE)
     raw = bytearray(floats(times(whole(x), whole(w))))
     raw[place * 4 + bit // 8] ^= 1 << bit % 8
-    assert forward(x, w).wrong(bytes(raw)) == 1
+    assert forward(x, w).count_wrong_elements(bytes(raw)) == 1
 
 
 def test_numbers_are_packed_as_the_device_reads_them():

@@ -10,7 +10,7 @@ from gpuyard_validator.expectations import AcceptedThreshold, CollectivePeers, N
 from gpuyard_validator.nccl.arithmetic import GIB, Operation
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import SnapshotReader, recorded
+from gpuyard_validator.snapshot import SnapshotReader, snapshot_json
 from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.faults import ended, logged, ran, run
 from kit.cases.hardware import collectives, expected, machine
@@ -41,24 +41,24 @@ def accepted(gbps, until=TODAY, check="nccl.all_reduce"):
 
 # A check, a fault, what it says of it: value, floor, unit and reason.
 TOLD = [
-    ("nccl.ranks", ended(end="hung", output="did not end: all_reduce"), 15, 16, "ranks",
-     "rank 3 on node-1 hung: did not end: all_reduce"),
-    ("nccl.ranks", ended(end="stopped"), 15, 16, "ranks", "not all ranks took part"),
+    ("nccl.ranks", ended(end="hung", output="did not finish: all_reduce"), 15, 16, "ranks",
+     "rank 3 on node-1 hung: did not finish: all_reduce"),
+    ("nccl.ranks", ended(end="stopped"), 15, 16, "ranks", "not all ranks joined"),
     ("nccl.results", ran("all_gather", wrong=7), 7, 0, "elements", "wrong elements in all_gather"),
-    ("nccl.versions", run(versions=("2.18.1", "2.31.2")), ["2.18.1", "2.31.2", "Libfabric"], "one of each",
+    ("nccl.versions", run(versions=("2.18.1", "2.31.2")), ["2.18.1", "2.31.2", "Libfabric"], "one version",
      "", "mixed: 2.18.1, 2.31.2"),
     ("nccl.versions", lambda m: run(logs=("", *m.collectives.logs[1:]))(m), ["2.31.2", "Libfabric"],
-     "one of each", "", "mixed: Libfabric, none"),
+     "one version", "", "mixed: Libfabric, none"),
     ("nccl.transport", logged(r"NET/Libfabric/0/GDRDMA", "NET/Socket/0"), 16,
-     "nvlink inside, efa between nodes", "channels astray", ", ".join(
+     "nvlink within a node, efa between nodes", "channels on another transport", ", ".join(
          f"{a} to {b} by NET/Socket/0" for a, b in ((0, 8), (1, 9), (10, 2), (11, 3)))),
     ("nccl.transport", logged("Using network Libfabric", "NET/IB : No device found."), 0,
-     "nvlink inside, efa between nodes", "channels astray", ""),
+     "nvlink within a node, efa between nodes", "channels on another transport", ""),
     ("nccl.gpudirect", logged(r"(0\[0\] -> 8.*)/GDRDMA", r"\1"), 1, 0,
-     "channels", "through the host's memory: 0 to 8 by NET/Libfabric/0"),
+     "channels", "copied through host memory: 0 to 8 by NET/Libfabric/0"),
     ("nccl.all_reduce", ran("all_reduce", 292.1), 292.1, 292.2, "GB/s", "slower than its links allow"),
-    ("nccl.all_reduce", ran("all_reduce", 400), 400.0, 438.3, "GB/s", "slower than others have measured"),
-    ("nccl.all_reduce", ran("all_reduce", 292.24), 292.2, 438.3, "GB/s", "slower than others have measured"),
+    ("nccl.all_reduce", ran("all_reduce", 400), 400.0, 438.3, "GB/s", "slower than published measurements"),
+    ("nccl.all_reduce", ran("all_reduce", 292.24), 292.2, 438.3, "GB/s", "slower than published measurements"),
     ("nccl.all_reduce", ran("all_reduce", 438.3), 438.3, 438.3, "GB/s", ""),
     ("nccl.stragglers", run(slow=(5, 12)), 2, 0, "ranks",
      "slower than the others: rank 5 on node-1, rank 12 on node-2"),
@@ -83,7 +83,7 @@ def test_a_fall_back_to_tcp_says_why_and_what_to_do():
 
 def test_no_more_than_four_are_named():
     all_hung = said("nccl.ranks", lambda m: run(ends=tuple(
-        replace(each, end="hung", output="did not end") for each in m.collectives.ends))(m))  # fmt: skip
+        replace(each, end="hung", output="did not finish") for each in m.collectives.ends))(m))  # fmt: skip
     assert all_hung.value == 0
     assert len(all_hung.reason.split("; ")) == 4
     slow = said("nccl.stragglers", run(slow=tuple(range(9))))
@@ -95,19 +95,27 @@ def test_no_more_than_four_are_named():
 @every(
     "check, fault, reason",
     [
-        ("nccl.transport", run(logs=("",) * 16), "the way of its channels is not known (malformed"),
-        ("nccl.stragglers", run(bisected=False), "which ranks are slow is not known (unasked)"),
-        ("nccl.all_reduce", run(measures=()), "the bandwidth of all_reduce is not known (unasked)"),
-        ("nccl.all_reduce", ran("all_reduce", size=GIB - 1), "a floor for all_reduce is not known"),
+        (
+            "nccl.transport",
+            run(logs=("",) * 16),
+            "the transport of its channels is unknown (malformed",
+        ),
+        ("nccl.stragglers", run(bisected=False), "the set of slow ranks is unknown (unasked)"),
+        ("nccl.all_reduce", run(measures=()), "the bandwidth of all_reduce is unknown (unasked)"),
+        (
+            "nccl.all_reduce",
+            ran("all_reduce", size=GIB - 1),
+            "the threshold of all_reduce is unknown",
+        ),
         (
             "nccl.ranks",
             lambda m: replace(m, collectives=Missing(MissingReason.UNASKED)),
-            "how collectives run",
+            "the result of the collectives",
         ),
         (
             "nccl.results",
             lambda m: replace(m, collectives=Missing(MissingReason.UNASKED)),
-            "how collectives run",
+            "the result of the collectives",
         ),
     ],
 )
@@ -128,14 +136,16 @@ def test_channels_inside_a_node_do_not_stand_for_those_between():
 
 def test_a_check_that_another_tells_of_counts_only_without_that_one():
     """Left out is not passed: without `nccl.ranks` its dependents fail in its place."""
-    broken = ended(end="hung", output="did not end")(machine(TWO))
+    broken = ended(end="hung", output="did not finish")(machine(TWO))
     report = validate(expected(TWO), broken)
-    assert [each.check for each in report.against] == ["nccl.ranks"]
+    assert [each.check for each in report.blocking_results] == ["nccl.ranks"]
     others = {name: check for name, check in CHECKS.items() if name != "nccl.ranks"}
     report = validate(expected(TWO), broken, others)
-    assert {each.check for each in report.against} == NCCL.keys() - {"nccl.ranks"}
+    assert {each.check for each in report.blocking_results} == NCCL.keys() - {"nccl.ranks"}
     tcp = logged("Libfabric/0/GDRDMA", "Socket/0")(machine(TWO))
-    assert [each.check for each in validate(expected(TWO), tcp).against] == ["nccl.transport"]
+    assert [each.check for each in validate(expected(TWO), tcp).blocking_results] == [
+        "nccl.transport"
+    ]
     only = {"nccl.gpudirect": CHECKS["nccl.gpudirect"]}
     assert validate(expected(TWO), tcp, only).code is Code.FAILED
 
@@ -143,28 +153,28 @@ def test_a_check_that_another_tells_of_counts_only_without_that_one():
 @every(
     "wanted, without, reason",
     [
-        ({"profile": "quick"}, set(), "the profile quick puts no load on a GPU"),
-        ({"collectives": None}, set(), "the profile quick puts no load on a GPU"),
-        ({"gpus": 1, **together(nodes=1)}, set(), "one GPU has nobody to talk to"),
-        ({"layouts": expected("A100-40", cut=True).layouts}, set(), "its GPUs are cut"),
+        ({"profile": "quick"}, set(), "profile quick puts no load on GPUs"),
+        ({"collectives": None}, set(), "profile quick puts no load on GPUs"),
+        ({"gpus": 1, **together(nodes=1)}, set(), "a collective needs more than one GPU"),
+        ({"layouts": expected("A100-40", cut=True).layouts}, set(), "its GPUs are partitioned"),
         ({"gpus": 3, **together(nodes=1)}, NCCL.keys() - {*BETWEEN, "nccl.stragglers"}, "fewer"),
         ({"gpus": 2, **together(nodes=1)}, NCCL.keys() - {*BETWEEN, "nccl.stragglers"}, "fewer"),
         ({"gpus": 2, **together(nodes=2)}, NCCL.keys(), ""),
-        (together(nodes=1), NCCL.keys() - {"nccl.gpudirect"}, "it runs inside one node"),
-        (together(between="nvlink"), NCCL.keys() - {"nccl.gpudirect"}, "no adapters reach GPU memory"),
-        (together(between="tcp"), NCCL.keys() - {"nccl.gpudirect"}, "no adapters reach GPU memory"),
+        (together(nodes=1), NCCL.keys() - {"nccl.gpudirect"}, "the collectives run within one node"),
+        (together(between="nvlink"), NCCL.keys() - {"nccl.gpudirect"}, "its network has no GPUDirect RDMA"),
+        (together(between="tcp"), NCCL.keys() - {"nccl.gpudirect"}, "its network has no GPUDirect RDMA"),
         (
             {"network": None, **together(between="tcp")},
             {"nccl.ranks", "nccl.results", "nccl.versions", "nccl.transport", "nccl.stragglers"},
-            "nobody says what its network carries",
+            "the rate of its network is unknown",
         ),
     ],
 )  # fmt: skip
 def test_they_apply_to_whole_gpus_that_run_together(wanted, without, reason):
     asked = expected(TWO, **wanted)
-    applies = {name for name, check in NCCL.items() if not check.applies(asked)}
+    applies = {name for name, check in NCCL.items() if not check.inapplicable_reason(asked)}
     assert applies == without
-    reasons = {check.applies(asked) for check in NCCL.values()} - {""}
+    reasons = {check.inapplicable_reason(asked) for check in NCCL.values()} - {""}
     assert not reason or any(each.startswith(reason) for each in reasons)
 
 
@@ -215,14 +225,14 @@ def test_adapters_of_unknown_rate_leave_a_network_unjudged():
 
 def test_a_run_is_part_of_a_recorded_machine():
     whole = machine(TWO)
-    again = SnapshotReader(recorded(whole)).read()
+    again = SnapshotReader(snapshot_json(whole)).read()
     assert again == whole
     assert validate(expected(TWO), again).code is Code.PASSED
 
 
 def files(tmp_path, wanted, name=TWO, **more):
     whole = replace(machine(name), **more)
-    (tmp_path / "machine").write_text(recorded(whole))
+    (tmp_path / "machine").write_text(snapshot_json(whole))
     (tmp_path / "wanted").write_text(json.dumps(encode(wanted)))
     (tmp_path / "token").write_bytes(b"0123456789abcdef\n")
     return ["--snapshot", f"{tmp_path}/machine", "--expect", f"{tmp_path}/wanted"]
@@ -237,7 +247,7 @@ def test_the_program_runs_with_the_others_when_it_is_told_where_they_meet(
     given = files(tmp_path, expected(TWO), **bare)
     meet = ["--first", "check-0.svc:29500", "--token-file", f"{tmp_path}/token"]
     assert command.main(given) == 1
-    assert "how collectives run is not known" in capsys.readouterr().err
+    assert "the result of the collectives is unknown" in capsys.readouterr().err
     assert command.main([*given, *meet, "--index", "1", "--deadline", "100"]) == 0
     (part,) = parts
     assert (part.host, part.port, part.index, part.node) == ("check-0.svc", 29500, 1, "node-1")
@@ -256,25 +266,28 @@ def test_the_program_runs_with_the_others_when_it_is_told_where_they_meet(
 
 
 def test_small_gpus_send_small_messages():
-    assert command.work_of(expected("L4")).size == GIB
+    assert command.collective_work(expected("L4")).size == GIB
 
 
 @every(
     "more, problem",
     [
-        ([], "give --token-file FILE with at least 16 bytes"),
-        (["--token-file", "{}/short"], "give --token-file FILE with at least 16 bytes"),
+        ([], "--token-file FILE is required, with at least 16 secret bytes"),
+        (
+            ["--token-file", "{}/short"],
+            "--token-file FILE is required, with at least 16 secret bytes",
+        ),
         (["--token-file", "{}/none"], "No such file"),
         (
             ["--token-file", "{}/token", "--index", "2"],
-            "give --first HOST:PORT, and --index N below",
+            "--first HOST:PORT is required, and --index N below",
         ),
         (
             ["--token-file", "{}/token", "--index", "-1"],
-            "give --first HOST:PORT, and --index N below",
+            "--first HOST:PORT is required, and --index N below",
         ),
-        (["--token-file", "{}/token", "--first", "host"], "give --first HOST:PORT"),
-        (["--token-file", "{}/token", "--first", ":29500"], "give --first HOST:PORT"),
+        (["--token-file", "{}/token", "--first", "host"], "--first HOST:PORT is required"),
+        (["--token-file", "{}/token", "--first", ":29500"], "--first HOST:PORT is required"),
     ],
 )
 def test_a_run_that_cannot_begin_says_why(tmp_path, capsys, more, problem):
@@ -288,7 +301,7 @@ def test_a_run_that_cannot_begin_says_why(tmp_path, capsys, more, problem):
 def test_a_profile_that_the_document_does_not_prepare_is_refused(tmp_path, capsys):
     given = files(tmp_path, expected("T4"), "T4")
     assert command.main([*given, "--profile", "full"]) == 3
-    assert "collectives: the profile full runs collectives, and needs it" in capsys.readouterr().err
+    assert "collectives: required, because profile full runs collectives" in capsys.readouterr().err
 
 
 def test_the_number_of_the_pod_is_that_of_its_job(tmp_path, monkeypatch):

@@ -157,7 +157,11 @@ def test_a_larger_message_than_any_that_was_measured_or_a_smaller_one_takes_the_
     "values, floor, said",
     [
         ({"nodes": 2, "operation": SCATTER, "way": "efa"}, 270, "0.6 of 450 GB/s of NVLink"),
-        ({"nodes": 4, "way": "infiniband"}, 0.5 * 50 * 31 / 3, "0.5 of 50 GB/s of adapters a GPU"),
+        (
+            {"nodes": 4, "way": "infiniband"},
+            0.5 * 50 * 31 / 3,
+            "0.5 of 50 GB/s of adapters per GPU",
+        ),
         ({"product": GB200, "gpus": 4, "nodes": 9}, 540, "0.6 of 900 GB/s of NVLink"),
         ({"product": "NVIDIA-L4", "way": "pcie"}, 0.15 * 8 * 0.985, "0.15 of 7.88 GB/s of PCIe"),
     ],

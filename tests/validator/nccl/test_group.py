@@ -69,7 +69,7 @@ def test_a_rank_that_hangs_is_named_with_its_node_and_killed(nodes, count, gpus)
     assert time.monotonic() - began < 4 * STEP + count
     *others, bad = group.record.ends
     assert (bad.rank, bad.node, bad.end) == (count * gpus - 1, f"host-{count - 1}", "hung")
-    assert bad.output == "did not begin: joining the communicator"
+    assert bad.output == "did not start: joining the communicator"
     assert {each.end for each in others} == {"stopped"}
     assert others[0].output == "waited for others: joining the communicator"
     assert not group.record.finished
@@ -94,7 +94,7 @@ def test_a_split_network_is_no_rank_s_fault_alone(nodes):
     group = nodes(2, 2, step_seconds=STEP, faults={"1.1": "hang@join"})
     group.all()
     assert group.ends == {0: "hung", 1: "stopped", 2: "stopped", 3: "hung"}
-    assert group.record.ends[3].output == "did not end: joining the communicator"
+    assert group.record.ends[3].output == "did not finish: joining the communicator"
 
 
 def test_a_library_that_is_missing_or_breaks_is_told_in_its_own_words(nodes):
@@ -112,7 +112,7 @@ def test_a_library_that_is_missing_or_breaks_is_told_in_its_own_words(nodes):
 def test_a_rank_that_says_nonsense_is_broken(nodes):
     group = nodes(1, 2, faults={"0.1": "babble@join"})
     group.all()
-    assert group.record.ends[1].output == "said 'not a line of ours\\n'"
+    assert group.record.ends[1].output == "printed 'not a line of ours\\n'"
 
 
 def test_a_node_that_comes_late_is_waited_for_and_one_that_comes_too_late_is_not(nodes):
@@ -135,7 +135,7 @@ def test_a_node_that_comes_late_is_waited_for_and_one_that_comes_too_late_is_not
         5: "absent",
     }
     absent = group.record.ends[4]
-    assert (absent.node, absent.output) == ("node 2", "it did not come within 3 s")
+    assert (absent.node, absent.output) == ("node 2", "it did not join within 3 s")
 
 
 def knocks(port, index, gpus=1, token=TOKEN):
@@ -162,10 +162,10 @@ def test_who_does_not_belong_is_told_why_and_disturbs_nobody(nodes):
     with socket.create_connection(("127.0.0.1", port)) as stranger:
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")
     for index, gpus, why in (
-        (2, 1, "there is no node 2 of 2"),
-        ("x", 1, "there is no node 'x' of 2"),
-        (1, 8, "it has 8 GPUs, the run has 1 a node"),
-        (0, 1, "node 0 is here already"),
+        (2, 1, "node index 2 is not below 2, the number of nodes"),
+        ("x", 1, "node index 'x' is not below 2, the number of nodes"),
+        (1, 8, "it has 8 GPUs, the run has 1 per node"),
+        (0, 1, "node 0 has already joined"),
     ):
         said = until(
             lambda i=index, g=gpus: knocks(port, i, g), lambda a, w=why: a["why"] == w, SHORTER
@@ -173,7 +173,7 @@ def test_who_does_not_belong_is_told_why_and_disturbs_nobody(nodes):
         assert said["kind"] == "refused"
     group.start(1)
     until(lambda: len(alive(group.marker)), lambda count: count == 2, SHORTER)
-    assert knocks(port, 1) == {"kind": "refused", "why": "the run has begun without it"}
+    assert knocks(port, 1) == {"kind": "refused", "why": "the run has started without it"}
     group.ended()
     assert group.ends == {0: "hung", 1: "hung"}
 
@@ -190,7 +190,7 @@ def test_another_token_lets_nobody_in(nodes):
         1,
         "host-1",
         "crashed",
-        "the token was not taken",
+        "the token was rejected",
     )
 
 
@@ -204,7 +204,7 @@ def test_a_node_obeys_no_stranger_in_the_first_node_s_place(nodes):
             receive(peer)
             send(peer, {"proof": "00" * 32})
         group.ended()
-    assert group.records[1].ends[0].output == "whoever listens has another token"
+    assert group.records[1].ends[0].output == "the server has another token"
 
 
 def test_a_node_that_cannot_reach_the_first_is_named_by_both(nodes):
@@ -213,7 +213,7 @@ def test_a_node_that_cannot_reach_the_first_is_named_by_both(nodes):
     group.start(1, port=free_port())
     found = group.ended()
     assert [each.end for each in found[0].ends] == ["stopped", "absent"]
-    assert found[1].ends[0].output.startswith("the first node cannot be reached at 127.0.0.1 port")
+    assert found[1].ends[0].output.startswith("cannot reach the first node at 127.0.0.1 port")
 
 
 def test_a_node_that_goes_away_is_named(nodes):
@@ -235,7 +235,7 @@ def test_a_node_that_goes_away_is_named(nodes):
         assert receive(peer)["kind"] == "step"
     group.ended()
     assert group.ends == {0: "stopped", 1: "crashed"}
-    assert group.record.ends[1].output.startswith("its node has gone: ")
+    assert group.record.ends[1].output.startswith("its node disconnected: ")
 
 
 def test_the_first_node_hears_of_one_that_has_gone_before_it_came_itself():
@@ -291,7 +291,7 @@ def test_a_node_that_falls_silent_is_named(nodes):
         group.ended()
     assert [(each.end, each.output) for each in group.record.ends] == [
         ("stopped", "waited for others: joining the communicator"),
-        ("hung", "its node said nothing: joining the communicator"),
+        ("hung", "its node did not answer: joining the communicator"),
     ]
 
 
@@ -305,7 +305,7 @@ def test_a_first_node_that_goes_away_ends_the_others(nodes):
             receive(peer)
             send(peer, {"kind": "in"})
         group.ended()
-    assert group.records[1].ends[0].output.startswith("the first node has gone: ")
+    assert group.records[1].ends[0].output.startswith("lost the connection to the first node: ")
 
 
 @pytest.mark.parametrize("record", [{"on": 1}, None])
@@ -320,7 +320,7 @@ def test_a_result_that_makes_no_sense_is_none(nodes, record):
             send(peer, {"kind": "in"})
             send(peer, {"kind": "end", "record": record})
             group.ended()
-    assert group.records[1].ends[0].output.startswith("the first node's result cannot be read: ")
+    assert group.records[1].ends[0].output.startswith("cannot read the first node's result: ")
 
 
 def test_the_parent_s_deadline_is_the_last_word(nodes):
@@ -330,7 +330,7 @@ def test_the_parent_s_deadline_is_the_last_word(nodes):
     group.all()
     assert time.monotonic() - began < 4 + agent.LEAVE_SECONDS + STEP
     assert group.record.ends[1].output.startswith(
-        "not ended within 4 s: GPU 0 entered, GPU 1 entered"
+        "not finished within 4 s: GPU 0 entered, GPU 1 entered"
     )
 
 

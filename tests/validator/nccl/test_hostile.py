@@ -17,7 +17,7 @@ from gpuyard_validator.nccl.log import Transport, excerpt, read_log, wrong_trans
 from gpuyard_validator.nccl.record import ABSENT, CRASHED, HUNG, STOPPED
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import CannotRead, SnapshotReader, recorded
+from gpuyard_validator.snapshot import CannotRead, SnapshotReader, snapshot_json
 from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.hardware import expected, machine
 from kit.every import every
@@ -99,7 +99,7 @@ def test_a_mutilated_log_is_read_and_its_excerpt_says_the_same():
 
 @pytest.mark.search
 def test_a_mutilated_record_of_a_run_never_passes_by_what_it_lacks():
-    whole = json.loads(recorded(machine("H100-loaded")))
+    whole = json.loads(snapshot_json(machine("H100-loaded")))
     fields = sorted(whole["collectives"])
     for number in numbers("120"):
         chance = random.Random(number)  # noqa: S311  a search that can be had again
@@ -215,7 +215,7 @@ def test_the_program_by_itself_names_what_it_lacks(tmp_path):
     assert [each.wait(timeout=90) for each in started] == [1, 1]
     for index in range(2):
         said = (tmp_path / f"said{index}").read_text()
-        assert said.startswith(f"failed: node n{index}, pool train: 1 checks ran, 1 against it\n")
+        assert said.startswith(f"failed: node n{index}, pool train: 1 checks ran, 1 failed\n")
         assert 'crashed: DynamicLibNotFoundError: "cuda" is an NVIDIA driver library' in said
 
 

@@ -14,7 +14,7 @@ from kit.every import every
 
 LOGS = Path(__file__).with_name("logs")
 P2P, SHM, TCP = Transport.P2P, Transport.SHM, Transport.TCP
-NO_PLUGIN, NO_DEVICE = "no network plugin is found", "NCCL sees no InfiniBand device"
+NO_PLUGIN, NO_DEVICE = "no network plugin was found", "NCCL sees no InfiniBand device"
 
 
 def of(name):
@@ -29,14 +29,14 @@ SEEN = [
     ("infiniband", 8, {(P2P, False), (Transport.IB, True)}, "", "", []),
     ("aks-roce", 8, {(Transport.IB, True)}, "", "", []),
     ("efa", 8, {(Transport.EFA, True)}, "2.31.2+cuda13.3", "Libfabric, aws-ofi-nccl git-1f0a976", []),
-    ("efa-without-gpudirect", 1, {(Transport.EFA, False)}, "", "AWS Libfabric", ["adapters do not reach"]),
-    ("libfabric-on-tcp", 1, {(TCP, False)}, "", "AWS Libfabric", ["no network plugin, or", "adapters do"]),
+    ("efa-without-gpudirect", 1, {(Transport.EFA, False)}, "", "AWS Libfabric", ["no GPUDirect RDMA"]),
+    ("libfabric-on-tcp", 1, {(TCP, False)}, "", "AWS Libfabric", ["no network plugin or", "no GPUDirect"]),
     ("slingshot", 4, {(P2P, False), (Transport.OTHER, True)}, "", "", []),
     ("fastrak", 8, {(Transport.FASTRAK, True)}, "", "FasTrak, FasTrak, version: 1.0.17", []),
     ("tcpx", 8, {(Transport.TCPX, True)}, "", "GPUDirectTCPX_v7, GPUDirectTCPX ver. 3.1.8", []),
     ("gib", 8, {(Transport.GIB, True)}, "", "gIB v1.0.6", []),
     ("socket", 8, {(P2P, False), (TCP, False)}, "", "", [NO_DEVICE, NO_PLUGIN]),
-    ("wrong-image", 1, {(TCP, False)}, "", "", [NO_DEVICE, "the network plugin wants another C library"]),
+    ("wrong-image", 1, {(TCP, False)}, "", "", [NO_DEVICE, "the network plugin needs another C library"]),
     ("switched-off", 1, {(TCP, False)}, "", "Socket", ["NCCL_IB_DISABLE=1 is set"]),
     ("fast-socket", 1, {(TCP, False)}, "2.20.5+cuda12.4", "", []),
     ("rack", 4, {(P2P, False)}, "", "", []),

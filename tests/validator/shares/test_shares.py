@@ -105,7 +105,7 @@ def reported(wanted, *, shows=None, card=Card, looks=((2, 0), (4, 0)), seconds=6
 
 
 def against(report):
-    return {each.check for each in report.against}
+    return {each.check for each in report.blocking_results}
 
 
 def test_a_share_that_is_well_passes_every_check():
@@ -133,7 +133,7 @@ FAULTS = [
 def test_a_fault_is_noticed_by_its_check_alone(check, fault):
     found = reported(wanted(), **fault)
     assert against(found) == {check}
-    (one,) = {each.check: each.evidence for each in found.against}.values()
+    (one,) = {each.check: each.evidence for each in found.blocking_results}.values()
     assert one.status is Status.FAIL
     assert one.reason
     assert one.source
@@ -225,9 +225,9 @@ def test_it_waits_no_longer_than_it_may():
     "text, said",
     [
         ("{", "share: not JSON"),
-        ("{}", "schema: gpuyard.dev/share/v2 is understood, not None"),
+        ("{}", "schema: must be gpuyard.dev/share/v2, not None"),
         (json.dumps({"schema": SCHEMA}), "pool: missing"),
-        ("[]", "document: an object is needed"),
+        ("[]", "document: must be an object"),
     ],
 )
 def test_a_document_that_is_none_is_refused(text, said):
@@ -238,7 +238,7 @@ def test_a_document_that_is_none_is_refused(text, said):
 def test_a_node_without_shares_is_none():
     text = json.dumps(encode(wanted()))
     assert read_expectations(text) == wanted()
-    with pytest.raises(Malformed, match="at_once: at least 1"):
+    with pytest.raises(Malformed, match="at_once: must be at least 1"):
         read_expectations(json.dumps(encode(wanted(at_once=0))))
 
 
@@ -265,7 +265,7 @@ def test_exit_codes_and_last_words(files, capsys, monkeypatch):
     monkeypatch.setattr(command, "CudaCard", lambda _: Card(MEMORY * 2))
     assert run(files, "--job", "j", "--termination-log", log) == 1
     assert (
-        "fail: share.memory_beyond on nvidia.com/gpu.shared: more than its 4096 MiB"
+        "fail: share.memory_beyond on nvidia.com/gpu.shared: could allocate more than its 4096 MiB"
         in log.read_text()
     )
 

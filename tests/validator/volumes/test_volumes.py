@@ -67,7 +67,7 @@ def reported(volume, floor=1.0):
 
 
 def why(report):
-    (one,) = report.against
+    (one,) = report.blocking_results
     return one.evidence.status, one.evidence.reason
 
 
@@ -86,19 +86,19 @@ def test_a_volume_that_is_fast_enough_passes(volume):
 
 def test_a_slow_one_fails(volume):
     status, reason = why(reported(volume, floor=1e9))
-    assert (status, reason) == (Status.FAIL, "it is read more slowly than its floor")
+    assert (status, reason) == (Status.FAIL, "the read rate is below its threshold")
 
 
 def test_what_cannot_be_told_is_not_passed(volume, tmp_path):
     (empty := tmp_path / "empty").mkdir()
     (few := tmp_path / "few").mkdir()
     (few / "one").write_bytes(bytes(2 * MIB))
-    told = "of its first 1 files those of 1 MiB and more come to 2 MiB, and at least 5 are needed"
-    assert why(reported(empty)) == (Status.SKIP, "not run: it is empty")
-    assert why(reported(few)) == (Status.SKIP, f"not run: {told} to tell")
+    told = "of its first 1 files, those of at least 1 MiB have 2 MiB in total; a measurement needs 5 MiB"
+    assert why(reported(empty)) == (Status.SKIP, "not run: the volume is empty")
+    assert why(reported(few)) == (Status.SKIP, f"not run: {told}")
     assert why(reported(tmp_path / "none")) == (
         Status.SKIP,
-        "not run: it cannot be read: No such file or directory",
+        "not run: cannot be read: No such file or directory",
     )
 
 
@@ -127,9 +127,9 @@ def test_no_more_is_read_than_is_needed(volume, monkeypatch):
 
 def test_a_volume_with_very_many_names_is_not_listed_to_its_end(volume, monkeypatch):
     monkeypatch.setattr(measure, "NAMES", 0)
-    assert pieces_of(volume, Clock(0.01)) == Missing(MissingReason.FAILED, "it is empty")
+    assert pieces_of(volume, Clock(0.01)) == Missing(MissingReason.FAILED, "the volume is empty")
     monkeypatch.setattr(measure, "NAMES", 2000)
-    assert pieces_of(volume, Clock(100.0)) == Missing(MissingReason.FAILED, "it is empty")
+    assert pieces_of(volume, Clock(100.0)) == Missing(MissingReason.FAILED, "the volume is empty")
 
 
 def test_a_folder_that_nobody_may_open_is_passed_over(volume, monkeypatch):
@@ -142,7 +142,7 @@ def test_a_folder_that_nobody_may_open_is_passed_over(volume, monkeypatch):
         return real(path)
 
     monkeypatch.setattr(measure.os, "scandir", guarded)
-    assert "come to 2 MiB" in pieces_of(volume, Clock(0.01)).detail
+    assert "have 2 MiB" in pieces_of(volume, Clock(0.01)).detail
 
 
 def test_what_a_store_fetches_first_is_measured_again(volume, monkeypatch):
@@ -167,7 +167,7 @@ def test_a_file_that_breaks_while_it_is_read_says_so(volume, monkeypatch):
         raise OSError(errno.EIO, "Input/output error")
 
     monkeypatch.setattr(measure, "_read", broken)
-    assert why(reported(volume))[1] == "not run: it cannot be read: Input/output error"
+    assert why(reported(volume))[1] == "not run: cannot be read: Input/output error"
 
 
 def test_a_mount_that_never_answers_is_left_behind(monkeypatch):
@@ -177,7 +177,7 @@ def test_a_mount_that_never_answers_is_left_behind(monkeypatch):
         gate.wait()
         return 1.0
 
-    assert in_time(stuck, 0.01) == Missing(MissingReason.FAILED, "it has not answered for 0 s")
+    assert in_time(stuck, 0.01) == Missing(MissingReason.FAILED, "no answer for 0 s")
     gate.set()
     assert in_time(lambda: 2.0, 10.0) == 2.0
 
@@ -247,19 +247,20 @@ def test_exit_codes_and_last_words(files, volume, capsys, monkeypatch):
     assert '"storage.read.corpus":[' in log.read_text()
     (files / "volumes.json").write_text(json.dumps(encode(wanted(reading(volume, 1e9)))))
     assert run(files, "--termination-log", log) == 1
-    assert "fail: storage.read on corpus: it is read more slowly than its floor" in log.read_text()
+    assert "fail: storage.read on corpus: the read rate is below its threshold" in log.read_text()
     (files / "volumes.json").write_text("{")
     assert run(files, "--termination-log", log) == 3
     assert log.read_text().startswith("cannot run: volumes: not JSON")
 
 
 def test_what_another_pod_has_seen_is_judged_by_the_same_check(files, capsys):
-    missing = {"missing": "failed", "detail": "it is empty"}
+    missing = {"missing": "failed", "detail": "the volume is empty"}
     for reads, code in (({"corpus": 5.5}, 0), ({"corpus": 0.5}, 1), ({"corpus": missing}, 1)):
         (files / "seen.json").write_text(json.dumps({"node": "train-000", "reads": reads}))
         assert run(files, "--seen", files / "seen.json") == code
     assert (
-        "required and skip: storage.read on corpus: not run: it is empty" in capsys.readouterr().err
+        "required and skip: storage.read on corpus: not run: the volume is empty"
+        in capsys.readouterr().err
     )
 
 
@@ -267,9 +268,12 @@ def test_what_another_pod_has_seen_is_judged_by_the_same_check(files, capsys):
     "text, says",
     [
         ("{", "volumes: not JSON"),
-        ("{}", "schema: gpuyard.dev/volumes/v1 is understood, not None"),
+        ("{}", "schema: must be gpuyard.dev/volumes/v1, not None"),
         (json.dumps({"schema": SCHEMA}), "pool: missing"),
-        (json.dumps({"schema": SCHEMA, "pool": "p", "readings": []}), "readings: at least one"),
+        (
+            json.dumps({"schema": SCHEMA, "pool": "p", "readings": []}),
+            "readings: must have at least one",
+        ),
     ],
 )
 def test_a_document_that_is_none_is_refused(text, says):
@@ -281,7 +285,8 @@ def test_documents_come_back_as_they_were():
     asked = wanted(reading("/x"), replace(reading("/y"), name="home"))
     assert read_expectations(json.dumps(encode(asked))) == asked
     seen = VolumeObservation(
-        node="n", reads={"corpus": 1.0, "home": Missing(MissingReason.FAILED, "it is empty")}
+        node="n",
+        reads={"corpus": 1.0, "home": Missing(MissingReason.FAILED, "the volume is empty")},
     )
     assert read_observation(json.dumps(encode(seen))) == seen
     with pytest.raises(Malformed, match="seen: not JSON"):

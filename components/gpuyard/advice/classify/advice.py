@@ -1,4 +1,4 @@
-"""Advice for a class of work: the queue it waits in, how it shares a GPU, what goes first."""
+"""Advice for a workload class: queue, GPU sharing, and priority."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from gpuyard import names
 from gpuyard.advice.classify.signals import JobClass
 from gpuyard.manifests.queued import UNQUEUED
-from gpuyard.manifests.workloads import JobRead
+from gpuyard.manifests.workloads import ParsedWorkload
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,29 +17,29 @@ class Advice:
     why: str
 
 
-def queue_of(job: JobRead) -> Advice:
-    """The LocalQueue: the one it names, else the one every team has."""
+def queue_of(job: ParsedWorkload) -> Advice:
+    """The LocalQueue: its label, else the default queue."""
     named = job.labels.get(names.QUEUE_LABEL)
     if named:
         return Advice(named, f"its label {names.QUEUE_LABEL}")
     if job.kind in UNQUEUED:
-        return Advice("none", f"Kueue queues no {job.kind}; its pods can be labelled")
-    return Advice(names.LOCAL_QUEUE, "the queue every team's namespace has")
+        return Advice("none", f"Kueue does not queue kind {job.kind}; label its pods instead")
+    return Advice(names.LOCAL_QUEUE, "the default queue of every team namespace")
 
 
 _PRIORITIES = {
-    JobClass.REAL_TIME: Advice("high", "somebody waits for every answer"),
-    JobClass.INFERENCE: Advice("high", "others depend on its answers"),
-    JobClass.NOTEBOOK: Advice("normal", "somebody sits in front of it"),
-    JobClass.TRAINING: Advice("normal", "it runs long, and loses work when it is evicted"),
-    JobClass.HPC: Advice("normal", "it runs long, and loses work when it is evicted"),
-    JobClass.BATCH: Advice("low", "nobody waits for it, and it can start again"),
-    JobClass.OTHER: Advice("low", "nothing says that it is urgent"),
+    JobClass.REAL_TIME: Advice("high", "users wait for each response"),
+    JobClass.INFERENCE: Advice("high", "other services depend on its responses"),
+    JobClass.NOTEBOOK: Advice("normal", "a user works in it interactively"),
+    JobClass.TRAINING: Advice("normal", "it runs long and loses work on eviction"),
+    JobClass.HPC: Advice("normal", "it runs long and loses work on eviction"),
+    JobClass.BATCH: Advice("low", "no user waits for it, and it can be restarted"),
+    JobClass.OTHER: Advice("low", "nothing indicates that it is urgent"),
 }
 
 
-def priority_of(job: JobRead, job_class: JobClass) -> Advice:
-    """The priority it names, else what its class can bear."""
+def priority_of(job: ParsedWorkload, job_class: JobClass) -> Advice:
+    """Its own priority, else the priority of its class."""
     named = job.labels.get(names.PRIORITY_LABEL)
     if named:
         return Advice(named, f"its label {names.PRIORITY_LABEL}")
@@ -51,34 +51,36 @@ def priority_of(job: JobRead, job_class: JobClass) -> Advice:
 
 _OF_CLASS = {
     JobClass.TRAINING: Advice(
-        "whole", "training fills a GPU, and a neighbour would slow every step"
+        "whole", "training uses a whole GPU, and another pod would slow each step"
     ),
-    JobClass.HPC: Advice("whole", "the slowest rank decides, so none should share"),
-    JobClass.BATCH: Advice("whole", "throughput counts; it is done sooner alone"),
-    JobClass.INFERENCE: Advice("mps", "small models run beside each other at the same time"),
-    JobClass.REAL_TIME: Advice("mig", "a slice of its own keeps the answers' delay steady"),
-    JobClass.NOTEBOOK: Advice("time-slicing", "mostly idle, so turns cost little"),
-    JobClass.OTHER: Advice("whole", "nothing is known of what it does to a neighbour"),
+    JobClass.HPC: Advice(
+        "whole", "the slowest rank limits the speed, so no rank should share a GPU"
+    ),
+    JobClass.BATCH: Advice("whole", "throughput matters, and it finishes sooner alone"),
+    JobClass.INFERENCE: Advice("mps", "small models run concurrently on one GPU"),
+    JobClass.REAL_TIME: Advice("mig", "a dedicated slice keeps latency stable"),
+    JobClass.NOTEBOOK: Advice("time-slicing", "mostly idle, so time-slicing costs little"),
+    JobClass.OTHER: Advice("whole", "its effect on other pods of the GPU is unknown"),
 }
 
 
 def sharing_of(
     job_class: JobClass, asks: Mapping[str, int], claims: int, fills: str = ""
 ) -> Advice:
-    """How it should hold a GPU: as it asks where the name says so, else as suits its class.
+    """The sharing mode: as requested by resource name, else the mode of its class.
 
-    `fills` is the program that takes all memory of a GPU, "" when there is none.
+    `fills` is the program that uses all GPU memory; "" if none.
     """
     named = _by_name(job_class, asks)
     if named is not None:
         return named
     count = asks.get(names.GPU, 0)
     if count == 0:
-        return _CLAIM if claims else Advice("none", "it asks for no GPU")
+        return _CLAIM if claims else Advice("none", "it requests no GPU")
     if count > 1:
-        return Advice("whole", f"it asks for {count} GPUs in one pod")
+        return Advice("whole", f"it requests {count} GPUs in one pod")
     if fills and job_class in _INFERS:
-        return Advice("whole", f"{fills} takes all the memory of its GPU")
+        return Advice("whole", f"{fills} uses all memory of its GPU")
     return _OF_CLASS[job_class]
 
 
@@ -87,11 +89,11 @@ _INFERS = frozenset({JobClass.INFERENCE, JobClass.REAL_TIME})
 
 
 def _by_name(job_class: JobClass, asks: Mapping[str, int]) -> Advice | None:
-    """What the names of the resources already say."""
+    """Advice from the resource names."""
     requested = [name for name, count in asks.items() if count]
     if any(name.startswith(names.MIG_PREFIX) for name in requested):
-        return Advice("mig", "it asks for MIG slices")
+        return Advice("mig", "it requests MIG slices")
     if any(name == names.GPU_SHARED for name in requested):
         mode = "mps" if job_class in _INFERS else "time-slicing"
-        return Advice(mode, "it asks for a share; the pool decides which kind")
+        return Advice(mode, "it requests a share; the pool sets the sharing mode")
     return None

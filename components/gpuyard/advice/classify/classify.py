@@ -1,7 +1,7 @@
-"""Class of a job: the kind of work it is, which queue, sharing and priority suit it, and why.
+"""Workload class of a job, with suitable queue, sharing mode and priority, and the evidence.
 
-Evidence is collected from everything that says something, each with a weight; the class with the most
-weight wins. A label `gpuyard.dev/class` decides alone. `docs/concepts/classes.md` lists the weights.
+Each piece of evidence has a weight; the class with the highest sum wins. A label `gpuyard.dev/class`
+overrides the evidence. `docs/concepts/classes.md` lists the weights.
 """
 
 from collections import Counter
@@ -12,10 +12,10 @@ from gpuyard import names
 from gpuyard.advice.classify.advice import Advice, priority_of, queue_of, sharing_of
 from gpuyard.advice.classify.signals import (
     IMAGES,
+    LATENCY_SENSITIVE_WORDS,
     MPI_LAUNCHERS,
     NOT_WAITING,
     PROGRAMS,
-    WAITING,
     WORDS,
     JobClass,
     executed_commands,
@@ -24,13 +24,13 @@ from gpuyard.advice.classify.signals import (
     subjects,
     words_of,
 )
-from gpuyard.manifests.workloads import ContainerRead, JobRead
+from gpuyard.manifests.workloads import ParsedContainer, ParsedWorkload
 from gpuyard.spec.suggestions import nearest_name
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """One thing that speaks for a class."""
+    """One piece of evidence for a class."""
 
     job_class: JobClass
     weight: int
@@ -38,8 +38,8 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classified:
-    """A workload with its class, what suits it, and everything that was weighed."""
+class ClassifiedWorkload:
+    """A workload with its class, advice, and evidence."""
 
     kind: str
     name: str
@@ -48,7 +48,7 @@ class Classified:
     reason: str
     """The decision in a sentence."""
     evidence: tuple[Evidence, ...]
-    """For the class that won first, then by weight."""
+    """Evidence for the winning class first, then by weight."""
     scores: Mapping[JobClass, int]
     queue: Advice
     sharing: Advice
@@ -62,7 +62,7 @@ class Classified:
 
 
 PROGRAM, SCRIPT, MPI, IMAGE, COMPONENT, NAME, QUEUE, SHAPE = 6, 5, 2, 4, 4, 2, 1, 1
-"""Weights, largest where a job says most plainly what it does."""
+"""Weights; the most explicit evidence has the largest."""
 
 _KINDS: Mapping[str, tuple[JobClass, int]] = {
     **dict.fromkeys(
@@ -81,28 +81,28 @@ _KINDS: Mapping[str, tuple[JobClass, int]] = {
     "CronJob": (JobClass.BATCH, 3),
 }
 _ENDS = frozenset({"Job", "JobSet", "CronJob", "RayJob", "Job.batch.volcano.sh"})
-"""Kinds that run to an end: what infers there is batch, unless it listens."""
+"""Kinds that run to completion: inference in them is batch, unless it listens on a port."""
 _STAYS = frozenset({
     "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "InferenceService", "LeaderWorkerSet",
     "RayService", "Service.serving.knative.dev",
 })  # fmt: skip
 _GANG = 8
-"""GPUs in one pod from which work that ends is most likely training."""
+"""Minimum GPUs in one pod from which a finite job is most likely training."""
 _TRAINING_ENV = frozenset({"MASTER_ADDR", "WORLD_SIZE", "NPROC_PER_NODE"})
 _WAITED_FOR = 3
-"""Points from which somebody is taken to wait for the answer."""
+"""Minimum points for real-time inference."""
 
 _COMPONENT_LABELS = ("app.kubernetes.io/component",)
 _NAME_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app")
 
 
-def classify(job: JobRead) -> Classified:
-    """Weigh all that a workload says about itself."""
+def classify(job: ParsedWorkload) -> ClassifiedWorkload:
+    """Classify a workload by its evidence."""
     result = _unique_evidence(_evidence(job))
     chosen, because, problems = _chosen(job, result)
     scores = _scores(result)
     peak, total = _requests(job)
-    return Classified(
+    return ClassifiedWorkload(
         kind=job.kind,
         name=job.name,
         namespace=job.namespace,
@@ -125,7 +125,7 @@ def classify(job: JobRead) -> Classified:
 
 
 def _base_class(job_class: JobClass) -> JobClass:
-    """Real-time inference is inference that somebody waits for: its evidence is that of inference."""
+    """Real-time inference is a kind of inference, with the same evidence."""
     return JobClass.INFERENCE if job_class is JobClass.REAL_TIME else job_class
 
 
@@ -137,24 +137,24 @@ def _scores(results: Iterable[Evidence]) -> Counter[JobClass]:
 
 
 def _unique_evidence(results: Iterable[Evidence]) -> list[Evidence]:
-    """The same thing said twice, by two containers or two roles, weighs once."""
+    """Count equal evidence of several containers or roles once."""
     return list(dict.fromkeys(results))
 
 
-def _chosen(job: JobRead, results: list[Evidence]) -> tuple[JobClass, str, tuple[str, ...]]:
-    """The class, the decision in a sentence, and what is wrong with an explicit label."""
+def _chosen(job: ParsedWorkload, results: list[Evidence]) -> tuple[JobClass, str, tuple[str, ...]]:
+    """The class, the reason in a sentence, and problems of an explicit label."""
     label = job.labels.get(names.CLASS_LABEL)
     problems: tuple[str, ...] = ()
     if label is not None:
         if label in set(JobClass):
-            return JobClass(label), f"the label {names.CLASS_LABEL} says so", ()
+            return JobClass(label), f"set by the label {names.CLASS_LABEL}", ()
         suggestion = nearest_name(label, [c.value for c in JobClass])
         known = ", ".join(c.value for c in JobClass)
         hint = f"; did you mean {suggestion}?" if suggestion else ""
-        problems = (f"label {names.CLASS_LABEL}: {label!r} is no class of {known}{hint}",)
+        problems = (f"label {names.CLASS_LABEL}: {label!r} is not a class; allowed: {known}{hint}",)
     scores = _scores(results)
     if not scores:
-        return JobClass.OTHER, "nothing in it says what kind of work it is", problems
+        return JobClass.OTHER, "no evidence for a class", problems
     best = max(scores.values())
     winner = next(c for c in JobClass if scores[c] == best)
     against = max((w for c, w in scores.items() if c is not winner), default=0)
@@ -165,39 +165,41 @@ def _chosen(job: JobRead, results: list[Evidence]) -> tuple[JobClass, str, tuple
     return refined, f"{because}; {why}", problems
 
 
-def _refined(job: JobRead) -> tuple[JobClass, str]:
-    """Inference that ends is batch, inference that somebody waits for is real-time."""
+def _refined(job: ParsedWorkload) -> tuple[JobClass, str]:
+    """Finite inference is batch, interactive inference is real-time."""
     listens, probed = _listens(job), _probed(job)
     if job.kind in _ENDS and not (listens or probed):
-        return JobClass.BATCH, "it runs to an end and listens on no port"
+        return JobClass.BATCH, "it runs to completion and listens on no port"
     words = set(_name_words(job))
     points = (2 if listens else 0) + (2 if probed else 0) + (1 if job.kind in _STAYS else 0)
-    points += (_WAITED_FOR if words & WAITING else 0) - (_WAITED_FOR if words & NOT_WAITING else 0)
+    points += (_WAITED_FOR if words & LATENCY_SENSITIVE_WORDS else 0) - (
+        _WAITED_FOR if words & NOT_WAITING else 0
+    )
     if job.kind == "InferenceService":
         points += 2  # it makes the port and the probe itself
     if points >= _WAITED_FOR:
-        return JobClass.REAL_TIME, "it answers while somebody waits"
-    return JobClass.INFERENCE, "nothing says that somebody waits for its answers"
+        return JobClass.REAL_TIME, "it serves interactive requests"
+    return JobClass.INFERENCE, "no evidence of interactive requests"
 
 
-def _containers(job: JobRead) -> Iterator[ContainerRead]:
+def _containers(job: ParsedWorkload) -> Iterator[ParsedContainer]:
     for pod in job.pods:
         yield from pod.containers
 
 
-def _listens(job: JobRead) -> bool:
+def _listens(job: ParsedWorkload) -> bool:
     return any(c.ports for c in _containers(job))
 
 
-def _probed(job: JobRead) -> bool:
+def _probed(job: ParsedWorkload) -> bool:
     return any(c.readiness for c in _containers(job))
 
 
-def _claims(job: JobRead) -> int:
+def _claims(job: ParsedWorkload) -> int:
     return max((p.claims for p in job.pods), default=0)
 
 
-def _requests(job: JobRead) -> tuple[dict[str, int], dict[str, int]]:
+def _requests(job: ParsedWorkload) -> tuple[dict[str, int], dict[str, int]]:
     """GPU resources of the largest pod, and of all pods together."""
     peak: Counter[str] = Counter()
     total: Counter[str] = Counter()
@@ -207,8 +209,8 @@ def _requests(job: JobRead) -> tuple[dict[str, int], dict[str, int]]:
     return {n: peak[n] for n in sorted(peak)}, {n: total[n] for n in sorted(total)}
 
 
-def _fills_its_gpu(job: JobRead) -> str:
-    """The program that takes all memory of its GPU, "" when none is known to."""
+def _fills_its_gpu(job: ParsedWorkload) -> str:
+    """The program that uses all memory of its GPU; "" if none is known."""
     fillers = {"vllm", "sglang", "text-generation-launcher", "trtllm-serve", "tgi", "lmdeploy"}
     for container in _containers(job):
         for command in executed_commands(container.command):
@@ -220,14 +222,14 @@ def _fills_its_gpu(job: JobRead) -> str:
     return ""
 
 
-def _name_words(job: JobRead) -> Iterator[str]:
+def _name_words(job: ParsedWorkload) -> Iterator[str]:
     yield from words_of(job.name)
     yield from words_of(job.runtime)
     for key in (*_COMPONENT_LABELS, *_NAME_LABELS):
         yield from words_of(job.labels.get(key, ""))
 
 
-def _evidence(job: JobRead) -> Iterator[Evidence]:
+def _evidence(job: ParsedWorkload) -> Iterator[Evidence]:
     yield from _of_kind(job)
     for container in _containers(job):
         yield from _of_container(container)
@@ -235,14 +237,14 @@ def _evidence(job: JobRead) -> Iterator[Evidence]:
     yield from _of_shape(job)
 
 
-def _of_kind(job: JobRead) -> Iterator[Evidence]:
+def _of_kind(job: ParsedWorkload) -> Iterator[Evidence]:
     if job.kind in _KINDS:
         job_class, weight = _KINDS[job.kind]
         schedule = f", schedule {job.schedule}" if job.schedule else ""
         yield Evidence(job_class, weight, f"kind {job.kind}{schedule}")
 
 
-def _of_container(container: ContainerRead) -> Iterator[Evidence]:
+def _of_container(container: ParsedContainer) -> Iterator[Evidence]:
     for command in executed_commands(container.command):
         yield from _of_command(command)
     yield from _matches(image_words(container.image), IMAGES, IMAGE, "image")
@@ -255,7 +257,7 @@ def _of_container(container: ContainerRead) -> Iterator[Evidence]:
 
 
 def _of_command(command: tuple[str, ...]) -> Iterator[Evidence]:
-    """A known program decides; else the words of the scripts it runs; a launcher of MPI adds a little."""
+    """Evidence of a known program, else of the words in script names; an MPI launcher adds a little."""
     programs = programs_in(command)
     launcher = next((p for p in programs[:1] if p in MPI_LAUNCHERS), None)
     if launcher:
@@ -273,7 +275,7 @@ def _of_command(command: tuple[str, ...]) -> Iterator[Evidence]:
         )
 
 
-def _of_names(job: JobRead) -> Iterator[Evidence]:
+def _of_names(job: ParsedWorkload) -> Iterator[Evidence]:
     yield from _matches(words_of(job.name), WORDS, NAME, "name")
     yield from _matches(words_of(job.runtime), WORDS, NAME, "runtime")
     for key in _COMPONENT_LABELS:
@@ -287,33 +289,33 @@ def _of_names(job: JobRead) -> Iterator[Evidence]:
 def _matches(
     words: Iterable[str], table: Mapping[str, JobClass], weight: int, where: str
 ) -> Iterator[Evidence]:
-    """Each class once for each place, by the first of its words there."""
+    """Each class once for each location, by its first word there."""
     seen: set[JobClass] = set()
     for word in words:
         if word in table and table[word] not in seen:
             seen.add(table[word])
-            yield Evidence(table[word], weight, f"{where} has the word {word}")
+            yield Evidence(table[word], weight, f"{where} contains the word {word}")
 
 
-def _of_shape(job: JobRead) -> Iterator[Evidence]:
-    """What the form says, of jobs with GPUs only: a web server without one has the same form."""
+def _of_shape(job: ParsedWorkload) -> Iterator[Evidence]:
+    """Evidence of the shape, only with GPUs: a web server without GPUs has the same shape."""
     peak, _ = _requests(job)
     if not peak and not _claims(job):
         return
     if job.kind in _STAYS:
-        yield Evidence(JobClass.INFERENCE, 2 * SHAPE, f"kind {job.kind}: it stays, with a GPU")
+        yield Evidence(JobClass.INFERENCE, 2 * SHAPE, f"kind {job.kind}: long-running with a GPU")
     if _listens(job):
         yield Evidence(JobClass.INFERENCE, SHAPE, "it listens on a port")
     if _probed(job):
         yield Evidence(JobClass.INFERENCE, 2 * SHAPE, "a readiness probe")
     policies = {p.restart_policy for p in job.pods}
     if job.kind == "Pod" and policies & {"Never", "OnFailure"}:
-        yield Evidence(JobClass.BATCH, SHAPE, "a pod that is not started again when it is done")
+        yield Evidence(JobClass.BATCH, SHAPE, "a pod that is not restarted after completion")
     yield from _of_many(job, peak)
 
 
-def _of_many(job: JobRead, peak: Mapping[str, int]) -> Iterator[Evidence]:
-    """Many pods at once that need each other train; many one after the other are a batch."""
+def _of_many(job: ParsedWorkload, peak: Mapping[str, int]) -> Iterator[Evidence]:
+    """Many concurrent dependent pods are training; many successive pods are batch."""
     if job.kind not in _ENDS:
         return
     if peak.get(names.GPU, 0) >= _GANG:

@@ -1,8 +1,7 @@
-"""Signals of a job's class, in words and programs: tables, and how text is taken apart.
+"""Words and programs that indicate a job's class, and the tokenisation of text.
 
-Text is compared word by word, never by parts of words: `trainee`, `constraint` and `services-team` say
-nothing about training or serving. Words that are often written as two are also tried joined
-(`fine-tune`, `real-time`).
+Text is compared by whole words: `trainee`, `constraint` and `services-team` do not indicate training or
+serving. Adjacent words are also compared joined (`fine-tune`, `real-time`).
 """
 
 import re
@@ -13,7 +12,7 @@ from itertools import pairwise
 
 
 class JobClass(StrEnum):
-    """A kind of work. The order decides between equal evidence."""
+    """A workload class. The order decides between equal evidence."""
 
     TRAINING = "training"
     HPC = "hpc"
@@ -55,19 +54,19 @@ PROGRAMS: Mapping[str, JobClass] = _table({
 """Programs that do one kind of work."""
 
 MPI_LAUNCHERS = frozenset({"mpirun", "mpiexec", "srun", "orterun"})
-"""They start training as well as simulations, so they weigh little."""
+"""They start training as well as simulations, so they have a small weight."""
 
 IMAGES: Mapping[str, JobClass] = _table({
     JobClass.HPC: "gromacs lammps namd openfoam relion vasp",
     JobClass.INFERENCE: "vllm sglang tritonserver tgi ollama torchserve llamacpp lmdeploy",
     JobClass.NOTEBOOK: "jupyter jupyterlab notebook rstudio codeserver",
 })  # fmt: skip
-"""Words in an image's name that say what the image is made for."""
+"""Words in image names that indicate the purpose of the image."""
 
-WAITING = frozenset({
+LATENCY_SENSITIVE_WORDS = frozenset({
     "realtime", "online", "latency", "lowlatency", "streaming", "interactive", "chat", "chatbot", "voice",
 })  # fmt: skip
-"""Words for work that somebody waits for."""
+"""Words that indicate interactive requests."""
 NOT_WAITING = frozenset(
     {"offline", "async", "asynchronous", "batch", "worker", "consumer", "queue"}
 )
@@ -79,7 +78,7 @@ _MAX_PIECES = 200
 
 
 def words_of(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, then each two neighbours joined."""
+    """The words of a text in lower case, then each two adjacent words joined."""
     words = [w.lower() for w in _WORD.findall(_CAMEL.sub(" ", text[:_MAX_TEXT]))]
     return (*words, *(a + b for a, b in pairwise(words)))
 
@@ -100,7 +99,7 @@ _WRAPPERS = frozenset({
     "exec", "sudo", "time", "nohup", "numactl", "nice", "env", "tini", "dumb-init", "stdbuf", "timeout",
     "nsys", "uv", "poetry", "conda", "run",
 })  # fmt: skip
-"""Programs that only start another."""
+"""Programs that only start another program."""
 _PYTHON = re.compile(r"(python|pypy)[0-9.]*|ipython")
 _IDLE = frozenset({
     "pip", "pip3", "apt", "apt-get", "apk", "yum", "dnf", "mamba", "git", "echo", "printf", "cd", "mkdir",
@@ -109,7 +108,7 @@ _IDLE = frozenset({
     "tar", "unzip",
     "test", "true", "false", "nvidia-smi", "aws", "gsutil", "gcloud",
 })  # fmt: skip
-"""Programs that prepare, and whose arguments say nothing about the work."""
+"""Preparation programs, whose arguments are no evidence."""
 _SCRIPT = re.compile(r"[^-].*\.(py|sh|jl|R|ipynb|pl)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
@@ -119,7 +118,7 @@ _SEPARATORS = frozenset(
 
 
 def executed_commands(command: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The simple commands a container runs: a shell's script is taken apart, preparations left out."""
+    """The simple commands of a container: shell scripts are split, preparation programs left out."""
     results: list[tuple[str, ...]] = []
     for words in _simple_commands(list(command)[:_MAX_PIECES]):
         unwrapped = _unwrapped(words)
@@ -144,7 +143,7 @@ def _simple_commands(command: list[str]) -> Iterator[list[str]]:
 
 
 def _shell_script(command: list[str]) -> str | None:
-    """What stands after `sh -c`, also `bash -lc` and `bash -euxc`; None when no shell runs a text."""
+    """The script after `sh -c`, `bash -lc` or `bash -euxc`; None without a shell script."""
     for index, word in enumerate(command[:-1]):
         if _base(word) not in _SHELLS:
             continue
@@ -166,12 +165,12 @@ def _shell_words(script: str) -> list[str]:
     lexer.commenters = ""
     try:
         return list(lexer)
-    except ValueError:  # an open quote: the words are still worth reading
+    except ValueError:  # an unclosed quote: the words are still useful
         return lines.split()
 
 
 def _unwrapped(words: list[str]) -> tuple[str, ...]:
-    """The command behind assignments, flags and programs that only start another."""
+    """The command after assignments, flags and wrapper programs."""
     rest = list(words)
     while rest and (
         _ASSIGNMENT.fullmatch(rest[0]) or rest[0].startswith("-") or _base(rest[0]) in _WRAPPERS
@@ -185,9 +184,9 @@ def _base(word: str) -> str:
 
 
 def programs_in(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Base names of all that could be programs, up to the first script: what follows is for the script.
+    """Base names of possible programs, up to the first script, whose arguments follow.
 
-    Values of long flags are none, but behind a launcher of MPI, whose flags often have no value.
+    Values of long flags are skipped, except after an MPI launcher, whose flags often have no value.
     """
     results: list[str] = []
     launched = _base(command[0]) in MPI_LAUNCHERS
@@ -201,9 +200,9 @@ def programs_in(command: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def subjects(command: tuple[str, ...]) -> tuple[str, ...]:
-    """What a command is about: its program, the script or module it runs, and the word after these.
+    """The relevant words of a command: its program, its script or module, and the word after these.
 
-    Values of flags are not: `--data train.csv` and `--model trainee` say nothing about the work.
+    Values of flags are skipped: `--data train.csv` and `--model trainee` are no evidence.
     """
     program = _base(command[0])
     after = next((i for i, w in enumerate(command) if i and _runs(command[i - 1], w)), None)

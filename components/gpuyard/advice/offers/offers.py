@@ -1,7 +1,7 @@
-"""Offers: the machines of the catalogue that fit a wish, ranked for a workload.
+"""Offers: the machines of the catalogue that fit a request, ranked for a workload.
 
-A pure function of the catalogue and the wish. An offer whose price is unknown comes last, without a
-score. When nothing fits, the answer says what each condition leaves alone and which to give up first.
+A pure function of the catalogue and the request. Offers with unknown price come last, without a score. When
+none fits, the result has the matches of each condition alone, and which condition to drop first.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -29,51 +29,51 @@ STEADIEST = (
     Capacity.FLEX_START,
     Capacity.BLOCK,
 )
-"""Without a wish for one, an offer is priced the first of these ways that the machine is sold."""
+"""Without a requested capacity type, the first of these that the machine has sets the price."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OfferRequest:
-    """What is looked for; None leaves a condition out."""
+    """A request; None omits a condition."""
 
     workload: OfferPurpose = OfferPurpose.GENERAL
     gpu: Gpu | None = None
     memory_gib: int | None = None
-    """At least so much memory on each GPU."""
+    """Minimum memory of each GPU."""
     cloud: str | None = None
     capacity: Capacity | None = None
-    """Sold this way, and priced this way."""
+    """Capacity type, which also selects the price."""
     gpus: int | None = None
-    """At least so many GPUs in one node."""
+    """Minimum GPUs in one node."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A machine bought in one way, with its score and what the score is made of."""
+    """A machine with one capacity type, its score and the parts of the score."""
 
     machine: Machine
     gpu: Gpu
     capacity: Capacity
-    """The way of buying that `price` is for."""
+    """The capacity type of `price`."""
     price: Price | None
-    """None is unknown as of `unknown_since`, never free."""
+    """None means unknown as of `unknown_since`, not free."""
     score: float | None
-    """Points of a hundred; None when the price is unknown."""
+    """Score from 0 to 100; None when the price is unknown."""
     parts: tuple[ScorePart, ...]
     unverified: tuple[str, ...]
-    """Which of its facts nobody verified."""
+    """Its unverified facts."""
     sources: tuple[Source, ...]
-    """Where its facts come from, and of what day."""
+    """Sources of its facts, with dates."""
 
     @property
     def unknown_since(self) -> date | None:
-        """The day on which its price was looked for and not found."""
+        """The date on which no price was found."""
         return None if self.price else self.machine.source.checked_on
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One condition of a wish, and how many machines meet it when it stands alone."""
+    """One condition of a request, and how many machines meet it alone."""
 
     name: str
     requested: str
@@ -82,29 +82,29 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Nearest:
-    """What there is when the named conditions are given up: as few as possible."""
+    """The nearest offer without the named conditions, which are as few as possible."""
 
     dropped_condition: tuple[str, ...]
     best: Offer
-    """Without a least size the largest, else the best by score."""
+    """The largest machine if a minimum size was dropped, else the best by score."""
     count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offers:
-    """The answer to a wish, best first."""
+    """The offers for a request, best first."""
 
     request: OfferRequest
     catalogue_size: int
-    """GPU machines there are to choose from."""
+    """Number of GPU machines in the catalogue."""
     conditions: tuple[Condition, ...]
     offers: tuple[Offer, ...]
-    nearest: tuple[Nearest, ...]
-    """When there is no offer: one for each smallest set of conditions that hides some."""
+    relaxed_offers: tuple[Nearest, ...]
+    """Without offers: one for each smallest set of conditions to drop."""
 
 
 def offers(wish: OfferRequest, machines: Mapping[str, Machine] = MACHINES) -> Offers:
-    """Rank the machines that fit a wish; when none does, say why and what is nearest."""
+    """Rank the machines that fit a request; when none does, find the nearest."""
     all_of_them = [m for m in machines.values() if m.is_gpu_machine]
     tests = _tests(wish)
     result = _ranked(all_of_them, tests, wish)
@@ -116,7 +116,7 @@ def offers(wish: OfferRequest, machines: Mapping[str, Machine] = MACHINES) -> Of
             for name, (requested, test) in tests.items()
         ),
         offers=result,
-        nearest=() if result else _nearest(all_of_them, tests, wish),
+        relaxed_offers=() if result else _nearest(all_of_them, tests, wish),
     )
 
 
@@ -124,7 +124,7 @@ _Test = Callable[[Machine], bool]
 
 
 def _tests(wish: OfferRequest) -> dict[str, tuple[str, _Test]]:
-    """The conditions a wish has, by name: as it was asked, and whether a machine meets it."""
+    """The conditions of a request by name: the requested value, and a test for a machine."""
     gpu, memory, cloud, capacity, gpus = (
         wish.gpu, wish.memory_gib, wish.cloud, wish.capacity, wish.gpus,
     )  # fmt: skip
@@ -153,7 +153,7 @@ def _ranked(
 
 
 def _order(offer: Offer) -> tuple[bool, float, float, str]:
-    """Best score first, then the cheaper; unknown prices last; names decide what is left."""
+    """Sort key: best score, then lowest price, unknown prices last, then name."""
     return (
         offer.score is None,
         -(offer.score or 0.0),
@@ -180,10 +180,10 @@ def _offer(machine: Machine, gpu: Gpu, wish: OfferRequest) -> Offer:
 
 
 def price_of(machine: Machine, capacity: Capacity) -> Price | None:
-    """What one machine costs an hour, bought this way; None when nobody has said.
+    """The hourly price of a machine with a capacity type; None when unknown.
 
-    Both clouds bill a reservation that is not a commitment at the list price. Capacity blocks have prices of
-    their own; those of flex-start nobody publishes.
+    Both clouds bill a reservation without commitment at list price. Capacity blocks have their own prices;
+    those of flex-start are not published.
     """
     if capacity is Capacity.BLOCK:
         block = capacity_block(machine.name)
@@ -196,7 +196,7 @@ def price_of(machine: Machine, capacity: Capacity) -> Price | None:
 def _facts(
     machine: Machine, gpu: Gpu, price: Price | None, workload: OfferPurpose
 ) -> list[tuple[str, Source]]:
-    """What an offer rests on, in words, with the source of each."""
+    """The facts of an offer, with the source of each."""
     results = [("machine", machine.source), ("GPU", gpu.source)]
     if price:
         results.append(("price", price.source))
@@ -211,9 +211,9 @@ def _facts(
 def _nearest(
     machines: list[Machine], tests: Mapping[str, tuple[str, _Test]], wish: OfferRequest
 ) -> tuple[Nearest, ...]:
-    """For every smallest set of conditions without which there is an offer: the best there is then.
+    """The best offer for every smallest set of conditions to drop.
 
-    Of a least size that is given up, the largest there is comes first.
+    When a minimum size is dropped, the largest machine comes first.
     """
     for size in range(1, len(tests) + 1):
         results: list[Nearest] = []
@@ -229,7 +229,7 @@ def _nearest(
 
 
 def _below(offer: Offer, without: tuple[str, ...]) -> list[float]:
-    """How far an offer is below the least sizes that are given up, for comparing offers."""
+    """How far an offer is below the dropped minimum sizes, for comparison."""
     sizes = {
         "memory-gib": gpu_memory_gib(offer.machine, offer.gpu),
         "gpus": whole_gpus(offer.machine),
@@ -238,5 +238,5 @@ def _below(offer: Offer, without: tuple[str, ...]) -> list[float]:
 
 
 def _without(wish: OfferRequest, names: tuple[str, ...]) -> OfferRequest:
-    """The wish without a way of buying when that is given up: prices are then those of what is sold."""
+    """The request without the dropped capacity type; the machine's own capacity types then set the price."""
     return replace(wish, capacity=None) if "capacity" in names else wish

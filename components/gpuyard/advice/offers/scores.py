@@ -1,8 +1,8 @@
-"""Scores of offers for a workload: points of a hundred, and the parts they are made of.
+"""Scores of offers for a workload, from 0 to 100, and their parts.
 
-Every part is a figure of which more is better. It earns its points in proportion up to a reference,
-and no more beyond it. References are fixed, so that a score does not depend on what else is listed.
-`docs/concepts/offers.md` says why these parts, weights and references.
+Each part is a figure of which more is better. It gives points in proportion up to a reference, which is
+fixed, so that a score does not depend on other offers. `docs/concepts/offers.md` explains the parts, weights
+and references.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ from gpuyard.catalogue.machines import Machine
 
 
 class OfferPurpose(StrEnum):
-    """What an offer is ranked for."""
+    """The workload for which offers are ranked."""
 
     TRAINING = "training"
     INFERENCE = "inference"
@@ -24,7 +24,7 @@ class OfferPurpose(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScorePart:
-    """One part of a score: what was measured, and the points it gives."""
+    """One part of a score: the figure, and the points it gives."""
 
     name: str
     unit: str
@@ -34,26 +34,26 @@ class ScorePart:
     most: int
     """Points at or above the reference."""
     note: str = ""
-    """Why a figure gives fewer points than its size says."""
+    """Why a figure gives fewer points than its size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A part before it is measured."""
+    """The definition of a part."""
 
     name: str
     unit: str
     most: int
     reference: float
-    """The figure that earns all the points."""
+    """The figure that gives all points."""
     figure: Callable[[Machine, Gpu, float], float | None]
-    """Of a machine, its GPU and US dollars an hour."""
+    """Computes the figure from a machine, its GPU and US dollars an hour."""
     note: Callable[[Machine], str] = lambda _: ""
     """Not empty: the figure gives no points, for this reason."""
 
 
 def gpu_memory_gib(machine: Machine, gpu: Gpu) -> float:
-    """Memory of one GPU of the machine, or of the part of a GPU that it has."""
+    """Memory of one GPU of the machine, or of its fraction of a GPU."""
     return float(gpu.memory_gib * machine.gpu_fraction)
 
 
@@ -62,10 +62,10 @@ def whole_gpus(machine: Machine) -> float:
     return float(machine.gpus * machine.gpu_fraction)
 
 
-def units(machine: Machine, gpu: Gpu) -> int:
-    """How many pods one node can serve so that each has its memory to itself.
+def max_isolated_pods(machine: Machine, gpu: Gpu) -> int:
+    """How many pods one node can serve with dedicated GPU memory.
 
-    The most MIG slices where the GPU can be cut and the machine has all of it, else its GPUs.
+    The maximum MIG slices for whole GPUs with MIG, else its GPUs.
     """
     if gpu.mig is None or machine.gpu_fraction != 1:
         return machine.gpus
@@ -77,7 +77,7 @@ def _memory_per_dollar(machine: Machine, gpu: Gpu, usd: float) -> float:
 
 
 def _units_per_dollar(machine: Machine, gpu: Gpu, usd: float) -> float:
-    return units(machine, gpu) / usd
+    return max_isolated_pods(machine, gpu) / usd
 
 
 def _fabric_per_gpu(machine: Machine, _gpu: Gpu, _usd: float) -> float | None:
@@ -108,13 +108,13 @@ MEASURES: Mapping[OfferPurpose, tuple[Measure, ...]] = {
     ),
     OfferPurpose.GENERAL: (Measure("memory", "GiB/$", 100, 40.0, _memory_per_dollar),),
 }
-"""What counts for each workload; the points of one workload are a hundred together."""
+"""The parts of each workload; their points add up to 100."""
 
 
 def parts_of(
     machine: Machine, gpu: Gpu, usd: float, workload: OfferPurpose
 ) -> tuple[ScorePart, ...]:
-    """Every part of the score of a machine at a price."""
+    """The parts of the score of a machine at a price."""
     return tuple(_part(m, machine, gpu, usd) for m in MEASURES[workload])
 
 

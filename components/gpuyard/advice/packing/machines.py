@@ -1,10 +1,10 @@
 """Cheapest machines for a demand of pods: which, how many, and the bound that proves it.
 
-A pattern is what one node of a machine type holds. The cheapest mix of patterns is a whole-number program
-with far too many columns to write down, so the relaxed program is given those that can make it cheaper until
-there are none: its cost is a bound that no choice beats. Then every other pattern that a cheaper choice
-could contain is listed, and the program over all of them is solved. Where they are too many to list, the
-answer says how far from the bound it may be. `docs/concepts/packing.md` explains it.
+A pattern is the set of pods on one node of a machine type. The cheapest mix of patterns is an integer program
+with too many columns to enumerate. Column generation adds the patterns that lower the cost of the relaxed
+program, whose optimum is a lower bound. Then every other pattern that a cheaper choice could contain is
+added, and the integer program is solved. If they are too many, the result has a gap to the bound.
+`docs/concepts/packing.md` explains it.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -33,54 +33,54 @@ from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 
 _CENT = 0.01
 _LESS_THAN_ANY_PRICE = _CENT / 200
-"""Half a hundredth of a cent: prices differ by more."""
+"""Tolerance of half a hundredth of a cent: prices differ by more."""
 _MAX_BRANCHES = 30_000
 _MAX_PATTERNS = 20_000
 _MAX_NODES = 5_000
-"""Limits of the searches: seconds, not minutes. Beyond them the answer is a choice and a bound."""
+"""Limits of the searches, for seconds of run time. Beyond them the result is a choice with a bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class PurchasedNodes:
-    """So many nodes of a machine type, each with these pods."""
+    """A number of nodes of a machine type, each with these pods."""
 
     priced: PricedMachine
-    pods: Mapping[str, int]
-    """By the need's name; a last node may have fewer."""
+    pods_per_node: Mapping[str, int]
+    """Pods by name of the demand; a last node may have fewer."""
     nodes: int
 
     @property
     def usd(self) -> float:
-        """Of all these nodes an hour."""
+        """Hourly cost of these nodes."""
         return self.priced.usd * self.nodes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachinePacking:
-    """Machines for a demand."""
+    """The machines chosen for a demand."""
 
     needs: tuple[Demand, ...]
     purchased: tuple[PurchasedNodes, ...]
     usd: float
-    """An hour."""
+    """Hourly cost."""
     bound: float
-    """US dollars an hour that no choice is below."""
+    """Lower bound of the hourly cost in US dollars."""
     excluded: tuple[ExcludedMachine, ...]
-    """Machines that hold some of the pods and were not to be chosen from."""
+    """Machines that fit some of the pods but were excluded."""
 
     @property
     def is_optimal(self) -> bool:
-        """No choice is cheaper."""
+        """Whether no choice is cheaper."""
         return self.usd - self.bound <= _LESS_THAN_ANY_PRICE
 
     @property
     def gap(self) -> float:
-        """How much cheaper a choice could still be, as a share of this one."""
+        """Maximum possible saving, as a share of the cost."""
         return 0.0 if self.is_optimal else (self.usd - self.bound) / self.usd
 
     @property
     def machines(self) -> Mapping[str, int]:
-        """Nodes by machine type, dearest first."""
+        """Nodes by machine type, most expensive first."""
         results: dict[str, int] = {}
         for one in sorted(self.purchased, key=lambda b: (-b.priced.usd, b.priced.machine.name)):
             results[one.priced.machine.name] = results.get(one.priced.machine.name, 0) + one.nodes
@@ -89,7 +89,7 @@ class MachinePacking:
 
 @dataclass(frozen=True, slots=True)
 class NoMachineFits:
-    """Needs that nothing on offer holds, and the machines that would but may not be chosen."""
+    """Demands that no offered machine fits, and excluded machines that would fit."""
 
     needs: tuple[Demand, ...]
     excluded: tuple[ExcludedMachine, ...]
@@ -101,7 +101,7 @@ def pack_machines(
     capacity: Capacity = Capacity.ON_DEMAND,
     machines: Mapping[str, Machine] = MACHINES,
 ) -> MachinePacking | NoMachineFits:
-    """The cheapest machines of a cloud for all needs, at list price or on spot."""
+    """The cheapest machines of a cloud for all demands, at list or spot price."""
     demands, priced, left_out = _offered(needs, cloud, capacity, machines)
     if homeless := _homeless(demands, priced):
         return NoMachineFits(homeless, left_out)
@@ -119,10 +119,10 @@ def quick_machines(
     by_score: bool = False,
     machines: Mapping[str, Machine] = MACHINES,
 ) -> MachinePacking | NoMachineFits:
-    """A choice without a solver: node by node, what holds the largest pod left over.
+    """A greedy choice without a solver: node by node, for the largest remaining pod.
 
-    By worth: the node whose pods would cost most elsewhere for its price. By score: the machine that ranks
-    first in `gpuyard offers`. The bound is zero: nothing is proved.
+    By worth: the node with the best ratio of its pods' cost elsewhere to its price. By score: the machine that
+    ranks first in `gpuyard offers`. The bound is zero: nothing is proved.
     """
     demands, priced, left_out = _offered(needs, cloud, capacity, machines)
     if homeless := _homeless(demands, priced):
@@ -138,7 +138,7 @@ def _offered(
     capacity: Capacity,
     machines: Mapping[str, Machine],
 ) -> tuple[tuple[Demand, ...], tuple[PricedMachine, ...], tuple[ExcludedMachine, ...]]:
-    """Needs largest first, so that how they were written down changes nothing, and what is on offer."""
+    """Demands, largest first so that their input order does not matter, and the offered machines."""
     demands = tuple(
         sorted((n for n in needs if n.pods), key=lambda n: (*(-s for s in size(n)), n.name))
     )
@@ -156,6 +156,9 @@ _Chosen = list[tuple[EmptyNode, Pattern, int]]
 def _packing(
     needs: tuple[Demand, ...], chosen: _Chosen, bound: float, left_out: tuple[ExcludedMachine, ...]
 ) -> MachinePacking:
+    for index, need in enumerate(needs):
+        if need.colocated:
+            chosen = _on_one_machine_type(index, chosen)
     bought = tuple(
         PurchasedNodes(
             node.priced, {n.name: c for n, c in zip(needs, pattern, strict=True) if c}, count
@@ -170,6 +173,21 @@ def _packing(
     )
 
 
+def _on_one_machine_type(index: int, chosen: _Chosen) -> _Chosen:
+    """The choice without capacity for this demand on machine types that its pods do not use."""
+    capacity: dict[str, int] = {}
+    for node, pattern, count in chosen:
+        name = node.priced.machine.name
+        capacity[name] = capacity.get(name, 0) + pattern[index] * count
+    only = max(sorted(capacity), key=lambda name: capacity[name])
+    return [
+        (node, pattern, count)
+        if node.priced.machine.name == only
+        else (node, (*pattern[:index], 0, *pattern[index + 1 :]), count)
+        for node, pattern, count in chosen
+    ]
+
+
 # ── quick choices ─────────────────────────────────────────────────────────────────────────────────
 _Rank = Callable[[EmptyNode, Pattern], float]
 
@@ -182,7 +200,7 @@ def _by_score(node: EmptyNode, _pattern: Pattern) -> float:
 
 
 def _best_worth(needs: tuple[Demand, ...], nodes: Sequence[EmptyNode]) -> _Rank:
-    """Worth of a node's pods for its price. A pod is worth what it costs among its like, where cheapest."""
+    """Rank by the worth of a node's pods per price. A pod is worth its lowest cost on a node of equal pods."""
     worth = [
         min(node.priced.usd / node.most[i] for node in nodes if node.most[i])
         for i in range(len(needs))
@@ -195,7 +213,7 @@ def _best_worth(needs: tuple[Demand, ...], nodes: Sequence[EmptyNode]) -> _Rank:
 
 
 def _quick(needs: tuple[Demand, ...], nodes: Sequence[EmptyNode], rank: _Rank) -> _Chosen:
-    """Nodes for the largest pod left over, filled in order of size, as often as the same fits again."""
+    """Choose nodes for the largest remaining pod, fill them by size, and repeat equal nodes."""
     remaining = [n.pods for n in needs]
     chosen: _Chosen = []
     for index, need in enumerate(needs):
@@ -220,16 +238,16 @@ def _quick(needs: tuple[Demand, ...], nodes: Sequence[EmptyNode], rank: _Rank) -
 
 # ── the exact choice ──────────────────────────────────────────────────────────────────────────────
 class _Search:
-    """Patterns so far, and the program over them."""
+    """The patterns so far, and the integer program over them."""
 
     def __init__(self, needs: tuple[Demand, ...], nodes: Sequence[EmptyNode]) -> None:
         self.needs = needs
         self.nodes = nodes
         self.columns: dict[tuple[str, Pattern], _Column] = {}
         self.rows: dict[tuple[int, str], int] = {}
-        """Of a need's pods; of a job whose pods stay together one row for each machine type."""
+        """Rows of each demand; one for each machine type if its nodes must have one type."""
         self.jobs: list[tuple[int, int]] = []
-        """For each way to place such a job: the row of its pods there, and the row that wants it placed."""
+        """For each placement of such a job: the row of its pods, and the row that requires its placement."""
         self.at_least: list[float] = []
         for index, need in enumerate(needs):
             self._rows_of(index, need)
@@ -251,7 +269,7 @@ class _Search:
         return len(self.at_least) - 1
 
     def cheapest(self, start: _Chosen) -> tuple[_Chosen, float]:
-        """The cheapest choice found, and what no choice is below."""
+        """The cheapest choice found, and the lower bound."""
         for node, pattern, _ in start:
             self._add(node, pattern)
         for node in self.nodes:
@@ -275,9 +293,9 @@ class _Search:
         return True
 
     def _relaxed(self) -> tuple[float, dict[str, list[float]]]:
-        """The bound, and by machine what a pod of each need is worth: no pattern is worth more than it costs.
+        """The bound, and the worth of a pod of each demand by machine: no pattern is worth more than its cost.
 
-        Worth that is a hair too high is scaled down, so that rounding in the solver lifts no bound.
+        Worths are scaled down slightly, so that rounding in the solver does not raise the bound.
         """
         while True:
             result = self._solve(whole=False)
@@ -317,7 +335,7 @@ class _Search:
         return True
 
     def _integer_solution(self, best: _Chosen, usd: float) -> tuple[_Chosen, float, float]:
-        """The cheapest whole numbers of the patterns so far; the best known where none is cheaper."""
+        """The cheapest integer solution of the patterns so far, or the best known choice."""
         found = self._solve(whole=True)
         if found is None or found.cost > usd:
             return best, usd, 0.0 if found is None else found.bound

@@ -1,7 +1,7 @@
-"""Node needs of pods: which machines may give them, and why the others may not.
+"""Demands of pods: which machines fit them, and why others are excluded.
 
-A node's GPUs are counted in eighths. Pods that take a part of a GPU take a half, a quarter or an eighth:
-such parts always fit side by side, so adding them up is exact. Slices are packed by layout instead.
+A node's GPUs are counted in eighths. Pods with a fraction of a GPU use a half, a quarter or an eighth: such
+fractions always fit together if their sum does. Slices are packed by layout instead.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,42 +13,42 @@ from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.plan.pools.allocatable import plan_allocatable
 
 PARTS = 8
-"""Of one GPU: an eighth is the smallest part that a cloud sells."""
+"""Parts of one GPU: an eighth is the smallest fraction that a cloud sells."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Demand:
-    """Pods that are alike, and what each asks of a node."""
+    """Equal pods, and the requests of each."""
 
     name: str
     pods: int
     gpus: Fraction = Fraction(1)
-    """Whole GPUs, or a part of one, which is rounded up to a half, a quarter or an eighth."""
+    """Whole GPUs, or a fraction of one, rounded up to a half, a quarter or an eighth."""
     slice: str = ""
     """A MIG profile, instead of `gpus`."""
     fraction: Fraction | None = None
-    """Only on machines with so much of each GPU; any when None. A part of one (g6f) is shared no further, and
-    goes to one pod."""
+    """Only machines with this fraction of each GPU; any when None. A fractional GPU (g6f) is not shared further:
+    one pod uses it."""
     gpu: str = ""
     """The GPU's catalogue name; any when empty."""
     gpu_memory_gib: int = 0
-    """The GPU has at least so much memory."""
+    """Minimum GPU memory."""
     cpu_milli: int = 0
     memory_mib: int = 0
     colocated: bool = False
-    """Pods of one job: every one on a node of its own, and all nodes of one machine type."""
+    """Pods of one job: each on a separate node, and all nodes of one machine type."""
     machines: frozenset[str] = frozenset()
-    """Only on these; any when empty."""
+    """Allowed machine types; any when empty."""
     arch: str = "amd64"
 
     @property
     def parts(self) -> int:
-        """Eighths of GPUs; none when it asks for a slice."""
+        """Eighths of GPUs; 0 for a slice."""
         return 0 if self.slice else eighths(self.gpus)
 
 
 def eighths(gpus: Fraction) -> int:
-    """GPUs in eighths: a part is rounded up to a half, a quarter or an eighth, more to whole ones."""
+    """GPUs in eighths: a fraction is rounded up to a half, a quarter or an eighth, more to whole GPUs."""
     if gpus > Fraction(1, 2):
         return -(-gpus.numerator // gpus.denominator) * PARTS
     return next(n for n in (1, 2, 4) if gpus <= Fraction(n, PARTS))
@@ -56,14 +56,14 @@ def eighths(gpus: Fraction) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PricedMachine:
-    """A machine that may be chosen, and what one costs an hour."""
+    """A candidate machine with its hourly price."""
 
     machine: Machine
     usd: float
 
     @property
     def allocatable(self) -> tuple[int, int, int]:
-        """Eighths of GPUs, thousandths of CPU threads, MiB of memory: what a plan leaves for pods."""
+        """Allocatable eighths of GPUs, thousandths of CPU threads, and MiB of memory."""
         machine, left = self.machine, plan_allocatable(self.machine)
         parts = machine.gpus * machine.gpu_fraction * PARTS
         return int(parts), left.cpu * 1000, left.memory_gib * 1024
@@ -71,19 +71,19 @@ class PricedMachine:
 
 @dataclass(frozen=True, slots=True)
 class ExcludedMachine:
-    """A machine that has what some pods need and may not be chosen."""
+    """A machine that fits some pods but is excluded."""
 
     machine: Machine
     why: str
 
 
 def size(need: Demand) -> tuple[int, int, int]:
-    """What one pod takes of a node's room, its slice aside."""
+    """The resources of one pod, without its slice."""
     return need.parts, need.cpu_milli, need.memory_mib
 
 
 def fits_demand(machine: Machine, need: Demand) -> bool:
-    """One pod fits on an empty node."""
+    """Whether one pod fits on an empty node."""
     gpu = machine.gpu
     if gpu is None or machine.arch != need.arch:
         return False
@@ -112,7 +112,7 @@ def candidate_machines(
     capacity: Capacity,
     machines: Mapping[str, Machine] = MACHINES,
 ) -> tuple[tuple[PricedMachine, ...], tuple[ExcludedMachine, ...]]:
-    """The machines of a cloud that may be chosen, by price; and those that hold some pods and may not."""
+    """The candidate machines of a cloud by price, and the excluded machines that fit some pods."""
     demands = tuple(needs)
     priced: list[PricedMachine] = []
     left_out: list[ExcludedMachine] = []
@@ -136,7 +136,7 @@ def candidate_machines(
 def undominated(
     needs: tuple[Demand, ...], machines: Iterable[PricedMachine]
 ) -> tuple[PricedMachine, ...]:
-    """Without machines that another replaces: no dearer, as roomy, and good for the same pods."""
+    """Remove machines for which another has at most the price, at least the resources, and fits the same pods."""
     retained: list[PricedMachine] = []
     fitting_needs = {
         p.machine.name: frozenset(n for n in needs if fits_demand(p.machine, n)) for p in machines

@@ -1,4 +1,4 @@
-"""Packing patterns of one node: by number for whole GPUs and their parts, by layout for slices."""
+"""Packing patterns of one node: by count for GPUs and fractions, by layout for slices."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
 from gpuyard.catalogue.mig import MigProduct
 
 Pattern = tuple[int, ...]
-"""How many pods of each need are on one node."""
+"""Number of pods of each demand on one node."""
 _NOISE = 1e-7
 
 
 @dataclass(frozen=True, slots=True)
 class EmptyNode:
-    """An empty node, and how many pods of each need could ever be on it."""
+    """An empty node, and the maximum number of pods of each demand on it."""
 
     priced: PricedMachine
     needs: tuple[Demand, ...]
@@ -24,11 +24,11 @@ class EmptyNode:
 
     @property
     def product(self) -> MigProduct | None:
-        """How its GPUs are cut."""
+        """The MIG product of its GPUs."""
         return self.priced.machine.gpu.mig if self.priced.machine.gpu else None
 
     def fits(self, pods: Sequence[int]) -> bool:
-        """All these pods at once."""
+        """Whether all these pods fit."""
         remaining = self.remaining(pods)
         if min(remaining) < 0:
             return False
@@ -41,7 +41,7 @@ class EmptyNode:
         return _gpus_for(self.product, tuple(sorted(slices.items()))) <= remaining[0] // PARTS
 
     def remaining(self, pods: Sequence[int]) -> tuple[int, int, int]:
-        """The room beside these pods, below zero where they take more than there is."""
+        """The remaining resources with these pods; negative if they exceed the node."""
         gpu, cpu, memory = self.priced.allocatable
         for need, count in zip(self.needs, pods, strict=True):
             if count:
@@ -51,7 +51,7 @@ class EmptyNode:
 
 
 def empty_node(priced: PricedMachine, needs: tuple[Demand, ...]) -> EmptyNode:
-    """A node of a machine type, for these needs."""
+    """A node of a machine type, for these demands."""
     blank = EmptyNode(priced, needs, ())
     return EmptyNode(priced, needs, tuple(_most(blank, index) for index in range(len(needs))))
 
@@ -69,7 +69,7 @@ def _most(node: EmptyNode, index: int) -> int:
 
 @lru_cache(maxsize=65536)
 def _gpus_for(product: MigProduct, slices: tuple[tuple[str, int], ...]) -> int:
-    """The fewest GPUs that hold a few slices: the widest has to be in some layout, so all are tried."""
+    """The fewest GPUs for a few slices: the largest must be in some layout, so all are tried."""
     counts = dict(slices)
     if not counts:
         return 0
@@ -83,11 +83,11 @@ def _gpus_for(product: MigProduct, slices: tuple[tuple[str, int], ...]) -> int:
 
 
 def fill_node(node: EmptyNode, order: Sequence[int], remaining: Sequence[int]) -> Pattern:
-    """As many pods as fit, need by need in this order."""
+    """Fill the node with as many pods as fit, demand by demand in this order."""
     pods = [0] * len(node.needs)
     for index in order:
         low, high = 0, min(node.most[index], remaining[index])
-        while low < high:  # what fits is a prefix, so half of it is asked for at a time
+        while low < high:  # fitting is monotonic, so a binary search finds the maximum
             pods[index] = (low + high + 1) // 2
             if node.fits(pods):
                 low = pods[index]
@@ -98,7 +98,7 @@ def fill_node(node: EmptyNode, order: Sequence[int], remaining: Sequence[int]) -
 
 
 def most_valuable_pattern(node: EmptyNode, worth: Sequence[float]) -> Pattern:
-    """The pods on one node that are worth most together."""
+    """The pods on one node with the highest total worth."""
     chosen = [i for i, most in enumerate(node.most) if most and worth[i] > _NOISE]
     if not chosen:
         return (0,) * len(node.needs)
@@ -132,10 +132,10 @@ def most_valuable_pattern(node: EmptyNode, worth: Sequence[float]) -> Pattern:
 def improving_patterns(
     node: EmptyNode, worth: Sequence[float], least: float, step: Callable[[], bool]
 ) -> Iterator[Pattern]:
-    """Every pattern that nothing can be added to and that is worth at least so much.
+    """Every maximal pattern with at least this worth.
 
-    A branch is left when what still fits cannot be worth enough. `step` is asked at every branch; it says
-    False when there have been too many, and the search ends.
+    A branch is cut when the remaining pods cannot reach the worth. `step` is called at every branch; the search
+    ends when it returns False.
     """
     order = [i for i, most in enumerate(node.most) if most]
     order.sort(key=lambda i: (-worth[i] * node.most[i], i))
@@ -172,7 +172,7 @@ def _times(remaining: Sequence[int], each: Sequence[int], most: int) -> int:
 def _densities(
     node: EmptyNode, worth: Sequence[float], order: Sequence[int]
 ) -> tuple[tuple[float, ...], ...]:
-    """For each depth, the most worth a unit of each kind of room can still bring."""
+    """For each depth, the highest worth of a unit of each resource."""
     best = [(0.0, 0.0, 0.0)]
     for index in reversed(order):
         each = size(node.needs[index])
@@ -192,7 +192,7 @@ def _density(worth: float, amount: int) -> float:
 
 
 def _rest(remaining: Sequence[int], best: Sequence[float]) -> float:
-    """The most that what is left of a node can bring."""
+    """Upper bound of the worth of a node's remaining resources."""
     return min(UNBOUNDED if b == UNBOUNDED else a * b for a, b in zip(remaining, best, strict=True))
 
 

@@ -1,7 +1,7 @@
-"""Fewest GPUs for a demand of MIG slices, and how each is cut: the least number, proved.
+"""Fewest GPUs for a demand of MIG slices, and their layouts: a proven minimum.
 
-A GPU cut in any legal way is part of one cut to the full, so only layouts that no slice can be added to
-matter: 28 on an A100. How many GPUs get which is a small whole-number program, whatever the demand.
+Every valid layout is part of a full one, so only layouts to which no slice can be added matter: 28 on an
+A100. The number of GPUs of each layout is a small integer program, whatever the demand.
 `docs/concepts/packing.md` explains it.
 """
 
@@ -17,12 +17,12 @@ from gpuyard.plan.sharing.mig import multisets
 
 _NONE = Fraction(0)
 _NOISE = 1e-6
-"""What floating point may have added to a bound that is a whole number."""
+"""Rounding tolerance of an integer bound."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionedGpus:
-    """So many GPUs cut alike."""
+    """GPUs with equal layout."""
 
     layout: Mapping[str, int]
     gpus: int
@@ -34,23 +34,23 @@ class SlicePacking:
 
     product: MigProduct
     demand: Mapping[str, int]
-    """By profile, in the product's order."""
+    """The demand by profile, in the product's order."""
     minimum_gpus: int
-    """GPUs that hold the whole demand."""
+    """GPUs for the whole demand."""
     bound: int
-    """No way to cut GPUs holds it on fewer."""
+    """Lower bound of the number of GPUs."""
     partitions: tuple[PartitionedGpus, ...]
     unplaced: Mapping[str, int]
-    """Slices without a place, when fewer GPUs are available than it takes."""
+    """Unplaced slices when too few GPUs are available."""
 
     @property
     def gpus(self) -> int:
-        """GPUs that are cut."""
+        """Number of partitioned GPUs."""
         return sum(cut.gpus for cut in self.partitions)
 
     @property
     def gap(self) -> int:
-        """GPUs between what was found and what is proved to be needed: 0 is an optimum."""
+        """Difference between the GPUs found and the bound: 0 is optimal."""
         return self.minimum_gpus - self.bound
 
     @property
@@ -67,9 +67,9 @@ class SlicePacking:
 def pack_slices(
     product: MigProduct, demand: Mapping[str, int], available: int | None = None
 ) -> SlicePacking:
-    """Cut the fewest GPUs that hold a demand; of fewer `available`, hold as much compute as they can.
+    """Partition the fewest GPUs for a demand; if fewer are `available`, place as much compute as fits.
 
-    ValueError for a profile that the product lacks or a media variant, of which one GPU holds one.
+    ValueError for a profile that the product lacks, or a media variant, of which a GPU supports one.
     """
     ordered_demand = _in_order(product, demand)
     layouts = full_layouts(product)
@@ -99,7 +99,7 @@ def pack_slices(
 def _most_of(
     product: MigProduct, demand: Mapping[str, int], available: int
 ) -> tuple[tuple[int, ...], dict[str, int]]:
-    """Layouts for the available GPUs, and what finds no place: as little compute as possible."""
+    """Layouts for the available GPUs, and the unplaced slices with the least compute."""
     layouts = full_layouts(product)
     size = {p.name: p.slices for p in product.profiles}
     rows = len(demand)
@@ -122,7 +122,7 @@ def _most_of(
 
 @lru_cache(maxsize=32)
 def full_layouts(product: MigProduct) -> tuple[Mapping[str, int], ...]:
-    """Layouts that no slice can be added to, those with the widest slices first."""
+    """Layouts to which no slice can be added, those with the largest slices first."""
     legal = multisets(product)
     keys = {tuple(sorted(each.items())) for each in legal}
     base = _base(product)
@@ -150,14 +150,14 @@ def _column(layout: Mapping[str, int], profiles: Iterable[str]) -> dict[int, int
 
 
 def _in_order(product: MigProduct, demand: Mapping[str, int]) -> dict[str, int]:
-    """The demand in the product's order, so that how it was written down changes nothing."""
+    """The demand in the product's order, so that the input order does not matter."""
     names = [p.name for p in _base(product)]
     if unknown := [name for name in demand if name not in names]:
         raise ValueError(
             f"{product.gpu} has no profile {', '.join(unknown)}; allowed: {', '.join(names)}"
         )
     if wrong := [name for name, count in demand.items() if count < 0]:
-        raise ValueError(f"fewer than no slices: {', '.join(wrong)}")
+        raise ValueError(f"negative number of slices: {', '.join(wrong)}")
     return {name: demand[name] for name in names if demand.get(name)}
 
 
@@ -172,10 +172,10 @@ def _slice_counts(cuts: Iterable[PartitionedGpus]) -> dict[str, int]:
 def slice_for(
     product: MigProduct, *, memory_gib: Fraction = _NONE, compute: Fraction = _NONE
 ) -> MigProfile | None:
-    """The smallest slice with at least so much memory and such a share of the GPU's compute.
+    """The smallest slice with at least this memory and share of the GPU's compute.
 
-    Smallest in compute, then in memory. A slice has its share of the GPU's memory by memory units; the
-    driver keeps a little of it for itself.
+    Smallest in compute, then in memory. A slice has its share of the GPU's memory by memory units, of which
+    the driver reserves a little.
     """
     gpu_memory_gib = whole_memory_gib(product)
     fitting = (
@@ -188,11 +188,11 @@ def slice_for(
 
 
 def whole_memory_gib(product: MigProduct) -> int:
-    """Memory of the whole GPU, as the name of the slice that is all of it says."""
+    """Memory of the whole GPU, from the name of its largest profile."""
     return int(_base(product)[-1].name.partition(".")[2].removesuffix("gb"))
 
 
 def single_profile_gpus(product: MigProduct, demand: Mapping[str, int]) -> int:
-    """GPUs when each is cut into slices of one profile only, as `mig.strategy=single` wants it."""
+    """GPUs when each has slices of one profile only, as with `mig.strategy=single`."""
     most = {p.name: p.max_count for p in product.profiles}
     return sum(-(-count // most[name]) for name, count in demand.items())

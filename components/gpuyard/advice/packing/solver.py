@@ -1,7 +1,7 @@
-"""Whole-number programs, solved by HiGHS: the one place that knows the solver.
+"""Integer programs, solved by HiGHS: the only module that uses the solver.
 
-HiGHS is an extra and is imported by the call that needs it (docs/decisions/0010-solver.md). The same program
-gives the same answer on one version of it: one thread, one seed, no time limit, no gap that is good enough.
+HiGHS is an extra and is imported when needed (docs/decisions/0010-solver.md). The same program gives the same
+result on one version of it: one thread, one seed, no time limit, no accepted gap.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,32 +25,32 @@ class IntegerProgram:
     at_most: Sequence[float]
     most: Sequence[float]
     whole: bool = True
-    """Only whole numbers; without, the program is relaxed and its rows have prices."""
+    """Whether x is integer; otherwise the program is relaxed and its rows have prices."""
     max_nodes: int | None = None
-    """Of the search: a limit that is the same on every machine, as seconds are not."""
+    """Limit of search nodes, which unlike time is equal on every machine."""
 
 
 @dataclass(frozen=True, slots=True)
 class Solution:
-    """What the solver found."""
+    """The result of the solver."""
 
     values: tuple[float, ...]
     cost: float
     bound: float
-    """No x costs less."""
+    """Lower bound of the cost."""
     prices: tuple[float, ...]
-    """What one more of each row costs; of relaxed programs only."""
+    """Cost of one more unit of each row; only for relaxed programs."""
     proved: bool
-    """The search ended because nothing is left, not because it was stopped."""
+    """Whether the search finished within its limit."""
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """The values, rid of what floating point left."""
+        """The values as integers."""
         return tuple(round(v) for v in self.values)
 
 
 def solve(program: IntegerProgram) -> Solution | None:
-    """The cheapest x; None when there is none, or none was found within `max_nodes`."""
+    """The cheapest x; None if there is none, or none was found within `max_nodes`."""
     highs = _highspy()
     solver = highs.Highs()
     for option, value in (
@@ -78,7 +78,7 @@ def solve(program: IntegerProgram) -> Solution | None:
 
 
 def _model(highs: Any, program: IntegerProgram) -> Any:
-    """The program in the solver's own record, column by column."""
+    """The program as a model of the solver, column by column."""
     starts, rows, numbers = [0], list[int](), list[float]()
     for column in program.columns:
         for row in sorted(column):

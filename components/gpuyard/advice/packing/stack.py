@@ -1,4 +1,4 @@
-"""Machine demand of a platform's shapes: as they are planned, whatever pool they are in."""
+"""Machine demand of a platform's shapes in all pools."""
 
 from dataclasses import dataclass, replace
 
@@ -13,16 +13,16 @@ _MILLI, _MIB = 1000, 1024
 
 @dataclass(frozen=True, slots=True)
 class StackPacking:
-    """The cheapest machines for a platform's shapes, beside the cheapest among those it names."""
+    """The cheapest machines for a platform's shapes, and the cheapest of its own machine types."""
 
     cloud: str
     best: MachinePacking | NoMachineFits
     named: MachinePacking | NoMachineFits
-    """The same shapes, each on the machine types of its pool only."""
+    """The packing of the same shapes on the machine types of their pools."""
 
 
 def needs_of(plan: PlatformPlan) -> tuple[Demand, ...]:
-    """One need for each shape, of the GPU of the pool that it starts in."""
+    """One demand for each shape, with the GPU of its pool."""
     written = {shape.name: shape.per_pod for shape in plan.spec.shapes}
     return tuple(_need(s, plan.pool(s.pool), written[s.name]) for s in plan.shapes)
 
@@ -47,7 +47,7 @@ def _need(shape: ShapePlan, pool: PoolPlan, pod: PerPod | None) -> Demand:
 
 
 def clouds_of(plan: PlatformPlan) -> tuple[str, ...]:
-    """Whose machines the shapes' pools are made of; a simulated platform names a real cloud's."""
+    """Clouds of the machine types of the shapes' pools; simulated platforms use those of a real cloud."""
     return tuple(sorted({plan.pool(shape.pool).machine.cloud for shape in plan.shapes}))
 
 

@@ -1,1 +1,1 @@
-"""Facts about clusters that a cloud runs: names of what they rest on, their networks, and EKS's own parts."""
+"""Facts about managed clusters: names of cloud resources, networks, and components of EKS."""

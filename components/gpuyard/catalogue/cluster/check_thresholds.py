@@ -1,7 +1,7 @@
-"""What the checks of hardware hold a node against, as far as a plan can know it: for who accepts less.
+"""Thresholds of the hardware checks that a plan can know, for accepted lower thresholds.
 
-The floors are the validator's (`gpuyard_validator`), which the library does not import. The table is written
-from them by its test, so nothing of it is typed here.
+They are the thresholds of the validator (`gpuyard_validator`), which the library does not import. The test
+of this table generates it from them.
 """
 
 import json
@@ -16,48 +16,48 @@ _TABLE = Path(__file__).parent.parent / "tables" / "check_floors.json"
 
 @dataclass(frozen=True, slots=True)
 class CheckThreshold:
-    """What one check asks of a node."""
+    """The threshold of one check."""
 
     value: float
     source_text: str
-    """Who says so."""
+    """The source of the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdjustableCheck:
-    """A check of which a lower floor can be accepted."""
+    """A check for which a lower threshold can be accepted."""
 
     name: str
     unit: str
-    at_work: bool
-    """It puts GPUs to work: the profile quick does not run it."""
+    runs_under_load: bool
+    """It tests GPUs under load: the profile quick does not run it."""
     runs_in_soak: bool
     """Only the profile soak runs it."""
     thresholds: Mapping[str, tuple[float, str]]
-    """By product; of collectives the most that any number of nodes must reach whose run nobody has measured."""
+    """Thresholds by product; for collectives, the highest threshold of any unmeasured number of nodes."""
     rows: Mapping[str, tuple[float, str]]
-    """Of collectives that somebody has measured: by product, GPUs, nodes and way."""
+    """Thresholds of measured collectives, by product, GPUs, nodes and transport."""
 
     def threshold_of(self, product: str, gpus: int, nodes: int, way: str) -> CheckThreshold | None:
-        """The floor on such nodes; None where only the run itself can know it."""
+        """The threshold on these nodes; None if it is known only at run time."""
         found = self.rows.get(row_key(product, gpus, nodes, way)) or self.thresholds.get(product)
         return CheckThreshold(*found) if found else None
 
 
 def row_key(product: str, gpus: int, nodes: int, way: str) -> str:
-    """A row of the table: what runs, on what."""
+    """The key of a measured collective."""
     return f"{product} {gpus} {nodes} {way}"
 
 
 @cache
 def adjustable_checks() -> Mapping[str, AdjustableCheck]:
-    """By the id of the check."""
+    """Adjustable checks by id."""
     table: Mapping[str, Any] = json.loads(_TABLE.read_text(encoding="utf-8"))
     return {
         name: AdjustableCheck(
             name=name,
             unit=each["unit"],
-            at_work=each["at_work"],
+            runs_under_load=each["at_work"],
             runs_in_soak=each["soak"],
             thresholds={key: (value, source) for key, (value, source) in each["floors"].items()},
             rows={key: (value, source) for key, (value, source) in each["rows"].items()},

@@ -1,4 +1,4 @@
-"""How large the disk of a node may be: what its image needs, and what the cloud sells."""
+"""Disk sizes of nodes: the minimum of the image and the range of the cloud."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,15 +11,15 @@ _LOOKED_UP = date(2026, 11, 24)
 
 @dataclass(frozen=True, slots=True)
 class DiskBounds:
-    """In GiB, both included."""
+    """Minimum and maximum in GiB, inclusive."""
 
     least: int
     most: int | None
-    """None where no source says it."""
+    """None if no source has a maximum."""
 
 
 BOUNDS: Mapping[str, DiskBounds] = {"aws": DiskBounds(1, 65_536), "gcp": DiskBounds(10, None)}
-"""By cloud: of gp3, and of a boot disk on GKE."""
+"""Bounds by cloud: of gp3, and of a boot disk on GKE."""
 BOUNDS_SOURCE = Source(
     "AWS re:Invent 2025, STG320: gp3 has up to 64 TiB; diskSizeGb in terraform-provider-google-beta:"
     " 10 or more",
@@ -27,7 +27,7 @@ BOUNDS_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 IMAGES_NEED: Mapping[str, int] = {"al2023-nvidia": 20}
-"""By image: the size of the snapshot that the disk is made of; EC2 starts no node on a smaller one."""
+"""Snapshot sizes by image; EC2 starts no node with a smaller disk."""
 IMAGES_SOURCE = Source(
     "awslabs/amazon-eks-ami templates/al2023/variables-default.json: launch_block_device_mappings_volume_size 20",
     _LOOKED_UP,
@@ -36,6 +36,6 @@ IMAGES_SOURCE = Source(
 
 
 def disk_bounds(cloud: str, image: str | None) -> DiskBounds | None:
-    """What the disk of a node may be; None on a cloud where we make none."""
+    """The allowed disk sizes of a node; None where gpuyard creates no disk."""
     result = BOUNDS.get(cloud)
     return result and DiskBounds(max(result.least, IMAGES_NEED.get(image or "", 0)), result.most)

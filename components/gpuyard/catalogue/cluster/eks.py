@@ -1,4 +1,4 @@
-"""Parts of an EKS cluster: add-ons and their versions, managed policies, services behind endpoints, log days."""
+"""Components of an EKS cluster: add-on versions, managed policies, endpoint services and log retention."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ _PINNED = Source(
     as_of=date(2026, 9, 4),
 )
 _OPEN = Source(
-    "no version seen that belongs to each minor: where none is here, EKS picks its default",
+    "no version for each minor was found: without one, EKS picks its default",
     _LOOKED_UP,
     verified=False,
     as_of=_LOOKED_UP,
@@ -24,17 +24,17 @@ _OPEN = Source(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EksAddon:
-    """An add-on that EKS installs and keeps."""
+    """An add-on that EKS installs and manages."""
 
     name: str
     versions: Mapping[str, str] = field(default_factory=dict)
-    """By minor; of a minor that is not here EKS picks its default version."""
+    """Versions by minor; for other minors EKS picks its default version."""
     service_account: str = ""
-    """The one in kube-system that gets a role by Pod Identity; empty: it asks AWS nothing."""
+    """The service account in kube-system that gets a role by Pod Identity; empty: it calls no AWS API."""
     policies: tuple[str, ...] = ()
     """Managed policies of that role."""
     needs_nodes: bool = True
-    """False for what must run before the first node is ready; the others stay degraded without one."""
+    """False if it must be installed before the first node is ready; others stay degraded without nodes."""
     source: Source = _PINNED
 
 
@@ -91,9 +91,9 @@ FSX_CSI = EksAddon(
     service_account="fsx-csi-controller-sa",
     source=_OPEN,
 )
-"""Its file system is made beside it, so that its role needs to describe file systems and nothing more."""
+"""gpuyard creates the file system separately, so this role only needs to describe file systems."""
 S3_CSI = EksAddon(name="aws-mountpoint-s3-csi-driver", source=_OPEN)
-"""It mounts with the rights of the pod that asks, so that it needs none of its own."""
+"""It mounts with the permissions of the pod, so it needs none of its own."""
 ADDONS = (
     VPC_CNI,
     KUBE_PROXY,
@@ -103,11 +103,11 @@ ADDONS = (
     NODE_MONITORING,
     EBS_CSI,
 )
-"""In every cluster."""
+"""Add-ons of every cluster."""
 
 CLUSTER_POLICIES = ("AmazonEKSClusterPolicy",)
 NODE_POLICIES = ("AmazonEKSWorkerNodePolicy", "AmazonEC2ContainerRegistryPullOnly")
-"""What joining and pulling images need; addresses of pods are the network add-on's."""
+"""Policies to join the cluster and to pull images; the VPC CNI add-on has its own for pod addresses."""
 ADMIN_POLICY = "AmazonEKSClusterAdminPolicy"
 POLICIES_SOURCE = Source(
     "EKS user guide, node IAM role, cluster IAM role and access policies; AWS managed policy reference",
@@ -131,13 +131,13 @@ INTERFACE_SERVICES = (
 )
 ENDPOINTS_SOURCE = Source(
     "EKS user guide, private clusters, and Karpenter's page on private clusters: services that nodes, add-ons and"
-    " controllers ask",
+    " controllers call",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
 
 ZONES_WITHOUT = ("cac1-az3", "use1-az3", "usw1-az2")
-"""Ids of zones in which EKS takes no subnet for a control plane."""
+"""Ids of zones in which EKS accepts no subnet for a control plane."""
 ZONES_SOURCE = Source(
     "EKS user guide, network requirements: subnets of a cluster",
     _LOOKED_UP,
@@ -159,7 +159,7 @@ LOG_DAYS_SOURCE = Source(
 
 
 def log_retention_days(days: int) -> int:
-    """The least that CloudWatch keeps logs which is not less than this; its longest where none is."""
+    """The shortest retention of CloudWatch Logs of at least this many days; else its longest."""
     return next((each for each in LOG_DAYS if each >= days), LOG_DAYS[-1])
 
 
@@ -170,7 +170,7 @@ DISK_KEY_SOURCE = Source(
     as_of=date(2026, 11, 25),
 )
 AUTO_SCALING_ROLE = "aws-service-role/autoscaling.amazonaws.com/AWSServiceRoleForAutoScaling"
-"""In whose name EC2 starts the instances of node groups."""
+"""The role with which EC2 Auto Scaling starts the instances of node groups."""
 DISK_OPERATIONS = (
     "CreateGrant",
     "Decrypt",
@@ -181,4 +181,4 @@ DISK_OPERATIONS = (
     "ReEncryptFrom",
     "ReEncryptTo",
 )
-"""Of a key, for an encrypted disk."""
+"""Actions on a KMS key for an encrypted disk."""

@@ -1,6 +1,6 @@
-"""How many GPUs one machine has, also of types that no stack file can name: old ones, Azure's and Oracle's.
+"""How many GPUs one machine has, also for types that no stack file can name: old ones, Azure's and Oracle's.
 
-Only whoever judges files of others asks; what a platform is planned with are `gpuyard.catalogue.machines`.
+Only the checks of other projects' files use it; plans use `gpuyard.catalogue.machines`.
 """
 
 import re
@@ -28,7 +28,7 @@ _OLD = {
     "g3.8xlarge": 2,
     "g3.16xlarge": 4,
 }
-"""Of EC2, in families that are no longer offered to new accounts, or soon not."""
+"""GPUs of EC2 types in families that are, or soon will be, closed to new accounts."""
 OLD_FAMILIES = frozenset(name.partition(".")[0] for name in _OLD)
 _AZURE = re.compile(r"^Standard_N([CDV])(\d+)[a-z]*_(\w+)$", re.IGNORECASE)
 _CORES_A_GPU = {
@@ -36,7 +36,7 @@ _CORES_A_GPU = {
     "D": {"v4": 12, "a100_v4": 12, "h100_v5": 12, "h200_v5": 12},
     "V": {"v3": 12, "a10_v5": 36},
 }
-"""By letter and generation of Azure's sizes; with fewer cores it is one GPU, or a part of one."""
+"""By letter and generation of Azure's sizes; a size with fewer cores has one GPU or a part of one."""
 _ORACLE = re.compile(r"^(?:VM|BM)\.GPU[\w.-]*\.(\d+)$")
 
 
@@ -55,18 +55,18 @@ _NAMED = re.compile(
 
 
 def contains_gpu_machine_name(text: bytes) -> bool:
-    """Whether a machine type of a family of EC2 or Google Cloud that has GPUs of NVIDIA's stands in a text."""
+    """Whether a text contains a machine type of EC2 or Google Cloud with NVIDIA GPUs."""
     return _NAMED.search(text) is not None
 
 
 def has_gpus(name: str) -> bool:
-    """True for a machine type of EC2 or Google Cloud that has GPUs of NVIDIA's, old ones too."""
+    """Whether a machine type of EC2 or Google Cloud has NVIDIA GPUs, including old types."""
     machine = find_machine(name)
     return machine.is_gpu_machine if machine is not None else name.lower() in _OLD
 
 
 def gpus_of_machine(name: str) -> int | None:
-    """How many GPUs a machine type has, parts of one as one; None where nobody here knows it."""
+    """Number of GPUs of a machine type; a fraction counts as one; None if unknown."""
     if (machine := find_machine(name)) is not None:
         return machine.gpus
     if (old := _OLD.get(name.lower())) is not None:

@@ -1,4 +1,4 @@
-"""What the clouds' names of principals, keys and networks look like."""
+"""Name formats of principals, keys and networks of the clouds."""
 
 import re
 from collections.abc import Mapping
@@ -36,13 +36,13 @@ ADMINS: Mapping[str, IdFormat] = {
         _MEMBERS,
     ),
 }
-"""By cloud: who can be given a cluster; a session of a role is none, and nobody is `allUsers`."""
+"""Principals that can get access to a cluster, by cloud; not role sessions, and not `allUsers`."""
 KEYS: Mapping[str, IdFormat] = {
     "aws": IdFormat(
         re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[0-9a-z-]+"),
         "arn:aws:kms:us-east-1:123456789012:key/12345678-90ab-cdef-1234-567890abcdef",
         Source(
-            "KMS Developer Guide, key ARN; an alias can be pointed at another key, so it is none",
+            "KMS Developer Guide, key ARN; an alias can be pointed at another key, so it is not accepted",
             _LOOKED_UP,
             as_of=_LOOKED_UP,
         ),
@@ -59,7 +59,7 @@ KEYS: Mapping[str, IdFormat] = {
         ),
     ),
 }
-"""By cloud: keys, and the region that they are of."""
+"""Key formats by cloud, with the region of the key."""
 NETWORKS: Mapping[str, IdFormat] = {
     "aws": IdFormat(re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"), "vpc-0123456789abcdef0", _EC2),
     "gcp": IdFormat(
@@ -95,4 +95,4 @@ PROJECT = IdFormat(
         as_of=date(2026, 11, 24),
     ),
 )
-"""The id of a project of Google's, which is neither its name nor its number; old ones begin with a domain."""
+"""The id of a Google Cloud project, not its name or number; old ids begin with a domain."""

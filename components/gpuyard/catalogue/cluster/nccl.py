@@ -1,7 +1,7 @@
-"""NCCL's environment by fabric: the variables that pods of several nodes need, and what their images must hold.
+"""NCCL's environment by fabric: the variables of multi-node pods, and what their images must contain.
 
-Only what must be said stands here. What a plugin decides itself is left unset: a value of last year's guide
-overrules it, and the job is slower without a word.
+Only required variables are listed. What a plugin decides itself is not set: a value from an old guide would
+override it, and the job would be slower without a message.
 """
 
 from collections.abc import Mapping
@@ -20,18 +20,18 @@ _NCCL_USER_GUIDE = Source(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NcclRecord:
-    """One fabric."""
+    """The NCCL settings of one fabric."""
 
     fabric: str
     variables: Mapping[str, str] = field(default_factory=dict)
     script: str = ""
-    """A file in the container that sets the rest, of the version that is installed on the node; sourced first."""
+    """A file in the container, of the version installed on the node, that sets the rest; sourced first."""
     needs: str = ""
-    """What the image, or the pod, must have for it."""
+    """What the image or the pod must have for it."""
     source: Source
 
 
-_SCRIPT_FIRST = "what Google's installer puts on the nodes, mounted as its page says"
+_SCRIPT_FIRST = "the files that Google's installer puts on nodes, mounted as in its documentation"
 RECORDS: Mapping[str, NcclRecord] = {
     record.fabric: record
     for record in (
@@ -56,10 +56,10 @@ RECORDS: Mapping[str, NcclRecord] = {
                 "NCCL_NSOCKS_PERTHREAD": "4",
                 "NCCL_SOCKET_NTHREADS": "1",
             },
-            needs=f"{_SCRIPT_FIRST}; the receive daemon beside it in the pod",
+            needs=f"{_SCRIPT_FIRST}; the receive daemon in the same pod",
             source=Source(
-                "environment of a3-highgpu-8g as run with GKE's TCPX, two programs that agree; bindings of cores,"
-                " in which they differ, are left out",
+                "environment of a3-highgpu-8g as run with GKE's TCPX, two programs that agree; core bindings,"
+                " which differ, are omitted",
                 _LOOKED_UP,
                 verified=False,
                 as_of=_LOOKED_UP,
@@ -72,7 +72,7 @@ RECORDS: Mapping[str, NcclRecord] = {
                 "NCCL_FASTRAK_LLCM_DEVICE_DIRECTORY": "/dev/aperture_devices",
             },
             script="/usr/local/nvidia/lib64/nccl-env-profile.sh",
-            needs=f"{_SCRIPT_FIRST}; the receive daemon beside it in the pod",
+            needs=f"{_SCRIPT_FIRST}; the receive daemon in the same pod",
             source=Source(
                 "GoogleCloudPlatform/cluster-toolkit, a3-megagpu-8g examples: nccl-env-profile.sh, then the devices",
                 _LOOKED_UP,
@@ -110,7 +110,7 @@ RECORDS: Mapping[str, NcclRecord] = {
         ),
     )
 }
-"""By fabric, as machines and stack files call it. With the transport named, NCCL fails where it is missing:
-else it takes sockets, and nobody is told."""
+"""NCCL settings by fabric, as named in machines and stack files. With the transport set, NCCL fails if it is
+missing; without, NCCL would silently use sockets."""
 ADAPTERS = "NCCL_IB_HCA"
-"""The adapters that it may take; after `=` names are whole, and not beginnings of names."""
+"""The adapters that NCCL may use; after `=`, names are exact instead of prefixes."""

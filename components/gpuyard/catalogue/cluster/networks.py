@@ -1,4 +1,4 @@
-"""Networks of clusters: how large the clouds let them be, and how many addresses a node takes."""
+"""Cluster networks: allowed sizes by cloud, and how many addresses a node uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from gpuyard.catalogue.sources import Source
 
 _LOOKED_UP = date(2026, 11, 22)
 _VPC = Source(
-    "VPC User Guide: a block of a VPC is /16 to /28, and five addresses of each subnet are taken; ours has"
-    " eight private subnets and eight public ones, the smallest an eighth of an eighth of it",
+    "VPC User Guide: a block of a VPC is /16 to /28, and five addresses of each subnet are reserved;"
+    " gpuyard's VPC has eight private and eight public subnets, the smallest 1/64 of it",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
 _GKE = Source(
     "GKE, VPC-native clusters: a /24 of the pods' range for a node of up to 110 pods; four addresses of the"
-    " primary range are taken",
+    " primary range are reserved",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
@@ -28,7 +28,7 @@ _SERVICES = Source(
 
 @dataclass(frozen=True, slots=True)
 class RangeSizes:
-    """How long the prefix of a range may be, and what is taken when nobody says one."""
+    """The allowed prefix lengths of a range, and the default range."""
 
     widest: int
     narrowest: int
@@ -47,22 +47,22 @@ RANGES: Mapping[str, Mapping[str, RangeSizes]] = {
         "services": RangeSizes(16, 27, "10.8.0.0/20", _GKE),
     },
 }
-"""By cloud and by word of `cluster.network`."""
+"""Range sizes by cloud and field of `cluster.network`."""
 PRIVATE_RANGES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
-"""RFC 1918; EKS takes no other for services."""
+"""RFC 1918; EKS accepts no other ranges for services."""
 SHARED_RANGE = "100.64.0.0/10"
-"""RFC 6598: for networks, where private ones are used up."""
+"""RFC 6598: for networks if private ranges are used up."""
 
 PREFIX_ADDRESSES = 16
 PREFIXES_OF_A_NODE = 2
 PREFIX_DELEGATION = Source(
     "amazon-vpc-cni-k8s docs/prefix-and-ip-target.md: with prefix delegation an interface takes /28 blocks of 16"
-    " addresses, and keeps one beside those in use (WARM_PREFIX_TARGET=1)",
+    " addresses, and keeps one in addition to those in use (WARM_PREFIX_TARGET=1)",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
-"""So the least that a node with one pod takes is two blocks, beside its own addresses."""
+"""So a node with one pod uses at least two blocks, in addition to its own addresses."""
 EC2_TAKEN = 5
 GCE_TAKEN = 4
 GKE_NODE_PODS = 256
-"""Addresses of the pods' range that each node of up to 110 pods has to itself."""
+"""Addresses of the pod range that are reserved for each node of up to 110 pods."""

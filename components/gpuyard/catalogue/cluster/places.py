@@ -1,4 +1,4 @@
-"""Regions that there are: a name of the right form that is none would fail half-way through a deployment."""
+"""Existing regions: an unknown name in the right format would fail in the middle of a deployment."""
 
 from datetime import date
 from functools import cache
@@ -20,10 +20,10 @@ us-iso-east-1 us-iso-west-1 us-isob-east-1 us-isob-west-1 eu-isoe-west-1 us-isof
 eusc-de-east-1
 """
 _ROW_OF_GCP = "us-central1"
-"""That of the machines' own rows, which the list of other regions has not."""
+"""The region of the machine rows, which is not in the list of other regions."""
 
 
 @cache
 def region_names(cloud: str) -> frozenset[str]:
-    """All regions of a cloud, those of other partitions among them."""
+    """All regions of a cloud, including those of other partitions."""
     return frozenset(_AWS.split() if cloud == "aws" else {*listed_regions("gcp"), _ROW_OF_GCP})

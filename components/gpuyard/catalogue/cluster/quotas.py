@@ -1,4 +1,4 @@
-"""Quotas that nodes use up: of vCPUs at EC2, by family of machines, and of GPUs at Google, by model."""
+"""Cloud quotas of nodes: vCPUs by machine family on EC2, GPUs by model on Google Cloud."""
 
 import re
 from collections.abc import Mapping
@@ -20,8 +20,8 @@ EC2_STANDARD_SOURCE = Source(
     as_of=date(2026, 11, 23),
 )
 GCE_QUOTA_SOURCE = Source(
-    "Quota.Metric of Compute Engine's API; names of H100 Mega, H200, B200 and GB200 from refusals that others met. Spot and"
-    " flex-start use up the preemptible one",
+    "Quota.Metric of Compute Engine's API; names of H100 Mega, H200, B200 and GB200 from quota errors of other users. Spot and"
+    " flex-start use the preemptible quota",
     date(2026, 11, 23),
     verified=False,
     as_of=date(2026, 11, 23),
@@ -30,10 +30,10 @@ GCE_QUOTA_SOURCE = Source(
 
 @dataclass(frozen=True, slots=True)
 class Ec2Quota:
-    """The quotas of one group of families, by code; the first that an account has is the one."""
+    """The quotas of one group of families, by code; the first one that exists in an account applies."""
 
     families: str
-    """A pattern of what machine types begin with."""
+    """A pattern for the prefix of machine types."""
     on_demand: str
     spot: tuple[str, ...]
 
@@ -48,30 +48,30 @@ EC2_QUOTAS = (
 
 
 def ec2_quota(machine: str) -> Ec2Quota | None:
-    """The quotas that a machine type uses up; None where they are not known."""
+    """The quotas that a machine type uses; None if unknown."""
     return next((each for each in EC2_QUOTAS if re.match(each.families, machine)), None)
 
 
 EC2_NETWORKS, EC2_ADDRESSES = "L-F678F1CE", "L-0263D0A3"
-"""The quotas of networks (of the service vpc) and of elastic addresses (of ec2), each five at first."""
+"""The quotas of VPCs (service vpc) and of elastic IP addresses (service ec2); the default of each is five."""
 EC2_NETWORKS_SOURCE = Source(
-    "VPC user guide, quotas: five of either in a region; codes as installers of OpenShift and others ask for them",
+    "VPC user guide, quotas: five of either in a region; codes from installers of OpenShift and others",
     date(2026, 11, 26),
     as_of=date(2026, 11, 26),
 )
 
 GCE_ALL_GPUS = "GPUS_ALL_REGIONS"
-"""Of a project: all GPUs of all models and regions, over each of them; 0 at first."""
+"""The project quota of all GPUs of all models and regions, in addition to the others; the default is 0."""
 GCE_MADE: Mapping[str, str] = {
     "gcp:compute/network:Network": "NETWORKS",
     "gcp:compute/subnetwork:Subnetwork": "SUBNETWORKS",
     "gcp:compute/firewall:Firewall": "FIREWALLS",
     "gcp:compute/router:Router": "ROUTERS",
 }
-"""Of a project, by what is made."""
+"""Project quotas by created resource."""
 GCE_PROJECT_SOURCE = Source(
-    "Compute Engine API, projects.get: quotas and Quota.Metric; that the one of all GPUs holds for newer models too,"
-    " from refusals that others met",
+    "Compute Engine API, projects.get: quotas and Quota.Metric; that GPUS_ALL_REGIONS also covers newer models,"
+    " from quota errors of other users",
     date(2026, 11, 26),
     verified=False,
     as_of=date(2026, 11, 26),
@@ -91,5 +91,5 @@ GCE_METRICS: Mapping[str, str] = {
     "nvidia-tesla-t4": "NVIDIA_T4_GPUS",
     "nvidia-tesla-v100": "NVIDIA_V100_GPUS",
 }
-"""By GKE's name of a GPU."""
+"""Quotas by GKE's name of a GPU."""
 PREEMPTIBLE = "PREEMPTIBLE_"

@@ -1,4 +1,4 @@
-"""How fast one node reads a store as it is sold, and which share of that is asked of it."""
+"""How fast one node can read a store as sold, and which share of that is the threshold."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,9 +7,9 @@ from datetime import date
 from gpuyard.catalogue.sources import Source
 
 ASKED = 0.5
-"""Of what is sold: less says that something is wrong, and not that others read at the same time."""
+"""The share of the speed sold: a lower speed means a fault, not other readers."""
 STREAMS = 8
-"""By which the check reads (gpuyard_validator)."""
+"""Parallel streams with which the check reads (gpuyard_validator)."""
 TIB = 1024
 """GiB."""
 _MIB = 1.048576
@@ -37,7 +37,7 @@ _FILESTORE = Source(
     as_of=_READ_ON,
 )
 _OBJECTS = Source(
-    "S3 user guide, parallelization: 85 MB/s for each request under way, here 8; of Cloud Storage nobody says another",
+    "S3 user guide, parallelization: 85 MB/s for each parallel request, here 8; no other value found for Cloud Storage",
     _READ_ON,
     verified=False,
     as_of=_READ_ON,
@@ -51,25 +51,25 @@ _CLIENT = Source(
 
 @dataclass(frozen=True, slots=True)
 class StoreSpeed:
-    """What one node can read at most, and who says so."""
+    """The maximum read speed of one node, with its source."""
 
     mb_per_s: float
     source: Source
 
 
 PER_TIB: Mapping[str, float] = {"scratch": 200.0}
-"""Of FSx for Lustre, where its throughput is not bought apart."""
+"""MB/s for each TiB of FSx for Lustre tiers whose throughput is not purchased separately."""
 _ONE_CLIENT = 450 * _MIB
 _EFS_CLIENT = 500 * _MIB
 _LARGE = 10 * TIB
 NODE = StoreSpeed(1250.0, _CLIENT)
-"""More than that is asked of no node."""
+"""The maximum that is required of any node."""
 
 
 def sold_speed(
     kind: str, tier: str | None, size_gib: int | None, throughput: int | None
 ) -> StoreSpeed | None:
-    """That of a store by its kind, tier, size and what is bought beside it; None of what nobody sells."""
+    """The speed of a store by its kind, tier, size and purchased throughput; None if it is not sold."""
     size = size_gib or 0
     match kind:
         case "efs":

@@ -1,4 +1,4 @@
-"""What file systems of the clouds are sold as: sizes, tiers, throughputs; and names that buckets may have."""
+"""File systems of the clouds: sizes, tiers and throughputs on sale; and valid bucket names."""
 
 import re
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ _FILESTORE = Source(
 
 _LUSTRE_PRICE = Source(
     "c3x.dev, aws_fsx_lustre_file_system: 0.145 for a GB-month of SSD at 125 MB/s for each TiB, 1.2 TB are 174 a month;"
-    " learning-aws.readthedocs.io, pricing.rst: 0.140 for one of scratch. Both say about, and name no region but ours",
+    " learning-aws.readthedocs.io, pricing.rst: 0.140 for one of scratch. Both say about, and name no other region than this catalogue's",
     _LOOKED_UP,
     verified=False,
     as_of=_LOOKED_UP,
@@ -39,14 +39,14 @@ _LUSTRE_PRICE = Source(
 
 @dataclass(frozen=True, slots=True)
 class SizeBand:
-    """Sizes in GiB from `low` to `high`, `step` by `step`."""
+    """Sizes in GiB from `low` to `high`, in steps of `step`."""
 
     low: int
     high: int
     step: int
 
     def nearest(self, size: int) -> int:
-        """The least of these that holds so much; the largest where none does."""
+        """The smallest of these sizes that is large enough, else the largest."""
         if size <= self.low:
             return self.low
         return min(self.low + -(-(size - self.low) // self.step) * self.step, self.high)
@@ -59,16 +59,16 @@ class SizeBand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoreOffer:
-    """One way in which a file system is sold."""
+    """One offer of a file system."""
 
     bands: tuple[SizeBand, ...]
     single_zone: bool = True
     name: str = ""
-    """What the cloud calls it."""
+    """The cloud's name for it."""
     source: Source
 
     def nearest(self, size: int) -> int:
-        """The least size that is sold and holds so much; the largest where none does."""
+        """The smallest size on sale that is large enough, else the largest."""
         sizes = [band.nearest(size) for band in self.bands]
         return min((each for each in sizes if each >= size), default=max(sizes))
 
@@ -78,14 +78,14 @@ class StoreOffer:
 
 @dataclass(frozen=True, slots=True)
 class StorePrice:
-    """What a file system costs for each GiB that is bought, full or empty."""
+    """The price of a file system for each purchased GiB, used or not."""
 
     usd_per_gib_month: float
     source: Source
 
 
 def _managed(step: int, until: int, high: int, later: int) -> StoreOffer:
-    """Sizes grow in small steps, and from some size on in large ones."""
+    """An offer with small steps up to a size, and large steps above."""
     more = () if until == high else (SizeBand(-(-until // later) * later, high, later),)
     return StoreOffer(bands=(SizeBand(step, until, step), *more), source=_MANAGED)
 
@@ -102,7 +102,7 @@ MANAGED_LUSTRE: Mapping[int, StoreOffer] = {
     250: _managed(36_000, 6_120_000, 40_032_000, 288_000),
     125: _managed(72_000, 12_240_000, 12_240_000, 72_000),
 }
-"""By throughput, in MB/s for each TiB; the first is what is bought where nobody says it, as it is the smallest."""
+"""Offers by throughput, in MB/s for each TiB; the first and smallest is the default."""
 _BASIC_MOST = 65_433
 _GROWING = (SizeBand(1024, 9984, 256), SizeBand(10_240, 102_400, 2560))
 FILESTORE: Mapping[str, StoreOffer] = {
@@ -120,17 +120,17 @@ _LUSTRE_USD: Mapping[tuple[str, int | None], float] = {
     ("persistent", 125): 0.145,
     ("scratch", None): 0.140,
 }
-"""For a GB-month, in us-east-1."""
+"""Prices of a GB-month in us-east-1."""
 
 
 def lustre_price(tier: str, throughput: int | None, region: str | None) -> StorePrice | None:
-    """Of FSx for Lustre; None of what nobody was found to quote."""
+    """The price of FSx for Lustre; None if no published price was found."""
     usd = _LUSTRE_USD.get((tier, throughput)) if region == "us-east-1" else None
     return None if usd is None else StorePrice(usd, _LUSTRE_PRICE)
 
 
 FSX_THROUGHPUTS = (125, 250, 500, 1000)
-"""Of the persistent tier."""
+"""Throughputs of the persistent tier."""
 
 BUCKETS: Mapping[str, IdFormat] = {
     "aws": IdFormat(

@@ -1,4 +1,4 @@
-"""What the clouds take as a tag, which is a label on gcp: how many, how long, and of which letters."""
+"""Tags that the clouds accept (labels on gcp): their number, length and characters."""
 
 import re
 import unicodedata
@@ -13,14 +13,14 @@ _LOOKED_UP = date(2026, 11, 24)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TagLimits:
-    """Of one cloud."""
+    """The limits of one cloud."""
 
     maximum: int
-    """Of one resource."""
+    """Tags of one resource."""
     reserved_by_gpuyard: int
-    """Of these, what a resource may carry beside those of the stack file."""
+    """How many of these gpuyard needs in addition to those of the stack file."""
     key: int
-    """Characters of a key."""
+    """Maximum characters of a key."""
     source: Source
 
 
@@ -31,7 +31,7 @@ TAGS: Mapping[str, TagLimits] = {
         key=128,
         source=Source(
             "models of IAM (tagKeyType, tagListType), EKS (TagMap), EFS, FSx and CloudWatch Logs in botocore 1.44.5:"
-            " 50 tags, keys of 128 characters out of letters, figures, blanks and _.:/=+-@, none beginning with aws:",
+            " 50 tags, keys of 128 characters of letters, digits, spaces and _.:/=+-@, none beginning with aws:",
             _LOOKED_UP,
             as_of=_LOOKED_UP,
         ),
@@ -48,26 +48,26 @@ TAGS: Mapping[str, TagLimits] = {
         ),
     ),
 }
-"""By cloud. Values have 256 characters on aws, and a stack file no longer ones; on gcp they are cut."""
+"""Limits by cloud. Values may have 256 characters on aws and in a stack file; on gcp they are truncated."""
 RESERVED = "aws:"
-"""What no key begins with, in capitals or not: AWS keeps it for itself."""
+"""The prefix that AWS reserves, in any letter case."""
 _SIGNS = "_.:/=+-@"
 _LETTERS = ("L", "N", "Z")
-"""Of Unicode's categories: letters, figures, blanks."""
+"""Unicode categories of letters, digits and spaces."""
 
 
 def aws_letters(text: str) -> str:
-    """The text with a dash for each character that AWS takes in no tag."""
+    """The text with a dash for each character that AWS does not accept in a tag."""
     return "".join(
         c if c in _SIGNS or unicodedata.category(c)[0] in _LETTERS else "-" for c in text
     )
 
 
 def gcp_key(key: str) -> str:
-    """A key in Google's letters: it begins with one, and not with what would become a dash."""
+    """The key in characters that Google Cloud accepts; it begins with a letter."""
     return gcp_letters(key if re.match("[A-Za-z]", key) else f"tag-{key}")
 
 
 def gcp_letters(text: str) -> str:
-    """Small letters, figures, dashes and underscores."""
+    """The text in lower-case letters, digits, dashes and underscores."""
     return re.sub(r"[^a-z0-9_-]", "-", text.lower())[: TAGS["gcp"].key]

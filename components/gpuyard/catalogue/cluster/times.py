@@ -1,6 +1,7 @@
-"""How long a cloud takes for what it makes, as far as somebody has said or measured it.
+"""Creation times of cloud resources, published or measured.
 
-Of what nobody has, nothing stands here: then nobody is told a time. A row that is reckoned from others says so.
+Without a published time there is no row, and gpuyard shows no time. The source of a row that is calculated
+from others contains this.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ _READ_ON = date(2026, 11, 26)
 
 @dataclass(frozen=True, slots=True)
 class Minutes:
-    """From, to."""
+    """A range of minutes."""
 
     least: int
     most: int
@@ -24,7 +25,7 @@ class Minutes:
 
 @dataclass(frozen=True, slots=True)
 class Seconds:
-    """From, to."""
+    """A range of seconds."""
 
     least: int
     most: int
@@ -43,11 +44,11 @@ CONTROL_PLANES: Mapping[str, Minutes] = {
         ),
     ),
 }
-"""Until a new cluster answers, by cloud; of GKE no measurement was found."""
+"""Time until a new cluster responds, by cloud; no measurement of GKE was found."""
 
-# ── until a node is of use ────────────────────────────────────────────────────────────────────────
+# ── until a node is ready for jobs ────────────────────────────────────────────────────────────────
 _EC2 = Source(
-    "awslabs/amazon-eks-ami 1099: a c5.xlarge registers 39 s after it is asked for; aws/karpenter-provider-aws 3102: ready"
+    "awslabs/amazon-eks-ami 1099: a c5.xlarge registers 39 s after the request; aws/karpenter-provider-aws 3102: ready"
     " after 70 to 100 s",
     _READ_ON,
     verified=False,
@@ -55,21 +56,21 @@ _EC2 = Source(
 )
 _EC2_GPUS = Source(
     "aws/karpenter-provider-aws 6128: 70 to 80 s from launch until a machine without GPUs is registered, and amazon-eks-ami"
-    " 1099: those with GPUs often take much longer. The most is reckoned: pods run 4 to 6 minutes after the launch"
+    " 1099: those with GPUs often take much longer. The maximum is calculated: pods run 4 to 6 minutes after the launch"
     " (kubernetes/autoscaler 3464), less the 90 s of NVIDIA/k8s-device-plugin 291",
     _READ_ON,
     verified=False,
     as_of=_READ_ON,
 )
 _GCE = Source(
-    "no figure was found: taken as EC2's",
+    "no figure was found: assumed to be the same as EC2's",
     _READ_ON,
     verified=False,
     as_of=_READ_ON,
 )
 _GCE_GPUS = Source(
-    "codalab/codalab-worksheets 4042: a VM with GPUs is there 4.5 minutes after its autoscaler was asked. The least is"
-    " reckoned: 3 minutes until pods run (blog.easecloud.io, GPU nodes on GKE: 3 to 8), less a minute for the GPUs",
+    "codalab/codalab-worksheets 4042: a VM with GPUs runs 4.5 minutes after the request to its autoscaler. The minimum"
+    " is calculated: 3 minutes until pods run (blog.easecloud.io, GPU nodes on GKE: 3 to 8), less a minute for the GPUs",
     _READ_ON,
     verified=False,
     as_of=_READ_ON,
@@ -80,8 +81,8 @@ JOINS: Mapping[tuple[str, bool], Seconds] = {
     ("gcp", False): Seconds(39, 100, _GCE),
     ("gcp", True): Seconds(120, 270, _GCE_GPUS),
 }
-"""From the moment a machine is asked for until its node is ready, by cloud and whether it has GPUs; where there
-are machines."""
+"""Time from the request for a machine until its node is ready, by cloud and whether it has GPUs, if the cloud
+has capacity."""
 _INSTALLED = Source(
     "codalab/codalab-worksheets 4042: Google's DaemonSet had its driver in 4.5 minutes; kubernetes/autoscaler, utils/gpu: up"
     " to 15 minutes until GPUs are allocatable",
@@ -94,8 +95,8 @@ COUNTED: Mapping[ComponentOwner, Seconds] = {
         15,
         90,
         Source(
-            "NVIDIA/k8s-device-plugin 291: it starts about 90 s after a node of Karpenter; the least is reckoned from what"
-            " images of this size take (awslabs/amazon-eks-ami 938: about 4 s each)",
+            "NVIDIA/k8s-device-plugin 291: it starts about 90 s after a node of Karpenter; the minimum is calculated from"
+            " images of this size (awslabs/amazon-eks-ami 938: about 4 s each)",
             _READ_ON,
             verified=False,
             as_of=_READ_ON,
@@ -114,7 +115,7 @@ COUNTED: Mapping[ComponentOwner, Seconds] = {
     ComponentOwner.DAEMONSET: Seconds(270, 900, _INSTALLED),
     ComponentOwner.OPERATOR: Seconds(270, 900, _INSTALLED),
 }
-"""From a ready node until its GPUs are counted, by who brings the driver."""
+"""Time from a ready node until it advertises its GPUs, by what installs the driver."""
 EACH_GPU = Seconds(
     3,
     4,
@@ -125,25 +126,25 @@ EACH_GPU = Seconds(
         as_of=_READ_ON,
     ),
 )
-"""More of them take longer."""
+"""Additional time for each GPU."""
 GB_PULLED = Seconds(
     16,
     18,
     Source(
         "AWS machine learning blog of 2026-06 on SOCI: 15 to 20 GB take 4 to 6 minutes for one instance by a plain pull."
-        " Of Google nobody says a time and a size (Artifact Registry: 3 min 50 s for a deep learning image)",
+        " For Google no source has both time and size (Artifact Registry: 3 min 50 s for a deep learning image)",
         _READ_ON,
         verified=False,
         as_of=date(2026, 6, 3),
     ),
 )
-"""For each GB of an image that a node does not have yet, pulled as a whole and not streamed."""
+"""Time for each GB of an image that is not on the node yet, without image streaming."""
 
 
 def startup_durations(cloud: str, gpus: int, driver: ComponentOwner | None) -> tuple[Seconds, ...]:
-    """What a node waits for, one after the other; empty where nobody has said how long.
+    """Startup phases of a node in order; empty if durations are unknown.
 
-    `driver` is who brings it; None for machines without GPUs.
+    `driver` is what installs the driver; None for machines without GPUs.
     """
     joins = JOINS.get((cloud, gpus > 0))
     if joins is None:

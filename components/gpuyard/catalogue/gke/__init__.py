@@ -1,1 +1,1 @@
-"""What GKE wants to be told: `nodes` of its node pools, `networks` of its clusters and fabrics, `sharing` of its GPUs."""
+"""Settings of GKE: `nodes` for node pools, `networks` for clusters and fabrics, `sharing` for GPUs."""

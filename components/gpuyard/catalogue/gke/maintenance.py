@@ -1,4 +1,4 @@
-"""When GKE may upgrade: how much time it wants, and how long and how often it can be told to wait."""
+"""When GKE may upgrade: the required maintenance time, and the limits of maintenance exclusions."""
 
 from datetime import date
 
@@ -10,7 +10,7 @@ WINDOWS_SOURCE = Source(
     as_of=date(2026, 11, 22),
 )
 LEAST_HOURS = 48
-"""Within any 32 days."""
+"""Minimum maintenance hours in any 32 days."""
 
 FREEZES_SOURCE = Source(
     "GKE, limitations of maintenance exclusions: three of the scope `no upgrades`, which cannot exceed 30 days; of"
@@ -24,12 +24,12 @@ LONG_FREEZE_DAYS = 30
 LONGEST_FREEZE_DAYS = 90
 
 UPGRADE_SOURCE = Source(
-    "GKE, node upgrade strategies: a surge of 20 nodes at once, budgets of disruption and pods' own grace held"
-    " to for an hour; nodeDrainConfig of NodePool in pulumi-gcp 10.2.0",
+    "GKE, node upgrade strategies: a surge of 20 nodes at once, PodDisruptionBudgets and grace periods of pods respected"
+    " for an hour; nodeDrainConfig of NodePool in pulumi-gcp 10.2.0",
     date(2026, 11, 25),
     as_of=date(2026, 11, 25),
 )
 MOST_AT_ONCE = 20
-"""Nodes of a pool that are made anew at once, those beyond it counted."""
+"""Nodes of a pool that are replaced at the same time, including surge nodes."""
 DRAIN_MINUTES = 60
-"""How long pods have where nobody says it."""
+"""Default grace period of pods."""

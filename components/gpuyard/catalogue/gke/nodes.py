@@ -1,4 +1,4 @@
-"""Nodes of GKE: their boot disks, the local disks that come with a machine, and what secure boot refuses."""
+"""Nodes of GKE: boot disks, local disks of a machine, and kernel modules that secure boot rejects."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -23,10 +23,10 @@ HYPERDISK_ONLY = (
     "n4a-",
     "n4d-",
 )
-"""Machines that take no persistent disk, as their names begin."""
+"""Prefixes of machines without Persistent Disk."""
 HYPERDISK_SOURCE = Source(
     f"{_TOOLKIT}, disk_type of gke-a4x.yaml and gke-a4x-max-bm.yaml; the other families from Compute Engine,"
-    " about Hyperdisk, and unseen on a node pool",
+    " about Hyperdisk, and not verified on a node pool",
     _LOOKED_UP,
     verified=False,
     as_of=_LOOKED_UP,
@@ -40,16 +40,16 @@ LOCAL_SSD_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 _SSD_UNCOUNTED = ("a4x-",)
-"""Machines whose local disks have another size; GKE counts them itself (gke-a4x.yaml gives no number)."""
+"""Prefixes of machines with local disks of another size; GKE sets their number (gke-a4x.yaml has none)."""
 
 
 def boot_disk(machine: str) -> str:
-    """The type of disk that nodes of a machine type boot from."""
+    """The boot disk type of nodes of a machine type."""
     return "hyperdisk-balanced" if machine.startswith(HYPERDISK_ONLY) else "pd-balanced"
 
 
 def local_ssds(machine: Machine) -> int | None:
-    """Local disks that come with the machine; None where there are none, or GKE counts them itself."""
+    """The number of local disks of the machine; None without local disks, or if GKE sets the number."""
     if machine.name.startswith(_SSD_UNCOUNTED):
         return None
     return machine.nvme_gb // LOCAL_SSD_GB or None
@@ -64,12 +64,12 @@ METAL_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 METAL_HUGE_PAGES = 4096
-"""Of 2 MiB, on a machine of bare metal."""
+"""Huge pages of 2 MiB on a bare metal machine."""
 METAL_LABELS: Mapping[str, str] = {"cloud.google.com/gke-dpv2-unified-cni": "cni-migration"}
 DRANET_LABELS: Mapping[str, str] = {"cloud.google.com/gke-networking-dra-driver": "true"}
-"""On nodes whose network cards pods claim."""
+"""Labels of nodes whose network cards pods claim."""
 QUEUED_LABELS: Mapping[str, str] = {"cloud.google.com/gke-queued": "true"}
-"""On nodes of queued provisioning: GKE taints them with the same key, and adds no label."""
+"""Labels of nodes with queued provisioning: GKE adds a taint with the same key, but no label."""
 LABELS_SOURCE = Source(
     f"{_TOOLKIT}, kubernetes_labels of gke-node-pool/main.tf",
     _LOOKED_UP,
@@ -78,9 +78,9 @@ LABELS_SOURCE = Source(
 
 DRIVER_BY: Mapping[str, str] = {ComponentOwner.GKE.value: "DEFAULT"}
 NO_DRIVER = "INSTALLATION_DISABLED"
-"""What GKE is told where somebody else brings the driver."""
+"""The GKE setting with which GKE does not install the driver."""
 UNSIGNED_DRIVER = frozenset({ComponentOwner.OPERATOR.value})
-"""Who brings kernel modules that secure boot refuses."""
+"""What installs kernel modules that secure boot rejects."""
 DRIVER_SOURCE = Source(
     "NVIDIA/cloud-native-docs google-gke.rst 26.7: the driver of the GPU Operator needs secure boot off; Google's"
     " own is signed",
@@ -89,38 +89,38 @@ DRIVER_SOURCE = Source(
 )
 
 DRIVER_INSTALLER = "nvidia-driver-installer"
-"""What Google calls the DaemonSet that brings its driver where GKE was told not to."""
+"""Google's name of the DaemonSet that installs its driver if GKE does not."""
 INSTALLER_IMAGE = "cos-nvidia-installer:fixed"
-"""Container-Optimized OS has it on its disk, and no registry has it."""
+"""An image on the disk of Container-Optimized OS; no registry has it."""
 INSTALLER_PAUSE = (
     "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
 )
-"""What runs on when the driver is there."""
+"""The container that keeps running once the driver is installed."""
 INSTALLER_SOURCE = Source(
     "GoogleCloudPlatform/container-engine-accelerators at 992db812, nvidia-driver-installer/cos: daemonset-preloaded.yaml"
-    " and, for A4X, daemonset-preloaded-latest-a4x.yaml. Its second init container cuts GPUs only where GKE was told a"
-    " partition size (partition_gpu.go), and is left out",
+    " and, for A4X, daemonset-preloaded-latest-a4x.yaml. Its second init container partitions GPUs only with a GKE"
+    " partition size (partition_gpu.go), and is omitted",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
 DISTRIBUTION_LABEL = "cloud.google.com/gke-os-distribution"
-"""GKE's own, on every node: cos or ubuntu."""
+"""GKE's label of every node: cos or ubuntu."""
 _LATEST_DRIVER = ("a4x-",)
-"""Machines whose GPUs the installer's first choice is too old for, as their names begin."""
+"""Prefixes of machines whose GPUs need a newer driver than the installer's default."""
 
 
 def requests_latest_driver(machine: str) -> bool:
-    """Whether Google's installer has to be told to take the newest driver that the image knows."""
+    """Whether Google's installer must be set to the latest driver of the image."""
     return machine.startswith(_LATEST_DRIVER)
 
 
 def is_metal(machine: str) -> bool:
-    """Whether the machine is no virtual one: nothing vouches for how it boots."""
+    """Whether the machine is bare metal, without Shielded VM features."""
     return machine.endswith(METAL_SUFFIX)
 
 
 ARM_FAMILIES = ("c4a-", "n4a-", "t2a-")
-"""Machines of Arm without GPUs, as their names begin: GKE taints their nodes, unless it is told not to."""
+"""Prefixes of Arm machines without GPUs: GKE taints their nodes unless the node pool disables it."""
 ARM_UNTAINTED_SINCE = "1.35"
 ARM_TAINT_SOURCE = Source(
     "TaintConfig of GKE's v1 API: unspecified is ARM. GKE release notes of 2026-07-28, second-hand: a node pool takes"
@@ -136,21 +136,21 @@ def is_arm_host(machine: str) -> bool:
     return machine.startswith(ARM_FAMILIES)
 
 
-# ── who nodes are ─────────────────────────────────────────────────────────────────────────────────
+# ── identity of nodes ─────────────────────────────────────────────────────────────────────────────
 NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
 NODE_ROLES_SOURCE = Source(
-    "GKE, configure node service accounts: the least role of a node, and what it needs beside it to pull images from"
+    "GKE, configure node service accounts: the minimum role of a node, and what it needs in addition to pull images from"
     " Artifact Registry (CIS GKE 2.0.0, 5.2.1)",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
 NODE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
-"""Roles bound what a node may do; scopes are the older way, and would only be in theirs."""
+"""Roles limit what a node may do; access scopes are the legacy method, and would only limit it further."""
 
 # ── keys ──────────────────────────────────────────────────────────────────────────────────────────
 KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
 KEY_USERS = ("container-engine-robot", "compute-system")
-"""Service agents of a project: GKE encrypts what etcd holds, Compute Engine the disks."""
+"""Service agents of a project: GKE encrypts the content of etcd, Compute Engine the disks."""
 KEY_SOURCE = Source(
     "GKE, application-layer secrets encryption and customer-managed keys: which service agent needs the key",
     _LOOKED_UP,
@@ -158,11 +158,11 @@ KEY_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 GPU_MODEL_LABEL = "cloud.google.com/gke-accelerator"
-"""On every node with GPUs: their model, as GKE calls it."""
+"""GKE's label of nodes with GPUs: its name of the GPU model."""
 GPU_DRIVER_LABEL = "cloud.google.com/gke-gpu-driver-version"
-"""On nodes for which GKE brings the driver: which, `default` or `latest`."""
+"""GKE's label of nodes whose driver it installs: `default` or `latest`."""
 POOL_OF_NODE = "cloud.google.com/gke-nodepool"
-"""The label that says which node pool made a node."""
+"""The label with the node pool of a node."""
 
 REGIONAL_ZONES = 3
-"""Zones that GKE picks for a regional cluster that names none."""
+"""How many zones GKE picks for a regional cluster without `zones`."""

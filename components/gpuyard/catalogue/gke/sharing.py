@@ -1,4 +1,4 @@
-"""How GKE's own device plugin shares GPUs: in which ways, into which slices, and what its nodes then say."""
+"""GPU sharing by GKE's own device plugin: strategies, partition sizes and node labels."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -13,23 +13,23 @@ STRATEGIES: Mapping[SharingMethod, str] = {
     SharingMethod.MIG_TIME_SLICING: "TIME_SHARING",
     SharingMethod.MPS: "MPS",
 }
-"""What a node pool calls each way in which pods have the same GPU, or the same slice."""
+"""GKE's sharing strategy for each sharing mode."""
 MOST_CLIENTS = 48
-"""Containers that share one GPU or one slice."""
+"""Maximum containers that share one GPU or one slice."""
 SHARING_SOURCE = Source(
     "GKE, about GPU sharing strategies: one setting for every GPU of a node pool, the labels of its nodes, and a"
-    " container that asks for more than one is turned away; at most 48 by the schema of its ComputeClass."
-    " GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia/gpusharing: several are given only where the"
-    " node has one GPU",
+    " container that requests more than one is rejected; at most 48 by the schema of its ComputeClass."
+    " GoogleCloudPlatform/container-engine-accelerators, pkg/gpu/nvidia/gpusharing: several are allocated only on a"
+    " node with one GPU",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
 STRATEGY_LABEL = "cloud.google.com/gke-gpu-sharing-strategy"
 STRATEGY_WORDS: Mapping[str, str] = {"TIME_SHARING": "time-sharing", "MPS": "mps"}
-"""The same as the label has it."""
+"""The label value of each strategy."""
 CLIENTS_LABEL = "cloud.google.com/gke-max-shared-clients-per-gpu"
 PARTITION_LABEL = "cloud.google.com/gke-gpu-partition-size"
-"""GKE writes the three by itself, and lets nobody else write them."""
+"""GKE sets these three itself and rejects other writers."""
 
 PARTITIONS: Mapping[str, Mapping[str, int]] = {
     "A100-40": {"1g.5gb": 7, "2g.10gb": 3, "3g.20gb": 2, "4g.20gb": 1, "7g.40gb": 1},
@@ -68,10 +68,10 @@ PARTITIONS: Mapping[str, Mapping[str, int]] = {
     },
     "RTX6000": {"1g.24gb": 4, "2g.48gb": 2, "4g.96gb": 1},
 }
-"""By the GPU's catalogue name: sizes that a node pool may name, and into how many of them GKE cuts each GPU."""
+"""Partition sizes by the GPU's catalogue name, with the number of slices of that size on each GPU."""
 PARTITIONS_SOURCE = Source(
-    "GoogleCloudPlatform/container-engine-accelerators at 09e2ab1a, partition_gpu/partition_gpu.go: of one size as many"
-    " as fit, on every GPU of a node. 1g.20gb is listed for H100 alone, and sizes with graphics without a number",
+    "GoogleCloudPlatform/container-engine-accelerators at 09e2ab1a, partition_gpu/partition_gpu.go: as many slices of one"
+    " size as fit, on every GPU of a node. 1g.20gb is listed for H100 only, and sizes with graphics without a number",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )

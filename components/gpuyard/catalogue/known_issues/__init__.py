@@ -1,4 +1,4 @@
-"""What a sign of trouble means and what is done then: XIDs, the driver's own advice, and what programs say."""
+"""Known issues and their remediation: XIDs, recovery actions of the driver, and error messages of programs."""
 
 from gpuyard.catalogue.known_issues.table import (
     KNOWN_ISSUES,

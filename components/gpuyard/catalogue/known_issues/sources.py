@@ -1,4 +1,4 @@
-"""Who says what a sign means."""
+"""Sources of the known issues."""
 
 from datetime import date
 
@@ -16,7 +16,7 @@ XID_REMAPS = Source(
     as_of=date(2025, 10, 29),
 )
 NVML_HEADER = Source(
-    "NVML: field 230 and the clock event reasons of its header; nvidia-smi's own words",
+    "NVML: field 230 and the clock event reasons of its header; messages of nvidia-smi",
     _READ,
     as_of=_READ,
 )
@@ -31,7 +31,7 @@ LOST_DEVICES = Source(
     as_of=_READ,
 )
 RUNTIME_CLASS = Source(
-    "containerd and kubelet, in their own words; not seen by us",
+    "messages of containerd and kubelet; not reproduced",
     _READ,
     verified=False,
     as_of=_READ,

@@ -1,1 +1,1 @@
-"""What runs in every cluster: Kubernetes itself, its autoscalers, Kueue, and GPUs that are claimed."""
+"""Software of every cluster: Kubernetes, autoscalers, Kueue and dynamic resource allocation."""

@@ -1,4 +1,4 @@
-"""Addresses that are the same on every node: the cloud's metadata service, and name servers that are no pods."""
+"""Addresses that are the same on every node: the cloud's metadata service, and DNS servers that are not pods."""
 
 from datetime import date
 
@@ -9,8 +9,8 @@ METADATA = (
     *("169.254.169.254/32", "fd00:ec2::254/128", "fd20:ce::254/128"),
     *("168.63.129.16/32", "169.254.170.2/32"),
 )
-"""EC2 and Compute Engine share the first; the second is EC2's on IPv6, the third Compute Engine's. The fourth is
-Azure's own, by which a node talks to its platform; the fifth gives credentials on nodes of Amazon ECS."""
+"""EC2 and Compute Engine share the first; the second is EC2's on IPv6, the third Compute Engine's. The fourth
+is Azure's, by which a node reaches its platform; the fifth gives credentials on nodes of Amazon ECS."""
 METADATA_SOURCE = Source(
     "EC2 and Compute Engine documentation: addresses of the instance metadata service",
     _LOOKED_UP,
@@ -22,15 +22,15 @@ PLATFORM_SOURCE = Source(
     as_of=date(2026, 11, 28),
 )
 NODE_DNS = "169.254.20.10/32"
-"""A cache of names that runs on the node itself: a policy that names pods never meets it."""
+"""NodeLocal DNSCache, which runs on the node: a policy that selects pods does not match it."""
 NODE_DNS_SOURCE = Source(
     "kubernetes cluster/addons/dns/nodelocaldns/README.md; GKE has it by default since 1.33.1",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
 CLOUD_DNS = METADATA[0]
-"""With Cloud DNS, GKE writes the node's metadata address into pods as their name server; its port 53 answers
-for names only, credentials are on port 80."""
+"""With Cloud DNS, GKE configures the node's metadata address as the DNS server of pods; its port 53 serves
+DNS only, credentials are on port 80."""
 CLOUD_DNS_SOURCE = Source(
     "tektoncd/operator issue 4000",
     _LOOKED_UP,

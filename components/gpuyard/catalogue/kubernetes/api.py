@@ -1,4 +1,4 @@
-"""Kubernetes itself: what a label may be, which namespaces are its own, and since when it mutates by policy."""
+"""The Kubernetes API: label syntax, initial namespaces, and the first minor with MutatingAdmissionPolicy."""
 
 import re
 from datetime import date
@@ -12,7 +12,7 @@ LABELS_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 LONGEST_LABEL = 63
-"""Characters in the value of a label, and in the name in its key."""
+"""Maximum characters of a label value, and of the name in its key."""
 LONGEST_LABEL_PREFIX = 253
 LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 LABEL_PREFIX = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*")
@@ -24,8 +24,8 @@ NAMESPACES_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 MUTATES_SINCE = 36
-"""The minor of Kubernetes 1 from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
-beta that is off."""
+"""The Kubernetes 1 minor from which every API server has MutatingAdmissionPolicy; in 1.34 and 1.35 it is a
+beta feature that is off by default."""
 MUTATES_SOURCE = Source(
     "KEP-3962; apiserver v0.36.3, pkg/features/kube_features.go",
     _LOOKED_UP,
@@ -34,5 +34,5 @@ MUTATES_SOURCE = Source(
 
 
 def changes_jobs(kubernetes: str) -> bool:
-    """Whether the API server writes into jobs what they leave out: priorities, and what is no failure."""
+    """Whether the API server adds missing fields to jobs: priorities and pod failure policies."""
     return int(kubernetes.partition(".")[2]) >= MUTATES_SINCE

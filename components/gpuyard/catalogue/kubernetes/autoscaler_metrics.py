@@ -1,4 +1,4 @@
-"""Metrics of autoscalers: what they serve, and which of them say that a way of buying had no machine."""
+"""Metrics of autoscalers, and those that show that a capacity option had no machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from gpuyard.catalogue.sources import Source
 
 _READ_ON = date(2026, 11, 26)
 KARPENTER_METRICS = Source(
-    "aws/karpenter-provider-aws 1d92708, website v1.14 reference/metrics.md, and all that this page has had before;"
+    "aws/karpenter-provider-aws 1d92708, website v1.14 reference/metrics.md, and all earlier versions of that page;"
     " reasons: kubernetes-sigs/karpenter v1.14.1 pkg/controllers/nodeclaim/lifecycle",
     _READ_ON,
     as_of=date(2026, 8, 20),
@@ -73,7 +73,7 @@ KARPENTER: frozenset[str] = _named(
         ),
     }
 )
-"""Without their prefix, as 1.14 serves them."""
+"""Metrics of Karpenter 1.14, without their prefix."""
 KARPENTER_BEFORE: frozenset[str] = _named(
     {
         "allocation_controller": "bind_duration_seconds scheduling_duration_seconds",
@@ -117,7 +117,7 @@ KARPENTER_BEFORE: frozenset[str] = _named(
         ),
     }
 )
-"""The same of releases before it."""
+"""Metrics of earlier releases, without their prefix."""
 CLUSTER_AUTOSCALER: frozenset[str] = _named(
     {
         "": (
@@ -137,25 +137,25 @@ CLUSTER_AUTOSCALER: frozenset[str] = _named(
         "scaled_down": "nodes_total gpu_nodes_total",
     }
 )
-"""Without their prefix; what a cloud provider's part of it serves has names of its own."""
+"""Metrics without their prefix; those of its cloud providers have other names."""
 PER_GROUP_FLAG = "emit-per-nodegroup-metrics"
-"""Without it Cluster Autoscaler says nothing of single groups (AUTOSCALER_METRICS)."""
+"""The flag without which Cluster Autoscaler has no metrics of single groups (AUTOSCALER_METRICS)."""
 _OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
 
 
 @dataclass(frozen=True, slots=True)
 class Autoscaler:
-    """Whose metrics begin with what."""
+    """An autoscaler with the prefix and names of its metrics."""
 
     name: str
     prefix: str
     served: frozenset[str]
-    """Of its release that we know."""
+    """Metrics of the release in the catalogue."""
     previous_metrics: frozenset[str]
-    """Of older ones."""
+    """Metrics of older releases."""
 
     def serves(self, metric: str) -> bool:
-        """Whether any release of it does."""
+        """Whether any of its releases serves this metric."""
         name = metric.removeprefix(self.prefix)
         bare = next((name.removesuffix(s) for s in _OF_HISTOGRAMS if name.endswith(s)), name)
         return not {name, bare}.isdisjoint(self.served | self.previous_metrics)
@@ -169,30 +169,30 @@ AUTOSCALERS = (
 
 @dataclass(frozen=True, slots=True)
 class Shortage:
-    """What to ask Prometheus for, so that somebody is told of a way of buying that has no machines."""
+    """PromQL of alerts for capacity options without machines."""
 
     autoscaler: str
     description: str
     query: str
-    """With something in it as long as it lasts."""
+    """PromQL that returns series as long as the shortage lasts."""
 
 
 _DISRUPTED = "karpenter_nodeclaims_disrupted_total"
 SHORTAGES = (
     Shortage(
         "Karpenter",
-        "EC2 has no machine for the rung `nodepool`",
+        "EC2 has no capacity for NodePool `nodepool`",
         f'sum by (nodepool) (increase({_DISRUPTED}{{reason="insufficient_capacity"}}[15m])) > 0',
     ),
     Shortage(
         "Karpenter",
-        "machines of the rung `nodepool` do not start, or do not join in time",
+        "machines of NodePool `nodepool` do not start, or do not join in time",
         f'sum by (nodepool) (increase({_DISRUPTED}{{reason=~"launch_timeout|registration_timeout"}}[30m])) > 0',
     ),
     Shortage(
         "Cluster Autoscaler",
-        "the rung `node_group` is left alone, for the `reason`",
+        "node group `node_group` is in backoff for `reason`",
         "max by (node_group, reason) (cluster_autoscaler_node_group_backoff_status) == 1",
     ),
 )
-"""A NodePool and a node group are one rung each. Of GKE's own autoscaler no such metric was found."""
+"""A NodePool or node group is one capacity option. GKE's own autoscaler has no such metric."""

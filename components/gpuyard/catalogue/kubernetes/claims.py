@@ -1,4 +1,4 @@
-"""Dynamic resource allocation: the classes that pods claim GPUs by, and from which Kubernetes on."""
+"""Dynamic resource allocation: device classes of GPUs, and the first Kubernetes minor that serves claims."""
 
 from datetime import date
 
@@ -8,11 +8,11 @@ _LOOKED_UP = date(2026, 11, 21)
 GPU_CLASS = "gpu.nvidia.com"
 MIG_CLASS = "mig.nvidia.com"
 GPU_CLASSES = (GPU_CLASS, MIG_CLASS, "vfio.gpu.nvidia.com")
-"""Classes whose devices are GPUs, parts of them, or for virtual machines; queues count the first alone."""
+"""Classes of GPUs, MIG devices, and GPUs for virtual machines; queues count the first only."""
 CHANNEL_CLASS = "compute-domain-default-channel.nvidia.com"
-"""Claimed by the pods of a ComputeDomain: NVLink from node to node."""
+"""Claimed by the pods of a ComputeDomain: NVLink between nodes."""
 DAEMON_CLASS = "compute-domain-daemon.nvidia.com"
-"""Claimed by what the driver starts on each node of a ComputeDomain; never by jobs."""
+"""Claimed by the daemons that the driver starts on each node of a ComputeDomain; never by jobs."""
 CLASSES_SOURCE = Source(
     "device classes of the NVIDIA DRA driver v0.5.0",
     _LOOKED_UP,
@@ -29,9 +29,9 @@ SERVED_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 QUOTA_KEY = "{}.deviceclass.resource.k8s.io/devices"
-"""How a ResourceQuota names the devices of a class."""
+"""The key of a class's devices in a ResourceQuota."""
 QUOTA_SOURCE = Source(
-    "Kubernetes, resource quotas: CLASS.deviceclass.resource.k8s.io/devices counts what claims ask for",
+    "Kubernetes, resource quotas: CLASS.deviceclass.resource.k8s.io/devices counts the devices of claims",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )

@@ -1,4 +1,4 @@
-"""Fields that DCGM has, or had: what none of its releases knows, no list of counters can serve."""
+"""Fields of all DCGM releases: other fields cannot be in a list of counters."""
 
 import json
 import re
@@ -20,13 +20,13 @@ _NUMBER = re.compile(r"\d+")
 
 @cache
 def _names() -> dict[str, frozenset[str]]:
-    """By group, with # for numbers, of links and lanes for one."""
+    """Field names by group; # stands for numbers, such as those of links and lanes."""
     table: dict[str, list[str]] = json.loads(_TABLE.read_text(encoding="utf-8"))
     return {group: frozenset(names) for group, names in table.items()}
 
 
 def is_no_field(metric: str) -> bool:
-    """True for a name like a field's that DCGM never had, nor with something behind it (`…_UTIL_MAX`)."""
+    """Whether a name looks like a DCGM field, but no release has it, with or without a suffix (`…_UTIL_MAX`)."""
     match = _FIELD.fullmatch(metric)
     if match is None:
         return False

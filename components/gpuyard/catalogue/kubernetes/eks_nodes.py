@@ -1,4 +1,4 @@
-"""Nodes of EKS: releases of their image, where it has its disks, and what is repaired how."""
+"""Nodes of EKS: image releases, disk devices and node repair."""
 
 import re
 from collections.abc import Mapping
@@ -24,39 +24,39 @@ AL2023_RELEASES: Mapping[str, str] = {
     "1.35": "1.35.8-20260930",
     "1.36": "1.36.4-20260930",
 }
-"""By Kubernetes minor. An image that is not pinned brings another driver on the day it is published."""
+"""Releases by Kubernetes minor. Without a pinned release, a new image could change the driver at any time."""
 
 CUSTOM = "CUSTOM"
-"""The image type of a group whose launch template says the image."""
+"""The image type of a node group whose launch template has the image."""
 
 DISKS_SOURCE = Source(
     "karpenter-provider-aws pkg/providers/amifamily: al2023.go and bottlerocket.go, whose system is on one disk and"
-    " whose images and pods are on another; that Ubuntu's is /dev/sda1 is of no source",
+    " whose images and pods are on another; /dev/sda1 for Ubuntu has no source",
     _LOOKED_UP,
     verified=False,
     as_of=_LOOKED_UP,
 )
 SYSTEM_DISKS: Mapping[str, str] = {"BOTTLEROCKET": "/dev/xvda"}
-"""Disks that hold nothing but the system, and need no size; by the beginning of an image type's name."""
+"""Disks with only the system, which need no size, by prefix of the image type."""
 DATA_DISKS: Mapping[str, str] = {
     "AL2023": "/dev/xvda",
     "BOTTLEROCKET": "/dev/xvdb",
     CUSTOM: "/dev/sda1",
 }
-"""Disks that hold images and pods' files, by the same."""
+"""Disks with images and files of pods, by prefix of the image type."""
 
 EVICTION_SOURCE = Source(
-    "awslabs/amazon-eks-ami nodeadm/internal/kubelet/config.go at 81fec2e: evictionHard, and 1Gi of the disk kept",
+    "awslabs/amazon-eks-ami nodeadm/internal/kubelet/config.go at 81fec2e: evictionHard, and 1Gi of the disk reserved",
     _LOOKED_UP,
     as_of=date(2026, 7, 23),
 )
 DISK_EVICTION: Mapping[str, str] = {"nodefs.available": "10%", "nodefs.inodesFree": "5%"}
-"""Below so much free disk the kubelet puts pods out."""
+"""Free disk thresholds below which the kubelet evicts pods."""
 DISK_RESERVED = "1Gi"
 
 UBUNTU_SOURCE = Source(
     "Canonical's documentation of its images on AWS, find-ubuntu-images: the SSM parameter of EKS images; that their"
-    " bootstrap.sh starts kubelet with the flags it is given is of no source",
+    " bootstrap.sh passes its flags to the kubelet has no source",
     _LOOKED_UP,
     verified=False,
     as_of=_LOOKED_UP,
@@ -67,7 +67,7 @@ UBUNTU_PARAMETER = (
 
 REPAIR_SOURCE = Source(
     "aws/eks-node-monitoring-agent pkg/reasons/reasons.go at 019c981: reasons of AcceleratedHardwareReady; EKS user"
-    " guide, node repair: after 10 minutes, replaced or booted anew",
+    " guide, node repair: after 10 minutes, replaced or rebooted",
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
@@ -76,7 +76,7 @@ GPU_CONDITION = "AcceleratedHardwareReady"
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """What becomes of a node for one reason."""
+    """The repair of a node for one reason."""
 
     reason: str
     action: str
@@ -91,7 +91,7 @@ GPU_REPAIRS = (
     Repair("NvidiaDoubleBitError", "Reboot", 10),
     Repair("FabricManagerNotRunning", "Reboot", 10),
 )
-"""A GPU that has gone from the bus comes back with another machine only; memory rows are remapped at a start."""
+"""A GPU that has fallen off the bus needs another machine; memory rows are remapped at boot."""
 
 GRAVITON_SOURCE = Source(
     "EC2 instance type naming: after the generation, g stands for Graviton",
@@ -102,18 +102,18 @@ _GRAVITON = re.compile(r"[a-z]+\d+[a-z]*g[a-z-]*\d*\..+")
 
 
 def arch_of(machine: str) -> str:
-    """The architecture of an EC2 machine without GPUs that no catalogue has, from its name."""
+    """The architecture of an EC2 machine without GPUs that is not in the catalogue, from its name."""
     return "arm64" if _GRAVITON.fullmatch(machine) else "amd64"
 
 
 UPDATE_SOURCE = Source(
-    "EKS user guide, what happens during a node update: pods that are not out within 15 minutes end it, unless it is"
-    " forced; updateConfig.maxUnavailable 1 to 100; strategy DEFAULT adds nodes first, MINIMAL takes them away first",
+    "EKS user guide, what happens during a node update: it fails if pods do not leave within 15 minutes, unless it is"
+    " forced; updateConfig.maxUnavailable 1 to 100; strategy DEFAULT adds nodes first, MINIMAL removes them first",
     date(2026, 11, 25),
     as_of=date(2026, 11, 25),
 )
 DRAIN_MINUTES = 15
-"""How long a node of a group waits for its pods; no field says another time."""
+"""How long a node of a node group waits for its pods; not configurable."""
 MOST_UNAVAILABLE = 100
 GROUP_OF_NODE = "eks.amazonaws.com/nodegroup"
-"""The label that says which node group made a node."""
+"""The label with the node group of a node."""

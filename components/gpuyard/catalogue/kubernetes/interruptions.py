@@ -1,4 +1,4 @@
-"""How it is said that a node goes, and how long its pods have from then on."""
+"""Interruption notices of nodes, and the time that they leave to pods."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -13,7 +13,7 @@ NOTICES = (
     "cloud.google.com/impending-node-termination",
     "ToBeDeletedByClusterAutoscaler",
 )
-"""Taints of nodes that go: Karpenter's, AWS Node Termination Handler's (it has several), GKE's, and an autoscaler's."""
+"""Taints of nodes that end: Karpenter's, AWS Node Termination Handler's (several), GKE's, Cluster Autoscaler's."""
 NOTICES_SOURCE = Source(
     "Karpenter v1.15 docs, Disruption: the termination controller taints the node karpenter.sh/disrupted:NoSchedule and"
     " evicts its pods; aws-node-termination-handler docs, TAINT_NODE; arguments of GKE's maintenance-handler as"
@@ -24,9 +24,9 @@ NOTICES_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 NOTICE_SECONDS: Mapping[str, int] = {"aws": 120, "gcp": 15}
-"""By cloud: what a spot notice leaves to pods."""
+"""Seconds that a spot notice leaves to pods, by cloud."""
 MACHINE_SECONDS: Mapping[str, int] = {"aws": 120, "gcp": 30}
-"""The same, to the machine."""
+"""Seconds that a spot notice leaves to the machine, by cloud."""
 NOTICE_SOURCE = Source(
     "EC2: two minutes, of interruptible reservations too (EC2 user guide, monitor-interruptible-cr); GKE concepts, Spot"
     " VMs: 30 seconds by default, of which pods that are not the system's have the first 15",
@@ -34,4 +34,4 @@ NOTICE_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 INTERRUPTIBLE_MODES = frozenset({Capacity.SPOT, Capacity.BLOCK, Capacity.FLEX_START})
-"""Ways to buy of which nodes are taken back while jobs run."""
+"""Capacity types whose nodes may be interrupted while jobs run."""

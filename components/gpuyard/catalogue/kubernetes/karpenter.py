@@ -1,4 +1,4 @@
-"""Karpenter on AWS: what its controller may do there, what it is told of, and what its objects are called."""
+"""Karpenter on AWS: permissions of its controller, interruption events, and names of its objects."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -19,9 +19,9 @@ EVENTS: Mapping[str, tuple[str, str]] = {
     "state": ("aws.ec2", "EC2 Instance State-change Notification"),
     "reservation": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
 }
-"""What is put into the queue: source and kind of event, by a word of ours."""
+"""Events in the interruption queue: source and type, by gpuyard's name."""
 QUEUE_SECONDS = 300
-"""How long an event is kept; a notice of two minutes is of no use after that."""
+"""How long an event is kept; a two-minute notice is useless after that."""
 SENDERS = ("events.amazonaws.com", "sqs.amazonaws.com")
 TAKES = ("sqs:DeleteMessage", "sqs:GetQueueUrl", "sqs:ReceiveMessage")
 LOOKS = (
@@ -37,37 +37,37 @@ LOOKS = (
     "ec2:DescribeSpotPriceHistory",
     "ec2:DescribeSubnets",
 )
-"""What the controller asks EC2; AWS knows no resource for these."""
+"""EC2 read actions of the controller, which support no resource-level permissions."""
 STARTS_FROM = ("security-group", "subnet", "capacity-reservation", "placement-group")
-"""What of the account a new instance is made of, and nothing is done to."""
+"""Existing resources that a new instance uses without changing them."""
 MADE = (
     *("fleet", "instance", "volume", "network-interface", "launch-template"),
     "spot-instances-request",
 )
-"""What the controller makes: each with the cluster's tags from its first moment."""
+"""Resources that the controller creates, each with the cluster's tags from the start."""
 
 NODES_SOURCE = Source(
-    "aws/karpenter-provider-aws 1d92708 (v1.14.1): pkg/apis/v1/ec2nodeclass.go, pkg/controllers/nodeclass (it goes when"
-    " no NodeClaim has it), pkg/providers/amifamily/al2023.go; website v1.14 nodepools.md (limits.nodes)",
+    "aws/karpenter-provider-aws 1d92708 (v1.14.1): pkg/apis/v1/ec2nodeclass.go, pkg/controllers/nodeclass (it is deleted"
+    " when no NodeClaim uses it), pkg/providers/amifamily/al2023.go; website v1.14 nodepools.md (limits.nodes)",
     _LOOKED_UP,
     as_of=date(2026, 8, 20),
 )
 NODE_CLASS_GROUP, POOL_GROUP = "karpenter.k8s.aws", "karpenter.sh"
 POOL_OF_NODE = f"{POOL_GROUP}/nodepool"
-"""The label that says which NodePool made a node."""
+"""The label with the NodePool of a node."""
 CAPACITY_TYPE = f"{POOL_GROUP}/capacity-type"
 HIGHEST_WEIGHT = 100
-"""Of a NodePool; the highest is tried first."""
+"""The maximum weight of a NodePool; the highest is tried first."""
 IMAGE_FAMILY = "AL2023"
-"""The images of which a release is pinned here."""
+"""The image family whose release is pinned."""
 DRAIN_MINUTES = 60
 SPOT_GRACE, GRACE = "2m", f"{DRAIN_MINUTES // 60}h"
-"""How long a node that is to go waits for its pods: EC2 gives a spot node two minutes, others may write a checkpoint."""
+"""How long a terminating node waits for its pods: EC2 gives a spot node two minutes, others may write a checkpoint."""
 MOVES_SOURCE = Source(
-    "kubernetes-sigs/karpenter v1.14.1, pkg/controllers/disruption/consolidation.go: a node that is used goes where its pods"
+    "kubernetes-sigs/karpenter v1.14.1, pkg/controllers/disruption/consolidation.go: a node in use is removed if its pods"
     " fit on others, or on one new and cheaper node of the NodePool that is tried first; types.go: no pod on it has"
-    " do-not-disrupt. aws/karpenter-provider-aws 112b9b3, pkg/providers/instancetype/offering: what is reserved costs a"
-    " ten-millionth of its price on demand",
+    " do-not-disrupt. aws/karpenter-provider-aws 112b9b3, pkg/providers/instancetype/offering: reserved capacity costs a"
+    " ten-millionth of its on-demand price",
     date(2026, 11, 25),
     as_of=date(2026, 8, 20),
 )
@@ -80,7 +80,7 @@ ODCR_SOURCE = Source(
 )
 EMPTY_ALONE, PACKED, BALANCED = "WhenEmpty", "WhenEmptyOrUnderutilized", "Balanced"
 CONSOLIDATION_POLICIES = (EMPTY_ALONE, PACKED, BALANCED)
-"""What a NodePool of v1 takes as consolidationPolicy; Balanced since 1.14."""
+"""Values of consolidationPolicy in a v1 NodePool; Balanced since 1.14."""
 CONSOLIDATION_SOURCE = Source(
     "kubernetes-sigs/karpenter v1.14.1 CRD karpenter.sh_nodepools.yaml; Balanced: pull request 2962, in v1.14.0",
     date(2026, 11, 28),
@@ -90,4 +90,4 @@ CONSOLIDATION_SOURCE = Source(
 NOT_MOVED = f"{POOL_GROUP}/do-not-disrupt"
 """Annotation of a pod: with `true` its node is not replaced to save money."""
 EMPTY_FOR = "10m"
-"""How long an empty node stays: jobs of one queue follow each other."""
+"""How long an empty node stays, because jobs of one queue follow each other."""

@@ -1,4 +1,4 @@
-"""Kueue: what fits into one queue, and how MultiKueue hands jobs to other clusters."""
+"""Kueue: the limits of one queue, and how MultiKueue dispatches jobs to worker clusters."""
 
 from datetime import date
 
@@ -7,15 +7,15 @@ from gpuyard.catalogue.sources import Source
 _LOOKED_UP = date(2026, 11, 21)
 MAX_FLAVORS = 64
 MAX_RESOURCES = 64
-"""Flavors, and resources, in one resource group."""
+"""Maximum flavors, and resources, in one resource group."""
 MAX_GROUPS = 16
-"""Resource groups in one queue or cohort."""
+"""Maximum resource groups in one queue or cohort."""
 MAX_FLAVORS_IN_ALL = 256
-"""Flavors of all groups of a queue together."""
+"""Maximum flavors in all groups of a queue."""
 MAX_RESOURCES_IN_ALL = 256
-"""Covered resources of all groups of a queue together."""
+"""Maximum covered resources in all groups of a queue."""
 MAX_COMBINATIONS = 512
-"""Flavors times covered resources of one resource group."""
+"""Maximum flavors times covered resources of one resource group."""
 LIMITS_SOURCE = Source(
     "Kueue v0.19.2: maxItems of resourceGroups, flavors and coveredResources in the v1beta2 CRD; 256 flavors, 256"
     " covered resources and 512 flavor-resource combinations in pkg/webhooks/clusterqueue_webhook.go",
@@ -25,7 +25,7 @@ LIMITS_SOURCE = Source(
 ALL_AT_ONCE = "kueue.x-k8s.io/multikueue-dispatcher-all-at-once"
 IN_STEPS = "kueue.x-k8s.io/multikueue-dispatcher-incremental"
 STEP = 3
-"""Clusters that the dispatcher in steps asks first, and how many more every five minutes."""
+"""Clusters that the incremental dispatcher nominates first, and again every five minutes."""
 MULTIKUEUE_SOURCE = Source(
     "Kueue v0.19.2: pkg/controller/admissionchecks/multikueue and workloaddispatcher, its constants and defaults",
     _LOOKED_UP,
@@ -37,9 +37,9 @@ TRANSFORMATIONS_SOURCE = Source(
     _LOOKED_UP,
     as_of=date(2026, 8, 20),
 )
-"""Why a quota in compute slices sees no profile."""
+"""Why a quota in compute slices does not distinguish profiles."""
 REQUEUE_SECONDS = 1.0
-"""How long Kueue gathers what changed, before it looks again at jobs that it set aside."""
+"""How long Kueue batches changes before it tries inadmissible jobs again."""
 REQUEUE_SOURCE = Source(
     "Kueue v0.19, pkg/cache/queue/inadmissible_workloads.go: requeueBatchPeriod",
     _LOOKED_UP,

@@ -1,4 +1,4 @@
-"""Names that let pods of a team do more than other pods: PriorityClasses and CSI drivers."""
+"""PriorityClasses and CSI drivers that allow a team's pods more than other pods."""
 
 from datetime import date
 
@@ -13,7 +13,7 @@ SYSTEM_CLASSES_SOURCE = Source(
     as_of=_LOOKED_UP,
 )
 EPHEMERAL_DRIVERS = ("efs.csi.aws.com", "nfs.csi.k8s.io", "smb.csi.k8s.io")
-"""CSI drivers that mount an address of the pod's choice."""
+"""CSI drivers that mount an address chosen by the pod."""
 EPHEMERAL_DRIVERS_SOURCE = Source(
     "kubernetes-csi/csi-driver-nfs and csi-driver-smb deploy/: volumeLifecycleModes Ephemeral;"
     " kubernetes-sigs/aws-efs-csi-driver deploy/: an object without the field, which admins may set",

@@ -1,1 +1,1 @@
-"""What a cloud asks of whoever makes, reads, changes and deletes a resource: actions of AWS, permissions of Google."""
+"""Permissions to create, read, update and delete resources: actions of AWS, permissions of Google Cloud."""

@@ -1,4 +1,4 @@
-"""What AWS is asked for each kind of resource, what it can be allowed on, and which roles are passed on the way."""
+"""AWS actions for each kind of resource, the resources on which they can be allowed, and passed roles."""
 
 from collections.abc import Mapping
 
@@ -17,10 +17,10 @@ from gpuyard.catalogue.permissions.aws_forms import (
     AwsKind,
     PassedRole,
     ServiceRole,
+    aws_kind,
     bucket_part,
     ec2,
-    row,
-    rule,
+    security_group_rule_kind,
 )
 
 AWS_KINDS: Mapping[str, AwsKind] = {
@@ -40,7 +40,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="DeleteSubnet DescribeNetworkInterfaces",
         additional_actions=(VPC,),
     ),
-    "aws:ec2/internetGateway:InternetGateway": row(
+    "aws:ec2/internetGateway:InternetGateway": aws_kind(
         "ec2",
         f"{EC2}internet-gateway/*",
         create="CreateInternetGateway AttachInternetGateway",
@@ -73,7 +73,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="DeleteRouteTable",
         additional_actions=(VPC,),
     ),
-    "aws:ec2/route:Route": row(
+    "aws:ec2/route:Route": aws_kind(
         "ec2",
         TABLE,
         create="CreateRoute",
@@ -82,7 +82,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="DeleteRoute",
         ownership_tag=MANAGED_TAG,
     ),
-    "aws:ec2/routeTableAssociation:RouteTableAssociation": row(
+    "aws:ec2/routeTableAssociation:RouteTableAssociation": aws_kind(
         "ec2",
         (TABLE, SUBNET),
         create="AssociateRouteTable",
@@ -100,9 +100,11 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         " DescribeSecurityGroupRules",
         additional_actions=(VPC,),
     ),
-    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": rule("Ingress"),
-    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": rule("Egress"),
-    "aws:ec2/vpcEndpoint:VpcEndpoint": row(
+    "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": security_group_rule_kind(
+        "Ingress"
+    ),
+    "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": security_group_rule_kind("Egress"),
+    "aws:ec2/vpcEndpoint:VpcEndpoint": aws_kind(
         "ec2",
         f"{EC2}vpc-endpoint/*",
         create="CreateVpcEndpoint",
@@ -115,7 +117,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
             "ec2:ModifyVpcEndpoint": (SUBNET, GROUP, TABLE),
         },
     ),
-    "aws:ec2/flowLog:FlowLog": row(
+    "aws:ec2/flowLog:FlowLog": aws_kind(
         "ec2",
         f"{EC2}vpc-flow-log/*",
         create="CreateFlowLogs",
@@ -125,7 +127,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         additional_resources={"ec2:CreateFlowLogs": (VPC,)},
         passed_roles=(PassedRole("iamRoleArn", ("vpc-flow-logs.amazonaws.com",)),),
     ),
-    "aws:cloudwatch/logGroup:LogGroup": row(
+    "aws:cloudwatch/logGroup:LogGroup": aws_kind(
         "logs",
         ("logs:{region}:{account}:log-group:{name}", "logs:{region}:{account}:log-group:{name}:*"),
         create="CreateLogGroup PutRetentionPolicy",
@@ -136,7 +138,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         ownership_tag="",
     ),
     # ── identity and keys ──
-    "aws:iam/role:Role": row(
+    "aws:iam/role:Role": aws_kind(
         "iam",
         "iam::{account}:role/{own}",
         create="CreateRole",
@@ -145,7 +147,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="DeleteRole ListInstanceProfilesForRole ListRolePolicies ListAttachedRolePolicies",
         tags="TagRole UntagRole",
     ),
-    "aws:iam/rolePolicy:RolePolicy": row(
+    "aws:iam/rolePolicy:RolePolicy": aws_kind(
         "iam",
         "iam::{account}:role/{role}",
         create="PutRolePolicy",
@@ -154,7 +156,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="DeleteRolePolicy",
         ownership_tag=MANAGED_TAG,
     ),
-    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": row(
+    "aws:iam/rolePolicyAttachment:RolePolicyAttachment": aws_kind(
         "iam",
         "iam::{account}:role/{role}",
         create="AttachRolePolicy",
@@ -162,7 +164,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="DetachRolePolicy",
         ownership_tag=MANAGED_TAG,
     ),
-    "aws:iam/instanceProfile:InstanceProfile": row(
+    "aws:iam/instanceProfile:InstanceProfile": aws_kind(
         "iam",
         "iam::{account}:instance-profile/{own}",
         create="CreateInstanceProfile AddRoleToInstanceProfile",
@@ -173,7 +175,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         ownership_tag="",
         passed_roles=(PassedRole("role", ("ec2.amazonaws.com",)),),
     ),
-    "aws:kms/key:Key": row(
+    "aws:kms/key:Key": aws_kind(
         "kms",
         KEYS,
         create="CreateKey EnableKeyRotation PutKeyPolicy",
@@ -182,7 +184,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="ScheduleKeyDeletion",
         tags="TagResource UntagResource",
     ),
-    "aws:kms/alias:Alias": row(
+    "aws:kms/alias:Alias": aws_kind(
         "kms",
         "kms:{region}:{account}:{name}",
         create="CreateAlias",
@@ -193,8 +195,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
             ("kms:CreateAlias", "kms:UpdateAlias", "kms:DeleteAlias"), (KEYS,)
         ),
     ),
-    # The key is another's: it is named by its ARN, and no tag of ours is on it.
-    "aws:kms/grant:Grant": row(
+    # The key is not managed by gpuyard: it is referenced by its ARN, and has no tag of gpuyard.
+    "aws:kms/grant:Grant": aws_kind(
         "kms",
         "{keyId}",
         create="CreateGrant",
@@ -202,7 +204,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="RevokeGrant",
     ),
     # ── EKS ──
-    "aws:eks/cluster:Cluster": row(
+    "aws:eks/cluster:Cluster": aws_kind(
         "eks",
         f"{EKS}cluster/{{name}}",
         create="CreateCluster CreateAccessEntry ec2:DescribeSubnets ec2:DescribeVpcs",
@@ -215,7 +217,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         linked=(ServiceRole("eks.amazonaws.com", "AWSServiceRoleForAmazonEKS"),),
         keys=("encryptionConfig.provider.keyArn",),
     ),
-    "aws:eks/nodeGroup:NodeGroup": row(
+    "aws:eks/nodeGroup:NodeGroup": aws_kind(
         "eks",
         (f"{EKS}nodegroup/{{clusterName}}/*/*", f"{EKS}cluster/{{clusterName}}"),
         create="CreateNodegroup ec2:DescribeSubnets ec2:DescribeVpcs ec2:DescribeSecurityGroups"
@@ -228,7 +230,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         passed_roles=(PassedRole("nodeRoleArn", ("ec2.amazonaws.com", "eks.amazonaws.com")),),
         linked=(ServiceRole("eks-nodegroup.amazonaws.com", "AWSServiceRoleForAmazonEKSNodegroup"),),
     ),
-    "aws:eks/addon:Addon": row(
+    "aws:eks/addon:Addon": aws_kind(
         "eks",
         (
             f"{EKS}addon/{{clusterName}}/{{addonName}}/*",
@@ -243,7 +245,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         ownership_tag="",
         passed_roles=(PassedRole("podIdentityAssociations.roleArn", ("pods.eks.amazonaws.com",)),),
     ),
-    "aws:eks/accessEntry:AccessEntry": row(
+    "aws:eks/accessEntry:AccessEntry": aws_kind(
         "eks",
         (f"{EKS}access-entry/{{clusterName}}/*", f"{EKS}cluster/{{clusterName}}"),
         create="CreateAccessEntry",
@@ -253,14 +255,14 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         tags="TagResource UntagResource",
         ownership_tag="",
     ),
-    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": row(
+    "aws:eks/accessPolicyAssociation:AccessPolicyAssociation": aws_kind(
         "eks",
         f"{EKS}access-entry/{{clusterName}}/*",
         create="AssociateAccessPolicy",
         read="ListAssociatedAccessPolicies",
         delete="DisassociateAccessPolicy",
     ),
-    "aws:eks/podIdentityAssociation:PodIdentityAssociation": row(
+    "aws:eks/podIdentityAssociation:PodIdentityAssociation": aws_kind(
         "eks",
         (f"{EKS}podidentityassociation/{{clusterName}}/*", f"{EKS}cluster/{{clusterName}}"),
         create="CreatePodIdentityAssociation",
@@ -271,8 +273,8 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         ownership_tag="",
         passed_roles=(PassedRole("roleArn", ("pods.eks.amazonaws.com",)),),
     ),
-    # ── what becomes of nodes ──
-    "aws:sqs/queue:Queue": row(
+    # ── interruption events of nodes ──
+    "aws:sqs/queue:Queue": aws_kind(
         "sqs",
         "sqs:{region}:{account}:{own}",
         create="CreateQueue",
@@ -282,7 +284,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         tags="TagQueue UntagQueue",
         ownership_tag="",
     ),
-    "aws:sqs/queuePolicy:QueuePolicy": row(
+    "aws:sqs/queuePolicy:QueuePolicy": aws_kind(
         "sqs",
         "sqs:{region}:{account}:{queueUrl}",
         create="SetQueueAttributes",
@@ -290,7 +292,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="SetQueueAttributes",
         delete="SetQueueAttributes",
     ),
-    "aws:cloudwatch/eventRule:EventRule": row(
+    "aws:cloudwatch/eventRule:EventRule": aws_kind(
         "events",
         "events:{region}:{account}:rule/{own}",
         create="PutRule",
@@ -300,7 +302,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         tags="TagResource UntagResource",
         ownership_tag="",
     ),
-    "aws:cloudwatch/eventTarget:EventTarget": row(
+    "aws:cloudwatch/eventTarget:EventTarget": aws_kind(
         "events",
         "events:{region}:{account}:rule/{rule}",
         create="PutTargets",
@@ -322,14 +324,14 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         read="DescribePlacementGroups",
         delete="DeletePlacementGroup",
     ),
-    # Nothing gives a block back: the provider forgets it. What is bought already is told by its tag.
+    # A block cannot be returned: the provider only forgets it. A purchased block is found by its tag.
     "aws:ec2/capacityBlockReservation:CapacityBlockReservation": ec2(
         "capacity-reservation",
         create="PurchaseCapacityBlock tag:GetResources",
         read="DescribeCapacityReservations",
         delete="",
     ),
-    "aws:autoscaling/tag:Tag": row(
+    "aws:autoscaling/tag:Tag": aws_kind(
         "autoscaling",
         "autoscaling:{region}:{account}:autoScalingGroup:*:autoScalingGroupName/eks-*",
         create="CreateOrUpdateTags",
@@ -339,7 +341,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         ownership_tag=EKS_GROUP,
     ),
     # ── file systems ──
-    "aws:efs/fileSystem:FileSystem": row(
+    "aws:efs/fileSystem:FileSystem": aws_kind(
         "elasticfilesystem",
         f"{EFS}file-system/*",
         create="CreateFileSystem PutLifecycleConfiguration UpdateFileSystemProtection",
@@ -354,7 +356,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         ),
         keys=("kmsKeyId",),
     ),
-    "aws:efs/backupPolicy:BackupPolicy": row(
+    "aws:efs/backupPolicy:BackupPolicy": aws_kind(
         "elasticfilesystem",
         f"{EFS}file-system/*",
         create="PutBackupPolicy",
@@ -363,7 +365,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         delete="PutBackupPolicy",
         ownership_tag=MANAGED_TAG,
     ),
-    "aws:efs/mountTarget:MountTarget": row(
+    "aws:efs/mountTarget:MountTarget": aws_kind(
         "elasticfilesystem",
         f"{EFS}file-system/*",
         create="CreateMountTarget ec2:DescribeSubnets ec2:DescribeNetworkInterfaces ec2:CreateNetworkInterface",
@@ -376,7 +378,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
             "ec2:DeleteNetworkInterface": (f"{EC2}network-interface/*",),
         },
     ),
-    "aws:efs/accessPoint:AccessPoint": row(
+    "aws:efs/accessPoint:AccessPoint": aws_kind(
         "elasticfilesystem",
         f"{EFS}access-point/*",
         create="CreateAccessPoint",
@@ -385,7 +387,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         tags="TagResource UntagResource",
         additional_resources={"elasticfilesystem:CreateAccessPoint": (f"{EFS}file-system/*",)},
     ),
-    "aws:fsx/lustreFileSystem:LustreFileSystem": row(
+    "aws:fsx/lustreFileSystem:LustreFileSystem": aws_kind(
         "fsx",
         f"{FSX}file-system/*",
         create="CreateFileSystem ec2:DescribeSubnets ec2:DescribeSecurityGroups ec2:DescribeVpcs",
@@ -396,7 +398,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         linked=(ServiceRole("fsx.amazonaws.com", "AWSServiceRoleForAmazonFSx"),),
         keys=("kmsKeyId",),
     ),
-    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": row(
+    "aws:fsx/dataRepositoryAssociation:DataRepositoryAssociation": aws_kind(
         "fsx",
         (f"{FSX}association/*/*", f"{FSX}file-system/*"),
         create="CreateDataRepositoryAssociation",
@@ -411,7 +413,7 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         ),
     ),
     # ── buckets ──
-    "aws:s3/bucket:Bucket": row(
+    "aws:s3/bucket:Bucket": aws_kind(
         "s3",
         "s3:::{bucket}",
         create="CreateBucket",
@@ -461,9 +463,9 @@ AWS_CALLS: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
     "aws:resourcegroupstaggingapi/getResources:getResources": (("tag:GetResources",), ""),
     "aws:index/getAvailabilityZones:getAvailabilityZones": (("ec2:DescribeAvailabilityZones",), ""),
-    # These two the provider answers itself; for who asks, nobody needs a permission.
+    # The provider answers these two without a permission.
     "aws:index/getRegion:getRegion": ((), ""),
     "aws:index/getPartition:getPartition": ((), ""),
     "aws:index/getCallerIdentity:getCallerIdentity": ((), ""),
 }
-"""What a question asks AWS, and of what; nothing where the provider knows."""
+"""Actions of each provider function and their resource; empty if the provider needs no API call."""

@@ -1,4 +1,4 @@
-"""How a row about a kind of AWS's resources is written, and what is true of single actions."""
+"""The format of a row for a kind of AWS resource, and properties of single actions."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,8 +9,8 @@ from gpuyard.catalogue.sources import Source
 from gpuyard.names import PLATFORM_LABEL
 
 HANDLERS = Source(
-    "permissions of the handlers of CloudFormation's resource types (pulumi-aws-native, 2026-08-07), less what belongs"
-    " to fields that no graph of ours has",
+    "permissions of the handlers of CloudFormation's resource types (pulumi-aws-native, 2026-08-07), without those"
+    " for fields that gpuyard does not use",
     date(2026, 11, 23),
     as_of=date(2026, 8, 7),
     second="pike 1.0.9, which found them by running Terraform's provider",
@@ -21,28 +21,28 @@ AUTHORIZATION = Source(
     as_of=date(2026, 11, 23),
 )
 LINKED = Source(
-    "EKS, EFS and FSx user guides: the roles that these services make for themselves; that EKS wants to read its own"
-    " is terraform-aws-eks issue 823",
+    "EKS, EFS and FSx user guides: the service-linked roles of these services; terraform-aws-eks"
+    " issue 823: EKS needs to read its own",
     date(2026, 11, 23),
     as_of=date(2026, 11, 23),
 )
 MANAGED_POLICY_CHARACTERS = 6144
-"""Of a managed policy at most, white space not counted (IAM user guide, quotas)."""
+"""Maximum characters of a managed policy, without white space (IAM user guide, quotas)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassedRole:
-    """A role that a service is given by whoever makes a resource."""
+    """A role that the creator of a resource passes to a service."""
 
     field: str
-    """Where the resource has its ARN."""
+    """The field of the resource with the role's ARN."""
     services: tuple[str, ...]
-    """`iam:PassedToService`."""
+    """Values of `iam:PassedToService`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceRole:
-    """A role that a service makes for itself, once in an account, in the name of who first uses it."""
+    """A service-linked role, which is created once in an account with the permissions of the first user."""
 
     service: str
     name: str
@@ -50,7 +50,7 @@ class ServiceRole:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsKind:
-    """One kind of resource: actions by what is done, and what they can be allowed on."""
+    """One kind of resource: actions by operation, and the resources on which they can be allowed."""
 
     create: tuple[str, ...]
     read: tuple[str, ...]
@@ -58,30 +58,30 @@ class AwsKind:
     delete: tuple[str, ...]
     tags: tuple[str, ...] = ()
     arns: tuple[str, ...]
-    """Its own, behind `arn:PARTITION:`; `{…}` is a field of it, `{own}` the name that Pulumi makes."""
+    """Its own ARNs after `arn:PARTITION:`; `{…}` is a field of it, `{own}` the name that Pulumi generates."""
     ownership_tag: str = ""
-    """The tag that says whose it is; empty where it has none of ours."""
+    """The tag that marks it as gpuyard's; empty if it has none."""
     additional_resources: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict[str, tuple[str, ...]]
     )
-    """By action: what else of ours it is done to."""
+    """Other gpuyard resources that an action affects, by action."""
     passed_roles: tuple[PassedRole, ...] = ()
     linked: tuple[ServiceRole, ...] = ()
     keys: tuple[str, ...] = ()
-    """Fields with a key of KMS, for which the service makes a grant in the caller's name."""
+    """Fields with a KMS key, for which the service creates a grant with the caller's permissions."""
     source: Source = HANDLERS
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """All actions, each once."""
         every = (*self.create, *self.read, *self.update, *self.delete, *self.tags)
         return tuple(dict.fromkeys(every))
 
 
 MANAGED_TAG = PLATFORM_LABEL
-"""The tag by which a platform's own are told from others'."""
+"""The tag that identifies the resources of a platform."""
 EKS_GROUP = "eks:cluster-name"
-"""The tag that EKS puts on the auto-scaling groups it makes."""
+"""The tag that EKS sets on the Auto Scaling groups that it creates."""
 NO_RESOURCE = frozenset(
     [
         "autoscaling:DescribeTags",
@@ -114,11 +114,11 @@ NO_RESOURCE = frozenset(
         "tag:GetResources",
     ]
 )
-"""Actions for which AWS knows no resource (`AUTHORIZATION`): they are allowed on `*`, or not at all."""
+"""Actions without resource-level permissions (`AUTHORIZATION`): they can only be allowed on `*`."""
 TAGGED_ON_CREATE = frozenset(
     {"eks:CreateCluster", "kms:CreateKey", "elasticfilesystem:CreateFileSystem"}
 )
-"""Actions without a resource that are told what the new one is tagged with: on `*`, with our tag only."""
+"""Actions without a resource whose request has the new tags: on `*`, only with gpuyard's tag."""
 CREATE_ACTIONS = frozenset(
     [
         "ec2:AllocateAddress",
@@ -139,7 +139,7 @@ CREATE_ACTIONS = frozenset(
         "iam:CreateRole",
     ]
 )
-"""Actions whose new resource does not carry a tag yet: the request does."""
+"""Actions whose new resource has no tag yet: the request has it."""
 
 EC2 = "ec2:{region}:{account}:"
 VPC, SUBNET, GROUP = f"{EC2}vpc/*", f"{EC2}subnet/*", f"{EC2}security-group/*"
@@ -154,7 +154,7 @@ def _qualified_actions(service: str, names: str) -> tuple[str, ...]:
     return tuple(name if ":" in name else f"{service}:{name}" for name in names.split())
 
 
-def row(
+def aws_kind(
     service: str,
     arns: str | tuple[str, ...],
     *,
@@ -165,7 +165,7 @@ def row(
     tags: str = "",
     **more: Any,
 ) -> AwsKind:
-    """Actions as words; `more` is the rest of the row. What takes tags of ours is marked by them."""
+    """A row with actions as space-separated names; `more` has other fields. Taggable kinds get gpuyard's tag."""
     more.setdefault("ownership_tag", MANAGED_TAG if tags else "")
     return AwsKind(
         create=_qualified_actions(service, create),
@@ -187,9 +187,9 @@ def ec2(
     update: str = "",
     additional_actions: tuple[str, ...] = (),
 ) -> AwsKind:
-    """One that is tagged as it is made; `additional_actions` is what else its first action is done to."""
+    """A kind that is tagged on creation; `additional_actions` are other resources of its first action."""
     create_action = _qualified_actions("ec2", create)[0]
-    return row(
+    return aws_kind(
         "ec2",
         f"{EC2}{type_}/*",
         create=create,
@@ -201,11 +201,11 @@ def ec2(
     )
 
 
-def rule(way: str) -> AwsKind:
-    """One direction of rules. A rule has no tag of its own; the group that it is in has."""
+def security_group_rule_kind(way: str) -> AwsKind:
+    """Security group rules of one direction. A rule has no tag of its own; its group has."""
     authorize, revoke = f"AuthorizeSecurityGroup{way}", f"RevokeSecurityGroup{way}"
     here = (GROUP,)
-    return row(
+    return aws_kind(
         "ec2",
         RULES,
         create=authorize,
@@ -221,8 +221,10 @@ def rule(way: str) -> AwsKind:
 
 
 def bucket_part(read: str, write: str, delete: str = "") -> AwsKind:
-    """A property of a bucket, which has no name of its own."""
-    return row("s3", "s3:::{bucket}", create=write, read=read, update=write, delete=delete or write)
+    """A property of a bucket, without a name of its own."""
+    return aws_kind(
+        "s3", "s3:::{bucket}", create=write, read=read, update=write, delete=delete or write
+    )
 
 
 ADDS_TAGS = frozenset(
@@ -234,7 +236,7 @@ ADDS_TAGS = frozenset(
         "kms:TagResource",
     ]
 )
-"""Actions that AWS also looks for when something is made with tags: then the thing has none yet."""
+"""Actions that AWS also requires to create a resource with tags, when it has none yet."""
 LAUNCHES = (
     "image",
     "instance",
@@ -244,4 +246,4 @@ LAUNCHES = (
     "volume",
     "launch-template",
 )
-"""What `ec2:RunInstances` is done to; EKS tries it in the caller's name for a node group with a launch template."""
+"""Resources of `ec2:RunInstances`, which EKS checks with the caller's permissions for launch templates."""

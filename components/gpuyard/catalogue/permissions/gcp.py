@@ -1,4 +1,4 @@
-"""What Google asks for each kind of resource: permissions by what is done, and the API that must be on."""
+"""Google Cloud permissions of each kind of resource by operation, and the API that must be enabled."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ CONDITIONS = Source(
     as_of=date(2026, 11, 23),
 )
 IN_CLUSTER = "roles/container.admin"
-"""What GKE asks of whoever makes namespaces, roles and admission policies inside a cluster."""
+"""The role that GKE requires to create namespaces, roles and admission policies in a cluster."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +33,12 @@ class GcpKind:
     update: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
     acts_as: str = ""
-    """The field with the account that its machines are; who makes it must be allowed to act as that one."""
+    """The field with the service account of its machines; its creator needs permission to act as that account."""
     source: Source = METHODS
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """All of them, each once."""
+        """All permissions, each once."""
         return tuple(dict.fromkeys((*self.create, *self.read, *self.update, *self.delete)))
 
 
@@ -95,7 +95,7 @@ GCP_KINDS: Mapping[str, GcpKind] = {
         delete="compute.routers.delete compute.networks.updatePolicy",
         **_ROUTERS,
     ),
-    # It is a part of its router: to make it, change it and delete it is to change the router.
+    # It is a part of its router: creating, changing and deleting it updates the router.
     "gcp:compute/routerNat:RouterNat": _row("compute", create="compute.routers.update", **_ROUTERS),
     "gcp:compute/resourcePolicy:ResourcePolicy": _row(
         "compute",
@@ -208,7 +208,7 @@ GCP_CALLS: Mapping[str, tuple[str, ...]] = {
     "gcp:compute/getMachineTypes:getMachineTypes": ("compute.machineTypes.list",),
     "gcp:compute/getReservation:getReservation": ("compute.reservations.get",),
     "gcp:organizations/getProject:getProject": ("resourcemanager.projects.get",),
-    # The provider answers itself.
+    # The provider needs no permission.
     "gcp:organizations/getClientConfig:getClientConfig": (),
 }
-"""What a question asks for."""
+"""Permissions of each provider function."""

@@ -1,1 +1,1 @@
-"""Pinned versions of the software of a platform, what supports what, and what images hold."""
+"""Pinned software versions of a platform, their compatibility, and the content of images."""

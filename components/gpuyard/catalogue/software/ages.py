@@ -1,6 +1,6 @@
-"""How old the facts are that change by themselves: by kind, the oldest row, its day and how old it may be.
+"""Ages of facts that change over time: by kind, the oldest row, its date and the age limit.
 
-Nothing here reads a clock: the caller says which day it is.
+Nothing here reads the clock: the caller passes the date.
 """
 
 from collections.abc import Mapping
@@ -10,32 +10,32 @@ from datetime import date
 from gpuyard.catalogue.sources import Source
 
 LIMITS: Mapping[str, int] = {"prices": 90, "bulletins": 45, "pins": 90, "support windows": 180}
-"""By kind of facts: after how many days one is old."""
+"""Age limits in days, by kind of facts."""
 
 
 @dataclass(frozen=True, slots=True)
-class Age:
-    """The oldest row of one kind, seen from a day."""
+class OldestFact:
+    """The oldest row of one kind, as of a date."""
 
     kind: str
     row: str
-    """The constant or the pin that has the source."""
+    """The constant or pin with the source."""
     as_of: date
     days: int
 
     @property
     def limit(self) -> int:
-        """How many days old a row of this kind may be."""
+        """The maximum age in days of a row of this kind."""
         return LIMITS[self.kind]
 
     @property
     def is_stale(self) -> bool:
-        """True when the row is older."""
+        """Whether the row is older than the limit."""
         return self.days > self.limit
 
 
 def sources_of(*modules: object) -> dict[str, Source]:
-    """The sources that are constants of some modules, by `module.CONSTANT`."""
+    """The sources that are constants of these modules, by `module.CONSTANT`."""
     return {
         f"{getattr(module, '__name__', '').rpartition('.')[2]}.{name}": value
         for module in modules
@@ -44,8 +44,8 @@ def sources_of(*modules: object) -> dict[str, Source]:
     }
 
 
-def rows() -> Mapping[str, Mapping[str, Source]]:
-    """By kind: every row whose age counts, by name."""
+def dated_sources_by_kind() -> Mapping[str, Mapping[str, Source]]:
+    """Rows whose age counts, by kind and name."""
     from gpuyard.catalogue import commitments, cves, fees, regions, sources
     from gpuyard.catalogue.kubernetes import eks_nodes
     from gpuyard.catalogue.software import support
@@ -62,13 +62,13 @@ def rows() -> Mapping[str, Mapping[str, Source]]:
     }
 
 
-def ages(today: date) -> list[Age]:
+def ages(today: date) -> list[OldestFact]:
     """The oldest row of each kind."""
     oldest = {
         kind: min(result.items(), key=lambda each: (each[1].as_of, each[0]))
-        for kind, result in rows().items()
+        for kind, result in dated_sources_by_kind().items()
     }
     return [
-        Age(kind, row, source.as_of, (today - source.as_of).days)
+        OldestFact(kind, row, source.as_of, (today - source.as_of).days)
         for kind, (row, source) in oldest.items()
     ]

@@ -1,6 +1,6 @@
-"""Helm charts and images of projects, where they are published, without version.
+"""Helm charts and images of projects, with their registries and without versions.
 
-A version is that of the pin of the same name (`gpuyard.catalogue.software.pins`).
+The version is that of the pin with the same name (`gpuyard.catalogue.software.pins`).
 """
 
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from gpuyard.catalogue.sources import Source
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart, under the name of its pin."""
+    """A chart, with the name of its pin."""
 
     name: str
     registry: str
@@ -19,14 +19,14 @@ class Chart:
     path: str
     """The chart's path there, as an OCI artifact."""
     image: str
-    """The path of the image that it starts."""
+    """The path of the image that it runs."""
     tag: str
-    """How the project tags that image, with the version for {}."""
+    """The project's tag format of that image; {} is the version."""
     source: Source
     repository: str = ""
-    """Where an index lists the chart, for one that its project does not publish in a registry."""
+    """The Helm repository of a chart that its project does not publish in a registry."""
     version: str = "{}"
-    """How the project spells the version of the chart, with that of the pin for {}."""
+    """The project's version format of the chart; {} is the version of the pin."""
 
 
 KUEUE_CHART = Chart(
@@ -41,8 +41,8 @@ KUEUE_CHART = Chart(
         as_of=date(2026, 8, 20),
     ),
 )
-"""In the project's repository the same chart names an image of a staging registry and pulls it at every
-start; the published one does not. So the image is always written out."""
+"""In the project's repository the same chart uses an image of a staging registry and pulls it at every
+start; the published chart does not. So gpuyard always sets the image."""
 
 GPU_OPERATOR_CHART = Chart(
     name="gpu-operator",
@@ -58,7 +58,7 @@ GPU_OPERATOR_CHART = Chart(
         as_of=date(2026, 8, 20),
     ),
 )
-"""NVIDIA publishes it in a repository with an index; `path` is where a mirror of ours keeps it."""
+"""NVIDIA publishes it in a Helm repository; `path` is its path in a mirror."""
 
 AUTOSCALER_CHART = Chart(
     name="cluster-autoscaler",
@@ -73,7 +73,7 @@ AUTOSCALER_CHART = Chart(
         as_of=date(2026, 11, 23),
     ),
 )
-"""Published in a repository with an index; `path` is where a mirror of ours keeps it. The chart has a pin of its own,
+"""Published in a Helm repository; `path` is its path in a mirror. The chart has its own pin,
 `AUTOSCALER_CHART_PIN`: the image is that of the cluster's minor."""
 AUTOSCALER_CHART_PIN = "cluster-autoscaler-chart"
 
@@ -90,7 +90,7 @@ KARPENTER_CHART = Chart(
     ),
 )
 KARPENTER_CRD_CHART = replace(KARPENTER_CHART, name="karpenter-crd", path="karpenter/karpenter-crd")
-"""The definitions alone: Helm changes those inside a chart never, and these with each release."""
+"""Only the CRDs: Helm never updates CRDs inside a chart, but updates these with each release."""
 KARPENTER_PIN = "karpenter-aws"
 """Both charts and the image have the version of AWS's provider."""
 
@@ -107,22 +107,22 @@ DRA_DRIVER_CHART = Chart(
         as_of=date(2026, 11, 25),
     ),
 )
-"""The driver of claims by itself, where no GPU Operator brings it."""
+"""The chart of the DRA driver, used if the GPU Operator does not install it."""
 DRA_DRIVER_PIN = "dra-driver-chart"
 
 
 @dataclass(frozen=True, slots=True)
 class Agent:
-    """An image that an object of ours runs on nodes, where its project's chart is one such object."""
+    """An image that a DaemonSet of gpuyard runs on nodes, in place of its project's chart."""
 
     name: str
-    """What its project calls it."""
+    """Its name in its project."""
     pin: str
-    """Empty where its tag is whole."""
+    """Its pin; empty if its tag is fixed."""
     image: str
     """Registry and path."""
     tag: str
-    """How the project tags it, with the version for {}."""
+    """The project's tag format; {} is the version."""
     source: Source
 
 
@@ -137,7 +137,7 @@ EFA_PLUGIN = Agent(
         as_of=date(2026, 11, 23),
     ),
 )
-"""Nodes of every region of the partition `aws` may pull from there; the chart names the same place for all."""
+"""Nodes in every region of the partition `aws` may pull from it; the chart uses this registry for all."""
 
 
 RDMA_PLUGIN = Agent(
@@ -151,27 +151,27 @@ RDMA_PLUGIN = Agent(
         as_of=date(2026, 11, 25),
     ),
 )
-"""It has no version to pick: its tag is whole."""
+"""It has no configurable version: its tag is fixed."""
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorImage:
-    """An image that the GPU Operator's chart names: where its values say so, and which pin it has."""
+    """An image in the GPU Operator's chart: its path in the values, and its pin."""
 
     values: tuple[str, ...]
-    """The path in the chart's values that has `repository` below it, and `version` where there is one."""
+    """The path in the chart's values that contains `repository`, and `version` if it has one."""
     repository: str
-    """Where it comes from."""
+    """Its registry and repository path."""
     image: str
-    """Its own name, a value beside that."""
+    """Its image name, a value next to `repository`."""
     pin: str = ""
-    """The pin that its version follows; empty: that of the chart."""
+    """The pin of its version; empty: that of the chart."""
     tag: str = "{}"
-    """How NVIDIA tags it, with the version for {}."""
+    """NVIDIA's tag format; {} is the version."""
 
     @property
     def home(self) -> str:
-        """Where NVIDIA publishes it, without its tag."""
+        """The image as NVIDIA publishes it, without tag."""
         return f"{self.repository}/{self.image}"
 
 
@@ -201,6 +201,6 @@ OPERATOR_IMAGES: tuple[OperatorImage, ...] = (
     OperatorImage(("draDriver",), _NVIDIA, "dra-driver-nvidia-gpu", "dra-driver", "v{}"),
     OperatorImage(("gdrcopy",), f"{_NVIDIA}/cloud-native", "gdrdrv", "gdrcopy", "v{}"),
 )
-"""Those that run where we install it (NVIDIA/gpu-operator v26.7.0 values.yaml, GPU_OPERATOR_CHART.source)."""
+"""Images that run if gpuyard installs the chart (NVIDIA/gpu-operator v26.7.0 values.yaml, GPU_OPERATOR_CHART.source)."""
 NFD_IMAGE = f"{KUEUE_CHART.registry}/nfd/node-feature-discovery"
 """The image of its subchart, in the registry of the Kubernetes project (node-feature-discovery 0.19.0 values.yaml)."""

@@ -1,7 +1,7 @@
-"""The ids of a cloud's resources, for an import and for what was being made when an engine was killed.
+"""Ids of cloud resources, for imports and for resources in creation when Pulumi was killed.
 
-Most ids are made of what the resource was asked to be: `IDENTITIES`. EC2 gives numbers of its own, and is asked with the
-user's `aws`: `LOOKUPS`. A few kinds are made again as they are there, or not at all: `AGAIN`.
+Most ids follow from the inputs of the resource: `IDENTITIES`. EC2 assigns ids, which are looked up with the
+user's `aws` command: `LOOKUPS`. A few kinds can be created again without effect: `AGAIN`.
 """
 
 from collections.abc import Mapping
@@ -13,12 +13,12 @@ from gpuyard.names import OFFERING_TAG, PLATFORM_LABEL
 
 SOURCES = (
     Source(
-        "terraform-provider-aws 6 and terraform-provider-google 7: what each resource sets as its id",
+        "terraform-provider-aws 6 and terraform-provider-google 7: the id that each resource sets",
         date(2026, 11, 23),
         as_of=date(2026, 11, 23),
     ),
     Source(
-        "AWS CLI reference: ec2 describe-tags and its sisters",
+        "AWS CLI reference: ec2 describe-tags and similar commands",
         date(2026, 11, 23),
         as_of=date(2026, 11, 23),
     ),
@@ -29,24 +29,24 @@ IMPORTED = Source(
     date(2026, 11, 23),
     as_of=date(2026, 11, 23),
 )
-"""How `pulumi import` takes ids (`IDENTITIES`)."""
+"""The id formats of `pulumi import` (`IDENTITIES`)."""
 LOOKED_UP = Source(
     "AWS CLI command reference (ec2, eks, iam, logs, s3api, efs, fsx); gcloud reference (compute, container,"
     " iam, kms, storage)",
     date(2026, 11, 23),
     as_of=date(2026, 11, 23),
 )
-"""How the account is asked for what it has (`gpuyard.adopting.lookup_commands`)."""
+"""The commands that list existing resources of an account (`gpuyard.adopting.lookup_commands`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class IdForm:
-    """How the id of a kind is written, with the names of input fields in it."""
+    """The id format of a kind, with the names of input fields."""
 
     id: str = ""
-    """Empty where only the cloud knows it."""
+    """Empty if only the cloud knows it."""
     imported: str = ""
-    """What `pulumi import` takes, where that is another text; `{id}` is what the cloud calls it."""
+    """The id for `pulumi import`, if different; `{id}` is the cloud's id."""
 
 
 _GKE = "projects/{project}/locations/{location}/clusters/"
@@ -125,9 +125,8 @@ IDENTITIES: Mapping[str, IdForm] = {
         "b/{bucket}/{role}/{member}", "b/{bucket} {role} {member}"
     ),
 }
-"""By kind, of the fields of the resource; of every other kind the id is the cloud's own, and import takes it as it is.
-
-`checksum` is the CRC-32 of a route's range."""
+"""Id formats by kind; for every other kind the cloud assigns the id, and import uses it unchanged. `checksum`
+is the CRC-32 of a route's range."""
 
 ADOPTED_ON_CREATE = frozenset(
     {
@@ -145,21 +144,21 @@ ADOPTED_ON_CREATE = frozenset(
         "gcp:storage/bucketIAMMember:BucketIAMMember",
     }
 )
-"""Grants and settings: to make one that is there already changes nothing."""
+"""Grants and settings: creating an existing one has no effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """A question to `aws`, and where in the answer the ids are."""
+    """An `aws` command, and the path of the ids in its output."""
 
     words: tuple[str, ...]
-    """Each with fields of the resource in it; `named` is its tag `Name`, `platform` that of ours."""
+    """Arguments with fields of the resource; `named` is its tag `Name`, `platform` gpuyard's tag."""
     items: tuple[str, ...]
-    """The lists that lead to what was found, one in the items of the other."""
+    """The path of nested lists to the items."""
     identity: str = ""
-    """A field; where it is an ARN, its last word. None where what is found is a text."""
+    """The field with the id, for an ARN its last part; empty if the item is the id."""
     match: Mapping[str, str | bool] = field(default_factory=dict[str, str | bool])
-    """What an item must say, again with fields of the resource."""
+    """Values that an item must have, with fields of the resource."""
 
 
 def _tagged(kind: str) -> Lookup:

@@ -1,7 +1,7 @@
-"""Kubernetes compatibility of components: which minors a version goes with, as its makers say.
+"""Kubernetes compatibility of components: the minors that a version supports, by its project.
 
-What a component's makers leave open stays open: a newer version than the newest that was looked at is
-judged by what is known of that one.
+What a project leaves open stays open: a version newer than the newest known one has the compatibility of
+that one.
 """
 
 from collections.abc import Mapping
@@ -43,14 +43,14 @@ DRA_PAGE = Source(
 
 @dataclass(frozen=True, slots=True)
 class Minors:
-    """Kubernetes minors, from the first to the last; None where the makers name no bound."""
+    """A range of Kubernetes minors; None if the project names no bound."""
 
     first: str | None
     last: str | None
     source: Source
 
     def includes(self, minor: str) -> bool:
-        """True when the minor is between them."""
+        """Whether the minor is in the range."""
         number = _number(minor)
         return (self.first is None or _number(self.first) <= number) and (
             self.last is None or number <= _number(self.last)
@@ -71,7 +71,7 @@ def _number(minor: str) -> int:
 
 
 _Lines = tuple[tuple[str, str | None, str | None], ...]
-"""From which version on, its first minor and its last."""
+"""Rows of a version, and the first and last minor from that version on."""
 _KARPENTER: _Lines = (
     ("1.2", None, "1.32"),
     ("1.5", None, "1.33"),
@@ -89,7 +89,7 @@ _LINES: Mapping[str, tuple[_Lines, Source]] = {
 
 
 def minors_of(component: str, version: str) -> Minors | None:
-    """The minors a version goes with; None when its makers say nothing, or nothing about so old a one."""
+    """The minors that a version supports; None if its project does not document them."""
     value = parse_version(component, version)
     if component == "cluster-autoscaler":
         minor = ".".join(map(str, (*value.numbers, 0)[:2]))
@@ -120,4 +120,4 @@ AUTOSCALERS: Mapping[str, Pin] = {
     "1.35": _autoscaler("1.35.2"),
     "1.36": PINS["cluster-autoscaler"],
 }
-"""The newest cluster autoscaler of each minor: it is made for one."""
+"""The newest Cluster Autoscaler of each minor: each version supports one minor."""

@@ -1,4 +1,4 @@
-"""Tags of NVIDIA's images of CUDA: which there are no more, and which to take instead."""
+"""Tags of NVIDIA's CUDA images: which were removed, and what to use instead."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -6,16 +6,16 @@ from datetime import date
 from gpuyard.catalogue.sources import Source
 
 CUDA_TAGS = Source(
-    "Tags that public repositories pull from nvidia/cuda, and what their owners say of those that went:"
+    "Tags that public repositories pull from nvidia/cuda, and reports of removed tags:"
     " NVIDIA/libnvidia-container#181, NVIDIA/nvidia-docker#1735 and #1768, kokkos/kokkos#5509",
     date(2026, 11, 26),
     verified=False,
     as_of=date(2026, 11, 26),
 )
 LAST_OF_TWO_PARTS = (11, 1)
-"""The last version whose tags had two parts; all such tags were removed in 2022 and 2023."""
+"""The last version with two-part tags; all such tags were removed in 2022 and 2023."""
 OLDEST = (11, 0)
-"""Of versions before it there is no image any more."""
+"""The oldest version with images; those of earlier versions were removed."""
 NEWEST_OF_OLDEST = (11, 8)
 _PATCHES: Mapping[tuple[int, int], int] = {
     **{(11, minor): patch for minor, patch in enumerate((3, 1, 2, 1, 3, 2, 2, 1, 0))},
@@ -24,20 +24,20 @@ _PATCHES: Mapping[tuple[int, int], int] = {
     (12, 9): 1,
     (13, 0): 2,
 }
-"""By version, a patch of which there are images."""
+"""A patch version with images, by version."""
 _SYSTEMS: Mapping[int, tuple[str, ...]] = {
     11: ("ubuntu20.04",),
     12: ("ubuntu22.04",),
     13: ("ubuntu24.04", "ubuntu22.04"),
 }
-"""By major version, systems that all its images are made on; the first where another is asked for."""
+"""Operating systems of all images of a major version; the first replaces an unavailable one."""
 _FLAVOURS = ("runtime", "devel")
 _PLAIN_CUDNN = (12, 4)
-"""From here on a tag says cudnn without its version."""
+"""The first version whose tags contain cudnn without its version."""
 
 
 def suggested_tag(version: tuple[int, int], tag: str) -> str | None:
-    """A tag of this version that there is, for one that is gone; None where none is known."""
+    """An existing tag of this version for a removed one; None if none is known."""
     if version not in _PATCHES:
         return None
     systems = _SYSTEMS[version[0]]

@@ -1,7 +1,7 @@
-"""What a published tag stood for when it was looked at: the digest of each image that a platform installs.
+"""Digests of published tags: the digest of each image that a platform installs, at the date of its source.
 
-Whoever holds a tag may change what it stands for; a digest is its content. Those here are digests of indexes, for
-every architecture. They were read in public repositories: no registry was asked.
+The owner of a tag may change its image; a digest identifies the content. These are digests of multi-platform
+indexes. They were read in public repositories, without queries to registries.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _LOOKED_UP = date(2026, 11, 25)
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """An image or a chart as it was published."""
+    """A published image or chart."""
 
     artifact: str
     """Registry, path and tag."""
@@ -24,8 +24,8 @@ class Published:
 
 
 _BUNDLE = Source(
-    "redhat-openshift-ecosystem/certified-operators 5d529b4, gpu-operator-certified 26.7.1: relatedImages; that of"
-    " DCGM Exporter in a public Terraform program too",
+    "redhat-openshift-ecosystem/certified-operators 5d529b4, gpu-operator-certified 26.7.1: relatedImages; the digest of"
+    " DCGM Exporter also in a public Terraform program",
     date(2026, 11, 28),
     as_of=date(2026, 9, 23),
 )
@@ -75,7 +75,7 @@ _RDMA = Source(
     as_of=date(2026, 11, 26),
 )
 _PAUSE = Source(
-    "ten public manifests of 2026 name this digest beside the tag",
+    "ten public manifests of 2026 have this digest with the tag",
     _LOOKED_UP,
     verified=False,
     as_of=_LOOKED_UP,
@@ -209,21 +209,25 @@ PUBLISHED: Mapping[str, Published] = {
 """By registry, path and tag."""
 
 BY_TAG: Mapping[str, str] = {
-    "nvcr.io/nvidia/driver": "each node's system has an image of its own, and the operator puts its name after the tag",
-    "nvcr.io/nvidia/cloud-native/gdrdrv": "each node's system has an image of its own, and the operator puts its name"
-    " after the tag",
-    "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin": "AWS publishes no digest of it",
+    "nvcr.io/nvidia/driver": (
+        "each operating system has its own image, and the GPU Operator appends its name to the tag"
+    ),
+    "nvcr.io/nvidia/cloud-native/gdrdrv": "each operating system has its own image, and the GPU "
+    "Operator appends its name to the tag",
+    "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin": (
+        "AWS publishes no digest for it"
+    ),
 }
-"""Images of ours that no digest can name, or for which none was found, and why."""
+"""Images without a known digest, with the reason."""
 
 
 def digest_of(repository: str, tag: str) -> str:
-    """What the tag stood for; empty where nobody's word for it was found."""
+    """The digest of a tag; empty if no source was found."""
     result = PUBLISHED.get(f"{repository}:{tag}")
     return result.digest if result is not None else ""
 
 
-def pinned(repository: str, tag: str) -> str:
-    """The tag for people and, where it is known, the digest that counts."""
+def pinned_image_reference(repository: str, tag: str) -> str:
+    """The image with its tag and, if known, its digest, which takes precedence."""
     digest = digest_of(repository, tag)
     return f"{tag}@{digest}" if digest else tag

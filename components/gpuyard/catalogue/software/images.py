@@ -1,7 +1,7 @@
-"""Node images: what a node boots from, what of NVIDIA's software is in it, and who must bring the rest.
+"""Node images: the NVIDIA software in each, and what installs the rest.
 
-An image is a family, `al2023-nvidia`; for each architecture the cloud has its own name for it. On GKE the same
-disk image can be run in two ways, by GKE's own device plugin or by the GPU Operator, so it stands here twice.
+An image is a family, such as `al2023-nvidia`; the cloud has its own name for each architecture. On GKE the
+same disk image works with GKE's device plugin or with the GPU Operator, so it has two entries.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from gpuyard.names import OPERANDS_LABEL
 _CHECKED = date(2026, 11, 21)
 AL2023 = Source(
     "awslabs/amazon-eks-ami v20260714: CHANGELOG, install-nvidia-driver.sh, nvidia-kmod-load.sh; driver 580.178.04 on"
-    " nodes of release 1.36.3-20260911, as public runs of 2026-09-16 say; that of v20260930 was not seen",
+    " nodes of release 1.36.3-20260911, in public runs of 2026-09-16; that of v20260930 is unknown",
     date(2026, 11, 28),
     as_of=date(2026, 9, 11),
 )
@@ -49,7 +49,7 @@ OWN = Source(
 
 
 class SoftwarePart(StrEnum):
-    """A part of a node's GPU software; the operator's name of it."""
+    """A component of a node's GPU software, by the operator's name."""
 
     DRIVER = "driver"
     TOOLKIT = "toolkit"
@@ -63,11 +63,11 @@ DEPLOY_LABEL: Mapping[SoftwarePart, str] = {
     SoftwarePart.DEVICE_PLUGIN: "nvidia.com/gpu.deploy.device-plugin",
     SoftwarePart.MIG_MANAGER: "nvidia.com/gpu.deploy.mig-manager",
 }
-"""Set to "false" on a node, it keeps that part of the operator off it (state_manager.go of v26.7.0)."""
+"""Labels that, with the value "false" on a node, disable a component of the operator (state_manager.go of v26.7.0)."""
 
 
 class ComponentOwner(StrEnum):
-    """Who brings a part."""
+    """What installs a component."""
 
     IMAGE = "image"
     OPERATOR = "GPU Operator"
@@ -86,32 +86,32 @@ class NodeImage:
     cloud: str
     """aws, gcp, or none for nodes of your own."""
     variants: Mapping[str, str]
-    """By architecture: what the cloud calls it; empty for images that are not the cloud's."""
+    """The cloud's names by architecture; empty for images that are not the cloud's."""
     owners: Mapping[SoftwarePart, ComponentOwner]
     driver: str | None = None
-    """The driver inside; None when none is, or somebody else chooses it."""
+    """The included driver; None if it has none, or if gpuyard does not choose it."""
     grid: bool = False
-    """Holds the driver for parts of a GPU (GRID) too, and takes it by itself."""
+    """Also includes the GRID driver for fractions of a GPU, and selects it automatically."""
     sharing: frozenset[SharingMethod] = frozenset(SharingMethod)
-    """Ways of sharing under which a node advertises what our plans say."""
+    """Sharing methods with which a node advertises the planned resources."""
     unsupported_reason: str = ""
-    """Why the other ways do not work."""
+    """Why the other methods do not work."""
     efa: bool = False
-    """Holds the EFA driver."""
+    """Includes the EFA driver."""
     fabric_manager: bool = False
-    """Holds NVIDIA's fabric manager, without which NVSwitch machines have no CUDA."""
+    """Includes NVIDIA Fabric Manager, without which CUDA does not work on NVSwitch machines."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """Values of the operator's chart that it needs and that hold for the whole cluster.
+    """Values of the operator's chart that it needs, which apply to the whole cluster.
 
-    Below `env` of a part stands the name of a variable.
+    The key below `env` of a component is the name of a variable.
     """
     node_labels: Mapping[str, str] = field(default_factory=dict)
-    """Labels its nodes need whatever else there is."""
+    """Labels that its nodes always need."""
     source: Source
 
     @property
     def uses_operator(self) -> bool:
-        """True when the GPU Operator brings at least one part."""
+        """Whether the GPU Operator installs at least one component."""
         return ComponentOwner.OPERATOR in self.owners.values()
 
 
@@ -133,9 +133,9 @@ _ALL_OPERATOR = _owners(
 _COS_PATH = "/home/kubernetes/bin/nvidia"
 _COS = "COS_CONTAINERD"
 _REBOOTS = {"migManager.env.WITH_REBOOT": "true"}
-"""A GPU that a virtual machine has changes its MIG mode when the machine starts anew (gpu-operator-mig.rst)."""
+"""The GPU of a virtual machine changes its MIG mode when the machine reboots (gpu-operator-mig.rst)."""
 _ON_GKE = {"toolkit.env.RUNTIME_CONFIG_SOURCE": "file", **_REBOOTS}
-"""From GKE 1.33 on the toolkit would else write containerd's defaults over GKE's own configuration."""
+"""Without it, from GKE 1.33 on the toolkit would overwrite GKE's containerd configuration with defaults."""
 
 
 def _bottlerocket(fips: str) -> NodeImage:
@@ -152,8 +152,9 @@ def _bottlerocket(fips: str) -> NodeImage:
         driver="580.159.03",
         grid=True,
         sharing=frozenset({SharingMethod.NONE, SharingMethod.TIME_SLICING, SharingMethod.MPS}),
-        unsupported_reason="Bottlerocket cuts GPUs by a setting of its own when a node boots, all alike; the operator's MIG"
-        " manager cannot",
+        unsupported_reason="Bottlerocket partitions all GPUs of a node identically at boot by its "
+        "own setting; the MIG manager of the GPU Operator cannot repartition "
+        "them",
         fabric_manager=True,
         source=BOTTLEROCKET,
     )
@@ -215,7 +216,9 @@ IMAGES: Mapping[str, NodeImage] = {
                 ComponentOwner.GKE, ComponentOwner.GKE, ComponentOwner.GKE, ComponentOwner.GKE
             ),
             sharing=frozenset(SharingMethod) - {SharingMethod.DRA},
-            unsupported_reason="GKE's own device plugin counts its GPUs, and no driver answers claims beside it",
+            unsupported_reason=(
+                "GKE's device plugin manages its GPUs, and no DRA driver runs alongside it"
+            ),
             node_labels={OPERANDS_LABEL: "false"},
             source=GKE_MANAGED,
         ),
@@ -255,19 +258,19 @@ IMAGES: Mapping[str, NodeImage] = {
         ),
     )
 }
-"""By name, each cloud's preferred one first."""
+"""Images by name, each cloud's preferred one first."""
 
 
 def images_of(cloud: str) -> tuple[NodeImage, ...]:
-    """The images of one cloud, preferred first; none where nodes boot from nothing."""
+    """The images of one cloud, preferred first; empty for simulated nodes."""
     return tuple(image for image in IMAGES.values() if image.cloud == cloud)
 
 
 def find_image(spelling: str, cloud: str) -> tuple[NodeImage, str | None] | None:
-    """An image of a cloud by our name, or by the cloud's own, which says the architecture too.
+    """An image of a cloud by its catalogue name, or by the cloud's name, which includes the architecture.
 
-    None when that cloud has no image of that name. A name of the cloud's that stands for two images, as on
-    GKE, is the first of them.
+    None if the cloud has no image with that name. If a name of the cloud has two images, as on GKE, the first
+    is returned.
     """
     lowered = spelling.lower()
     for image in images_of(cloud):

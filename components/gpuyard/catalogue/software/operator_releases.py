@@ -1,4 +1,4 @@
-"""Which versions of its parts each release of the GPU Operator brings, as its chart's defaults say."""
+"""Component versions of each GPU Operator release, by the defaults of its chart."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -44,20 +44,20 @@ v26.3.3 580.126.20 v1.19.1 v0.19.3 4.5.2-1-ubuntu22.04 4.5.3-4.8.2-distroless v0
 v26.7.0 595.91.07 v1.20.0 v0.20.0 4.6.0-1-ubuntu24.04 4.6.0-4.8.3-distroless v0.20.0 v0.15.0
 v26.7.1 595.91.07 v1.20.1 v0.20.1 4.6.1-1-ubuntu24.04 4.6.1-4.8.4-distroless v0.20.1 v0.15.1
 """
-"""A release and the versions of its parts; of releases with the same ones the first."""
+"""A release and its component versions; of releases with equal versions, the first."""
 _LEAST = 3
-"""So many parts have to have the versions of one release: one alone may be somebody's own choice."""
+"""The minimum number of components with versions of one release; fewer may be a user's own choice."""
 
 
 @lru_cache(maxsize=1)
 def operator_releases() -> Mapping[str, Mapping[str, str]]:
-    """By release: the versions of its parts, by their keys in the chart's values."""
+    """Component versions by release, and by key in the chart's values."""
     rows = (line.split() for line in _TABLE.strip().splitlines())
     return {row[0]: dict(zip(_PARTS, row[1:], strict=True)) for row in rows}
 
 
 def closest_release(versions: Mapping[str, str]) -> Mapping[str, str]:
-    """The versions of the release that most of these are of; empty where they are of none."""
+    """The versions of the release that matches most of these; empty if none does."""
 
     def alike(brought: Mapping[str, str]) -> int:
         return sum(versions.get(part) == version for part, version in brought.items())

@@ -1,4 +1,4 @@
-"""Values that the GPU Operator's chart reads: the first level, the second, and the fields of what is closed."""
+"""Values of the GPU Operator's chart: keys of the first and second level, and the fields with a fixed set of keys."""
 
 from collections.abc import Mapping
 from datetime import date
@@ -12,7 +12,7 @@ OPERATOR_CHART = Source(
     as_of=date(2026, 8, 20),
 )
 OF_HELM = frozenset({"global", "nameOverride", "fullnameOverride"})
-"""What any chart may be given."""
+"""Values of every Helm chart."""
 TOP_LEVEL = OF_HELM | frozenset(
     {
         *("platform", "nfd", "psa", "cdi", "sandboxWorkloads", "hostPaths", "daemonsets"),
@@ -30,7 +30,7 @@ _OPERAND = frozenset(
         *("env", "args", "resources", "hostNetwork"),
     }
 )
-"""What each part that runs on nodes has."""
+"""Keys of every component that runs on nodes."""
 SECTIONS: Mapping[str, frozenset[str]] = {
     "mig": frozenset({"strategy"}),
     "cdi": frozenset({"enabled", "default", "nriPluginEnabled"}),
@@ -60,7 +60,7 @@ SECTIONS: Mapping[str, frozenset[str]] = {
     "validator": (_OPERAND - {"enabled"})
     | {"cuda", "driver", "plugin", "toolkit", "vfioPCI", "vgpuDevices", "vgpuManager"},
 }
-"""Keys below those of the first level that guides fill with fields of their own."""
+"""Second-level keys that guides use with free-form content."""
 
 OPERATOR_FIELDS = Source(
     "NVIDIA/gpu-operator: values.yaml, what templates read, ClusterPolicy, read tag by tag, v22.9.0 to v26.7.0",
@@ -68,7 +68,7 @@ OPERATOR_FIELDS = Source(
     as_of=date(2026, 11, 26),
 )
 OF_A_RELEASE = object()
-"""A default that is another one from release to release: the exporter's monitor is on since v26.7.0."""
+"""A default that depends on the release: the exporter's monitor is enabled since v26.7.0."""
 
 
 def _with(*names: str, **defaults: Any) -> Mapping[str, Any]:
@@ -124,17 +124,17 @@ FIELDS: Mapping[tuple[str, ...], Mapping[str, Any]] = {
         for part in ("cuda", "driver", "plugin", "toolkit", "vfioPCI", "vgpuDevices", "vgpuManager")
     },
 }
-"""By path, the fields of what is closed in every release, with what each is by default.
+"""Fields with a fixed set of keys in every release, by path, with their defaults.
 
-None is for what has no default worth a name. No release from v22.9.0 on had a field that today's has not.
+None: no relevant default. No release since v22.9.0 had a field that the current one lacks.
 """
 
 DEEPEST = max(map(len, FIELDS))
-"""Below so many keys all is open."""
+"""The maximum depth of these paths; deeper keys are not checked."""
 
 
 def fields_of(path: tuple[str, ...]) -> frozenset[str] | None:
-    """What the chart reads at this place; None where it takes anything, or nobody knows."""
+    """The keys that the chart reads at this path; None if any key is allowed, or unknown."""
     if not path:
         return TOP_LEVEL
     if len(path) == 1:
@@ -149,7 +149,7 @@ ON_BY_ITSELF = frozenset(
         *("vgpuDeviceManager", "vfioManager", "sandboxDevicePlugin", "ccManager"),
     }
 )
-"""Parts that the chart switches on where nobody says a word."""
+"""Components that the chart enables by default."""
 BY_OTHER_NAMES: Mapping[str, str] = {
     "nodefeaturediscovery": "nfd",
     "gpufeaturediscovery": "gfd",
@@ -162,8 +162,8 @@ BY_OTHER_NAMES: Mapping[str, str] = {
     "k8sdeviceplugin": "devicePlugin",
     "operatorvalidator": "validator",
 }
-"""What parts are called elsewhere, in small letters and without signs."""
+"""Other names of components, in lower case without punctuation."""
 DEFAULT_PRIORITY = "system-node-critical"
 DEFAULT_STRATEGY = "single"
 GPU_TAINT = "nvidia.com/gpu"
-"""The taint that the chart's daemon sets tolerate by themselves."""
+"""The taint that the chart's DaemonSets tolerate by default."""

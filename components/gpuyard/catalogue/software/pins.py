@@ -1,7 +1,7 @@
-"""Versions of the software that a platform is made of, in one file so that one place is bumped.
+"""Pinned software versions of a platform, in one file, so that updates are made in one place.
 
-A pin is one exact version, seen at its source on a date. Several versions of one project stand apart when
-they are counted apart: an application and the chart that installs it, a driver and each of its branches.
+A pin is one exact version, read at its source on a date. Parts of a project with separate versions have
+separate pins: an application and its chart, and each branch of a driver.
 """
 
 from collections.abc import Mapping
@@ -19,16 +19,16 @@ class Pin:
     version: str
     source: Source
     component: str = ""
-    """What security bulletins are looked up under, where that is not the name."""
+    """The name in security bulletins, if different."""
 
     @property
-    def advised_as(self) -> str:
+    def bulletin_component(self) -> str:
         """The name of the component in `gpuyard.catalogue.cves`."""
         return self.component or self.name
 
 
 _LOOKED_FOR = date(2026, 8, 22)
-"""The day of the newest of the repositories in which newer versions were looked for."""
+"""The date of the newest repository that was searched for newer versions."""
 
 
 def _pin(
@@ -48,7 +48,7 @@ def _operator_pin(name: str, version: str, component: str = "") -> Pin:
 
 
 def _driver_pin(version: str) -> Pin:
-    where = f"{version} listed beside the default in NVIDIA/gpu-operator v26.7.0 and v26.7.1"
+    where = f"{version} listed with the default in NVIDIA/gpu-operator v26.7.0 and v26.7.1"
     return _pin(f"driver-{version.partition('.')[0]}", version, where, "driver")
 
 
@@ -93,8 +93,8 @@ OPERATOR_PARTS: tuple[Pin, ...] = (
     ),
     _pin("node-feature-discovery", "0.19.0", "subchart 0.19.0 of NVIDIA/gpu-operator v26.7.0"),
 )
-"""What this GPU Operator installs when it is left alone; drivers of other branches are listed with it, 535 too,
-whose support has ended."""
+"""Default versions of this GPU Operator; drivers of other branches are listed too, including 535, whose
+support has ended."""
 
 QUEUEING: tuple[Pin, ...] = (
     KUEUE,
@@ -107,7 +107,7 @@ QUEUEING: tuple[Pin, ...] = (
     _pin("lws", "0.8.0", "LeaderWorkerSet 0.8.0, pulled by the chart of kubeflow/trainer v2.3.0"),
     _pin("mpi-operator", "0.8.2", "kubeflow/mpi-operator v0.8.2 (2026-07-02); manifests, no chart"),
 )
-"""What queues and runs jobs."""
+"""Software that queues and runs jobs."""
 
 SCALING: tuple[Pin, ...] = (
     _pin("karpenter", "1.14.1", "kubernetes-sigs/karpenter v1.14.1 (2026-08-20)"),
@@ -134,7 +134,7 @@ SCALING: tuple[Pin, ...] = (
         as_of=date(2026, 9, 23),
     ),
 )
-"""What adds and removes nodes and replicas."""
+"""Software that adds and removes nodes and replicas."""
 
 OBSERVABILITY: tuple[Pin, ...] = (
     _pin(
@@ -152,7 +152,7 @@ OBSERVABILITY: tuple[Pin, ...] = (
     _pin("opencost-chart", "2.5.17", "opencost/opencost-helm-chart opencost-2.5.17 (2026-04)"),
     _pin("nvidia-ml-py", "13.615.71", "nvidia-ml-py 13.615.71, the wheel opened"),
 )
-"""What measures, and what counts cost."""
+"""Software for monitoring and cost."""
 
 PINS: Mapping[str, Pin] = {
     pin.name: pin for pin in (GPU_OPERATOR, *OPERATOR_PARTS, *QUEUEING, *SCALING, *OBSERVABILITY)
@@ -160,14 +160,14 @@ PINS: Mapping[str, Pin] = {
 """Every pin by name."""
 
 KUBERNETES_MINORS: tuple[str, ...] = ("1.33", "1.34", "1.35", "1.36", "1.37")
-"""Kubernetes minors that a stack may have: those of the GPU Operator's platform support, 26.7. Both clouds offer 1.37
-since 2026-10, and some pinned components do not name it yet."""
+"""Kubernetes minors that a stack may have: those that GPU Operator 26.7 supports. Both clouds offer 1.37 since
+2026-10, but some pinned components do not list it yet."""
 
 NEWEST_TRIED = "1.36"
-"""The newest minor that no pinned component leaves out: what a fix suggests."""
+"""The newest minor that all pinned components support, which fixes suggest."""
 
 
 def is_before(minor: str, since: str) -> bool:
-    """Whether a supported minor comes before another one; what is not supported is refused on its own."""
+    """Whether a supported minor is older than another one; another check rejects unsupported minors."""
     known = KUBERNETES_MINORS
     return minor in known and known.index(minor) < known.index(since)

@@ -1,4 +1,4 @@
-"""Plugins of the Pulumi engine that make a cloud's resources, at the version whose fields our graphs have."""
+"""Pulumi provider plugins of the clouds, at the version whose fields gpuyard uses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from gpuyard.catalogue.sources import Source
 
 @dataclass(frozen=True, slots=True)
 class ProviderPlugin:
-    """One provider of the engine: what it is called there, and which version is asked for."""
+    """One Pulumi provider: its name and the required version."""
 
     name: str
     version: str
@@ -39,4 +39,4 @@ PROVIDERS: Mapping[str, ProviderPlugin] = {
         ),
     )
 }
-"""By the first word of a resource's type."""
+"""Providers by the package part of a resource type."""

@@ -1,7 +1,7 @@
-"""Until when a Kubernetes minor is supported, by its makers and by each cloud, and which operators are.
+"""End of support of Kubernetes minors, by the project and by each cloud, and of GPU Operator releases.
 
-A date is the first day without that support. A date nobody has published is None, unknown, and never
-computed from another. Nothing here reads a clock: who asks says which day it is.
+A date is the first day without that support. An unpublished date is None, and never computed from another
+one. Nothing here reads the clock: the caller passes the date.
 """
 
 from collections.abc import Mapping
@@ -24,15 +24,15 @@ EKS_GUIDE = Source(
     as_of=_CHECKED,
 )
 EKS_SECOND_HAND = Source(
-    "endoflife.date/amazon-eks (2026-07-08), read from AWS's release calendar; that page itself not seen"
-    " with this minor",
+    "endoflife.date/amazon-eks (2026-07-08), read from AWS's release calendar; that page itself was not"
+    " read with this minor",
     _CHECKED,
     verified=False,
     as_of=date(2026, 7, 8),
 )
 GKE_SECOND_HAND = Source(
     "endoflife.date/google-kubernetes-engine (2026-08-21), copied from GKE's release schedule, whose dates"
-    " Google calls best-effort predictions; extended dates not seen",
+    " Google calls best-effort predictions; extended dates not found",
     _CHECKED,
     verified=False,
     as_of=date(2026, 8, 21),
@@ -46,32 +46,32 @@ OPERATOR_PAGE = Source(
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How long one minor is supported somewhere."""
+    """The support window of one minor."""
 
     minor: str
     standard_end: date
     extended_end: date | None
-    """End of paid or opt-in support after that; None when there is none, or its date is unknown."""
+    """End of the extended (paid or opt-in) support; None if there is none, or its date is unknown."""
     has_extended: bool
-    """True where there is such support, date known or not."""
+    """Whether there is extended support, with or without a known date."""
     source: Source
 
 
 @dataclass(frozen=True, slots=True)
-class Support:
-    """A window seen from one day."""
+class SupportStatus:
+    """A support window as of a date."""
 
     window: Window
     today: date
 
     @property
     def days_left(self) -> int:
-        """Days with standard support still to come, today included; 0 or less when it has ended."""
+        """Remaining days of standard support, today included; 0 or less if it has ended."""
         return (self.window.standard_end - self.today).days
 
     @property
     def extended_days_left(self) -> int | None:
-        """Days until extended support ends as well; None when there is none or its end is unknown."""
+        """Remaining days of extended support; None if there is none or its end is unknown."""
         end = self.window.extended_end
         return None if end is None else (end - self.today).days
 
@@ -101,7 +101,7 @@ RELEASED: Mapping[str, date] = {
     "1.36": date(2026, 4, 22),
     "1.37": date(2026, 8, 26),
 }
-"""When the Kubernetes project released a minor (kubernetes.io; 1.33 and 1.34 also in the EKS calendar)."""
+"""Release dates of minors by the Kubernetes project (kubernetes.io; 1.33 and 1.34 also in the EKS calendar)."""
 
 UPSTREAM: tuple[Window, ...] = (
     _upstream("1.33", "2026-06-28"),
@@ -122,20 +122,20 @@ GKE: tuple[Window, ...] = (
     _gke("1.35", "2027-04-11"),
     _gke("1.36", "2027-08-09"),
 )
-"""1.34: the list says 2026-10-01, 12 months after it came to the Regular channel on 2025-09-30 and before the
-Kubernetes project's own end; GKE promises 14 months, and the later day is taken. 1.37: no date was seen, nor for EKS."""
+"""1.34: the list has 2026-10-01, 12 months after it entered the Regular channel on 2025-09-30 and before the
+Kubernetes project's own end; GKE promises 14 months, so the later date is used. 1.37: no date found, nor for EKS."""
 
 WINDOWS: Mapping[str, Mapping[str, Window]] = {
     cloud: {window.minor: window for window in windows}
     for cloud, windows in (("aws", EKS), ("gcp", GKE), ("none", UPSTREAM))
 }
-"""By cloud, then minor. On a cluster of your own the Kubernetes project's dates hold."""
+"""Windows by cloud and minor. For your own cluster the Kubernetes project's dates apply."""
 
 
-def support(cloud: str, minor: str, today: date) -> Support | None:
-    """How long a minor is still supported on a cloud, seen from a day; None when nothing is known."""
+def support_status(cloud: str, minor: str, today: date) -> SupportStatus | None:
+    """The support of a minor on a cloud as of a date; None if unknown."""
     window = WINDOWS.get(cloud, {}).get(minor)
-    return None if window is None else Support(window, today)
+    return None if window is None else SupportStatus(window, today)
 
 
 DRIVER_ENDS_SOURCE = Source(
@@ -155,17 +155,17 @@ DRIVER_ENDS: Mapping[str, date] = {
     "595": date(2027, 3, 24),
     "610": date(2027, 8, 3),
 }
-"""By branch of the driver; a bulletin may have a fix for one a few days before its end."""
+"""Ends of driver branches; a bulletin may have a fix for a branch a few days before its end."""
 
 
 def driver_end(branch: str, today: date | None = None) -> date | None:
-    """The day on which support of a branch ended, seen from a day; without one, from when it was looked up."""
+    """The date on which support of a branch ended, as of a date, by default that of the lookup."""
     end = DRIVER_ENDS.get(branch)
     return end if end and end <= (today or DRIVER_ENDS_SOURCE.checked_on) else None
 
 
 class OperatorStatus(StrEnum):
-    """Where a line of the GPU Operator stands; NVIDIA publishes the state and no dates."""
+    """The support status of a GPU Operator release line; NVIDIA publishes the status without dates."""
 
     SUPPORTED = "supported"
     DEPRECATED = "deprecated"
@@ -179,7 +179,7 @@ _OPERATOR_LINES: Mapping[tuple[int, int], OperatorStatus] = {
 
 
 def operator_status(version: str) -> OperatorStatus | None:
-    """Where the line of a GPU Operator version stands; None for a line newer than the page that was read."""
+    """The status of a GPU Operator version's release line; None for a line newer than the source."""
     numbers = (*parse_version("gpu-operator", version).numbers, 0)
     line = (numbers[0], numbers[1])
     if line > max(_OPERATOR_LINES):

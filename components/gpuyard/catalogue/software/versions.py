@@ -1,4 +1,4 @@
-"""Versions of drivers, images and charts, compared the way their makers count."""
+"""Versions of drivers, images and charts, compared by the rules of their projects."""
 
 import re
 from typing import NamedTuple
@@ -14,22 +14,22 @@ class Version(NamedTuple):
     """A version that can be compared with others of the same component."""
 
     numbers: tuple[int, ...]
-    """Without zeros at the end: 1.17 is 1.17.0."""
+    """Without trailing zeros: 1.17 equals 1.17.0."""
     released: bool
-    """False for a release candidate and its like, which come before the release itself."""
+    """False for release candidates and other pre-releases, which precede the release."""
 
 
 def parse_version(component: str, text: str) -> Version:
-    """Read `580.159.03`, `v1.20.0`, `4.6.0-1` or `1.20.0-rc.1`; ValueError when it is none.
+    """Parse `580.159.03`, `v1.20.0`, `4.6.0-1` or `1.20.0-rc.1`; ValueError if it is not a version.
 
-    An image of the DCGM exporter is tagged with DCGM's version and then its own, `4.6.0-4.8.3`: its own
-    counts. What else follows a dash says how it was packaged (`-1`, `-distroless`).
+    A DCGM Exporter image is tagged with DCGM's version and then its own, `4.6.0-4.8.3`: its own counts. Other
+    suffixes after a dash describe the packaging (`-1`, `-distroless`).
     """
     if component == "dcgm-exporter" and (both := _EXPORTER.fullmatch(text)):
         text = both["own"]
     read = _VERSION.fullmatch(text)
     if read is None:
-        raise ValueError(f"{text!r} is no version of {component}")
+        raise ValueError(f"{text!r} is not a version of {component}")
     numbers = [int(part) for part in read["numbers"].split(".")]
     while len(numbers) > 1 and numbers[-1] == 0:
         numbers.pop()
@@ -37,7 +37,7 @@ def parse_version(component: str, text: str) -> Version:
 
 
 def is_version(component: str, text: str) -> bool:
-    """True for what can be compared."""
+    """Whether the text can be parsed and compared."""
     try:
         parse_version(component, text)
     except ValueError:

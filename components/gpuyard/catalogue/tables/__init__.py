@@ -1,1 +1,1 @@
-"""Rows of facts as text: GPUs, machines, fabrics, advisories. The modules above read them."""
+"""Facts as text tables: GPUs, machines, fabrics, advisories. The modules of the catalogue parse them."""

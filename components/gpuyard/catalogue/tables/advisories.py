@@ -241,7 +241,7 @@ CONDITIONS: tuple[tuple[str, str, str], ...] = (
     ("5659", "gpu-operator", "CDI mode only for versions prior to 25.3.1"),
     ("5659", "mig-manager", "only when CDI is enabled"),
 )
-"""Affected only then, says the bulletin; the floors do not count on it."""
+"""Affected only then, according to the bulletin; the minimum versions do not rely on it."""
 
 DOUBTS: tuple[tuple[str, str, str], ...] = (
     (
@@ -260,4 +260,4 @@ DOUBTS: tuple[tuple[str, str, str], ...] = (
         "`0.0 to 4.8.2` is affected and 4.8.2 is fixed: 4.8.2 is taken as affected",
     ),
 )
-"""Where a bulletin contradicts itself or another source, and what was made of it."""
+"""Contradictions of a bulletin to itself or another source, and their resolution."""

@@ -1,6 +1,6 @@
-"""Prices of commitments as tables: made for reading and for comparing with the lists that they come from.
+"""Prices of commitments as tables, for review against their source lists.
 
-US dollars an hour. `gpuyard.catalogue.commitments` reads them.
+USD an hour. `gpuyard.catalogue.commitments` parses them.
 """
 
 EC2_RESERVED = """

@@ -1,4 +1,4 @@
-"""Machines without GPUs, for the controllers: made for reading and for comparing with their source.
+"""Machines without GPUs, for the controllers, as tables for review against their source.
 
 Columns: gib is memory, usd and spot US dollars an hour. A dash is unknown. `gpuyard.catalogue.machines` reads it.
 """

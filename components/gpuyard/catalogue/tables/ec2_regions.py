@@ -1,7 +1,7 @@
-"""List prices of EC2 on demand outside us-east-1, a region a line: `type=usd` an hour.
+"""On-demand list prices of EC2 outside us-east-1, one line per region: `type=usd` an hour.
 
-A type that a region lacks here is not sold there, or nobody has listed it. Of us-east-1, which
-`gpuyard.catalogue.tables.machines` has from another source, this one says the same.
+A type without a price in a region is not sold there, or no source lists it. For us-east-1, which
+`gpuyard.catalogue.tables.machines` has from another source, this source has the same prices.
 """
 
 EC2_REGIONS = """

@@ -1,7 +1,7 @@
 """The network cards of EC2 machines as a table.
 
-Columns: cards is network cards, primary the interfaces that card 0 takes, ipv4 the addresses of one interface,
-then the types of which that holds. A dash is unknown. `gpuyard.catalogue.fabric` reads it.
+Columns: cards is network cards, primary the interfaces of card 0, ipv4 the addresses of one interface, then
+the types with these values. A dash is unknown. `gpuyard.catalogue.fabric` parses it.
 """
 
 EC2_NETWORK = """
@@ -90,4 +90,4 @@ EC2_NETWORK = """
 """
 
 EFA_CARDS = {"p6e-gb200.36xlarge": (1, 3, 5, 7, 9, 11, 13, 15)}
-"""Cards that take an EFA, where it is not each of them."""
+"""The cards with an EFA, if not all have one."""

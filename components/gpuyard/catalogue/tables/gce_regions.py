@@ -1,6 +1,6 @@
-"""List prices of Compute Engine outside us-central1, a region a line: `type=usd/spot` an hour.
+"""List prices of Compute Engine outside us-central1, one line per region: `type=usd/spot` an hour.
 
-A type that a region lacks here is not sold there, or nobody has listed it.
+A type without a price in a region is not sold there, or no source lists it.
 """
 
 GCE_REGIONS = """

@@ -1,9 +1,9 @@
-"""The GPU rows as a table: made for reading and for comparing with their sources.
+"""The GPU rows as a table, for review against their sources.
 
-Columns: gib is nominal memory, nvlink GB/s in the node's NVLink domain (of bridges between
-cards, as A30 and the NVL cards can have, nothing), pci the device id, driver the first
+Columns: gib is nominal memory, nvlink GB/s in the node's NVLink domain (without bridges between
+cards, which A30 and the NVL cards can have), pci the device id, driver the first
 version that lists the device (a dash: older than the list, which begins at 515, or than any driver that still
-gets fixes), mig the GPU it is cut like, by when the facts were seen, then further spellings.
+gets fixes), mig the GPU whose MIG geometry it shares, by the source of the facts, then other spellings.
 `gpuyard.catalogue.gpus` reads it.
 """
 

@@ -1,4 +1,4 @@
-"""The machine rows as tables, one per cloud: made for reading and for comparing with their source.
+"""The machine rows as tables, one per cloud, for review against their source.
 
 Columns: gib is memory, gbps the network, nvme and ssd local disk in GB, numa the NUMA nodes seen on
 a real host, usd and spot US dollars an hour; spot is a range where zones differ. A dash is unknown.

@@ -1,6 +1,6 @@
-"""How each way of buying is said to the cloud's node pools: made for reading and for comparing with the sources.
+"""Settings of each capacity type for the node pools of the clouds, as tables for review against the sources.
 
-A dash: the argument is left out. `gpuyard.catalogue.node_pools` reads it.
+A dash: the argument is omitted. `gpuyard.catalogue.node_pools` parses it.
 """
 
 EC2_PURCHASES = """
@@ -26,7 +26,7 @@ WORKLOAD_POLICIES = """
 a4x-highgpu-4g        HIGH_THROUGHPUT  1x72
 a4x-maxgpu-4g-metal   HIGH_THROUGHPUT  1x72
 """
-"""What the nodes of an NVLink domain are placed by; reservations of these machines are taken with it too."""
+"""Policies that place the nodes of an NVLink domain; reservations of these machines also need them."""
 
 GKE_VERSIONS = """
 #machines             minor  first version

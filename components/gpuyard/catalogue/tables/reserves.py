@@ -1,4 +1,4 @@
-"""What of a node's memory and CPUs is not for pods: made for reading and for comparing with measurements.
+"""Memory and CPUs of a node that are not for pods, as tables for review against measurements.
 
 `gpuyard.catalogue.reserves` reads it.
 """
@@ -9,7 +9,7 @@ aws     0.034  0.25
 gcp     0.016  0.15
 none    0.034  0.25
 """
-"""Memory as it is sold that no kernel has: a share of it, and some GiB. Of nodes of your own, as on EC2."""
+"""Sold memory that the kernel does not have: a share and some GiB. Your own nodes are treated as on EC2."""
 
 KUBELET_CPU = """
 #  cpus   share
@@ -18,7 +18,7 @@ KUBELET_CPU = """
       2  0.005
       -  0.0025
 """
-"""So many of the next CPUs (a dash: all others), and the share of them that is kept; the same on both clouds."""
+"""Number of next CPUs (a dash: all others), and the reserved share of them; the same on both clouds."""
 
 GKE_MEMORY = """
 #   gib  share
@@ -31,10 +31,10 @@ GKE_MEMORY = """
 """The same for memory on GKE."""
 
 EKS_MIB = (255, 11)
-"""On EKS: so many MiB, and so many for each pod that the node may have."""
+"""Reserved MiB on EKS: a base, and an amount for each possible pod of the node."""
 EVICTION_MIB = 100
-"""Below so much free memory the kubelet puts pods out."""
+"""Free memory below which the kubelet evicts pods."""
 PODS_UNKNOWN = (110, 250, 30)
-"""Pods of a node of which no cloud says it: with fewer CPUs than the third, and with as many or more."""
+"""Pods of a node without a known limit: with fewer CPUs than the third number, and with at least as many."""
 EFA_HUGE_PAGES_MIB = 5128 * 2
-"""Huge pages of 2 MiB that the EFA driver takes when it starts."""
+"""Huge pages of 2 MiB that the EFA driver reserves when it starts."""

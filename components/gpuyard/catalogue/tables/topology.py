@@ -1,6 +1,6 @@
-"""Which machines say where in the network they stand, and by which labels: made for comparing with the sources.
+"""Machines whose nodes have network topology labels, as tables for review against the sources.
 
-A machine type that is in no row gets no labels from its cloud. `gpuyard.catalogue.topology` reads it.
+A machine type without a row gets no labels from its cloud. `gpuyard.catalogue.topology` parses it.
 """
 
 EC2_NODES = """
@@ -13,4 +13,4 @@ EC2_NODES = """
 """Network nodes that DescribeInstanceTopology returns for an instance; each is one label of its Kubernetes node."""
 
 GCE_FAMILIES = ("a3-highgpu-8g", "a3-megagpu-", "a3-ultragpu-", "a4-", "a4x-")
-"""Names of GCE machines whose nodes carry block, subblock and host, as they begin; of A3 Edge nobody says so."""
+"""Prefixes of GCE machines whose nodes have block, subblock and host; no source for A3 Edge."""

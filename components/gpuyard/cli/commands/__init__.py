@@ -1,1 +1,1 @@
-"""One module a command: arguments in, exit code out."""
+"""One module for each command: arguments in, exit code out."""

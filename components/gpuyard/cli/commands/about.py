@@ -1,4 +1,4 @@
-"""The version, and the schema of stack files."""
+"""`gpuyard version` and `gpuyard schema`."""
 
 import platform
 from importlib.metadata import PackageNotFoundError
@@ -33,7 +33,7 @@ def version(
 
 
 def _show_facts(*, as_document: bool) -> None:
-    """The oldest row of each kind of facts, seen from today."""
+    """Show the oldest row of each kind of facts, with its age."""
     from gpuyard.catalogue.software.ages import ages
     from gpuyard.today import today
 
@@ -59,7 +59,7 @@ def _show_facts(*, as_document: bool) -> None:
 
 
 def show_version(*, as_document: bool) -> None:
-    """`gpuyard 0.1.0`; as a document also the Python it runs on."""
+    """Show the version; as a document also the Python version."""
     result = installed_version()
     if as_document:
         write(as_json(document("version", gpuyard=result, python=platform.python_version())))
@@ -68,11 +68,11 @@ def show_version(*, as_document: bool) -> None:
 
 
 def installed_version() -> str:
-    """The release that is installed."""
+    """Return the version of the installed distribution."""
     try:
         return installed("gpuyard")
     except PackageNotFoundError:
-        return "unknown (not installed, only on the path)"
+        return "unknown (on sys.path, but not installed)"
 
 
 def schema() -> int:

@@ -97,10 +97,10 @@ def check(
 def _evaluated(
     stack: str, against: str | None
 ) -> "tuple[ValidatedStack, PlannedChanges | None, str]":
-    """The stack as it is judged, beside what is deployed where that is asked for."""
+    """Validate a stack, and compare it with the deployed state if one is given."""
     if against is None:
         return validate_stack(stack), None, ""
-    # only now: a stack by itself is compared with nothing
+    # imported here: only --against needs it
     from gpuyard.changes.comparison import compare_with_deployed
     from gpuyard.cli.state_files import read_deployed_state
 
@@ -109,18 +109,22 @@ def _evaluated(
 
 
 def _destroyed(against: str | None, format_: Format) -> int:
-    """Of what is deployed alone: the stack file may say something else by now."""
+    """Show the destroy blockers of the deployed state; the stack file does not matter."""
     from gpuyard.changes.destroy_blockers import BlockReason, destroy_blockers
     from gpuyard.cli.state_files import read_deployed_state
 
     if against is None:
-        raise UsageError("--destroy looks at what is deployed: give --against STATE with it.")
+        raise UsageError("--destroy needs the deployed state: add --against STATE.")
     source, deployed = read_deployed_state(against)
     result = destroy_blockers(deployed)
     if format_ is Format.JSON:
         write(
             as_json(
-                {"command": "check", "against": source, "kept": destroy_blockers_document(result)}
+                {
+                    "command": "check",
+                    "against": source,
+                    "blocked": destroy_blockers_document(result),
+                }
             )
         )
     else:
@@ -134,8 +138,8 @@ def _platform(judged: "ValidatedStack") -> dict[str, object] | None:
         return None
     return {
         "name": plan.name,
-        "max_usd_per_hour": tree(plan.bill.worst_usd),
-        "known_max_usd_per_hour": tree(plan.bill.worst.known_usd),
+        "maximum_usd_per_hour": tree(plan.bill.maximum_usd_per_hour),
+        "known_maximum_usd_per_hour": tree(plan.bill.maximum.known_usd),
         "region": plan.region,
         "priced_in": list(plan.bill.priced_in),
         "unknown_prices": list(plan.bill.unknown),
@@ -145,7 +149,7 @@ def _platform(judged: "ValidatedStack") -> dict[str, object] | None:
 def show_judged(
     judged: "ValidatedStack", console: Console, fail_on: Severity = Severity.ERROR
 ) -> None:
-    """Every finding, and the verdict."""
+    """Show every finding and the verdict."""
     show_findings(judged, console)
     if judged.findings:
         console.print()
@@ -174,11 +178,11 @@ def _summary(plan: "PlatformPlan") -> str:
 
 
 def _worst(bill: "Bill") -> str:
-    """The worst hour: never a figure that a part of it is missing from, nor one of nowhere."""
+    """The maximum cost: with its unknown parts, and with the region of its prices."""
     where = f", priced in {' and '.join(bill.priced_in)}" if bill.priced_in else ""
-    if not bill.worst.unknown:
-        return f"at worst {usd(bill.worst.known_usd)} $/hour{where}"
-    parts = pluralize(len(bill.worst.unknown), "part")
-    if not bill.worst.known_usd:
-        return f"what the worst hour costs is unknown: {parts} of unknown price"
-    return f"at worst {usd(bill.worst.known_usd)} $/hour and {parts} of unknown price{where}"
+    if not bill.maximum.unknown:
+        return f"at most {usd(bill.maximum.known_usd)} $/hour{where}"
+    parts = pluralize(len(bill.maximum.unknown), "part")
+    if not bill.maximum.known_usd:
+        return f"maximum cost unknown: {parts} without a price"
+    return f"at most {usd(bill.maximum.known_usd)} $/hour and {parts} of unknown price{where}"

@@ -1,8 +1,8 @@
-"""`gpuyard classify`: what kind of work a job is, what suits it, and why."""
+"""`gpuyard classify`: the workload class of a job, what suits it, and why."""
 
 from typing import Any
 
-from gpuyard.advice.classify.classify import Classified
+from gpuyard.advice.classify.classify import ClassifiedWorkload
 from gpuyard.advice.classify.classify import classify as classify_job
 from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.job_files import no_workload_error, objects_in, read_documents, skipped_objects
@@ -44,24 +44,24 @@ def classify(
         diagnostics().print_wrapped(each, first="! ")
     if skipped:
         diagnostics().print_wrapped(
-            f"{pluralize(skipped, 'other object')} in {shown} left out: no workload"
+            f"{pluralize(skipped, 'other object')} in {shown} skipped: not a workload"
         )
     return OK
 
 
 def _duplicates(documents: list[Document]) -> list[str]:
     return [
-        f"line {line}: {show_path(path)} stands twice; the last counts, as kubectl takes it"
+        f"line {line}: {show_path(path)} occurs twice; the last value counts, as in kubectl"
         for d in documents
         for path, line in d.duplicates
     ]
 
 
-def _show(one: Classified, console: Console) -> None:
+def _show(one: ClassifiedWorkload, console: Console) -> None:
     title = f"{one.kind} {one.name or '(no name)'}"
     console.print((title, "bold"), "  ", (one.job_class.value, "bold green"))
     console.print_wrapped(one.reason, indent=2)
-    rows = [("asks", _requests(one), _in_all(one))]
+    rows = [("requests", _requests(one), _in_all(one))]
     for name, advice in (
         ("queue", one.queue),
         ("sharing", one.sharing),
@@ -78,20 +78,20 @@ def _show(one: Classified, console: Console) -> None:
         console.print_wrapped(problem, first="! ", style="yellow", indent=2)
 
 
-def _requests(one: Classified) -> str:
+def _requests(one: ClassifiedWorkload) -> str:
     return ", ".join(f"{n} {name}" for name, n in one.gpu_request.items()) or "no GPU"
 
 
-def _in_all(one: Classified) -> str:
+def _in_all(one: ClassifiedWorkload) -> str:
     if not one.gpu_request or one.pods == 1:
         return f"in {pluralize(one.pods, 'pod')}"
     total = ", ".join(f"{n:,} {name}" for name, n in one.gpus_in_all.items()) or "none"
     are_identical = one.gpus_in_all == {name: n * one.pods for name, n in one.gpu_request.items()}
-    return f"in {'each' if are_identical else 'the largest'} of {one.pods:,} pods; {total} in all"
+    return f"in {'each' if are_identical else 'the largest'} of {one.pods:,} pods; {total} in total"
 
 
 def _document(
-    shown: str, results: list[Classified], skipped: int, twice: list[str]
+    shown: str, results: list[ClassifiedWorkload], skipped: int, twice: list[str]
 ) -> dict[str, Any]:
     jobs = [
         {"class" if key == "job_class" else key: value for key, value in tree(one).items()}

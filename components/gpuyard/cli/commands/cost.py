@@ -1,4 +1,4 @@
-"""`gpuyard cost`: the bill of a stack, and what changes from another one."""
+"""`gpuyard cost`: the cost of a stack, or the difference to another stack."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -11,11 +11,11 @@ from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_rejection
-from gpuyard.stack_validation import plan_over_budget
+from gpuyard.stack_validation import plan_rejected_by_budget
 
 
 class CostFormat(StrEnum):
-    """How a bill is written."""
+    """Output format of a bill."""
 
     TEXT = "text"
     JSON = "json"
@@ -33,7 +33,7 @@ def cost(
     ] = None,
     format: CostFormatOption = CostFormat.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Show the cost of a stack. Minimum, expected and worst by pool, team and unit, or a comparison."""
+    """Show the cost of a stack. Minimum, expected and maximum by pool, team and unit, or a comparison."""
     if against is None:
         return _cost_of(stack, format)
     return _changes(against, stack, format)
@@ -44,8 +44,8 @@ def _cost_of(stack: str, form: CostFormat) -> int:
     from gpuyard.cli.views.cost import cost_document, cost_markdown, show_cost
 
     judged = validate_stack(stack)
-    # who is over a budget has to see on what the money goes
-    plan = judged.plan or plan_over_budget(judged)
+    # A stack over its budget still shows where the cost comes from.
+    plan = judged.plan or plan_rejected_by_budget(judged)
     if form is CostFormat.JSON:
         bill = None if plan is None else cost_document(plan)
         write(as_json(document("cost", judged, cost=bill)))
@@ -59,7 +59,7 @@ def _cost_of(stack: str, form: CostFormat) -> int:
 
 
 def _changes(before: str, after: str, form: CostFormat) -> int:
-    """What becomes dearer or cheaper between two stacks."""
+    """Show the cost difference between two stacks."""
     from gpuyard.cli.views.cost import cost_document
     from gpuyard.cli.views.cost_changes import change_document, changes_markdown, show_changes
 

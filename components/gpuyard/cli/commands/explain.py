@@ -1,4 +1,4 @@
-"""`gpuyard explain`: would a job start, where, on what condition, or why never."""
+"""`gpuyard explain`: whether a job would start, where, on which conditions, or why not."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,7 +34,7 @@ from gpuyard.explain import explain as explain_job
 from gpuyard.explain.answer import team_of
 from gpuyard.explain.running import read_running
 from gpuyard.manifests.quantities import format_amount
-from gpuyard.manifests.workloads import JobRead, read_job
+from gpuyard.manifests.workloads import ParsedWorkload, read_job
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.scheduler.model import EMPTY, PlatformState
 from gpuyard.stack_validation import ValidatedStack
@@ -57,7 +57,7 @@ def explain(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="Running workloads: manifests, lines of your own, or `kubectl get "
+            help="Running workloads: manifests, a list of your own, or `kubectl get "
             "pods,workloads,nodes -A -o json`. Default: none.",
             show_default=False,
         ),
@@ -100,20 +100,22 @@ def explain(
         diagnostics().print_wrapped(each, first="! ")
     if skipped := len(values) - len(jobs):
         diagnostics().print_wrapped(
-            f"{pluralize(skipped, 'other object')} in {shown} left out: no workload"
+            f"{pluralize(skipped, 'other object')} in {shown} skipped: not a workload"
         )
     return code
 
 
 def _check_source(running: str | None, context: str | None, *, live: bool) -> None:
-    """What runs comes from one place."""
+    """Reject --live with --running, and --context without --live."""
     if live and running is not None:
-        raise UsageError("--live asks the cluster, --running reads a file. Give one of the two.")
+        raise UsageError("--live queries the cluster, --running reads a file. Use one of the two.")
     check_context(context, live=live)
 
 
-def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, shown: str) -> None:
-    """Whose a job is must be said once, and not twice differently."""
+def _check_teams(
+    plan: PlatformPlan, jobs: Sequence[ParsedWorkload], team: str | None, shown: str
+) -> None:
+    """Reject jobs whose team is unknown or contradicts --team."""
     names = [t.name for t in plan.teams]
     if team is not None and team not in names:
         raise UsageError(f"--team {team}: no such team. Teams are {', '.join(names) or 'none'}.")
@@ -121,20 +123,20 @@ def _check_teams(plan: PlatformPlan, jobs: Sequence[JobRead], team: str | None, 
         title = f"{job.kind} {job.name or '(no name)'} in {shown}"
         if not job.namespace and team is None:
             raise UsageError(
-                f"{title} has no metadata.namespace, so nobody knows whose it is. Write one, or give"
+                f"{title} has no metadata.namespace, so its team is unknown. Set one, or add"
                 f" --team with one of {', '.join(names) or 'no teams: the stack has none'}."
             )
         home = team_of(plan, job.namespace, team)
         if team is not None and job.namespace and (home is None or home.name != team):
             owner = f"team {home.name}" if home else "no team"
             raise UsageError(
-                f"{title} is in the namespace {job.namespace} of {owner}, and --team says {team}."
-                " Leave one of the two out."
+                f"{title} is in the namespace {job.namespace} of {owner}, and --team is {team}."
+                " Remove one of the two."
             )
 
 
 def _state(plan: PlatformPlan, running: str | None) -> PlatformState:
-    """What runs, from a file: objects of a cluster, manifests, or lines of one's own."""
+    """Read the running workloads from a file: cluster objects, manifests, or a list."""
     if running is None:
         return EMPTY
     shown, objects = read_dump(running)
@@ -154,15 +156,15 @@ _PROBLEMS_SHOWN = 3
 def _live_state(
     plan: PlatformPlan, listing: ClusterListing
 ) -> tuple[PlatformState, tuple[str, ...]]:
-    """The state of a cluster, and what must be said of it beside every answer."""
+    """The state of a cluster, and remarks that apply to every answer."""
     all_nodes = "nodes" in listing.read
     state, problems = read_running(plan, listing.objects, all_nodes=all_nodes)
     remarks = [*listing.unreadable, *problems[:_PROBLEMS_SHOWN]]
     if (more := len(problems) - _PROBLEMS_SHOWN) > 0:
-        remarks.append(f"and {more:,} more such")
+        remarks.append(f"and {more:,} more")
     if all_nodes and not state.nodes and not plan.queueing.dispatch:
         remarks.append(
-            f"no node of {_cluster(listing)} belongs to a pool of this platform: is it the right cluster?"
+            f"no node of {_cluster(listing)} belongs to a pool of this platform. Check that it is the right cluster."
         )
     return state, tuple(remarks)
 
@@ -186,17 +188,17 @@ def _show_all(answers: Sequence[Explanation]) -> None:
 
 
 def show_explanation(one: Explanation, console: Console) -> None:
-    """One answer, for reading."""
+    """Print one explanation."""
     where = f" in {', '.join(one.pools)}" if one.pools and one.verdict is Verdict.STARTS else ""
     title = f"{one.kind} {one.name or '(no name)'}"
     console.print((title, "bold"), "  ", (f"{one.verdict.value}{where}", _STYLES[one.verdict]))
     console.print_wrapped(f"{one.message}.", indent=2)
-    rows: list[tuple[str, str]] = [("asks", _requests(one)), ("queue", _queue(one))]
+    rows: list[tuple[str, str]] = [("requests", _requests(one)), ("queue", _queue(one))]
     rows += [("condition", text) for text in one.conditions]
     rows += [("evicts", f"{p.team}: {p.name} ({p.why})") for p in one.preempts]
     if one.meanwhile:
         rows.append(("meanwhile", one.meanwhile))
-    # two changes are needed both: one that suffices is looked for first
+    # Two changes are both needed: a single one that suffices is searched for first.
     rows += [("and" if number else "change", c.message) for number, c in enumerate(one.changes)]
     if one.stack_change:
         rows.append(("or in stack", one.stack_change))
@@ -230,7 +232,7 @@ def _document(
 ) -> dict[str, Any]:
     jobs = [{**tree(one), "from_zero": one.scales_from_zero} for one in results]
     live = (
-        {"context": listing.context, "read": listing.read, "unread": list(listing.unreadable)}
+        {"context": listing.context, "read": listing.read, "unreadable": list(listing.unreadable)}
         if listing
         else None
     )

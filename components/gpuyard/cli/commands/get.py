@@ -1,4 +1,4 @@
-"""`gpuyard get`: one value of the plan, bare."""
+"""`gpuyard get`: one value of the plan."""
 
 from typing import Annotated
 
@@ -19,7 +19,7 @@ def get(
         str,
         typer.Argument(
             metavar="PATH",
-            help="For example pools.train.nodes or bill.worst_usd.",
+            help="For example pools.train.nodes or bill.maximum_usd_per_hour.",
             show_default=False,
         ),
     ],

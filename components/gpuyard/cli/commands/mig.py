@@ -1,4 +1,4 @@
-"""`gpuyard mig`: how a GPU can be cut, whether a layout is legal, how many layouts there are."""
+"""`gpuyard mig`: MIG profiles of a GPU, validation of a layout, number of layouts."""
 
 import re
 import sys
@@ -17,14 +17,14 @@ from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document, finding_document, show_finding
 from gpuyard.errors import UsageError
 from gpuyard.findings import Finding, Fix, error
-from gpuyard.plan.records import Slice
+from gpuyard.plan.records import MigInstance
 from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place_profiles, placement_error
 from gpuyard.plan.sharing.sharing import format_layout
 from gpuyard.spec.suggestions import format_options, suggested_names
 
 _ENTRY = re.compile(r"([^\s:,=]{1,40})(?:\s*:\s*(\d{1,3}))?")
 _CELL = 3
-"""Characters that one memory unit is wide in a drawing."""
+"""Width of one memory unit in the drawing, in characters."""
 
 
 def mig(
@@ -55,7 +55,7 @@ def mig(
     """Show MIG profiles, or validate a layout. Shows the placement of each slice of a valid layout."""
     as_document = format is Format.JSON
     if count and layout is not None:
-        raise UsageError("--count counts all layouts of a GPU; leave out the layout, or --count.")
+        raise UsageError("--count counts all layouts of a GPU. Remove the layout or --count.")
     if count:
         return _count(gpu, media=media, as_document=as_document)
     if layout is None:
@@ -67,7 +67,7 @@ def _profiles(gpu: str, *, media: bool, as_document: bool) -> int:
     """Every profile of a GPU."""
     name, product = find_product(gpu)
     if product is None:
-        return answer(name, not_cuttable(name), as_document=as_document)
+        return show_gpu_rejection(name, mig_unsupported_finding(name), as_document=as_document)
     shown = [p for p in product.profiles if media or not p.variant]
     if as_document:
         facts = _facts(product, profiles=[_profile_document(p) for p in shown])
@@ -80,8 +80,8 @@ def _profiles(gpu: str, *, media: bool, as_document: bool) -> int:
         Column("profile"),
         Column("compute slices", "right"),
         Column("memory units", "right"),
-        Column("at most", "right"),
-        Column("starts at unit", wraps=True),
+        Column("max count", "right"),
+        Column("placements (first unit)", wraps=True),
     ]
     rows = [
         (p.name, str(p.slices), str(p.units), str(p.max_count), " ".join(str(s) for s in p.starts))
@@ -91,19 +91,21 @@ def _profiles(gpu: str, *, media: bool, as_document: bool) -> int:
     hidden = len(product.profiles) - len(shown)
     if hidden:
         console.print()
-        console.print((f"--media shows {hidden} more with media engines or graphics.", "dim"))
+        console.print(
+            (f"--media shows {hidden} more profiles, with media engines or graphics.", "dim")
+        )
     return OK
 
 
 def _evaluate(gpu: str, layout: str, *, as_document: bool) -> int:
-    """Whether a layout is legal: where each slice sits, or why it can't be and what is nearest."""
+    """Show the placement of each slice, or why the layout is invalid and the nearest valid one."""
     name, product = find_product(gpu)
     counts = read_layout(layout)
     if product is None:
-        return answer(name, not_cuttable(name), as_document=as_document)
+        return show_gpu_rejection(name, mig_unsupported_finding(name), as_document=as_document)
     placement = place_profiles(product, counts)
     if placement is None:
-        return answer(name, _illegal(product, counts), as_document=as_document)
+        return show_gpu_rejection(name, _illegal(product, counts), as_document=as_document)
     if as_document:
         write(
             as_json(
@@ -114,7 +116,7 @@ def _evaluate(gpu: str, layout: str, *, as_document: bool) -> int:
         )
         return OK
     console = results()
-    console.print(("legal", "bold green"), f": {format_layout(counts)} on one {product.gpu}")
+    console.print(("valid", "bold green"), f": {format_layout(counts)} on one {product.gpu}")
     console.print()
     _draw(product, placement, console)
     used, in_use = sum(s.units for s in placement), _slices(product, placement)
@@ -127,10 +129,10 @@ def _evaluate(gpu: str, layout: str, *, as_document: bool) -> int:
 
 
 def _count(gpu: str, *, media: bool, as_document: bool) -> int:
-    """How many legal, non-empty layouts there are."""
+    """Count the valid, non-empty layouts."""
     name, product = find_product(gpu)
     if product is None:
-        return answer(name, not_cuttable(name), as_document=as_document)
+        return show_gpu_rejection(name, mig_unsupported_finding(name), as_document=as_document)
     counts = asdict(count_layouts(product, variants=media))
     if as_document:
         write(as_json(document("mig", **_facts(product, media=media, **counts))))
@@ -144,33 +146,33 @@ def _count(gpu: str, *, media: bool, as_document: bool) -> int:
 
 
 _MEANINGS = {
-    "placements": "sets of slices at their places",
-    "multisets": "layouts as a stack file writes them",
-    "maximal_multisets": "layouts that no slice can be added to, anyhow placed",
-    "maximal_placements": "placements that no slice can be added to",
+    "placements": "sets of slices with their placement",
+    "multisets": "layouts in stack file notation",
+    "maximal_multisets": "layouts to which no slice can be added, in any placement",
+    "maximal_placements": "placements to which no slice can be added",
 }
 
 
 def read_layout(text: str) -> dict[str, int]:
-    """`1g.5gb:2,3g.20gb:1`; a mapping copied from a stack file is read as well."""
+    """Parse `1g.5gb:2,3g.20gb:1`, or a mapping copied from a stack file."""
     counts: dict[str, int] = {}
     inner = text.strip().removeprefix("{").removesuffix("}")
     for entry in inner.split(","):
         match = _ENTRY.fullmatch(entry.strip())
         if match is None:
             raise UsageError(
-                f"{entry.strip()!r} is no slice. Write PROFILE:COUNT, as in 1g.5gb:2,3g.20gb:1."
+                f"{entry.strip()!r} is not a slice. Write PROFILE:COUNT, as in 1g.5gb:2,3g.20gb:1."
             )
         if match[1] in counts:
-            raise UsageError(f"{match[1]} stands twice. Write each profile once, with its count.")
+            raise UsageError(f"{match[1]} occurs twice. Write each profile once, with its count.")
         if match[2] is not None and int(match[2]) == 0:
-            raise UsageError(f"{match[1]}:0 is no slice. Leave it out.")
+            raise UsageError(f"{match[1]}:0 has the count 0. Remove it.")
         counts[match[1]] = int(match[2] or 1)
     return counts
 
 
 def find_product(spelling: str) -> tuple[str, MigProduct | None]:
-    """The GPU's catalogue name and how it is cut; UsageError for a GPU nobody has heard of."""
+    """The GPU's catalogue name and its MIG profiles; UsageError for an unknown GPU."""
     gpu = find_gpu(spelling)
     if gpu is not None:
         return gpu.name, gpu.mig
@@ -182,15 +184,15 @@ def find_product(spelling: str) -> tuple[str, MigProduct | None]:
     known = list(dict.fromkeys([*gpu_spellings(), *MIG_PRODUCTS]))
     meant = suggested_names(spelling, known)
     hint = f" Did you mean {format_options(meant)}?" if meant else ""
-    raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
+    raise UsageError(f"no GPU {spelling!r} in the catalogue. Known: {', '.join(known)}.{hint}")
 
 
-def not_cuttable(name: str) -> Finding:
-    """Why a known GPU has no layouts."""
+def mig_unsupported_finding(name: str) -> Finding:
+    """The finding for a known GPU without MIG layouts."""
     return error(
         "mig.not_possible",
         ("gpu",),
-        f"{name} cannot be cut into MIG slices, or nobody has published how",
+        f"{name} does not support MIG, or its profiles are not published",
         value=name,
         allowed=", ".join(MIG_PRODUCTS),
         fix=Fix(message="share it by time-slicing or MPS"),
@@ -205,17 +207,19 @@ def _illegal(product: MigProduct, counts: Mapping[str, int]) -> Finding:
         f"does not fit on one {product.gpu}: {placement_error(product, counts)}",
         value=format_layout(counts),
         allowed=f"{product.slices} compute slices on {product.units} memory units;"
-        f" `gpuyard mig {product.gpu}` lists every profile",
+        f" `gpuyard mig {product.gpu}` lists the profiles",
         fix=Fix(
-            message=f"the nearest that fits: {format_layout(suggestion)}",
+            message=f"the nearest valid layout: {format_layout(suggestion)}",
             at=("layout",),
             value=suggestion,
         ),
     )
 
 
-def answer(name: str, finding: Finding, *, as_document: bool, command: str = "mig") -> int:
-    """Why nothing can be said about this GPU or layout."""
+def show_gpu_rejection(
+    name: str, finding: Finding, *, as_document: bool, command: str = "mig"
+) -> int:
+    """Show why the GPU or layout is rejected."""
     if as_document:
         write(
             as_json(document(command, gpu=name, legal=False, findings=[finding_document(finding)]))
@@ -252,13 +256,13 @@ def _unverified(product: MigProduct, console: Console) -> None:
         console.print_wrapped(f"Not verified on hardware: {product.source.title}.")
 
 
-def _slices(product: MigProduct, placement: tuple[Slice, ...]) -> int:
+def _slices(product: MigProduct, placement: tuple[MigInstance, ...]) -> int:
     size = {p.name: p.slices for p in product.profiles}
     return sum(size[s.profile] for s in placement)
 
 
-def _draw(product: MigProduct, placement: tuple[Slice, ...], console: Console) -> None:
-    """One row for each slice over a ruler of memory units."""
+def _draw(product: MigProduct, placement: tuple[MigInstance, ...], console: Console) -> None:
+    """Draw each slice as a row below a ruler of memory units."""
     width = max(len("memory unit"), *(len(s.profile) for s in placement)) + 2
     ruler = "".join(f"{unit:<{_CELL}}" for unit in range(product.units))
     console.print((f"{'memory unit':<{width}}{ruler.rstrip()}", "dim"))

@@ -1,4 +1,4 @@
-"""`gpuyard offers`: the machines of the catalogue that fit, ranked, and why they rank so."""
+"""`gpuyard offers`: the catalogue machines that fit a request, ranked, with their scores."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -21,7 +21,7 @@ from gpuyard.errors import UsageError
 from gpuyard.spec.suggestions import format_options, suggested_names
 
 MAX_SHOWN = 12
-"""Offers in a table. Further down nobody reads; a document has them all."""
+"""Maximum offers in the table; JSON has all."""
 
 
 class CatalogueCloud(StrEnum):
@@ -49,14 +49,16 @@ def offers(
     ] = None,
     capacity: Annotated[
         Capacity | None,
-        typer.Option(help="Capacity type to filter and price by.", show_default=False),
+        typer.Option(
+            help="Capacity type: filters the machines and selects the price.", show_default=False
+        ),
     ] = None,
     gpus: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Minimum GPUs of a node.", show_default=False),
     ] = None,
     workload: Annotated[
-        OfferPurpose, typer.Option(help="Workload to rank for.")
+        OfferPurpose, typer.Option(help="Workload for which to rank.")
     ] = OfferPurpose.GENERAL,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
@@ -78,18 +80,18 @@ def offers(
         _show_found(result, console)
     else:
         _show_nothing(result, console)
-    return OK  # that nothing fits is an answer too
+    return OK  # no match is a valid result
 
 
 def _wanted_gpu(spelling: str) -> Gpu:
-    """A GPU by any usual name; UsageError offers the nearest."""
+    """Find a GPU by any usual name; UsageError suggests the nearest."""
     result = find_gpu("-".join(spelling.split()))
     if result is not None:
         return result
     known = list(gpu_spellings())
     meant = suggested_names(spelling, known)
     hint = f" Did you mean {format_options(meant)}?" if meant else ""
-    raise UsageError(f"no GPU {spelling!r} in the catalogue; there are: {', '.join(known)}.{hint}")
+    raise UsageError(f"no GPU {spelling!r} in the catalogue. Known: {', '.join(known)}.{hint}")
 
 
 def _show_found(result: Offers, console: Console) -> None:
@@ -111,7 +113,7 @@ def _show_found(result: Offers, console: Console) -> None:
     hidden = len(result.offers) - len(shown)
     if hidden:
         console.print()
-        console.print_wrapped(f"… and {hidden:,} more; --format json lists every one.")
+        console.print_wrapped(f"… and {hidden:,} more; --format json lists all.")
     _show_origins(shown, console)
 
 
@@ -121,10 +123,10 @@ def _requested_options(result: Offers) -> str:
 
 
 def _formula(wish: OfferRequest) -> str:
-    """The score in a sentence."""
+    """How the score is computed, in a sentence."""
     parts = " + ".join(f"{m.name} {m.most}" for m in MEASURES[wish.workload])
     ends = ", ".join(f"{m.reference:g} {m.unit}" for m in MEASURES[wish.workload])
-    return f"score of 100 = {parts}; full points from {ends}"
+    return f"score (maximum 100) = {parts}; full points from {ends}"
 
 
 def _show_ranked(ranked: Sequence[Offer], wish: OfferRequest, console: Console) -> None:
@@ -140,7 +142,7 @@ def _show_ranked(ranked: Sequence[Offer], wish: OfferRequest, console: Console) 
 
 
 def _row(number: int, offer: Offer) -> tuple[Cell, ...]:
-    """Two lines: figures, and under them what they are or the points they give."""
+    """Two lines: figures, then their units or the points they give."""
     mark = " *" if offer.unverified else ""
     return (
         str(number),
@@ -158,7 +160,7 @@ def _gpus(offer: Offer) -> str:
 
 
 def _prices(offer: Offer) -> Cell:
-    """The price that ranks; under it the spot price where there is one to compare with."""
+    """The price used for ranking; below it the spot price, if known."""
     first = f"{_range(offer.price)} {offer.capacity.value}"
     spot = price_of(offer.machine, Capacity.SPOT)
     if offer.capacity is Capacity.SPOT or spot is None:
@@ -175,7 +177,7 @@ def _range(price: Price | None) -> str:
 
 
 def _part_cell(part: ScorePart) -> Cell:
-    """The figure, and under it the points it gives, or why it gives none."""
+    """The figure; below it its points, or why it gives none."""
     if part.figure is None:
         return ("unknown", "+0.0")
     return (f"{part.figure:.1f}", part.note or f"+{part.points:.1f}")
@@ -196,17 +198,18 @@ def _show_unknown(unknown: Sequence[Offer], console: Console) -> None:
 
 
 def _show_origins(shown: Sequence[Offer], console: Console) -> None:
-    """What is not verified, and every source with its day."""
+    """Show what is not verified, and every source with its date."""
     console.title("Sources")
     regions = sorted({f"{o.machine.region} ({o.machine.cloud})" for o in shown})
-    console.print_wrapped(f"prices hold in {', '.join(regions)}; other regions differ", indent=2)
+    console.print_wrapped(f"prices apply to {', '.join(regions)}; other regions differ", indent=2)
     if any(o.unverified for o in shown):
         what = dict.fromkeys(name for o in shown for name in o.unverified)
         console.print_wrapped(f"not verified: {', '.join(what)}", first="* ", indent=2)
     for source in dict.fromkeys(s for o in shown for s in o.sources):
         of = f"of {source.as_of}, " if source.as_of != source.checked_on else ""
         console.print_wrapped(
-            f"{source.title}; {of}looked up on {source.checked_on}{source.doubt}", indent=2
+            f"{source.title}; {of}retrieved on {source.checked_on}{source.unverified_suffix}",
+            indent=2,
         )
         if source.second:
             console.print_wrapped(f"second source: {source.second}", indent=4)
@@ -214,12 +217,12 @@ def _show_origins(shown: Sequence[Offer], console: Console) -> None:
 
 def _show_nothing(result: Offers, console: Console) -> None:
     console.print_wrapped(
-        f"No machine of {result.catalogue_size} in the catalogue fits{_requested_options(result)}."
+        f"None of {result.catalogue_size} machines in the catalogue fits{_requested_options(result)}."
     )
     console.print()
     rows = [(f"--{c.name} {c.requested}", f"{c.matching_alone:,}") for c in result.conditions]
-    console.show(table([Column("condition"), Column("machines that meet it", "right")], rows))
-    for nearest in result.nearest:
+    console.show(table([Column("condition"), Column("matching machines", "right")], rows))
+    for nearest in result.relaxed_offers:
         console.print()
         console.print_wrapped(_suggestion(nearest), first="nearest  ")
 
@@ -241,7 +244,7 @@ def _suggestion(nearest: Nearest) -> str:
 
 
 def offers_document(result: Offers) -> dict[str, Any]:
-    """The whole answer as a tree; an unknown price is null, with the day it was looked for."""
+    """The result as a document; an unknown price is null, with the date of the search."""
     wish = result.request
     return document(
         "offers",
@@ -260,7 +263,7 @@ def offers_document(result: Offers) -> dict[str, Any]:
                 "count": n.count,
                 "best": _offer_document(1, n.best),
             }
-            for n in result.nearest
+            for n in result.relaxed_offers
         ],
     )
 

@@ -1,4 +1,4 @@
-"""`gpuyard pack`: the least hardware for a demand, with the bound that proves it."""
+"""`gpuyard pack`: the minimum hardware for a demand, with a proven bound."""
 
 from typing import Annotated
 
@@ -14,8 +14,8 @@ app = typer.Typer(
 )
 _GPU_HELP = "GPU product, by any usual name: A100-40GB, H100."
 _DEMAND_HELP = (
-    "What is wanted and how often: a profile (1g.5gb=20), or requests by what they need,"
-    " 18gib=4 of memory or 30%=12 of compute, each given the smallest slice that has it."
+    "Slices and their count: a profile (1g.5gb=20), or the smallest slice with this memory"
+    " (18gib=4) or share of compute (30%=12)."
 )
 
 
@@ -30,13 +30,13 @@ def slices(
         typer.Option(
             metavar="N",
             min=0,
-            help="GPUs there are: if too few, hold as much compute as they can.",
+            help="Available GPUs. If they are too few, place as much compute as fits.",
             show_default=False,
         ),
     ] = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Cut the fewest GPUs that hold a demand of MIG slices."""
+    """Partition the fewest GPUs for a demand of MIG slices."""
     from gpuyard.cli.commands.packing.slices import pack
 
     return pack(gpu, demand, gpus, as_document=format is Format.JSON)
@@ -46,11 +46,11 @@ def slices(
 def machines(
     stack: StackArgument,
     capacity: Annotated[
-        Capacity, typer.Option(help="How machines are bought, and so what they cost.")
+        Capacity, typer.Option(help="Capacity type of the machines, which sets their price.")
     ] = Capacity.ON_DEMAND,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Choose machines for a stack. The cheapest that hold all its shapes at once, beside those it names."""
+    """Choose machines for a stack. The cheapest that fit all shapes at once, compared with the stack's own."""
     from gpuyard.cli.commands.packing.machines import pack
 
     return pack(stack, capacity, as_document=format is Format.JSON)

@@ -1,4 +1,4 @@
-"""`gpuyard policies`: the policy pack in a folder, for `pulumi preview --policy-pack`."""
+"""`gpuyard policies`: write the policy pack for `pulumi preview --policy-pack`."""
 
 import sys
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ from gpuyard.cli.views.findings import document
 _OWN = "venv"
 _PROJECT = """\
 name: gpuyard
-description: GPU policies for Kubernetes platforms, the same rules that gpuyard lints with
+description: GPU policies for Kubernetes platforms, the rules of `gpuyard lint`
 runtime:
   name: python
   options:
@@ -39,7 +39,7 @@ def policies(
     ],
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
-    """Write the policy pack. It runs in this Python environment or in one of its own."""
+    """Write the policy pack. It runs in this Python environment, or in its own."""
     here = _environment()
     files = {
         file.name: file.read_text(encoding="utf-8")
@@ -68,7 +68,9 @@ def policies(
         console.print(str(path / name))
     console.print()
     console.print(
-        "next" if here else "next, once with its own environment: pulumi-policy is not in this one"
+        "next"
+        if here
+        else "next; run once, because pulumi-policy is not installed in this environment"
     )
     for command in use:
         console.print(command, indent=2)
@@ -76,7 +78,7 @@ def policies(
 
 
 def _environment() -> str | None:
-    """This virtual environment, if a pack can run in it: `gpuyard[policy]` is installed here."""
+    """This virtual environment, if `gpuyard[policy]` is installed in it."""
     if sys.prefix == sys.base_prefix or find_spec("pulumi_policy") is None:
         return None
     return sys.prefix

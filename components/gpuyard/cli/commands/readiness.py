@@ -1,4 +1,4 @@
-"""`gpuyard readiness`: what a platform must show before production, and whether it does."""
+"""`gpuyard readiness`: the production readiness checks of a platform."""
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ReadinessFormat(StrEnum):
-    """How the list is written."""
+    """Output format of the assessment."""
 
     TEXT = "text"
     JSON = "json"
@@ -73,12 +73,12 @@ def readiness(
         case ReadinessFormat.TEXT:
             show_readiness(result, results())
     if silent:
-        diagnostics().print_wrapped(silent, first="NOT ASKED  ", style="yellow")
+        diagnostics().print_wrapped(silent, first="SKIPPED    ", style="yellow")
     return ENVIRONMENT_MISSING if silent else FINDINGS if result.score < threshold else OK
 
 
 def _cluster(context: str | None) -> "tuple[ClusterObjects, str]":
-    """What the cluster says, and why it said no more."""
+    """Read the objects of the cluster; also why the reading stopped early."""
     from gpuyard.cli.live import read_lists
     from gpuyard.readiness.inputs import LISTED_KINDS, ClusterObjects
 

@@ -1,4 +1,4 @@
-"""`gpuyard render`: plain Kubernetes manifests, in a folder of their own."""
+"""`gpuyard render`: write plain Kubernetes manifests to a folder."""
 
 from pathlib import Path
 from typing import Annotated
@@ -19,7 +19,7 @@ def render(
         Path,
         typer.Option(
             metavar="DIR",
-            help="Output folder: new, empty, or rendered before.",
+            help="Output folder: new, empty, or written by this command before.",
             show_default=False,
         ),
     ],
@@ -35,11 +35,11 @@ def render(
 ) -> int:
     """Write plain Kubernetes manifests. The output is reproducible and needs no cluster."""
     from gpuyard.cli.folder import write_folder
-    from gpuyard.cli.late_values import read_values, unused_values
+    from gpuyard.cli.late_values import read_output_values, unused_values
     from gpuyard.render.files import late_values, render_files
 
     judged = validate_stack(stack)
-    known = read_values(values) if values is not None else {}
+    known = read_output_values(values) if values is not None else {}
     if judged.plan is None:
         return reject("render", judged, format, files=[], removed=[])
     written = write_folder(out, render_files(judged.plan, known))
@@ -64,10 +64,8 @@ def render(
     for message in unused_values(known, late_values(judged.plan)):
         aside.print_wrapped(f"{values}: {message}", first="! ")
     for name in written.removed:
-        aside.print(f"removed {out / name}: this stack no longer makes it")
+        aside.print(f"removed {out / name}: this stack no longer renders it")
     for name in written.retained:
-        aside.print(
-            f"kept {out / name}: this stack no longer makes it, but somebody has changed it"
-        )
+        aside.print(f"kept {out / name}: this stack no longer renders it, but the file was edited")
     show_accepted_findings(judged)
     return OK

@@ -26,9 +26,9 @@ app = typer.Typer(
     no_args_is_help=True,
 )
 ClusterName = Annotated[
-    str, typer.Option("--name", help="Which cluster; several run side by side.")
+    str, typer.Option("--name", help="Name of the cluster. Several can run at the same time.")
 ]
-OutputFormat = Annotated[Format, typer.Option("--format", help="How the result is written.")]
+OutputFormat = Annotated[Format, typer.Option("--format", help="Output format.")]
 
 
 @app.command()
@@ -50,7 +50,7 @@ def down(name: ClusterName = "local", form: OutputFormat = Format.TEXT) -> None:
     if form is Format.JSON:
         _write(json.dumps({"name": name, "removed": existed}))
     else:
-        _write(f"cluster {name} is gone" if existed else f"there was no cluster {name}")
+        _write(f"cluster {name} is deleted" if existed else f"there is no cluster {name}")
 
 
 @app.command()
@@ -59,13 +59,13 @@ def status(
         str | None,
         typer.Option(
             "--name",
-            help="Which cluster. Default: local, with one line for each other cluster.",
+            help="Name of the cluster. Default: local, with one line for each other cluster.",
             show_default=False,
         ),
     ] = None,
     form: OutputFormat = Format.TEXT,
 ) -> None:
-    """Say what runs and what is dead; exit code 4 when the cluster is not ready."""
+    """Show the state of each part. Exits with code 4 when the cluster is not ready."""
     result = _run(lambda: sim_status(name or "local"))
     others = [] if name else [each for each in sim_every_status() if each.name != result.name]
     if form is Format.JSON:
@@ -80,7 +80,7 @@ def status(
 
 
 def status_text(result: Status) -> str:
-    """The status as people read it."""
+    """The status as text."""
     lines = [
         f"cluster {result.name}: {'ready' if result.ready else 'not ready'}, {result.rss_mib} MiB"
     ]
@@ -97,9 +97,11 @@ def status_text(result: Status) -> str:
     if result.ready:
         lines.append(f"  export KUBECONFIG={result.kubeconfig}")
     elif all(part.pid is None for part in result.parts):
-        lines = [f"cluster {result.name}: not up; `gpuyard sim up --name {result.name}` starts it"]
+        lines = [
+            f"cluster {result.name}: not running; `gpuyard sim up --name {result.name}` starts it"
+        ]
     else:
-        lines.append(f"  `gpuyard sim up --name {result.name}` mends it")
+        lines.append(f"  `gpuyard sim up --name {result.name}` repairs it")
     return "\n".join(lines)
 
 
@@ -112,7 +114,7 @@ def _show(outcome: Outcome, form: Format) -> None:
 
 
 def _run(action: Callable[[], _T]) -> _T:
-    """Turn errors made on purpose into their sentence and exit code."""
+    """Print the message of a GPU Yard error and exit with its code."""
     try:
         return action()
     except GpuYardError as problem:

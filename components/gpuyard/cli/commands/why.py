@@ -1,4 +1,4 @@
-"""`gpuyard why`: the page about a finding or a rule."""
+"""`gpuyard why`: the documentation of a finding or a rule."""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ _MADE_FROM = "This page is made from"
 
 
 def complete_ids(incomplete: str) -> list[str]:
-    """Ids for the shell, as far as they are typed."""
+    """Complete ids for the shell."""
     return [each for each in _pages() if each.lower().startswith(incomplete.lower())]
 
 
@@ -35,7 +35,7 @@ def why(
         ),
     ] = None,
 ) -> int:
-    """Show the documentation of a finding or a rule. Has an example and a fix."""
+    """Show the documentation of a finding or a rule. Includes an example and a fix."""
     pages = _pages()
     console = results()
     if id is None:
@@ -52,17 +52,17 @@ def why(
 
 
 def _hint(value: str, ids: Iterable[str]) -> str:
-    """All of an area, where only that is given; else the nearest."""
+    """All ids of an area if only the area is given, else the nearest id."""
     ids = tuple(ids)
     area = [each for each in ids if each.lower().startswith((f"{value}.", f"{value}-"))]
     if value and area:
-        return f"There are {', '.join(area)}."
+        return f"Known: {', '.join(area)}."
     suggestion = nearest_name(value, ids)
-    return f"Did you mean {suggestion}?" if suggestion else "`gpuyard why` lists every one."
+    return f"Did you mean {suggestion}?" if suggestion else "`gpuyard why` lists all."
 
 
 def _pages() -> dict[str, Path]:
-    """Every page by the id it is about, findings first."""
+    """Every page by its id, findings first."""
     results = [
         page for name in ("findings", "rules") for page in sorted(shipped_folder(name).glob("*.md"))
     ]
@@ -70,13 +70,13 @@ def _pages() -> dict[str, Path]:
 
 
 def _title(page: Path) -> str:
-    """What the page is about, in the sentence that it begins with."""
+    """The first sentence of the page."""
     match = re.search(r"\*\*(.+?)\.?\*\*", page.read_text(encoding="utf-8"))
     return _plain(match[1]) if match else ""
 
 
 def _show(page: str, console: Console) -> None:
-    """The page as text: headings and names stand out, what a file or a screen shows is indented."""
+    """Print the page as text: headings are bold, code blocks are indented."""
     inside = False
     paragraph: list[str] = []
     for line in [*page.splitlines(), ""]:
@@ -96,5 +96,5 @@ def _show(page: str, console: Console) -> None:
 
 
 def _plain(text: str) -> str:
-    """A sentence without the marks of Markdown; what is code keeps its quotes."""
+    """A sentence without Markdown markup; code keeps its backticks."""
     return _LINK.sub(r"\1", text).replace("**", "").replace("\\|", "|")

@@ -1,10 +1,10 @@
-"""Two consoles: results on stdout, the rest on stderr. Colour helps; words carry the meaning.
+"""Two consoles: results on stdout, the rest on stderr. No information is in colour alone.
 
-Everything shown comes through `Console.say` or a table made here, and both clean it: no text from a file
-reaches a terminal as it is, neither control characters nor the console's own markup.
+All output passes `Console.print` or a table made here; both escape control characters and markup of texts
+from files.
 
-Lines without colour are written as they are. Rich is loaded for colours and for tables: a `check` in a
-pipeline needs neither, and starts sooner.
+Lines without colour are written directly. Rich is loaded for colours and tables only: a `check` in a
+pipeline needs neither, and starts faster.
 """
 
 import os
@@ -24,15 +24,15 @@ if TYPE_CHECKING:
 
 PIPE_WIDTH = 80
 MAX_WIDTH = 100
-"""Longer lines are hard to read; a wider terminal keeps the rest empty."""
+"""Maximum line width, also on a wider terminal."""
 MIN_WIDTH = 40
 
 STYLES = {Severity.ERROR: "bold red", Severity.WARNING: "yellow", Severity.INFO: "cyan"}
-"""Colours of the terminal's own palette, so that its theme decides about contrast."""
+"""Colours of the terminal's palette, so that its theme sets the contrast."""
 
 
 class Console:
-    """Shows lines and tables, never interprets what it shows, and survives its reader."""
+    """Prints lines and tables without interpreting markup; a closed pipe is not an error."""
 
     def __init__(self, file: TextIO, width: int = PIPE_WIDTH, *, coloured: bool = False) -> None:
         self.file = file
@@ -42,7 +42,7 @@ class Console:
         self._begun = False
 
     def print(self, *parts: str | tuple[str, str], indent: int = 0) -> None:
-        """One line as it is; a part is text, or (text, style)."""
+        """Print one line; a part is text, or (text, style)."""
         self._begun = True
         if self.coloured:
             self._rich.print(_line(parts, indent), soft_wrap=True)
@@ -60,26 +60,26 @@ class Console:
             self.on_broken_pipe()
 
     def on_broken_pipe(self) -> None:
-        """Go on without a reader: the exit code still tells what was found."""
+        """Continue after a closed pipe: the exit code is still correct."""
         self.quiet = True
         discard_stdout()
 
     def print_wrapped(
         self, text: str, *, first: str = "", style: str = "", indent: int = 0
     ) -> None:
-        """Wrapped text; `first` stands before its first line, and the others hang below the text."""
+        """Print wrapped text with `first` before its first line, and a hanging indent."""
         room = self.width - indent - len(first)
         for number, line in enumerate(wrap(clean(text), room)):
             self.print((first if number == 0 else " " * len(first), style), line, indent=indent)
 
     def show(self, renderable: "RenderableType") -> None:
-        """A table; what does not fit runs over the edge rather than being cut off."""
+        """Print a table; what does not fit overflows and is never cut off."""
         self._begun = True
         if not self.quiet:
             self._rich.print(renderable, crop=False)
 
     def title(self, text: str, note: str = "") -> None:
-        """The head of a section, after an empty line where something stands before it."""
+        """Print a section title, after an empty line unless it comes first."""
         if self._begun:
             self.print()
         self.print((text, "bold"), (f"  {note}" if note else "", "dim"))
@@ -91,7 +91,7 @@ class Console:
         handle_broken_pipe = self.on_broken_pipe
 
         class Quiet(rich.console.Console):
-            """Ends as we do when its reader has left."""
+            """Handle a closed pipe as `Console` does."""
 
             def on_broken_pipe(self) -> None:
                 self.quiet = True
@@ -120,17 +120,17 @@ def _line(parts: Iterable[str | tuple[str, str]], indent: int) -> "Text":
 
 
 def results() -> Console:
-    """Stdout: what was asked for."""
+    """The console of results, on stdout."""
     return _console(sys.stdout)
 
 
 def diagnostics() -> Console:
-    """Stderr: progress, and findings beside another result."""
+    """The console of progress and diagnostics, on stderr."""
     return _console(sys.stderr)
 
 
 def write(text: str) -> None:
-    """Data for a program, on stdout as it is."""
+    """Write data to stdout unchanged."""
     try:
         sys.stdout.write(text)
         sys.stdout.flush()
@@ -154,7 +154,7 @@ def _terminal_width() -> int:
 
 
 def _plain() -> bool:
-    """No escape sequence at all: asked for by NO_COLOR, or all that the terminal can do."""
+    """Whether to write no escape sequences: NO_COLOR is set, or the terminal has none."""
     return bool(os.environ.get("NO_COLOR")) or os.environ.get("TERM", "") in {"dumb", "unknown"}
 
 
@@ -174,10 +174,10 @@ _GAP = 2
 
 
 class Column:
-    """One column of a table: its head, and what becomes of cells that are too wide.
+    """One column of a table: its head, and how too wide cells are shown.
 
-    A plain column is as wide as its cells. A column that `wraps` gives way first, and then a `name` column
-    folds long names. A table that is still too wide overflows: nothing is ever cut off.
+    A plain column is as wide as its cells. A column that `wraps` shrinks first, then a `name` column
+    folds long names. A table that is still too wide overflows: nothing is cut off.
     """
 
     def __init__(
@@ -190,14 +190,14 @@ class Column:
         self.max_width = _NAME_WIDTH if name else None
 
     def least(self, cells: "Iterable[Text]") -> int:
-        """The width below which it would lose something."""
+        """The minimum width."""
         if self.wraps:
             return _NARROW
         widest = max((text.cell_len for cell in cells for text in cell.split()), default=0)
         return max(widest if self.max_width is None else min(widest, _NARROW), len(self.head))
 
     def whole(self, cells: "Iterable[Text]") -> int:
-        """The width at which nothing is folded or wrapped."""
+        """The width without folding or wrapping."""
         lines = (line.cell_len for cell in cells for line in cell.split())
         return max(max(lines, default=0), len(self.head))
 
@@ -209,7 +209,7 @@ Cell = str | tuple[str, ...]
 def table(
     columns: Sequence[Column], rows: Iterable[Sequence[Cell]], indent: int = 2
 ) -> "RenderableType":
-    """A table without lines, without trailing blanks."""
+    """A table without borders and trailing blanks."""
     cells = [[_text(cell) for cell in row] for row in rows]
     widths = [column.least(row[n] for row in cells) for n, column in enumerate(columns)]
     gaps = indent + _GAP * (len(widths) - 1)
@@ -252,10 +252,9 @@ def _text(cell: Cell) -> "Text":
 
 
 class _Trimmed:
-    """A table as wide as it needs to be, whose lines end where their text ends.
+    """A table with the width that it needs, without trailing blanks.
 
-    Left to itself the table would cut its cells to the width there is; and in a pipe, blanks at the end are
-    only noise.
+    Rich would cut the cells to the available width, and fill lines with blanks.
     """
 
     def __init__(self, build: "Callable[[int], RenderableType]", least: int) -> None:

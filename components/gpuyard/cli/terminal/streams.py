@@ -1,4 +1,4 @@
-"""Stdout and stderr of the process, whatever became of them: closed, narrow, or without a reader."""
+"""Stdout and stderr of the process: closed, with a limited encoding, or without a reader."""
 
 import io
 import os
@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 def configure_streams() -> None:
-    """A stream that is closed swallows; one that can't show a character shows its code instead."""
+    """Discard output to a closed stream; escape characters that the encoding lacks."""
     if sys.stdout is None:
         sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123, SIM115  open as long as the process
     if sys.stderr is None:
@@ -31,7 +31,7 @@ def configure_streams() -> None:
 
 
 def flush_stdout() -> None:
-    """Send what is left; a reader who has gone is no fault, a full disk is raised."""
+    """Flush stdout; a closed pipe is ignored, a full disk raises."""
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -42,7 +42,7 @@ def flush_stdout() -> None:
 
 
 def discard_stdout() -> None:
-    """Let stdout go nowhere from now on, so that the interpreter's last flush has nothing to complain of."""
+    """Discard further output, so that the interpreter's last flush does not fail."""
     with suppress(OSError, ValueError):
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, sys.stdout.fileno())

@@ -8,13 +8,13 @@ if TYPE_CHECKING:
 
 _MONEY_IS_WHOLE_FROM = 1000
 _CI_COMMAND = re.compile(r"##(?=(?:vso)?\[)|^\s*:(?=:[a-z-]+(?: .*)?::)", re.IGNORECASE)
-"""What GitHub Actions and Azure Pipelines run as a command when it stands in a log."""
+"""What GitHub Actions and Azure Pipelines run as a command in a log."""
 CI_COMMANDS = ("##[", "##vso[")
-"""Those of them that count anywhere in a line."""
+"""Those that count anywhere in a line."""
 
 
 def clean(text: str) -> str:
-    """The text with everything that could drive a terminal or a pipeline, or reorder a line, as its code."""
+    """Escape everything in a text that could control a terminal or a pipeline, or reorder a line."""
     if not text.isprintable():
         text = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return _CI_COMMAND.sub(lambda found: f"{found[0][:-1]}\\x{ord(found[0][-1]):x}", text)
@@ -37,7 +37,7 @@ def usd(amount: float | None) -> str:
 
 
 def money(total: "Total", *, nodes: bool = True) -> str:
-    """A sum, with what of it nobody knows: `757.48 + unknown for 10 nodes`."""
+    """A sum with its unknown part: `757.48 + unknown for 10 nodes`."""
     if not total.unknown:
         return usd(total.known_usd)
     if not total.known_usd:

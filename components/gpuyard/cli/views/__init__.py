@@ -1,1 +1,1 @@
-"""Views of commands: tables, trees, documents and paths of plans."""
+"""Views of commands: tables, text, JSON documents, and paths into a plan."""

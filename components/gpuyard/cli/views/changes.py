@@ -1,4 +1,4 @@
-"""What a deployment would change, as people read it and as programs do."""
+"""Planned changes, as text and as a document."""
 
 from collections import Counter
 from typing import TYPE_CHECKING, Any
@@ -21,9 +21,11 @@ _WORDS = {
 
 
 def show_changes(changes: "PlannedChanges", source: str, console: Console) -> None:
-    """A row for each resource that is there and does not stay as it is; then how many stay."""
+    """Show a row for each changed resource, then the number of unchanged ones."""
     if not changes.platform:
-        console.print_wrapped(f"Nothing of this platform is in {source}: everything would be made.")
+        console.print_wrapped(
+            f"{source} has no resource of this platform: everything would be created."
+        )
         return
     shown, others = _shown_changes(changes)
     if shown:
@@ -31,34 +33,34 @@ def show_changes(changes: "PlannedChanges", source: str, console: Console) -> No
             Column("resource"),
             Column("is"),
             Column("pool"),
-            Column("because of", wraps=True),
+            Column("reason", wraps=True),
         ]
         console.show(table(columns, [_row(each) for each in shown]))
         if others:
-            console.print(f"and {pluralize(others, 'resource')} that go with them", indent=2)
+            console.print(f"and {pluralize(others, 'resource')} removed with them", indent=2)
         console.print()
     counts = Counter(each.action.value for each in changes.resources)
     parts = [f"{pluralize(counts[verdict], 'resource')} {word}" for verdict, word in _WORDS.items()]
     if changes.resources:
         console.print_wrapped(
-            f"Against {source}: {', '.join(parts)}, {counts['same']} as they are."
+            f"Compared with {source}: {', '.join(parts)}, {counts['same']} unchanged."
         )
         if hang := [
             each.name for each in changes.resources if each.may_be_replaced and each.existing
         ]:
             names = format_list(hang)
             console.print_wrapped(
-                f"Nobody asked the cloud: another answer than before would replace {names}."
+                f"The cloud was not queried: {names} would be replaced if a queried value differs."
             )
     else:
         console.print_wrapped(
-            f"Against {source}: pools and teams are compared; no cloud makes anything for it."
+            f"Compared with {source}: only pools and teams; it has no cloud resources."
         )
 
 
 def _shown_changes(changes: "PlannedChanges") -> tuple[list["ResourceChange"], int]:
-    """What goes for a reason of its own or with something in it, and how many go with these."""
-    # only now: only here is anything compared with a state
+    """Changes with a reason or content of their own, and the number of dependent removals."""
+    # imported here: only this view compares with a state
     from gpuyard.changes.retained_content import CONTENT_BY_KIND
 
     going = [each for each in changes.resources if each.action.value in {"replace", "delete"}]
@@ -76,7 +78,7 @@ def _row(each: "ResourceChange") -> tuple[str, str, str, str]:
 
 
 def changes_document(changes: "PlannedChanges", source: str) -> dict[str, Any]:
-    """The same for a program, with every loss."""
+    """The changes as a document, with every disruption."""
     return {
         "state": source,
         "platform": changes.platform or None,
@@ -85,18 +87,18 @@ def changes_document(changes: "PlannedChanges", source: str) -> dict[str, Any]:
                 "name": each.name,
                 "kind": each.kind,
                 "pool": each.part,
-                "becomes": each.action.value,
+                "action": each.action.value,
                 "fields": [one.path for one in each.fields],
                 "replaces": [one.path for one in each.replacing_fields],
-                "because_of": list(each.reason),
+                "reason": list(each.reason),
                 "protected": each.protect,
-                "hangs_on_the_cloud": each.may_be_replaced,
+                "may_be_replaced": each.may_be_replaced,
             }
             for each in changes.resources
         ],
         "losses": [
             {
-                "does": loss.effect.value,
+                "effect": loss.effect.value,
                 "what": loss.subject,
                 "resources": list(loss.also_removed),
                 "drained": [

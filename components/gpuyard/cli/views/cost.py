@@ -1,4 +1,4 @@
-"""The bill: tables on a terminal, Markdown for a pull request, a tree for programs."""
+"""The bill: tables for a terminal, Markdown for a pull request, a document for programs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -6,9 +6,9 @@ from typing import Any
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import money, pluralize, usd
 from gpuyard.cli.views.documents import tree
-from gpuyard.plan.money.bill_changes import CLUSTER_FEE
+from gpuyard.plan.money.bill_changes import CLUSTER_FEE, UNASSIGNED
 from gpuyard.plan.money.savings import Saving, savings
-from gpuyard.plan.money.unit_costs import CASES, monthly, unit_costs
+from gpuyard.plan.money.unit_costs import CASES, to_monthly_total, unit_costs
 from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
 from gpuyard.spec.platform import HOURS_PER_MONTH
 
@@ -17,8 +17,12 @@ SIMULATED = (
 )
 
 
+CASE_LABELS = {"minimum": "minimum", "expected": "expected", "maximum": "maximum"}
+"""The costs of a bill as views call them."""
+
+
 def show_cost(plan: PlatformPlan, console: Console) -> None:
-    """Totals, then by pool, team, unit and commitment, then where the prices come from."""
+    """Show totals, then cost by pool, team, unit and commitment, then the price sources."""
     console.print((plan.name, "bold"), f"  {plan.cloud}, US dollars {priced(plan)}")
     show_totals(plan, console)
     _show_pools(plan.bill, console)
@@ -30,31 +34,31 @@ def show_cost(plan: PlatformPlan, console: Console) -> None:
 
 
 def priced(plan: PlatformPlan) -> str:
-    """Whose prices, and where they are asked."""
+    """Which prices apply, and in which region."""
     where = f" in {' and '.join(plan.bill.priced_in)}" if plan.bill.priced_in else ""
     if not plan.spec.prices:
         return f"at list price{where}"
     return f"at your prices, else at list price{where}" if where else "at your prices"
 
 
-def profile(bill: Bill) -> str:
-    """What the expected case assumes, in one sentence."""
+def expected_case_assumptions(bill: Bill) -> str:
+    """The assumptions of the expected cost, in one sentence."""
     return (
-        f"expected: {bill.utilisation_percent:g} % of every pool's maximum in use all week, never fewer"
-        " nodes than the minimum and the warm windows; the ladder in its order, spot at its mean"
+        f"expected: {bill.utilisation_percent:g} % of every pool's maximum in use all week, at least the"
+        " minimum and the keep-warm nodes; capacity options in their order, spot at its mean price"
     )
 
 
 def show_totals(plan: PlatformPlan, console: Console) -> None:
-    """The three cases, an hour and a month, with the limit the stack file sets."""
+    """Show the three costs per hour and month, with the limit of the stack file."""
     bill, budget = plan.bill, plan.spec.budget
-    most = f"{usd(budget.max_usd_per_hour)} an hour allowed" if budget else ""
+    most = f"limit: {usd(budget.max_usd_per_hour)} $/hour" if budget else ""
     rows = [
         (
-            case,
+            CASE_LABELS[case],
             money(getattr(bill, case)),
-            money(monthly(getattr(bill, case)), nodes=False),
-            most if case == "worst" else "",
+            money(to_monthly_total(getattr(bill, case)), nodes=False),
+            most if case == "maximum" else "",
         )
         for case in CASES
     ]
@@ -65,7 +69,7 @@ def show_totals(plan: PlatformPlan, console: Console) -> None:
         Column("", wraps=True),
     ]
     console.show(table(columns, rows))
-    console.print_wrapped(profile(bill), style="dim", indent=2)
+    console.print_wrapped(expected_case_assumptions(bill), style="dim", indent=2)
     missing = unknown_prices(bill)
     for text in [*missing, *priced_elsewhere(bill)]:
         console.print_wrapped(text, first="! ", style="yellow", indent=2)
@@ -73,22 +77,22 @@ def show_totals(plan: PlatformPlan, console: Console) -> None:
         console.print_wrapped(_YOURS, style="dim", indent=4)
 
 
-_YOURS = "what you pay goes under `prices` in the stack file, and into the sums"
+_YOURS = "set the prices that you pay under `prices` in the stack file to include them in the sums"
 
 
 def priced_elsewhere(bill: Bill) -> list[str]:
-    """That prices are those of another region than the platform's, where they are."""
+    """A note when the prices are those of another region than the platform's."""
     if not bill.elsewhere:
         return []
-    return [f"prices of {' and '.join(bill.elsewhere)}, and the platform is in {bill.region}"]
+    return [f"prices of {' and '.join(bill.elsewhere)}, but the platform is in {bill.region}"]
 
 
 def unknown_prices(bill: Bill) -> list[str]:
-    """Each price that is in no sum, with the day it was looked for."""
+    """Each unknown price, with the sums that lack it."""
     lines = [
         f"{line.pool} ({line.machine}): {why}, not in {_sums(cases)}"
         for line in bill.lines
-        if (cases := [case for case in CASES if getattr(line, f"{case}_usd") is None])
+        if (cases := [case for case in CASES if getattr(line, f"{case}_usd_per_hour") is None])
         for why in dict.fromkeys(p.basis for p in line.prices if p.mean is None or p.high is None)
     ]
     return lines + [
@@ -101,17 +105,17 @@ def unknown_prices(bill: Bill) -> list[str]:
 def _sums(cases: Sequence[str]) -> str:
     if len(cases) == len(CASES):
         return "the sums"
-    return f"the {'sums' if len(cases) > 1 else 'sum'} of {' and '.join(cases)}"
+    return f"the {'sums' if len(cases) > 1 else 'sum'} of {' and '.join(CASE_LABELS[case] for case in cases)}"
 
 
 def _show_pools(bill: Bill, console: Console) -> None:
-    console.title("Pools", "$/hour; running: nodes on average, as expected")
+    console.title("Pools", "$/hour; running: nodes on average in the expected cost")
     columns = [
         Column("pool", name=True),
         Column("machine"),
         Column("nodes", "right"),
         Column("running", "right"),
-        *(Column(case, "right") for case in CASES),
+        *(Column(CASE_LABELS[case], "right") for case in CASES),
     ]
     console.show(table(columns, _rows(bill)))
     for line in bill.lines:
@@ -125,7 +129,7 @@ def _show_pools(bill: Bill, console: Console) -> None:
 
 
 def excluded_costs(bill: Bill) -> str:
-    """What else the cloud bills."""
+    """Billed items that the sums leave out."""
     return f"not in the sums: {', '.join(bill.left_out)}"
 
 
@@ -137,12 +141,12 @@ def _fees(bill: Bill) -> list[tuple[str, ...]]:
 
 
 def _at_worst(line: BillLine) -> str:
-    """Of like machines: whose price the worst case takes, where it is not the first one's."""
+    """For interchangeable machines: the one that sets the maximum cost, unless it is the first."""
     prices = []
     for price in line.prices:
         dearest = max(price.each, key=lambda p: p.high or 0.0, default=price)
         if dearest.machine != price.machine and dearest.high and price.high is not None:
-            prices.append(f"{price.mode} at worst {dearest.machine} at {usd(dearest.high)}")
+            prices.append(f"{price.mode} at most {usd(dearest.high)} ({dearest.machine})")
     return ", ".join(dict.fromkeys(prices))
 
 
@@ -164,11 +168,11 @@ def _rows(bill: Bill) -> list[tuple[str, ...]]:
 
 
 def _idle(bill: Bill) -> list[tuple[str, ...]]:
-    """Commitments that are paid and not used are nobody's nodes, but they are on the bill."""
+    """Rows of unused commitments: part of the bill, but of no pool."""
     rows = []
     for c in bill.commitments:
-        if any((c.idle_floor, c.idle_expected, c.idle_worst)):
-            costs = [money(c.idle(case)) for case in CASES]
+        if any((c.idle_minimum, c.idle_expected, c.idle_maximum)):
+            costs = [money(c.idle_cost(case)) for case in CASES]
             rows.append((IDLE, c.machine, str(c.nodes), "", *costs))
     return rows
 
@@ -176,22 +180,24 @@ def _idle(bill: Bill) -> list[tuple[str, ...]]:
 def _show_teams(plan: PlatformPlan, console: Console) -> None:
     if not plan.teams:
         return
-    console.title("Teams", "$/month; guarantee: at full use, its part of the worst case")
+    console.title("Teams", "$/month; guarantee: at full use, its share of the maximum cost")
     budgets = [
         "-" if t.budget_usd_per_month is None else usd(t.budget_usd_per_month) for t in plan.teams
     ]
     rows: list[Sequence[Cell]] = [
         (
-            "nobody's" if s.team is None else s.team,
-            money(monthly(s.worst), nodes=False),
-            money(monthly(s.expected), nodes=False),
+            UNASSIGNED if s.team is None else s.team,
+            money(to_monthly_total(s.maximum), nodes=False),
+            money(to_monthly_total(s.expected), nodes=False),
             budget,
         )
         for s, budget in zip(plan.bill.shares, [*budgets, ""], strict=True)
     ]
     bill = plan.bill
-    together = (money(monthly(each), nodes=False) for each in (bill.worst, bill.expected))
-    rows.append(("together", *together, ""))
+    together = (
+        money(to_monthly_total(each), nodes=False) for each in (bill.maximum, bill.expected)
+    )
+    rows.append(("total", *together, ""))
     columns = [
         Column("team", name=True),
         Column("guarantee", "right"),
@@ -202,7 +208,7 @@ def _show_teams(plan: PlatformPlan, console: Console) -> None:
 
 
 def _show_units(plan: PlatformPlan, console: Console) -> None:
-    console.title("Usable units", "$/hour of one; in use: the expected bill over the hours in use")
+    console.title("Usable units", "$/hour for one; in use: expected cost / hours in use")
     rows = [
         (
             u.pool,
@@ -217,8 +223,8 @@ def _show_units(plan: PlatformPlan, console: Console) -> None:
     columns = [
         Column("pool", name=True),
         Column("unit"),
-        Column("a node", "right"),
-        Column("of a GPU", "right"),
+        Column("per node", "right"),
+        Column("GPU share", "right"),
         Column("$/hour", "right"),
         Column("in use", "right"),
     ]
@@ -228,7 +234,7 @@ def _show_units(plan: PlatformPlan, console: Console) -> None:
 def _show_commitments(bill: Bill, console: Console) -> None:
     if not bill.commitments:
         return
-    console.title("Commitments", "paid for whether they run or not")
+    console.title("Commitments", "paid whether used or not")
     for line in bill.commitments:
         console.print_wrapped(
             f"{line.nodes} × {line.machine} for {pluralize(line.years, 'year')} at {_each(line)}:"
@@ -245,23 +251,23 @@ def _each(line: CommitmentLine) -> str:
 
 
 def _split(line: CommitmentLine) -> str:
-    """What the commitment pays for, and what is left."""
+    """The nodes that the commitment covers, and its idle nodes."""
     parts = [
         f"{c.baseline} of {pluralize(c.baseline + c.burst, 'node')} of {c.pool}"
-        f" ({c.floor:.4g} at the floor, {c.expected:.4g} as expected), {c.burst} are burst"
+        f" ({c.minimum:.4g} minimum, {c.expected:.4g} expected), {c.burst} not covered"
         for c in line.covers
     ]
-    pays = f"pays for {'; '.join(parts)}" if parts else "pays for no node of any pool"
-    return f"{pays}; idle: {line.idle_floor:.4g} at the floor, {line.idle_expected:.4g} as expected"
+    pays = f"covers {'; '.join(parts)}" if parts else "covers no node of any pool"
+    return f"{pays}; idle: {line.idle_minimum:.4g} at minimum cost, {line.idle_expected:.4g} at expected cost"
 
 
 def _break_even(percent: float | None) -> str:
-    """From how many hours a month a commitment is the cheaper way."""
+    """The hours a month from which a commitment is cheaper."""
     if percent is None:
-        return "when it is cheaper than on demand is unknown"
+        return "break-even with on-demand unknown"
     if percent >= _ALWAYS:
-        return "never cheaper than on demand"
-    return f"cheaper than on demand from {_hours(percent)} of running a month"
+        return "never cheaper than on-demand"
+    return f"cheaper than on-demand from {_hours(percent)} a month in use"
 
 
 _ALWAYS = 100
@@ -277,19 +283,21 @@ def _show_savings(plan: PlatformPlan, console: Console) -> None:
     result, unknown = savings(plan.spec.prices, plan.bill)
     if not result and not unknown:
         return
-    console.title("Commitments on offer", "$/month saved against on demand; in brackets: nodes")
+    console.title(
+        "Commitments on offer", "$/month saved compared with on-demand; in brackets: nodes"
+    )
     if result:
         columns = [
             Column("pool", name=True),
             Column("commitment"),
-            Column("a node", "right"),
+            Column("$/hour", "right"),
             Column("cheaper from", "right"),
-            Column("floor", "right"),
+            Column("minimum", "right"),
             Column("expected", "right"),
         ]
         console.show(table(columns, [_saving(s) for s in result]))
         console.print_wrapped(
-            "expected: if that many nodes run all the time; an average does not promise it",
+            "expected: the saving if this many nodes run all the time; fewer may run",
             style="dim",
             indent=2,
         )
@@ -312,18 +320,18 @@ def _saving(saving: Saving) -> tuple[Cell, ...]:
         tuple(named.split(" ", 1)),
         usd(saving.usd_per_node),
         _hours(saving.break_even_percent),
-        _saved(saving.floor_usd_per_month, saving.floor_nodes),
+        _saved(saving.minimum_usd_per_month, saving.min_nodes),
         _saved(saving.expected_usd_per_month, saving.expected_nodes),
     )
 
 
 def _saved(amount: float, nodes: int) -> Cell:
-    """The nodes in a line of their own: a fleet saves millions, and the table has 80 columns."""
+    """The amount, and the nodes on a second line, so that the table fits 80 columns."""
     return (usd(amount), f"({nodes})") if nodes else "-"
 
 
 def _show_prices(plan: PlatformPlan, console: Console) -> None:
-    console.title("Prices", "$/hour of a node")
+    console.title("Prices", "$/hour per node")
     results = {
         (each.machine or line.machine, each.mode): each
         for line in plan.bill.lines
@@ -332,12 +340,15 @@ def _show_prices(plan: PlatformPlan, console: Console) -> None:
     }
     rows = [(machine, mode, _range(p), p.basis) for (machine, mode), p in results.items()]
     fees = plan.bill.fees
-    rows += [(f.service, "cluster", _from_to(f.floor_usd, f.worst_usd), f.basis) for f in fees]
+    rows += [
+        (f.service, "cluster", _from_to(f.minimum_usd_per_hour, f.maximum_usd_per_hour), f.basis)
+        for f in fees
+    ]
     columns = [
         Column("machine"),
-        Column("bought"),
+        Column("capacity"),
         Column("low-high", "right"),
-        Column("from", wraps=True),
+        Column("source", wraps=True),
     ]
     console.show(table(columns, rows))
     sources = [*(p.source for p in results.values()), *(f.source for f in fees)]
@@ -363,17 +374,17 @@ def cost_markdown(plan: PlatformPlan) -> str:
     lines = [
         f"### Cost of `{plan.name}`",
         "",
-        f"US dollars {priced(plan)}; {profile(bill)}.",
+        f"US dollars {priced(plan)}; {expected_case_assumptions(bill)}.",
         "",
         "| | $/hour | $/month |",
         "|---|---:|---:|",
     ]
     for case in CASES:
         total = getattr(bill, case)
-        lines.append(f"| {case} | {money(total)} | {money(monthly(total))} |")
+        lines.append(f"| {CASE_LABELS[case]} | {money(total)} | {money(to_monthly_total(total))} |")
     lines += [
         "",
-        "| pool | machine | nodes | running | floor | expected | worst |",
+        "| pool | machine | nodes | running | minimum | expected | maximum |",
         "|---|---|---:|---:|---:|---:|---:|",
         *("| " + " | ".join(row) + " |" for row in _rows(bill)),
         "",
@@ -381,15 +392,15 @@ def cost_markdown(plan: PlatformPlan) -> str:
     if plan.teams:
         lines += ["| team, $/month | guarantee | expected |", "|---|---:|---:|"]
         for s in bill.shares:
-            name = "nobody's" if s.team is None else s.team
-            sums = (money(monthly(each), nodes=False) for each in (s.worst, s.expected))
+            name = UNASSIGNED if s.team is None else s.team
+            sums = (money(to_monthly_total(each), nodes=False) for each in (s.maximum, s.expected))
             lines.append(f"| {name} | {' | '.join(sums)} |")
         lines.append("")
     return "\n".join([*lines, *caveats(plan)]).rstrip() + "\n"
 
 
 def caveats(*plans: PlatformPlan) -> list[str]:
-    """What a sum does not say by itself."""
+    """Notes on what the sums leave out."""
     unknown = dict.fromkeys(
         f"{text}."
         for plan in plans
@@ -405,14 +416,17 @@ def _sentence(text: str) -> str:
 
 
 def cost_document(plan: PlatformPlan) -> dict[str, Any]:
-    """The bill as a tree; unknown money is null, and its pools are named."""
+    """The bill as a document; an unknown price is null."""
     bill = plan.bill
     budget = plan.spec.budget
     offers, no_price = savings(plan.spec.prices, bill)
     sums = {case: getattr(bill, case) for case in CASES}
     return {
         **{f"{case}_usd_per_hour": tree(total.usd) for case, total in sums.items()},
-        **{f"{case}_usd_per_month": tree(monthly(total).usd) for case, total in sums.items()},
+        **{
+            f"{case}_usd_per_month": tree(to_monthly_total(total).usd)
+            for case, total in sums.items()
+        },
         "known_usd_per_hour": {case: tree(total.known_usd) for case, total in sums.items()},
         "unknown_nodes": {case: tree(total.unknown_nodes) for case, total in sums.items()},
         "unknown_in": {case: list(total.unknown) for case, total in sums.items()},

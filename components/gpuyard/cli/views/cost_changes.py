@@ -1,11 +1,11 @@
-"""One bill against another: as text, as Markdown for a pull request, as a tree for programs."""
+"""The difference of two bills: as text, as Markdown for a pull request, as a document."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import money, pluralize, signed_usd, usd
-from gpuyard.cli.views.cost import caveats, priced, profile
+from gpuyard.cli.views.cost import CASE_LABELS, caveats, expected_case_assumptions, priced
 from gpuyard.cli.views.documents import tree
 from gpuyard.findings import format_list
 from gpuyard.plan.money.bill_changes import (
@@ -26,32 +26,32 @@ _TEAMS = "guarantees at full use, $/month"
 def show_changes(
     before: PlatformPlan, after: PlatformPlan, names: tuple[str, str], console: Console
 ) -> None:
-    """What becomes dearer or cheaper from one stack to the other."""
+    """Show the cost difference from one stack to the other."""
     console.print((f"from {names[0]} to {names[1]}", "bold"))
     console.print(f"US dollars {priced(after)}")
     console.title("Total", "$/hour")
-    console.show(table([Column(""), *_MONEY], [_row(c) for c in total_changes(before, after)]))
+    console.show(table([Column(""), *_MONEY], _case_rows(total_changes(before, after))))
     pools = pool_changes(before, after)
-    if changed := [p for p in pools if p.is_one]:
+    if changed := [p for p in pools if p.is_changed]:
         console.title("Pools", "$/hour")
         columns = [Column("pool", name=True), Column("nodes", wraps=True), Column(""), *_MONEY]
         rows = [_pool_cells(p) for p in changed]
         console.show(table(columns, rows))
-    _show_same("pools", [pool_name(p) for p in pools if not p.is_one], console)
+    _show_same("pools", [pool_name(p) for p in pools if not p.is_changed], console)
     teams = team_changes(before, after)
-    if any(c.is_one for c in teams):
+    if any(c.is_changed for c in teams):
         console.title("Teams", _TEAMS)
-        rows = [_row(c) for c in teams if c.is_one]
+        rows = [_row(c) for c in teams if c.is_changed]
         console.show(table([Column("", name=True), *_MONEY], rows))
-        _show_same("teams", [c.name for c in teams if not c.is_one], console)
+        _show_same("teams", [c.name for c in teams if not c.is_changed], console)
     console.print()
-    console.print_wrapped(f"{profile(after.bill)}.")
+    console.print_wrapped(f"{expected_case_assumptions(after.bill)}.")
     for text in (*(f"{n}." for n in notes(before, after)), *caveats(before, after)):
         console.print_wrapped(text)
 
 
 def _pool_cells(pool: PoolChange) -> tuple[Cell, ...]:
-    names, before, after, change = zip(*map(_row, pool.cases), strict=True)
+    names, before, after, change = zip(*_case_rows(pool.cases), strict=True)
     return (pool_name(pool), pool_nodes(pool), names, before, after, change)
 
 
@@ -61,8 +61,8 @@ def pool_name(pool: PoolChange) -> str:
 
 
 def pool_nodes(pool: PoolChange) -> str:
-    """`4 → 2 × p5.48xlarge`, or that it is new or removed."""
-    was, now = _nodes(pool.was), _nodes(pool.now)
+    """`4 → 2 × p5.48xlarge`, or a new or removed pool."""
+    was, now = _nodes(pool.nodes_before), _nodes(pool.nodes_after)
     if not was:
         return f"new: {now}"
     if not now:
@@ -80,6 +80,10 @@ def _nodes(nodes: Sequence[BilledNodes]) -> str:
     return ", ".join(f"{each.number}{_TIMES}{each.machine}" for each in nodes)
 
 
+def _case_rows(cases: Iterable[BillChange]) -> list[tuple[str, ...]]:
+    return [(CASE_LABELS[each.name], *_row(each)[1:]) for each in cases]
+
+
 def _row(change: BillChange) -> tuple[str, ...]:
     return (change.name, _was(change), _now(change), signed_usd(change.difference))
 
@@ -87,11 +91,11 @@ def _row(change: BillChange) -> tuple[str, ...]:
 def _show_same(what: str, names: Sequence[str], console: Console) -> None:
     if names:
         console.print()
-        console.print_wrapped(f"{what} that stay as they are: {format_list(names)}")
+        console.print_wrapped(f"{what} without change: {format_list(names)}")
 
 
 def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str, str]) -> str:
-    """The same for a pull request: one line a pool."""
+    """The same for a pull request, with one line for each pool."""
     lines = [
         f"### Cost: `{names[0]}` → `{names[1]}`",
         "",
@@ -99,30 +103,33 @@ def changes_markdown(before: PlatformPlan, after: PlatformPlan, names: tuple[str
         "",
         "| $/hour | before | after | change |",
         "|---|---:|---:|---:|",
-        *(_markdown_row(c) for c in total_changes(before, after)),
+        *(f"| {' | '.join(row)} |" for row in _case_rows(total_changes(before, after))),
         "",
     ]
     pools = pool_changes(before, after)
-    if changed := [p for p in pools if p.is_one]:
+    if changed := [p for p in pools if p.is_changed]:
         lines += [
-            "| pool, $/hour | nodes | floor | expected | worst | change at worst |",
+            "| pool, $/hour | nodes | minimum | expected | maximum | change of maximum |",
             "|---|---|---:|---:|---:|---:|",
             *(_pool_row(p) for p in changed),
             "",
         ]
-    if same := [pool_name(p) for p in pools if not p.is_one]:
-        lines += [f"Pools that stay as they are: {format_list(same)}.", ""]
+    if same := [pool_name(p) for p in pools if not p.is_changed]:
+        lines += [f"Pools without change: {format_list(same)}.", ""]
     teams = team_changes(before, after)
-    if any(c.is_one for c in teams):
+    if any(c.is_changed for c in teams):
         lines += [
             f"| team, {_TEAMS} | before | after | change |",
             "|---|---:|---:|---:|",
-            *(_markdown_row(c) for c in teams if c.is_one),
+            *(_markdown_row(c) for c in teams if c.is_changed),
             "",
         ]
-        if unchanged := [c.name for c in teams if not c.is_one]:
-            lines += [f"Teams that stay as they are: {format_list(unchanged)}.", ""]
-    sentences = [f"{profile(after.bill)}.", *(f"{n}." for n in notes(before, after))]
+        if unchanged := [c.name for c in teams if not c.is_changed]:
+            lines += [f"Teams without change: {format_list(unchanged)}.", ""]
+    sentences = [
+        f"{expected_case_assumptions(after.bill)}.",
+        *(f"{n}." for n in notes(before, after)),
+    ]
     points = [f"- {text}" for text in [*map(_capital, sentences), *caveats(before, after)]]
     return "\n".join([*lines, *points]).rstrip() + "\n"
 
@@ -136,8 +143,10 @@ def _markdown_row(change: BillChange) -> str:
 
 
 def _pool_row(pool: PoolChange) -> str:
-    worst = signed_usd(pool.cases[-1].difference)
-    return f"| {' | '.join([pool_name(pool), pool_nodes(pool), *map(_arrow, pool.cases), worst])} |"
+    maximum = signed_usd(pool.cases[-1].difference)
+    return (
+        f"| {' | '.join([pool_name(pool), pool_nodes(pool), *map(_arrow, pool.cases), maximum])} |"
+    )
 
 
 def _arrow(change: BillChange) -> str:
@@ -158,18 +167,18 @@ def _shown(total: Total | None) -> str:
 
 
 def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
-    """What else is different, and bears on the bill."""
+    """Other differences that affect the bill."""
     lines = []
     if before.bill.priced_in != after.bill.priced_in:
         regions = [" and ".join(p.bill.priced_in) or "none" for p in (before, after)]
-        lines.append(f"prices of another region: {regions[0]} → {regions[1]}")
+        lines.append(f"the region of the prices: {regions[0]} → {regions[1]}")
     was, now = before.bill.utilisation_percent, after.bill.utilisation_percent
     if was != now:
-        lines.append(f"the expected case has {now:g} % in use, before {was:g} %")
+        lines.append(f"the expected utilisation: {was:g} % → {now:g} %")
     limits = [p.spec.budget.max_usd_per_hour if p.spec.budget else None for p in (before, after)]
     if limits[0] != limits[1]:
         shown = ["none" if limit is None else f"{usd(limit)} $/hour" for limit in limits]
-        lines.append(f"the limit on the worst hour: {shown[0]} → {shown[1]}")
+        lines.append(f"the limit on the maximum cost: {shown[0]} → {shown[1]}")
     old, new = before.spec.prices or Prices(), after.spec.prices or Prices()
     if old.discount_percent != new.discount_percent:
         lines.append(
@@ -184,7 +193,7 @@ def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
         for how, one, two in _own_prices(old.machines.get(name), new.machines.get(name))
         if one != two
     ]
-    lines += [f"no more: {_commitment(c)}" for c in old.commitments if c not in new.commitments]
+    lines += [f"removed: {_commitment(c)}" for c in old.commitments if c not in new.commitments]
     lines += [f"new: {_commitment(c)}" for c in new.commitments if c not in old.commitments]
     return lines
 
@@ -192,7 +201,7 @@ def notes(before: PlatformPlan, after: PlatformPlan) -> list[str]:
 def _own_prices(
     old: MachinePrice | None, new: MachinePrice | None
 ) -> Iterator[tuple[str, float | None, float | None]]:
-    """By way of buying: what was written, and what is."""
+    """By capacity type: the earlier and the later price."""
     was, now = old or MachinePrice(), new or MachinePrice()
     yield "", was.on_demand, now.on_demand
     yield " on spot", was.spot, now.spot
@@ -208,14 +217,14 @@ def _commitment(entry: Commitment) -> str:
 
 
 def change_document(before: PlatformPlan, after: PlatformPlan) -> dict[str, Any]:
-    """Every change as a tree, also of what stays the same."""
+    """Every change as a document, with what stays equal."""
     return {
         "usd_per_hour": [_tree(c) for c in total_changes(before, after)],
         "pools_usd_per_hour": [
             {
                 "name": pool_name(pool),
-                "was": _nodes(pool.was),
-                "now": _nodes(pool.now),
+                "was": _nodes(pool.nodes_before),
+                "now": _nodes(pool.nodes_after),
                 **{case.name: _tree(case, named=False) for case in pool.cases},
             }
             for pool in pool_changes(before, after)

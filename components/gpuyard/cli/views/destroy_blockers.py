@@ -1,4 +1,4 @@
-"""What a destroy would not take, as people read it and as programs do."""
+"""Resources that a destroy does not delete, as text and as a document."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 _WIDTH = 11
 _WAY = (
-    "To let them go: `cluster: {protect: false}` for clusters, nodes and keys, `storage: {protect: false}`"
-    " for stores; then `pulumi up`, then `pulumi destroy`. To keep them and take away the rest:"
+    "To delete them: set `cluster: {protect: false}` for clusters, nodes and keys, `storage: {protect: false}`"
+    " for stores; then `pulumi up`, then `pulumi destroy`. To keep them and delete the rest:"
     " `pulumi destroy --exclude-protected`."
 )
 
@@ -20,37 +20,37 @@ _WAY = (
 def show_destroy_blockers(
     result: "Sequence[DestroyBlocker]", source: str, console: "Console"
 ) -> None:
-    """One line for each, with what would be lost; then the way out."""
+    """Show each with its content, then how to delete or keep them."""
     for each in result:
         subject = (
             f"{each.description} {each.name} ({each.id})"
             if each.id
             else f"{each.description} {each.name}"
         )
-        missing = f": with it goes {each.retained_content}" if each.retained_content else ""
+        missing = f": deletes {each.retained_content}" if each.retained_content else ""
         style = "yellow" if each.block_reason.value == "protected" else "dim"
         console.print_wrapped(
             f"{subject}{missing}", first=each.block_reason.value.upper().ljust(_WIDTH), style=style
         )
     protected = sum(each.block_reason.value == "protected" for each in result)
     if not protected:
-        console.print(f"A destroy of what {source} has is refused by nothing.")
+        console.print(f"Nothing in {source} blocks a destroy.")
     else:
-        console.print(f"A destroy is refused by {pluralize(protected, 'resource')} of {source}.")
+        console.print(f"{pluralize(protected, 'resource')} of {source} block a destroy.")
         console.print_wrapped(_WAY)
     console.print()
 
 
 def destroy_blockers_document(result: "Sequence[DestroyBlocker]") -> list[dict[str, Any]]:
-    """The same for programs."""
+    """The blockers as a document."""
     return [
         {
-            "keeping": each.block_reason.value,
+            "reason": each.block_reason.value,
             "kind": each.kind,
             "name": each.name,
             "id": each.id,
-            "what": each.description,
-            "holds": each.retained_content,
+            "description": each.description,
+            "content": each.retained_content,
         }
         for each in result
     ]

@@ -1,4 +1,4 @@
-"""Plans as trees of plain values, for `--format json` and for `gpuyard get`."""
+"""Plans as plain values, for `--format json` and `gpuyard get`."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpuyard.plan.records import PlatformPlan
 
 _DIGITS = 6
-"""Of a float that is shown: binary noise behind them is nobody's figure."""
+"""Decimal places of a shown float."""
 
 
 def plan_document(plan: "PlatformPlan") -> dict[str, Any]:
@@ -25,7 +25,7 @@ def plan_document(plan: "PlatformPlan") -> dict[str, Any]:
 
 
 def tree(value: Any) -> Any:
-    """Plain values only: mappings, lists, text, numbers, true, false, null."""
+    """Convert to plain values: mappings, lists, strings, numbers, booleans, null."""
     if isinstance(value, Enum):
         return value.value
     if value is None or isinstance(value, bool | int | str):
@@ -40,14 +40,14 @@ def tree(value: Any) -> Any:
 
 
 def _special(value: Any) -> Any:
-    # only now: what is shown as text needs neither the plan nor the models of the stack file
+    # imported here: text output needs neither the plan nor the models of the stack file
     from pydantic import BaseModel
 
-    from gpuyard.plan.records.late import Late
+    from gpuyard.plan.records.late import UnresolvedOutput
     from gpuyard.spec.values import Range
 
     match value:
-        case Late():
+        case UnresolvedOutput():
             return {"late": value.name}
         case BaseModel():
             return tree(value.model_dump(mode="json"))
@@ -62,7 +62,7 @@ def _special(value: Any) -> Any:
 
 
 def _record(value: Any) -> Any:
-    """Fields of a record, and the derived figures that it shows."""
+    """The fields of a record, and its derived values."""
     from gpuyard.plan.records.formatting import displayed_figures
 
     names = [*(f.name for f in fields(value)), *displayed_figures(type(value))]
@@ -70,7 +70,7 @@ def _record(value: Any) -> Any:
 
 
 def as_json(document: Any) -> str:
-    """JSON in ASCII: every other character is escaped, so that showing it is safe anywhere."""
+    """JSON in ASCII: other characters are escaped, so that it is safe to print."""
     text = json.dumps(document, indent=2)
     for sign in ("\x7f", *CI_COMMANDS):
         text = text.replace(sign, f"\\u{ord(sign[0]):04x}{sign[1:]}")
@@ -78,10 +78,9 @@ def as_json(document: Any) -> str:
 
 
 def json_parts(document: Any, key: str, values: Iterable[Any]) -> Iterator[str]:
-    """The same, with values in a list that is empty in the document, one after another.
+    """The same, with values for a list that is empty in the document, one after another.
 
-    Of a hundred thousand no more is held than the one that is written. A key in quotes stands in no text:
-    there they are escaped.
+    Only one value is in memory at a time. A quoted key cannot occur in a string, where quotes are escaped.
     """
     before, empty, after = as_json(document).partition(f'"{key}": []')
     depth = " " * (len(before) - len(before.rstrip(" ")))

@@ -1,4 +1,4 @@
-"""Findings as people read them, and as programs do."""
+"""Findings, as text and as documents."""
 
 import re
 from collections import Counter
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 _INDENT = 8
 _WORD = 9
-_EVERY = "--format json lists every one"
+_EVERY = "--format json lists all"
 _TOKEN = re.compile(r"[\w.-]*\w")
 _NUMBERED = re.compile(r"[\w.-]*\d[\w.-]*")
 VERSION = 1
-"""Of the JSON documents: see `gpuyard.cli`."""
+"""Version of the JSON documents: see `gpuyard.cli`."""
 
 
 MAX_SHOWN = 200
-"""As text. Nobody reads more; a document has them all."""
+"""Maximum findings as text; JSON has all."""
 
 
 FOLDED_FROM = 3
-"""As text: of so many notes that differ in names and numbers only, the first is shown."""
+"""From this many notes that differ only in names and numbers, text shows the first only."""
 _NAMED = 3
 
 
 def show_findings(judged: "ValidatedStack", console: Console) -> None:
-    """Every finding with all it says, an empty line between two; the gravest when there are very many."""
+    """Show every finding with an empty line between two; the most severe if there are too many."""
     groups = _folded(judged)
     for number, (finding, *others) in enumerate(groups[:MAX_SHOWN]):
         if number:
@@ -52,7 +52,7 @@ def show_findings(judged: "ValidatedStack", console: Console) -> None:
 
 
 def _folded(judged: "ValidatedStack") -> list[list[Finding]]:
-    """Equal notes in one group, at the place of the first; every other finding in a group of its own."""
+    """Equal notes as one group, at the position of the first; other findings as groups of one."""
     spec = judged.reading.spec
     names = (
         {each.name for of in (spec.pools, spec.teams, spec.shapes) for each in of}
@@ -87,7 +87,7 @@ def _and_more(others: Sequence[Finding]) -> str:
 
 
 def show_finding(finding: Finding, console: Console, place: str = "") -> None:
-    """Severity, path and problem; then given, allowed, fix; then where to look, and how to read more."""
+    """Show severity, path and problem; then given, allowed and fix; then the location and the documentation."""
     word = finding.severity.value
     console.print_wrapped(
         f"{finding.where}: {finding.problem}",
@@ -104,12 +104,12 @@ def show_finding(finding: Finding, console: Console, place: str = "") -> None:
 
 
 def show_verdict(word: str, text: str, console: Console) -> None:
-    """The last line: one word in the column of the severities, and why."""
+    """Show the last line: one word in the column of the severities, and the reason."""
     console.print_wrapped(text, first=f"{word} ".ljust(_INDENT), style="bold")
 
 
 def show_rejection(judged: "ValidatedStack") -> None:
-    """There is no plan: say why, beside a result that is not there."""
+    """Show on stderr why there is no plan."""
     console = diagnostics()
     show_findings(judged, console)
     console.print()
@@ -117,7 +117,7 @@ def show_rejection(judged: "ValidatedStack") -> None:
 
 
 def reject(command: str, judged: "ValidatedStack", format_: Format, **more: Any) -> int:
-    """The end of a command that has no plan to work on; `more` is what its document has all the same."""
+    """End a command that has no plan; `more` are other keys of its document."""
     if format_ is Format.JSON:
         write(as_json(document(command, judged, **more)))
     else:
@@ -126,7 +126,7 @@ def reject(command: str, judged: "ValidatedStack", format_: Format, **more: Any)
 
 
 def show_accepted_findings(judged: "ValidatedStack") -> None:
-    """What is worth knowing about a stack that goes on."""
+    """Show the findings of an accepted stack on stderr."""
     if judged.findings:
         console = diagnostics()
         console.print()
@@ -145,7 +145,7 @@ def count_words(findings: Sequence[Finding]) -> str:
 
 
 def document(command: str, judged: "ValidatedStack | None" = None, **more: Any) -> dict[str, Any]:
-    """A JSON document with what every command's has."""
+    """A JSON document with the keys that all commands have."""
     content: dict[str, Any] = {"version": VERSION, "command": command, "findings": []}
     if judged is not None:
         content["stack"] = judged.file
@@ -161,7 +161,7 @@ def document(command: str, judged: "ValidatedStack | None" = None, **more: Any) 
 def finding_document(
     finding: Finding, file: str | None = None, line: int | None = None
 ) -> dict[str, Any]:
-    """One finding for a program."""
+    """One finding as a document."""
     fix = finding.fix
     return {
         "id": finding.id,
@@ -177,7 +177,7 @@ def finding_document(
         "fix": None
         if fix is None
         else {
-            "says": fix.message,
+            "message": fix.message,
             "at": None if fix.at is None else list(fix.at),
             "value": tree(fix.value),
         },

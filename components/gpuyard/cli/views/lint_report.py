@@ -1,4 +1,4 @@
-"""What the rules say of files, as people read it, and as programs do."""
+"""The lint report, as text and as a document."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -17,17 +17,17 @@ from gpuyard.rules.run import UNFILLED_PLACEHOLDER
 from gpuyard.spec.suggestions import nearest_name
 
 MAX_SHOWN = 200
-"""So many different things are said as text; a document has every one."""
+"""Maximum findings as text; JSON has all."""
 MAX_PLACES = 5
 _MAX_UNREAD = 20
 _NAMED = 3
 _WORD = 9
-_EVERY = "--format json lists every one"
+_EVERY = "--format json lists all"
 _NOTHING = "empty"
 
 
 def show_report(report: Report, word: str, console: Console) -> None:
-    """A summary by rule, every finding with its places, choices and samples apart, and the verdict."""
+    """Show a summary by rule, every finding with its locations, advisory and sample findings, and the verdict."""
     shown = [hit for hit in report.hits if hit.state in {HitState.OPEN, HitState.NOT_EVALUATED}]
     planned = [hit for hit in shown if _waits_for_a_plan(hit)]
     of_several = [hit for hit in shown if _is_of_several(hit) and not _waits_for_a_plan(hit)]
@@ -62,12 +62,12 @@ def show_report(report: Report, word: str, console: Console) -> None:
     _samples(samples, console)
     _show_skipped(report.skipped)
     for bare in report.without_reason:
-        why = f"ignores nothing: say why, as `# gpuyard: ignore {bare.rules} because …`"
+        why = f"has no effect without a reason: write `# gpuyard: ignore {bare.rules} because …`"
         diagnostics().print_wrapped(f"{bare.file}:{bare.line}: {why}", first="! ")
     for named in report.unknown_rules:
         meant = nearest_name(named.rule, [rule.id for rule in RULES])
-        hint = f"did you mean {meant}?" if meant else "`gpuyard lint --rules` lists every one."
-        why = f"ignores nothing: there is no rule {named.rule}; {hint}"
+        hint = f"did you mean {meant}?" if meant else "`gpuyard lint --rules` lists all."
+        why = f"has no effect: no rule {named.rule}; {hint}"
         diagnostics().print_wrapped(f"{named.file}:{named.line}: {why}", first="! ")
     if shown or choices or samples:
         console.print()
@@ -75,19 +75,19 @@ def show_report(report: Report, word: str, console: Console) -> None:
 
 
 def _waits_for_a_plan(hit: LintFinding) -> bool:
-    """Of source in which every other value is a variable, one line says enough."""
+    """Whether a finding needs a Terraform plan; these share one line."""
     return hit.state is HitState.NOT_EVALUATED and hit.file.endswith(TERRAFORM)
 
 
 def _of_a_plan(hits: Sequence[LintFinding]) -> str:
     first = next((hit for hit in hits if hit.where), hits[0])
     place = f" ({first.where})" if first.where else ""
-    message = f"{pluralize(len(hits), 'time')} a rule needs what only a plan knows, as of {first.file}:{first.line}"
-    return f"{message}{place}: give it `terraform show -json plan.out`"
+    message = f"{pluralize(len(hits), 'time')} a rule needs a value that only a plan has, first at {first.file}:{first.line}"
+    return f"{message}{place}: lint the output of `terraform show -json plan.out`"
 
 
 def _is_of_several(hit: LintFinding) -> bool:
-    """A rule about resources together came upon a value that nobody knows: it has no place."""
+    """Whether a rule over several resources met an unknown value: it has no location."""
     return hit.state is HitState.NOT_EVALUATED and not hit.resource
 
 
@@ -95,19 +95,19 @@ def _of_several(hits: Sequence[LintFinding]) -> str:
     rules = sorted({hit.rule.id for hit in hits})
     more = f" and {len(rules) - _NAMED} more" if len(rules) > _NAMED else ""
     return (
-        f"{', '.join(rules[:_NAMED])}{more}: of resources together they say what is sure without a value"
-        f" that is not known here; {_EVERY}"
+        f"{', '.join(rules[:_NAMED])}{more}: a value is unknown, so these rules over several resources"
+        f" report only what holds for every value; {_EVERY}"
     )
 
 
 def _of_filled_in(hits: Sequence[LintFinding]) -> str:
     place = f"{hits[0].file}:{hits[0].line}"
-    where = place if len(hits) == 1 else f"{len(hits):,} times, as of {place}"
-    return f"a rule needs a value that somebody fills in later: {where}; {_EVERY}"
+    where = place if len(hits) == 1 else f"{len(hits):,} times, first at {place}"
+    return f"a rule needs the value of an unresolved placeholder: {where}; {_EVERY}"
 
 
 def _grouped(hits: Iterable[LintFinding]) -> list[list[LintFinding]]:
-    """Those that say the same of different places, in the order of the first."""
+    """Group equal findings at different locations, in the order of the first."""
     results: dict[tuple[object, ...], list[LintFinding]] = {}
     for hit in hits:
         same = (hit.rule.id, hit.state, hit.severity, hit.problem, hit.fix, hit.reason)
@@ -116,7 +116,7 @@ def _grouped(hits: Iterable[LintFinding]) -> list[list[LintFinding]]:
 
 
 def _by_rule(hits: Sequence[LintFinding], console: Console) -> None:
-    """How often each rule has something to say, the gravest and most frequent first."""
+    """Show the number of findings of each rule, the most severe and frequent first."""
     count = Counter((hit.rule.id, hit.severity) for hit in hits)
     if len(count) > 1:
         titles = {hit.rule.id: hit.rule.title for hit in hits}
@@ -129,17 +129,17 @@ def _by_rule(hits: Sequence[LintFinding], console: Console) -> None:
 
 
 def _choices(hits: Sequence[LintFinding], console: Console) -> None:
-    """A line for each thing that is said: whoever decides otherwise makes no mistake."""
+    """Show one line for each advisory finding."""
     if hits:
-        console.title("choices", "which do not count; --choices counts them")
-    _show_grouped(hits, "choice", lambda hit: hit.problem, console)
+        console.title("advisory", "not counted; --choices counts them")
+    _show_grouped(hits, "advisory", lambda hit: hit.problem, console)
 
 
 def _samples(hits: Sequence[LintFinding], console: Console) -> None:
-    """A line a rule: what is wrong in an example is worth a look, and fails nothing."""
+    """Show one line for each rule; findings in samples never fail."""
     if hits:
-        console.title("in samples", "which do not count; --no-samples leaves them out")
-    _show_grouped(hits, "sample", lambda hit: hit.rule.title, console)
+        console.title("in example files", "not counted; --no-samples excludes them")
+    _show_grouped(hits, "example", lambda hit: hit.rule.title, console)
 
 
 def _show_grouped(
@@ -155,7 +155,7 @@ def _show_grouped(
 
 
 def show_hits(hits: Sequence[LintFinding], console: Console) -> None:
-    """One thing that is said: severity and problem; fix, note; its places; and how to read more."""
+    """Show one finding: severity and problem, fix, note, locations, and documentation."""
     hit = hits[0]
     word = "unknown" if hit.state is HitState.NOT_EVALUATED else hit.severity.value
     where = f"{hit.where}: " if hit.where and len(hits) == 1 else ""
@@ -171,11 +171,11 @@ def show_hits(hits: Sequence[LintFinding], console: Console) -> None:
     if len(hits) > MAX_PLACES:
         rest = f"… and {pluralize(len(hits) - MAX_PLACES, 'more place')}; {_EVERY}"
         console.print(("".ljust(_WORD), "dim"), rest, indent=8)
-    console.print(("more".ljust(_WORD), "dim"), hit.rule.docs_url, indent=8)
+    console.print(("more".ljust(_WORD), "dim"), hit.rule.docs_command, indent=8)
 
 
 def _show_skipped(skipped: Sequence[SkippedFile]) -> None:
-    """What may matter, by its reason; and in one line what is nobody's."""
+    """Show skipped files by reason, and files without relevant resources in one line."""
     console = diagnostics()
     by_reason: dict[str, list[SkippedFile]] = {}
     for each in skipped:
@@ -191,45 +191,47 @@ def _show_skipped(skipped: Sequence[SkippedFile]) -> None:
     if foreign:
         such = ", ".join(foreign[:_NAMED])
         more = f" and {len(foreign) - _NAMED:,} more" if len(foreign) > _NAMED else ""
-        message = f"{pluralize(len(foreign), 'file')} with nothing for these rules: {such}{more}"
-        console.print_wrapped(message, first="nobody's  ")
+        message = (
+            f"{pluralize(len(foreign), 'file')} without resources for these rules: {such}{more}"
+        )
+        console.print_wrapped(message, first="skipped   ")
 
 
 def verdict_word(report: Report, word: str, fine: str) -> str:
-    """`fine` is said of what was looked at, never of nothing."""
+    """The verdict; `fine` only when something was checked."""
     return _NOTHING if word == fine and not report.checked_resources else word
 
 
 def _summary(report: Report) -> str:
-    seen = f"{pluralize(report.resources, 'resource')} in {pluralize(len(report.files), 'file')}"
-    kinds = f"{report.checked_resources:,} of them of kinds that rules know"
+    seen = (
+        f"{pluralize(report.resource_count, 'resource')} in {pluralize(len(report.files), 'file')}"
+    )
+    kinds = f"{report.checked_resources:,} of a kind that rules cover"
     counts = {state.value.replace("-", " "): report.count(state) for state in HitState}
     parts = [f"{count} {name}" for name, count in counts.items() if count or name == "open"]
     if report.skipped:
         parts.append(f"{pluralize(len(report.skipped), 'file or part', 'files or parts')} not read")
-    return (
-        f"{seen}, {kinds}, held against {pluralize(len(report.rules), 'rule')}: {', '.join(parts)}"
-    )
+    return f"{seen}, {kinds}, checked against {pluralize(len(report.rules), 'rule')}: {', '.join(parts)}"
 
 
 def report_parts(report: Report, fail_on: Severity) -> Iterator[str]:
-    """Everything for a program, hit by hit."""
+    """The report as a JSON document, finding by finding."""
     without = document(
         "lint",
         fail_on=fail_on.value,
         failed=report.is_failed(fail_on),
         files=list(report.files),
-        resources=report.resources,
+        resources=report.resource_count,
         known=report.checked_resources,
         rules=[rule.id for rule in report.rules],
         counts={state.value: report.count(state) for state in HitState},
         hits=[],
-        unread=[_unread_document(each) for each in report.skipped],
+        skipped=[_skipped_document(each) for each in report.skipped],
     )
     return json_parts(without, "hits", map(_hit_document, report.hits))
 
 
-def _unread_document(each: SkippedFile) -> dict[str, Any]:
+def _skipped_document(each: SkippedFile) -> dict[str, Any]:
     return {
         "file": each.file,
         "line": each.line,
@@ -243,7 +245,7 @@ def _hit_document(hit: LintFinding) -> dict[str, Any]:
     return {
         "rule": hit.rule.id,
         "title": hit.rule.title,
-        "docs": hit.rule.docs_url,
+        "docs": hit.rule.docs_command,
         "severity": hit.severity.value,
         "state": hit.state.value,
         "file": hit.file,

@@ -1,8 +1,8 @@
 """`gpuyard get`: one value of a tree by its path.
 
-A path is written as findings write it: `pools.train.nodes`, `pools[0].nodes`. In a list, a word picks
-the entry of that name. Keys may hold dots, as in `pools.serve.labels.nvidia.com/mig.config`: the longest
-that fits is taken.
+A path is written as in findings: `pools.train.nodes`, `pools[0].nodes`. In a list, a name selects the
+entry of that name. Keys may contain dots, as in `pools.serve.labels.nvidia.com/mig.config`: the longest
+match is taken.
 """
 
 from collections.abc import Iterator
@@ -12,12 +12,12 @@ from gpuyard.errors import UsageError
 from gpuyard.spec.suggestions import nearest_name
 
 _NAMES = ("name", "pool", "profile", "resource", "key")
-"""What an entry of a list is called by, in this order."""
+"""Keys that name an entry of a list, in this order."""
 _SHOWN = 20
 
 
 def find(root: Any, path: str) -> Any:
-    """The value at a path; UsageError offers what there is instead."""
+    """The value at a path; UsageError lists the available steps."""
     value, rest, done = root, path, ""
     while rest:
         options = dict(_next_steps(value))
@@ -30,7 +30,7 @@ def find(root: Any, path: str) -> Any:
 
 
 def _next_steps(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every step that leads on from here."""
+    """Every next step from a value."""
     if isinstance(value, dict):
         yield from value.items()
     elif isinstance(value, list):
@@ -56,32 +56,32 @@ def _nothing(rest: str, done: str, value: Any) -> str:
     where = f"below {done}" if done else "in the plan"
     names = _names(value)
     if not names:
-        return f"nothing is {where}: {done} is one value. Leave out {rest!r}."
+        return f"no {rest!r} {where}: {done} is a single value. Remove {rest!r}."
     suggestion = nearest_name(rest.partition(".")[0].partition("[")[0], names) or nearest_name(
         rest, names
     )
     hint = f" Did you mean {f'{done}.{suggestion}' if done else suggestion}?" if suggestion else ""
     more = ", …" if len(names) > _SHOWN else ""
-    return f"no {rest!r} {where}; there are: {', '.join(names[:_SHOWN])}{more}.{hint}"
+    return f"no {rest!r} {where}. Available: {', '.join(names[:_SHOWN])}{more}.{hint}"
 
 
 def plain_value(value: Any, path: str) -> str:
-    """A scalar as a script wants it, a list of scalars one a line; a tree has no bare form."""
+    """A scalar as plain text, a list of scalars one per line; UsageError for nested values."""
     if isinstance(value, list) and not any(isinstance(v, dict | list) for v in value):
         return "\n".join(_scalar(v) for v in value)
     if isinstance(value, dict | list):
         names = ", ".join(_names(value)[:_SHOWN])
         has = (
-            f"it has {names}. Ask for one of them, or for all"
+            f"it has {names}. Select one of them, or print all"
             if names
-            else "it is empty. Ask for it"
+            else "it is empty. Print it"
         )
-        raise UsageError(f"{path or 'the plan'} is no single value: {has} with --format json.")
+        raise UsageError(f"{path or 'the plan'} is not a single value: {has} with --format json.")
     return _scalar(value)
 
 
 def _names(value: Any) -> list[str]:
-    """What leads on from here, by name where there are names."""
+    """The next steps, by name where entries have names."""
     options = [o for o, _ in _next_steps(value)]
     return [o for o in options if not o.startswith("[")] or options
 

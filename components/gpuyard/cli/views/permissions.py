@@ -1,4 +1,4 @@
-"""Permissions as people read them, and as `aws` and `gcloud` take them."""
+"""Permissions, as text and as documents for `aws` and `gcloud`."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,31 +12,31 @@ if TYPE_CHECKING:
 
 _FIRST = 6
 _WHY = {
-    "Look": "AWS knows no resource for these, so they are allowed on all",
-    "Make": "what the stack makes, and only with its tag",
-    "Tag": "tags of what is being made",
-    "Keep": "what carries the stack's tag",
-    "Named": "by name",
-    "Beside": "what is somebody else's, or can carry no tag",
-    "Attach": "these policies to these roles, and no other",
-    "Pass": "a role that a service is given",
-    "Link": "a role that a service makes for itself, once in an account",
-    "Launch": "EKS tries a node group's launch template in your name",
+    "Look": "actions that IAM allows only on all resources",
+    "Make": "resources that the stack creates, only with its tag",
+    "Tag": "tags of resources at creation",
+    "Keep": "resources with the stack's tag",
+    "Named": "resources by name",
+    "Beside": "resources that exist outside the stack, or do not support tags",
+    "Attach": "only these policies, only to these roles",
+    "Pass": "roles passed to a service",
+    "Link": "service-linked roles, created once in an account",
+    "Launch": "EKS validates a node group's launch template with your permissions",
 }
 AWS_NOTES = (
-    "Without --account an ARN has * for it: a policy reaches no other account all the same.",
-    "Who makes an EKS cluster without cluster.admins is its administrator. With them, be one of them.",
-    "Where Pulumi keeps its state, and what signs you in, is not in here.",
+    "Without --account the account in an ARN is *: a policy still applies only to its own account.",
+    "The identity that creates an EKS cluster is its administrator, unless cluster.admins is set: then include it there.",
+    "Permissions for the Pulumi state backend and for sign-in are not included.",
 )
 GCP_NOTES = (
-    "iam.serviceAccounts.actAs reaches every account of the project: give the platform one of its own.",
-    "Where Pulumi keeps its state, and what signs you in, is not in here.",
+    "iam.serviceAccounts.actAs applies to every service account of the project: use a separate project for the platform.",
+    "Permissions for the Pulumi state backend and for sign-in are not included.",
 )
 
 
 # ── AWS ───────────────────────────────────────────────────────────────────────────────────────────
 def aws_document(name: str, allowed: "AwsPermissions") -> dict[str, Any]:
-    """Policies by name, each as `aws iam create-policy` takes it."""
+    """Policies by name, in the format of `aws iam create-policy`."""
     from gpuyard.render.permissions.policies import size_of
 
     policies = [
@@ -51,7 +51,7 @@ def _policy_name(name: str, number: int) -> str:
 
 
 def show_aws(name: str, allowed: "AwsPermissions", console: Console) -> None:
-    """Every statement with its reason; then how many policies they are, and what else to know."""
+    """Show every statement with its reason, the number of policies, and notes."""
     for each in allowed.statements:
         _show_statement(each, console)
     console.print()
@@ -59,7 +59,7 @@ def show_aws(name: str, allowed: "AwsPermissions", console: Console) -> None:
     sizes = " and ".join(f"{each['characters']:,}" for each in policies)
     console.print_wrapped(
         f"{pluralize(len(allowed.actions), 'action')} in {pluralize(len(policies), 'policy', 'policies')}"
-        f" ({sizes} of 6,144 characters); --format json has them"
+        f" ({sizes} of 6,144 characters); --format json prints them"
     )
     _show_notes(AWS_NOTES, console)
 
@@ -73,9 +73,9 @@ def _show_statement(each: "Statement", console: Console) -> None:
         console.print_wrapped(text, first="if".ljust(_FIRST), style="dim", indent=2)
 
 
-# ── Google ────────────────────────────────────────────────────────────────────────────────────────
+# ── Google Cloud ────────────────────────────────────────────────────────────────────────────────────────
 def gcp_document(allowed: "GcpPermissions") -> dict[str, Any]:
-    """Roles as `gcloud iam roles create` takes them, what binds them, and the APIs that must be on."""
+    """Roles in the format of `gcloud iam roles create`, their bindings, and the required APIs."""
     return {
         "roles": [{"id": each.role_id, "definition": each.tree} for each in allowed.roles],
         "bindings": [
@@ -88,7 +88,7 @@ def gcp_document(allowed: "GcpPermissions") -> dict[str, Any]:
 
 
 def show_gcp(allowed: "GcpPermissions", console: Console) -> None:
-    """Every custom role, every binding with its condition, the APIs, and what else to know."""
+    """Show every custom role, every binding with its condition, the APIs, and notes."""
     for role in allowed.roles:
         console.title(
             role.role_id, f"custom role, {pluralize(len(role.permissions), 'permission')}"
@@ -99,7 +99,7 @@ def show_gcp(allowed: "GcpPermissions", console: Console) -> None:
         console.print_wrapped(f"{each.role}: {each.why}", indent=2)
         if each.condition:
             console.print_wrapped(each.condition, first="if".ljust(_FIRST), style="dim", indent=4)
-    console.title("APIs", "that must be on")
+    console.title("APIs", "that must be enabled")
     console.print_wrapped(", ".join(allowed.apis), indent=2)
     _show_notes(GCP_NOTES, console)
 

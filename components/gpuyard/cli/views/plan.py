@@ -1,4 +1,4 @@
-"""A plan on one screen, for somebody with no time: what is there, who gets it, what it costs."""
+"""A plan on one screen: capacity, teams, cost."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ from gpuyard.findings import Finding, format_list
 from gpuyard.names import GPU_CLAIM, MIG_PREFIX
 from gpuyard.plan.capacity.startup_time import startup_time
 from gpuyard.plan.records import (
-    Advertised,
+    AdvertisedResource,
     NodeSoftware,
     PlatformPlan,
     PoolPlan,
@@ -29,13 +29,13 @@ from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
 
 _FEW = 3
-"""Names that a cell holds."""
+"""Maximum names in a cell."""
 
 
 def show_plan(
     plan: PlatformPlan, findings: Sequence[Finding], console: Console, *, verbose: bool = False
 ) -> None:
-    """The derived platform; findings, when there are any, at the end."""
+    """Show the derived platform, and its findings at the end."""
     where = f" in {plan.region}" if plan.region else ""
     console.print((plan.name, "bold"), f"  {plan.cloud}{where}, Kubernetes {plan.kubernetes}")
     _pools(plan, console)
@@ -54,7 +54,7 @@ def show_plan(
     show_stores(plan, console)
     console.title("Bill", _prices(plan))
     show_totals(plan, console)
-    console.title("Hardware check")
+    console.title("Hardware validation")
     for line in _hardware_check(plan.validation):
         console.print_wrapped(line, indent=2)
     if findings:
@@ -64,33 +64,33 @@ def show_plan(
 
 
 _LATER = {
-    "taint": "those that come later take no jobs before they have passed",
-    "label": "those that come later are checked and labelled",
+    "taint": "later nodes accept no jobs until they have passed",
+    "label": "later nodes are validated and labelled",
 }
-"""What becomes of nodes that come after a deployment."""
+"""What happens to nodes that start after a deployment."""
 
 
 def _hardware_check(validation: ValidationPlan | None) -> list[str]:
-    """What a deployment looks at before it ends, and what becomes of later nodes."""
+    """The nodes that a deployment validates, and what happens to later nodes."""
     if validation is None:
-        return ["not asked for"]
+        return ["not requested"]
     profile = f"{validation.profile}{', required' if validation.required else ''}"
     if not validation.image:
-        return [f"{profile}: nothing is checked, for no image is named"]
-    checked = [f"{p.nodes} of {p.pool}" for p in validation.pools if p.runs]
+        return [f"{profile}: no node is validated, because no image is set"]
+    checked = [f"{p.nodes} of {p.pool}" for p in validation.pools if p.checks_any_node]
     gates = {each.gate for each in validation.pools}
     later = [text for gate, text in _LATER.items() if gate in gates]
     lower = [
-        f"{each.check} on {each.pool}: {each.value:g} {each.unit} is enough until {each.until}: {each.reason}"
+        f"{each.check} on {each.pool}: {each.value:g} {each.unit} accepted until {each.until}: {each.reason}"
         for each in validation.accepted_thresholds
     ]
-    return [f"{profile}: nodes that are checked: {', '.join(checked) or 'none'}", *later, *lower]
+    return [f"{profile}: validated nodes: {', '.join(checked) or 'none'}", *later, *lower]
 
 
 def _prices(plan: PlatformPlan) -> str:
-    """What the sums below are made of."""
+    """Which prices the bill uses."""
     if plan.queueing.dispatch:
-        return "without the pools: the clusters that have them bill them"
+        return "without the pools, which the worker clusters bill"
     prices = priced(plan).removeprefix("at ")
     simulated = " of the same machines; simulated nodes cost nothing"
     return prices + (simulated if plan.bill.simulated else "")
@@ -102,7 +102,7 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
         Column("pool", name=True),
         Column("nodes", "right"),
         Column("machine"),
-        Column("GPUs a node"),
+        Column("GPUs per node"),
         Column("sharing"),
     ]
     rows: list[tuple[Cell, ...]] = [
@@ -119,15 +119,15 @@ def _pools(plan: PlatformPlan, console: Console) -> None:
 
 
 def _capacity(plan: PlatformPlan, console: Console) -> None:
-    """How nodes are had: bought, or found by their labels where there is nobody to buy from."""
+    """Show the capacity options of each pool, or the labels of your own nodes."""
     rows: list[tuple[Cell, ...]]
     if plan.cloud is Cloud.NONE:
-        console.title("Capacity", "nodes of your own, found by their labels")
+        console.title("Capacity", "your own nodes, selected by their labels")
         head = "labels"
         rows = [(p.name, tuple(f"{k}={v}" for k, v in p.node_selector.items())) for p in plan.pools]
     else:
-        console.title("Capacity", "a node is bought in the first way that has one")
-        head = "bought"
+        console.title("Capacity", "nodes come from the first capacity option that has capacity")
+        head = "capacity options"
         rows = [(pool.name, ", then ".join(pool.capacity)) for pool in plan.pools]
     columns = [Column("pool", name=True), Column(head, wraps=True)]
     if any(pool.owners for pool in plan.pools):
@@ -138,7 +138,7 @@ def _capacity(plan: PlatformPlan, console: Console) -> None:
 
 
 def _count(pool: PoolPlan) -> tuple[str, ...]:
-    """How many nodes, and who adds them."""
+    """The number of nodes, and what scales them."""
     return (str(pool.nodes),) if pool.scaling is Scaling.FIXED else (str(pool.nodes), pool.scaling)
 
 
@@ -155,14 +155,14 @@ def _sharing(pool: PoolPlan) -> str:
 
 
 def _total_gpus(plan: PlatformPlan) -> str:
-    """Whole GPUs when every node runs, and how many of them from the beginning."""
+    """The whole GPUs of all nodes, and of the initial nodes."""
     most = sum(p.gpus_per_node * p.nodes.high for p in plan.pools)
     first = sum(p.gpus_per_node * p.start_nodes for p in plan.pools)
     if dispatch := plan.queueing.dispatch:
-        return f"{pluralize(most, 'GPU')} of {format_list(dispatch.names)} together, none here"
+        return f"{pluralize(most, 'GPU')} of {format_list(dispatch.names)} in total, none in this cluster"
     if first == most:
         return pluralize(most, "GPU")
-    return f"{pluralize(first, 'GPU')} from the beginning, {most:,} at most"
+    return f"{pluralize(first, 'GPU')} initially, {most:,} maximum"
 
 
 def _gpus(pool: PoolPlan) -> str:
@@ -182,12 +182,12 @@ def _nodes(plan: PlatformPlan, console: Console) -> None:
         Column("pool", name=True),
         Column("count", "right"),
         Column("resource", wraps=True),
-        Column("one is"),
+        Column("equals"),
     ]
     console.show(table(columns, rows))
 
 
-def _one(offer: Advertised) -> str:
+def _one(offer: AdvertisedResource) -> str:
     if offer.resource == GPU_CLAIM:
         return "a GPU that a pod claims"
     return "a GPU" if offer.gpu_share == 1 else f"{offer.gpu_share} of a GPU"
@@ -199,11 +199,11 @@ _PARTS = {
     "devicePlugin": "plugin",
     "migManager": "MIG manager",
 }
-"""Parts of a node's GPU software, as short as a line needs them."""
+"""Short names of the parts of a node's GPU software."""
 
 
 def _software(plan: PlatformPlan, console: Console) -> None:
-    """One line for pools that boot alike; nothing on simulated nodes, which boot from nothing."""
+    """Show one line for pools with equal software; simulated nodes have none."""
     pools_by_line: dict[tuple[str, str, str], list[str]] = {}
     cut = any(pool.layouts for pool in plan.pools)
     claims = plan.operator is not None and plan.operator.claims
@@ -219,7 +219,7 @@ def _software(plan: PlatformPlan, console: Console) -> None:
         Column("pool", name=True),
         Column("image"),
         Column("driver"),
-        Column("GPU Operator brings"),
+        Column("from the GPU Operator"),
     ]
     every = len(pools_by_line) == 1 and len(plan.pools) > 1
     rows = [
@@ -229,9 +229,9 @@ def _software(plan: PlatformPlan, console: Console) -> None:
 
 
 def _picked(plan: PlatformPlan, console: Console) -> None:
-    """Versions that the stack file picks; the pinned ones are in the JSON."""
+    """Show the versions that the stack file sets; JSON also has the pinned ones."""
     if plan.spec.software:
-        console.title("Versions", "picked by the stack file; all others are pinned")
+        console.title("Versions", "set by the stack file; all others are pinned")
         console.print_wrapped(
             ", ".join(f"{name} {plan.software[name]}" for name in plan.spec.software), indent=2
         )
@@ -245,7 +245,7 @@ def _driver(result: NodeSoftware) -> str:
 
 
 def _bundled(result: NodeSoftware, *, cut: bool, claims: bool) -> str:
-    """What it has work for: a MIG manager where GPUs are cut, the DRA driver where they are claimed."""
+    """Components that the GPU Operator installs: a MIG manager for MIG, the DRA driver for claims."""
     possible = {part: word for part, word in _PARTS.items() if cut or part != "migManager"}
     parts = [word for part, word in possible.items() if result.owners[part] == "GPU Operator"]
     if claims:
@@ -260,7 +260,7 @@ def _labels(plan: PlatformPlan, console: Console) -> None:
 
 
 def _teams(plan: PlatformPlan, console: Console) -> None:
-    console.title("Teams", "" if plan.teams else "none: all capacity is nobody's")
+    console.title("Teams", "" if plan.teams else "none: all capacity is unassigned")
     if not plan.teams:
         return
     columns = [
@@ -289,10 +289,10 @@ def _team(plan: PlatformPlan, team: TeamPlan) -> tuple[Cell, ...]:
 
 
 def _amounts(plan: PlatformPlan, amounts: Sequence[tuple[Quota, int]]) -> tuple[str, ...]:
-    """`8 train`, `1,200 serve/3g.20gb`: in the words of the stack file."""
-    return tuple(f"{amount:,} {plan.pool(q.pool).key(q.resource)}" for q, amount in amounts) or (
-        "-",
-    )
+    """`8 train`, `1,200 serve/3g.20gb`, as in the stack file."""
+    return tuple(
+        f"{amount:,} {plan.pool(q.pool).stack_file_key(q.resource)}" for q, amount in amounts
+    ) or ("-",)
 
 
 def _queues(plan: PlatformPlan, console: Console) -> None:
@@ -309,8 +309,8 @@ def _queues(plan: PlatformPlan, console: Console) -> None:
     console.print_wrapped(
         f"{', '.join(spare)}; teams may borrow it within their limits{_of_owners(plan)}"
         if queueing.unassigned
-        else "nothing: every GPU is guaranteed to a team",
-        first="nobody's  ",
+        else "none: every GPU is guaranteed to a team",
+        first="unassigned  ",
         style="dim",
         indent=2,
     )
@@ -327,7 +327,7 @@ def _of_owners(plan: PlatformPlan) -> str:
 
 
 def _priorities(plan: PlatformPlan, console: Console) -> None:
-    """Each with the teams that have it by default."""
+    """Show each priority with the teams that have it by default."""
     if not plan.queueing.priorities:
         return
     entries = []
@@ -345,22 +345,22 @@ def _priorities(plan: PlatformPlan, console: Console) -> None:
 
 
 def _dispatched(plan: PlatformPlan, console: Console) -> None:
-    """Where jobs run that run on other clusters."""
+    """Show the worker clusters."""
     if dispatch := plan.queueing.dispatch:
         where = ", ".join(f"{w.name} (secret {w.secret})" for w in dispatch.clusters)
-        message = f"{where}; the first that admits a job runs it"
-        console.print_wrapped(message, first="sent to   ", style="dim", indent=2)
+        message = f"{where}; the first cluster that admits a job runs it"
+        console.print_wrapped(message, first="clusters  ", style="dim", indent=2)
 
 
 def _slices(plan: PlatformPlan, console: Console) -> None:
-    """How many compute slices each profile takes, where quotas are of those."""
+    """Show the compute slices of each profile, where quotas count them."""
     if known := plan.queueing.slices_of:
         message = ", ".join(f"{r.removeprefix(MIG_PREFIX)} takes {n}" for r, n in known.items())
         console.print_wrapped(message, first="slices    ", style="dim", indent=2)
 
 
 def _idle(plan: PlatformPlan, console: Console) -> None:
-    """Who is warned and suspended when; teams that want the same in one line."""
+    """Show when idle workloads are warned and suspended; equal teams in one line."""
     if plan.idle is None:
         return
     teams_by_text: dict[str, dict[str, None]] = {}
@@ -379,7 +379,7 @@ def _idle(plan: PlatformPlan, console: Console) -> None:
 def _shapes(plan: PlatformPlan, console: Console) -> None:
     if not plan.shapes:
         return
-    console.title("Shapes", "each of them can start")
+    console.title("Shapes", "each can start")
     columns = [
         Column("shape", name=True),
         Column("starts in", name=True),
@@ -394,7 +394,7 @@ def _shapes(plan: PlatformPlan, console: Console) -> None:
 
 
 def _some(names: Sequence[str]) -> str:
-    """The first few of them, and how many more."""
+    """The first few names, and the number of others."""
     rest = len(names) - _FEW
     return ", ".join(names[:_FEW]) + (f" and {rest} more" if rest > 0 else "")
 
@@ -410,7 +410,7 @@ def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
         lines.append(f"for {shape.needs}")
     if shape.bound_by:
         most = next(a.per_node for a in pool.advertised if a.resource == shape.resource)
-        lines.append(f"{shape.pods_per_node} of {most} a node: {shape.bound_by} is full")
+        lines.append(f"{shape.pods_per_node} of {most} per node, limited by {shape.bound_by}")
     missing = shape.nodes - pool.start_nodes
     starts = ["at once"]
     if shape.scales_from_zero:

@@ -1,4 +1,4 @@
-"""Queues on the screen: who shares with whom first, what passes between cohorts, and what is stopped."""
+"""Queues of a plan: cohorts, limits between them, and stop policies."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from gpuyard.plan.records import CohortPlan, PlatformPlan, TeamPlan
 
 
 def show_queues(plan: PlatformPlan, console: Console) -> None:
-    """A line for every team, and one for every cohort where there are some; brakes first."""
+    """Show stop policies, then each team, then each cohort."""
     _stops(plan, console)
     columns = [
         Column("team", name=True),
@@ -37,7 +37,7 @@ def _weighted_queues(queues: Mapping[str, float]) -> str:
 
 
 def _stops(plan: PlatformPlan, console: Console) -> None:
-    """Brakes, loud: who looks at a quiet platform must see them first."""
+    """Show what is stopped, so that an idle platform is explained."""
     result = [f"every queue ({plan.queueing.stop_policy})"] if plan.queueing.stop_policy else []
     result += [f"pool {pool.name} ({pool.stop_policy})" for pool in plan.pools if pool.stop_policy]
     result += [
@@ -65,8 +65,8 @@ def _cohorts(plan: PlatformPlan, console: Console) -> None:
         Column("in", name=True),
         Column("teams", wraps=True),
         Column("weight", "right"),
-        Column("borrows at most", wraps=True),
-        Column("lends at most", wraps=True),
+        Column("borrowing limit", wraps=True),
+        Column("lending limit", wraps=True),
     ]
     rows: list[tuple[Cell, ...]] = [
         (
@@ -85,11 +85,11 @@ def _cohorts(plan: PlatformPlan, console: Console) -> None:
 def _limits(
     plan: PlatformPlan, cohort: CohortPlan, amounts: Mapping[tuple[str, str], int | None]
 ) -> tuple[str, ...]:
-    """`16 train`, in the words of the stack file; nothing else may pass where there is a limit."""
+    """`16 train`, as in the stack file; with a limit, other resources may not be lent or borrowed."""
     if not cohort.limits or None in amounts.values():
         return ("no limit",)
     return tuple(
-        f"{amount:,} {plan.pool(pool).key(resource)}"
+        f"{amount:,} {plan.pool(pool).stack_file_key(resource)}"
         for (pool, resource), amount in amounts.items()
         if amount
     ) or ("nothing",)

@@ -1,4 +1,4 @@
-"""The answers of a readiness check: for people, for a page, for programs."""
+"""The readiness assessment: as text, as Markdown, as a document."""
 
 from collections.abc import Iterable, Iterator
 from itertools import groupby
@@ -15,17 +15,17 @@ _APART = "n/a"
 _INDENT = 9
 _WORD = 8
 _SHOWN = 3
-"""Things that were seen, of one check; a document has them all."""
-COUNTS = "A check that was not run is not passed, and one that does not apply is not counted."
+"""Maximum observations of one check as text; JSON has all."""
+COUNTS = "A check that did not run counts as not passed; one that does not apply is not counted."
 
 
 def show_readiness(result: Readiness, console: Console) -> None:
-    """Every check by category, what the CNCF's programme asks for, and the score."""
+    """Show every check by category, the CNCF requirements, and the score."""
     for category, answers in groupby(result.answers, lambda each: each.check.category):
         console.title(category)
         for each in answers:
             _show(each, console)
-    console.title("CNCF AI Conformance 1.36", "what of it these checks are evidence for")
+    console.title("CNCF AI Conformance 1.36", "requirements for which these checks are evidence")
     rows = [(f"{word:<8}", level, name, checks) for name, level, word, checks in _requested(result)]
     columns = [Column(""), Column(""), Column("requirement"), Column("checks", wraps=True)]
     console.show(table(columns, rows))
@@ -40,7 +40,7 @@ def score_words(result: Readiness) -> str:
         for each in (CheckStatus.PASS, CheckStatus.FAIL, CheckStatus.NOT_RUN)
     )
     return (
-        f"of {result.applying} checks that apply {passed} passed, {failed} failed and {open_ones} were not"
+        f"of {result.applying} applicable checks: {passed} passed, {failed} failed, {open_ones} did not"
         f" run; {len(result.answers) - result.applying} do not apply. {COUNTS}"
     )
 
@@ -61,11 +61,11 @@ def _lines(each: CheckResult) -> Iterator[tuple[str, str]]:
     if each.evidence:
         yield "seen", _seen(each)
     if each.applies and each.status is not CheckStatus.PASS:
-        yield "by hand", each.check.by_hand
+        yield "manual", each.check.by_hand
 
 
 def _seen(each: CheckResult) -> str:
-    """First what was wrong."""
+    """The evidence, failures first."""
     order = sorted(each.evidence, key=lambda seen: seen.status is not each.status)
     shown = "; ".join(f"{seen.location}: {seen.value}" for seen in order[:_SHOWN])
     more = len(order) - _SHOWN
@@ -73,7 +73,7 @@ def _seen(each: CheckResult) -> str:
 
 
 def _requested(result: Readiness) -> Iterator[tuple[str, str, str, str]]:
-    """What is asked for: its name and level, how it is answered, and by which checks or why by none."""
+    """Each CNCF requirement: name, level, status, and its checks or why it has none."""
     for requirement, ready in result.conformance():
         yield (
             requirement.id,
@@ -84,10 +84,10 @@ def _requested(result: Readiness) -> Iterator[tuple[str, str, str, str]]:
 
 
 def readiness_markdown(result: Readiness, name: str) -> str:
-    """The same for a page or a pull request."""
+    """The assessment as Markdown."""
     lines = [f"### Readiness of `{name}`: {result.score} %", "", _sentence(score_words(result)), ""]
     for category, answers in groupby(result.answers, lambda each: each.check.category):
-        lines += [f"#### {category}", "", "| check | | what must be true | seen, or why not |"]
+        lines += [f"#### {category}", "", "| check | | requirement | evidence or reason |"]
         lines += ["|---|---|---|---|", *(_row(each) for each in answers), ""]
     lines += ["#### CNCF AI Conformance 1.36", "", f"From {ai_source()}.", ""]
     lines += ["| requirement | level | | checks |", "|---|---|---|---|"]
@@ -109,7 +109,7 @@ def _sentence(text: str) -> str:
 
 
 def readiness_document(result: Readiness, threshold: int, silent: str) -> dict[str, Any]:
-    """The same for a program, with every thing that was seen."""
+    """The assessment as a document, with every observation."""
     counts = result.counts
     return {
         "score": result.score,

@@ -1,4 +1,4 @@
-"""What stores a plan makes, in a table."""
+"""The stores of a plan."""
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import usd
@@ -6,7 +6,7 @@ from gpuyard.plan.records import PlatformPlan, StorePlan
 
 
 def show_stores(plan: PlatformPlan, console: Console) -> None:
-    """Nothing where none is made; no sum of the bill has them."""
+    """Show the stores; the bill does not include them."""
     stores = plan.storage.stores
     if not stores:
         return

@@ -1,14 +1,14 @@
-"""Teams of a plan beyond its first screen: what each may have beside GPUs."""
+"""Limits of teams besides GPUs."""
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 
 
 def show_limits(plan: PlatformPlan, console: Console) -> None:
-    """All pods of a team together, and one container."""
+    """Show the limits for all pods of a team, and for one container."""
     if not plan.teams:
         return
-    console.title("Beside GPUs", "all pods of a team together")
+    console.title("Limits besides GPUs", "all pods of a team together")
     columns = [
         Column("team", name=True),
         Column("CPUs", "right"),

@@ -1,1 +1,1 @@
-"""The sentences of an answer, by subject."""
+"""The messages of explanations, by subject."""

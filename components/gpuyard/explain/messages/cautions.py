@@ -1,4 +1,4 @@
-"""Cautions: what an answer leaves unjudged, and what may still come between."""
+"""Cautions: what an explanation does not evaluate, and what may still prevent the start."""
 
 from collections.abc import Sequence
 
@@ -7,135 +7,135 @@ from gpuyard.explain.messages import phrases, queue
 from gpuyard.plan.records import PoolPlan, TeamPlan
 
 
-def past_its_queues(team: TeamPlan) -> str:
-    """The same where taints let it in."""
-    return f"{queue.without_label(team)}: the job passes by every queue and quota"
+def bypasses_queues_without_label(team: TeamPlan) -> str:
+    """A job without a queue whose pods tolerate the taints."""
+    return f"{queue.queue_label_missing(team)}: the job bypasses every queue and quota"
 
 
 def unknown_label(pool: str, about: str) -> str:
-    """A label that only a live node could show."""
-    return f"whether nodes of {pool} have {about} is not known here"
+    """A label that only a running node shows."""
+    return f"it is unknown whether nodes of {pool} have {about}"
 
 
-def hidden(pool: str, resources: Sequence[str]) -> str:
-    """Resources that an autoscaler does not know of yet."""
+def resources_unknown_to_autoscaler(pool: str, resources: Sequence[str]) -> str:
+    """Resources that the autoscaler does not know yet."""
     return (
-        f"no node of {pool} runs, and whoever adds nodes learns of {phrases.listed(resources)} only from one:"
-        " nothing may start"
+        f"pool {pool} has no node, and the autoscaler discovers {phrases.join_with_and(resources)} only from a running"
+        " node: the job may never start"
     )
 
 
-def discovered_late(pool: str, label: str) -> str:
-    """A label that nodes which do not run yet lack."""
+def label_set_after_start(pool: str, label: str) -> str:
+    """A label that new nodes get late."""
     return (
-        f"nodes of {pool} get the label {label} only when they run:"
-        " whoever starts nodes may not know that one would fit"
+        f"nodes of {pool} get the label {label} only after they start:"
+        " the autoscaler may not know that a new node would fit"
     )
 
 
-def blocks_itself() -> str:
-    """A gang that may take its own place away."""
+def small_pods_block_large() -> str:
+    """A gang whose small pods may take the nodes of its large ones."""
     return (
-        "its pods differ in size and share nodes: small ones may be placed so that a large one finds none;"
-        " required anti-affinity or a pool of its own for one kind prevents it"
+        "its pods differ in size and share nodes: small pods may take the node that a large pod needs;"
+        " required anti-affinity or a separate pool for one size prevents it"
     )
 
 
-def past_the_fabric(pool: str, pods: int, adapter: str, per_pod: int) -> str:
-    """Pods that get no adapter of the fabric, for a device plugin gives it to who asks."""
+def pods_without_fabric_adapter(pool: str, pods: int, adapter: str, per_pod: int) -> str:
+    """Pods without the fabric's network adapter, which they must request."""
     return (
-        f"{phrases.some(pods, 'pod')} of it would take whole nodes of {pool} without {adapter}: what they"
-        f" say to each other goes over TCP, and NCCL tells nobody. Add {adapter}: {per_pod} to the limits"
+        f"{phrases.format_count(pods, 'pod')} of the job would use whole nodes of {pool} without {adapter}: their"
+        f" traffic falls back to TCP, and NCCL does not report it. Add {adapter}: {per_pod} to the limits"
     )
 
 
-def beyond_its_bound(pool: PoolPlan, run: int) -> str:
-    """More nodes than the stack file says, for no autoscaler bounds all rungs of a ladder together."""
+def more_nodes_than_maximum(pool: PoolPlan, run: int) -> str:
+    """More nodes than the maximum: no autoscaler limits all capacity options together."""
     return (
-        f"{pool.name} has {phrases.some(run, 'node')} then, more than its {pool.nodes.high}: each rung of its"
-        " ladder is bounded by itself, and its queues count GPUs, not nodes; where a rung has no machines"
-        " left, it does not start"
+        f"{pool.name} has {phrases.format_count(run, 'node')} then, above its maximum of {pool.nodes.high}: each capacity"
+        " option has its own limit, and queues count GPUs, not nodes; where an option has no machines"
+        " left, the job does not start"
     )
 
 
-def not_judged(resources: Sequence[str]) -> str:
-    """Resources of which the plan does not know what nodes have."""
-    return f"whether its nodes have {phrases.listed(resources)} is not known here"
+def node_resources_unknown(resources: Sequence[str]) -> str:
+    """Resources whose amount on nodes is unknown to the plan."""
+    return f"it is unknown whether its nodes have {phrases.join_with_and(resources)}"
 
 
 def many_replicas(judged: int) -> str:
-    """Where the trying ended."""
-    return f"only the first {judged:,} pods were tried"
+    """The limit of the simulation."""
+    return f"only the first {judged:,} pods were simulated"
 
 
-def past_the_queues(namespace: str) -> str:
-    """A namespace without a queue, and nodes that let it in."""
-    return f"{queue.of_no_team(namespace)}: the job passes by every queue and quota"
+def bypasses_queues_without_team(namespace: str) -> str:
+    """A namespace without a queue, and pods that tolerate the taints."""
+    return f"{queue.namespace_without_team(namespace)}: the job bypasses every queue and quota"
 
 
 def unknown_priority(name: str) -> str:
-    """A priority that the platform did not make."""
+    """A priority class that is not part of the platform."""
     return (
-        f"the priority class {name} is not of this platform: counted as 0;"
-        " if the cluster has none of that name, nothing is queued"
+        f"the priority class {name} is not part of this platform and counts as 0;"
+        " if the cluster has no such class, Kueue queues nothing"
     )
 
 
 def priority_by_label_only(team: TeamPlan) -> str:
-    """A default that nobody writes into jobs yet."""
+    """A default priority that is not applied automatically."""
     return (
-        f"the priority {team.priority} of team {team.name} is not given to jobs by itself: without the label"
-        f" {names.PRIORITY_LABEL} it counts as 0"
+        f"the priority {team.priority} of team {team.name} is not applied automatically: a job without the label"
+        f" {names.PRIORITY_LABEL} has priority 0"
     )
 
 
-def others_wait(count: int) -> str:
-    """Jobs that are in the queues already."""
-    return f"{phrases.some(count, 'job')} wait{'s' if count == 1 else ''} already, and may go first"
+def pending_jobs_ahead(count: int) -> str:
+    """Jobs that are already pending."""
+    return f"{phrases.format_count(count, 'job')} {'is' if count == 1 else 'are'} already pending and may be admitted first"
 
 
-def use_orders(team: str) -> str:
-    """Kueue asks what each of a team's queues has used before it asks for priority and age."""
+def queue_usage_orders_admission(team: str) -> str:
+    """Kueue orders a team's queues by usage before priority and age."""
     return (
-        f"of the queues of {team} the one that used less is first, whatever the priority; what each has used"
+        f"among the queues of {team}, the one with less usage is admitted first, whatever the priority; the usage"
         " is not known here"
     )
 
 
-def use_evicts(team: str) -> str:
-    """And so it does among those who could be evicted."""
+def queue_usage_orders_eviction(team: str) -> str:
+    """Kueue also orders preemption candidates by the usage of their queues."""
     return (
-        f"of the jobs of {team} those of the queue that used more are evicted first, whatever the priority;"
-        " what each has used is not known here"
+        f"among the jobs of {team}, those of the queue with more usage are evicted first, whatever the priority;"
+        " the usage of each queue is unknown"
     )
 
 
-def outside_pools() -> str:
-    """Nodes that the plan knows nothing about."""
+def capacity_outside_pools_unknown() -> str:
+    """Nodes outside the plan."""
     return (
-        "pods without GPUs go to nodes outside the pools; whether there is room is not known here"
+        "pods without GPUs run on nodes outside the pools; whether those have capacity is unknown"
     )
 
 
-def guessed(pool: PoolPlan, level: str) -> str:
-    """Labels that no plan knows."""
+def topology_labels_assumed(pool: PoolPlan, level: str) -> str:
+    """Topology labels that are known only at runtime."""
     return (
-        f"which nodes of {pool.name} share a {level} is known where they run only: counted as if all did;"
-        " give --running with `kubectl get nodes,pods,workloads -A -o json`"
+        f"which nodes of {pool.name} share a {level} is known only once they run; the answer assumes that all do."
+        " Pass --running with the output of `kubectl get nodes,pods,workloads -A -o json`"
     )
 
 
-def may_evict(jobs: int) -> str:
-    """Pre-empting for a place, where too many run to try it."""
+def preemption_not_simulated(jobs: int) -> str:
+    """Preemption for a topology placement that is not simulated."""
     return (
-        "Kueue may evict jobs of lower priority, or of borrowers, to make a place:"
-        f" not judged where {phrases.some(jobs, 'job')} run"
+        "Kueue may preempt jobs of lower priority or of borrowers to free a place:"
+        f" not simulated with {phrases.format_count(jobs, 'job')} running"
     )
 
 
-def apart_unseen() -> str:
-    """Pods that keep apart, tied to the same node."""
+def pod_anti_affinity_ignored() -> str:
+    """Pods with anti-affinity that Kueue assigns to the same node."""
     return (
-        "queues do not see that its pods keep apart: two may be tied to one node, where the second waits;"
-        " ask for a whole node's GPUs instead"
+        "Kueue ignores pod anti-affinity: it may assign two of its pods to one node, where the second stays pending;"
+        " request all GPUs of a node instead"
     )

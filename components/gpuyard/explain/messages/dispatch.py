@@ -3,29 +3,29 @@
 from collections.abc import Sequence
 
 
-def sent(clusters: Sequence[str]) -> str:
-    """What a platform does with a job that has quota and runs elsewhere."""
+def dispatched_to(clusters: Sequence[str]) -> str:
+    """A job with quota that is dispatched to a worker cluster."""
     if len(clusters) == 1:
-        return f"sent to {clusters[0]}"
-    return f"sent to one of {', '.join(clusters)}"
+        return f"dispatched to {clusters[0]}"
+    return f"dispatched to one of {', '.join(clusters)}"
 
 
-def admitted_there(clusters: Sequence[str]) -> str:
-    """What is decided where it runs."""
+def when_remote_queue_admits(clusters: Sequence[str]) -> str:
+    """The condition that the worker cluster decides."""
     if len(clusters) == 1:
-        return f"when its queue on {clusters[0]} admits it: what is free there is not known here"
+        return f"when its queue on {clusters[0]} admits it: the free capacity there is unknown"
     return (
-        "when its queue on one of them admits it, which keeps it: what is free there is not known here,"
-        " and pools are what all of them hold together"
+        "when its queue on one of them admits it, where it then stays: the free capacity there is unknown,"
+        " and pools are the sum over all clusters"
     )
 
 
-def not_sent(kind: str) -> str:
-    """A kind that the dispatcher does not know how to send."""
-    return f"a {kind} is not sent to other clusters, only Jobs and pods are, and no node is here"
+def kind_not_dispatched(kind: str) -> str:
+    """A kind that is not dispatched."""
+    return f"a {kind} is not dispatched to other clusters (only Jobs and pods are), and this cluster has no nodes"
 
 
-def sent_by_nobody(why: str, namespace: str) -> str:
-    """A job in no queue, where only queues send jobs."""
+def unqueued_job_not_dispatched(why: str, namespace: str) -> str:
+    """A job without a queue, which is not dispatched."""
     why = why or f"namespace {namespace} belongs to no team"
-    return f"{why}: nothing sends it anywhere, and no node is here"
+    return f"{why}: it is not dispatched, and this cluster has no nodes"

@@ -9,42 +9,42 @@ from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 
 
 def over_resource_quota(home: NamespacePlan, result: Excess) -> str:
-    """A pod that its namespace has no room for."""
+    """A pod that exceeds the quota of its namespace."""
     return (
-        f"the ResourceQuota of namespace {home.name} holds {result.hard:,} {result.resource},"
-        f" its pods have {result.available:,}, and {result.requested:,} more are asked for"
+        f"the ResourceQuota of namespace {home.name} allows {result.hard:,} {result.resource},"
+        f" its pods use {result.available:,}, and the job requests {result.requested:,} more"
     )
 
 
-def own_pods_first(team: TeamPlan, home: NamespacePlan, result: Excess) -> str:
-    """What must end before the namespace has room."""
-    return f"when pods of {_whose(team, home)} that hold {result.lacking:,} {result.resource} have ended"
+def when_pods_have_ended(team: TeamPlan, home: NamespacePlan, result: Excess) -> str:
+    """Which pods must end before the quota suffices."""
+    return f"when pods of {_whose(team, home)} that use {result.amount_to_release:,} {result.resource} have ended"
 
 
 def container_too_large(home: NamespacePlan, resource: str, amount: int, most: int) -> str:
-    """A container that no pod of the namespace may have."""
+    """A container above the LimitRange of the namespace."""
     return (
-        f"one of its containers asks for {format_amount(resource, amount)}, or is limited to them, and the"
-        f" LimitRange of namespace {home.name} allows one {format_amount(resource, most)}"
+        f"one of its containers has a request or limit of {format_amount(resource, amount)}, and the"
+        f" LimitRange of namespace {home.name} allows at most {format_amount(resource, most)}"
     )
 
 
-def over_namespace(home: NamespacePlan, result: Excess) -> str:
-    """Pods that the namespace has no room for beside those it has."""
+def total_over_resource_quota(home: NamespacePlan, result: Excess) -> str:
+    """Pods that exceed the quota of the namespace with its existing pods."""
     asks, has, hard = (
         format_amount(result.resource, n) for n in (result.requested, result.available, result.hard)
     )
-    usage = f" and its pods have {has}" if result.available else ""
+    usage = f" and its pods use {has}" if result.available else ""
     return (
-        f"its pods ask for {asks} together, and the ResourceQuota of namespace {home.name}"
-        f" holds {hard}{usage}"
+        f"its pods request {asks} in total, and the ResourceQuota of namespace {home.name}"
+        f" allows {hard}{usage}"
     )
 
 
-def own_end_first(team: TeamPlan, home: NamespacePlan, result: Excess) -> str:
-    """What must end before the namespace has room for all of its pods."""
-    amount = format_amount(result.resource, result.lacking)
-    return f"when pods of {_whose(team, home)} that hold {amount} have ended"
+def when_usage_is_released(team: TeamPlan, home: NamespacePlan, result: Excess) -> str:
+    """Which pods must end before the quota suffices for all pods."""
+    amount = format_amount(result.resource, result.amount_to_release)
+    return f"when pods of {_whose(team, home)} that use {amount} have ended"
 
 
 def _whose(team: TeamPlan, home: NamespacePlan) -> str:
@@ -52,29 +52,29 @@ def _whose(team: TeamPlan, home: NamespacePlan) -> str:
     return f"team {team.name}" + (f" in {home.name}" if len(team.namespaces) > 1 else "")
 
 
-def made_later() -> str:
-    """What happens to pods that their owner may not make yet."""
-    return "Kubernetes refuses the pods beyond that; their owner tries again, ever more seldom."
+def rejected_pods_are_retried() -> str:
+    """What happens to pods that their controller cannot create yet."""
+    return "The API server rejects the pods beyond that; their controller retries with back-off."
 
 
-def unmade(plan: PlatformPlan) -> str:
-    """What Kueue does with a gang of which some pods are never made."""
+def gang_partly_rejected(plan: PlatformPlan) -> str:
+    """What Kueue does with a gang of which some pods are never created."""
     return (
-        "Kueue admits it, and Kubernetes refuses each pod beyond the quota; those that exist hold their GPUs."
-        f" {queue.evicted_later(plan)}"
+        "Kueue admits it, and the API server rejects each pod beyond the quota; existing pods keep their GPUs."
+        f" {queue.evicted_after_start_timeout(plan)}"
     )
 
 
-def more_for_namespace(plan: PlatformPlan, team: TeamPlan, resource: str, amount: int) -> str:
-    """The limit of the team that would do."""
+def raise_team_limit(plan: PlatformPlan, team: TeamPlan, resource: str, amount: int) -> str:
+    """The team limit that suffices."""
     word, unit = {CPU: ("cpu", MILLI), MEMORY: ("memory_gib", GIB)}.get(resource, ("pods", 1))
-    at = f"{phrases.path_of(plan, team)}.limits.{word}"
-    return f"let team {team.name} have more: {at}: {ceil(amount / unit)}"
+    at = f"{phrases.team_path(plan, team)}.limits.{word}"
+    return f"raise the limit of team {team.name}: {at}: {ceil(amount / unit)}"
 
 
-def not_even_queued() -> str:
-    """What happens to a pod that the API server does not take now."""
+def rejected_pod_not_queued() -> str:
+    """What happens to a pod that the API server rejects now."""
     return (
-        "Kubernetes refuses the pod, and nothing waits: submit it again then,"
-        " or as a Job, which queues before it has pods."
+        "The API server rejects the pod, and it does not queue: submit it again then,"
+        " or submit it as a Job, which queues before its pods are created."
     )

@@ -1,26 +1,26 @@
-"""Refusals by the API server and by the platform's policy."""
+"""Rejections by the API server and the admission policy."""
 
 from collections.abc import Sequence
 
-from gpuyard.scheduler.requests import RejectedRequest
+from gpuyard.scheduler.requests import InvalidRequest
 from gpuyard.spec.sections import Enforce
 
 
-def refused(problems: Sequence[RejectedRequest]) -> str:
-    """What the API server does not take; else what a node's device plugin does not."""
+def requests_rejected(problems: Sequence[InvalidRequest]) -> str:
+    """Requests that the API server or the device plugin rejects."""
     by_server = [p.message for p in problems if not p.on_node]
     if by_server:
-        return "Kubernetes does not accept it: " + "; ".join(by_server)
+        return "the API server rejects it: " + "; ".join(by_server)
     message = "; ".join(dict.fromkeys(p.message for p in problems))
-    return f"the device plugin refuses its pods (UnexpectedAdmissionError): {message}"
+    return f"the device plugin rejects its pods (UnexpectedAdmissionError): {message}"
 
 
-def not_admitted(violations: Sequence[str]) -> str:
-    """What the platform's policy refuses."""
-    return "the platform's policy refuses it: " + ". ".join(violations)
+def rejected_by_policy(violations: Sequence[str]) -> str:
+    """Violations that the admission policy rejects."""
+    return "the platform's admission policy rejects it: " + ". ".join(violations)
 
 
-def let_pass(violations: Sequence[str], how: Enforce) -> str:
-    """What the policy finds fault with and does not stop."""
-    does = "warns of it" if how is Enforce.WARN else "notes it for the audit"
-    return f"the platform's policy {does}: " + ". ".join(violations)
+def allowed_with_violations(violations: Sequence[str], how: Enforce) -> str:
+    """Violations that the admission policy only reports."""
+    does = "warns about it" if how is Enforce.WARN else "records it in the audit log"
+    return f"the platform's admission policy {does}: " + ". ".join(violations)

@@ -1,1 +1,1 @@
-"""The chart app-template of bjw-s: values that describe anybody's pods, and what it makes of them."""
+"""The app-template chart of bjw-s: values that describe pods of any kind, and the resulting objects."""

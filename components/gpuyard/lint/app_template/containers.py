@@ -1,4 +1,4 @@
-"""Containers as app-template has them: by name, the image in parts, the variables by name."""
+"""Containers in the app-template form: by name, with the image in parts and variables by name."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -15,7 +15,7 @@ _WORDS = ("command", "args")
 def containers(
     values: Mapping[str, Any], controller: str, field: str, at: Path, places: dict[Path, Path]
 ) -> Iterator[dict[str, Any]]:
-    """Those of a controller under a field, for a list that stands at a path of the object."""
+    """The containers of a controller under a field, as a list at a path of the object."""
     where = ("controllers", controller)
     value = mapping(values, *where)
     for index, name in enumerate(enabled_parts(value.get(field))):
@@ -50,7 +50,7 @@ def _container(name: str, options: Options, at: Path, places: dict[Path, Path]) 
 
 
 def _image(value: Any, where: Path, at: Path, places: dict[Path, Path]) -> dict[str, Any]:
-    """The image as one text, told where its last part stands; the chart refuses one without a version."""
+    """The image as one text, located at its last part; the chart rejects one without a version."""
     parts = {key: mapping(value).get(key) for key in ("repository", "tag", "digest")}
     given = {key: each for key, each in parts.items() if each not in (None, "")}
     if "repository" not in given or len(given) == 1:
@@ -66,7 +66,7 @@ def _image(value: Any, where: Path, at: Path, places: dict[Path, Path]) -> dict[
 
 
 def _variables(variables: Any, where: Path, at: Path, places: dict[Path, Path]) -> Any:
-    """A list of them; by name where they stand so, each name with its value or where that comes from."""
+    """A list of variables; by name if written so, each with its value or its source."""
     if isinstance(variables, list):
         return [_variable(mapping(each).get("name"), each) for each in variables]
     if not isinstance(variables, Mapping):
@@ -88,7 +88,7 @@ def _variable(name: Any, value: Any) -> dict[str, Any]:
 
 
 def _written(value: Any) -> Any:
-    """A value of a variable is text, and the chart writes numbers and truths as such."""
+    """A variable's value is text, and the chart converts numbers and booleans."""
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value

@@ -1,9 +1,9 @@
-"""The objects that app-template makes of its values, as far as rules look at them: pods and services.
+"""The objects that app-template creates from its values, as far as rules check them: pods and services.
 
     controllers: {serve: {containers: {app: {image: {repository: vllm, tag: latest}, resources: {…}}}}}
 
-is a Deployment. Each part of it is told where the values say it. Of values that are laid over others nothing
-is made, nor of what somebody switches on later: what is not certain says nothing. Read from the chart of
+is a Deployment. Each part has the location of its value. Values that are merged over others, or that
+may be enabled later, give no objects: an uncertain object gives no finding. Based on the chart of
 bjw-s-labs/helm-charts, its library in the versions 2.6.0, 3.7.3 and 4.1.1.
 """
 
@@ -28,7 +28,7 @@ _KINDS: Mapping[str, tuple[str, str, Path]] = {
     "job": ("batch/v1", "Job", _TEMPLATE),
     "cronjob": ("batch/v1", "CronJob", ("spec", "jobTemplate", *_TEMPLATE)),
 }
-"""By the type of a controller: apiVersion, kind, and where its pods stand."""
+"""By the type of a controller: apiVersion, kind, and the path of its pods."""
 _OF_PODS = (
     *("affinity", "hostIPC", "hostNetwork", "hostPID", "nodeSelector", "priorityClassName"),
     *("resourceClaims", "resources", "restartPolicy", "runtimeClassName", "schedulerName"),
@@ -40,14 +40,14 @@ _CONTROLLER = "app.kubernetes.io/controller"
 
 @dataclass(frozen=True, slots=True)
 class ChartRelease:
-    """What a release of the chart is called, and where it goes; "" where nobody says so."""
+    """The name and namespace of a release of the chart; "" if unknown."""
 
     name: str = ""
     namespace: str = ""
 
 
 def app_template_objects(item: Item, release: ChartRelease) -> Iterator[Item]:
-    """What becomes of values of the chart; nothing of others, and of what is known in part alone."""
+    """The objects from values of the chart; none from other values, or from partly known ones."""
     values = item.resource.properties
     if item.resource.kind != APP_VALUES or not _is_whole(values):
         return
@@ -56,7 +56,7 @@ def app_template_objects(item: Item, release: ChartRelease) -> Iterator[Item]:
     except NotEvaluatedError:
         return
     for manifest, places in results:
-        place = replace(item.place, parts=places, pulumi_name=None, own_name=None)
+        place = replace(item.place, values_paths=places, pulumi_name=None, to_document_name=None)
         yield Item(resource(manifest, item.resource.source), place)
 
 
@@ -95,7 +95,7 @@ def _labelled(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _called(values: Mapping[str, Any], release: ChartRelease, name: str, many: int) -> str:
-    """The name of the release, and of several things of one sort also their own."""
+    """The name of the release; with several objects of one kind also their own."""
     override = mapping(values, "global").get("fullnameOverride") or values.get("fullnameOverride")
     base_name = override if isinstance(override, str) else release.name or name
     return base_name if many == 1 or f"-{base_name}".endswith(f"-{name}") else f"{base_name}-{name}"

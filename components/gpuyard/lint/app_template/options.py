@@ -1,4 +1,4 @@
-"""What app-template fills in where a part says nothing itself: options of all pods, and of all containers."""
+"""Defaults of app-template for options of pods and containers."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +8,15 @@ from gpuyard.lint.languages.hcl_values import merge_overlays
 from gpuyard.manifests.fields import mapping
 
 Options = Mapping[str, tuple[Any, Path]]
-"""By name: what is said, and where in the values it stands."""
+"""By name: the value, and its path in the values."""
 _NOT_OF_PODS: tuple[Any, ...] = (None, "", [])
 _NOT_OF_CONTAINERS: tuple[Any, ...] = (*_NOT_OF_PODS, {}, False)
-"""What the chart takes for nothing said; of a pod an empty mapping is said, and so is false."""
+"""Values that the chart treats as unset; for pods an empty mapping is set, and so is false."""
 _MERGED = "merge"
 
 
 def enabled_parts(value: Any) -> dict[str, Mapping[str, Any]]:
-    """The parts of a mapping by name that are switched on: each is unless it says otherwise."""
+    """The enabled parts of a mapping by name: each is unless it is disabled."""
     parts = ((str(name), each) for name, each in mapping(value).items())
     return {
         name: each
@@ -26,7 +26,7 @@ def enabled_parts(value: Any) -> dict[str, Mapping[str, Any]]:
 
 
 def pod_options(values: Mapping[str, Any], controller: str) -> Options:
-    """Options of a controller's pod, over those of all."""
+    """Options of a controller's pod, merged over those of all."""
     is_merged = values.get("defaultPodOptionsStrategy") == _MERGED
     usual = mapping(values, "defaultPodOptions")
     own: Path = ("controllers", controller, "pod")
@@ -34,7 +34,7 @@ def pod_options(values: Mapping[str, Any], controller: str) -> Options:
     result = _merged_options(
         value, own, usual, ("defaultPodOptions",), _NOT_OF_PODS, merged=is_merged
     )
-    for name in ("labels", "annotations"):  # these always go together
+    for name in ("labels", "annotations"):  # these two are always set together
         both = {**mapping(usual, name), **mapping(value, name)}
         where = own if mapping(value, name) else ("defaultPodOptions",)
         result[name] = both, (*where, name)
@@ -42,7 +42,7 @@ def pod_options(values: Mapping[str, Any], controller: str) -> Options:
 
 
 def container_options(controller: Mapping[str, Any], where: Path, field: str, name: str) -> Options:
-    """Options of one container, over those of all containers of its controller."""
+    """Options of one container, merged over those of all containers of its controller."""
     is_merged = controller.get("defaultContainerOptionsStrategy") == _MERGED
     first = field == "initContainers"
     apart = first and controller.get("applyDefaultContainerOptionsToInitContainers") is False

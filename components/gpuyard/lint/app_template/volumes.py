@@ -1,4 +1,4 @@
-"""Volumes as app-template has them: each once, under `persistence`, with the containers that mount it."""
+"""Volumes in the app-template form: each once, under `persistence`, with the containers that mount it."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _OF_MOUNTS = ("subPath", "subPathExpr", "readOnly", "mountPropagation")
 def volumes(
     values: Mapping[str, Any], controller: str, at: Path, places: dict[Path, Path]
 ) -> list[dict[str, Any]]:
-    """The volumes of a controller's pod, for a list that stands at a path of the object."""
+    """The volumes of a controller's pod, as a list at a path of the object."""
     results: list[dict[str, Any]] = []
     for name, value in enabled_parts(values.get(_PERSISTENCE)).items():
         if _is_mounted(value, controller):
@@ -29,7 +29,7 @@ def volumes(
 def volume_mounts(
     values: Mapping[str, Any], controller: str, container: str
 ) -> Iterator[tuple[dict[str, Any], Path]]:
-    """What a container mounts, and where the values say so."""
+    """The mounts of a container, with their paths in the values."""
     for name, value in enabled_parts(values.get(_PERSISTENCE)).items():
         own: Path = (_PERSISTENCE, name)
         usual = value.get("hostPath") if value.get("type") == "hostPath" else f"/{name}"
@@ -41,7 +41,7 @@ def volume_mounts(
 def _mounted(
     options: Mapping[str, Any], own: Path, controller: str, container: str
 ) -> Iterator[tuple[Mapping[str, Any], Path]]:
-    """Where a volume that says nothing of it is mounted in all, at its own path."""
+    """The default: a volume is mounted in all containers, at its own path."""
     if not (options.get(_OF_ALL) or options.get(_OF_SOME)):
         yield {}, own
     for field in ((_OF_ALL,), (_OF_SOME, controller, container)):
@@ -57,7 +57,7 @@ def _is_mounted(options: Mapping[str, Any], controller: str) -> bool:
 def _source(
     options: Mapping[str, Any], at: Path, own: Path, places: dict[Path, Path]
 ) -> dict[str, Any]:
-    """What the volume is; of one that rules do not look into its sort alone."""
+    """The source of the volume; if rules do not check its type, only the type."""
     sort = options.get("type") or _CLAIM
     if sort == "emptyDir":
         places[*at, sort] = own

@@ -1,1 +1,1 @@
-"""What of many files goes together, and what the rules have to say of that."""
+"""Files that are deployed together, and the rules' results on them."""

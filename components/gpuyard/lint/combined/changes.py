@@ -1,7 +1,7 @@
-"""What a kustomization changes of an object, one change after the other, in the order of kustomize.
+"""The changes of a kustomization to an object, one after the other, in the order of kustomize.
 
-Patches, the namespace, namePrefix and nameSuffix, labels and annotations, `images`; what another object gives
-(replacements) is unknown. Which fields labels and images go to is as kustomize's own configuration has it.
+Patches, the namespace, namePrefix and nameSuffix, labels and annotations, `images`; values from other
+objects (replacements) are unknown. Label and image fields are those of kustomize's own configuration.
 """
 
 import re
@@ -14,25 +14,25 @@ from typing import Any
 from gpuyard.findings import Path
 from gpuyard.lint.combined.patching import (
     apply_json_patch,
-    name_at,
     pointer_steps,
     strategic_merge,
+    text_at_keys,
     with_set,
 )
 from gpuyard.lint.items import FileLocation
 from gpuyard.manifests.fields import UNKNOWN, items, mapping, mappings, text
 
 _CLUSTER_WIDE = re.compile(r"Namespace$|Cluster[A-Z]\w*|ResourceFlavor$|PriorityClass$|NodePool$")
-"""Kinds that a namespace is not given to; one more or less changes no verdict of a rule."""
+"""Kinds without a namespace; an omission changes no result of a rule."""
 _NEVER_RENAMED = frozenset({"Namespace", "CustomResourceDefinition", "APIService"})
 _REPEATS = re.compile(r"[*+?{]")
 _REPEATS_GROUP = re.compile(r"\)[*+?{]|\\\d")
 _PLAIN = re.compile(r"[\w-]*")
-"""A pattern that matches itself alone."""
+"""A pattern that matches only itself."""
 _MOST_REPEATS = 2
-"""Python goes back over each: of three, the time grows with the cube of a name."""
+"""Python backtracks over each: with three, the time grows with the cube of a name."""
 _OWN_GROUPS = re.compile(r"(apps|batch|autoscaling|policy|([\w-]+\.)+k8s\.io)/|v1$")
-"""Groups that kustomize knows the schemas of; in other kinds a patch replaces a list as a whole."""
+"""Groups whose schemas kustomize knows; in other kinds a patch replaces a list as a whole."""
 _PODS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "ReplicationController", "Job"),
@@ -40,7 +40,7 @@ _PODS: Mapping[str, tuple[str, ...]] = {
     ),
     "CronJob": ("spec", "jobTemplate", "spec", "template"),
 }
-"""Where kinds that kustomize knows have the template of their pods."""
+"""The path of the pod template in kinds that kustomize knows."""
 _SELECTORS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
         ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"),
@@ -54,13 +54,13 @@ _SELECTORS_THERE: Mapping[str, tuple[str, ...]] = {
     "PodDisruptionBudget": ("spec", "selector", "matchLabels"),
     "NetworkPolicy": ("spec", "podSelector", "matchLabels"),
 }
-"""Selectors that get a label only where they have one."""
+"""Selectors that get a label only if they exist."""
 _CONTAINERS = frozenset({"containers", "initContainers"})
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectVersion:
-    """An object on its way, and the names that it had: patches and references may use any of them."""
+class PatchedObject:
+    """An object and its earlier names: patches and references may use any of them."""
 
     value: Any
     names: tuple[str, ...]
@@ -68,41 +68,41 @@ class ObjectVersion:
     @property
     def kind(self) -> str:
         """Its kind, without the group."""
-        return name_at(self.value, "kind")
+        return text_at_keys(self.value, "kind")
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that a kustomization does to objects, and where it says so."""
+    """One change that a kustomization makes to objects, and its place."""
 
     place: FileLocation
     path: Path
-    apply: Callable[[ObjectVersion], ObjectVersion | None]
-    """What becomes of an object; None where it is taken away."""
-    matches: Callable[[ObjectVersion], bool | None] = lambda _: True
-    """Whether it is meant; None where only a run of kustomize tells."""
-    key: tuple[str, str] = ("", "")
-    """The kind and the name of all objects that it may select; "" for any."""
+    apply: Callable[[PatchedObject], PatchedObject | None]
+    """The object after the change; None if it is deleted."""
+    matches: Callable[[PatchedObject], bool | None] = lambda _: True
+    """Whether it applies; None if only a run of kustomize shows it."""
+    target_kind_and_name: tuple[str, str] = ("", "")
+    """The kinds and names of all objects that it may select; "" for any."""
     is_certain: bool = True
-    """Whether all of what it does is known here."""
+    """Whether all its effects are known."""
     object_path: Callable[[Any, Path], Path] = lambda _, __: ()
-    """Where below its path it says what stands at a path of an object that it has changed."""
+    """The path below its own that corresponds to a path of a changed object."""
     image: str = ""
     """The image that an entry of `images` is about."""
     stage: int = 0
-    """When kustomize does it: what two say of one kustomization is done in this order."""
+    """The stage at which kustomize applies it: changes of one kustomization are ordered by it."""
     deployer_file: str = ""
-    """Who deploys with it, where that is not the kustomization itself."""
+    """The deployer, if it is not the kustomization itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectPatch:
-    """A patch written out: fields of an object, or operations on one."""
+    """A parsed patch: fields of an object, or operations on one."""
 
     place: FileLocation
     path: Path
     target: Mapping[Any, Any] | None
-    """What it is for; None for the object that it names itself."""
+    """Its target; None for the object that it names itself."""
     fields: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
     operations: tuple[Mapping[Any, Any], ...] = ()
 
@@ -113,7 +113,7 @@ def kustomization_changes(
     patches: Iterable[ObjectPatch],
     late: Iterable[ObjectPatch],
 ) -> Iterator[Change]:
-    """What a kustomization does, in the order in which kustomize does it; `late` are patchesJson6902."""
+    """The changes of a kustomization in kustomize's order; `late` are patchesJson6902."""
     stages = (
         map(_patch, patches),
         _named(kustomization, place),
@@ -136,7 +136,7 @@ def _named(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Ch
 def _images(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
     for index, each in enumerate(mappings(kustomization, "images")):
         if not text(each, "name"):
-            continue  # no image is called so
+            continue  # no image has this name
         key = next((k for k in ("newTag", "digest", "newName") if each.get(k)), "name")
         yield Change(place, ("images", index, key), _does_images(each), image=text(each, "name"))
 
@@ -149,11 +149,11 @@ def _replacements(kustomization: Mapping[str, Any], place: FileLocation) -> Iter
 
 
 def _has_own_configuration(kustomization: Mapping[str, Any]) -> bool:
-    """Whether it says itself what refers to names, or has programs of its own that change objects."""
+    """Whether it configures its own name references, or has transformers that change objects."""
     return any(kustomization.get(key) for key in ("configurations", "transformers", "crds"))
 
 
-def _in_namespace(form: ObjectVersion, namespace: str) -> ObjectVersion:
+def _in_namespace(form: PatchedObject, namespace: str) -> PatchedObject:
     if _CLUSTER_WIDE.search(form.kind):
         return form
     return replace(form, value=with_set(form.value, ["metadata", "namespace"], namespace))
@@ -165,13 +165,13 @@ def _names(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Ch
             yield Change(place, (key,), _does_name(part, before=key == "namePrefix"))
 
 
-def _does_name(part: str, *, before: bool) -> Callable[[ObjectVersion], ObjectVersion]:
-    def does(form: ObjectVersion) -> ObjectVersion:
-        name = name_at(form.value, "metadata", "name")
+def _does_name(part: str, *, before: bool) -> Callable[[PatchedObject], PatchedObject]:
+    def does(form: PatchedObject) -> PatchedObject:
+        name = text_at_keys(form.value, "metadata", "name")
         if form.kind in _NEVER_RENAMED or not name:
             return form
         new = f"{part}{name}" if before else f"{name}{part}"
-        return ObjectVersion(with_set(form.value, ["metadata", "name"], new), (*form.names, new))
+        return PatchedObject(with_set(form.value, ["metadata", "name"], new), (*form.names, new))
 
     return does
 
@@ -190,8 +190,8 @@ def _labels(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[C
 
 def _does_labels(
     pairs: Mapping[Any, Any], *, templates: bool, selectors: bool
-) -> Callable[[ObjectVersion], ObjectVersion]:
-    def does(form: ObjectVersion) -> ObjectVersion:
+) -> Callable[[PatchedObject], PatchedObject]:
+    def does(form: PatchedObject) -> PatchedObject:
         value = _with_pairs(form.value, ("metadata", "labels"), pairs)
         if templates and form.kind in _PODS:
             value = _with_pairs(value, (*_PODS[form.kind], "metadata", "labels"), pairs)
@@ -200,7 +200,7 @@ def _does_labels(
     return does
 
 
-def _with_more(form: ObjectVersion, notes: Mapping[Any, Any]) -> ObjectVersion:
+def _with_more(form: PatchedObject, notes: Mapping[Any, Any]) -> PatchedObject:
     value = _with_pairs(form.value, ("metadata", "annotations"), notes)
     if form.kind in _PODS:
         value = _with_pairs(value, (*_PODS[form.kind], "metadata", "annotations"), notes)
@@ -214,7 +214,7 @@ def _with_pairs(value: Any, path: Sequence[str], pairs: Mapping[Any, Any]) -> An
 
 
 def _selecting(value: Any, kind: str, pairs: Mapping[Any, Any]) -> Any:
-    if kind == "Service" and name_at(value, "apiVersion") != "v1":
+    if kind == "Service" and text_at_keys(value, "apiVersion") != "v1":
         return value  # Knative's
     selector_path = _SELECTORS_THERE.get(kind, ())
     if selector_path and _at(value, selector_path):
@@ -245,14 +245,14 @@ def _patch(patch: ObjectPatch) -> Change:
 
 
 def _in_patch(patch: ObjectPatch, value: Any, path: Path) -> Path:
-    """Where a patch says what stands at a path: things of lists are found by their names."""
+    """The corresponding path in a patch: list items are identified by their names."""
     if patch.operations:
         return _in_operations(patch.operations, path)
     here: Any = patch.fields
     results: list[str | int] = []
     for step in path:
         value = _below(value, step)
-        own = _named_so(here, name_at(value, "name")) if isinstance(step, int) else step
+        own = _named_so(here, text_at_keys(value, "name")) if isinstance(step, int) else step
         here = _below(here, own)
         if here is None:
             break
@@ -261,13 +261,13 @@ def _in_patch(patch: ObjectPatch, value: Any, path: Path) -> Path:
 
 
 def _named_so(listed: Any, name: str) -> int:
-    """Where in a list of a patch the thing of this name is."""
-    named = [name_at(each, "name") for each in listed] if isinstance(listed, list) else []
+    """The index of the item with this name in a list of a patch."""
+    named = [text_at_keys(each, "name") for each in listed] if isinstance(listed, list) else []
     return named.index(name) if name in named else len(named)
 
 
 def _in_operations(operations: Sequence[Mapping[Any, Any]], path: Path) -> Path:
-    """The value of the last one that is about the same: it leads to the place, or to what is around it."""
+    """The value of the last operation on the same path: it is that path or a parent."""
     steps_of_path = [str(step) for step in path]
     best, most = 0, -1
     for index, each in enumerate(operations):
@@ -287,7 +287,7 @@ def _below(value: Any, step: str | int) -> Any:
     return value.get(step) if isinstance(value, Mapping) else None
 
 
-def _patched(patch: ObjectPatch, form: ObjectVersion) -> ObjectVersion | None:
+def _patched(patch: ObjectPatch, form: PatchedObject) -> PatchedObject | None:
     value = form.value
     for operation in patch.operations:
         value = apply_json_patch(value, operation)
@@ -297,30 +297,30 @@ def _patched(patch: ObjectPatch, form: ObjectVersion) -> ObjectVersion | None:
         return None
     return (
         replace(form, value=value) if isinstance(value, Mapping) else form
-    )  # kustomize refuses it
+    )  # kustomize rejects it
 
 
 def _merged_object(value: Any, fields: Mapping[Any, Any]) -> Any:
-    """What an object is, and what it is called, a strategic patch never changes."""
+    """A strategic patch never changes the kind and name of an object."""
     merged = strategic_merge(
-        value, fields, schema=bool(_OWN_GROUPS.match(name_at(value, "apiVersion")))
+        value, fields, schema=bool(_OWN_GROUPS.match(text_at_keys(value, "apiVersion")))
     )
     if not isinstance(merged, Mapping):
         return merged
     merged = {**merged, **{key: value[key] for key in ("apiVersion", "kind") if key in value}}
     for key in ("name", "namespace"):
-        if own := name_at(value, "metadata", key):
+        if own := text_at_keys(value, "metadata", key):
             merged = with_set(merged, ["metadata", key], own)
     return merged
 
 
-def _selector(patch: ObjectPatch) -> Callable[[ObjectVersion], bool | None]:
+def _selector(patch: ObjectPatch) -> Callable[[PatchedObject], bool | None]:
     if patch.target is not None:
         return _selected_by(patch.target)
     kind, name = text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
     group = _group(patch.fields)
 
-    def selects(form: ObjectVersion) -> bool:
+    def selects(form: PatchedObject) -> bool:
         same = kind in {"", form.kind} and group in {None, _group(form.value)}
         return same and (not name or name in form.names)
 
@@ -334,7 +334,7 @@ def _key_of(patch: ObjectPatch) -> tuple[str, str]:
 
 
 def _key(target: Mapping[Any, Any]) -> tuple[str, str]:
-    """The kind and the name of a target, "" for a pattern and for all after it."""
+    """The kind and the name of a target, "" for a pattern and for any."""
     kind, name = text(target, "kind"), text(target, "name")
     if not _PLAIN.fullmatch(kind):
         return "", ""
@@ -342,27 +342,27 @@ def _key(target: Mapping[Any, Any]) -> tuple[str, str]:
 
 
 def _group(value: Any) -> str | None:
-    """The group of an object, "" for Kubernetes' own; None where it says none."""
-    version = name_at(value, "apiVersion")
+    """The group of an object, "" for the core group; None if it has none."""
+    version = text_at_keys(value, "apiVersion")
     return version.rpartition("/")[0] if version else None
 
 
-def _selected_by(target: Mapping[Any, Any]) -> Callable[[ObjectVersion], bool | None]:
-    """By what it is, each a pattern of the whole, and by labels."""
+def _selected_by(target: Mapping[Any, Any]) -> Callable[[PatchedObject], bool | None]:
+    """By group, version, kind and name, each an anchored pattern, and by labels."""
     keys = ("kind", "name", "group", "version", "namespace")
     fits = {key: _pattern(wanted) for key in keys if (wanted := text(target, key))}
     selectors = {f"{what}s": text(target, f"{what}Selector") for what in ("label", "annotation")}
 
-    def selects(form: ObjectVersion) -> bool | None:
-        group, _, version = name_at(form.value, "apiVersion").rpartition("/")
+    def selects(form: PatchedObject) -> bool | None:
+        group, _, version = text_at_keys(form.value, "apiVersion").rpartition("/")
         names = {"kind": (form.kind,), "name": form.names, "group": (group,), "version": (version,)}
         for key, value in names.items():
             results = {fits[key](each) for each in value} if key in fits else {True}
             if True not in results:
                 return None if None in results else False
-        space = name_at(form.value, "metadata", "namespace") or "default"
+        space = text_at_keys(form.value, "metadata", "namespace") or "default"
         if "namespace" in fits and not fits["namespace"](space):
-            return None  # it may have had another on its way
+            return None  # it may have had another one before
         results = {
             _has(selector, _at(form.value, ("metadata", what)))
             for what, selector in selectors.items()
@@ -373,7 +373,7 @@ def _selected_by(target: Mapping[Any, Any]) -> Callable[[ObjectVersion], bool | 
 
 
 def _has(selector: str, labels: Any) -> bool | None:
-    """Whether labels are as a selector wants them; None for one that is not read here."""
+    """Whether labels match a selector; None for an unsupported selector."""
     result = labels if isinstance(labels, Mapping) else {}
     for each in filter(None, (part.strip() for part in selector.split(","))):
         plain = re.fullmatch(r"([\w./-]+)\s*(?:(==?|!=)\s*([\w.-]*))?", each)
@@ -387,13 +387,13 @@ def _has(selector: str, labels: Any) -> bool | None:
 
 
 def _pattern(pattern: str) -> Callable[[str], bool | None]:
-    """Whether a name is as kustomize's pattern wants it; None for a pattern that Python may try for ever."""
+    """Whether a name matches kustomize's pattern; None for a pattern with unbounded time in Python."""
     if _REPEATS_GROUP.search(pattern) or len(_REPEATS.findall(pattern)) > _MOST_REPEATS:
         return lambda _: None
     try:
         with warnings.catch_warnings(
             action="ignore"
-        ):  # of what another version of Python may read otherwise
+        ):  # in a syntax that another Python version may read differently
             compiled = re.compile(pattern)
     except (re.error, OverflowError, RecursionError):
         return lambda given: pattern == given
@@ -409,8 +409,8 @@ def _replaced(
             yield index, mapping(target, "select"), fields
 
 
-def _does_unknown(fields: Sequence[str]) -> Callable[[ObjectVersion], ObjectVersion]:
-    def does(form: ObjectVersion) -> ObjectVersion:
+def _does_unknown(fields: Sequence[str]) -> Callable[[PatchedObject], PatchedObject]:
+    def does(form: PatchedObject) -> PatchedObject:
         value = form.value
         for path in fields:
             value = with_set(value, path.split("."), UNKNOWN)
@@ -422,8 +422,8 @@ def _does_unknown(fields: Sequence[str]) -> Callable[[ObjectVersion], ObjectVers
 # ── images ──
 
 
-def _does_images(entry: Mapping[Any, Any]) -> Callable[[ObjectVersion], ObjectVersion]:
-    def does(form: ObjectVersion) -> ObjectVersion:
+def _does_images(entry: Mapping[Any, Any]) -> Callable[[PatchedObject], PatchedObject]:
+    def does(form: PatchedObject) -> PatchedObject:
         value = _with_images(form.value, partial(_image, inputs=entry))
         return form if value is form.value else replace(form, value=value)
 
@@ -431,7 +431,7 @@ def _does_images(entry: Mapping[Any, Any]) -> Callable[[ObjectVersion], ObjectVe
 
 
 def _with_images(value: Any, new: Callable[[str], str], *, here: bool = False) -> Any:
-    """With another text for each `image` of containers below; itself where none changes."""
+    """With another text for each `image` of containers below; unchanged if none changes."""
     if isinstance(value, list):
         replaced = [_with_images(each, new, here=here) for each in value]
         return replaced if any(a is not b for a, b in zip(replaced, value, strict=True)) else value
@@ -451,7 +451,7 @@ def _image_below(key: Any, value: Any, new: Callable[[str], str], *, here: bool)
     return _with_images(value, new, here=key in _CONTAINERS)
 
 
-def image_names(form: ObjectVersion) -> set[str]:
+def image_names(form: PatchedObject) -> set[str]:
     """The images of all containers of an object, without their tags and digests."""
     found: set[str] = set()
 
@@ -475,7 +475,7 @@ def _image(written: str, inputs: Mapping[Any, Any]) -> str:
     name, tag, digest = _image_parts(written)
     if text(inputs, "name") != name:
         return written
-    if inputs.get("newTag") or text(inputs, "digest"):  # the digest of before is of another image
+    if inputs.get("newTag") or text(inputs, "digest"):  # the old digest is of another image
         tag, digest = str(inputs.get("newTag") or tag), text(inputs, "digest")
     at = f"@{digest}" if digest else ""
     return f"{text(inputs, 'newName') or text(inputs, 'name')}{f':{tag}' if tag else ''}{at}"

@@ -1,8 +1,8 @@
-"""Values of which something in view says for which chart they are, whatever keys they have.
+"""Values whose chart is known from another file in the input, with any keys.
 
 A release names its files of values (`$values/…` of Argo CD, `valuesFile` of kustomize) or a ConfigMap of them
-(`valuesFrom` of Flux), as `helm_release` of Terraform does (`file`, `templatefile`), and a chart gives
-another that it depends on a name of its own (`alias`).
+(`valuesFrom` of Flux), as `helm_release` of Terraform does (`file`, `templatefile`), and a chart may give
+a dependency another name (`alias`).
 """
 
 import posixpath
@@ -10,7 +10,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gpuyard.lint.charts import is_known_chart, normalize_values, subcharts, values
+from gpuyard.lint.charts import (
+    chart_values_items,
+    is_known_chart,
+    keep_known_operator_values,
+    subcharts,
+)
 from gpuyard.lint.embedded import text_documents
 from gpuyard.lint.embedded_values import OF_ARGO, with_embedded
 from gpuyard.lint.items import FileLocation, Item, LintInput
@@ -19,9 +24,9 @@ from gpuyard.lint.layers.values_variants import referenced_values_files
 from gpuyard.lint.layers.view import (
     KUSTOMIZE,
     LayersView,
-    config_named,
     documents_in,
     parsed,
+    referenced_config_map,
     repository_path,
     sibling_file,
 )
@@ -39,7 +44,7 @@ def resolve_chart_references(
     names: Collection[str],
     text_of: Callable[[str], str],
 ) -> LintInput:
-    """The same, with values as what is told of their chart has them; of what is said already nothing."""
+    """The same input, with the chart of such values; values with a known chart are unchanged."""
     charts = {
         file: chart
         for file, chart in _chart_by_file(result, names, text_of).items()
@@ -60,9 +65,9 @@ def resolve_chart_references(
 def _chart_by_file(
     result: LintInput, names: Collection[str], text_of: Callable[[str], str]
 ) -> dict[str, str]:
-    """By file of values: the one chart that all who name it say."""
+    """By values file: the one chart that all references name."""
     charts_by_file: dict[str, set[str]] = {}
-    for release in result.values_overlays:  # what it lays over them is looked at with it
+    for release in result.values_overlays:  # its overrides are evaluated together with it
         for file in release.files if release.chart else ():
             charts_by_file.setdefault(file, set()).add(release.chart)
     view = LayersView(names, text_of, result.items)
@@ -79,15 +84,15 @@ def _chart_by_file(
                 for file in _files(chart, name, item.place.file, names) if name else ():
                     charts_by_file.setdefault(file, set()).add(name)
         except NotEvaluatedError:
-            continue  # which charts or files there are, nobody knows
+            continue  # the charts or files are unknown
     return {file: min(charts) for file, charts in charts_by_file.items() if len(charts) == 1}
 
 
 def _files(chart: Mapping[Any, Any], name: str, file: str, names: Collection[str]) -> Iterator[str]:
-    """Files of values that a kustomization, or a source of Argo CD, has for a chart.
+    """Values files that a kustomization, or a source of Argo CD, has for a chart.
 
-    Of a chart that rules know only one that is all there is: what is laid over it may mend what it says, and
-    is not known here.
+    For a chart that rules know, only the sole file: values merged over it may fix a finding, and are
+    unknown here.
     """
     helm = mapping(chart, "helm")
     values_files = [chart.get("valuesFile"), *items(chart, "additionalValuesFiles")]
@@ -102,7 +107,7 @@ def _files(chart: Mapping[Any, Any], name: str, file: str, names: Collection[str
 
 
 def _of_flux(results: Sequence[Item]) -> Iterator[Item]:
-    """Values in the ConfigMap of a HelmRelease, where it takes no others."""
+    """Values in the ConfigMap of a HelmRelease, if it has no others."""
     configs: dict[str, list[Item]] = {}
     for item in results:
         if item.resource.group_kind == "ConfigMap":
@@ -114,7 +119,7 @@ def _of_flux(results: Sequence[Item]) -> Iterator[Item]:
         try:
             chart = text(spec, "chart", "spec", "chart").rpartition("/")[2]
             (value,) = mappings(spec, "valuesFrom") or ({},)
-            named = config_named(value)
+            named = referenced_config_map(value)
         except (NotEvaluatedError, ValueError):
             continue
         if chart and named and not spec.get("values"):
@@ -125,16 +130,16 @@ def _in_config(
     name: str, key: str, chart: str, configs: Mapping[str, Sequence[Item]]
 ) -> Iterator[Item]:
     config_maps = configs.get(name, ())
-    if len(config_maps) != 1:  # of two nobody knows which is meant
+    if len(config_maps) != 1:  # with two it is unknown which one applies
         return
     written = text(mapping(config_maps[0].resource.properties, "data"), key)
     for document, inside in text_documents(written, config_maps[0].place, ("data", key)):
         if isinstance(document.value, Mapping):
-            yield from values(document.value, inside, chart)
+            yield from chart_values_items(document.value, inside, chart)
 
 
 def _of_aliases(names: Collection[str], text_of: Callable[[str], str]) -> Iterator[Item]:
-    """Values of a chart that stand under the name that another chart, around it, gives it."""
+    """Values of a chart under the name that its parent chart gives it."""
     for chart in names:
         if posixpath.basename(chart) != _CHART:
             continue
@@ -149,8 +154,12 @@ def _of_aliases(names: Collection[str], text_of: Callable[[str], str]) -> Iterat
         for file in sorted(names) if aliases else ():
             if posixpath.dirname(file) == folder and posixpath.basename(file).startswith("values"):
                 for each in _under(aliases, file, text_of):
-                    # its own templates may read what the vendor's chart does not
-                    yield (replace(each, resource=normalize_values(each.resource)) if own else each)
+                    # its own templates may read keys that the vendor's chart does not have
+                    yield (
+                        replace(each, resource=keep_known_operator_values(each.resource))
+                        if own
+                        else each
+                    )
 
 
 def _under(aliases: Mapping[str, str], file: str, text_of: Callable[[str], str]) -> Iterator[Item]:
@@ -160,6 +169,6 @@ def _under(aliases: Mapping[str, str], file: str, text_of: Callable[[str], str])
 
 
 def _dependencies(chart: str) -> list[Mapping[Any, Any]]:
-    """Those of a chart that has another name for one of them."""
+    """Values of a chart that renames one of its dependencies."""
     parsed_chart = parsed(chart) if "alias" in chart else UNKNOWN
     return [] if parsed_chart is UNKNOWN else mappings(parsed_chart, "dependencies")

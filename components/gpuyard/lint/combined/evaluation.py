@@ -1,7 +1,7 @@
-"""Rules over files: what holds of everything in view, and also of what is deployed together.
+"""Rules over files: a finding must hold for the whole input and for what is deployed together.
 
-Both have to agree. Within a folder alone a rule would miss what stands in the next one, and over all files it
-would take two clusters for one; what is said in both is wrong wherever the files are applied.
+Within a folder alone a rule would miss resources in another folder; over all files it would mix two
+clusters. A finding in both is wrong wherever the files are applied.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,8 +10,8 @@ from dataclasses import replace
 from gpuyard.findings import Path
 from gpuyard.lint.combined.overlay_evaluation import (
     LocatedOutcome,
+    are_changes_certain,
     evaluate_overlays,
-    is_certain,
     is_certain_outcome,
 )
 from gpuyard.lint.combined.scopes import LintScope
@@ -27,7 +27,7 @@ from gpuyard.rules.run import (
 )
 
 HitKey = tuple[str, int, Path]
-"""A rule, a resource, and a place in it."""
+"""A rule, a resource, and a path in it."""
 HitsByKey = dict[HitKey, list[RuleOutcome]]
 
 
@@ -37,12 +37,12 @@ def evaluate_files(
     settings: RuleConfiguration,
     result: Sequence[LintScope],
 ) -> Iterator[LocatedOutcome]:
-    """What the rules have to say about what was read, and about what of it is deployed together."""
-    # what commands install is known over all files alone: it excuses there, and accuses nowhere
+    """The results of the rules on the input as written and as deployed."""
+    # commands count only over all files: they excuse a finding there, and never cause one
     stack = Stack((*(item.resource for item in reading.items), *reading.installs))
     for outcome in _each(stack, rules, settings, result):
         yield LocatedOutcome(outcome)
-    yield from evaluate_overlays(stack, rules, settings, result, reading.samples)
+    yield from evaluate_overlays(stack, rules, settings, result, reading.example_files)
     for outcome in _of_several(reading, stack, rules, settings, result):
         yield LocatedOutcome(outcome)
 
@@ -63,22 +63,22 @@ def _of_several(
     known = {_key(outcome) for outcome in outcomes}
     for scope, hits in zip(results, by_scope, strict=True):
         new = {key: each for key, each in hits.items() if key not in known}
-        if new and scope.file not in {"", *reading.samples} and is_certain(scope):
+        if new and scope.file not in {"", *reading.example_files} and are_changes_certain(scope):
             for outcome in _put_in_scope(stack, rules, settings, scope, new):
-                if outcome.resource is None or outcome.resource.source not in reading.samples:
+                if outcome.resource is None or outcome.resource.source not in reading.example_files:
                     yield outcome
 
 
 def _is_all(scope: LintScope, items: int) -> bool:
-    """Whether it is everything, as it is written."""
+    """Whether it is the whole input, as written."""
     as_written = all(written is as_deployed for written, as_deployed in scope.resources)
-    return as_written and not scope.alternatives and len(scope.resources) == items
+    return as_written and not scope.absent_resources and len(scope.resources) == items
 
 
 def _each(
     stack: Stack, rules: Sequence[Rule], settings: RuleConfiguration, results: Sequence[LintScope]
 ) -> Iterator[RuleOutcome]:
-    """Of one resource: what holds as it is written, and as it is deployed at least once."""
+    """For one resource: the findings that hold as written, and as deployed at least once."""
     forms: dict[int, list[tuple[Resource, LintScope]]] = {}
     for scope in results:
         for written, as_deployed in scope.resources:
@@ -92,9 +92,9 @@ def _each(
 def _as_it_holds(
     outcome: RuleOutcome, forms: Sequence[tuple[Resource, LintScope]], settings: RuleConfiguration
 ) -> RuleOutcome | None:
-    """How grave it is as it is deployed, never more than as it is written; None where it is not so.
+    """The severity as deployed, at most that as written; None if it does not hold.
 
-    In words of what is deployed, where a kustomization changes that and none deploys it as it is written.
+    With the message for the deployed object, if a kustomization changes it and none deploys it as written.
     """
     holds: list[tuple[RuleOutcome, LintScope]] = []
     for form, scope in forms:
@@ -109,10 +109,10 @@ def _as_it_holds(
         holds.append((deployed_outcome, scope))
     if not holds:
         return None
-    grave = max(
+    highest = max(
         (deployed_outcome.severity for deployed_outcome, _ in holds), key=lambda each: each.rank
     )
-    capped = min(outcome.severity, grave, key=lambda each: each.rank)
+    capped = min(outcome.severity, highest, key=lambda each: each.rank)
     adjusted = outcome if capped is outcome.severity else replace(outcome, severity=capped)
     if (
         len({deployed_outcome.problem for deployed_outcome, _ in holds}) > 1
@@ -125,7 +125,7 @@ def _as_it_holds(
 def _in_its_words(
     outcome: RuleOutcome, deployed_outcome: RuleOutcome, scope: LintScope
 ) -> RuleOutcome:
-    """As what a kustomization surely makes of an object is called."""
+    """The name of an object that a kustomization certainly creates."""
     for each in scope.kustomized if deployed_outcome.problem != outcome.problem else ():
         if each.item.resource is outcome.resource and is_certain_outcome(each, deployed_outcome):
             note = outcome.note or f"as {each.file} deploys it"
@@ -138,12 +138,12 @@ def _in_its_words(
 def _deployed_outcome(
     outcome: RuleOutcome, form: Resource, settings: RuleConfiguration
 ) -> RuleOutcome | None:
-    """The same of an object as it is deployed, which may make it less grave; None where it is not so."""
+    """The same for an object as deployed, which may lower the severity; None if it does not hold."""
     if form is outcome.resource:
         return outcome
     known_as = replace(form, name=outcome.resource.name) if outcome.resource else form
     outcomes = check_resource(outcome.rule, known_as, settings)
-    # a list that has more in it has the same thing at another place
+    # a list with more items has the same item at another index
     same = (
         each
         for each in outcomes
@@ -156,9 +156,9 @@ def _deployed_outcome(
 def _combined(
     unscoped: Sequence[RuleOutcome], by_scope: Sequence[HitsByKey]
 ) -> Iterator[RuleOutcome]:
-    """Of several: what is said of a place over all files and in a scope, in the words of the scope.
+    """The most severe finding at a place over all files and in a scope, with the message of the scope.
 
-    Unless all files make it less grave, or a choice: a program of yesterday may be pinned in another folder.
+    Unless all files lower it or make it advisory: another folder may pin an older version.
     """
     scoped: HitsByKey = {}
     for each in by_scope:
@@ -179,7 +179,7 @@ def _combined(
                 scoped_outcomes if _weight(scoped_outcomes) <= _weight(outcomes) else outcomes
             )
     for (rule, _, _), scoped_outcomes in scoped.items():
-        if rule in stopped:  # over all files it came to an end before it had said everything
+        if rule in stopped:  # over all files the rule stopped before it had reported everything
             yield from scoped_outcomes
 
 
@@ -190,7 +190,7 @@ def _put_in_scope(
     scope: LintScope,
     hits: HitsByKey,
 ) -> Iterator[RuleOutcome]:
-    """Of several: what a kustomization makes wrong, which is not so as it is written."""
+    """For several resources: findings that a kustomization introduces."""
     named = {rule for rule, _, _ in hits}
     changed_rules = [rule for rule in rules if rule.id in named and not rule.is_stack_wide]
     written = replace(scope, resources=tuple((w, w) for w, _ in scope.resources))
@@ -216,7 +216,7 @@ def _as_deployed(outcome: RuleOutcome, scope: LintScope) -> RuleOutcome:
 
 
 def _by_their_names(settings: RuleConfiguration, scope: LintScope) -> RuleConfiguration:
-    """Exceptions for what is written hold for what it is deployed as: a kustomization may rename it."""
+    """Exceptions for an object as written also apply to it as deployed: a kustomization may rename it."""
     if not settings.exemptions:
         return settings
     renamed = {
@@ -234,7 +234,7 @@ def _by_their_names(settings: RuleConfiguration, scope: LintScope) -> RuleConfig
 
 
 def _weight(outcomes: Sequence[RuleOutcome]) -> tuple[bool, int]:
-    """What can be defended weighs less than what cannot, however grave it would be."""
+    """An advisory finding ranks below any other, regardless of the severity."""
     return max((not each.is_advisory, each.severity.rank) for each in outcomes)
 
 
@@ -242,8 +242,8 @@ _BROKEN = frozenset({RuleVerdict.NOT_EVALUATED, RuleVerdict.FAILED})
 
 
 def _in_scope(scope: LintScope, rules: Sequence[Rule], settings: RuleConfiguration) -> HitsByKey:
-    """What is said with every alternative: of two values files, a third thing has to be wrong with both."""
-    sets = scope.alternatives or ((),)
+    """Findings that hold with every alternative, such as either of two values files of one chart."""
+    sets = scope.absent_resources or ((),)
     hits_by_set = [_of(scope, {id(each) for each in absent}, rules, settings) for absent in sets]
     absent_ids = [{id(each) for each in absent} for absent in sets]
     return {

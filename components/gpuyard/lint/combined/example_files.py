@@ -1,4 +1,4 @@
-"""Files that nobody deploys: examples, data of tests, copies of others' work, what is put away."""
+"""Files that are not deployed: examples, test data, vendored copies, old versions."""
 
 import posixpath
 import re
@@ -14,7 +14,7 @@ from gpuyard.lint.combined.undeployed_files import superseded_files, undeployed_
 from gpuyard.lint.items import LintInput
 from gpuyard.lint.unused.argo import undeployed_by_argo
 from gpuyard.lint.unused.disabled_paths import chart_testing_values, disabled_paths
-from gpuyard.lint.unused.ignored import disabled_releases, fleet_ignored_files
+from gpuyard.lint.unused.ignored import disabled_release_values, fleet_ignored_files
 
 _NAMES = frozenset(
     {
@@ -41,22 +41,22 @@ _NAMES = frozenset(
 )
 _SET_ASIDE = ("-disabled", "_disabled", ".disabled")
 _PUT_BY = re.compile(r"(?:^|[-_.])(?:backup|bak)(?:[-_.]|$)", re.IGNORECASE)
-"""Names of files that are kept to go back to."""
+"""Names of backup files."""
 _A_COPY = re.compile(
     r"(?:copy[-_ ]of[-_ ]|old[-_]).*|.*(?:[-_. ](?:old|orig|copy|outdated|deprecated)|\(\d+\))",
     re.IGNORECASE,
 )
-"""Names, without what they end in, of files that are called old, or that a program has copied."""
+"""Names, without their extension, of files marked as old, or of copies."""
 _TO_BE_FILLED = re.compile(rb"\{\{-?\s*cookiecutter\.|\$\{\{\s*values\.")
-"""What cookiecutter, and the templates of a developer portal, fill in."""
+"""Placeholders of cookiecutter and of developer-portal templates."""
 _VERSION = re.compile(r"(?:v|version-)\d+(?:[._]\d+)*(?:[.x-]\w*)?")
 _DOCUMENTATION = frozenset({"doc", "docs", "documentation", "site", "website", "content"})
 _TEST = "test"
-"""At the top of a repository its tests; below, as in clusters/test, a stage that people use."""
+"""At the top of a repository the tests; below, as in clusters/test, a stage in use."""
 
 
 def is_example_file(below: str) -> bool:
-    """Whether a file is one, by its folders below what was asked for: who names a sample means it."""
+    """Whether a file is one, by its folders below the linted path: naming an example explicitly includes it."""
     folders = [part.lower() for part in PurePath(below).parts[:-1]]
     if _PUT_BY.search(PurePath(below).name) or _A_COPY.fullmatch(PurePath(below).stem):
         return True
@@ -72,15 +72,15 @@ def is_example_file(below: str) -> bool:
 
 
 _MOST_HELD = 32 * 1024 * 1024
-"""Bytes of texts that are held while it is found out which files are deployed."""
+"""Maximum bytes of texts in memory during the search for deployed files."""
 
 
 def undeployed_examples(
     reading: LintInput, view: Sequence[str], head: Callable[[str], bytes]
 ) -> set[str]:
-    """Files that nobody uses, by what stands beside them, in `view` scripts and texts as well.
+    """Files that are not used, judged by the files next to them; `view` also contains scripts and documents.
 
-    `head` gives how a file begins.
+    `head` returns the beginning of a file.
     """
     once = _once(head)
     ways = (_copies_of_defaults, _copies_of_charts, _templates, _called_old, undeployed_by_flux)
@@ -89,13 +89,13 @@ def undeployed_examples(
         *(superseded_files(reading, view, once), undeployed_files(reading, view, once)),
         *(undeployed_by_argo(reading, view, once), disabled_paths(reading, view, once)),
         *(chart_testing_values(reading, view, once), fleet_ignored_files(reading, view, once)),
-        disabled_releases(reading, view, once),
+        disabled_release_values(reading, view, once),
     )
     return result.union(*of_all)
 
 
 def _once(head: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """The same, each file read once as far as there is room: every way looks at most of them."""
+    """The same, each file read once as far as memory permits: every check reads most of them."""
     seen: dict[str, bytes] = {}
     free = _MOST_HELD
 
@@ -117,11 +117,11 @@ _CALLED_OLD = re.compile(
     rb"|(?:do not|don't) (?:use|apply|deploy))\b",
     re.IGNORECASE,
 )
-"""A line of the comment that a file begins with."""
+"""A line of a leading comment of a file."""
 
 
 def _called_old(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[str]:
-    """Objects of which the first lines of their own file say that nobody should use them."""
+    """Objects whose file says in its first lines that it must not be used."""
     for file in {item.place.file for item in reading.items if not item.place.prefix}:
         if file.lower().endswith((".yaml", ".yml")) and any(
             map(_CALLED_OLD.match, _leading_comment(head(file)))
@@ -130,20 +130,24 @@ def _called_old(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[st
 
 
 def _leading_comment(text: bytes) -> Iterator[bytes]:
-    """The lines of the comment that a file begins with."""
+    """The lines of a file's leading comment."""
     lines = map(bytes.strip, text.splitlines())
     return takewhile(lambda line: not line or line.startswith((b"#", b"---")), lines)
 
 
 def _dumps(reading: LintInput) -> set[str]:
-    """Objects as a cluster gave them (`kubectl get -o yaml`), kept beside what is applied."""
+    """Objects exported from a cluster (`kubectl get -o yaml`) next to files that are applied."""
     is_dump: dict[str, bool] = {}
     for item in reading.items:
-        if "/" in item.resource.kind and ":" not in item.resource.kind and not item.described:
+        if (
+            "/" in item.resource.kind
+            and ":" not in item.resource.kind
+            and not item.is_described_by_values
+        ):
             file = item.place.file
             is_dump[file] = is_dump.get(file, True) and _is_given(item.resource.properties)
     results = {file for file, all_given in is_dump.items() if all_given}
-    return set() if len(results) == len(is_dump) else results  # who has nothing else means them
+    return set() if len(results) == len(is_dump) else results  # if all are, they are meant
 
 
 def _is_given(value: Mapping[str, Any]) -> bool:
@@ -153,7 +157,7 @@ def _is_given(value: Mapping[str, Any]) -> bool:
 
 
 def _templates(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[str]:
-    """Files that a generator of projects fills in."""
+    """Files that a project generator fills in."""
     yield from (
         file
         for file in dict.fromkeys(item.place.file for item in reading.items)
@@ -166,10 +170,14 @@ _TESTS = frozenset({"test", "test-success", "test-failure"})
 
 
 def chart_tests(reading: LintInput) -> set[str]:
-    """Files of which each object is for `helm test`: nobody deploys it."""
+    """Files in which each object is for `helm test`: they are not deployed."""
     results: dict[str, bool] = {}
     for item in reading.items:
-        if "/" in item.resource.kind and ":" not in item.resource.kind and not item.described:
+        if (
+            "/" in item.resource.kind
+            and ":" not in item.resource.kind
+            and not item.is_described_by_values
+        ):
             file = item.place.file
             results[file] = results.get(file, True) and _is_test(item.resource.properties)
     return {file for file, all_tests in results.items() if all_tests}
@@ -183,11 +191,11 @@ def _is_test(value: Mapping[str, Any]) -> bool:
 
 
 _DEFAULTS = b"# Default values for "
-"""How the values begin that come with a chart, its own or a copy of them to look things up in."""
+"""The beginning of the default values of a chart, its own or a copy for reference."""
 
 
 def _copies_of_defaults(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[str]:
-    """Values as a chart brings them, kept beside those that somebody wrote for it, and without the chart."""
+    """Default values of a chart, next to custom values and without the chart."""
     results: dict[tuple[str, str], set[str]] = defaultdict(set)
     for item in reading.items:
         if item.resource.kind.startswith("values:") and not item.place.prefix:
@@ -213,11 +221,11 @@ _OF_A_VENDOR = re.compile(
     rb"github\.com/(?:nvidia|kubernetes-sigs|aws/karpenter|kubernetes/autoscaler)|docs\.nvidia\.com",
     re.IGNORECASE,
 )
-"""Where the home or the sources of such a chart are."""
+"""URLs of the home or the sources of such a chart."""
 
 
 def _copies_of_charts(reading: LintInput, head: Callable[[str], bytes]) -> Iterator[str]:
-    """Files of a vendor's whole chart that is kept as a copy below what was asked for."""
+    """Files of a vendor's chart that is copied below the linted path."""
     for file in reading.files:
         folder, _, name = file.rpartition("/")
         if folder and name == "Chart.yaml":
@@ -228,7 +236,7 @@ def _copies_of_charts(reading: LintInput, head: Callable[[str], bytes]) -> Itera
 
 
 def _is_the_vendors(chart: bytes, name: bytes) -> bool:
-    """Whether it says whose it is, and is no chart of one's own around it."""
+    """Whether it names its source, and is not a custom parent chart."""
     dependency = rb"^(?:[ \t]*-[ \t]+|[ \t]+)name:[ \t]*[\"']?" + re.escape(name) + rb"\b"
     within = re.compile(dependency, re.MULTILINE)
     return _OF_A_VENDOR.search(chart) is not None and not within.search(chart)

@@ -1,8 +1,8 @@
-"""What Flux and Argo CD are never told of: what is in files that the kustomization above does not list.
+"""Files that Flux and Argo CD do not deploy, because the kustomization above does not list them.
 
-Where a folder has a kustomization, Flux applies what that lists. A file with a Kustomization of Flux's own,
-`ks.yaml` by habit, that stands below and is in no list was taken out, and with it the folder that it names.
-An Application of Argo CD may be applied by hand as well: it is out only where a comment of the list has it.
+If a folder has a kustomization, Flux applies what it lists. A file with a Flux Kustomization, usually
+`ks.yaml`, that is below and in no list is disabled, and so is the folder that it names.
+An Application of Argo CD can be applied directly: it is disabled only if the list has it in a comment.
 """
 
 import posixpath
@@ -21,7 +21,7 @@ _ARGO_SET = "argoproj.io/ApplicationSet"
 
 
 def undeployed_by_flux(reading: LintInput, text_of: Callable[[str], bytes]) -> Iterator[str]:
-    """Files that Flux would apply only by a Kustomization that nobody applies."""
+    """Files that Flux would apply only by a Kustomization that is not applied."""
     chosen = {
         str(PurePosixPath(file).parent): file
         for file in reading.files
@@ -39,9 +39,9 @@ def undeployed_by_flux(reading: LintInput, text_of: Callable[[str], bytes]) -> I
         elif item.resource.group_kind == _ARGO_SET:
             by_hand.add(file)
             folders.setdefault(file, [])
-            with suppress(NotEvaluatedError):  # in Terraform, what a variable decides
+            with suppress(NotEvaluatedError):  # in Terraform, a value from a variable
                 folders[file] += _generated(spec)
-    # one that a kustomization elsewhere lists by its path is applied by that
+    # a kustomization elsewhere lists it by its path and applies it
     listed = {name for each in kustomizations(reading).values() for name in each.folders}
     undeployed = {
         file
@@ -53,7 +53,7 @@ def undeployed_by_flux(reading: LintInput, text_of: Callable[[str], bytes]) -> I
     stays = [each for file in folders if file not in undeployed for each in folders[file]]
     for file in sorted(undeployed):
         if any(_is_in(file, folder) for folder in stays if not _is_above(file, folder, chosen)):
-            continue  # Flux takes the folder around it by itself
+            continue  # Flux applies the folder that contains it
         yield file
         undeployed_folders = [each for each in folders[file] if each not in stays]
         yield from (
@@ -62,14 +62,14 @@ def undeployed_by_flux(reading: LintInput, text_of: Callable[[str], bytes]) -> I
 
 
 def _sources(spec: object) -> list[object]:
-    """Where an Application has its objects from."""
+    """The path of an Application's manifests."""
     value = spec if isinstance(spec, Mapping) else {}
     several = value.get("sources")
     return [value.get("source"), *(several if isinstance(several, list) else ())]
 
 
 def _generated(spec: object) -> Iterator[str]:
-    """The folders above all that a set makes Applications of: `apps` of `apps/*`."""
+    """The folders above all that a set creates Applications for: `apps` of `apps/*`."""
     value = spec if isinstance(spec, Mapping) else {}
     for generator in mappings(value, "generators"):
         for each in mappings(generator, "git", "directories"):
@@ -93,7 +93,7 @@ def _folder(spec: object) -> str:
 
 
 def _is_in(file: str, folder: str) -> bool:
-    """Whether a file is below a folder, which is named from the top of the repository."""
+    """Whether a file is below a folder, given by its path in the repository."""
     return f"/{folder}/" in f"/{file}"
 
 
@@ -115,6 +115,6 @@ def _is_passed_over(file: str, chosen: Mapping[str, str], text_of: Callable[[str
 
 
 def _is_above(file: str, folder: str, chosen: Mapping[str, str]) -> bool:
-    """Whether a folder that Flux takes holds the kustomization that passes over the file: it decides."""
+    """Whether a folder that Flux applies contains the kustomization that omits the file: it decides."""
     by = _nearest(file, chosen)
     return by is not None and _is_in(by, folder)

@@ -1,7 +1,7 @@
-"""Kustomizations: which files one deploys together, and what becomes of their objects on the way.
+"""Kustomizations: the files that each deploys together, and its changes to their objects.
 
-What is plain is done as kustomize does it: patches written out, the namespace, prefixes of names, labels and
-`images`. What only a run of kustomize would tell (replacements, generators, a remote base) is unknown:
+Simple fields are applied as kustomize does: inline patches, the namespace, name prefixes, labels and
+`images`. What only a run of kustomize shows (replacements, generators, a remote base) is unknown:
 findings hold without it.
 """
 
@@ -18,15 +18,15 @@ from gpuyard.rules.rule import Resource, group_kind
 
 NAMES = ("kustomization.yaml", "kustomization.yml", "Kustomization")
 KUSTOMIZATION = "kustomize.config.k8s.io/v1beta1/Kustomization"
-"""Of a file that leaves it out."""
+"""The marker of a file that omits the kind."""
 KUSTOMIZATION_KINDS = frozenset({group_kind(KUSTOMIZATION), "kustomize.config.k8s.io/Component"})
 FLUX = "kustomize.toolkit.fluxcd.io/Kustomization"
-"""What deploys a folder in Flux, and what it changes there: no kustomization, for all its name."""
+"""A Flux Kustomization, which deploys a folder and changes it: despite its name, not a kustomization."""
 ARGO_SOURCE = ".argocd-source"
-"""How a file begins that tells Argo CD of the folder that it stands in: `.argocd-source-NAME.yaml`."""
+"""The prefix of Argo CD's overrides in the folder: `.argocd-source-NAME.yaml`."""
 OF_ARGO_SOURCE = "config:argocd-source"
 OPERATIONS = "config:json-patch"
-"""A file of operations, as a patch has them."""
+"""A file of JSON Patch operations."""
 _UNREAD = ({"op": "unread", "path": "/spec"},)
 _LONGEST_PATH = 4096
 _LISTS = ("resources", "bases", "crds", "configurations")
@@ -34,24 +34,24 @@ _LISTS = ("resources", "bases", "crds", "configurations")
 
 @dataclass(frozen=True, slots=True)
 class Kustomization:
-    """One kustomization, its paths made out."""
+    """One kustomization, with resolved paths."""
 
     file: str
     folders: tuple[str, ...]
-    """What it takes, files and folders alike."""
+    """Its files and folders."""
     components: tuple[str, ...]
     patch_files: tuple[str, ...]
     changes: tuple[Change, ...]
-    """What becomes of its objects, in order."""
+    """Its changes to their objects, in order."""
 
 
 def is_kustomization(value: Any, file: str) -> bool:
-    """Whether a file of this name is a kustomization, its kind left out."""
+    """Whether a file with this name is a kustomization without a kind."""
     return isinstance(value, Mapping) and file.rpartition("/")[2] in NAMES
 
 
 def is_argo_source(value: Any, file: str) -> bool:
-    """Whether a file of this name says what Argo CD changes in its folder."""
+    """Whether a file with this name contains Argo CD's changes to its folder."""
     return isinstance(value, Mapping) and posixpath.basename(file).startswith(ARGO_SOURCE)
 
 
@@ -100,7 +100,7 @@ def _is_path(name: Any) -> bool:
 
 
 def _is_file(name: Any) -> bool:
-    """Not a patch that stands there itself."""
+    """A reference, not an inline patch."""
     return isinstance(name, str) and "\n" not in name
 
 
@@ -110,7 +110,7 @@ def _values_files(chart: Mapping[Any, Any]) -> Iterator[Any]:
 
 
 def _strategic(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Iterator[ObjectPatch]:
-    """Patches of the older list: names of files, or a text."""
+    """Patches of the older list: names of files, or inline text."""
     folder = posixpath.dirname(item.place.file)
     key = "patchesStrategicMerge"
     for index, each in enumerate(items(item.resource.properties, key)):
@@ -121,7 +121,7 @@ def _strategic(item: Item, of_files: Mapping[str, Sequence[Item]]) -> Iterator[O
 
 
 def _patches(item: Item, key: str, of_files: Mapping[str, Sequence[Item]]) -> Iterator[ObjectPatch]:
-    """Those in files of their own, and those that stand in the kustomization as text."""
+    """Patches in separate files, and inline ones in the kustomization."""
     folder = posixpath.dirname(item.place.file)
     for index, each in enumerate(items(item.resource.properties, key)):
         target = mapping(each, "target") or None
@@ -140,20 +140,20 @@ def _of_objects(objects: Sequence[Item], target: Mapping[Any, Any] | None) -> It
             yield ObjectPatch(each.place, (), target or {}, operations=done)
 
 
-def is_operations(value: Any) -> bool:
+def is_json_patch(value: Any) -> bool:
     """True for a list of operations on one object (RFC 6902)."""
     return bool(mappings(value)) and all({"op", "path"} <= set(each) for each in mappings(value))
 
 
-def operations(value: Any, place: FileLocation) -> Iterator[Item]:
-    """Such a list, for the kustomization that takes it."""
+def json_patch_items(value: Any, place: FileLocation) -> Iterator[Item]:
+    """Such a list, for the kustomization that references it."""
     yield Item(Resource(OPERATIONS, place.file, {"operations": value}), place)
 
 
 def inline_patches(
     item: Item, path: Path, target: Mapping[Any, Any] | None
 ) -> Iterator[ObjectPatch]:
-    """Patches that are a text at a path; of one that is a template, what it is for is unknown after it."""
+    """Patches in a text at a path; after a template, the target of the patch is unknown."""
     from gpuyard.errors import UsageError
     from gpuyard.spec.yaml_tree import parse_documents
 
@@ -168,14 +168,14 @@ def inline_patches(
         return
     for document in documents:
         place, value = item.place.nested_in(path, document), document.value
-        if is_operations(value):
+        if is_json_patch(value):
             yield ObjectPatch(place, (), target or {}, operations=tuple(value))
         elif isinstance(value, Mapping):
             yield ObjectPatch(place, (), target, value)
 
 
 def built_resource(resource: Resource, objects: tuple[Resource, ...]) -> Resource | None:
-    """What became of an object: the one of its kind and name, or of a name with more around it."""
+    """The resulting object: with its kind and name, or with a name that contains it."""
     same = [each for each in objects if each.group_kind == resource.group_kind]
     results = [each for each in same if each.name == resource.name]
     results = results or [each for each in same if resource.name in each.name]

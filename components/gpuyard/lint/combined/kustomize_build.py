@@ -1,7 +1,7 @@
-"""Kustomizations of which only a run of kustomize tells what they make; and what it made of them.
+"""Kustomizations that only kustomize can build, and the result of the build.
 
-Nothing is run here. A kustomization is built where all its fields are in `_PLAIN`, `_LISTS` or `_PARTS`, and
-each path in them is in view: kustomize fetches addresses and runs plugins.
+This module runs nothing. A kustomization is built if all its fields are in `_PLAIN`, `_LISTS` or `_PARTS`,
+and each path in them is in the input: kustomize fetches URLs and runs plugins.
 """
 
 import posixpath
@@ -21,9 +21,7 @@ from gpuyard.lint.read import TIMES
 from gpuyard.rules.rule import Resource
 from gpuyard.spec.yaml_tree import parse_documents
 
-BUILD_SKIPPED = (
-    "a kustomization of which only kustomize tells what it makes: it is built with --render"
-)
+BUILD_SKIPPED = "a kustomization that only kustomize can build: use --render"
 _ONLY_A_RUN = ("replacements", "vars", "helmCharts", "generators", "transformers", "validators")
 _PLAIN = frozenset(
     {
@@ -44,7 +42,7 @@ _PLAIN = frozenset(
         "vars",
     }
 )
-"""Fields that name no file."""
+"""Fields without file names."""
 _LISTS = frozenset({"resources", "bases", "components", "crds", "configurations"})
 """Lists of files and folders."""
 _STRATEGIC = "patchesStrategicMerge"
@@ -58,7 +56,7 @@ _PARTS: Mapping[str, frozenset[str]] = {
     "configMapGenerator": _GENERATOR,
     "secretGenerator": _GENERATOR,
 }
-"""Lists of mappings, and the keys that these may have. Go reads `Path` as `path`, so case counts here."""
+"""Lists of mappings, and their permitted keys. Go reads `Path` as `path`, so case counts here."""
 _LOCAL_PATH = re.compile(r"[\w.+ -][\w.+ /-]*")
 """No scheme, no `user@host`, no query, no absolute path."""
 _ABOUT_GPUS = re.compile(r"nvidia\.com/|dcgm", re.IGNORECASE)
@@ -66,18 +64,18 @@ _ABOUT_GPUS = re.compile(r"nvidia\.com/|dcgm", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class KustomizationToBuild:
-    """One that no other takes and that only a run of kustomize explains."""
+    """A kustomization that no other includes and that only a run of kustomize resolves."""
 
     folder: str
     file: str
     files: frozenset[str] = frozenset()
-    """All that it takes."""
+    """All files that it uses."""
     written: Mapping[str, Mapping[str, Any]] = field(
         default_factory=dict[str, Mapping[str, Any]], hash=False
     )
-    """By file: the content of each kustomization among them, as it was checked."""
+    """By file: the content of each of its kustomizations, as checked."""
     problem: str = ""
-    """Why it must not be built."""
+    """The reason why it must not be built."""
 
 
 def kustomizations_to_build(reading: LintInput) -> list[KustomizationToBuild]:
@@ -140,12 +138,12 @@ def _checked(
             return f"{file}: lint does not build `{key}`"
         for name in names:
             if (path := _in_view(name, folder, files, folders)) is None:
-                return f"{file}: {key}: {name!r} is not a path of a file or folder in view"
+                return f"{file}: {key}: {name!r} is not a file or folder among the linted files"
             results += [path] if path in files else ()
         for name in _generator_files(generators):
             path = posixpath.normpath(name.partition("=")[2] or name)
             if not _LOCAL_PATH.fullmatch(path) or any(p.startswith(".") for p in path.split("/")):
-                return f"{file}: {key}: {name!r} is not a path of a file below its folder"
+                return f"{file}: {key}: {name!r} is not a file below its folder"
             results.append(posixpath.join(folder, path))
     return results
 
@@ -155,7 +153,7 @@ def _has_only(keys: frozenset[str], part: Any) -> bool:
 
 
 def _is_inline(patch: Any) -> bool:
-    """A text of several lines is the patch itself: it is no path and no address."""
+    """A text with several lines is an inline patch: no path and no URL."""
     return isinstance(patch, str) and "\n" in patch.strip()
 
 
@@ -167,9 +165,9 @@ def _generator_files(generators: list[Mapping[Any, Any]]) -> Iterator[str]:
 
 
 def _in_view(name: Any, folder: str, files: Container[str], folders: Container[str]) -> str | None:
-    """The file or folder in view that kustomize reads; None where there is none, or it would clone it.
+    """The file or folder in the input that kustomize reads; None if there is none, or if it would clone it.
 
-    It clones `github.com/a/b` even where there is such a folder.
+    It clones `github.com/a/b` even if such a folder exists.
     """
     if not isinstance(name, str) or not _LOCAL_PATH.fullmatch(name):
         return None
@@ -183,16 +181,12 @@ def _in_view(name: Any, folder: str, files: Container[str], folders: Container[s
 def with_kustomize_output(
     reading: LintInput, outputs: Mapping[KustomizationToBuild, bytes | str]
 ) -> LintInput:
-    """What was read, with what its kustomizations became, or why that is not known."""
+    """The input with the built kustomizations, or the reason why one was not built."""
     built: dict[str, tuple[Resource, ...]] = {}
     skipped: list[SkippedFile] = []
     for each, output in outputs.items():
         if isinstance(output, str):
-            reason = (
-                output
-                if output == BUILD_SKIPPED
-                else f"a kustomization that is not built: {output}"
-            )
+            reason = output if output == BUILD_SKIPPED else f"kustomization not built: {output}"
             skipped.append(SkippedFile(each.file, reason, template=True))
             continue
         built[each.folder] = tuple(_objects(output))
@@ -205,7 +199,7 @@ def with_kustomize_output(
 
 def _objects(output: bytes) -> Iterator[Resource]:
     try:
-        documents = parse_documents(output, "what kustomize made", TIMES)
+        documents = parse_documents(output, "kustomize build output", TIMES)
     except UsageError:
         return
     for document in documents:

@@ -1,7 +1,7 @@
-"""Values of a release that stand in files which it names, as Argo CD, Flux and kustomize take them.
+"""Values of a release in files that it names, as with Argo CD, Flux and kustomize.
 
-Where each of them is in view, the release is judged with all its values; where one is not, what it lays over
-the others is unknown.
+If all files are in the input, the release is checked with all its values; if one is not, the values that
+it would override are unknown.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -30,7 +30,7 @@ _OF_ARGO = ("values", "valueFiles", "parameters", "fileParameters")
 def with_referenced_values(
     result: LintInput, names: Collection[str], text_of: Callable[[str], str]
 ) -> LintInput:
-    """The same, releases with the values of the files that they name, and values as they are deployed."""
+    """The same input: releases with the values of their files, and values as deployed."""
     view = LayersView(names, text_of, result.items)
     items_with_values = [_merged(each, view) for each in result.items]
     releases = {
@@ -41,12 +41,12 @@ def with_referenced_values(
     return replace(
         result,
         items=tuple(_in_its_release(each, releases) for each in items_with_values),
-        values_variants=values_variants(result.items, result.samples, view),
+        values_variants=values_variants(result.items, result.example_files, view),
     )
 
 
 def _in_its_release(item: Item, releases: Mapping[int, Resource]) -> Item:
-    """Values in a release with all that it lays over and under them."""
+    """Values in a release, merged with all layers over and under them."""
     if item.part is None:
         return item
     release = releases.get(id(item.part.release), item.part.release)
@@ -55,7 +55,7 @@ def _in_its_release(item: Item, releases: Mapping[int, Resource]) -> Item:
     if deployed is None:
         return replace(item, part=part)
     written = item.resource
-    if is_complete_values(deployed):  # nothing under it is unknown
+    if is_complete_values(deployed):  # no unknown value is below it
         written = replace(written, properties=as_complete_values(written.properties))
     same = is_complete_values(written.properties) and deployed == written.properties
     deployed_resource = None if same else replace(written, properties=deployed)
@@ -70,7 +70,7 @@ def _merged(item: Item, view: LayersView) -> Item:
         for base in chart_references(kind, properties):
             properties = _with_values(kind, properties, base, item.place.file, view)
     except NotEvaluatedError:
-        return item  # which charts there are, nobody knows
+        return item  # the charts are unknown
     if properties is item.resource.properties:
         return item
     return replace(item, merged_resource=replace(item.resource, properties=properties))
@@ -79,9 +79,9 @@ def _merged(item: Item, view: LayersView) -> Item:
 def _with_values(
     kind: str, properties: Mapping[str, Any], base: Path, file: str, view: LayersView
 ) -> Mapping[str, Any]:
-    """Its properties, with all values of the chart at a path in one place."""
+    """Its properties, with all values of the chart at one path."""
     layers = values_layers(kind, properties, base, file, view)
-    if all(each.own for each in layers):
+    if all(each.is_inline for each in layers):
         return properties  # it names none
     merged = merge_overlays([each.value for each in layers], deep=True)
     if kind == FLUX:
@@ -94,7 +94,7 @@ def _with_values(
 def _set(
     properties: Mapping[str, Any], path: Path, removed: Collection[str], own: Mapping[str, Any]
 ) -> Mapping[str, Any]:
-    """With all its values in one place, and nothing named any more."""
+    """With all its values at one path, and without references."""
     section = mapping(at_path(properties, path))
     others = {key: value for key, value in section.items() if key not in removed}
     return mapping(_set_value(properties, path, {**others, **own}))

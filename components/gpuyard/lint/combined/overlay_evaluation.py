@@ -1,7 +1,7 @@
-"""What a kustomization puts in: said of an object as it is deployed, and not as it is written.
+"""Findings that a kustomization introduces: for an object as deployed, but not as written.
 
-Told at the patch, the image or the label that puts it in: the change after which it is wrong. Only what is
-sure accuses: a change that is taken to be meant may excuse an object, and accuses none.
+Reported at the patch, image or label that introduces it: the change after which it is wrong. Only certain
+changes cause a finding: a change that is assumed to apply may excuse an object, but causes none.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.combined.change_index import deployed
+from gpuyard.lint.combined.change_index import apply_changes
 from gpuyard.lint.combined.changes import Change
 from gpuyard.lint.combined.scopes import KustomizedObject, LintScope
 from gpuyard.lint.items import FileLocation, Item, value_at_step
@@ -28,11 +28,11 @@ from gpuyard.rules.subjects.installed_versions import IMAGES
 
 @dataclass(frozen=True, slots=True)
 class LocatedOutcome:
-    """What is said of something."""
+    """The finding."""
 
     outcome: RuleOutcome
-    other_location: Item | None = None
-    """The thing at the place of what makes it wrong; None where that is its own."""
+    causing_change: Item | None = None
+    """The change that causes it; None if the cause is the object's own."""
 
 
 def evaluate_overlays(
@@ -42,7 +42,7 @@ def evaluate_overlays(
     results: Sequence[LintScope],
     samples: Collection[str],
 ) -> Iterator[LocatedOutcome]:
-    """Of one object each: what some kustomization makes wrong; the same of one place is said once."""
+    """For one object each: findings that a kustomization introduces, once for each place."""
     by_kind: dict[str, list[Rule]] = {}
     for rule in rules:
         if rule.check and rule.id not in settings.off:
@@ -59,7 +59,7 @@ def evaluate_overlays(
                         rule.id,
                         id(each.item.resource),
                         place.file,
-                        place.fixed,
+                        place.fixed_position,
                         outcome.problem,
                     )
                     if key not in seen and place.file not in samples:
@@ -69,12 +69,13 @@ def evaluate_overlays(
                         yield LocatedOutcome(replace(outcome, resource=thing), item)
 
 
-def is_certain(scope: LintScope) -> bool:
-    """Whether all that a kustomization changes is known, and nothing only taken to be meant."""
+def are_changes_certain(scope: LintScope) -> bool:
+    """Whether all changes of a kustomization are known, and none is only assumed to apply."""
     changed = [w for w, as_deployed in scope.resources if w is not as_deployed]
     return len(changed) == len(scope.kustomized) and all(
-        each.built
-        or deployed(each.original, each.changes, sure=True) == deployed(each.original, each.changes)
+        each.is_kustomize_output
+        or apply_changes(each.original, each.changes, sure=True)
+        == apply_changes(each.original, each.changes)
         for each in scope.kustomized
     )
 
@@ -90,13 +91,13 @@ def _of_one(
     for outcome in violations:
         if any(_is_same(outcome, other) for other in before) or not _is_sure(each, outcome):
             continue
-        changed_stack = stack  # as it is written, where the rule looks at no other resource
+        changed_stack = stack  # as written, if the rule checks no other resource
         if rule.adjust is not None:
             changed_stack = Stack(
                 tuple(each.deployed if r is written else r for r in stack.resources)
             )
         weight = apply_context(outcome, each.deployed, changed_stack, settings)
-        # a command may set the image by the name that is written
+        # a command may set the image by its written name
         as_written = apply_context(outcome, written, stack, settings)
         if weight is None or as_written is None or weight.is_advisory or as_written.is_advisory:
             continue
@@ -106,8 +107,12 @@ def _of_one(
 
 
 def _set_by_commands(stack: Stack) -> set[str]:
-    """Images that `kustomize edit set image` gives another tag before anything is deployed."""
-    return {name for each in stack.of(IMAGES) for name in items(each.properties.get("names"))}
+    """Images to which `kustomize edit set image` assigns another tag before deployment."""
+    return {
+        name
+        for each in stack.resources_of_kinds(IMAGES)
+        for name in items(each.properties.get("names"))
+    }
 
 
 def _wrong(rule: Rule, resource: Resource, settings: RuleConfiguration) -> list[RuleOutcome]:
@@ -116,7 +121,7 @@ def _wrong(rule: Rule, resource: Resource, settings: RuleConfiguration) -> list[
 
 
 def _is_same(one: RuleOutcome, other: RuleOutcome) -> bool:
-    """A list that has more in it has the same thing at another place."""
+    """A list with more items has the same item at another index."""
     return one.path == other.path or one.problem == other.problem
 
 
@@ -128,19 +133,21 @@ def _holds(each: KustomizedObject, outcome: RuleOutcome, value: Any) -> bool:
 
 
 def _is_sure(each: KustomizedObject, outcome: RuleOutcome) -> bool:
-    """Whether it holds without all that is only taken to be meant; what kustomize itself has made is so."""
-    if each.built:
+    """Whether it holds without assumed changes; a result of kustomize itself has none."""
+    if each.is_kustomize_output:
         return True
-    form = deployed(each.original, each.changes, sure=True)
+    form = apply_changes(each.original, each.changes, sure=True)
     return form is not None and _holds(each, outcome, form.value)
 
 
 def is_certain_outcome(each: KustomizedObject, outcome: RuleOutcome) -> bool:
-    """The same in the very words: whether nothing that is only taken to be meant gives these names."""
-    form = None if each.built else deployed(each.original, each.changes, sure=True)
+    """The same message word for word: whether no assumed change provides these names."""
+    form = (
+        None if each.is_kustomize_output else apply_changes(each.original, each.changes, sure=True)
+    )
     known_form = each.deployed if form is None else replace(each.deployed, properties=form.value)
     violations = _wrong(outcome.rule, known_form, DEFAULT_CONFIGURATION)
-    return (each.built or form is not None) and any(
+    return (each.is_kustomize_output or form is not None) and any(
         o.problem == outcome.problem for o in violations
     )
 
@@ -148,26 +155,26 @@ def is_certain_outcome(each: KustomizedObject, outcome: RuleOutcome) -> bool:
 def _placed(
     each: KustomizedObject, outcome: RuleOutcome, blamed: tuple[Change, Any] | None
 ) -> tuple[RuleOutcome, FileLocation]:
-    """At the change that puts it in; at the object as it is written where that is not to be told."""
+    """At the change that introduces it; at the object as written if that is unknown."""
     if blamed is None:
         problem = f"{outcome.problem} (as {each.file} deploys it)"
         return replace(outcome, problem=problem), each.item.place
     change, value = blamed
     spot = change.place.position((*change.path, *change.object_path(value, outcome.path)))
-    place = replace(change.place, fixed=spot, written_at=None)
+    place = replace(change.place, fixed_position=spot, to_source_line=None)
     note = f"as {change.deployer_file or each.file} deploys it, of {_written(each, outcome.path)}"
     return replace(outcome, note=outcome.note or note), place
 
 
 def _written(each: KustomizedObject, path: Path) -> str:
-    """File and line of the object that is changed, or of the part of it that surely is the same."""
+    """File and line of the changed object, or of the part that is certainly the same."""
     own, as_deployed = each.item.resource.properties, each.deployed.properties
     end = next((n for n in range(len(path), 0, -1) if _is_one_thing(own, as_deployed, path[:n])), 0)
     return f"{each.item.place.file}:{each.item.place.position(path[:end])[0]}"
 
 
 def _is_one_thing(own: Any, as_deployed: Any, path: Path) -> bool:
-    """Whether a path leads to the same in both: in a list that is changed another may stand at its place."""
+    """Whether a path leads to the same item in both: in a changed list another one may be at its index."""
     for step in path:
         own, as_deployed = value_at_step(own, step), value_at_step(as_deployed, step)
         if own is None or as_deployed is None:
@@ -182,7 +189,7 @@ def _name(value: Any) -> Any:
 
 
 def _blamed(each: KustomizedObject, outcome: RuleOutcome) -> tuple[Change, Any] | None:
-    """The change since which it is wrong, and what the object is after it."""
+    """The change since which it is wrong, and the object after it."""
     results: tuple[Change, Any] | None = None
     uncertain: tuple[Change, Any] | None = None
     was_violated = False

@@ -8,13 +8,13 @@ from gpuyard.manifests.fields import UNKNOWN, text
 _DIRECTIVE = "$patch"
 _MOST_DIGITS = 9
 _KEYS = {"volumeMounts": "mountPath", "volumeDevices": "devicePath"}
-"""Lists of things with a name that are told apart by something else."""
+"""Lists of named objects whose merge key is not the name."""
 
 
 def strategic_merge(value: Any, patch: Any, *, schema: bool = True, key: str = "") -> Any:
-    """A strategic merge: mappings field by field, lists of named things by their names, the rest replaced.
+    """A strategic merge: mappings field by field, lists of named items by name, the rest replaced.
 
-    Without a schema, as of a kind of somebody's own, every list is replaced.
+    Without a schema, as for custom kinds, every list is replaced.
     """
     if isinstance(value, Mapping) and isinstance(patch, Mapping):
         if patch.get(_DIRECTIVE) == "delete":
@@ -44,16 +44,16 @@ def _merged_list(value: Any, patch: list[Any], by: str) -> list[Any]:
 
 
 def _is_directive(value: Any) -> bool:
-    """An item that says what becomes of the list that it stands in."""
+    """An item with a directive for its list."""
     return isinstance(value, Mapping) and set(value) == {_DIRECTIVE}
 
 
 def _are_told_apart(value: Any, by: str) -> bool:
-    return isinstance(value, list) and bool(value) and all(name_at(each, by) for each in value)
+    return isinstance(value, list) and bool(value) and all(text_at_keys(each, by) for each in value)
 
 
-def name_at(value: Any, *keys: str) -> str:
-    """What is written there, "" for whatever is no text, or not known yet."""
+def text_at_keys(value: Any, *keys: str) -> str:
+    """The text at the key, "" for a value that is no text or is unknown."""
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, str) else ""
@@ -65,7 +65,7 @@ def pointer_steps(path: str) -> list[str]:
 
 
 def apply_json_patch(value: Any, operation: Mapping[Any, Any]) -> Any:
-    """What one operation makes of it; what `copy` and `move` take from elsewhere is unknown."""
+    """The result of one operation; the source of `copy` and `move` is unknown."""
     steps = pointer_steps(text(operation, "path"))
     word = text(operation, "op")
     if word == "test":
@@ -76,7 +76,7 @@ def apply_json_patch(value: Any, operation: Mapping[Any, Any]) -> Any:
 
 
 def with_set(value: Any, steps: Sequence[str], new: Any, *, adding: bool = False) -> Any:
-    """With something else at a place; the same where there is no such place."""
+    """With another value at a path; unchanged if the path does not exist."""
     if not steps:
         return new
     step, *rest = steps
@@ -101,18 +101,18 @@ def _list_with_set(
         ]
     wanted_name = step.removeprefix("[name=").removesuffix("]")
     return [
-        with_set(each, rest, new) if wanted_name in {"*", name_at(each, "name")} else each
+        with_set(each, rest, new) if wanted_name in {"*", text_at_keys(each, "name")} else each
         for each in value
     ]
 
 
 def _index(step: str) -> int | None:
-    """The number of an item of a list; None of a name, and of more digits than a list has items."""
+    """The index of a list item; None for a name, and for more digits than any list needs."""
     return int(step) if step.isdecimal() and len(step) <= _MOST_DIGITS else None
 
 
 def without_path(value: Any, steps: Sequence[str]) -> Any:
-    """Without what stands at a place; the same where there is no such place."""
+    """Without the value at a path; unchanged if the path does not exist."""
     step, *rest = steps or ("",)
     if isinstance(value, list) and (at := _index(step)) is not None:
         if not rest:

@@ -1,19 +1,19 @@
-"""References to objects that a kustomization renames, as kustomize's own configuration of names knows them.
+"""References to objects that a kustomization renames, as in kustomize's own name configuration.
 
-A ConfigMap, a Secret, a claim, a service account of a pod is renamed with what it names; the label that names
-a queue is not, nor any field of a kind of somebody's own.
+References from pods to a ConfigMap, a Secret, a claim or a service account are renamed with the object; the
+queue label is not, nor is any field of a custom kind.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast
 
-from gpuyard.lint.combined.changes import ObjectVersion
-from gpuyard.lint.combined.patching import name_at
+from gpuyard.lint.combined.changes import PatchedObject
+from gpuyard.lint.combined.patching import text_at_keys
 from gpuyard.manifests.fields import UNKNOWN
 
 Field = tuple[str, str]
-"""A kind, and the path of what names one; lists are looked through."""
+"""A kind, and the path of references to it; lists are traversed."""
 _OF_PODS: tuple[Field, ...] = (
     ("ConfigMap", "volumes/configMap/name"),
     ("ConfigMap", "volumes/projected/sources/configMap/name"),
@@ -60,11 +60,11 @@ _OTHERS: Mapping[str, tuple[Field, ...]] = {
 _BINDINGS = frozenset({"RoleBinding", "ClusterRoleBinding"})
 _WIDE = frozenset({"PriorityClass", "PersistentVolume", "StorageClass", "ClusterRole"})
 RenamedObjects = Mapping[tuple[str, str, str], str | None]
-"""By kind, namespace and a name of before: the name of now, None where several objects had that one."""
+"""By kind, namespace and old name: the new name, None if several objects had the old one."""
 
 
-def renamed_objects(forms: Iterable[ObjectVersion]) -> RenamedObjects:
-    """What was renamed; nothing where nobody was."""
+def renamed_objects(forms: Iterable[PatchedObject]) -> RenamedObjects:
+    """The renames; empty if there were none."""
     results: dict[tuple[str, str, str], set[str]] = {}
     seen = list(forms)
     if not any(len(set(form.names)) > 1 for form in seen):
@@ -77,12 +77,12 @@ def renamed_objects(forms: Iterable[ObjectVersion]) -> RenamedObjects:
 
 
 def _space(kind: str, value: Any) -> str:
-    return "" if kind in _WIDE else name_at(value, "metadata", "namespace")
+    return "" if kind in _WIDE else text_at_keys(value, "metadata", "namespace")
 
 
 def update_references(value: Mapping[str, Any], renamed: RenamedObjects) -> Mapping[str, Any]:
-    """An object whose references name what is deployed; unknown where that may be one or another."""
-    kind = name_at(value, "kind")
+    """An object whose references name deployed objects; unknown if several are possible."""
+    kind = text_at_keys(value, "kind")
     fields = list(_OTHERS.get(kind, ()))
     if kind in _PODS:
         fields += ((to, f"{_PODS[kind]}/{path}") for to, path in _OF_PODS)
@@ -98,7 +98,7 @@ def _now(renamed: RenamedObjects, kind: str, space: str, name: str) -> Any:
 
 
 def _followed(value: Any, steps: Sequence[str], new: Callable[[str], Any]) -> Any:
-    """With another name at a path, in each item of the lists on the way; itself where none changes."""
+    """With another name at a path, in each item of lists on the way; unchanged if none changes."""
     if isinstance(value, list):
         replaced = [_followed(each, steps, new) for each in value]
         return replaced if any(a is not b for a, b in zip(replaced, value, strict=True)) else value
@@ -111,14 +111,14 @@ def _followed(value: Any, steps: Sequence[str], new: Callable[[str], Any]) -> An
 
 
 def _bound(value: Mapping[str, Any], renamed: RenamedObjects) -> Any:
-    """A binding: each account in the namespace that it says, the role by its kind."""
+    """A binding: each account in its namespace, the role by its kind."""
 
     def renamed_one(of: Any, space: str) -> Any:
-        key = (name_at(of, "kind"), space, name_at(of, "name"))
+        key = (text_at_keys(of, "kind"), space, text_at_keys(of, "name"))
         return {**of, "name": _now(renamed, *key)} if key in renamed else of
 
     role = value.get("roleRef")
-    space = _space(name_at(role, "kind"), value)
+    space = _space(text_at_keys(role, "kind"), value)
     subjects = value.get("subjects")
-    accounts = [renamed_one(each, name_at(each, "namespace")) for each in subjects or ()]
+    accounts = [renamed_one(each, text_at_keys(each, "namespace")) for each in subjects or ()]
     return {**value, "roleRef": renamed_one(role, space), "subjects": accounts}

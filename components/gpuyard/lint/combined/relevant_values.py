@@ -1,4 +1,4 @@
-"""Which value a rule needed that nobody knows yet: the last unknown one that it looked at."""
+"""The unknown value that a rule needed: the last one that it read."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -15,18 +15,18 @@ from gpuyard.rules.run import (
 )
 
 _MOST = 1000
-"""So many resources are watched at once: whoever looks at more is told the first."""
+"""Maximum number of resources that are observed at once: a rule that reads more reports the first."""
 
 
 @dataclass(frozen=True, slots=True)
-class RelevantValues:
-    """Asks a rule again that met an unknown value, and looks over its shoulder."""
+class UnknownValueFinder:
+    """Runs a rule again that met an unknown value, and records the values that it reads."""
 
     resources: Sequence[Resource]
     settings: RuleConfiguration
 
-    def for_rule(self, outcome: RuleOutcome) -> tuple[Resource, Path] | None:
-        """The resource and the place in it; None where nobody can say."""
+    def find_unknown_value(self, outcome: RuleOutcome) -> tuple[Resource, Path] | None:
+        """The resource and the path in it; None if unknown."""
         rule = outcome.rule
         if outcome.verdict is not RuleVerdict.NOT_EVALUATED or outcome.path:
             return None
@@ -59,7 +59,7 @@ def _watched(resource: Resource, unknown_reads: list[tuple[Resource, Path]]) -> 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Watched(Mapping[Any, Any]):
-    """A mapping that writes down each unknown value that is taken out of it."""
+    """A mapping that records each unknown value that is read from it."""
 
     given: Mapping[Any, Any]
     path: Path
@@ -70,7 +70,7 @@ class _Watched(Mapping[Any, Any]):
         return self._seen(self.given[key], (*self.path, key))
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """As the mapping itself has it: one that is known in part has its own answer."""
+        """As the mapping itself: a partly known one has its own answer."""
         return self._seen(self.given.get(key, default), (*self.path, key))
 
     def __iter__(self) -> Iterator[Any]:

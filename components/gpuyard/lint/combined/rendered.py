@@ -1,7 +1,7 @@
-"""What Helm makes of a chart: each object at the line of the template that it comes from.
+"""Objects that Helm renders from a chart, each at the corresponding line of its template.
 
-Nothing is run here. Which charts there are to render, what their templates became, and what is said of
-a chart that could not be rendered.
+This module runs nothing. It finds the charts to render, maps rendered objects to templates, and records
+why a chart could not be rendered.
 """
 
 import posixpath
@@ -17,46 +17,46 @@ from gpuyard.lint.read import read_rendered
 from gpuyard.lint.skipped_files import split_documents
 
 _ABOUT_GPUS = re.compile(rb"nvidia|gpu|dcgm", re.IGNORECASE)
-NO_HELM = "a template of a chart: with `helm` in PATH it is rendered with the chart's own values"
-RENDER_DISABLED = "a template of a chart: it is rendered with --render"
-NO_GPU_CONTENT = "templates of a chart in which nothing is said of GPUs"
+NO_HELM = "a chart template: install `helm` in PATH to render it with the chart's default values"
+RENDER_DISABLED = "a chart template: use --render to render it"
+NO_GPU_CONTENT = "chart templates that do not mention GPUs"
 _SOURCE = re.compile(rb"^# Source: [^/\n]+/(\S[^\n]*)$", re.MULTILINE)
 _TEMPLATES = "templates"
 _SUBCHARTS = "charts"
 _MOST_LINES = 3000
-"""A longer template, or what was made of it, is pointed at as a whole."""
+"""Longer templates and results are located only as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadChart:
-    """A chart with templates that are no YAML yet."""
+    """A chart with templates that are not YAML before rendering."""
 
     folder: str
     templates: tuple[str, ...]
-    """Files, those of charts inside it too."""
+    """Its files, with those of subcharts."""
     files: tuple[str, ...]
-    """All that decide what becomes of them."""
+    """All files that affect the result."""
 
 
 @dataclass(slots=True)
 class RenderedCharts:
-    """What became of charts."""
+    """The rendered charts."""
 
     items: list[Item] = field(default_factory=list[Item])
     skipped: list[SkippedFile] = field(default_factory=list[SkippedFile])
     rendered_templates: set[str] = field(default_factory=set[str])
-    """Templates of which what was read before does not count any more."""
+    """Templates whose unrendered content no longer counts."""
     reported_templates: set[str] = field(default_factory=set[str])
-    """Those of which it is said in another way that they are not read."""
+    """Templates that are already reported as not read."""
 
 
 def is_about_gpus(text: bytes) -> bool:
-    """Whether a file of a chart names GPUs, or a machine that has them."""
+    """Whether a file of a chart mentions GPUs, or a GPU machine."""
     return _ABOUT_GPUS.search(text) is not None or contains_gpu_machine_name(text)
 
 
 def charts_to_render(reading: LintInput) -> list[UnreadChart]:
-    """Outermost charts that have templates, in the order of their folders."""
+    """Top-level charts with templates, in the order of their folders."""
     folders = {posixpath.dirname(f) for f in reading.files if posixpath.basename(f) == CHART}
     templates: dict[str, list[str]] = {}
     for each in reading.skipped:
@@ -70,7 +70,7 @@ def charts_to_render(reading: LintInput) -> list[UnreadChart]:
 
 
 def _chart_of(file: str, folders: Iterable[str]) -> str | None:
-    """The outermost chart of which it is a template; a chart that lies elsewhere in another is its own."""
+    """The top-level chart of a template; a chart elsewhere inside another is separate."""
     above, below = [], posixpath.dirname(file)
     inside = posixpath.basename(below) == _TEMPLATES or f"/{_TEMPLATES}/" in f"/{below}/"
     while inside:
@@ -91,23 +91,25 @@ def _joined(folder: str, name: str) -> str:
 
 
 def _parts(folder: str, files: Iterable[str]) -> Iterator[str]:
-    """What Helm reads of a folder; a chart may be a whole repository."""
+    """The files of a folder that Helm reads; a chart may be a whole repository."""
     own = {_joined(folder, name) for name in (CHART, "values.yaml")}
     below = tuple(f"{_joined(folder, name)}/" for name in (_TEMPLATES, _SUBCHARTS))
     return (each for each in files if each in own or each.startswith(below))
 
 
-def rendered(chart: UnreadChart, output: bytes, templates: Mapping[str, bytes]) -> Iterator[Item]:
-    """Everything that Helm made of the templates that could not be read as they are."""
+def rendered_items(
+    chart: UnreadChart, output: bytes, templates: Mapping[str, bytes]
+) -> Iterator[Item]:
+    """All objects that Helm rendered from templates that cannot be read unrendered."""
     for _, part in split_documents(output):
         source = _SOURCE.search(part)
         file = _joined(chart.folder, source[1].rstrip().decode(errors="replace")) if source else ""
         if file in templates:
-            yield from read_rendered(part, file, written_at(templates[file], part))
+            yield from read_rendered(part, file, template_line_lookup(templates[file], part))
 
 
-def written_at(template: bytes, output: bytes) -> Callable[[int], int]:
-    """By a line of what was made: the line of the template that has the same key, or the nearest above."""
+def template_line_lookup(template: bytes, output: bytes) -> Callable[[int], int]:
+    """By rendered line: the template line with the same key, or the nearest one above."""
     ours, theirs = (_keys(text) for text in (template, output))
     if max(len(ours), len(theirs)) > _MOST_LINES:
         return lambda _: 1
@@ -123,7 +125,7 @@ def written_at(template: bytes, output: bytes) -> Callable[[int], int]:
 
 
 def _keys(text: bytes) -> list[bytes]:
-    """A line as what it sets: whatever the value, the key is the template's own."""
+    """A line by the key that it sets: only the value may differ from the template."""
     return [_key(line) for line in text.split(b"\n")]
 
 
@@ -134,7 +136,7 @@ def _key(line: bytes) -> bytes:
 
 
 def with_rendered(reading: LintInput, charts: RenderedCharts) -> LintInput:
-    """What was read, with what became of templates in place of them."""
+    """The input with the rendered objects in place of the templates."""
     retained = [item for item in reading.items if item.place.file not in charts.rendered_templates]
     replaced_files = charts.rendered_templates | charts.reported_templates
     skipped = [
@@ -146,7 +148,7 @@ def with_rendered(reading: LintInput, charts: RenderedCharts) -> LintInput:
 def skip_chart(
     chart: UnreadChart, charts: RenderedCharts, reason: str, *, foreign: bool = False
 ) -> None:
-    """Say of each of its templates why it is not read: the same of all, so that it is told once."""
+    """The same reason for each skipped template, so that it is reported once."""
     charts.reported_templates |= set(chart.templates)
     charts.skipped += [
         SkippedFile(file, reason, template=True, is_unrecognized=foreign)
@@ -155,9 +157,7 @@ def skip_chart(
 
 
 def skip_failed_chart(chart: UnreadChart, charts: RenderedCharts, problem: str) -> None:
-    """Say of a chart once why Helm makes nothing of it."""
+    """The reason why Helm does not render a chart, once."""
     charts.reported_templates |= set(chart.templates)
     where = _joined(chart.folder, CHART)
-    charts.skipped.append(
-        SkippedFile(where, f"a chart that is not rendered: {problem}", template=True)
-    )
+    charts.skipped.append(SkippedFile(where, f"chart not rendered: {problem}", template=True))

@@ -1,7 +1,7 @@
-"""What of many files is deployed together: a kustomization, a chart, an application's folder, else a folder.
+"""Files that are deployed together: a kustomization, a chart, an application's folder, else a folder.
 
-A rule about several resources holds within one of these. Two values files of one chart side by side are
-alternatives: each is looked at with everything beside it, never with the other.
+A rule about several resources applies within one of these. Two values files of one chart in one folder
+are alternatives: each is checked with everything else there, never with the other.
 """
 
 import posixpath
@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.lint.app_template.objects import APP_VALUES, ChartRelease, app_template_objects
-from gpuyard.lint.charts import normalize_values
-from gpuyard.lint.combined.change_index import ChangeIndex, deployed
-from gpuyard.lint.combined.changes import ObjectVersion
+from gpuyard.lint.charts import keep_known_operator_values
+from gpuyard.lint.combined.change_index import ChangeIndex, apply_changes
+from gpuyard.lint.combined.changes import PatchedObject
 from gpuyard.lint.combined.kustomize import (
     FLUX,
     Kustomization,
@@ -38,32 +38,32 @@ _VALUES = ("values.yaml", "values.yml")
 _NOWHERE = FileLocation("", Document(None, {}))
 _ARGO = "argoproj.io/Application"
 OverlayChains = dict[str, list[Kustomization]]
-"""By file: the kustomizations that it goes through, the inner one first."""
+"""By file: the kustomizations that include it, the inner one first."""
 MOST_LOOKUPS = 1_000_000
 """Comparisons of changes with objects in one kustomization, of about 1 µs each."""
 TOO_MANY_CHANGES = (
-    f"finding the objects of its patches and images takes more than {MOST_LOOKUPS:,} comparisons: "
-    "its objects are checked as they are written. "
+    f"matching its patches and images to objects takes more than {MOST_LOOKUPS:,} comparisons: "
+    "gpuyard checks its objects without them. "
     "Name one kind and one object in the target of each patch"
 )
 _MOST_TAKEN, _DEEPEST = 1000, 50
-"""How many kustomizations lint follows from one, once for each way to them, and how deep."""
+"""Maximum number of kustomizations that lint follows from one, per path, and maximum depth."""
 
 
 @dataclass(frozen=True, slots=True)
 class _View:
-    """All that was read, for who looks at a part of it."""
+    """The whole input, for checks of a part of it."""
 
     by_file: Mapping[str, Sequence[Item]]
     own: frozenset[str]
-    """Values of charts with templates of their own."""
+    """Values of charts with their own templates."""
     handed: Mapping[str, Any]
-    """By file of values: what commands make of it."""
+    """By values file: the result with values from commands."""
     laid: Mapping[str, tuple[Any, ...]]
-    """The same of releases that name it."""
+    """The same with values of releases that name it."""
 
     def forms(self, file: str) -> tuple[Any, ...]:
-        """What becomes of the values of a file; nothing where it is taken as it is."""
+        """The results of the values in a file; none if it is used as written."""
         return (self.handed[file],) if file in self.handed else self.laid.get(file, ())
 
 
@@ -73,35 +73,35 @@ class KustomizedObject:
 
     item: Item
     file: str
-    """The kustomization that deploys it, the outer one."""
+    """The outermost kustomization that deploys it."""
     changes: ChangeIndex
     deployed: Resource
-    """As it is deployed, under the name that is written."""
-    built: bool
-    """Whether kustomize itself has made it."""
+    """As deployed, under its written name."""
+    is_kustomize_output: bool
+    """Whether kustomize itself built it."""
 
     @property
     def original(self) -> Resource:
-        """What the kustomization begins with."""
+        """The initial state in the kustomization."""
         return self.item.merged_resource or self.item.resource
 
 
 @dataclass(frozen=True, slots=True)
 class LintScope:
-    """What is deployed together: each resource as it is written, and as it is deployed."""
+    """A unit of deployment: each resource as written and as deployed."""
 
     resources: tuple[tuple[Resource, Resource], ...]
-    alternatives: tuple[tuple[Resource, ...], ...] = ()
-    """What is not there, by alternative: of two values files side by side one or the other."""
+    absent_resources: tuple[tuple[Resource, ...], ...] = ()
+    """By alternative, the resources that are absent: with two values files, those of the other."""
     file: str = ""
-    """The kustomization that it is, "" where it is none."""
+    """The kustomization that it is, "" if it is none."""
     kustomized: tuple[KustomizedObject, ...] = ()
-    unread: str = ""
-    """Why the changes of its kustomizations are left out."""
+    unapplied_changes_reason: str = ""
+    """The reason why the changes of its kustomizations are not applied."""
 
 
 def scopes(reading: LintInput) -> list[LintScope]:
-    """Everything that is deployed, by what goes together; a file of patches is part of nothing."""
+    """All deployed resources, by unit of deployment; a file of patches belongs to none."""
     of_folders = kustomizations(reading)
     by_file: dict[str, list[Item]] = defaultdict(list)
     for item in reading.items:
@@ -109,7 +109,7 @@ def scopes(reading: LintInput) -> list[LintScope]:
     results: list[LintScope] = []
     listed: set[str] = set()
     patches = {name for each in of_folders.values() for name in each.patch_files}
-    for name in patches:  # no object of its own; what stands whole inside one is deployed
+    for name in patches:  # not an object of its own; complete objects inside it are deployed
         by_file[name] = [each for each in by_file.get(name, ()) if ":" in each.resource.kind]
     forms = apply_script_hints(reading.values_overlays, by_file)
     view = _View(by_file, _own_values(reading.files), forms, reading.values_variants)
@@ -133,7 +133,7 @@ def scopes(reading: LintInput) -> list[LintScope]:
 
 
 def _unlisted(reading: LintInput, view: _View, listed: Collection[str]) -> Iterator[LintScope]:
-    """What no kustomization takes, by folders: with the Kustomization of Flux that takes all of one."""
+    """Files in no kustomization, by folder: with the Flux Kustomization that applies the whole folder."""
     rest: dict[str, OverlayChains] = defaultdict(dict)
     trees = _trees(reading)
     for file in view.by_file:
@@ -152,18 +152,18 @@ def _unlisted(reading: LintInput, view: _View, listed: Collection[str]) -> Itera
 
 
 def _ends(folder: str) -> Iterator[str]:
-    """How the folder may be called from a top that is not known: `a/b/c`, `b/c` and `c`."""
+    """Possible paths of the folder from an unknown root: `a/b/c`, `b/c` and `c`."""
     parts = folder.split("/")
     return ("/".join(parts[start:]) for start in range(len(parts)))
 
 
 def _built_around(built: tuple[Resource, ...], overlay: Kustomization) -> tuple[Resource, ...]:
-    """What kustomize has made, with what its deployer changes of it; nothing where that is not sure."""
+    """Objects built by kustomize, with the changes of their deployer; none if uncertain."""
     changes = [change for change in overlay.changes if change.deployer_file]
     if not all(change.is_certain for change in changes):
         return ()
     index = ChangeIndex(changes)
-    forms = ((each, deployed(each, index)) for each in built)
+    forms = ((each, apply_changes(each, index)) for each in built)
     return tuple(
         replace(each, properties=form.value, name=form.names[-1])
         for each, form in forms
@@ -172,7 +172,7 @@ def _built_around(built: tuple[Resource, ...], overlay: Kustomization) -> tuple[
 
 
 def _own_values(files: Sequence[str]) -> frozenset[str]:
-    """Values that say what a chart with templates of its own takes: each key there is the chart's."""
+    """Values for a chart with its own templates: each key is the chart's."""
     charts = {posixpath.dirname(file) for file in files if posixpath.basename(file) == CHART}
     written = {
         posixpath.dirname(folder)
@@ -183,7 +183,7 @@ def _own_values(files: Sequence[str]) -> frozenset[str]:
 
 
 def overlay_roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
-    """Those that no other takes. A circle, which kustomize refuses, has none: it is as good as not there."""
+    """Kustomizations that no other includes. A cycle, which kustomize rejects, has none and is ignored."""
     referenced = {
         name for each in of_folders.values() for name in (*each.folders, *each.components)
     }
@@ -191,7 +191,7 @@ def overlay_roots(of_folders: Mapping[str, Kustomization]) -> list[str]:
 
 
 def overlay_chains(folder: str, of_folders: Mapping[str, Kustomization]) -> OverlayChains:
-    """By file that a kustomization takes: those that it goes through."""
+    """By file in a kustomization: the kustomizations that include it."""
     return _chains(folder, of_folders, (), iter(range(_MOST_TAKEN)))
 
 
@@ -201,7 +201,7 @@ def _chains(
     above: tuple[str, ...],
     left: Iterator[int],
 ) -> OverlayChains:
-    """What a kustomization takes, with those below it."""
+    """The files of a kustomization, with those below it."""
     own = of_folders[folder]
     result: OverlayChains = {name: [] for name in (own.file, *own.patch_files)}
     for name in own.folders:
@@ -229,7 +229,7 @@ def _chains_through(
 
 
 def _trees(reading: LintInput) -> frozenset[str]:
-    """Folders whose whole contents go together: of a chart, or of an application that takes all below."""
+    """Folders deployed as a whole: of a chart, or of an application that includes everything below."""
     charts = {posixpath.dirname(f) for f in reading.files if posixpath.basename(f) == CHART}
     tree_paths = {path for item in reading.items for path in _paths(item.resource)}
     folders = {posixpath.dirname(file) for file in reading.files} if tree_paths else set[str]()
@@ -239,7 +239,7 @@ def _trees(reading: LintInput) -> frozenset[str]:
 
 
 def _paths(resource: Resource) -> Iterator[str]:
-    """Folders of a repository, as applications of Flux and Argo CD name them, with all that is below."""
+    """Folders of a repository, as in Applications and Flux Kustomizations, with everything below."""
     if resource.group_kind not in {FLUX, _ARGO}:
         return
     source_paths: list[str] = []
@@ -252,7 +252,7 @@ def _paths(resource: Resource) -> Iterator[str]:
                 recurse = is_true(mapping(source, "directory").get("recurse"))
                 source_paths += [text(source, "path")] if recurse else []
     except NotEvaluatedError:
-        return  # where it is, nobody knows yet
+        return  # its path is not known yet
     for path in source_paths:
         clean = posixpath.normpath(path).strip("/") if path else "."
         if clean != ".":
@@ -266,32 +266,32 @@ def _above(folder: str) -> Iterator[str]:
 
 
 def _tree_of(folder: str, trees: frozenset[str]) -> str:
-    """The nearest folder above that goes together, else the folder itself."""
+    """The nearest parent that is deployed as a whole, else the folder itself."""
     return next((each for each in _above(folder) if each in trees), folder)
 
 
 @dataclass(frozen=True, slots=True)
 class _Chain:
-    """Kustomizations that files go through, the inner one first."""
+    """Kustomizations that include files, the inner one first."""
 
     file: str
-    """The outer one, "" where there is none."""
+    """The outer one, "" if there is none."""
     changes: ChangeIndex
 
 
 @dataclass(frozen=True, slots=True)
 class _There:
-    """One thing, and what it is deployed as."""
+    """One resource, and its deployed form."""
 
     item: Item
     chain: _Chain
-    form: ObjectVersion
+    form: PatchedObject
     made: Resource | None = None
-    """What a run of kustomize made of it."""
+    """The object as built by kustomize."""
 
     @property
     def changes(self) -> ChangeIndex:
-        return ChangeIndex(()) if self.item.described else self.chain.changes
+        return ChangeIndex(()) if self.item.is_described_by_values else self.chain.changes
 
 
 def _scope(chains: OverlayChains, view: _View, built: tuple[Resource, ...] = ()) -> LintScope:
@@ -313,13 +313,15 @@ def _scope(chains: OverlayChains, view: _View, built: tuple[Resource, ...] = ())
             lookups += chain.changes.lookups - before
             if lookups > MOST_LOOKUPS:
                 as_written: OverlayChains = {file: [] for file in chains}
-                return replace(_scope(as_written, view, built), unread=TOO_MANY_CHANGES)
+                return replace(
+                    _scope(as_written, view, built), unapplied_changes_reason=TOO_MANY_CHANGES
+                )
             maybe += [item.resource] if item.is_uncertain else []
             if item.resource.kind.startswith("values:") and not item.place.prefix:
                 charts[posixpath.dirname(file), item.resource.kind].append(file)
     sets = [files for files in charts.values() if len(files) > 1]
     alternatives = list(_alternatives(sets, view.by_file))
-    if maybe:  # each with what a variable decides, and without
+    if maybe:  # each with the parts that a variable decides, and without
         alternatives = [each for one in alternatives or [()] for each in (one, (*one, *maybe))]
     pairs = tuple(_named(results, known=bool(built)))
     changed = zip(results, pairs, strict=True)
@@ -332,7 +334,7 @@ def _scope(chains: OverlayChains, view: _View, built: tuple[Resource, ...] = ())
 
 
 def _named(results: Sequence[_There], *, known: bool) -> Iterator[tuple[Resource, Resource]]:
-    """What is deployed under the name that it gets, and naming others so; what kustomize made does."""
+    """Deployed under the new name, with renamed references; objects built by kustomize already are."""
     renamed = {} if known else renamed_objects(each.form for each in results)
     for each in results:
         value = update_references(each.form.value, renamed) if renamed else each.form.value
@@ -344,13 +346,13 @@ def _named(results: Sequence[_There], *, known: bool) -> Iterator[tuple[Resource
 
 
 def _kustomized(each: _There, as_deployed: Resource, *, known: bool) -> KustomizedObject | None:
-    """An object that its kustomizations change; of what kustomize has made, what is surely that object."""
+    """An object that its kustomizations change; of built objects, those that certainly are the same."""
     written = each.item.resource
     if not each.chain.file or ":" in written.kind or as_deployed.properties == written.properties:
         return None
     start = each.item.merged_resource or written
     if known:
-        form = deployed(start, each.changes) if each.made else None
+        form = apply_changes(start, each.changes) if each.made else None
         if form is None or each.made is None or form.names[-1] != each.made.name:
             return None
     as_deployed = replace(as_deployed, name=written.name)
@@ -360,34 +362,34 @@ def _kustomized(each: _There, as_deployed: Resource, *, known: bool) -> Kustomiz
 def _deployed_forms(
     item: Item, chain: _Chain, view: _View, built: tuple[Resource, ...]
 ) -> list[_There]:
-    """One thing as it is deployed, values for each release that takes them; nothing where it is not."""
-    if item.described:
+    """One resource as deployed, values for each release that uses them; none if it is not deployed."""
+    if item.is_described_by_values:
         return _described_there(item, chain, view)
     built_resource = kustomization_inputs(item.resource, built) if built else None
     if built_resource is not None:
-        form = ObjectVersion(built_resource.properties, (item.resource.name, built_resource.name))
+        form = PatchedObject(built_resource.properties, (item.resource.name, built_resource.name))
         return [_There(item, chain, form, built_resource)]
     written = item.merged_resource or item.resource
     if ":" in written.kind:
         forms = _values_there(item, written, chain.changes, view)
-        return [_There(item, chain, ObjectVersion(each.properties, (each.name,))) for each in forms]
-    changed = deployed(written, chain.changes)
+        return [_There(item, chain, PatchedObject(each.properties, (each.name,))) for each in forms]
+    changed = apply_changes(written, chain.changes)
     return [_There(item, chain, changed)] if changed is not None else []
 
 
 def _described_there(item: Item, chain: _Chain, view: _View) -> list[_There]:
-    """What values describe, in each form of these."""
+    """The objects that values describe, in each of these forms."""
     if item.place.file in view.own and not item.place.prefix:
-        return []  # its own templates may change the values before anything is made of them
+        return []  # its own templates may change the values first
     described = [each for each in _described(item, chain, view) if each is not None]
-    return [_There(item, chain, ObjectVersion(each.properties, (each.name,))) for each in described]
+    return [_There(item, chain, PatchedObject(each.properties, (each.name,))) for each in described]
 
 
 def _described(item: Item, chain: _Chain, view: _View) -> Iterator[Resource | None]:
-    """What values describe once their release is patched, or others are laid over them."""
+    """The objects that values describe after patches to their release or overrides."""
     release = item.release
     if release is not None:
-        form = deployed(release, chain.changes)
+        form = apply_changes(release, chain.changes)
         if form is not None and form.value is release.properties:
             yield item.resource
         elif form is not None:
@@ -405,23 +407,23 @@ def _described(item: Item, chain: _Chain, view: _View) -> Iterator[Resource | No
 
 
 def _same_in(described: Iterator[Item], item: Item) -> Resource | None:
-    """What the same part of the values describes."""
+    """The object from the same part of the values."""
     return next((each.resource for each in described if _is_same(each, item)), None)
 
 
 def _is_same(one: Item, other: Item) -> bool:
     """Whether one part of the values describes both."""
-    parts, other_parts = one.place.parts, other.place.parts
+    parts, other_parts = one.place.values_paths, other.place.values_paths
     return parts is not None and other_parts is not None and parts[()] == other_parts[()]
 
 
 def _values_there(
     item: Item, written: Resource, changes: ChangeIndex, view: _View
 ) -> Iterator[Resource]:
-    """Values as commands and releases hand them to Helm, of a chart's own what its templates take."""
+    """Values as commands and releases pass them to Helm; of a custom chart, those that its templates use."""
     file, prefix = item.place.file, item.place.prefix
     if item.part is not None:
-        release = deployed(item.part.release, changes)
+        release = apply_changes(item.part.release, changes)
         if release is not None and release.value is not item.part.release.properties:
             now = replace(item.part.release, properties=release.value)
             deployed_values = merged_release_values(replace(item.part, release=now), file)
@@ -432,13 +434,13 @@ def _values_there(
         return
     for form in view.forms(file) or (None,):
         value = written if form is None else values_with_overrides(written, prefix, form)
-        yield normalize_values(value) if file in view.own and not prefix else value
+        yield keep_known_operator_values(value) if file in view.own and not prefix else value
 
 
 def _alternatives(
     sets: Sequence[Sequence[str]], by_file: Mapping[str, Sequence[Item]]
 ) -> Iterator[tuple[Resource, ...]]:
-    """As many as the longest set has; of a shorter one some stand several times."""
+    """The absent resources per alternative: as many as the longest set has; a shorter one repeats."""
     for number in range(max(map(len, sets), default=0)):
         chosen = {files[number % len(files)] for files in sets}
         alternatives = {file for files in sets for file in files} - chosen

@@ -1,7 +1,7 @@
-"""What commands beside the files hand to helm: for which chart a file is, and what is laid over it.
+"""Values and charts that commands next to the files pass to helm: the chart of a file, and its overrides.
 
-Such a command excuses and identifies, it never accuses: what is said of a file holds as the file is written,
-and as it is handed over. Files that are not in view, and what samples say, change nothing.
+Such a command excuses and identifies, and never causes a finding: a finding must hold for the file as
+written and as passed. Files outside the input, and commands in examples, change nothing.
 """
 
 import posixpath
@@ -15,7 +15,7 @@ from gpuyard.lint.charts import chart_name_in
 from gpuyard.lint.items import Item, ValuesOverlay
 from gpuyard.lint.languages.commands import AppliedRelease, HelmCommand
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART, merge_overlays
-from gpuyard.lint.languages.image_overrides import ImageOverrides
+from gpuyard.lint.languages.image_overrides import ScriptedImages
 from gpuyard.lint.languages.node_label_hints import NodeLabelHints
 from gpuyard.lint.languages.script_text import is_documentation
 from gpuyard.manifests.fields import UNKNOWN, PartlyKnown, UnknownValue
@@ -33,41 +33,41 @@ _SIGN = "${SET_BY_A_COMMAND}"
 
 @dataclass(frozen=True, slots=True)
 class ScriptHints:
-    """All that the commands of some scripts say."""
+    """The content of commands in some scripts."""
 
     installs: tuple[Resource, ...] = ()
     values: tuple[ValuesOverlay, ...] = ()
     charts: Mapping[str, str] = field(default_factory=dict[str, str])
-    """By file of values: the name of the chart that it is for."""
+    """By values file: the name of its chart."""
 
 
 @dataclass(frozen=True, slots=True)
 class RepositoryFiles:
-    """Where a script may find what it names."""
+    """The files of a repository that a script may name."""
 
     names: Collection[str]
     root: str
-    """The folder that was asked for: scripts are begun there, or in their own."""
+    """The linted path: scripts start there, or in their own folder."""
     bytes_of: Callable[[str], bytes]
 
     def file(self, named: str, script: str, folder: str) -> str | None:
-        """A file by the path in a command; None where it is not in view, or where that depends."""
+        """A file by the path in a command; None if it is not in the input, or if that depends."""
         for each in self._candidates(named, script, folder):
             if each in self.names:
                 return each
         return None
 
     def chart(self, named: str, script: str, folder: str) -> str | None:
-        """The folder of a chart that is in view."""
+        """The folder of a chart in the input."""
         result = self.file(f"{named.rstrip('/')}/{_CHART}", script, folder)
         return None if result is None else posixpath.dirname(result)
 
     def name_of(self, chart: str) -> str:
-        """What the chart of a folder calls itself."""
+        """The name in the Chart.yaml of a folder."""
         return chart_name_in(self.bytes_of(posixpath.join(chart, _CHART)))
 
     def copy_of(self, name: str, version: object, script: str) -> str | None:
-        """A copy of a chart beside a script, of the very version that its command takes from elsewhere."""
+        """A copy of a chart next to a script, with the exact version that its command takes from elsewhere."""
         own = posixpath.dirname(script)
         for folder in (_joined(own, name), _joined(own, "charts", name)):
             if isinstance(version, str) and _joined(folder, _CHART) in self.names:
@@ -88,12 +88,12 @@ class RepositoryFiles:
         if UNKNOWN_PART not in below_root and not below_root.startswith("/"):
             yield from (_joined(each, below_root, named) for each in (own, self.root) if below_root)
         yield _joined(own, named)
-        # of a text that explains, a bare name is one beside it
+        # in a document, a bare name is a file next to it
         if "/" in named or not is_documentation(script):
             yield _joined(self.root, named)
 
     def _upwards(self, folder: str) -> Iterator[str]:
-        """A folder and those above it, to the one that was asked for."""
+        """A folder and its parents, up to the linted path."""
         while True:
             yield folder
             if folder in {self.root, "", "/"}:
@@ -107,16 +107,16 @@ def _joined(*parts: str) -> str:
 
 
 def script_hints(
-    scripts: Mapping[str, Sequence[HelmCommand | AppliedRelease | ImageOverrides | NodeLabelHints]],
+    scripts: Mapping[str, Sequence[HelmCommand | AppliedRelease | ScriptedImages | NodeLabelHints]],
     view_of: Callable[[str], RepositoryFiles],
 ) -> ScriptHints:
-    """What the commands of scripts say, by the names of these."""
+    """The content of the commands of scripts, by their names."""
     installs: dict[tuple[str, str], Resource] = {}
     values: list[ValuesOverlay] = []
     charts: dict[str, set[str]] = {}
     for script, commands in scripts.items():
         for each in commands:
-            if isinstance(each, ImageOverrides):
+            if isinstance(each, ScriptedImages):
                 resource = _images(each, script)
             elif isinstance(each, NodeLabelHints):
                 resource = Resource(NODE_LABELS, script, {"names": list(each.names)})
@@ -133,12 +133,12 @@ def script_hints(
 
 
 def _installed(program: str, version: str | UnknownValue, *, own: bool = False) -> Resource:
-    """What a command installs, with values of its own or without."""
+    """The chart that a command installs, with its own values or without."""
     return Resource(COMMAND, program, {"program": program, "version": version, "values": own})
 
 
-def _images(overrides: ImageOverrides, script: str) -> Resource:
-    pairs = [list(pair) for pair in overrides.containers]
+def _images(overrides: ScriptedImages, script: str) -> Resource:
+    pairs = [list(pair) for pair in overrides.image_targets]
     return Resource(IMAGES, script, {"names": list(overrides.names), "containers": pairs})
 
 
@@ -149,7 +149,7 @@ def _of_helm(
     values: list[ValuesOverlay],
     charts: dict[str, set[str]],
 ) -> str:
-    """Keeps what one command says of files; the name of its chart, "" where nobody can say."""
+    """Records the values of one command by file; the name of its chart, "" if unknown."""
     resolved = [view.file(each, script, command.folder) for each in command.values]
     files = [each for each in resolved if each is not None]
     folder = view.chart(command.chart, script, command.folder) if command.chart else None
@@ -165,7 +165,7 @@ def _of_helm(
 
 
 def _name(chart: str) -> str:
-    """Of a chart that is not in view: the last part of its address, where that is known."""
+    """For a chart outside the input: the last part of its address, if known."""
     last = chart.rstrip("/").rpartition("/")[2]
     if packed := _PACKED.fullmatch(last):
         last = packed[1]
@@ -176,7 +176,7 @@ def _name(chart: str) -> str:
 def apply_script_hints(
     values: Sequence[ValuesOverlay], by_file: Mapping[str, Sequence[Item]]
 ) -> dict[str, Any]:
-    """By file: the values as helm gets them; what several commands do not share is unknown."""
+    """By file: the values as helm gets them; values that differ between commands are unknown."""
     forms: dict[str, list[Any]] = {}
     for each in values:
         known = [(file, _written(by_file.get(file, ()))) for file in each.files]
@@ -188,7 +188,7 @@ def apply_script_hints(
 
 
 def overlay_values(own: str, values: Sequence[ValuesOverlay], parsed: Callable[[str], Any]) -> Any:
-    """What commands lay over the values of a chart in view; where several differ a sign that nobody knows."""
+    """Values from commands for a chart in the input; if several differ, a marker for unknown."""
     forms = [
         merge_overlays(
             [*(parsed(file) for file in each.files if file != own), *each.set_values], deep=True
@@ -200,7 +200,7 @@ def overlay_values(own: str, values: Sequence[ValuesOverlay], parsed: Callable[[
 
 
 def _signed(value: Any) -> Any:
-    """With a text that somebody fills in for what is not known."""
+    """With a placeholder for unknown values."""
     if isinstance(value, Mapping):
         return {str(key): _signed(each) for key, each in value.items()}
     if isinstance(value, list):
@@ -209,7 +209,7 @@ def _signed(value: Any) -> Any:
 
 
 def values_with_overrides(resource: Resource, prefix: Path, form: Any) -> Resource:
-    """Values of a chart, or of one under its name, as a command hands them over; all else as it is."""
+    """Values of a chart, also below its name, as a command passes them; others unchanged."""
     if not resource.kind.startswith("values:") or len(prefix) > 1:
         return resource
     for step in prefix:
@@ -218,7 +218,7 @@ def values_with_overrides(resource: Resource, prefix: Path, form: Any) -> Resour
 
 
 def _written(results: Sequence[Item]) -> Any:
-    """All that a file of values says."""
+    """All text of a values file."""
     items = [item for item in results if item.resource.kind.startswith("values:")]
     value = items[0].place.document.value if items else None
     return value if isinstance(value, Mapping) else None

@@ -1,7 +1,7 @@
-"""Folders and files that a kustomization lists others beside, and that nothing in view deploys.
+"""Folders and files next to those that a kustomization lists, and that nothing in the input deploys.
 
-A folder that its parent's kustomization leaves out, in a comment or altogether, is on no cluster, unless an
-Application of Argo CD, a Kustomization of Flux, a script or a command in a text names it.
+A folder that its parent's kustomization omits or comments out is on no cluster, unless an
+Application of Argo CD, a Kustomization of Flux, a script or a command in a document names it.
 """
 
 import posixpath
@@ -22,9 +22,9 @@ from gpuyard.rules.rule import NotEvaluatedError
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 
 _FEW = 2
-"""So many siblings show that a kustomization chooses among its folders."""
+"""Minimum number of siblings that shows that a kustomization selects among its folders."""
 _ENTRY = r"^[ \t]*#[ \t#]*-[ \t]+[\"']?(?:\./)?{name}(?:/[^\s\"'#]*)?[\"']?[ \t\r]*(?:#.*)?$"
-"""One of a list, in a comment."""
+"""A list item in a comment."""
 _COMMENT = re.compile(rb"(?:^|(?<=[ \t]))#.*$", re.MULTILINE)
 _TERRAFORM = (".tf", ".tofu", ".hcl")
 _OBJECTS = (".yaml", ".yml", ".json")
@@ -39,7 +39,7 @@ _RECURSES = re.compile(r"\brecurse[\"']?:[ \t]*true")
 def undeployed_files(
     reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> Iterator[str]:
-    """Files that nobody deploys; `view` has scripts and texts as well."""
+    """Files that are not deployed; `view` also contains scripts and texts."""
     yield from unapplied_files(_files(reading, text_of), view, text_of)
     yield from _values(reading, view, text_of)
     yield from _of_folders(reading, view, text_of)
@@ -48,11 +48,11 @@ def undeployed_files(
 def superseded_files(
     reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> Iterator[str]:
-    """Files whose objects stand in another that Terraform names, where nothing names theirs."""
+    """Files whose objects are in another file that Terraform references, if nothing references them."""
     of_files: dict[str, set[tuple[str, str, str]]] = defaultdict(set)
     for item in reading.items:
         key = (item.resource.group_kind, item.resource.namespace, item.resource.name)
-        own = ":" not in key[0] and not item.place.prefix and not item.described
+        own = ":" not in key[0] and not item.place.prefix and not item.is_described_by_values
         if item.place.file.endswith(_OBJECTS) and own:
             of_files[item.place.file].add(key)
     files: dict[tuple[str, str, str], list[str]] = defaultdict(list)
@@ -79,7 +79,7 @@ def superseded_files(
 
 
 def _is_mentioned(text: str, of: str, file: str) -> bool:
-    """Whether a text names a file, or the folder in which it is."""
+    """Whether a text names a file, or its folder."""
     folder, _, name = file.rpartition("/")
     last = posixpath.basename(folder)
     if name not in text and last not in text:
@@ -92,9 +92,9 @@ def _is_mentioned(text: str, of: str, file: str) -> bool:
 
 
 def _files(reading: LintInput, text_of: Callable[[str], bytes]) -> Iterator[str]:
-    """Objects beside a kustomization that does not name their file: who deploys the folder has none."""
+    """Objects next to a kustomization that does not name their file: a deployment of the folder omits them."""
     kustomized = _kustomized(reading, text_of)
-    # one that a kustomization elsewhere lists by its path is applied by that
+    # a kustomization elsewhere lists it by its path and applies it
     listed = {name for each in kustomizations(reading).values() for name in each.folders}
     for item in reading.items:
         file = item.place.file
@@ -113,7 +113,7 @@ def _files(reading: LintInput, text_of: Callable[[str], bytes]) -> Iterator[str]
 def _values(
     reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> Iterator[str]:
-    """Values beside a kustomization that nothing names, where their chart is installed with others."""
+    """Unreferenced values next to a kustomization whose chart is installed with others."""
     installed = {chart for item in reading.items for chart in _charts(item)}
     named = {file for each in reading.values_overlays for file in each.files}
     kustomized = _kustomized(reading, text_of)
@@ -135,7 +135,7 @@ def _values(
 def _kustomized(
     reading: LintInput, text_of: Callable[[str], bytes]
 ) -> Mapping[str, tuple[str, bytes]]:
-    """By folder: its kustomization, and what that says; an entry in a comment takes nothing."""
+    """By folder: its kustomization and its entries; an entry in a comment does not count."""
     return {
         posixpath.dirname(file): (file, _COMMENT.sub(b"", text_of(file)))
         for file in reading.files
@@ -146,7 +146,7 @@ def _kustomized(
 def _is_passed_over(
     file: str, kustomized: Mapping[str, tuple[str, bytes]], files: Collection[str]
 ) -> bool:
-    """Whether the kustomization beside it does not name it, and no chart is there that would."""
+    """Whether the kustomization next to it does not name it, and no chart there would."""
     folder, _, name = file.rpartition("/")
     return (
         folder in kustomized
@@ -162,19 +162,23 @@ def _charts(item: Item) -> Iterator[str]:
 
 
 def _is_object(item: Item) -> bool:
-    return "/" in item.resource.kind and ":" not in item.resource.kind and not item.described
+    return (
+        "/" in item.resource.kind
+        and ":" not in item.resource.kind
+        and not item.is_described_by_values
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """One that the kustomization above it leaves out."""
+    """A folder that the kustomization above it omits."""
 
     path: str
     in_comment: bool
-    """Whether that kustomization names it in a comment: it was taken out on purpose."""
+    """Whether that kustomization names it in a comment: it was removed deliberately."""
     name: str
     within: str
-    """How the names of files below it begin."""
+    """The path prefix of files below it."""
 
     @property
     def parent(self) -> str:
@@ -182,7 +186,7 @@ class _Folder:
 
 
 class _Text:
-    """What a file says that may name folders; it is asked about many of them."""
+    """The content of a file that may name folders; it is searched for many of them."""
 
     def __init__(self, text: str, file: str) -> None:
         self.text = text
@@ -196,7 +200,7 @@ class _Text:
 
     @cached_property
     def paths(self) -> list[list[str]]:
-        """Every path as its parts, with a sign for what is filled in."""
+        """Every path as its parts, with a marker for placeholders."""
         return [
             [part for part in match[1].split("/") if part not in {"", "."}]
             for match in _PATHS.finditer(_FILLED.sub("*", self.text))
@@ -224,7 +228,7 @@ def _of_folders(
 def _top(files: Sequence[str]) -> str:
     try:
         return posixpath.commonpath([posixpath.dirname(file) for file in files])
-    except ValueError:  # of files from here and from elsewhere
+    except ValueError:  # of files in the input and elsewhere
         return ""
 
 
@@ -233,7 +237,7 @@ def _candidates(
     of_folders: Mapping[str, Kustomization],
     text_of: Callable[[str], bytes],
 ) -> Iterator[_Folder]:
-    """Folders that no kustomization takes, below one that takes others beside them in the same way."""
+    """Folders in no kustomization, below one that includes similar folders next to them."""
     owners: dict[str, set[str]] = defaultdict(set)
     for owner, each in of_folders.items():
         for name in (*each.folders, *each.components):
@@ -253,7 +257,7 @@ def _candidates(
         for folder in out:
             name = posixpath.basename(folder)
             files = {f"{folder}/{way}" for way in set(ways.values()) if way}
-            # objects without a kustomization are in nobody's list of folders either
+            # objects without a kustomization are in no list of folders either
             is_alike = folder in alone if "" in ways.values() else files & present
             entry = re.search(_ENTRY.format(name=re.escape(name)), content, re.MULTILINE)
             sure = entry or _is_the_other(folder, ways, out, of_folders)
@@ -267,7 +271,7 @@ def _candidates(
 def _is_the_other(
     folder: str, ways: Collection[str], out: Sequence[str], of_folders: Mapping[str, Kustomization]
 ) -> bool:
-    """Whether of two folders with kustomizations the list has one: this needs nothing but itself."""
+    """Whether of two folders with kustomizations the list has one: it is independent of its siblings."""
     own = of_folders.get(folder)
     return (
         len(ways) == 1
@@ -279,7 +283,7 @@ def _is_the_other(
 
 
 def _is_taken(folder: str, owners: Mapping[str, set[str]]) -> bool:
-    """Whether a kustomization elsewhere takes it, or something of it."""
+    """Whether a kustomization elsewhere includes it, or part of it."""
     within = f"{folder}/"
     return any(
         f"{name}/".startswith(within) and not all(f"{by}/".startswith(within) for by in owned)
@@ -288,7 +292,7 @@ def _is_taken(folder: str, owners: Mapping[str, set[str]]) -> bool:
 
 
 def _ways(parent: str, by: Kustomization, folders: Collection[str]) -> dict[str, str]:
-    """By folder right below that it takes: what of it, "" for the folder and its own kustomization."""
+    """By direct subfolder that it includes: the part, "" for the folder and its own kustomization."""
     results: dict[str, str] = {}
     for name in (*by.folders, *by.components):
         rest = posixpath.relpath(name, parent or ".").split("/", 1)
@@ -303,7 +307,7 @@ def _ways(parent: str, by: Kustomization, folders: Collection[str]) -> dict[str,
 def _names(
     document: _Text, folder: _Folder, *, top: str, kustomized: Mapping[str, Kustomization]
 ) -> bool:
-    """Whether a file says that the folder is deployed."""
+    """Whether a file deploys the folder."""
     if document.deploys and _is_generated(document, folder, top, kustomized):
         return True
     if folder.name not in document.text:
@@ -339,7 +343,7 @@ def _is_path_of(line: str, folder: _Folder) -> bool:
 
 
 def _is_word_of(line: str, folder: _Folder, file: str, *, deploys: bool) -> bool:
-    """Whether the bare name stands where something is deployed by it."""
+    """Whether the bare name is used to deploy something."""
     name = re.escape(folder.name)
     if "namespace" in line or not re.search(rf"(?<![\w./-]){name}(?![\w.-])", line):
         return False
@@ -353,7 +357,7 @@ def _is_word_of(line: str, folder: _Folder, file: str, *, deploys: bool) -> bool
 def _is_generated(
     document: _Text, folder: _Folder, top: str, kustomized: Mapping[str, Kustomization]
 ) -> bool:
-    """Whether a path with signs for more, or one that takes all below, covers the folder."""
+    """Whether a path with wildcards, or one that includes everything below, covers the folder."""
     parts = folder.path.split("/")
     begins = {0, len(top.split("/")) if top else 0}
     for pattern in document.paths:
@@ -370,7 +374,7 @@ def _is_generated(
 def _takes_all(
     pattern: Sequence[str], parts: Sequence[str], kustomized: Mapping[str, Kustomization]
 ) -> bool:
-    """Whether a path ends in a folder above, which has no kustomization that would choose."""
+    """Whether a path ends in a parent folder, which has no kustomization that would select."""
     ends = (parts[:end] for end in range(len(parts)))
     return any(
         above[len(above) - len(pattern) :] == list(pattern) and "/".join(above) not in kustomized
@@ -379,7 +383,7 @@ def _takes_all(
 
 
 def _covers(pattern: Sequence[str], folder: Sequence[str]) -> bool:
-    """Whether a pattern of folders, or of files, takes a folder or something in it."""
+    """Whether a pattern of folders, or of files, matches a folder or its content."""
     if not folder:
         return True
     if not pattern:

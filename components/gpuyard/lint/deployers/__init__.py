@@ -1,1 +1,1 @@
-"""What Flux and Argo CD make of what they deploy."""
+"""How Flux and Argo CD change what they deploy."""

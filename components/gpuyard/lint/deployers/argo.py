@@ -1,8 +1,8 @@
-"""What an Application of Argo CD changes of a kustomization: `kustomize.images`, patches, components.
+"""Changes of an Application of Argo CD to a kustomization: `kustomize.images`, patches, components.
 
-The same may stand in the folder, in `.argocd-source-NAME.yaml`: the image updater writes it there.
-https://argo-cd.readthedocs.io/en/stable/user-guide/kustomize/ says which field does what, and
-https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/ what such a file is.
+The same can be in the folder, in `.argocd-source-NAME.yaml`: the image updater writes it there. Fields:
+https://argo-cd.readthedocs.io/en/stable/user-guide/kustomize/ and, for such a file,
+https://argo-cd.readthedocs.io/en/stable/user-guide/parameters/.
 """
 
 import posixpath
@@ -23,7 +23,7 @@ _TARGET = re.compile(r"(?P<name>[^@]*?)(?::(?P<tag>[^/:@]+))?(?:@(?P<digest>.+))
 
 
 def argo_deployer(item: Item) -> Iterator[Deployer]:
-    """An Application, or what a set of them has in common: one for each of its sources."""
+    """An Application, or the template of an ApplicationSet: one for each of its sources."""
     properties = item.resource.properties
     for base in chart_references(item.resource.group_kind, properties):
         source = mapping(at_path(properties, base))
@@ -31,8 +31,8 @@ def argo_deployer(item: Item) -> Iterator[Deployer]:
             yield _deployer(item, base, _TEMPLATED.sub("*", path))
 
 
-def folder_deployer(item: Item) -> Deployer:
-    """What stands in the folder itself, for the Application that deploys it."""
+def argocd_source_deployer(item: Item) -> Deployer:
+    """Overrides in the folder itself, for the Application that deploys it."""
     return _deployer(item, (), posixpath.dirname(item.place.file))
 
 
@@ -58,7 +58,7 @@ def _deployer(item: Item, base: Path, path: str) -> Deployer:
 
 
 def image_entry(written: str) -> Mapping[str, str]:
-    """An entry as `kustomize edit set image` takes it: `name:tag`, `name=new:tag`, `name@digest`."""
+    """An entry of `kustomize edit set image`: `name:tag`, `name=new:tag`, `name@digest`."""
     name, equals_sign, target = written.rpartition("=")
     match = _TARGET.fullmatch(target)
     new, tag, digest = match.group("name", "tag", "digest") if match else (target, "", "")

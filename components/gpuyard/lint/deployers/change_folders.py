@@ -1,4 +1,4 @@
-"""Which folders Flux and Argo CD change on the way, and the kustomization that each becomes by that."""
+"""Folders that Flux and Argo CD change at deployment, and the resulting kustomizations."""
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from gpuyard.lint.combined.kustomize import FLUX, OF_ARGO_SOURCE, Kustomization
-from gpuyard.lint.deployers.argo import application_name, argo_deployer, folder_deployer
+from gpuyard.lint.deployers.argo import application_name, argo_deployer, argocd_source_deployer
 from gpuyard.lint.deployers.deployer import Deployer
 from gpuyard.lint.deployers.flux import flux_deployer
 from gpuyard.lint.embedded_values import OF_ARGO
@@ -20,22 +20,22 @@ _OBJECTS = (".yaml", ".yml")
 
 @dataclass(slots=True)
 class OverlayFolders:
-    """The folders that somebody changes as he deploys them."""
+    """The folders with changes from their deployer."""
 
     kustomizations: list[tuple[str, Kustomization]] = field(
         default_factory=list[tuple[str, Kustomization]]
     )
-    """Each with the kustomization that it is by that."""
+    """Each with the resulting kustomization."""
     covered: set[str] = field(default_factory=set[str])
-    """Those of them that nobody deploys as they are."""
+    """Folders that are never deployed unchanged."""
 
 
 def overlay_folders(reading: LintInput, of_folders: Mapping[str, Kustomization]) -> OverlayFolders:
-    """What Flux and Argo CD change; of samples, nothing."""
-    items = [each for each in reading.items if each.place.file not in reading.samples]
+    """The changes of Flux and Argo CD; none of examples."""
+    items = [each for each in reading.items if each.place.file not in reading.example_files]
     results: list[Deployer] = []
     for item in items:
-        with suppress(NotEvaluatedError):  # what a variable decides, nobody knows yet
+        with suppress(NotEvaluatedError):  # a value from a variable is unknown
             results += _deployers(item)
     results = list(_placed(results, reading, of_folders))
     argo_sources = [each for each in items if each.resource.kind == OF_ARGO_SOURCE]
@@ -62,11 +62,11 @@ def _deployers(item: Item) -> Iterator[Deployer]:
 def _placed(
     results: Sequence[Deployer], reading: LintInput, of_folders: Mapping[str, Kustomization]
 ) -> Iterator[Deployer]:
-    """Each at the folders in view that its path may mean; of several, nobody knows which."""
+    """Each at the folders in the input that its path may be; of several it is unknown which one."""
     folders = {posixpath.dirname(file) for file in reading.files} if results else set[str]()
     every = {above for folder in folders for above in parent_folders(folder)}
     for each in results:
-        candidates = every if each.generates else of_folders
+        candidates = every if each.deploys_plain_folder else of_folders
         wanted_path = posixpath.normpath(each.path).strip("/") if each.path else "."
         if wanted_path == ".":
             continue
@@ -90,35 +90,41 @@ def _unsure(each: Deployer) -> Deployer:
 
 
 def _with_source_files(results: Sequence[Deployer], argo_sources: Sequence[Item]) -> list[Deployer]:
-    """With what stands in the folders themselves; an Application that is not in view is one all the same."""
+    """With overrides in the folders themselves; an Application outside the input counts too."""
     used_ids: set[int] = set()
     deployers: list[Deployer] = []
     for each in results:
         own = [item for item in argo_sources if _is_source_file_of(each, item)]
         used_ids.update(map(id, own))
-        more = [folder_deployer(item) for item in own]
+        more = [argocd_source_deployer(item) for item in own]
         changes = (change for one in (each, *more) for change in one.changes)
         components = (name for one in (each, *more) for name in one.components)
         deployers.append(replace(each, changes=tuple(changes), components=tuple(components)))
     return [
         *deployers,
-        *(folder_deployer(item) for item in argo_sources if id(item) not in used_ids),
+        *(argocd_source_deployer(item) for item in argo_sources if id(item) not in used_ids),
     ]
 
 
 def _is_source_file_of(each: Deployer, item: Item) -> bool:
-    """Whether a file in the folder is for who deploys it."""
+    """Whether a file in the folder is for its deployer."""
     folder = posixpath.dirname(item.place.file)
-    return folder == each.path and not each.generates and application_name(item) in {"", each.name}
+    return (
+        folder == each.path
+        and not each.deploys_plain_folder
+        and application_name(item) in {"", each.name}
+    )
 
 
 def _deployer_kustomization(
     each: Deployer, of_folders: Mapping[str, Kustomization], files: Sequence[str]
 ) -> Kustomization:
-    """The kustomization of the folder, with all that the deployer writes into it."""
+    """The kustomization of the folder, with all changes from the deployer."""
     own = of_folders.get(each.path)
     if own is None:
-        below = tuple(_files_below(each.path, of_folders, files)) if each.generates else ()
+        below = (
+            tuple(_files_below(each.path, of_folders, files)) if each.deploys_plain_folder else ()
+        )
         own = Kustomization(each.file, below, (), (), ())
     images = {change.image for change in each.changes if change.image}
     own_changes = [change for change in own.changes if change.image not in images]
@@ -130,7 +136,7 @@ def _deployer_kustomization(
 def _files_below(
     folder: str, of_folders: Mapping[str, Kustomization], files: Sequence[str]
 ) -> dict[str, None]:
-    """All below a folder, as Flux lists it: files, and folders that have a kustomization."""
+    """Everything below a folder, as Flux lists it: files, and folders with a kustomization."""
     results: dict[str, None] = {}
     for file in files:
         if not file.startswith(f"{folder}/"):

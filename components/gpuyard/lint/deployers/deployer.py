@@ -1,7 +1,7 @@
-"""Who deploys a folder: Flux's Kustomization or Argo CD's Application, and what it changes on the way.
+"""Deployers of a folder: a Flux Kustomization or an Argo CD Application, and its changes.
 
-Both write what they change into the kustomization of the folder, and then kustomize runs: patches, `images`,
-components. Flux makes a kustomization of all that is below where a folder has none.
+Both write their changes into the kustomization of the folder, and then run kustomize: patches, `images`,
+components. For a folder without a kustomization Flux generates one with everything below.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,7 +10,7 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.combined.changes import Change, ObjectPatch, kustomization_changes
-from gpuyard.lint.combined.kustomize import inline_patches, is_operations
+from gpuyard.lint.combined.kustomize import inline_patches, is_json_patch
 from gpuyard.lint.items import Item
 from gpuyard.manifests.fields import items, mapping, mappings, text
 from gpuyard.rules.subjects.components import at_path
@@ -18,29 +18,29 @@ from gpuyard.rules.subjects.components import at_path
 
 @dataclass(frozen=True, slots=True)
 class Deployer:
-    """Something that deploys a folder."""
+    """An object that deploys a folder."""
 
     item: Item
     path: str
-    """The folder, from the top of its repository; `*` for what a generator fills in."""
+    """The folder, from the root of its repository; `*` for a generated part."""
     changes: tuple[Change, ...] = ()
     components: tuple[str, ...] = ()
-    generates: bool = False
-    """Whether it takes all that is below a folder which has no kustomization."""
+    deploys_plain_folder: bool = False
+    """Whether it includes everything below a folder without a kustomization."""
 
     @property
     def file(self) -> str:
-        """Where it stands."""
+        """Its file."""
         return self.item.place.file
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         return self.item.resource.name
 
     @property
     def has_no_changes(self) -> bool:
-        """Whether it deploys the folder as it is."""
+        """Whether it deploys the folder unchanged."""
         return not self.changes and not self.components
 
 
@@ -51,7 +51,7 @@ def changes_in(
     patches: Iterable[ObjectPatch],
     late: Iterable[ObjectPatch] = (),
 ) -> Iterator[Change]:
-    """What it does with these fields of a kustomization, told below the path where it has them."""
+    """Its changes in these fields of a kustomization, located below the path of the fields."""
     for change in kustomization_changes(kustomization, item.place, patches, late):
         own = change.stage in _BY_FIELD
         path = (*base, *change.path) if own else change.path
@@ -59,17 +59,17 @@ def changes_in(
 
 
 _BY_FIELD = frozenset({1, 3, 4})
-"""The stages of what is no patch: a patch knows its place itself."""
+"""The stages of changes other than patches: a patch has its own place."""
 
 
 def patches_in(item: Item, base: Path, key: str = "patches") -> Iterator[ObjectPatch]:
-    """Patches that are written out in a list below a path, each as a text or as operations."""
+    """Inline patches in a list at a path, each as text or as operations."""
     value = at_path(item.resource.properties, base)
     for index, each in enumerate(map(mapping, items(value, key))):
         target = mapping(each, "target") or None
         path = (*base, key, index, "patch")
         if text(each, "patch"):
             yield from inline_patches(item, path, target)
-        elif is_operations(each.get("patch")):
+        elif is_json_patch(each.get("patch")):
             done = tuple(mappings(each, "patch"))
             yield ObjectPatch(item.place, path, target or {}, operations=done)

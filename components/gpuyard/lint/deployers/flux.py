@@ -1,6 +1,6 @@
-"""What a Kustomization of Flux changes: patches, images, components, and what it fills in after the build.
+"""Changes of a Flux Kustomization: patches, images, components, and substitutions after the build.
 
-https://fluxcd.io/flux/components/kustomize/kustomizations/ says which field does what.
+Fields: https://fluxcd.io/flux/components/kustomize/kustomizations/.
 """
 
 import re
@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from gpuyard.findings import Path
-from gpuyard.lint.combined.changes import Change, ObjectPatch, ObjectVersion
-from gpuyard.lint.combined.patching import name_at
+from gpuyard.lint.combined.changes import Change, ObjectPatch, PatchedObject
+from gpuyard.lint.combined.patching import text_at_keys
 from gpuyard.lint.deployers.deployer import Deployer, changes_in, patches_in
 from gpuyard.lint.items import Item
 from gpuyard.manifests.fields import items, mapping, mappings, text
@@ -18,7 +18,7 @@ from gpuyard.manifests.placeholders import substituted
 
 _FIELDS = ("namePrefix", "nameSuffix", "images")
 _AFTER = 9
-"""Values are filled in when kustomize has done all else."""
+"""Substitutions are applied after all else."""
 _VARIABLE = re.compile(r"(?<!\$)\$\{(\w+)(?::?[-=][^{}]*)?\}")
 _OFF = "kustomize.toolkit.fluxcd.io/substitute"
 
@@ -37,7 +37,7 @@ def flux_deployer(item: Item) -> Deployer:
         _VARIABLE.sub("*", text(spec, "path")),
         tuple(results),
         tuple(each for each in items(spec, "components") if isinstance(each, str)),
-        generates=True,
+        deploys_plain_folder=True,
     )
 
 
@@ -48,7 +48,7 @@ def _strategic(item: Item, spec: Mapping[str, Any]) -> Iterator[ObjectPatch]:
 
 
 def _filled_in(item: Item, spec: Mapping[str, Any]) -> Iterator[Change]:
-    """Values for `${NAME}`; what a ConfigMap or a Secret gives besides stays unknown."""
+    """Values for `${NAME}`; those from a ConfigMap or a Secret are unknown."""
     value = mapping(spec, "postBuild", "substitute")
     values = {str(key): str(each) for key, each in value.items() if isinstance(each, str | int)}
     if values:
@@ -58,9 +58,9 @@ def _filled_in(item: Item, spec: Mapping[str, Any]) -> Iterator[Change]:
         yield replace(change, path=(*path, named) if named else path, deployer_file=item.place.file)
 
 
-def _with_values(form: ObjectVersion, values: Mapping[str, str]) -> ObjectVersion:
-    switch = name_at(form.value, "metadata", "annotations", _OFF)
-    switch = switch or name_at(form.value, "metadata", "labels", _OFF)
+def _with_values(form: PatchedObject, values: Mapping[str, str]) -> PatchedObject:
+    switch = text_at_keys(form.value, "metadata", "annotations", _OFF)
+    switch = switch or text_at_keys(form.value, "metadata", "labels", _OFF)
     if switch == "disabled":
         return form
     value = _substituted(form.value, values)
@@ -68,7 +68,7 @@ def _with_values(form: ObjectVersion, values: Mapping[str, str]) -> ObjectVersio
 
 
 def _substituted(value: Any, values: Mapping[str, str]) -> Any:
-    """Every text below with its variables as they are known; itself where there is none."""
+    """Every text below with its known variables substituted; unchanged if there are none."""
     if isinstance(value, str):
         if "${" not in value:
             return value

@@ -1,6 +1,6 @@
-"""How Bottlerocket shares GPUs: settings of its device plugin, as TOML in the user data of nodes.
+"""GPU sharing of Bottlerocket: settings of its device plugin, as TOML in the user data of nodes.
 
-What a node is not told it has by default, and versions of the system differ in that: it is unknown here.
+Defaults differ between versions of the system: an unset value is unknown.
 """
 
 import re
@@ -20,7 +20,7 @@ USER_DATA: Mapping[str, Path] = {
     "karpenter.k8s.aws/EC2NodeClass": ("spec", "userData"),
     "aws:ec2/LaunchTemplate": ("userData",),
 }
-"""By kind, where user data stands; what a launch template has may be in base64."""
+"""By kind, the path of user data; in a launch template it may be base64."""
 _SETTINGS = ("settings", "kubelet-device-plugins", "nvidia")
 _METHODS = {"time-slicing": "timeSlicing", "mps": "mps"}
 _FIELDS = {
@@ -38,7 +38,7 @@ def sharing_settings(text: str, place: FileLocation, path: Path) -> Iterator[Ite
     try:
         value: Any = tomllib.loads(plain)
     except tomllib.TOMLDecodeError:
-        return  # of another system: a script, MIME parts
+        return  # another system: a script, MIME parts
     for step in _SETTINGS:
         value = value.get(step) if isinstance(value, Mapping) else None
     strategy = value.get("device-sharing-strategy") if isinstance(value, Mapping) else None
@@ -47,7 +47,7 @@ def sharing_settings(text: str, place: FileLocation, path: Path) -> Iterator[Ite
     method, below = _METHODS[strategy], value.get(strategy)
     settings: Mapping[str, Any] = below if isinstance(below, Mapping) else {}
     sharing = {name: settings.get(key, UNKNOWN) for key, name in _FIELDS.items()}
-    if method == "mps":  # it always refuses two
+    if method == "mps":  # it always rejects two
         del sharing["failRequestsGreaterThanOne"]
     replicas = settings.get("replicas")
     some = isinstance(replicas, int) and replicas >= _LEAST
@@ -58,7 +58,7 @@ def sharing_settings(text: str, place: FileLocation, path: Path) -> Iterator[Ite
 
 
 def _at_once(place: FileLocation, path: Path, document: Document) -> FileLocation:
-    """Of what is in base64 no line can be told."""
+    """Base64 text has no line numbers."""
     return FileLocation(place.file, document, (), 0, place.position(path))
 
 
@@ -70,7 +70,7 @@ def _plain(text: str) -> str:
 
 
 def _lines(text: str, strategy: str) -> dict[Path, int]:
-    """Where each field stands: of the section it is in, and the line of its key."""
+    """The line of each field: of its section, and of its key."""
     method = _METHODS[strategy]
     results: dict[Path, int] = {}
     section = ""

@@ -1,7 +1,7 @@
-"""What the commands of a script install: charts by helm, releases of GitHub by kubectl. Nothing is run.
+"""Installs by the commands of a script: charts with helm, GitHub releases with kubectl. Nothing is run.
 
-Of `helm install|upgrade|template` the chart, its version, the files of values and what `--set` says; of
-`kubectl apply -f https://github.com/…/releases/download/v1/…` and `…?ref=v1` the program and its version.
+For `helm install|upgrade|template`: the chart, its version, the values files and `--set`; for
+`kubectl apply -f https://github.com/…/releases/download/v1/…` and `…?ref=v1`: the program and version.
 """
 
 import posixpath
@@ -17,7 +17,7 @@ from gpuyard.manifests.fields import UNKNOWN, UnknownValue
 from gpuyard.rules.subjects.installed_versions import REMOTE
 
 MOST_BYTES = 256 * 1024
-"""A larger file is no script that a hand wrote."""
+"""Larger files are generated."""
 MOST_COMMANDS, _MOST_LINES = 200, 1000
 _MOST_OF_URL = 2000
 _MOVES = re.compile(r"(?:^|[;&(@>$%-])\s*(?:cd|pushd)\s")
@@ -47,47 +47,47 @@ _TAKES = frozenset(
         *("tiller-namespace", "set-default"),
     }
 )
-"""Options that take the word after them."""
+"""Options with a value in the next word."""
 
 
 @dataclass(frozen=True, slots=True)
 class HelmCommand:
-    """One `helm install`, `upgrade` or `template`, as it is written."""
+    """One `helm install`, `upgrade` or `template`, as written."""
 
     chart: str
-    """With a sign for what is unknown of it; "" where nobody can say."""
+    """With a marker for its unknown parts; "" if unknown."""
     version: str | UnknownValue | None
     values: tuple[str, ...]
     sets: tuple[Any, ...]
-    """In their order, what each lays over the values."""
+    """In order, the overrides of the values."""
     folder: str = ""
-    """Where it is run, from the folder where the script begins."""
+    """The working directory, relative to the script's."""
 
 
 @dataclass(frozen=True, slots=True)
 class AppliedRelease:
-    """A release of a program that is applied as its maintainers publish it."""
+    """A published release of a program that is applied unchanged."""
 
     program: str
     version: str | UnknownValue
 
 
 def is_script(name: str) -> bool:
-    """Whether commands are looked for in a file, by its name."""
+    """Whether a file name is one in which commands are searched."""
     bare = posixpath.basename(name)
     named = bare.startswith(("Dockerfile", "helmfile.yaml.")) or bare.endswith(_SCRIPTS)
     return named or kind_of(name) != "shell"
 
 
 def helm_commands(data: bytes, file: str) -> list[HelmCommand | AppliedRelease]:
-    """Every command of a file that installs something, in its order."""
+    """Every installing command of a file, in order."""
     if len(data) > MOST_BYTES or not _mentions_install(data):
         return []
     text = read_script(data.decode(errors="replace"), file)
     results: list[HelmCommand | AppliedRelease] = []
     folder, inside, looked_at = "", 0, 0
-    for scope, line in text.lines:
-        if scope != inside:  # a function is called from anywhere
+    for scope, line in text.scoped_lines:
+        if scope != inside:  # a function can be called from any place
             folder, inside = "", scope
         if not _is_one(line):
             continue
@@ -189,12 +189,12 @@ def _options(words: list[str]) -> tuple[list[tuple[str, str]], list[str]]:
 
 
 def _chart(verb: str, words: list[str], options: set[str]) -> str:
-    """The second word is the chart, or the first where the release gets a name otherwise."""
+    """The second word is the chart, or the first if the release is named otherwise."""
     if options & {"name", "generate-name", "g", "name-template"}:
         words = ["", *words]
     if len(words) == 1 and (verb == "template" or "/" in words[0]):
         return words[0]
-    if len(words) > len(("release", "chart")):  # what an unknown word holds may be options
+    if len(words) > len(("release", "chart")):  # an unknown word may contain options
         known_words = [word for word in words if word != UNKNOWN_PART]
         words = known_words if len(known_words) == len(("release", "chart")) else words
     return words[1] if len(words) > 1 else ""

@@ -1,8 +1,8 @@
-"""Comments in which somebody says that a thing is meant so: to another scanner, or in plain words beside it.
+"""Comments that state that something is intended: for another scanner, or in plain language.
 
-Such a comment defends and accuses nobody: what it is about is a choice then. A directive of a scanner holds
-for the block that it stands in or above, plain words for the line that they stand on or above, and what is
-in it.
+Such a comment excuses a finding and causes none: the finding is then advisory. A scanner directive
+applies to the block that it is in or above; plain language to its own or the next line, and to the
+content of that line.
 """
 
 import re
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from gpuyard.manifests.placeholders import is_no_image
 
 _MOST_BYTES = 512 * 1024
-"""A larger file is none that a hand has written comments into."""
+"""Larger files are generated and have no such comments."""
 _MOST_LETTERS = 1000
-"""So much of one comment is read: a search for two words in any order takes the square of it."""
+"""Maximum length read of one comment: a search for two words in any order is quadratic."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))(?:#|//)+(.*)$")
 _BETWEEN = re.compile(r"\s*(?:---.*)?$")
 ANY_RULE = ""
@@ -22,20 +22,20 @@ Comments = tuple[tuple[int, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewComment:
-    """One comment, and what it defends."""
+class JustifyingComment:
+    """One comment, and the finding that it justifies."""
 
     rule: str
-    """ANY_RULE for whatever is said of the line."""
+    """ANY_RULE for every finding on the line."""
     about: str
-    """Words of what is said; "" for all that the rule says."""
+    """Substrings of the message; "" for all messages of the rule."""
     line: int
-    """The line that it speaks for: its own, or the next that is no comment."""
+    """The line that it applies to: its own, or the next that is not a comment."""
     applies_to_file: bool
-    """Whether it holds for all of the resource that it stands in or above."""
+    """Whether it applies to the whole resource that it is in or above."""
 
     def justifies(self, rule: str, problem: str, lines: Sequence[int], last: int) -> bool:
-        """Whether it does so at the last of these lines, of which the resource has the first, to `last`."""
+        """Whether it does so on the last of these lines, of which the resource has the first, to `last`."""
         if self.rule not in {ANY_RULE, rule} or self.about not in problem or _is_filled_in(problem):
             return False
         if self.rule == ANY_RULE:
@@ -44,7 +44,7 @@ class ReviewComment:
 
 
 def _is_filled_in(problem: str) -> bool:
-    """Whether it is said of an image whose registry is to be filled in: what a comment says is about that."""
+    """Whether it is for an image with a placeholder as registry: the comment is about the placeholder."""
     image = problem.partition(" ")[0]
     return "/" in image and is_no_image(image)
 
@@ -94,15 +94,15 @@ _SET_ASIDE: Mapping[str, tuple[str, ...]] = {
     "GPU-POD-02": ("ksv-0017", "ksv-0010", "ksv-0008", "ckv_k8s_16", "ckv_k8s_17", "ckv_k8s_18"),
     "GPU-POD-03": ("ksv-0013", "ckv_k8s_14", "ckv_k8s_43"),
 }
-"""By rule: what tfsec, Trivy and Checkov call the same matter, Trivy by names and by numbers."""
+"""By rule: the ids of the same check in tfsec, Trivy and Checkov."""
 _RULE_OF = {each: rule for rule, ids in _SET_ASIDE.items() for each in ids}
 _CLOUDS = tuple(rule for rule in _SET_ASIDE if not rule.startswith("GPU-POD"))
-"""What KICS passes over as a whole, having no name for one matter that people would know."""
+"""Checks that KICS skips as a whole, without a common name for one of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """Plain words that defend what one rule says."""
+    """Words that justify a finding of one rule."""
 
     rules: tuple[str, ...]
     about: tuple[str, ...]
@@ -125,14 +125,14 @@ _PLAIN = (
     ),
     _Words(
         ("GPU-POD-01",),
-        ("devices that nobody counts",),
+        ("NVIDIA_VISIBLE_DEVICES gives", "NVIDIA_IMEX_CHANNELS gives"),
         re.compile(
             r"\b(?:re-?)?pin(?:ned|s|ning)?\b.{0,60}\b(?:gpus?|cards?|uuids?)\b", re.IGNORECASE
         ),
     ),
     _Words(
         ("GPU-POD-02",),
-        ("reaches every GPU of the node", "past the device plugin", "shared with every pod"),
+        ("every GPU of the node", "past the device plugin", "shared with every pod"),
         re.compile(
             r"\b(?:all|every)\s+(?:of\s+)?(?:the\s+|its\s+)?(?:\d+\s+)?gpus?\s+(?:on|of|in|per)\b",
             re.IGNORECASE,
@@ -141,7 +141,7 @@ _PLAIN = (
     ),
     _Words(
         ("GPU-POD-03",),
-        ("can be another image",),
+        ("is a moving tag",),
         re.compile(
             rf"\bset image\b|\$imagepolicy\b|placeholder|\bpin (?:me|this)\b|{_DONE_BY}",
             re.IGNORECASE,
@@ -195,7 +195,7 @@ _PLAIN = (
     ),
     _Words(
         ("GPU-CAP-05",),
-        ("becomes another image",),
+        ("changes to a new image",),
         re.compile(
             r"latest\b.*\b(?:because|so that|avoids?|instead of|rather than|security|patch)"
             r"|(?:because|instead of|rather than)\b.*latest",
@@ -223,7 +223,7 @@ _PLAIN = (
     ),
     _Words(
         ("GPU-CFG-02",),
-        ("is no value of the chart",),
+        ("is not a value of the chart",),
         re.compile(
             r"\b(?:inert|no-?op|(?:not|never) read|does nothing|no effect|kept (?:only|here))\b",
             re.IGNORECASE,
@@ -241,19 +241,19 @@ _PLAIN = (
 
 
 def parse_comments(data: bytes) -> Comments:
-    """The comments of one file, each with the line that it speaks for."""
+    """The comments of one file, each with the line that it applies to."""
     if len(data) > _MOST_BYTES or not (b"#" in data or b"//" in data):
         return ()
     return tuple(_comments(data))
 
 
-def review_comments(comments: Comments) -> tuple[ReviewComment, ...]:
-    """What comments defend. To read them all takes long, and of most files nothing is said."""
+def justifying_comments(comments: Comments) -> tuple[JustifyingComment, ...]:
+    """The findings that comments justify. Called only for files with findings, because it is slow."""
     return tuple(each for line, comment in comments for each in _remarks(line, comment))
 
 
 def _comments(data: bytes) -> Iterator[tuple[int, str]]:
-    """Each comment, several lines of one together, with the line that it speaks for."""
+    """Each comment, adjacent lines as one, with the line that it applies to."""
     waiting: list[str] = []
     for number, line in enumerate(data.decode(errors="replace").split("\n"), 1):
         match = _COMMENT.search(line) if "#" in line or "//" in line else None
@@ -267,14 +267,14 @@ def _comments(data: bytes) -> Iterator[tuple[int, str]]:
             yield number, match[1][:_MOST_LETTERS]
 
 
-def _remarks(line: int, comment: str) -> Iterator[ReviewComment]:
+def _remarks(line: int, comment: str) -> Iterator[JustifyingComment]:
     for match in _DIRECTIVE.finditer(comment):
         for rule in _set_aside(match):
-            yield ReviewComment(rule, "", line, applies_to_file=True)
+            yield JustifyingComment(rule, "", line, applies_to_file=True)
     for each in _PLAIN:
         if each.said.search(comment):
             yield from (
-                ReviewComment(rule, about, line, each.wide)
+                JustifyingComment(rule, about, line, each.wide)
                 for rule in each.rules
                 for about in each.about
             )

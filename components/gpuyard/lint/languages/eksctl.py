@@ -1,7 +1,7 @@
-"""Clusters and node groups of eksctl as those of EKS that it makes; what a group leaves out, eksctl fills in.
+"""eksctl's clusters and node groups as the EKS resources that it creates, with eksctl's defaults.
 
-What it makes of `nodeGroups` is a group of machines of its own, which EKS does not look after. Of the
-cluster only what is written is known: of one whose file says nothing of it, nothing is said.
+`nodeGroups` become self-managed groups, which EKS does not maintain. Of the cluster only explicit
+settings are known: a file without them gives no finding.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,16 +23,16 @@ _IMAGES: Mapping[str, tuple[str, str]] = {
     "AmazonLinux2": ("AL2_x86_64", "AL2_x86_64_GPU"),
     "Bottlerocket": ("BOTTLEROCKET_x86_64", "BOTTLEROCKET_x86_64_NVIDIA"),
 }
-"""By family: the image that eksctl takes, and the one where the machines have GPUs."""
+"""By family: eksctl's image, and the one for GPU machines."""
 _SIZES = ("maxSize", "desiredCapacity", "minSize")
 _NODES = 2
-"""So many there are where nothing says how many."""
+"""The default number of nodes."""
 _WORDS: Mapping[str, str] = {
     "amiType": "amiFamily",
     "capacityType": "spot",
     "remoteAccess": "ssh",
 }
-"""What eksctl calls a field of EKS."""
+"""The names in eksctl of EKS fields."""
 _OF_EKS = {own: name for name, own in _WORDS.items()}
 
 
@@ -50,7 +50,7 @@ _EVERY_LOG = ["api", "audit", "authenticator", "controllerManager", "scheduler"]
 
 
 def cluster(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
-    """The cluster itself, where the file says what rules ask of one, and it has GPUs."""
+    """The cluster itself, if the file has settings that rules check, and GPUs."""
     vpc, logs = _mapping(value.get("vpc")), _mapping(value.get("cloudWatch"))
     properties = {
         "vpcConfig": _network(vpc),
@@ -65,13 +65,13 @@ def cluster(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
         at = replace(
             place,
             pulumi_name=lambda own: _IN_EKS.get(own, own),
-            own_name=lambda name: _OF_CLUSTER.get(name, name),
+            to_document_name=lambda name: _OF_CLUSTER.get(name, name),
         )
         yield Item(Resource(CLUSTER, shown, properties), at)
 
 
 def _network(vpc: Mapping[str, Any]) -> Any:
-    """Public to everybody, and not private, unless it is told otherwise."""
+    """Public to all addresses, and not private, by default."""
     ends = _mapping(vpc.get("clusterEndpoints"))
     cidrs = vpc.get("publicAccessCIDRs")
     if not ends and cidrs is None:
@@ -114,7 +114,7 @@ def node_groups(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]
                 shown = name if isinstance(name, str) else "(no name)"
                 result = _properties(group)
                 result["tags"] = {**of_all, **_mapping(group.get("tags"))}
-                if field == _OWN:  # of machines of its own EKS repairs none
+                if field == _OWN:  # EKS does not repair self-managed nodes
                     result["nodeRepairConfig"] = {"enabled": True}
                 yield Item(Resource(NODE_GROUP, shown, result), _place(place, (field, index)))
 
@@ -124,7 +124,7 @@ def _place(place: FileLocation, path: Path) -> FileLocation:
         place,
         prefix=(*place.prefix, *path),
         pulumi_name=lambda own: _OF_EKS.get(own, own),
-        own_name=lambda name: _WORDS.get(name, name),
+        to_document_name=lambda name: _WORDS.get(name, name),
     )
 
 
@@ -148,7 +148,7 @@ def _properties(group: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _image(group: Mapping[str, Any], *, has_gpus: bool) -> str:
-    """It takes the image for GPUs by itself, where it knows the machine."""
+    """The default image is the one for GPUs, if eksctl knows the machine."""
     if group.get("ami") or "launchTemplate" in group:
         return "CUSTOM"
     return _IMAGES.get(str(group.get("amiFamily") or _USUAL), ("CUSTOM", "CUSTOM"))[has_gpus]
@@ -163,7 +163,7 @@ def _all_spot(group: Mapping[str, Any], distribution: Mapping[str, Any]) -> bool
 
 
 def _taints(value: Any) -> Any:
-    """A list; of groups of its own also by key, `value:effect`. What somebody fills in stays as it is."""
+    """A list; for self-managed groups also by key, `value:effect`. Placeholders are unchanged."""
     if is_entirely_placeholder(value):
         return value
     if isinstance(value, Mapping):
@@ -177,7 +177,7 @@ def _effect(value: Any) -> str:
 
 
 def _ssh(ssh: Mapping[str, Any], *, private: bool) -> dict[str, Any]:
-    """Open where it says so, or names a key: to groups, to the network of private nodes, or to all."""
+    """Open if enabled or with a key: to groups, to the network of private nodes, or to all."""
     names = ("publicKey", "publicKeyName", "publicKeyPath")
     allowed = ssh.get("allow", any(ssh.get(name) for name in names))
     if allowed is not True:

@@ -1,7 +1,7 @@
-"""HCL, the language of Terraform's files, read into blocks and expressions with a line for each.
+"""A parser for HCL, the language of Terraform files: blocks and expressions with a line for each.
 
-Read whole, so that nothing in a file hides what follows, and no further than is needed: what an operator or a
-`for` would give is an expression of no known value.
+It reads the whole file, so that nothing hides what follows, and no further than needed: operators and
+`for` give an expression of unknown value.
 """
 
 import re
@@ -14,11 +14,11 @@ from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudgetExceeded,
 
 MAX_DEPTH = 100
 OF_A_TERM, OF_A_BLOCK = 2, 16
-"""Parts of the room of a run: an expression with its value and its place, and a block with its item."""
+"""Shares of the parse budget of a run: an expression with its value and place, and a block with its item."""
 _AT_ONCE = 64
 _SPACE = re.compile(r"(?:[ \t\r\ufeff]+|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
 _LINES = re.compile(r"(?:\s+|\ufeff|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z))*", re.DOTALL)
-"""A comment that never ends takes the rest of the file: the next one does not search it once more."""
+"""A comment that never ends extends to the end of the file: do not search it again for each line."""
 _IDENT = re.compile(r"[^\W\d][\w-]*")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 _HEREDOC = re.compile(r"<<(-?)([^\W\d][\w-]*)[ \t\r]*\n")
@@ -32,7 +32,7 @@ _TWO = ("==", "!=", ">=", "<=", "=>", "&&", "||")
 
 
 class HclError(Exception):
-    """A text is not HCL: the line, and what was expected there."""
+    """A text is not HCL: the line, and what was expected."""
 
     def __init__(self, line: int, problem: str) -> None:
         super().__init__(f"not HCL: line {line}: {problem}")
@@ -40,7 +40,7 @@ class HclError(Exception):
 
 
 class HclForm(StrEnum):
-    """What an expression is."""
+    """The kind of an expression."""
 
     LITERAL = "literal"
     TEMPLATE = "template"
@@ -49,12 +49,12 @@ class HclForm(StrEnum):
     REFERENCE = "reference"
     CALL = "call"
     OTHER = "other"
-    """Whatever else gives a value: an operator, a condition, a `for`."""
+    """Any other expression: an operator, a condition, a `for`."""
 
 
 @dataclass(frozen=True, slots=True)
 class HclTerm:
-    """An expression and where it begins."""
+    """An expression and its start."""
 
     form: HclForm
     line: int
@@ -62,10 +62,10 @@ class HclTerm:
     value: Any = None
     """A literal's value; steps of a reference, the first a name; the name of a function."""
     parts: tuple[Any, ...] = ()
-    """Texts and expressions of a template, items of a list, pairs of an object, arguments of a call."""
+    """Parts of a template, items of a list, pairs of an object, arguments of a call."""
     heredoc: bool = False
     indent: int = 0
-    """Of a text over several lines: so many columns are taken off each of them."""
+    """For a heredoc: the number of columns to remove from each line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class HclAttribute:
 
 @dataclass(slots=True)
 class HclBlock:
-    """A block: its type, its labels, and what stands inside."""
+    """A block: its type, its labels, and its content."""
 
     type: str
     labels: tuple[str, ...]
@@ -90,7 +90,7 @@ class HclBlock:
 
 
 def parse_hcl(text: str) -> HclBlock:
-    """The whole file as one block without a type; HclError where it is no HCL."""
+    """The whole file as one block without a type; HclError if it is not HCL."""
     reader = _Reader(text)
     result = HclBlock("", (), 1, 1)
     reader.body(result)
@@ -101,7 +101,7 @@ def parse_hcl(text: str) -> HclBlock:
 
 
 class _Reader:
-    """Goes through the text once, and down into what is nested."""
+    """Parses the text once, and recursively for nested parts."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -110,7 +110,7 @@ class _Reader:
         self.room, self.owed = parse_budget(), 0
         self.starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
-    # ── where it is ──
+    # ── position ──
 
     def place(self) -> tuple[int, int]:
         line = bisect_right(self.starts, self.at)
@@ -121,7 +121,7 @@ class _Reader:
         return HclError(min(self.place()[0], last), f"{expected} was expected")
 
     def skip(self, *, lines: bool) -> str:
-        """Over space and comments; the next sign, "" at the end."""
+        """Skips whitespace and comments; the next character, "" at the end."""
         match = (_LINES if lines else _SPACE).match(self.text, self.at)
         self.at = match.end() if match else self.at
         return self.text[self.at : self.at + 1]
@@ -132,7 +132,7 @@ class _Reader:
         self.at += 1
 
     def take(self, pattern: re.Pattern[str]) -> str:
-        """What fits here, "" when nothing does."""
+        """The text that matches here, "" if none does."""
         match = pattern.match(self.text, self.at)
         self.at = match.end() if match else self.at
         return match[0] if match else ""
@@ -142,7 +142,7 @@ class _Reader:
         if self.depth > MAX_DEPTH:
             raise HclError(self.place()[0], f"nested more than {MAX_DEPTH} deep")
 
-    # ── what it takes of the room of a run ──
+    # ── parse budget ──
 
     def owe(self, parts: int) -> None:
         self.owed += parts
@@ -157,7 +157,7 @@ class _Reader:
     # ── blocks and attributes ──
 
     def body(self, into: HclBlock) -> None:
-        """Attributes and blocks until a brace that closes, or the end."""
+        """Attributes and blocks until a closing brace, or the end."""
         self.deeper()
         while self.skip(lines=True) not in {"", "}"}:
             line, column = self.place()
@@ -192,7 +192,7 @@ class _Reader:
     # ── expressions ──
 
     def expression(self, *, inside: bool) -> HclTerm:
-        """One that ends where its line does, or inside brackets, where a sign ends it."""
+        """One that ends with its line, or inside brackets at a delimiter."""
         self.deeper()
         self.owe(OF_A_TERM)
         line, column = self.place()
@@ -236,7 +236,7 @@ class _Reader:
         return self.listed() if sign == "[" else self.pairs()
 
     def signed(self, line: int, column: int) -> HclTerm:
-        """A number below zero, or what an operator makes of the rest."""
+        """A negative number, or an operator with the rest."""
         negative = self.text[self.at] == "-"
         self.at += 1
         self.skip(lines=False)
@@ -246,7 +246,7 @@ class _Reader:
         return HclTerm(HclForm.OTHER, line, column)
 
     def named(self, line: int, column: int) -> HclTerm:
-        """A word that stands for itself, a call, or a reference."""
+        """A keyword, a call, or a reference."""
         name = self.take(_IDENT)
         if not name:
             raise self.error("a value")
@@ -260,7 +260,7 @@ class _Reader:
         return HclTerm(HclForm.REFERENCE, line, column, tuple(steps))
 
     def step(self) -> str | int | None:
-        """One step of a reference; None where it ends, also where something other than a name follows."""
+        """One step of a reference; None at its end, also if no name follows."""
         if self.text.startswith(".", self.at):
             for pattern in (_IDENT, _NUMBER):
                 if match := pattern.match(self.text, self.at + 1):
@@ -279,7 +279,7 @@ class _Reader:
         return None
 
     def call(self, name: str, line: int, column: int) -> HclTerm:
-        if self.text.startswith("::", self.at):  # of a provider: nobody here knows it
+        if self.text.startswith("::", self.at):  # a provider function: its value is unknown
             while self.take(re.compile("::")):
                 self.take(_IDENT)
             name = ""
@@ -312,7 +312,7 @@ class _Reader:
         return HclTerm(HclForm.LIST, line, column, parts=tuple(results))
 
     def pairs(self) -> HclTerm:
-        """Keys and values; where no comma is, the end of a line ends a value."""
+        """Keys and values; without a comma, the end of a line ends a value."""
         line, column = self.place()
         self.at += 1
         results: list[tuple[HclTerm, HclTerm]] = []
@@ -331,13 +331,13 @@ class _Reader:
         return HclTerm(HclForm.OBJECT, line, column, parts=tuple(results))
 
     def line_began(self) -> None:
-        """After a value without a comma the next one stands on a line of its own."""
+        """After a value without a comma, the next one must be on a separate line."""
         begun = self.starts[bisect_right(self.starts, self.at) - 1]
         if (match := _LINES.match(self.text, begun)) is None or match.end() < self.at:
             raise self.error("`,` or a new line")
 
     def key(self) -> HclTerm:
-        """A bare name is the key itself, whatever it would mean elsewhere."""
+        """A bare name is the key itself, even if it is also a variable."""
         line, column = self.place()
         if match := _IDENT.match(self.text, self.at):
             rest = _SPACE.match(self.text, match.end())
@@ -348,7 +348,7 @@ class _Reader:
                 return HclTerm(HclForm.LITERAL, line, column, match[0])
         return self.expression(inside=False)
 
-    # ── over what has no known value ──
+    # ── skipping unknown values ──
 
     def over(self, *, inside: bool) -> None:
         """To the end of an expression."""
@@ -371,7 +371,7 @@ class _Reader:
             self.at += 1
 
     def balanced(self) -> None:
-        """Over a bracket and all in it."""
+        """Skips a bracket and its content."""
         self.deeper()
         end = _OPEN[self.text[self.at]]
         self.at += 1
@@ -386,7 +386,7 @@ class _Reader:
         self.depth -= 1
 
     def text_here(self) -> bool:
-        """Goes over a text, where one begins here."""
+        """Skips a text that starts here."""
         if self.text.startswith('"', self.at):
             self.quoted()
         elif match := _HEREDOC.match(self.text, self.at):
@@ -414,7 +414,7 @@ class _Reader:
         return HclTerm(HclForm.TEMPLATE, line, column, parts=tuple(parts))
 
     def special(self, parts: list[Any], what: str) -> None:
-        """A sign that may begin something else than text."""
+        """A character that may start a template sequence."""
         three, two = self.text[self.at : self.at + 3], self.text[self.at : self.at + 2]
         if three in {"$${", "%%{"}:
             parts.append(three[1:])
@@ -462,7 +462,7 @@ class _Reader:
 
 
 _MOST_DIGITS, _LARGEST = 18, 1e18
-"""Python refuses to make an `int` of some thousand digits."""
+"""Python rejects an `int` of some thousand digits."""
 _WORDS: dict[str, Any] = {"true": True, "false": False, "null": None}
 
 
@@ -475,7 +475,7 @@ def _escaped(sign: str) -> str:
 
 
 def _plain(expression: HclTerm) -> str | int | None:
-    """A key that is written out."""
+    """A literal key."""
     if expression.form is HclForm.LITERAL and isinstance(expression.value, int):
         return int(expression.value)
     if expression.form is HclForm.TEMPLATE and all(isinstance(p, str) for p in expression.parts):

@@ -1,7 +1,7 @@
-"""What expressions of HCL are worth: literals, locals, and what encodes or decodes them; all else is unknown.
+"""Values of HCL expressions: literals, locals, and functions that encode or decode; all else is unknown.
 
-An unknown part of a text is a sign in it until the text is read, as YAML for one; a text that has the sign
-then is unknown as a whole.
+An unknown part of a text is a marker until the text is parsed, for example as YAML; a text with a marker
+is then unknown as a whole.
 """
 
 import posixpath
@@ -19,27 +19,27 @@ from gpuyard.spec.yaml.positions import Marks
 from gpuyard.spec.yaml_tree import Document, parse_documents
 
 UNKNOWN_PART = "\ue000"
-"""A sign of no script stands for what is unknown inside a text."""
+"""An unused character that marks the unknown parts of a text."""
 _SAME = frozenset(
     {
         *("yamlencode", "jsonencode", "tolist", "toset", "tomap", "tostring", "tonumber", "tobool"),
         *("base64encode", "trimspace", "chomp", "sensitive", "nonsensitive"),
     }
 )
-"""Functions whose argument says all; of text that is encoded rules look at what it was."""
+"""Functions that return their argument: rules check encoded text in its original form."""
 _DECODED = frozenset({"yamldecode", "jsondecode"})
 _OPENED = frozenset({"file", "templatefile"})
 _FILLED = re.compile(r"(\$?)\$\{([^{}]*)\}")
 _DIRECTIVE = "%{"
 _MOST_STEPS = 50
 _MOST_VALUES = 500_000
-"""So much is made of locals at most, a stretch of text counting as a value."""
+"""Maximum size of locals, where a part of a text counts as a value."""
 _STRETCH = 64
 
 
 @dataclass(slots=True)
 class Places:
-    """Where the values of a document stand, filled as they are read."""
+    """The places of values in a document, filled during reading."""
 
     lines: dict[Path, int] = field(default_factory=dict[Path, int])
     columns: dict[Path, int] = field(default_factory=dict[Path, int])
@@ -50,16 +50,16 @@ class Places:
         self.document = Document([], self.lines, self.columns, self.blocks)
 
     def mark(self, path: Path, line: int, column: int) -> None:
-        """Something stands there; where it was said twice, the first counts."""
+        """Records a place; of a duplicate the first counts."""
         self.lines.setdefault(path, line)
         self.columns.setdefault(path, column)
 
     def mark_all(self, path: Path, inside: Document, first_line: int, indent: int) -> None:
-        """What was read out of a text that begins after a line."""
+        """The values of a text that starts after a line."""
         lines, columns = (
             each.by_path()
             if isinstance(each, Marks)
-            else each  # of each by itself the way is walked
+            else each  # the path of each is resolved separately
             for each in (inside.lines, inside.columns)
         )
         for below, line in lines.items():
@@ -69,22 +69,22 @@ class Places:
 
 @dataclass(slots=True)
 class Module:
-    """The locals of a folder, which is what Terraform takes for one module."""
+    """The locals of a folder, which is a Terraform module."""
 
     attributes: Mapping[str, HclAttribute]
     inputs: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Variables, where those who call it say what they are."""
+    """Variables, if the callers set them."""
     known: dict[str, tuple[Any, int]] = field(default_factory=dict[str, tuple[Any, int]])
-    """Values by name, and how large each is."""
+    """Values by name, with their sizes."""
     folder: str = ""
     text_of: Callable[[str], str] | None = None
-    """What is in a file of the folder, "" where it is not in view; None where no file is opened."""
+    """The text of a file in the folder, "" if it is not in the input; None if files are not opened."""
     opened_files: list[str] = field(default_factory=list[str])
     steps_used: int = 0
     evaluating: list[str] = field(default_factory=list[str])
 
     def value(self, expression: HclTerm, path: Path = (), into: Places | None = None) -> Any:
-        """What it is worth; where each part of it stands is marked, when it is written out here."""
+        """Its value; literals record the place of each part."""
         result: Any = UNKNOWN
         match expression.form:
             case HclForm.LITERAL:
@@ -104,7 +104,7 @@ class Module:
         return result
 
     def decoded(self, expression: HclTerm, path: Path, into: Places) -> list[Any]:
-        """The YAML documents of a text, or what was to be encoded as such; [UNKNOWN] where nobody can say."""
+        """The YAML documents of a text, or the value to encode as such; [UNKNOWN] if unknown."""
         value = self.value(expression, path, into)
         documents = _documents(value)
         if documents is None:
@@ -114,7 +114,7 @@ class Module:
         return [each.value for each in documents]
 
     def decoded_text(self, value: Any) -> Any:
-        """The same of a value that stands elsewhere."""
+        """The same for a value from elsewhere."""
         documents = _documents(value)
         if documents is None:
             return value if not isinstance(value, str) else UNKNOWN
@@ -135,7 +135,7 @@ class Module:
         for key, each in expression.parts:
             name = self.value(key)
             if isinstance(name, bool) or not isinstance(name, str | int | float):
-                is_complete = False  # what it sets, nobody knows
+                is_complete = False  # its result is unknown
                 continue
             here = (*path, str(name))
             if into is not None:
@@ -147,7 +147,7 @@ class Module:
         if len(expression.parts) == 1 and isinstance(expression.parts[0], HclTerm):
             return self.value(expression.parts[0])
         if None in expression.parts:
-            return UNKNOWN  # a condition or a loop: which lines there are, nobody knows
+            return UNKNOWN  # a condition or a loop: its lines are unknown
         texts = [self._text(part, expression) for part in expression.parts]
         if into is not None and expression.heredoc:
             into.blocks.add(path)
@@ -158,7 +158,7 @@ class Module:
         return text
 
     def _text(self, part: Any, parent: HclTerm) -> str:
-        """What stands in for a part; over several lines it would move those after it, and is not known."""
+        """The replacement of a part; one with several lines would move those after it, and is unknown."""
         if isinstance(part, str):
             return part
         value = self.value(part)
@@ -174,12 +174,12 @@ class Module:
             result = self.inputs[str(name)]
             return self._part(result, _size(result), steps[2:])
         if whose == "path" and self.text_of is not None:
-            return "."  # of a folder that no other calls, all of them are the same
+            return "."  # in a folder without callers they are all the same
         if whose != "local" or not isinstance(name, str) or name not in self.attributes:
             return UNKNOWN
         if name not in self.known:
             if name in self.evaluating or len(self.evaluating) >= _MOST_STEPS:
-                return UNKNOWN  # Terraform refuses a circle
+                return UNKNOWN  # Terraform rejects a cycle
             self.evaluating.append(name)
             value = self.value(self.attributes[name].value)
             self.known[name] = value, _size(value)
@@ -189,7 +189,7 @@ class Module:
     def _part(self, value: Any, size: int, steps: tuple[str | int, ...]) -> Any:
         self.steps_used += size
         if self.steps_used > _MOST_VALUES:
-            return UNKNOWN  # locals of locals can be endless, in few lines
+            return UNKNOWN  # locals of locals can grow without limit in a few lines
         for step in steps:
             value = _below(value, step)
         return value
@@ -208,7 +208,7 @@ class Module:
         return UNKNOWN
 
     def _file(self, arguments: tuple[Any, ...], text_of: Callable[[str], str]) -> Any:
-        """The text of a file, and of a template with what it is given; unknown where it is not in view."""
+        """The text of a file, or of a template with its variables; unknown if it is not in the input."""
         named = self.value(arguments[0])
         if not isinstance(named, str) or UNKNOWN_PART in named:
             return UNKNOWN
@@ -226,7 +226,7 @@ class Module:
 
 
 def _filled(text: str, variables: Any) -> str:
-    """A template with plain names filled in; what else it makes is not known."""
+    """A template with plain names substituted; other results are unknown."""
 
     def part(match: re.Match[str]) -> str:
         if match[1]:
@@ -241,7 +241,7 @@ def _filled(text: str, variables: Any) -> str:
 
 
 def _documents(value: Any) -> list[Document] | None:
-    """Of a text that is YAML."""
+    """The values of a YAML text."""
     if not isinstance(value, str):
         return None
     try:
@@ -251,7 +251,7 @@ def _documents(value: Any) -> list[Document] | None:
 
 
 def merge_overlays(values: list[Any], *, deep: bool = False) -> Any:
-    """Mappings laid one over the other, the last wins; what stands under an unknown one is unknown."""
+    """Merged mappings, the last wins; values below an unknown one are unknown."""
     is_complete, result = True, dict[Any, Any]()
     for value in values:
         if value is None:
@@ -261,13 +261,13 @@ def merge_overlays(values: list[Any], *, deep: bool = False) -> Any:
         else:
             is_complete = is_complete and not isinstance(value, PartlyKnown)
             if isinstance(value, PartlyKnown):
-                result = {}  # it may set any of them anew
+                result = {}  # it may override any of them
             result = _deeper(result, value, whole=is_complete) if deep else {**result, **value}
     return result if is_complete else PartlyKnown(result)
 
 
 def _deeper(under: Mapping[Any, Any], over: Mapping[Any, Any], *, whole: bool) -> dict[Any, Any]:
-    """As Helm does it: mappings into each other, anything else in place of what was there."""
+    """As in Helm: mappings are merged, other values are replaced."""
     results = dict(under)
     for key, each in over.items():
         before = results.get(key)
@@ -280,7 +280,7 @@ def _deeper(under: Mapping[Any, Any], over: Mapping[Any, Any], *, whole: bool) -
 
 
 def without_unknowns(value: Any) -> Any:
-    """The value with every text unknown of which a part is."""
+    """The value with every partly unknown text replaced by unknown."""
     if isinstance(value, str):
         return UNKNOWN if UNKNOWN_PART in value else value
     if isinstance(value, list):
@@ -295,7 +295,7 @@ def without_unknowns(value: Any) -> Any:
 
 
 def _size(value: Any) -> int:
-    """How many values stand below, itself included; no further than what counts."""
+    """The number of values below, with itself; counted only up to the limit."""
     total, todo = 0, [value]
     while todo and total <= _MOST_VALUES:
         item = todo.pop()
@@ -318,5 +318,5 @@ def _below(value: Any, step: str | int) -> Any:
 
 
 def _less(line: str, indent: int) -> str:
-    """A line without so much space before it."""
+    """A line without this much indentation."""
     return line[min(indent, len(line) - len(line.lstrip(" \t"))) :]

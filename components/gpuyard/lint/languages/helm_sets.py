@@ -1,4 +1,4 @@
-"""What `--set A.B=VALUE` makes, on a command line and as a `set` of Terraform's helm_release."""
+"""Values from `--set A.B=VALUE`, on a command line and in `set` of Terraform's helm_release."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,12 +13,12 @@ _WHOLE = re.compile(r"-?(?:0|[1-9]\d{0,17})")
 _WORDS: Mapping[str, Any] = {"true": True, "false": False, "null": None}
 _PAIR = re.compile(r"((?:\\.|[^\\=])*)=(.*)", re.DOTALL)
 _MOST_STEPS = 60
-"""No chart has values so deep."""
+"""No chart has values this deep."""
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def steps_of(name: str, value: Any) -> tuple[Path, Any]:
-    """The way to what is set; of an item of a list the list, of which the rest is not known."""
+    """The path that is set; for a list item the list, whose other items are unknown."""
     steps = [_ESCAPED.sub(r"\1", step) for step in _DOT.split(name)]
     numbered = next((i for i, step in enumerate(steps) if "[" in step), None)
     if numbered is not None:
@@ -34,7 +34,7 @@ def nested_value(steps: Path, value: Any) -> Any:
 
 
 def parse_set_value(value: Any) -> Any:
-    """A text as Helm reads it: numbers, truths and lists in braces are such."""
+    """A text as Helm parses it: numbers, booleans and lists in braces."""
     if not isinstance(value, str):
         return value
     if value in _WORDS:
@@ -50,8 +50,8 @@ def parse_set_value(value: Any) -> Any:
     return value
 
 
-def from_a_repository(chart: Any) -> str:
-    """The name of a chart, also by its address; "" of one in a folder, which may be anything around it."""
+def repository_chart_name(chart: Any) -> str:
+    """The name of a chart, also from its address; "" for a folder, which may wrap any chart."""
     if not isinstance(chart, str) or chart.startswith((".", "/")) or UNKNOWN_PART in chart:
         return ""
     name = chart.rstrip("/").rpartition("/")[2]
@@ -59,7 +59,7 @@ def from_a_repository(chart: Any) -> str:
 
 
 def parse_set_option(written: str, *, as_text: bool = False) -> Iterator[Any]:
-    """What one `--set A=x,B.C=y` lays over values, each by itself; UNKNOWN where a name is not known."""
+    """The overrides of one `--set A=x,B.C=y`, each separately; UNKNOWN for an unknown name."""
     for part in _parts(written):
         match = _PAIR.fullmatch(part)
         if match is None or UNKNOWN_PART in match[1]:
@@ -74,7 +74,7 @@ def parse_set_option(written: str, *, as_text: bool = False) -> Iterator[Any]:
 
 
 def _parts(written: str) -> Iterator[str]:
-    """At commas, but for those that are escaped or stand in a list's braces."""
+    """At commas, except escaped ones and those in a list's braces."""
     start = depth = at = 0
     while at < len(written):
         sign = written[at]

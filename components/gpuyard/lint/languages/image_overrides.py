@@ -1,8 +1,8 @@
-"""Images that commands set before an apply, or load onto the nodes: of these the tag in a file does not move.
+"""Images that commands set before an apply, or load onto the nodes: their tag in a file does not move.
 
 `kustomize edit set image`, `kubectl set image`, `kind load docker-image`, `minikube image load`, `k3d image
-import`, in scripts, Makefiles and pipelines; in texts that explain only what loads. Nothing is run. Skaffold
-gives the images of its artifacts the tag that it builds, wherever a manifest names them without a digest.
+import`, in scripts, Makefiles and pipelines; in documents only load commands. Nothing is run. Skaffold
+gives the images of its artifacts the tag that it builds, in every manifest that names them without a digest.
 """
 
 import re
@@ -33,21 +33,21 @@ _TAKES = frozenset(
     {"-n", "--namespace", "--context", "-p", "--profile", "--name", "-c", "--cluster"}
 )
 _MOST = 100
-"""Images of one file, and words of one command."""
+"""Images of one file, and the words of one command."""
 
 
 @dataclass(frozen=True, slots=True)
-class ImageOverrides:
-    """What one file says of images."""
+class ScriptedImages:
+    """The images that one file sets."""
 
     names: tuple[str, ...]
     """Without tags."""
-    containers: tuple[tuple[str, str], ...]
-    """Of which workload, and which container of it: `*` is each."""
+    image_targets: tuple[tuple[str, str], ...]
+    """By workload and container: `*` is any."""
 
 
-def image_overrides(data: bytes, file: str, *, script: bool) -> list[ImageOverrides]:
-    """The images of one file; of one that is neither a script nor a pipeline none."""
+def scripted_images(data: bytes, file: str, *, script: bool) -> list[ScriptedImages]:
+    """The images of one file; none of a file that is neither a script nor a pipeline."""
     built = [*filter(None, map(_named, _artifacts(data, file)))]
     if not built and (not (script or is_pipeline(file)) or not _SAYS.search(data)):
         return []
@@ -61,11 +61,11 @@ def image_overrides(data: bytes, file: str, *, script: bool) -> list[ImageOverri
         containers += _set(text, values)
     if not (names or containers):
         return []
-    return [ImageOverrides(tuple(dict.fromkeys(names))[:_MOST], tuple(containers)[:_MOST])]
+    return [ScriptedImages(tuple(dict.fromkeys(names))[:_MOST], tuple(containers)[:_MOST])]
 
 
 def _artifacts(data: bytes, file: str) -> Iterator[str]:
-    """What Skaffold builds without a profile that somebody asks for."""
+    """Images that Skaffold builds without an optional profile."""
     try:
         documents = parse_documents(data, file) if _SKAFFOLD.search(file) else []
     except UsageError:
@@ -77,7 +77,7 @@ def _artifacts(data: bytes, file: str) -> Iterator[str]:
 
 
 def _values(text: str) -> Mapping[str, tuple[str, ...]]:
-    """What names stand for, where the same file says it."""
+    """Values of variables, if the same file sets them."""
     results = {name: (value,) for name, value in _ASSIGNED.findall(text)}
     return results | {name: tuple(words.split()) for name, words in _LOOP.findall(text)}
 
@@ -110,7 +110,7 @@ def _set(text: str, values: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str
 
 
 def _plain(rest: str) -> Sequence[str]:
-    """Words that are neither options nor what belongs to one."""
+    """Words that are neither options nor values of one."""
     words = [word.strip("\"'") for word in rest.split(maxsplit=_MOST)[:_MOST]]
     before = ["", *words]
     return [
@@ -121,7 +121,7 @@ def _plain(rest: str) -> Sequence[str]:
 
 
 def _moves(image: str, values: Mapping[str, tuple[str, ...]]) -> bool:
-    """Whether it is the latest again."""
+    """Whether the new tag is latest again."""
     match = _VARIABLE.fullmatch(image)
     return any(
         each.endswith(":latest") for each in (values.get(match[1], ()) if match else (image,))
@@ -129,6 +129,6 @@ def _moves(image: str, values: Mapping[str, tuple[str, ...]]) -> bool:
 
 
 def _named(image: str) -> str:
-    """The name of an image, "" where it is not written out."""
+    """The name of an image, "" if it is not literal."""
     name = repository_of(image)
     return name.removeprefix("docker.io/") if _IMAGE.fullmatch(name) else ""

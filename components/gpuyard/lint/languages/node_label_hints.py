@@ -1,7 +1,7 @@
-"""Labels that nodes get by a command or by what is written beside the objects: a pod may select them.
+"""Node labels that commands or configuration next to the objects set: a pod may select them.
 
 `kubectl label node`, `--node-labels` of kubelet, gcloud and eksctl, `node-label` of k3s, in any file; in
-Terraform also `labels` of a module's node groups. Only labels that nothing gives by itself are looked for.
+Terraform also `labels` of a module's node groups. Only labels that no component sets by default are searched.
 """
 
 import re
@@ -30,7 +30,7 @@ _TERRAFORM = (".tf", ".tofu")
 
 @dataclass(frozen=True, slots=True)
 class NodeLabelHints:
-    """What one file gives to nodes."""
+    """The labels that one file assigns to nodes."""
 
     names: tuple[str, ...]
 
@@ -45,7 +45,7 @@ def node_label_hints(data: bytes, file: str) -> list[NodeLabelHints]:
 
 
 def _parts(text: str, file: str) -> Iterator[str]:
-    """Those parts of a text in which labels of nodes stand."""
+    """The parts of a text that contain node labels."""
     for pattern in (*_ANYWHERE, _IN_TERRAFORM) if file.endswith(_TERRAFORM) else _ANYWHERE:
         for match in pattern.finditer(text):
             yield "".join(part or "" for part in match.groups())

@@ -1,4 +1,4 @@
-"""Resources of a Pulumi program in YAML: what it writes out, and its variables; all else is unknown."""
+"""Resources of a Pulumi YAML program: literals and variables; all else is unknown."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,7 +11,7 @@ from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.manifests.fields import PartlyKnown
 from gpuyard.rules.rule import UNKNOWN, Resource
 
-PROJECT = "a Pulumi program: what it makes is in `pulumi preview --json >preview.json`"
+PROJECT = "a Pulumi program: lint its resources with `pulumi preview --json >preview.json`"
 _RUNTIME = "yaml"
 _LANGUAGES = frozenset({"python", "nodejs", "go", "dotnet", "java"})
 _REFERENCE = re.compile(r"(?<!\$)\$\{([^{}]*)\}")
@@ -20,12 +20,12 @@ _ABOUT_GPUS = re.compile(r"nvidia|gpu|dcgm|kueue|karpenter|guestAccelerator", re
 
 
 def is_pulumi_yaml_program(value: Any) -> bool:
-    """True for a project whose program stands in it."""
+    """True for a project file that contains the program."""
     return _runtime(value) == _RUNTIME and isinstance(value.get("resources"), Mapping)
 
 
 def is_project(value: Any) -> bool:
-    """True for a project whose program stands beside it, in a language that has to be run."""
+    """True for a project whose program is in another language and must be run."""
     return _runtime(value) in _LANGUAGES and "name" in value
 
 
@@ -36,7 +36,7 @@ def _runtime(value: Any) -> str:
 
 
 def program_resources(value: Any, place: FileLocation) -> Iterator[Item]:
-    """Every resource; of a program that says no word of GPUs the cloud is somebody else's matter."""
+    """Every resource; a program that does not mention GPUs gives none of the cloud."""
     declared = value.get("variables")
     variables = declared if isinstance(declared, Mapping) else {}
     written = repr(value)
@@ -53,7 +53,7 @@ _CLOUDS = ("aws:", "gcp:")
 
 def _resource(name: str, value: Any, variables: Mapping[Any, Any]) -> Resource | None:
     if not (isinstance(value, Mapping) and isinstance(value.get("type"), str)) or "get" in value:
-        return None  # what it only reads, another program makes
+        return None  # another program creates what it only reads
     properties = _value(value.get("properties") or {}, variables)
     options = _value(value.get("options") or {}, variables)
     if not (isinstance(properties, Mapping) and isinstance(options, Mapping)):
@@ -64,7 +64,7 @@ def _resource(name: str, value: Any, variables: Mapping[Any, Any]) -> Resource |
 
 
 def _value(value: Any, variables: Mapping[Any, Any]) -> Any:
-    """The value with what it refers to, where that is written out."""
+    """The value with its references resolved, if they are literals."""
     if isinstance(value, str):
         return _text(value, variables)
     if isinstance(value, list):
@@ -79,7 +79,7 @@ def _value(value: Any, variables: Mapping[Any, Any]) -> Any:
 
 
 def _text(value: str, variables: Mapping[Any, Any]) -> Any:
-    """A reference alone is what its variable is, where that refers to nothing; in a text it is unknown."""
+    """A lone reference has the variable's value, if that has no references; inside text it is unknown."""
     alone = _REFERENCE.fullmatch(value)
     if alone and alone[1] in variables:
         return _value(variables[alone[1]], {})

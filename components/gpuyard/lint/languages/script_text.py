@@ -1,7 +1,7 @@
-"""The lines of scripts, pipelines, Makefiles and code blocks in Markdown as a shell would see them.
+"""The lines of scripts, pipelines, Makefiles and Markdown code blocks as a shell would see them.
 
-Nothing is run. A line goes on after a backslash, texts between `<<EOF` and `EOF` are left out, and a variable
-that is assigned once to a literal in the same file is that literal. Else it is unknown: a sign stands for it.
+Nothing is run. A backslash continues a line, here-documents are omitted, and a variable that is assigned
+once to a literal in the same file has that value. Other variables are unknown and become a marker.
 """
 
 import posixpath
@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
 
 MOST_LETTERS = 16 * 1024
-"""A longer line is nobody's command."""
+"""Longer lines are not commands."""
 LONGEST_LINE = 4 * 1024
-"""In a longer one no name of a folder is looked for: each search takes the square of it."""
+"""Longer lines are not searched for folder names: each search takes quadratic time."""
 _MOST_DEPTH = 20
 _TASKS = frozenset(
     f"{a}askfile{b}.{c}" for a in "Tt" for b in ("", ".dist") for c in ("yml", "yaml")
@@ -61,9 +61,9 @@ _BEFORE: Mapping[str, re.Pattern[str]] = {
         r"[ \t]*(?:-[ \t]+)?(?:(?:run|script|bash|inlineScript):[ \t]+)?(?:sh[ (]+)?"
     ),
 }
-"""What stands before a command in each."""
+"""Text before a command, by language."""
 _ELSEWHERE = frozenset({"HOME", "TMPDIR"})
-"""Folders that are in no repository."""
+"""Folders outside any repository."""
 _QUOTED = re.compile(r"[\"'\\]")
 _SPACES = " \t\r\n"
 _WORD = re.compile(rf"""[;&|()<>]+|(?:[^{_SPACES};&|()<>"']+|"[^"]*"|'[^']*')+""")
@@ -74,11 +74,11 @@ _TURNS = frozenset("<>")
 
 @dataclass(slots=True)
 class _Variables:
-    """What is assigned in a file, by function and name; 0 is no function."""
+    """The assignments of a file, by function and name; 0 is no function."""
 
     raw: dict[tuple[int, str], set[str]] = field(default_factory=dict[tuple[int, str], set[str]])
     shared: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
-    """By name: the functions that assign it for all."""
+    """By name: the functions that assign it globally."""
     known: dict[tuple[int, str], str] = field(default_factory=dict[tuple[int, str], str])
     asked: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
@@ -88,7 +88,7 @@ class _Variables:
         self.shared.setdefault(name, set()).update(() if own else (scope,))
 
     def expanded(self, text: str, scope: int) -> str:
-        """The text with every variable that is known; of one that is not a sign."""
+        """The text with every known variable; with a marker for the others."""
         result, length = list[str](), 0
         at = 0
         for each in _VARIABLE.finditer(text):
@@ -105,7 +105,7 @@ class _Variables:
         if key is None and name in _ELSEWHERE and name not in self.shared:
             return "~"
         if key is None or key in self.asked or len(self.asked) > _MOST_DEPTH:
-            # a default holds where nobody says another, as in V=${V:-v1}
+            # a default applies if nothing else assigns a value, as in V=${V:-v1}
             another = key is None and name in self.shared
             return UNKNOWN_PART if default is None or "$" in default or another else default
         if key not in self.known:
@@ -116,7 +116,7 @@ class _Variables:
         return self.known[key]
 
     def _key(self, name: str, scope: int) -> tuple[int, str] | None:
-        """Where it is assigned once, and nowhere else where that could be seen."""
+        """The value if it is assigned exactly once."""
         where = scope if (scope, name) in self.raw else 0
         result = self.raw.get((where, name), set())
         elsewhere = self.shared.get(name, set()) - {scope, where}
@@ -126,24 +126,24 @@ class _Variables:
 
 @dataclass(slots=True)
 class Script:
-    """Lines as they are written, with the function that each stands in."""
+    """Lines as written, with their function."""
 
     kind: str
-    lines: list[tuple[int, str]]
+    scoped_lines: list[tuple[int, str]]
     _variables: _Variables | None = None
 
     def _expanded(self, word: str, scope: int) -> str:
-        """A word with what variables are: those are looked for in the whole file, where one is asked for."""
+        """A word with the values of variables, which are searched in the whole file when one occurs."""
         if "$" not in word:
             return word
         if self._variables is None:
             self._variables = _Variables()
-            for within, line in self.lines:
+            for within, line in self.scoped_lines:
                 _assign(self._variables, within, line, self.kind)
         return self._variables.expanded(word, scope)
 
     def commands(self, scope: int, line: str) -> Iterator[list[str]]:
-        """The commands of a line, each as its words; none of a line whose quotes do not end."""
+        """The commands of a line, each as its words; none of a line with an open quote."""
         command: list[str] = []
         turned = False
         for word in _line_words(_clean(line, self.kind)):
@@ -151,7 +151,7 @@ class Script:
                 yield from [command] if command else []
                 command = []
             elif word and word[0] in _TURNS:
-                turned = True  # the file that it reads or writes is the next
+                turned = True  # the next word is the file that it reads or writes
                 continue
             elif not turned:
                 command.append(self._expanded(word, scope))
@@ -160,19 +160,19 @@ class Script:
 
 
 def read_script(text: str, file: str) -> Script:
-    """A file by its name: a Makefile, a justfile, a Taskfile, Markdown, else a script of a shell."""
+    """The type by file name: a Makefile, a justfile, a Taskfile, Markdown, else a shell script."""
     kind = kind_of(file)
     scoped = _scoped(_without_heredocs(_joined(text, kind)), kind)
     return Script(kind, [each for each in scoped if len(each[1]) <= MOST_LETTERS])
 
 
 def is_documentation(file: str) -> bool:
-    """Whether a file is a text for people, in which commands stand as examples."""
+    """Whether a file is a document, in which commands are examples."""
     return file.endswith((".md", ".markdown")) or posixpath.basename(file) == "README"
 
 
 def is_pipeline(file: str) -> bool:
-    """Whether a file says what a pipeline runs."""
+    """Whether a file configures a pipeline."""
     return posixpath.basename(file) in _PIPELINES or _PIPELINE.search(file) is not None
 
 
@@ -191,7 +191,7 @@ def kind_of(file: str) -> str:
 
 
 def _joined(text: str, kind: str) -> Iterator[str]:
-    """Lines with those that go on after a backslash."""
+    """Lines joined at a backslash."""
     begun: list[str] = []
     fence = ""
     open_ = kind != "markdown"
@@ -216,7 +216,7 @@ def _joined(text: str, kind: str) -> Iterator[str]:
 
 
 def _without_heredocs(lines: Iterator[str]) -> Iterator[str]:
-    """A text that is handed to a program is no command; one that never ends is none."""
+    """Text passed to a program is no command; one without an end has none."""
     every = list(lines)
     last = {line.strip(): number for number, line in enumerate(every)}
     ends = ""
@@ -230,7 +230,7 @@ def _without_heredocs(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _scoped(lines: Iterator[str], kind: str) -> Iterator[tuple[int, str]]:
-    """With the number of the function that each stands in."""
+    """With the number of each line's function."""
     scope, function_count, end = 0, 0, ""
     for line in lines:
         if kind == "shell" and not scope and _BEGINS.match(line):
@@ -245,7 +245,7 @@ _NAMED = {"make": _MAKE, "just": _JUST, "task": _TASK}
 
 
 def _clean(line: str, kind: str) -> str:
-    """A line as a shell has it."""
+    """A line in shell syntax."""
     if kind in _BEFORE and (before := _BEFORE[kind].match(line)):
         line = line[before.end() :]
     if kind in {"task", "pipeline"} and line[:1] in {'"', "'"} and line.rstrip()[-1:] == line[0]:
@@ -254,14 +254,14 @@ def _clean(line: str, kind: str) -> str:
 
 
 def _referred(line: str, kind: str) -> str:
-    """References to variables as a shell writes them."""
+    """References to variables in shell syntax."""
     if kind not in _REFERENCES:
         return line
     return _REFERENCES[kind].sub(lambda m: "$" if m[1] else f"${{{_name(m[2])}}}", line)
 
 
 def _closed(line: str) -> str:
-    """What other programs give, and what a reader is to fill in, as unknown."""
+    """Output of other programs, and placeholders for readers, as unknown."""
     for _ in range(5):
         if "$(" not in line and "`" not in line:
             break
@@ -293,7 +293,7 @@ def _assign(variables: _Variables, scope: int, line: str, kind: str) -> None:
 
 def _unquoted(word: str) -> str:
     if not _QUOTED.search(word):
-        return word  # as most are, and the reader of words is slow
+        return word  # most lines, because the tokenizer is slow
     if word[0] == word[-1] and len(word) > 1 and not _QUOTED.search(word[1:-1]):
         return word[1:-1]
     result = _line_words(word)
@@ -305,14 +305,14 @@ def _line_words(line: str) -> list[str]:
         try:
             result = split_words(text)
         except ValueError:
-            continue  # a quote that does not end, perhaps of a comment
+            continue  # an open quote, perhaps in a comment
         return result[: next((i for i, w in enumerate(result) if w.startswith("#")), len(result))]
     return []
 
 
 def split_words(line: str) -> list[str]:
-    """Words and signs between commands as a shell has them; ValueError where a quote does not end."""
-    if "\\" not in line:  # as in most lines, and `shlex` takes a letter at a time
+    """Words and operators between commands in shell syntax; ValueError for an open quote."""
+    if "\\" not in line:  # most lines, because `shlex` reads one character at a time
         result = _WORD.findall(line)
         if _WORD.sub("", line).strip(_SPACES):
             raise ValueError("No closing quotation")

@@ -1,7 +1,7 @@
-"""What a folder's variables are where other folders in view call it as a module, by a path and with literals.
+"""Variables of a folder that other folders in the input call as a module, by a path and with literals.
 
-Its calls have to agree: what two of them give differently, and what a folder that nobody calls is given, is
-unknown. What no call gives has its default. Calls of samples do not count: nobody deploys those.
+Its calls must agree: a variable that two of them set differently, or one of a folder without callers, is
+unknown. A variable that no call sets has its default. Calls in examples do not count.
 """
 
 import posixpath
@@ -24,7 +24,7 @@ _SAYS = re.compile(rb"^[ \t]*(?:variable|locals)\b", re.MULTILINE)
 _OPTIONAL = b"optional("
 _OF_TERRAFORM = frozenset({"source", "version", "count", "for_each", "providers", "depends_on"})
 Folders = Mapping[str, Mapping[str, bytes]]
-"""By folder, its files of Terraform."""
+"""By folder, its Terraform files."""
 
 
 def calls_external_cluster_module(data: bytes) -> bool:
@@ -43,9 +43,9 @@ class ModuleCalls:
     _callers: dict[str, list[tuple[str, HclBlock]]] | None = None
 
     def module_inputs(self, folder: str) -> Mapping[str, Any]:
-        """What is known of the variables of a folder."""
+        """The known variables of a folder."""
         if folder not in self.known:
-            self.known[folder] = {}  # a circle, which Terraform refuses, gives nothing
+            self.known[folder] = {}  # a cycle, which Terraform rejects
             self.known[folder] = self._inputs(folder)
         return self.known[folder]
 
@@ -54,9 +54,7 @@ class ModuleCalls:
         if not callers:
             return {}
         files = self.folders[folder].values()
-        partly = any(
-            _OPTIONAL in data for data in files
-        )  # a type may fill in what a call leaves out
+        partly = any(_OPTIONAL in data for data in files)  # a type may add defaults to a call
         defaults = dict(self._defaults(folder))
         calls = [self._arguments(caller, block) for caller, block in callers]
         return {
@@ -105,7 +103,7 @@ class ModuleCalls:
                 yield block.labels[0], Module({}).value(default.value) if default else UNKNOWN
 
     def _blocks(self, folder: str) -> list[HclBlock]:
-        """Of files that deploy; what cannot be read says so where it is read for itself."""
+        """Files that are deployed; a file that cannot be read is reported when it is read itself."""
         if folder not in self.parsed:
             results: list[HclBlock] = []
             for file, data in self.folders[folder].items():
@@ -128,7 +126,7 @@ def _agreed(values: list[Any]) -> Any:
 
 
 def _softened(value: Any, *, partly: bool) -> Any:
-    """The value with mappings that may have more in them."""
+    """The value with mappings that may have more keys."""
     if isinstance(value, list):
         return [_softened(each, partly=partly) for each in value]
     if not isinstance(value, Mapping):

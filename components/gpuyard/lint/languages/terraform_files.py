@@ -1,7 +1,7 @@
-"""Resources of Terraform and OpenTofu as their files have them: literals and locals, all else unknown.
+"""Resources of Terraform and OpenTofu files: literals and locals; all else is unknown.
 
-A folder is a module: its locals are known in each of its files. What a variable, a data source or another
-resource gives is not known before a plan; what a folder in view that calls this one gives is.
+A folder is a module: its locals apply in each of its files. Values of variables, data sources and other
+resources are unknown before a plan; variables from callers in the input are known.
 """
 
 import posixpath
@@ -25,9 +25,9 @@ from gpuyard.lint.languages.hcl_values import (
     without_unknowns,
 )
 from gpuyard.lint.languages.helm_sets import (
-    from_a_repository,
     nested_value,
     parse_set_value,
+    repository_chart_name,
     steps_of,
 )
 from gpuyard.lint.languages.terraform_calls import calls_external_cluster_module
@@ -45,16 +45,16 @@ from gpuyard.rules.rule import UNKNOWN, Resource
 from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudget, ParseBudgetExceeded
 from gpuyard.spec.yaml_tree import MAX_BYTES
 
-NOTHING = "no resource that rules know; what variables and modules give is in a plan: `terraform show -json`"
-UNRESOLVED_MODULES = (
-    "a module from elsewhere makes what it says of GPUs: give it `terraform show -json plan.out`"
+NOTHING = (
+    "no resource that rules check; for variables and modules, lint a plan: `terraform show -json`"
 )
+UNRESOLVED_MODULES = "an external module creates its GPU resources: lint the output of `terraform show -json plan.out`"
 _TYPES = (*KINDS, *MANIFESTS, *OBJECTS)
 _OURS = re.compile(rf'resource\s+"?(?:{"|".join(_TYPES)})"?\s'.encode())
 _OF_OTHERS = re.compile(
     rb'^[ \t]*(?:module\s|resource\s+"?(?:aws|google|kube|helm)\w*"?\s)', re.MULTILINE
 )
-"""What of the clouds and of Kubernetes is not looked at: that it is no HCL is worth a word all the same."""
+"""Unchecked types of clouds and Kubernetes: a syntax error in such a file is still reported."""
 _LOCALS = re.compile(rb"^[ \t]*locals\s*\{", re.MULTILINE)
 _PROVIDER = re.compile(rb'^[ \t]*provider\s+"?aws"?\s', re.MULTILINE)
 _TIMES = frozenset({"count", "for_each"})
@@ -67,31 +67,31 @@ CLOUD_DEFAULTED_FIELDS: Mapping[str, tuple[str, ...]] = {
     "google_container_cluster": ("private_cluster_config", "release_channel"),
     _NODE_POOL: ("management",),
 }
-"""What the cloud fills in where nothing is said, with what it thinks best: a plan has it as unknown too."""
+"""Fields for which the cloud selects a value if unset: unknown in a plan too."""
 CLUSTER_ATTRIBUTES = ("workload_metadata_config", "resource_labels")
-"""What nodes of GKE have from their cluster, where their pool says nothing of its own."""
+"""Fields of GKE nodes that default to those of their cluster."""
 _EKS, _ACCESS = "aws_eks_cluster", "access_config"
 _ACCESS_SINCE = (5, 33)
-"""The first provider of AWS in which a file can say who enters: by one of before the cloud decides."""
+"""The first AWS provider with access entries; with earlier ones the cloud decides."""
 _ABOUT_GPUS = re.compile(
     rb"nvidia|gpu(?!\$)|dcgm|kueue|guest_accelerator|devicePlugin|migManager", re.IGNORECASE
 )
-"""The end of a pattern, `ARM|GPU$`, chooses among names of images, and says nothing of machines."""
+"""The end of a pattern, `ARM|GPU$`, selects image names, and does not mention machines."""
 _KINDS_OF_IMAGES = re.compile(
     rb"(?m)^[ \t]*(?:#|//|description\b).*\bAL2(?:023)?_x86_64_(?:GPU|NVIDIA)\b.*$"
 )
-"""Words that explain which images there are, beside one that may be another."""
+"""Words that describe the possible images, next to one that may be another."""
 _ABOUT_NODES = re.compile(rb"karpenter|vllm", re.IGNORECASE)
-"""Nodes of any kind, and a server that runs without GPUs too: objects of Kubernetes say whether they are of
-GPUs, the cloud around them is not our subject."""
+"""Nodes of any kind, and a server without GPUs: Kubernetes objects show whether they have
+GPUs, and the cloud resources are not checked."""
 _ABOUT_KUBERNETES = re.compile(
     rb"\beks\b|aws_eks|kubernetes|kubelet|container_cluster|container_node_pool|nodeadm|helm_release",
     re.IGNORECASE,
 )
-"""Machines of something else, as runners of a pipeline, have GPUs too, and no pods."""
+"""Machines for other purposes, such as pipeline runners, have GPUs too, and no pods."""
 _CLOUDS = ("aws_", "google_")
 _NAMED = "(files of values)"
-"""No field of Terraform's: under it stands which files were opened."""
+"""Not a Terraform field: it holds the opened files."""
 _ROLE = "aws_iam_role"
 _OF_A_ROLE = {"aws_eks_node_group": "node_role_arn", "aws_iam_role_policy_attachment": "role"}
 _OF_ONE_ROLE = frozenset({"name", "arn", "id"})
@@ -100,17 +100,17 @@ _SETS = ("set", "set_sensitive", "set_list")
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """What is known of a module beside one of its files."""
+    """The known values of a module, for one of its files."""
 
     module: Module
     types: tuple[str, ...]
-    """What is looked at: of a folder in which nothing is said of GPUs all is somebody else's matter."""
+    """Types to check: a folder that does not mention GPUs is not checked."""
     more_tags: bool
-    """Whether a provider may add tags: one that says so, or one of a caller's."""
+    """Whether a provider may add tags: its own, or a caller's."""
     without_access: bool
-    """Whether the provider of AWS that it pins knows no access entries."""
+    """Whether the pinned AWS provider has no access entries."""
     opening: Module
-    """The same, and what stands in files that it names."""
+    """The same, with resources in files that it names."""
 
 
 def read_terraform(
@@ -119,9 +119,9 @@ def read_terraform(
     text_of: Callable[[str], str],
     named: Collection[str] = (),
 ) -> LintInput:
-    """The files of one folder, what is known of its variables, and the texts that it names.
+    """The files of one folder, its known variables, and the texts that it names.
 
-    Of files that are named themselves the form is looked at whatever they hold.
+    Explicitly named files are checked for syntax regardless of their content.
     """
     large = {f for f, d in files.items() if len(d) > MAX_BYTES}
     files = {f: d for f, d in files.items() if f not in large}
@@ -130,13 +130,13 @@ def read_terraform(
         f: d for f, d in files.items() if f not in gpu_files and gpu_files and _is_beside(d)
     }
     skipped = {
-        f: SkippedFile(f, f"more than {MAX_BYTES:,} bytes: nobody's hand wrote it")
+        f: SkippedFile(f, f"larger than {MAX_BYTES:,} bytes, so probably generated")
         for f in sorted(large)
     }
     parsed = _parsed({**gpu_files, **additional}, skipped)
     call_files = {f: d for f, d in files.items() if f in named or _OF_OTHERS.search(d)}
     for file in call_files.keys() - {*gpu_files, *additional}:
-        with ParseBudget(MAX_BYTES).shared():  # of these nothing is kept
+        with ParseBudget(MAX_BYTES).active_in_context():  # their content is not kept
             _parsed({file: files[file]}, skipped)
     folder = _folder(files, parsed, variables, text_of)
     items = [
@@ -159,7 +159,7 @@ def read_terraform(
 
 
 def _parsed(files: Mapping[str, bytes], skipped: dict[str, SkippedFile]) -> dict[str, HclBlock]:
-    """Each file that is HCL; of the others it is written down why they are not read."""
+    """Each HCL file; for others, the reason why they are not read is recorded."""
     parsed: dict[str, HclBlock] = {}
     for file, data in files.items():
         try:
@@ -179,7 +179,7 @@ def _folder(
     variables: Mapping[str, Any],
     text_of: Callable[[str], str],
 ) -> _Folder:
-    """What is known of a module beside each of its files."""
+    """The known values of a module, for each of its files."""
     blocks = [block for top in parsed.values() for block in top.blocks]
     local_blocks = [block.attributes for block in blocks if block.type == "locals"]
     local = {name: each for attributes in local_blocks for name, each in attributes.items()}
@@ -194,27 +194,27 @@ def _folder(
 
 
 def _values_overlays(items: Iterable[Item]) -> Iterator[ValuesOverlay]:
-    """Files of values that releases name, with what the releases make of them."""
+    """Values files that releases name, with the results."""
     for item in items:
         if item.merged_resource is not None:
             value = item.merged_resource.properties
-            chart = from_a_repository(value.get("chart"))
+            chart = repository_chart_name(value.get("chart"))
             yield ValuesOverlay(tuple(value[_NAMED]), (value["values"],), chart)
 
 
 def _is_beside(data: bytes) -> bool:
-    """Whether a file may say something about the resources of others."""
+    """Whether a file may affect the resources of others."""
     return bool(_LOCALS.search(data) or PINS.search(data))
 
 
 def _speaks_of_gpus(data: bytes) -> bool:
-    """Whether a file names GPUs or a machine that has them, and not only which kinds of images there are."""
+    """Whether a file names GPUs or a GPU machine, and not only the possible image types."""
     words = _ABOUT_GPUS.search(data) and _ABOUT_GPUS.search(_KINDS_OF_IMAGES.sub(b"", data))
     return bool(words) or contains_gpu_machine_name(data)
 
 
 def _types(files: Iterable[bytes]) -> tuple[str, ...]:
-    """What is looked at, by the words of a folder."""
+    """The resource types that are checked, depending on what the files of the folder mention."""
     every = list(files)
     gpus = any(map(_speaks_of_gpus, every))
     nodes = any(map(_ABOUT_NODES.search, every))
@@ -236,13 +236,13 @@ def _file(file: str, top: HclBlock, folder: _Folder) -> Iterator[Item]:
 
 
 def _absent(block: HclBlock, module: Module) -> bool:
-    """Whether it is there no time at all."""
+    """Whether its count is zero."""
     counts = [block.attributes[name] for name in _TIMES if name in block.attributes]
     return any(module.value(each.value) in ([], {}, 0) for each in counts)
 
 
 def _with_embedded_items(item: Item, *, maybe: bool) -> Iterator[Item]:
-    """With what is inside it; only then is a text of which a part is unknown no text any more."""
+    """With its content; only then does a partly unknown text become unknown."""
     for each in with_embedded(item):
         raw = each.resource
         if UNKNOWN_PART not in raw.kind:
@@ -301,13 +301,13 @@ def _resource(file: str, block: HclBlock, folder: _Folder, into: Places) -> Iter
     resource = Resource(KINDS[kind], f"{kind}.{name}", named, is_protected_resource)
     yield Item(
         resource,
-        replace(place, pulumi_name=pulumi_name, own_name=terraform_name),
+        replace(place, pulumi_name=pulumi_name, to_document_name=terraform_name),
         merged_resource=_merged(resource, block, folder.opening) if kind == _RELEASE else None,
     )
 
 
 def _one_role(written: HclTerm) -> str:
-    """A role of the folder by what Terraform calls it: two that refer to it mean one; "" of another."""
+    """A role of the folder by its Terraform address: two references to it are equal; "" for another."""
     parts = written.parts if written.form is HclForm.TEMPLATE else (written,)
     term = parts[0] if len(parts) == 1 else None
     if not isinstance(term, HclTerm) or term.form is not HclForm.REFERENCE:
@@ -317,7 +317,7 @@ def _one_role(written: HclTerm) -> str:
 
 
 def _merged(release: Resource, block: HclBlock, opening: Module) -> Resource | None:
-    """A release with the values in files that it names; None where it names none in view."""
+    """A release with the values in files that it names; None if none is in the input."""
     opening.opened_files.clear()
     values = _chart_values(block, opening, (), Places())
     if not opening.opened_files:
@@ -327,7 +327,7 @@ def _merged(release: Resource, block: HclBlock, opening: Module) -> Resource | N
 
 
 def _prevents_destroy(block: HclBlock, module: Module) -> bool | None:
-    """True where Terraform itself refuses to delete it."""
+    """True if Terraform itself rejects its deletion."""
     settings = [b.attributes.get("prevent_destroy") for b in block.blocks if b.type == "lifecycle"]
     return True if any(each and module.value(each.value) is True for each in settings) else None
 
@@ -335,7 +335,7 @@ def _prevents_destroy(block: HclBlock, module: Module) -> bool | None:
 def _object(
     file: str, block: HclBlock, module: Module, place: FileLocation, into: Places
 ) -> Iterator[Item]:
-    """An object of Kubernetes, as values or as text."""
+    """A Kubernetes object, as values or as text."""
     written = block.attributes.get(str(place.prefix[-1]))
     if written is None:
         return
@@ -346,17 +346,17 @@ def _object(
 
 
 def _source(file: str, block: HclBlock) -> str:
-    """The cluster that it goes to: what the folder's provider is for, or another that is named."""
+    """Its cluster: that of the folder's provider, or another that is named."""
     provider = block.attributes.get("provider")
     to = provider.value.value if provider and provider.value.form is HclForm.REFERENCE else ()
     return ":".join((posixpath.dirname(file), *map(str, to)))
 
 
 def _inside(block: HclBlock, module: Module, path: Path, into: Places) -> dict[str, Any]:
-    """Attributes and blocks as a plan has them: each block in a list, what is null left out."""
+    """Attributes and blocks as in a plan: each block in a list, null values omitted."""
     results: dict[str, Any] = {}
     for name, attribute in block.attributes.items():
-        if not (block.labels and name in _META):  # in a block below, `count` is the cloud's own
+        if not (block.labels and name in _META):  # nested, `count` is a field of the cloud
             into.mark((*path, name), attribute.line, attribute.column)
             value = module.value(attribute.value, (*path, name), into)
             results |= {name: value} if value is not None else {}
@@ -375,7 +375,7 @@ def _inside(block: HclBlock, module: Module, path: Path, into: Places) -> dict[s
 
 
 def _chart_values(block: HclBlock, module: Module, path: Path, into: Places) -> Any:
-    """What Helm makes of `values` and `set`, the last of them counting most, also for where it stands."""
+    """The result of `values` and `set` in Helm; the last one wins, also for the place."""
     values_attribute = block.attributes.get("values")
     if values_attribute is not None:
         into.mark(path, values_attribute.line, values_attribute.column)
@@ -388,7 +388,7 @@ def _chart_values(block: HclBlock, module: Module, path: Path, into: Places) -> 
             layers.append(_set(entry, path, line, column, into))
         elif each.type == "dynamic" and set(each.labels) & set(_SETS):
             layers.append(UNKNOWN)
-    for name in _SETS:  # a list of objects, as version 3 of the provider has it
+    for name in _SETS:  # a list of objects, as in version 3 of the provider
         if attribute := block.attributes.get(name):
             layers += reversed(_set_all(attribute.value, module, path, into))
     if values_attribute is not None:
@@ -423,7 +423,7 @@ def _set_all(written: HclTerm, module: Module, path: Path, into: Places) -> list
 
 
 def _set(entry: Mapping[str, Any], path: Path, line: int, column: int, into: Places) -> Any:
-    """One value by its name with dots, as `helm --set` reads it."""
+    """One value by its dotted name, as `helm --set` reads it."""
     name, value = entry.get("name"), entry.get("value")
     if not isinstance(name, str) or UNKNOWN_PART in name:
         return UNKNOWN

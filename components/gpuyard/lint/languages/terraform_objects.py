@@ -1,9 +1,9 @@
-"""Objects of Kubernetes as Terraform's provider for it has them: a resource type each, in blocks.
+"""Kubernetes objects as in Terraform's Kubernetes provider: a resource type each, in blocks.
 
     resource "kubernetes_deployment_v1" "serve" { spec { template { spec { container { … } } } } }
 
-is a Deployment. Blocks are lists in what Terraform shows; where Kubernetes has one thing there, it is taken
-out. Maps that users name (labels, limits, data) are attributes and stay as they are.
+is a Deployment. Terraform shows blocks as lists; where Kubernetes has a single object, it is
+extracted. Maps with user keys (labels, limits, data) are attributes and remain unchanged.
 """
 
 import re
@@ -76,7 +76,7 @@ _MANY: Mapping[str, str] = {
     "limit": "limits",
     "metric": "metrics",
 }
-"""Blocks that may stand many times, and the list that Kubernetes has of them."""
+"""Blocks that may repeat, and the list in Kubernetes."""
 _CAPITALS: Mapping[str, str] = {
     "host_ipc": "hostIPC",
     "host_pid": "hostPID",
@@ -85,7 +85,7 @@ _CAPITALS: Mapping[str, str] = {
     "load_balancer_ip": "loadBalancerIP",
 }
 _SAME_TOO = frozenset({"ports", "limits"})
-"""The provider has fields of these names as well."""
+"""The provider also has fields with these names."""
 _OWN = {own: name for name, own in (*_MANY.items(), *_CAPITALS.items()) if own not in _SAME_TOO}
 _REQUIRED = "required_during_scheduling_ignored_during_execution"
 _NODES = "node_affinity"
@@ -102,9 +102,9 @@ def kubernetes_object(kind: str, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def object_location(kind: str, place: FileLocation) -> FileLocation:
-    """Where fields of such an object stand, and what they are called there."""
+    """The paths of fields in such an object, and their Terraform names."""
     name = _secret_name if OBJECTS[kind][1] == _SECRET else kubernetes_name
-    return replace(place, pulumi_name=name, own_name=provider_name)
+    return replace(place, pulumi_name=name, to_document_name=provider_name)
 
 
 def _mapping(values: Mapping[str, Any], within: str) -> dict[str, Any]:
@@ -118,7 +118,7 @@ def _mapping(values: Mapping[str, Any], within: str) -> dict[str, Any]:
 
 
 def _value(key: str, value: Any, within: str) -> Any:
-    """What stands at a key; None where Terraform shows a block that is not there."""
+    """The value at a key; None for an absent block."""
     if not isinstance(value, list) or not all(isinstance(each, Mapping) for each in value):
         return value
     below = [_mapping(each, within=key) for each in value]
@@ -129,12 +129,12 @@ def _value(key: str, value: Any, within: str) -> Any:
 
 
 def kubernetes_name(key: str) -> str:
-    """What Kubernetes calls a block of the provider's, or a field."""
+    """The Kubernetes name of a block or field."""
     return _MANY.get(key) or _camel(key)
 
 
 def provider_name(key: str) -> str:
-    """What the provider calls a field of Kubernetes."""
+    """The provider's name of a Kubernetes field."""
     return _OWN.get(key) or snake_case(key)
 
 
@@ -147,7 +147,7 @@ def _camel(key: str) -> str:
 
 
 def camel_case(key: str) -> str:
-    """A field of Terraform's as Kubernetes and Pulumi write names."""
+    """A Terraform field in camel case, as in Kubernetes and Pulumi."""
     return re.sub(r"_([a-z0-9])", lambda match: match[1].upper(), key)
 
 

@@ -1,4 +1,4 @@
-"""Which versions of a provider a module of Terraform admits, by its `required_providers`."""
+"""Provider versions that a Terraform module admits, by its `required_providers`."""
 
 import re
 from collections.abc import Iterable
@@ -7,7 +7,7 @@ from gpuyard.lint.languages.hcl import HclBlock
 from gpuyard.lint.languages.hcl_values import Module
 
 PINS = re.compile(rb"\brequired_providers\b")
-"""Files in which they may stand."""
+"""Text in files with provider constraints."""
 _PART = re.compile(r"\s*(=|~>|<=?)?\s*v?(\d{1,9}(?:\.\d{1,9})*)\s*")
 _WITH_A_PATCH = 3
 
@@ -17,7 +17,7 @@ _Version = tuple[int, ...]
 def provider_before(
     blocks: Iterable[HclBlock], module: Module, provider: str, since: _Version
 ) -> bool:
-    """Whether a folder admits versions of a provider only that come before another."""
+    """Whether a folder admits only provider versions before another one."""
     return any(
         admits_before(constraint, since)
         for block in blocks
@@ -29,12 +29,12 @@ def provider_before(
 
 
 def admits_before(constraint: str, since: _Version) -> bool:
-    """Whether every version that a constraint admits comes before another: one of its parts decides it."""
+    """Whether every version of a constraint is before another one: one of its parts decides."""
     return any(_ends_before(part, since) for part in constraint.split(","))
 
 
 def _constraints(requirement: object) -> list[str]:
-    """The constraint, as it was written before Terraform 0.13 or beside a source."""
+    """The constraint, in the form before Terraform 0.13 or with a source."""
     constraint = requirement.get("version") if isinstance(requirement, dict) else requirement
     return [constraint] if isinstance(constraint, str) else []
 
@@ -47,7 +47,7 @@ def _ends_before(part: str, since: _Version) -> bool:
     match read[1]:
         case (
             "~>"
-        ):  # the last number may grow, and the others not: of a single one all may come after
+        ):  # the last number may grow, the others not: a single number admits all later versions
             fixed_numbers = numbers[: min(len(numbers), _WITH_A_PATCH) - 1]
             return bool(fixed_numbers) and (*fixed_numbers[:-1], fixed_numbers[-1] + 1) <= since
         case "<":

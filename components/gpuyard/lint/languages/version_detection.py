@@ -1,9 +1,9 @@
-"""What a file says in passing: versions of Kueue, KubeRay, Karpenter and the training operator.
+"""Versions that a file mentions: of Kueue, KubeRay, Karpenter and the training operator.
 
-In the address of a release, in a variable named for it (`KARPENTER_VERSION=v0.34.0`), in a command of a
-comment, or in a text: objects beside it are in the words of that time. Likewise that something applies
-Google's installer of drivers, of which there is no version to say; and which configuration of the device
-plugin nodes take, by a label or by a patch of the operator.
+In the URL of a release, in a variable with a matching name (`KARPENTER_VERSION=v0.34.0`), in a command in
+a comment, or in a document: objects next to it are of that version. Also whether something applies
+Google's driver installer, which has no version; and which configuration of the device
+plugin nodes use, by a label or by a patch of the operator.
 """
 
 import re
@@ -20,11 +20,11 @@ from gpuyard.rules.subjects.installed_versions import (
 
 _OPERATOR = "training-operator"
 _ITS_LINE = "v1"
-"""The only one that has that name: what came after it is Trainer 2."""
+"""The only program with that name: its successor is Trainer 2."""
 _NAMES = r"kueue|kuberay(?:-operator)?|karpenter(?:-provider-aws)?|training-operator"
 _VERSION = r"v?\d+\.\d+(?:\.\d+)?(?:-[\w.]*\w)?"
 _MOST_BYTES = 128 * 1024
-"""A larger file, such as a list of definitions, is none in which somebody says what to install."""
+"""Larger files, such as CRDs, contain no install instructions."""
 _SIGNS = (b" ", b"-", b"_", b"")
 _PLUGINS = (b"deviceplugin", b"device-plugin.config")
 _PARTS: Mapping[bytes, tuple[bytes, ...]] = {
@@ -37,8 +37,8 @@ _PARTS: Mapping[bytes, tuple[bytes, ...]] = {
     b"plugin": _PLUGINS,
     b"openshift": tuple(b"openshift%bai" % sign for sign in _SIGNS),
 }
-"""In small letters, by what is looked for first, in every file. A pattern would take as long as all else that
-is done with most of them."""
+"""In lowercase, the words to search first in every file. A pattern would take as long as all other
+processing of most of them."""
 _SAYS = tuple(word for words in _PARTS.values() for word in words)
 _ADDRESS = re.compile(
     rf"github\.com/[\w.-]+/({_NAMES})(?:\.git)?[/?][^\s\"'`<>()]{{0,200}}?"
@@ -68,7 +68,7 @@ _AT_ANOTHER = re.compile(
     re.MULTILINE,
 )
 _BLUEPRINTS_KARPENTER = "0.37.0"
-"""What every release of AWS's module of add-ons has installed at most where nobody names another: in all from
+"""The maximum version that releases of AWS's add-ons module install by default: in all from
 v1.16.4 of 2024 to that of July 2026 `karpenter.chart_version` has this default, and an older one before."""
 _ALIASES = {
     "kuberay-operator": "kuberay",
@@ -80,13 +80,13 @@ _SEVERAL_LINES = (
     *(b"variable", b"eks-blueprints", *_PLUGINS),
     *(b"local%bqueue" % sign for sign in _SIGNS),
 )
-"""Written over several lines: a default or a module of Terraform's, a queue under a name that is composed."""
+"""Over several lines: a default or a Terraform module, a queue with a generated name."""
 _CHOSEN = re.compile(
     r"nvidia\.com(?:/|~1)device-plugin\.config\b|"
     r"(?:devicePlugin[^\n]{0,200}?|\bpatch\b[\s\S]{0,300}?devicePlugin[\s\S]{0,200}?)"
     r"\bdefault[\"']?[ \t]*[:=][ \t]*[\"']?[\w.-]+(?:[\s\"',}]|$)"
 )
-"""A label of nodes, or a command, that chooses one of the device plugin's configurations."""
+"""A node label, or a command, that selects one of the device plugin's configurations."""
 _RED_HATS = re.compile(
     r"(?:openshift[ _-]ai(?:[ _-]self[ _-]managed)?|\brhoai)[ /_:-]{1,3}(?:version[ ])?v?(2\.\d+)\b",
     re.IGNORECASE,
@@ -97,13 +97,13 @@ _COMPOSED = re.compile(
     r"\bname[\"']?[ \t]*[:=][ \t]*(?:[^\n]*[$]|[\"']?\{\{|(?:var|local|each|module)\.)",
     re.IGNORECASE,
 )
-"""A LocalQueue whose name a variable, a template or a script decides."""
+"""A LocalQueue whose name comes from a variable, a template or a script."""
 _INSTALLER = re.compile(
     r"GoogleCloudPlatform/container-engine-accelerators/(?:[^\s\"'`<>()]{0,200}/)?daemonset[\w.-]*\.yaml|"
     r"GoogleCloudPlatform/container-engine-accelerators(?:\.git)?/+nvidia-driver-installer/",
     re.IGNORECASE,
 )
-"""Google's DaemonSet that installs drivers, as a file, or as a folder that kustomize fetches."""
+"""Google's DaemonSet that installs drivers, as a file, or as a remote kustomize base."""
 _OF_OLD = re.compile(r"\btraining[- ]operator\b", re.IGNORECASE)
 _SCRIPTS = (".sh", ".bash", ".mk", "Makefile")
 
@@ -146,7 +146,7 @@ def _detected_versions(data: bytes, small: bytes, file: str) -> Iterator[Applied
 
 
 def _lines(data: bytes, small: bytes) -> Iterator[bytes]:
-    """Those with one of the words, in their order: most of a large file is about something else."""
+    """Lines with one of the words, in order: most of a large file is irrelevant."""
     results: dict[int, int] = {}
     for word in _SAYS:
         at = small.find(word)

@@ -1,1 +1,1 @@
-"""How values of a release are laid over each other, and where each layer stands."""
+"""How values of a release are merged, and the place of each layer."""

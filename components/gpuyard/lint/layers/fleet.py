@@ -1,8 +1,8 @@
-"""The chart of a bundle of Rancher's Fleet, `fleet.yaml`, with the values that it says itself.
+"""The chart of a Rancher Fleet bundle, `fleet.yaml`, with its inline values.
 
     helm: {repo: https://…, chart: gpu-operator, version: v26.7.0, values: {driver: {…}}}
 
-What `targetCustomizations` lay over them for some clusters is unknown for all.
+Overrides for some clusters in `targetCustomizations` are unknown for all.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ _ELSEWHERE = ("valuesFiles", "valuesFrom", "templateValues")
 
 
 def is_bundle(value: Any) -> bool:
-    """Whether it says a chart as Fleet does."""
+    """Whether it names a chart in the form of Fleet."""
     helm = value.get("helm") if isinstance(value, Mapping) and "apiVersion" not in value else None
     return isinstance(helm, Mapping) and all(
         isinstance(helm.get(key), str) for key in ("chart", "version")
@@ -26,7 +26,7 @@ def is_bundle(value: Any) -> bool:
 
 
 def bundle_release(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
-    """The chart, where it is taken from a repository: of one in a folder nobody reads the version."""
+    """The chart, if it is from a repository: a chart in a folder has no version here."""
     helm = mapping(value, "helm")
     chart = text(helm, "chart")
     if helm.get("repo") or chart.startswith("oci://"):
@@ -43,7 +43,7 @@ def bundle_release(value: Mapping[str, Any], place: FileLocation) -> Iterator[It
 
 
 def _unknown(value: Any) -> Any:
-    """The same names, with nothing known of what they are."""
+    """The same keys, with unknown values."""
     if isinstance(value, Mapping):
         return {key: _unknown(each) for key, each in value.items()}
     return UNKNOWN

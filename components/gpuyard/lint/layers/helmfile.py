@@ -1,8 +1,8 @@
-"""Releases of a helmfile: for which chart its files of values are, and what it says of them itself.
+"""Releases of a helmfile: the charts of its values files, and its inline values.
 
     releases: [{name: gpus, chart: nvidia/gpu-operator, version: v26.7.0, values: [gpus.yaml, {driver: {…}}]}]
 
-The last of `values` wins, and `set` over all of them. What a template decides is unknown.
+The last of `values` wins, and `set` overrides all of them. Values from a template are unknown.
 """
 
 import re
@@ -20,7 +20,7 @@ from gpuyard.rules.rule import Resource
 from gpuyard.spec.yaml_tree import parse_documents
 
 _LINE = re.compile(rb"(?m)^[ \t]*\{\{.*\}\}[ \t\r]*$")
-"""Of a template: nothing but what decides on the lines around it."""
+"""In a template: control statements only, which decide on the lines around them."""
 _ENVIRONMENT = re.compile(r"\{\{-?\s*\.Environment\.Name\s*-?\}\}")
 _TEMPLATE = re.compile(r"\{\{[^{}\n]*\}\}")
 _EXACT = re.compile(r"v?\d+\.\d+\.\d+[\w.+-]*")
@@ -28,7 +28,7 @@ _PLAIN = ("name", "chart")
 
 
 def is_helmfile(value: Any) -> bool:
-    """Whether it lists releases as helmfile does."""
+    """Whether it lists releases in the form of helmfile."""
     releases = value.get("releases") if isinstance(value, Mapping) else None
     return isinstance(releases, list) and any(
         isinstance(each, Mapping) and all(isinstance(each.get(key), str) for key in _PLAIN)
@@ -37,9 +37,9 @@ def is_helmfile(value: Any) -> bool:
 
 
 def helmfile_releases(value: Mapping[str, Any], place: FileLocation) -> Iterator[Item]:
-    """Charts in exact versions that are surely installed, with values that stand in the helmfile alone.
+    """Charts at exact versions that are certainly installed, with only inline values of the helmfile.
 
-    Of another version `helmfile.lock` may say which it is.
+    Other versions may be in `helmfile.lock`.
     """
     for number, each in enumerate(items(value, "releases")):
         chart, version = text(each, "chart"), text(each, "version")
@@ -58,13 +58,13 @@ def _is_installed(release: Any) -> bool:
 
 
 def _adds(release: Mapping[str, Any]) -> bool:
-    """Whether it has values from more than its `values`."""
+    """Whether it has values from sources other than its `values`."""
     return any(release.get(key) for key in ("set", "secrets", "inherit", "setString"))
 
 
 def helmfile_commands(data: bytes, file: str) -> list[HelmCommand]:
-    """What helmfile hands to Helm, once for each environment."""
-    path_end = "/".join(file.rsplit("/", 2)[-2:])  # helmfile.d/gpus.yaml, too
+    """Values that helmfile passes to Helm, once for each environment."""
+    path_end = "/".join(file.rsplit("/", 2)[-2:])  # also helmfile.d/gpus.yaml
     if "helmfile" not in path_end or len(data) > MOST_BYTES:
         return []
     documents = _documents(data, file)
@@ -97,7 +97,7 @@ def _commands(release: Mapping[Any, Any], environments: list[str]) -> Iterator[H
     ]
     for name in environments:
         files = tuple(_known(each, name) for each in value if isinstance(each, str))
-        if release.get("installed") is False:  # nobody takes them
+        if release.get("installed") is False:  # the labels exclude them
             yield HelmCommand("", None, files, (UNKNOWN,))
             continue
         chart, version = _known(text(release, "chart"), name), text(release, "version")
@@ -106,5 +106,5 @@ def _commands(release: Mapping[Any, Any], environments: list[str]) -> Iterator[H
 
 
 def _known(written: str, environment: str) -> str:
-    """With the name of the environment, and a sign for all else that a template decides."""
+    """With the name of the environment, and a marker for all other template results."""
     return _TEMPLATE.sub(UNKNOWN_PART, _ENVIRONMENT.sub(environment, written))

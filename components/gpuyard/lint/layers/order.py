@@ -1,4 +1,4 @@
-"""In which order the values of one release are laid over each other, the last wins.
+"""The order in which the values of one release are merged; the last wins.
 
 Argo CD: files of values, `valuesObject` in place of `values`, parameters. Flux: `valuesFrom`, `values`.
 kustomize: `valuesFile` with `valuesInline`, then `additionalValuesFiles`.
@@ -10,11 +10,11 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.lint.embedded_values import OF_ARGO, parameter_values
-from gpuyard.lint.layers.sets import render_elements, variants_of
+from gpuyard.lint.layers.sets import generated_release_parameters, render_elements
 from gpuyard.lint.layers.view import (
     KUSTOMIZE,
-    Layer,
     LayersView,
+    ValuesLayer,
     parsed,
     repository_path,
     sibling_file,
@@ -24,19 +24,19 @@ from gpuyard.rules.subjects.components import at_path
 
 FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
 OVERLAY_ORDER = (FLUX, KUSTOMIZE, *OF_ARGO)
-"""Kinds of which the order is known."""
+"""Kinds with a known order."""
 _CHART, _VALUES = "Chart.yaml", "values.yaml"
 
 
 def values_layers(
     kind: str, properties: Mapping[str, Any], base: Path, file: str, view: LayersView
-) -> list[Layer]:
+) -> list[ValuesLayer]:
     """The values of the chart at a path of one release, the lowest first."""
     chart = mapping(at_path(properties, base))
     if kind == FLUX:
         spec = mapping(properties, "spec")
         under = [view.of_config(mapping(each)) for each in items(spec, "valuesFrom")]
-        return [*under, Layer(mapping(spec, "values"), own=True)]
+        return [*under, ValuesLayer(mapping(spec, "values"), is_inline=True)]
     if kind == KUSTOMIZE:
         return list(_of_kustomize(chart, file, view))
     return list(argo_layers(chart, view))
@@ -44,33 +44,38 @@ def values_layers(
 
 def values_layers_by_release(
     kind: str, properties: Mapping[str, Any], base: Path, file: str, view: LayersView
-) -> Iterator[list[Layer]]:
-    """The same of each release that a set makes; a path that fits no file is left as it is."""
+) -> Iterator[list[ValuesLayer]]:
+    """The same of each release that a set generates; a path that matches no file is unchanged."""
     if kind not in OF_ARGO[1:]:
         yield values_layers(kind, properties, base, file, view)
         return
     listed = [text(each) for each in items(at_path(properties, (*base, "helm", "valueFiles")))]
-    for value in variants_of(properties, listed, view.names):
+    for value in generated_release_parameters(properties, listed, view.names):
         chart = mapping(render_elements(at_path(properties, base), value))
         yield list(argo_layers(chart, view))
 
 
-def _of_kustomize(chart: Mapping[Any, Any], file: str, view: LayersView) -> Iterator[Layer]:
-    value, inline = chart.get("valuesFile"), Layer(mapping(chart, "valuesInline"), own=True)
-    first = view.layer(sibling_file(file, text(value))) if value else Layer({}, own=True)
+def _of_kustomize(chart: Mapping[Any, Any], file: str, view: LayersView) -> Iterator[ValuesLayer]:
+    value, inline = (
+        chart.get("valuesFile"),
+        ValuesLayer(mapping(chart, "valuesInline"), is_inline=True),
+    )
+    first = (
+        view.layer(sibling_file(file, text(value))) if value else ValuesLayer({}, is_inline=True)
+    )
     wins = chart.get("valuesMerge")
     if not inline.value or wins in (None, "override"):
         yield from (first, inline)
     elif wins == "replace":
-        yield from (Layer({}, first.file), inline)  # of the file nothing is taken
+        yield from (ValuesLayer({}, first.file), inline)  # nothing of the file is used
     else:
         yield from (inline, first)
     for each in items(chart, "additionalValuesFiles"):
         yield view.layer(sibling_file(file, text(each)))
 
 
-def argo_layers(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
-    """Those of one source of an Application, the lowest first."""
+def argo_layers(chart: Mapping[Any, Any], view: LayersView) -> Iterator[ValuesLayer]:
+    """The layers of one source of an Application, the lowest first."""
     helm, folder = mapping(chart, "helm"), folder_of(text(chart, "path"), view)
     if folder is not None:
         own = view.layer(posixpath.join(folder, _VALUES))
@@ -79,24 +84,24 @@ def argo_layers(chart: Mapping[Any, Any], view: LayersView) -> Iterator[Layer]:
         yield view.layer(_named(text(each), folder, view))
     values_object = mapping(helm, "valuesObject")
     if values_object:
-        yield Layer(values_object, own=True)
+        yield ValuesLayer(values_object, is_inline=True)
     elif helm.get("values"):
-        yield Layer(parsed(text(helm, "values")), own=True)
+        yield ValuesLayer(parsed(text(helm, "values")), is_inline=True)
     for each in mappings(helm, "parameters"):
-        yield Layer(parameter_values(each))
+        yield ValuesLayer(parameter_values(each))
     for each in mappings(helm, "fileParameters"):
-        yield Layer(parameter_values({**each, "value": UNKNOWN}))
+        yield ValuesLayer(parameter_values({**each, "value": UNKNOWN}))
 
 
 def folder_of(path: str, view: LayersView) -> str | None:
-    """The folder of a chart in view, by its path in a repository."""
+    """The folder of a chart in the input, by its path in a repository."""
     clean = posixpath.normpath(path).strip("/") if path else ""
     result = repository_path(posixpath.join(clean, _CHART), view.names) if clean else None
     return None if result is None else posixpath.dirname(result)
 
 
 def _named(value: str, folder: str | None, view: LayersView) -> str | None:
-    """A file of another source, `$values/…`, or one of the chart's own."""
+    """A file of another source, `$values/…`, or one of the chart itself."""
     if value.startswith("$"):
         return repository_path(posixpath.normpath(value.partition("/")[2]), view.names)
     if folder is None or "://" in value:

@@ -1,7 +1,7 @@
-"""Charts that others take in from a folder beside them: `repository: file://../name` of a dependency.
+"""Charts that other charts include from a folder next to them: `repository: file://../name` of a dependency.
 
-Such a chart is deployed with what the chart around it has for it, under its name or alias, and with no
-command: what it says by itself alone is nobody's.
+Such a chart is deployed with the values of its parent chart, under its name or alias, and not by a
+command: its own default values alone are not deployed.
 """
 
 import posixpath
@@ -21,7 +21,7 @@ _BESIDE = "file://"
 def parent_chart_overrides(
     names: Collection[str], text_of: Callable[[str], str]
 ) -> Iterator[ValuesOverlay]:
-    """What charts in view lay over the values of others in view."""
+    """Values of charts in the input that override those of others in the input."""
     for chart in sorted(names):
         folder, _, name = chart.rpartition("/")
         written = text_of(chart) if name == _CHART else ""
@@ -42,7 +42,7 @@ def _joined(folder: str, name: str) -> str:
 
 
 def _folder(repository: str, sibling: str) -> str:
-    """The folder of a chart that is named by its path; a name that nothing has where it is elsewhere."""
+    """The folder of a chart referenced by path; a nonexistent name if it is elsewhere."""
     if not repository.startswith(_BESIDE):
         return repository
     result = posixpath.normpath(posixpath.join(sibling, repository.removeprefix(_BESIDE)))
@@ -50,18 +50,18 @@ def _folder(repository: str, sibling: str) -> str:
 
 
 def subchart_conditions(dependency: Mapping[Any, Any]) -> list[Path]:
-    """Where in the values of the chart around it a dependency is switched, the first that is there counts."""
+    """The paths of a dependency's condition in its parent's values; the first existing one counts."""
     return [tuple(part.strip().split(".")) for part in text(dependency, "condition").split(",")]
 
 
 def is_subchart_enabled(dependency: Mapping[Any, Any], parent_values: Any) -> bool | None:
-    """What those values say of it; None where they say nothing."""
+    """The value of the condition; None if it is not set."""
     settings = (at_path(parent_values, path) for path in subchart_conditions(dependency))
     return next((value for value in settings if isinstance(value, bool)), None)
 
 
 def _values_for(dependency: Mapping[Any, Any], parent_values: Any) -> Any:
-    """What stands under its name, and for all charts; UNKNOWN where nobody knows what is there."""
+    """The values under its name, and the global ones; UNKNOWN if they are unknown."""
     if not isinstance(parent_values, Mapping):
         return parent_values
     own = mapping(parent_values, text(dependency, "alias") or text(dependency, "name"))

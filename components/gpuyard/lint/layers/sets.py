@@ -1,4 +1,4 @@
-"""What an ApplicationSet makes of its template: one release for each element that a generator has."""
+"""Releases that an ApplicationSet generates: one for each element of a generator."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,16 +8,16 @@ from gpuyard.manifests.fields import NotEvaluatedError, mapping, mappings
 from gpuyard.manifests.placeholders import substituted
 
 _WORD = re.compile(r"\{\{-?\s*\.?([A-Za-z][\w.-]*)\s*-?\}\}")
-"""`{{name}}`, and `{{ .name }}` of Go templates; what is computed in a template is nobody's here."""
+"""`{{name}}`, and `{{ .name }}` of Go templates; computed values are not supported."""
 _MOST_WORDS = 3
-"""In one part of a path: of more, a name could be split in too many ways."""
+"""Per path segment: with more, a name could be split in too many ways."""
 _MOST = 64
-"""So many files of one set are tried; of more the rest is as those are."""
+"""Maximum number of files per set that are compared; the others are assumed to be alike."""
 Words = Mapping[str, str]
 
 
 def elements_of(properties: Mapping[str, Any]) -> list[tuple[int, int, Words]] | None:
-    """Of a set that lists all that it makes: generator, number and words of each; None of any other."""
+    """For a set that lists all its elements: generator, index and parameters of each; None for any other."""
     generators = mappings(properties, "spec", "generators")
     results: list[tuple[int, int, Words]] = []
     for at, generator in enumerate(generators):
@@ -29,12 +29,12 @@ def elements_of(properties: Mapping[str, Any]) -> list[tuple[int, int, Words]] |
     return results or None
 
 
-def variants_of(
+def generated_release_parameters(
     properties: Mapping[str, Any], paths: Sequence[str], names: Collection[str]
 ) -> list[Words]:
-    """What stands in place of the words of a template, for each release that is made of it.
+    """The values of the template parameters, for each generated release.
 
-    Where nobody lists them, the files in view tell: those that fit a path.
+    If no generator lists them, they come from the files in the input that match a path.
     """
     try:
         elements = elements_of(properties)
@@ -47,7 +47,7 @@ def variants_of(
 
 
 def render_elements(value: Any, words: Words) -> Any:
-    """The same with words in place of those of a template."""
+    """The same with parameters substituted."""
     if isinstance(value, str):
         return substituted(_WORD, lambda found: words.get(found[1], found[0]), value)
     if isinstance(value, Mapping):
@@ -58,7 +58,7 @@ def render_elements(value: Any, words: Words) -> Any:
 
 
 def _dotted_values(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
-    """`values.zone` for what stands below another."""
+    """`values.zone` for nested values."""
     if isinstance(value, Mapping):
         for key, each in value.items():
             yield from _dotted_values(each, f"{before}.{key}" if before else str(key))
@@ -67,7 +67,7 @@ def _dotted_values(value: Any, before: str = "") -> Iterator[tuple[str, str]]:
 
 
 def _fitting(path: str, names: Collection[str]) -> Iterator[Words]:
-    """What the words of a path would be, for each file that fits it."""
+    """Possible parameters of the path, for each file that matches it."""
     if max(len(_WORD.findall(part)) for part in path.split("/")) > _MOST_WORDS:
         return
     at, pattern = 0, ""

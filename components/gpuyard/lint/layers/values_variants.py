@@ -1,4 +1,4 @@
-"""Values as releases deploy them: those of a file for each that names it, those in a release itself."""
+"""Values as releases deploy them: those of a file for each release that names it, and inline ones."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
@@ -6,18 +6,18 @@ from typing import Any
 from gpuyard.lint.items import Item, ReleasePart
 from gpuyard.lint.languages.hcl_values import merge_overlays
 from gpuyard.lint.layers.order import OVERLAY_ORDER, values_layers, values_layers_by_release
-from gpuyard.lint.layers.view import Layer, LayersView
+from gpuyard.lint.layers.view import LayersView, ValuesLayer
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, PartlyKnown, mapping, text
 from gpuyard.rules.subjects.components import CHART_FIELDS, at_path, chart_references
 
 _MOST = 32
-"""Of one file so many different forms are looked at."""
+"""Maximum number of variants per file."""
 
 
 def values_variants(
     results: Sequence[Item], samples: Collection[str], view: LayersView
 ) -> dict[str, tuple[Any, ...]]:
-    """By file of values: what each release makes of it, as far as the other layers are in view."""
+    """By values file: the result for each release, as far as the other layers are in the input."""
     forms: dict[str, list[Any]] = {}
     for item in results:
         if item.place.file not in samples and item.resource.group_kind in OVERLAY_ORDER:
@@ -26,7 +26,7 @@ def values_variants(
     return {file: tuple(each) for file, each in forms.items()}
 
 
-def _keep(layers: Sequence[Layer], forms: dict[str, list[Any]]) -> None:
+def _keep(layers: Sequence[ValuesLayer], forms: dict[str, list[Any]]) -> None:
     files = [each.file for each in layers if each.file]
     form = merge_overlays([each.value for each in layers], deep=True) if files else None
     for file in files:
@@ -36,7 +36,7 @@ def _keep(layers: Sequence[Layer], forms: dict[str, list[Any]]) -> None:
 
 
 def referenced_values_files(item: Item, view: LayersView) -> Iterator[tuple[str, str]]:
-    """Files of values that a release names, with their chart, where all that it has is in view."""
+    """Values files that a release names, with their chart, if all its layers are in the input."""
     kind, properties = item.resource.group_kind, item.resource.properties
     try:
         for base in chart_references(kind, properties) if kind in OVERLAY_ORDER else ():
@@ -46,20 +46,20 @@ def referenced_values_files(item: Item, view: LayersView) -> Iterator[tuple[str,
                 for each in layers if known and value else ():
                     yield each.file, value.rpartition("/")[2]
     except NotEvaluatedError:
-        return  # which charts or files there are, nobody knows
+        return  # the charts or files are unknown
 
 
-def _releases(item: Item, view: LayersView) -> Iterator[list[Layer]]:
+def _releases(item: Item, view: LayersView) -> Iterator[list[ValuesLayer]]:
     kind, properties = item.resource.group_kind, item.resource.properties
     try:
         for base in chart_references(kind, properties):
             yield from values_layers_by_release(kind, properties, base, item.place.file, view)
     except NotEvaluatedError:
-        return  # which charts there are, nobody knows
+        return  # the charts are unknown
 
 
 def merged_release_values(part: ReleasePart, file: str) -> Any:
-    """Values in a release, with all that this lays over and under them; None where nobody knows the order."""
+    """Values in a release, merged with all layers over and under them; None if the order is unknown."""
     kind, properties = part.release.group_kind, part.release.properties
     if kind not in OVERLAY_ORDER:
         return None
@@ -71,14 +71,14 @@ def merged_release_values(part: ReleasePart, file: str) -> Any:
 
 
 def is_complete_values(value: Any) -> bool:
-    """Whether all is known that stands in it."""
+    """Whether its whole content is known."""
     if isinstance(value, Mapping):
         return not isinstance(value, PartlyKnown) and all(map(is_complete_values, value.values()))
     return value is not UNKNOWN
 
 
 def as_complete_values(value: Any) -> Any:
-    """The same as if there were no more in it."""
+    """The same value, treated as complete."""
     if isinstance(value, Mapping):
         return {key: as_complete_values(each) for key, each in value.items()}
     return value

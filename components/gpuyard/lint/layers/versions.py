@@ -1,7 +1,7 @@
-"""Versions of charts that stand one step away from the release: in what its chart depends on, or in a list.
+"""Chart versions outside the release: in the dependencies of its chart, or in a list.
 
-A folder that an Application deploys is a chart of somebody's own around the vendor's, whose version is in
-`Chart.yaml`; an ApplicationSet has its versions among the elements of its generator.
+A folder that an Application deploys is a custom chart that wraps the vendor's, with its version in
+`Chart.yaml`; an ApplicationSet has versions among the elements of its generator.
 """
 
 import posixpath
@@ -16,7 +16,7 @@ from gpuyard.lint.items import FileLocation, Item, LintInput
 from gpuyard.lint.languages.hcl_values import merge_overlays
 from gpuyard.lint.layers.order import FLUX, argo_layers, folder_of
 from gpuyard.lint.layers.sets import elements_of, render_elements
-from gpuyard.lint.layers.view import Layer, LayersView, documents_in, parsed
+from gpuyard.lint.layers.view import LayersView, ValuesLayer, documents_in, parsed
 from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError, mapping, mappings, text
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.subjects.components import at_path, chart_references
@@ -27,20 +27,20 @@ _FILES = frozenset({"GitRepository", "Bucket"})
 _ELSEWHERE = re.compile(r"(?:https?|oci)://")
 
 
-def with_remote_versions(
+def with_releases_versioned_elsewhere(
     result: LintInput, names: Collection[str], text_of: Callable[[str], str]
 ) -> LintInput:
-    """The same, with each of these as a release of its own, where it is written."""
+    """The same input, with each of these as a separate release, at its own line."""
     view = LayersView(names, text_of, result.items)
     more: dict[tuple[str, Path], Item] = {}
     for item in result.items:
         try:
-            if item.place.file in result.samples:
+            if item.place.file in result.example_files:
                 continue
             for each in (*_of_elements(item, view), *_of_folders(item, view)):
                 more.setdefault((each.place.file, each.place.prefix), each)
         except NotEvaluatedError:
-            continue  # what it takes, nobody knows yet
+            continue  # its source is not known yet
     return replace(result, items=(*result.items, *more.values()))
 
 
@@ -49,12 +49,12 @@ def _release(chart: str, version: str, values: Any, place: FileLocation) -> Item
     return Item(Resource(_RELEASE, chart, properties), place)
 
 
-def _combined(layers: Iterable[Layer]) -> Any:
+def _combined(layers: Iterable[ValuesLayer]) -> Any:
     return merge_overlays([each.value for each in layers], deep=True)
 
 
 def _of_elements(item: Item, view: LayersView) -> Iterator[Item]:
-    """Of a set that lists what it makes, where the template leaves the version to the list."""
+    """For a set that lists its elements, if the template takes the version from the list."""
     kind, properties = item.resource.group_kind, item.resource.properties
     if kind != OF_ARGO[1] or _is_narrowed(properties):
         return
@@ -72,7 +72,7 @@ def _of_elements(item: Item, view: LayersView) -> Iterator[Item]:
 
 
 def _is_narrowed(properties: Mapping[str, Any]) -> bool:
-    """Whether something takes elements out, or writes some of them otherwise."""
+    """Whether a selector excludes elements, or a template changes some of them."""
     spec = mapping(properties, "spec")
     filters = [spec.get("templatePatch")]
     for each in mappings(spec, "generators"):
@@ -81,14 +81,14 @@ def _is_narrowed(properties: Mapping[str, Any]) -> bool:
 
 
 def _at(place: FileLocation, path: Path) -> FileLocation:
-    """A place that is told as one line."""
+    """A place that is reported as one line."""
     return FileLocation(
-        place.file, place.document, (*place.prefix, *path), fixed=place.position(path)
+        place.file, place.document, (*place.prefix, *path), fixed_position=place.position(path)
     )
 
 
 def _of_folders(item: Item, view: LayersView) -> Iterator[Item]:
-    """Of charts that stand in a folder which a release takes."""
+    """Versions of charts in a folder that a release deploys."""
     kind, properties = item.resource.group_kind, item.resource.properties
     if kind == FLUX:
         spec = mapping(properties, "spec", "chart", "spec")
@@ -102,7 +102,7 @@ def _of_folders(item: Item, view: LayersView) -> Iterator[Item]:
 
 
 def _dependencies(folder: str | None, values: Any, view: LayersView) -> Iterator[Item]:
-    """What a chart depends on, in the versions that its lock has; one that may be left out is not said."""
+    """The dependencies of a chart, at their locked versions; optional ones are omitted."""
     if folder is None:
         return
     file = posixpath.join(folder, "Chart.yaml")
@@ -124,7 +124,7 @@ def _document(written: str, file: str) -> Document:
 
 
 def _locked(written: str) -> dict[str, str]:
-    """By name: what `helm dependency update` has chosen."""
+    """By name: the versions that `helm dependency update` has selected."""
     value = parsed(written)
     chosen = mappings(value, "dependencies") if isinstance(value, Mapping) else []
     return {text(each, "name"): text(each, "version") for each in chosen}

@@ -1,4 +1,4 @@
-"""Files and objects in view, for who looks for values that a release names."""
+"""Files and objects in the input, to find the values that a release names."""
 
 import posixpath
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -14,48 +14,48 @@ from gpuyard.spec.yaml_tree import Document, parse_documents
 
 KUSTOMIZE = "kustomize.config.k8s.io/Kustomization"
 _KEY = "values.yaml"
-"""Under which Flux looks, where nothing else is said."""
+"""The default key for Flux."""
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
-    """Values that others are laid over, or that are laid over others; UNKNOWN where they are not in view."""
+class ValuesLayer:
+    """One layer of values; UNKNOWN if it is not in the input."""
 
     value: Any
     file: str = ""
-    """Where they stand; "" for all that is no file of its own."""
-    own: bool = False
-    """Whether it is where the release itself has its values."""
+    """Its file; "" if it is not a separate file."""
+    is_inline: bool = False
+    """Whether it is inline in the release."""
 
 
 @dataclass(frozen=True, slots=True)
 class LayersView:
-    """All that is in view, for who looks for a file."""
+    """The whole input, to search for files."""
 
     names: Collection[str] = ()
     text_of: Callable[[str], str] = lambda _: ""
     items: Sequence[Item] = ()
     read: dict[str, Any] = field(default_factory=dict[str, Any])
-    """By file: what was read before, as many releases may name one."""
+    """By file: its parsed values, because many releases may name one."""
 
-    def layer(self, file: str | None) -> Layer:
-        """Values in a file; UNKNOWN where it is not in view, or is something else."""
+    def layer(self, file: str | None) -> ValuesLayer:
+        """Values in a file; UNKNOWN if it is not in the input, or is of another type."""
         if file is None:
-            return Layer(UNKNOWN)
+            return ValuesLayer(UNKNOWN)
         if file not in self.read:
             self.read[file] = parsed(self.text_of(file))
-        return Layer(self.read[file], file)
+        return ValuesLayer(self.read[file], file)
 
-    def of_config(self, reference: Mapping[Any, Any]) -> Layer:
-        """Values in a ConfigMap in view, or in one that a kustomization makes of a file."""
-        named = config_named(reference)
+    def of_config(self, reference: Mapping[Any, Any]) -> ValuesLayer:
+        """Values in a ConfigMap in the input, or in one that a kustomization generates from a file."""
+        named = referenced_config_map(reference)
         results = list(islice(self._layer_readers(*named), 2)) if named else []
         return (
-            results[0]() if len(results) == 1 else Layer(UNKNOWN)
-        )  # of two nobody knows which is meant
+            results[0]() if len(results) == 1 else ValuesLayer(UNKNOWN)
+        )  # with two it is unknown which one applies
 
-    def _layer_readers(self, name: str, key: str) -> Iterator[Callable[[], Layer]]:
-        """How to read each that may be meant: reading is what takes time, where all have one name."""
+    def _layer_readers(self, name: str, key: str) -> Iterator[Callable[[], ValuesLayer]]:
+        """A reader for each possible one: parsing is slow if all have one name."""
         for item in self.items:
             properties = item.resource.properties
             if item.resource.group_kind == "ConfigMap" and item.resource.name == name:
@@ -66,12 +66,12 @@ class LayersView:
                     yield partial(self.layer, sibling_file(item.place.file, file))
 
 
-def _written(text_of_values: str) -> Layer:
-    return Layer(parsed(text_of_values))
+def _written(text_of_values: str) -> ValuesLayer:
+    return ValuesLayer(parsed(text_of_values))
 
 
 def _generated(properties: Mapping[str, Any], name: str, key: str) -> Iterator[str]:
-    """Files of which a kustomization makes a key of a ConfigMap."""
+    """Files that a kustomization adds as keys of a ConfigMap."""
     for each in mappings(properties, "configMapGenerator"):
         for file in items(each, "files") if each.get("name") == name else ():
             under, _, path = text(file).rpartition("=")
@@ -79,26 +79,26 @@ def _generated(properties: Mapping[str, Any], name: str, key: str) -> Iterator[s
                 yield path
 
 
-def config_named(reference: Mapping[Any, Any]) -> tuple[str, str] | None:
-    """The ConfigMap from which an entry of Flux's valuesFrom takes whole values, and the key in it."""
+def referenced_config_map(reference: Mapping[Any, Any]) -> tuple[str, str] | None:
+    """The ConfigMap of an entry of Flux's valuesFrom with complete values, and its key."""
     if reference.get("kind") != "ConfigMap" or reference.get("targetPath"):
         return None
     return text(reference, "name"), text(reference, "valuesKey") or _KEY
 
 
 def sibling_file(file: str, path: str) -> str:
-    """A file by the path that another names it with."""
+    """A file by the relative path in another file."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(file), path))
 
 
 def repository_path(path: str, names: Collection[str]) -> str | None:
-    """A file by its path from the top of a repository; None where it could be several."""
+    """A file by its path from the root of a repository; None if several are possible."""
     results = [each for each in names if f"/{each}".endswith(f"/{path}")]
     return path if path in names else results[0] if len(results) == 1 else None
 
 
 def documents_in(written: str, file: str) -> list[Document]:
-    """What stands in a text; nothing in a template."""
+    """The values in a text; none in a template."""
     try:
         return parse_documents(written.encode(), file)
     except (UsageError, UnicodeEncodeError):
@@ -106,7 +106,7 @@ def documents_in(written: str, file: str) -> list[Document]:
 
 
 def parsed(written: str) -> Any:
-    """Values as they are written; UNKNOWN for a template, or for what is none."""
+    """Values as written; UNKNOWN for a template, or for another type."""
     documents = documents_in(written, "values") if written else []
     value = documents[0].value if len(documents) == 1 else UNKNOWN
     return value if isinstance(value, Mapping) else UNKNOWN

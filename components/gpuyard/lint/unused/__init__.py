@@ -1,1 +1,1 @@
-"""What is switched off: by who would deploy it, by a chart around it, or by what its folder is called."""
+"""Disabled resources: by their deployer, by a parent chart, or by the name of their folder."""

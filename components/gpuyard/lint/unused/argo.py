@@ -1,9 +1,9 @@
-"""What Argo CD passes over in a folder that it takes: by patterns, or because it stands in a folder below.
+"""Files that Argo CD skips in a folder that it deploys: by patterns, or because they are in a subfolder.
 
-A source of a plain folder takes the files right there, those below only with `recurse`, none that `exclude`
-fits, and with `include` only what that fits. Its patterns are gobwas' without separators: a star goes over
-slashes. The directories of a set's generator may be excluded too; there a star is a part of a path. An
-Application may be applied by hand: it is out only where a pattern is its very name.
+A source of plain manifests includes the files in its folder, those below only with `recurse`, none that
+`exclude` matches, and with `include` only those that it matches. Patterns are gobwas' without separators:
+a star matches slashes. The directory generator of a set can exclude too; there a star is part of a path
+segment. An Application can be applied directly: it is excluded only if a pattern is exactly its name.
 """
 
 import posixpath
@@ -28,7 +28,7 @@ _EITHER = re.compile(r"\{([^{}]*)\}")
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A folder of the repository that Argo CD or Flux takes, and what of it."""
+    """A folder of the repository that Argo CD or Flux deploys, and its included files."""
 
     path: str
     recurses: bool
@@ -36,24 +36,24 @@ class _Source:
     exclude: str = ""
 
     def below(self, file: str) -> str:
-        """Where in the folder a file is, "" where it is elsewhere."""
+        """The path of a file in the folder, "" if it is elsewhere."""
         return f"/{file}".partition(f"/{self.path}/")[2]
 
     def holds(self, folder: str) -> bool:
-        """Whether a folder is the one that it takes, or around that."""
+        """Whether a folder is this one, or a parent of it."""
         return not self.below(f"{folder}/x")[1:]
 
     def passes_over(self, file: str) -> bool:
-        """Whether it takes the folder and not the file."""
+        """Whether it deploys the folder but not the file."""
         below = self.below(file)
         return bool(below) and not self._takes(below)
 
     def names(self, file: str) -> bool:
-        """Whether its pattern is the very name of a file."""
+        """Whether its pattern is exactly the name of a file."""
         return self.below(file) in re.split(r"[{},]", self.exclude.replace(" ", ""))
 
     def takes(self, file: str) -> bool:
-        """Whether it takes the file."""
+        """Whether it includes the file."""
         below = self.below(file)
         return bool(below) and self._takes(below)
 
@@ -68,12 +68,12 @@ class _Source:
 def undeployed_by_argo(
     reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
-    """Files that nobody deploys, since who takes their folder passes over them."""
+    """Files that are not deployed, because the deployer of their folder excludes them."""
     sources = list(argo_sources(reading))
     chosen = {posixpath.dirname(f) for f in reading.files if posixpath.basename(f) in _CHOOSES}
     plain = [each for each in sources if not _is_chosen(each.path, chosen)]
     files = _objects(reading)
-    # one that takes nothing there is was to take what is below
+    # a source without included files was meant for subfolders
     plain = [each for each in plain if each.exclude or any(map(each.takes, files))]
     results = {
         file: {file, *(each for each in _above(file) if not any(s.holds(each) for s in by))}
@@ -90,11 +90,11 @@ def undeployed_by_argo(
 
 
 def _objects(reading: LintInput) -> dict[str, bool]:
-    """Files with objects, and whether these tell Argo CD something: who applies those, nobody knows."""
+    """Files with objects, and whether these are for Argo CD: they may be applied in any way."""
     results: dict[str, bool] = {}
     for item in reading.items:
         own = "/" in item.resource.kind and ":" not in item.resource.kind
-        if own and not item.described:
+        if own and not item.is_described_by_values:
             tells = item.resource.group_kind in OF_ARGO
             results[item.place.file] = results.get(item.place.file, False) or tells
     return results
@@ -109,12 +109,12 @@ def _above(file: str) -> Iterator[str]:
 
 
 def argo_sources(reading: LintInput) -> Iterator[_Source]:
-    """Folders that Applications, and Kustomizations of Flux, take."""
+    """Folders of Applications and Flux Kustomizations."""
     for item in reading.items:
         kind = item.resource.group_kind
         if kind not in {_APPLICATION, FLUX}:
             continue
-        with suppress(NotEvaluatedError):  # in Terraform, what a variable decides
+        with suppress(NotEvaluatedError):  # in Terraform, a value from a variable
             spec = mapping(item.resource.properties, "spec")
             sources = [mapping(spec, "source"), *mappings(spec, "sources")]
             for each in (
@@ -136,7 +136,7 @@ def _source(source: Mapping[Any, Any]) -> Iterator[_Source]:
 
 
 def _fits(below: str, pattern: str) -> bool:
-    """Whether a pattern, with alternatives in braces, is of all of a path."""
+    """Whether a pattern, with alternatives in braces, matches the whole path."""
     either = _EITHER.search(pattern)
     if either is None:
         return fnmatchcase(below, pattern)
@@ -144,11 +144,11 @@ def _fits(below: str, pattern: str) -> bool:
     return any(_fits(below, f"{before}{each.strip()}{after}") for each in either[1].split(","))
 
 
-# ── the directories of a set ──
+# ── directory generators of a set ──
 
 
 def _excluded(reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]) -> set[str]:
-    """Files in folders that the generator of a set leaves out, where nothing else names these."""
+    """Files in folders that the generator of a set excludes, if nothing else names them."""
     generators = list(_generators(reading))
     folders = {above for file in reading.files for above in _above(file)} if generators else set()
     excluded = {
@@ -164,7 +164,7 @@ def _excluded(reading: LintInput, view: Sequence[str], text_of: Callable[[str], 
 
 
 def _generators(reading: LintInput) -> Iterator[tuple[list[str], list[str]]]:
-    """Of each generator from directories: the patterns that it takes, and those that it leaves out."""
+    """For each directory generator: its included and excluded patterns."""
     for item in reading.items:
         if item.resource.group_kind == _SET:
             with suppress(NotEvaluatedError):
@@ -182,7 +182,7 @@ def _is_one(folder: str, patterns: Sequence[str]) -> bool:
 
 
 def _is_like(folder: str, pattern: str) -> bool:
-    """Whether a folder, from the top of the repository, is one of a pattern."""
+    """Whether a folder, from the root of the repository, matches a pattern."""
     pattern_parts, parts = pattern.split("/"), folder.split("/")
     if len(pattern_parts) > len(parts) or (len(pattern_parts) == 1 and len(parts) != 1):
         return False

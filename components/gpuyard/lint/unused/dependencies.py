@@ -1,7 +1,7 @@
-"""Charts that a chart around them leaves out: by the condition of a dependency, or by its tags.
+"""Charts that their parent chart disables: by the condition of a dependency, or by its tags.
 
-Helm takes the first path of `condition` that the values have, and where they have none, `tags`: one that is
-true is enough. What another file in view says of it counts as well: a release of production may switch it on.
+Helm uses the first path of `condition` that the values have; if they have none, `tags`: one true tag
+is enough. Values in other files of the input count too: a production release may enable it.
 """
 
 import posixpath
@@ -30,19 +30,19 @@ _OFF = re.compile(r"[\"']?[ \t]*[=:,][ \t]*[\"']?false\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Dependency:
-    """One that the values of its chart switch off."""
+    """A dependency that the values of its parent chart disable."""
 
     folder: str
     key: str
-    """Under which its own values stand."""
+    """The key of its own values."""
     switches: tuple[Path, ...]
-    """Where the values would switch it on."""
+    """The paths that would enable it."""
 
 
 def drop_disabled_subcharts(
     result: LintInput, names: Collection[str], text_of: Callable[[str], str]
 ) -> LintInput:
-    """The same without the values of charts that nobody installs."""
+    """The same without the values of charts that are not installed."""
     charts = sorted(each for each in names if posixpath.basename(each) == _CHART)
     off = [each for chart in charts for each in _off(chart, names, text_of)]
     off = _left_off(off, names, text_of)
@@ -62,7 +62,7 @@ def drop_disabled_subcharts(
 def _off(
     chart: str, names: Collection[str], text_of: Callable[[str], str]
 ) -> Iterator[_Dependency]:
-    """Dependencies that the values beside a chart switch off."""
+    """Dependencies that the values next to a chart disable."""
     written, folder = text_of(chart), posixpath.dirname(chart)
     values_files = [name for each in _VALUES if (name := posixpath.join(folder, each)) in names]
     if not values_files or not any(word in written for word in _WORDS):
@@ -72,7 +72,7 @@ def _off(
     several = Counter(str(each.get("name")) for each in dependencies)
     for each in dependencies:
         if several[str(each.get("name"))] > 1:
-            continue  # variants, of which whoever installs the chart takes one
+            continue  # variants, of which each installation uses one
         tags = [(_TAGS, tag) for tag in items(each, _TAGS) if isinstance(tag, str)]
         first = is_subchart_enabled(each, values)
         tag_values = [at_path(values, path) for path in tags]
@@ -88,18 +88,18 @@ def _value(written: str) -> Any:
 
 
 def _is_beside(file: str, of: _Dependency) -> bool:
-    """Whether a file has values of the chart around it."""
+    """Whether a file has values of the parent chart."""
     folder, name = posixpath.split(file)
     return folder == of.folder and name.startswith("values")
 
 
 def _lines(of: _Dependency, written: str) -> Iterator[range]:
-    """Where in values those of a dependency stand."""
+    """The paths of a dependency's values in other values."""
     for document in documents_in(written, _CHART):
         keys = document.value if isinstance(document.value, Mapping) else {}
         begins = [line for key in keys if (line := document.lines.get((key,))) is not None]
         first = document.lines.get((of.key,))
-        if first is not None:  # to where the next begins: a text at the end has lines of its own
+        if first is not None:  # up to the next: a text at the end has its own lines
             yield range(first, min((each for each in begins if each > first), default=_END))
 
 
@@ -107,12 +107,12 @@ def _is_within(item: Item, parts: Sequence[range]) -> bool:
     return bool(parts) and any(item.place.position(())[0] in part for part in parts)
 
 
-# ── what switches it on ──
+# ── enabling ──
 
 
 @dataclass(slots=True)
 class _Text:
-    """What stands in a file, read and parsed once for all dependencies."""
+    """The content of a file, read and parsed once for all dependencies."""
 
     file: str
     written: str
@@ -127,7 +127,7 @@ class _Text:
 def _left_off(
     off: list[_Dependency], names: Collection[str], text_of: Callable[[str], str]
 ) -> list[_Dependency]:
-    """Those that nothing in view switches on."""
+    """The dependencies that nothing in the input enables."""
     words = {_search_key(path) for each in off for path in each.switches}
     for file in names:
         if not off:
@@ -141,12 +141,12 @@ def _left_off(
 
 
 def _search_key(path: Path) -> str:
-    """What a file has that says something of a switch: `enabled` alone stands in most."""
+    """The content that may mention a condition: `enabled` alone is in most."""
     return str(path[-2:][0])
 
 
 def _switches_on(document: _Text, of: _Dependency, present: Collection[str]) -> bool:
-    """Whether a file may say so; its templates only ask."""
+    """Whether a file may set it; templates of the chart only read it."""
     switches = [path for path in of.switches if _search_key(path) in present]
     templates = posixpath.join(of.folder, "templates", "")
     if document.file.startswith(templates) or document.file == posixpath.join(of.folder, _CHART):
@@ -165,7 +165,7 @@ def _says_on(document: _Text, path: Path) -> bool:
 
 
 def _is_set_in(written: str, dotted: str, *, prose: bool) -> bool:
-    """Whether a line has the path as `--set` or a parameter has it, and does not say false."""
+    """Whether a line has the path in the form of `--set` or a parameter, without false."""
     if dotted not in written:
         return False
     for line in written.splitlines():
@@ -180,7 +180,7 @@ def _is_set_in(written: str, dotted: str, *, prose: bool) -> bool:
 
 
 def _has(value: Any, above: str, last: str) -> bool:
-    """Whether anything below, in texts as well, has the switch, and not off."""
+    """Whether any value below, also in texts, has the condition, without false."""
     if isinstance(value, Mapping):
         here = value.get(above) if above else value
         if isinstance(here, Mapping) and here.get(last, False) is not False:

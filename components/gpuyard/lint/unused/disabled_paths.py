@@ -1,7 +1,7 @@
-"""Folders that are called switched off, and files that only another program's tests take.
+"""Folders with a name for disabled content, and files that only another program's tests use.
 
-A folder of such a name is deployed all the same where a path in a manifest or in a command leads there, or
-where Flux or Argo CD takes all below a folder above it.
+A folder with such a name is deployed anyway if a manifest or a command has its path, or if Flux or
+Argo CD deploys everything below a parent of it.
 """
 
 import posixpath
@@ -23,13 +23,13 @@ _CALLED = re.compile(
     r"|.+[-_.](?:retired|decommissioned)",
     re.IGNORECASE,
 )
-"""Names that say so beyond doubt: a word of these alone may be what is in the folder."""
+"""Unambiguous names: a single one of these words may describe the content of the folder."""
 
 
 def disabled_paths(
     reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
-    """Files in folders that are called switched off, unless something deploys these."""
+    """Files in folders with such a name, unless they are deployed."""
     folders = {each for file in reading.files for each in _called_so(file)}
     if not folders:
         return set()
@@ -44,7 +44,7 @@ def disabled_paths(
 
 
 def _called_so(file: str) -> Iterator[str]:
-    """The folders around a file that are called so."""
+    """The parents of a file with such a name."""
     for folder in parent_folders(posixpath.dirname(file)):
         if _CALLED.fullmatch(posixpath.basename(folder)):
             yield folder
@@ -53,7 +53,7 @@ def _called_so(file: str) -> Iterator[str]:
 def chart_testing_values(
     reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
-    """Values in the folder `ci` of a chart, for chart-testing alone: nothing else names them."""
+    """Values in the folder `ci` of a chart, only for chart-testing, if nothing else names them."""
     files = reading.files
     charts = {posixpath.dirname(each) for each in files if posixpath.basename(each) == "Chart.yaml"}
     results = {

@@ -1,4 +1,4 @@
-"""What Fleet and helmfile leave out: files in a .fleetignore, values of releases that are not installed."""
+"""Files that Fleet and helmfile omit: those in a .fleetignore, and values of releases that are not installed."""
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ _OFF = b"installed:"
 def fleet_ignored_files(
     reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
-    """Files in folders of Fleet that a .fleetignore beside or above them has, by name or pattern."""
+    """Files in Fleet folders that a .fleetignore next to or above them lists, by name or pattern."""
     of_fleet = {posixpath.dirname(f) for f in view if posixpath.basename(f) == _FLEET}
     within = {f: of for f in reading.files if of_fleet & (of := {*_above(f)})} if of_fleet else {}
     patterns = {
@@ -35,7 +35,7 @@ def fleet_ignored_files(
 
 
 def _above(file: str) -> Iterator[str]:
-    """The folders around a file, the outermost last."""
+    """The parents of a file, the outermost last."""
     folder = posixpath.dirname(file)
     yield folder
     if folder not in {"", "/"}:
@@ -49,7 +49,7 @@ def _lines(text: bytes) -> Iterator[str]:
 
 
 def _is_ignored(file: str, folder: str, patterns: Sequence[str]) -> bool:
-    """Whether a pattern is of the file or of a folder around it, at any level below."""
+    """Whether a pattern matches the file or a parent of it, at any level."""
     parts = posixpath.relpath(file, folder or ".").split("/")
     return any(
         fnmatchcase("/".join(parts[start : start + 1 + each.count("/")]), each)
@@ -58,10 +58,10 @@ def _is_ignored(file: str, folder: str, patterns: Sequence[str]) -> bool:
     )
 
 
-def disabled_releases(
+def disabled_release_values(
     reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
-    """Values of releases that helmfile would uninstall, where nothing else takes them."""
+    """Values of releases that helmfile would uninstall, if nothing else uses them."""
     files = [each for each in view if posixpath.basename(each).startswith("helmfile")]
     written = {file: text for file in files if _OFF in (text := text_of(file))}
     off: set[str] = set()

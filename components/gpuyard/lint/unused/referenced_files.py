@@ -1,4 +1,4 @@
-"""Which folders and files something in view deploys: a path in a manifest, or in a command."""
+"""Folders and files that the input deploys: by a path in a manifest or in a command."""
 
 import posixpath
 import re
@@ -18,7 +18,7 @@ _BEFORE = re.compile(r"[\w.-]+")
 def unreferenced_paths(
     paths: Iterable[str], reading: LintInput, view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
-    """Those paths of folders and files that nothing outside them names, and no kustomization takes."""
+    """The paths of folders and files that nothing outside them names, and no kustomization includes."""
     referenced = {
         name
         for each in kustomizations(reading).values()
@@ -41,7 +41,7 @@ def unreferenced_paths(
 def unapplied_files(
     paths: Iterable[str], view: Sequence[str], text_of: Callable[[str], bytes]
 ) -> set[str]:
-    """Those files that no command in a script or a text applies, by a path with their folder."""
+    """The files that no command in a script or a document applies by a path with their folder."""
     remaining = set(paths)
     scripts = [each for each in view if remaining and not each.endswith(_OBJECTS)]
     for file in scripts:
@@ -59,7 +59,7 @@ def unapplied_files(
 
 
 def _applies(line: str) -> bool:
-    """Whether it is a command that applies files, and no comment."""
+    """Whether it is a command that applies files, and not a comment."""
     program = _KUBECTL.search(line.partition("#")[0])
     verb = _VERB.search(line, program.end()) if program else None
     return verb is not None and " -f" in line[verb.end() :]
@@ -71,14 +71,14 @@ def _tail(path: str) -> str:
 
 
 def parent_folders(path: str) -> Iterator[str]:
-    """A path, and the folders around it, the outermost last."""
+    """A path, and its parents, the outermost last."""
     while path not in {"", "/"}:
         yield path
         path = posixpath.dirname(path)
 
 
 def _lines(text: str, file: str) -> Iterator[str]:
-    """What may deploy something: in manifests what is no comment, elsewhere commands that apply."""
+    """Text that may deploy something: in manifests everything but comments, elsewhere apply commands."""
     manifest = file.endswith(_OBJECTS)
     lines = text.splitlines()
     for line, after in zip(lines, [*lines, ""][1:], strict=True):

@@ -1,1 +1,1 @@
-"""Capacity of pools: the purchase ladder, scaling, provisioning, warm windows."""
+"""Capacity of pools: capacity options, scaling, provisioning, keep-warm windows."""

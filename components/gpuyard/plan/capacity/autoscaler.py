@@ -1,4 +1,4 @@
-"""Cluster Autoscaler on EKS: whether the platform brings it. GKE has its own."""
+"""Cluster Autoscaler on EKS: whether gpuyard installs it. GKE has its own."""
 
 from gpuyard.findings import Finding, info
 from gpuyard.plan.capacity.scaling import scaling_of
@@ -8,9 +8,9 @@ from gpuyard.spec.pools import Scaling
 
 
 def installs_autoscaler(spec: PlatformSpec) -> bool:
-    """Where a node group of a cluster of ours is a range.
+    """Whether an EKS cluster that gpuyard creates has a node group of variable size.
 
-    A cluster that was there before may have one already, and two would undo each other's work.
+    An existing cluster may run one already, and two would undo each other's work.
     """
     if spec.cloud is not Cloud.AWS or spec.cluster_exists or spec.queueing.clusters:
         return False
@@ -24,7 +24,7 @@ def _system_scales(spec: PlatformSpec) -> bool:
 
 
 def check_autoscaler(draft: Draft) -> list[Finding]:
-    """Say that a cluster which was there before gets no Cluster Autoscaler from us."""
+    """Report that gpuyard does not install Cluster Autoscaler in an existing cluster."""
     spec = draft.spec
     if spec.cloud is not Cloud.AWS or installs_autoscaler(spec):
         return []
@@ -35,7 +35,8 @@ def check_autoscaler(draft: Draft) -> list[Finding]:
         info(
             "scaling.yours",
             ("pools",),
-            f"node groups of {', '.join(names)} carry the tags that Cluster Autoscaler reads, and a cluster"
-            " that exists gets none from us: without one of yours they stay as large as they begin",
+            f"node groups of {', '.join(names)} have the tags that Cluster Autoscaler reads, but gpuyard"
+            " does not install Cluster Autoscaler in an existing cluster: without one, the groups keep"
+            " their initial size",
         )
     ]

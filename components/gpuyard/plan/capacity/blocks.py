@@ -1,8 +1,8 @@
-"""Capacity blocks that a stack file buys: what is agreed to, what it costs, and when it is over.
+"""Capacity blocks that a stack file purchases: approval, cost and end.
 
-AWS takes all of the price at once and gives none of it back, so a block is bought by its own consent alone:
-`purchase` beside an offer, with the sum that AWS asks. What is agreed to once is bought once: the resource is
-named for the offer, and the cloud is asked before whether anybody has bought it already.
+AWS charges the full price upfront and refunds nothing, so each block needs its own approval:
+`purchase` with an offering and its price. One approval purchases once: the resource is named after
+the offering, and gpuyard first checks in the cloud whether the offering has been purchased already.
 """
 
 from collections.abc import Iterator
@@ -19,11 +19,11 @@ from gpuyard.spec.pools import BlockPurchase, CapacityOptionSpec, Pool
 
 _HOURS = tuple(days * 24 for days in BLOCK_SIZES.days)
 _FAR = 2
-"""So many times the list price, or so little of it, is rather a slip than a price of today."""
+"""A price that differs from the list price by more than this factor is likely a mistake."""
 
 
 def check_blocks(draft: Draft) -> list[Finding]:
-    """Every block: bought by consent alone, while it lasts, at a price that can be meant."""
+    """Check every block: approved, not over, and at a plausible price."""
     findings: list[Finding] = []
     for pool, option, path in _blocks(draft):
         if draft.spec.cloud is not Cloud.AWS:
@@ -48,52 +48,52 @@ def _refused(path: Path, problem: str, value: str, allowed: str, fix: Fix) -> Fi
 def _wrong_cloud(option: CapacityOptionSpec, path: Path) -> Finding:
     return _refused(
         path,
-        "only AWS sells blocks by an offer that a stack file can buy",
+        "a stack file can purchase capacity blocks on AWS only",
         f"{option.mode.value} {option.reservation}",
-        "a reservation that is there, without `purchase`",
-        Fix(message="remove buys, and name what you have reserved", at=(*path, "purchase")),
+        "an existing reservation, without `purchase`",
+        Fix(message="remove `purchase`, and name your reservation", at=(*path, "purchase")),
     )
 
 
 def _unagreed(pool: Pool, option: CapacityOptionSpec, path: Path) -> Iterator[Finding]:
-    """An offer that nobody agreed to, or an agreement to what is no offer, or is not sold."""
+    """An offering without approval, or an approval without an offering that is sold."""
     reservation = option.reservation or ""
     offered = bool(EC2_OFFERING.pattern.fullmatch(reservation)) and option.mode is Capacity.BLOCK
     if option.purchase is None and offered:
         yield _refused(
             path,
-            f"{reservation} is an offer: a deployment would buy {option.nodes} nodes,"
-            f" {_about(pool, option)}paid at once and never given back",
+            f"{reservation} is an offering: a deployment would purchase {option.nodes} nodes,"
+            f" {_about(pool, option)}paid upfront and not refundable",
             reservation,
-            "purchase: {hours: HOURS, starts: DAY, usd: PRICE} beside it, as AWS offers it; or a block you have,"
-            f" such as {EC2_RESERVATION.example}",
-            Fix(message="agree to it with `purchase`, or name a block that is bought already"),
+            "purchase: {hours: HOURS, starts: DAY, usd: PRICE} with the values of the offering; or an"
+            f" existing block, such as {EC2_RESERVATION.example}",
+            Fix(message="add `purchase`, or name a block that you have purchased"),
         )
     elif option.purchase is not None and not offered:
         yield _refused(
             path,
-            f"{reservation or option.mode.value} is no offer, so there is nothing to buy",
+            f"{reservation or option.mode.value} is not an offering, so there is nothing to purchase",
             f"{option.mode.value} {reservation}".strip(),
-            f"an offer of a capacity block, such as {EC2_OFFERING.example}",
-            Fix(message="remove buys", at=(*path, "purchase")),
+            f"a capacity block offering, such as {EC2_OFFERING.example}",
+            Fix(message="remove `purchase`", at=(*path, "purchase")),
         )
     elif option.purchase is not None and not ULTRASERVERS.keys().isdisjoint(pool.machines):
         yield _refused(
             path,
-            f"{format_list(pool.machines)} is sold as whole UltraServers, whose offers are not of machines",
+            f"{format_list(pool.machines)} is sold as whole UltraServers, which have no offerings for machines",
             reservation,
-            "the reservation of an UltraServer that was bought by hand, without `purchase`",
-            Fix(message="remove buys, and name what you have bought"),
+            "the reservation of an UltraServer that you purchased yourself, without `purchase`",
+            Fix(message="remove `purchase`, and name your reservation"),
         )
     elif option.purchase is not None and option.purchase.hours not in _HOURS:
         longer = next((hours for hours in _HOURS if hours > option.purchase.hours), _HOURS[-1])
         yield _refused(
             path,
-            f"EC2 sells no block of {option.purchase.hours} hours: 1 to 14 days, then weeks, 26 of them at most",
+            f"EC2 sells blocks of 1 to 14 days, or of up to 26 whole weeks, not of {option.purchase.hours} hours",
             f"hours: {option.purchase.hours}",
             f"whole days, such as {longer} hours",
             Fix(
-                message=f"write {longer}, if the offer says so",
+                message=f"write {longer}, if the offering has it",
                 at=(*path, "purchase", "hours"),
                 value=longer,
             ),
@@ -105,16 +105,16 @@ def _list_price(pool: Pool) -> CommitmentPrice | None:
 
 
 def _about(pool: Pool, option: CapacityOptionSpec) -> str:
-    """What a day of it costs by the list."""
+    """The list price of a day."""
     price = _list_price(pool)
     if price is None:
         return ""
     day = price.usd_per_hour.high * (option.nodes or 0) * 24
-    return f"about ${day:,.0f} a day by the list, "
+    return f"about ${day:,.0f} a day at list price, "
 
 
 def _over(draft: Draft, option: CapacityOptionSpec, path: Path) -> Iterator[Finding]:
-    """Nothing runs on a block that is over. AWS forgets it, and a stack that does too would buy anew."""
+    """An ended block has no nodes. AWS forgets it: a stack without its state would buy again."""
     buys = option.purchase
     if buys is None or draft.today is None:
         return
@@ -123,40 +123,40 @@ def _over(draft: Draft, option: CapacityOptionSpec, path: Path) -> Iterator[Find
         yield error(
             "capacity.block_over",
             path,
-            f"the block of {option.reservation} ended on {ends}: no node comes of it,"
-            " and AWS has nothing left to sell under this offer",
+            f"the block of {option.reservation} ended on {ends}: it provides no nodes,"
+            " and AWS no longer sells this offering",
             value=f"{buys.hours} hours from {buys.starts}",
-            allowed=f"a block that lasts beyond {draft.today}",
-            fix=Fix(message="remove the rung, and give the pool other nodes"),
+            allowed=f"a block that ends after {draft.today}",
+            fix=Fix(message="remove the capacity option, and give the pool another one"),
         )
 
 
 def _purchase_findings(
     draft: Draft, pool: Pool, option: CapacityOptionSpec, path: Path
 ) -> list[Finding]:
-    """What a purchase costs, and what the platform costs without it, before it begins and after it ends."""
+    """What a purchase costs, and what the platform costs before it begins and after it ends."""
     buys = option.purchase
     if buys is None:
         return []
     results = list(_unlikely(pool, option, buys, path))
     hourly = buys.usd / buys.hours
-    floor = draft.bill.floor
+    minimum = draft.bill.minimum
     remainder = (
         ""
-        if floor.usd is None
-        else f"; all else costs ${max(floor.usd - hourly, 0):,.2f} an hour at least"
+        if minimum.usd is None
+        else f"; everything else costs at least ${max(minimum.usd - hourly, 0):,.2f} an hour"
     )
     results.append(
         info(
             "capacity.block_buys",
             path,
-            f"the first deployment buys {option.nodes} of {format_list(pool.machines)} for {buys.hours} hours from"
-            f" {buys.starts}: ${buys.usd:,.2f} at once, ${hourly:,.2f} an hour while it lasts and nothing"
-            f" before and after{remainder}, with and without it",
+            f"the first deployment purchases {option.nodes} × {format_list(pool.machines)} for {buys.hours} hours"
+            f" from {buys.starts}: ${buys.usd:,.2f} upfront, which is ${hourly:,.2f} an hour during the block"
+            f" and nothing before and after{remainder}, with or without it",
             value=f"{option.reservation}, ${buys.usd:,.2f}",
             fix=Fix(
-                message="nothing, where it is meant: it is bought once; a destroy, or the rung taken out, gives"
-                " no money back"
+                message="none, if you intend the purchase: it happens once; `pulumi destroy` or removing the"
+                " capacity option refunds nothing"
             ),
         )
     )
@@ -176,11 +176,11 @@ def _unlikely(
         yield warning(
             "capacity.block_price",
             (*path, "purchase", "usd"),
-            f"${agreed:,.2f} for an hour of {pool.machines[0]} is far from the price of the list, ${usd:,.2f}"
-            f" in {price.region} {price.usd_per_hour.source.when}",
+            f"${agreed:,.2f} for an hour of {pool.machines[0]} is far from the list price, ${usd:,.2f}"
+            f" in {price.region} {price.usd_per_hour.source.formatted_date}",
             value=f"{buys.usd:g}",
-            allowed=f"about ${total_usd:,.0f} for all of it, {option.nodes} nodes for {buys.hours} hours",
+            allowed=f"about ${total_usd:,.0f} in total, {option.nodes} nodes for {buys.hours} hours",
             fix=Fix(
-                message="compare it with the UpfrontFee of the offer: it is for all nodes and all hours"
+                message="compare it with the UpfrontFee of the offering: it covers all nodes and all hours"
             ),
         )

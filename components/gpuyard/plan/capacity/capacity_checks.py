@@ -1,9 +1,9 @@
-"""Proofs of the capacity ladder: each rung can be bought, all of them hold the pool, none is for nothing."""
+"""Checks of capacity options: each can be purchased, they fill the pool, and none is unused."""
 
 from collections.abc import Iterable
 
 from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.catalogue.node_pools import most_in_pool
+from gpuyard.catalogue.node_pools import max_nodes_per_pool
 from gpuyard.catalogue.purchasing import (
     BLOCK_SIZES,
     EC2_OFFERING,
@@ -26,7 +26,7 @@ _SELLERS = frozenset({Cloud.AWS, Cloud.GCP})
 def check_capacity_options(
     spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
 ) -> list[Finding]:
-    """Every rung can be bought for these machines, and together they are the pool."""
+    """Check that each option can be purchased for these machines, and that they fill the pool."""
     findings: list[Finding] = []
     if spec.cloud in _SELLERS:
         for index, option in enumerate(pool.capacity):
@@ -47,17 +47,17 @@ def check_capacity_options(
 
 
 def _check_bounds(pool: Pool, path: Path) -> list[Finding]:
-    """Reservations fit into the pool, and the rungs together fill it."""
+    """Check that reservations fit into the pool and that its capacity options fill it."""
     reserved_nodes = sum(r.nodes or 0 for r in pool.capacity if r.reservation)
     if reserved_nodes > pool.nodes.high:
         return [
             error(
                 "capacity.over_nodes",
                 (*path, "nodes"),
-                f"reservations hold {reserved_nodes} nodes, the pool may have {pool.nodes.high}:"
-                " the rest is paid and never used",
+                f"reservations hold {reserved_nodes} nodes, but the pool may have {pool.nodes.high}:"
+                " the rest is paid for and never used",
                 value=str(pool.nodes),
-                allowed=f"at least {reserved_nodes} nodes at most",
+                allowed=f"a maximum of at least {reserved_nodes} nodes",
                 fix=_hold(pool, reserved_nodes, (*path, "nodes")),
             )
         ]
@@ -70,17 +70,17 @@ def _check_bounds(pool: Pool, path: Path) -> list[Finding]:
         error(
             "capacity.short",
             (*path, "capacity"),
-            f"all rungs together give {total} nodes, the pool may have {pool.nodes.high}:"
-            f" {pool.nodes.high - total} of them cannot be had",
+            f"the capacity options provide {total} nodes, but the pool may have {pool.nodes.high}:"
+            f" {pool.nodes.high - total} nodes are not available",
             value=", ".join(f"{r.mode.value} {r.nodes}" for r in pool.capacity),
-            allowed=f"rungs for {pool.nodes.high} nodes, such as a last one without a number",
+            allowed=f"capacity options for {pool.nodes.high} nodes, such as a last one without `nodes`",
             fix=_hold(pool, total, (*path, "nodes")),
         )
     ]
 
 
 def _hold(pool: Pool, reserved_nodes: int, path: Path) -> Fix | None:
-    """So many nodes at most; a pool of one size keeps one size."""
+    """Lower the maximum to this many nodes; a pool of fixed size keeps a fixed size."""
     if reserved_nodes > MAX_NODES:
         return None
     low = (
@@ -91,19 +91,19 @@ def _hold(pool: Pool, reserved_nodes: int, path: Path) -> Fix | None:
 
 
 def _check_reach(pool: Pool, path: Path) -> list[Finding]:
-    """Rungs that no job can ever come to, and cheap ones behind a dear one that always gives."""
+    """Find options that are never reached, and cheap ones after an unbounded expensive one."""
     unreached: list[tuple[int, str]] = []
     prepaid_nodes, before = 0, list[CapacityOptionSpec]()
     for index, option in enumerate(pool.capacity):
         why = ""
         if 0 < pool.nodes.high <= prepaid_nodes:
-            why = f"the reservations before it hold all {pool.nodes.high} nodes of the pool"
+            why = f"the reservations before it provide all {pool.nodes.high} nodes of the pool"
         elif any(r.mode is option.mode and r.nodes is None and not r.reservation for r in before):
-            why = f"{option.mode.value} without a bound stands before it"
+            why = f"{option.mode.value} without `nodes` comes before it"
         elif option.mode in {Capacity.SPOT, Capacity.FLEX_START} and any(
             r.mode is Capacity.ON_DEMAND and r.nodes is None for r in before
         ):
-            why = "on-demand without a bound stands before it, and costs more"
+            why = "on-demand without `nodes` comes before it, and costs more"
         if why:
             unreached.append((index, why))
         prepaid_nodes += (option.nodes or 0) if option.mode in PREPAID else 0
@@ -115,31 +115,31 @@ def _check_reach(pool: Pool, path: Path) -> list[Finding]:
     ]
 
 
-def _keep(pool: Pool, rungs: list[CapacityOptionSpec], path: Path) -> Fix | None:
-    """The ladder with these rungs only."""
-    if not rungs or len(rungs) == len(pool.capacity):
+def _keep(pool: Pool, options: list[CapacityOptionSpec], path: Path) -> Fix | None:
+    """Fix that keeps these capacity options only."""
+    if not options or len(options) == len(pool.capacity):
         return None
-    ladder = [r.model_dump(mode="json") for r in rungs]
-    return Fix(message=f"keep {_show(rungs)}", at=(*path, "capacity"), value=ladder)
+    value = [r.model_dump(mode="json") for r in options]
+    return Fix(message=f"keep {_show(options)}", at=(*path, "capacity"), value=value)
 
 
-def _show(rungs: Iterable[CapacityOptionSpec]) -> str:
-    return ", ".join(f"{r.mode.value} {r.reservation or ''}".strip() for r in rungs)
+def _show(options: Iterable[CapacityOptionSpec]) -> str:
+    return ", ".join(f"{r.mode.value} {r.reservation or ''}".strip() for r in options)
 
 
 def _unreachable(option: CapacityOptionSpec, why: str, path: Path, fix: Fix | None) -> Finding:
     return warning(
         "capacity.unreachable",
         path,
-        f"no job comes to this rung: {why}",
+        f"this capacity option is never used: {why}",
         value=option.mode.value,
-        allowed="the cheapest way first, and a bound on every rung but the last",
+        allowed="the cheapest capacity option first, and `nodes` on every option but the last",
         fix=fix,
     )
 
 
 def _check_fallback(pool: Pool, path: Path) -> list[Finding]:
-    """A node group of one size waits for its own nodes; nobody asks another group in its place."""
+    """Find options without fallback: a node group of fixed size waits for its own nodes."""
     remaining = pool.nodes.high
     for index, option in enumerate(pool.capacity):
         if not remaining and index and not pool.capacity[index - 1].reservation:
@@ -154,16 +154,16 @@ def _no_fallback(pool: Pool, index: int, path: Path) -> Finding:
     return warning(
         "capacity.no_fallback",
         (*path, "capacity", index),
-        f"a pool of one size has nobody who turns to the next rung: {before} before it is asked for"
-        " all nodes that are left, and where it has none the pool stays short",
+        f"a pool of fixed size does not fall back to the next capacity option: all remaining nodes are"
+        f" requested from {before} before it, and if it has none the pool stays incomplete",
         value=pool.capacity[index].mode.value,
-        allowed=f"nodes: {nodes}, which an autoscaler fills rung by rung, or a bound on each rung",
+        allowed=f"nodes: {nodes}, which an autoscaler fills in order, or `nodes` on each capacity option",
         fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
     )
 
 
 def _check_floor(pool: Pool, path: Path) -> list[Finding]:
-    """Flex-start nodes come for a job and leave: the nodes that always run are bought otherwise."""
+    """Check that other options provide the minimum: flex-start nodes exist for one job only."""
     if all(r.mode is not Capacity.FLEX_START for r in pool.capacity):
         return []
     steady = sum(max_nodes(r, pool) for r in pool.capacity if r.mode is not Capacity.FLEX_START)
@@ -174,18 +174,18 @@ def _check_floor(pool: Pool, path: Path) -> list[Finding]:
         error(
             "capacity.flex_floor",
             (*path, "nodes"),
-            f"flex-start nodes come when a job asks and stay {FLEX_START.description}:"
-            f" of the {pool.nodes.low} nodes that always run, other rungs give {steady}",
+            f"flex-start nodes start when a job requests them and run {FLEX_START.description}:"
+            f" other capacity options provide {steady} of the {pool.nodes.low} nodes that always run",
             value=str(pool.nodes),
-            allowed=f"{nodes}, or another rung for the nodes that always run",
+            allowed=f"{nodes}, or another capacity option for the nodes that always run",
             fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
         )
     ]
 
 
 def _check_rack(pool: Pool, machine: Machine, path: Path) -> list[Finding]:
-    """GKE places a node pool of these machines in one NVLink domain."""
-    limit = most_in_pool(machine)
+    """Check the size of a rack: GKE places a node pool of these machines in one NVLink domain."""
+    limit = max_nodes_per_pool(machine)
     large = [
         i for i, option in enumerate(pool.capacity) if limit and max_nodes(option, pool) > limit
     ]
@@ -195,8 +195,8 @@ def _check_rack(pool: Pool, machine: Machine, path: Path) -> list[Finding]:
             (*path, "capacity", index),
             f"GKE accepts at most {limit} nodes of {machine.name} in one node pool: one NVLink domain",
             value=str(max_nodes(pool.capacity[index], pool)),
-            allowed=f"at most {limit} nodes in each rung, each with its own reservation",
-            fix=Fix(message=f"write nodes: {limit} in this rung, and add a rung for the others"),
+            allowed=f"at most {limit} nodes in each capacity option, each with its own reservation",
+            fix=Fix(message=f"write nodes: {limit} here, and add a capacity option for the others"),
         )
         for index in large
     ]
@@ -213,15 +213,15 @@ def _check_form(cloud: Cloud, option: CapacityOptionSpec, path: Path) -> list[Fi
         error(
             "capacity.reservation_form",
             path,
-            f"not the id of a reservation on {cloud.value}",
+            f"not the ID of a reservation on {cloud.value}",
             value=option.reservation or "",
-            allowed=f"such as {form.example}",
+            allowed=f"an ID such as {form.example}",
         )
     ]
 
 
 def _check_block(option: CapacityOptionSpec, machine: Machine, path: Path) -> list[Finding]:
-    """A block of EC2 has a largest size, and UltraServers are sold whole."""
+    """Check block sizes: EC2 limits them, and sells UltraServers as a whole."""
     if option.mode is not Capacity.BLOCK or machine.cloud != "aws":
         return []
     nodes, sizes = option.nodes or 0, ULTRASERVERS.get(machine.name)
@@ -231,8 +231,8 @@ def _check_block(option: CapacityOptionSpec, machine: Machine, path: Path) -> li
         whole = -(-nodes // sizes[0]) * sizes[0]
         return [_block_size(problem, nodes, f"a multiple of {sizes[0]}, such as {whole}", path)]
     if nodes > BLOCK_SIZES.most:
-        problem = f"EC2 sells at most {BLOCK_SIZES.most} machines in one capacity block"
-        return [_block_size(problem, nodes, f"{BLOCK_SIZES.most}, and further blocks", path)]
+        problem = f"EC2 sells at most {BLOCK_SIZES.most} instances in one capacity block"
+        return [_block_size(problem, nodes, f"{BLOCK_SIZES.most}, and more blocks", path)]
     return []
 
 
@@ -240,19 +240,20 @@ def _block_size(problem: str, nodes: int, allowed: str, path: Path) -> Finding:
     return error(
         "capacity.block_size",
         path,
-        f"{problem}, so there is no block of {nodes}",
+        f"{problem}, so EC2 sells no capacity block of {nodes}",
         value=str(nodes),
         allowed=allowed,
-        fix=Fix(message="write what the block holds, here and in `nodes` of the pool"),
+        fix=Fix(message="write the block's size, here and in `nodes` of the pool"),
     )
 
 
 def _check_one_zone(
     spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
 ) -> list[Finding]:
-    """A reservation lies in one zone, so nodes that must come from it start in that zone only.
+    """Check zones: a reservation is in one zone, so its nodes start in that zone only.
 
-    Karpenter reads the zone of an on-demand reservation by itself; nobody else does, and nobody for a block.
+    Only Karpenter reads the zone of a reservation, and only of on-demand reservations, not of
+    blocks.
     """
     finds_it = spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.KARPENTER
     blind = [
@@ -270,9 +271,9 @@ def _check_one_zone(
         error(
             "capacity.one_zone",
             (*path, "zones") if pool.zones else (*path, "capacity", blind[0]),
-            f"{option.mode.value} {option.reservation} lies in one zone: its nodes start nowhere else",
+            f"{option.mode.value} {option.reservation} is in one zone, and its nodes start in that zone only",
             value=", ".join(pool.zones) or "any zone of the region",
-            allowed="the one zone of the reservation; nodes of other zones are another pool",
+            allowed="the zone of the reservation; nodes in other zones need their own pool",
             fix=Fix(message=f"write zones: [{first}]", at=(*path, "zones"), value=[first])
             if first
             else Fix(message="add zones: [ZONE] with the zone of the reservation"),
@@ -281,7 +282,7 @@ def _check_one_zone(
 
 
 def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path) -> Finding:
-    """Blames the rung, or the whole ladder where the stack file leaves it to the default."""
+    """Report the option, or all capacity options where the stack file uses the default."""
     mode, written = pool.capacity[index].mode, "capacity" in pool.model_fields_set
     lacking = next(m for m in machines if mode not in m.sold)
     sold = frozenset.intersection(*(m.sold for m in machines))
@@ -301,7 +302,7 @@ def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path)
 
 
 def check_reservations(draft: Draft) -> list[Finding]:
-    """One reservation on several rungs: twice in one pool, of two machines, or shared by two pools."""
+    """Find a reservation in several options: of one pool, of two machines, or of two pools."""
     spec = draft.spec
     findings: list[Finding] = []
     first: dict[str, tuple[Pool, int]] = {}
@@ -325,16 +326,16 @@ def _duplicate_reservation(pool: Pool, index: int, other: Pool, nodes: int, path
         return info(
             "capacity.reservation_shared",
             here,
-            f"{other.name} draws on this reservation too: it must hold"
+            f"{other.name} uses this reservation too: it must have"
             f" {nodes + (option.nodes or 0)} nodes for both",
             value=f"{other.name} {nodes}, {pool.name} {option.nodes}",
         )
     why = (
-        "the reservation stands in this ladder already"
+        "another capacity option of this pool has the reservation"
         if other is pool
-        else f"{other.name} buys this block: an offer is bought once, for one pool"
+        else f"{other.name} purchases this block: an offering is purchased once, for one pool"
         if option.purchase is not None
-        else f"{other.name} has it, for other machines: a reservation holds one machine type"
+        else f"{other.name} uses it for other machines: a reservation has one machine type"
     )
     mine = [i for i, r in enumerate(pool.capacity) if r.reservation == option.reservation]
     twice = mine[1:] if other is pool else mine

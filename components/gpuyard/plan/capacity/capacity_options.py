@@ -1,11 +1,16 @@
-"""The capacity ladder: ways to buy a pool's nodes, best first, in the words of the cloud that sells them."""
+"""Capacity options: ways to buy a pool's nodes, in order of preference, in their cloud's terms."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.catalogue.node_pools import ec2_words, gke_words, may_be_compact, workload_policy
+from gpuyard.catalogue.node_pools import (
+    ec2_capacity_settings,
+    gke_capacity_settings,
+    may_be_compact,
+    workload_policy,
+)
 from gpuyard.catalogue.purchasing import lifetime_of
 from gpuyard.plan.capacity.failback import failback_target
 from gpuyard.plan.records import CapacityOption, Ec2Purchase, GkePurchase, PoolPlan
@@ -15,13 +20,13 @@ from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
 from gpuyard.spec.sections import Provisioning
 
 PREPAID = frozenset({Capacity.RESERVED, Capacity.BLOCK})
-"""Rungs whose nodes are set aside for you."""
+"""Options whose nodes are reserved for you."""
 
 
 def plan_capacity_options(
     spec: PlatformSpec, pool: Pool, machine: Machine
 ) -> tuple[CapacityOption, ...]:
-    """Every rung as its cloud's own arguments; elsewhere the words alone."""
+    """Every option with the arguments of its cloud; without a cloud, only the mode."""
     return tuple(
         _option(spec, pool, machine, option, failback_target(spec, pool, place))
         for place, option in enumerate(pool.capacity)
@@ -58,12 +63,12 @@ def _bought(option: CapacityOptionSpec) -> CapacityBlock | None:
 
 
 def max_nodes(option: CapacityOptionSpec, pool: Pool) -> int:
-    """The most nodes a rung can give."""
+    """The maximum of nodes that an option provides."""
     return min(option.nodes or pool.nodes.high, pool.nodes.high)
 
 
 def ec2_purchases(pool: PoolPlan) -> tuple[CapacityOption, ...]:
-    """The ladder with each way of buying once: two rungs of spot are one group, with the nodes of both."""
+    """The options with each way of buying once: two spot options are one group."""
     ways: dict[tuple[str, str | None], CapacityOption] = {}
     for option in pool.capacity_options:
         key = (option.mode, option.reservation)
@@ -72,10 +77,10 @@ def ec2_purchases(pool: PoolPlan) -> tuple[CapacityOption, ...]:
     return tuple(option for option in ways.values() if option.max_nodes)
 
 
-def gke_bounds(pool: PoolPlan) -> tuple[int, ...]:
-    """By rung, the most nodes of each node pool that is made of it.
+def gke_node_pool_limits(pool: PoolPlan) -> tuple[int, ...]:
+    """By option, the maximum size of each of its node pools.
 
-    Reserved nodes are paid in any case, so the others are as many as are left.
+    Reserved nodes are paid for in any case, so other options have at most the remaining nodes.
     """
     reserved_nodes = sum(option.max_nodes for option in pool.capacity_options if option.reservation)
     remaining = max(0, pool.nodes.high - reserved_nodes)
@@ -85,16 +90,16 @@ def gke_bounds(pool: PoolPlan) -> tuple[int, ...]:
     )
 
 
-def gke_machines(pool: PoolPlan, option: CapacityOption) -> int:
-    """How many of the machines, from the first on, have a node pool of a rung: a reservation holds one."""
+def gke_machine_count(pool: PoolPlan, option: CapacityOption) -> int:
+    """How many machines, from the first on, have a node pool: a reservation holds one machine."""
     return 1 if option.reservation else len(pool.machines)
 
 
 def max_nodes_total(cloud: Cloud, pool: PoolPlan) -> int:
-    """The most nodes that autoscalers let a pool have: they bound each way of buying by itself.
+    """The maximum of nodes that autoscalers allow a pool: they limit each way of buying separately.
 
-    A job that finds no spot node must find as many on demand. Queues keep the pool in its own bound, as far
-    as GPUs do: jobs that fill nodes by their CPUs or memory take more of them.
+    A job that finds no spot nodes must find as many on-demand. Queues keep the pool within its
+    maximum, as far as GPUs limit it: jobs that fill nodes by CPU or memory use more of them.
     """
     high = pool.nodes.high
     if pool.scaling is Scaling.FIXED:
@@ -103,13 +108,13 @@ def max_nodes_total(cloud: Cloud, pool: PoolPlan) -> int:
     if cloud is Cloud.AWS:
         together = sum(option.max_nodes for option in ec2_purchases(pool))
     elif cloud is Cloud.GCP:
-        bounds = zip(pool.capacity_options, gke_bounds(pool), strict=True)
-        together = sum(most * gke_machines(pool, option) for option, most in bounds)
+        bounds = zip(pool.capacity_options, gke_node_pool_limits(pool), strict=True)
+        together = sum(most * gke_machine_count(pool, option) for option, most in bounds)
     return max(high, together)
 
 
 def _ec2(mode: Capacity) -> Ec2Purchase:
-    words = ec2_words(mode)
+    words = ec2_capacity_settings(mode)
     return Ec2Purchase(
         capacity_type=words.capacity_type,
         karpenter_capacity_type=words.karpenter_capacity_type,
@@ -119,7 +124,7 @@ def _ec2(mode: Capacity) -> Ec2Purchase:
 
 
 def _gke(mode: Capacity, machine: Machine, *, queued: bool) -> GkePurchase:
-    words, policy = gke_words(mode), workload_policy(machine)
+    words, policy = gke_capacity_settings(mode), workload_policy(machine)
     return GkePurchase(
         spot=words.spot,
         flex_start=words.flex_start,
@@ -131,10 +136,11 @@ def _gke(mode: Capacity, machine: Machine, *, queued: bool) -> GkePurchase:
 
 
 def _placement(cloud: Cloud, pool: Pool, machine: Machine, option: CapacityOptionSpec) -> str:
-    """Close together where several nodes talk over a fabric, and where the cloud allows to ask for it.
+    """Close together where nodes communicate over a fabric and the cloud supports the request.
 
-    A reservation says itself where its nodes are: asked to be in a group of ours as well, an open one would
-    not be used, and a capacity block is close together already. Only a rack's is taken with its policy.
+    A reservation determines where its nodes are: in a placement group of gpuyard, an open one would
+    not be used, and a capacity block is close together already. Only a rack's reservation is used
+    with a policy.
     """
     if cloud is Cloud.GCP and workload_policy(machine):
         return "nvlink"
@@ -150,21 +156,21 @@ def _placement(cloud: Cloud, pool: Pool, machine: Machine, option: CapacityOptio
 
 
 def contract_usd_per_hour(option: CapacityOptionSpec) -> float | None:
-    """What an hour of one node costs of a block whose price is agreed to; None where no block is bought."""
+    """The approved hourly price of one node of a block; None where no block is purchased."""
     buys = option.purchase
     return None if buys is None else buys.usd / buys.hours / (option.nodes or 1)
 
 
-def format_capacity_options(ladder: tuple[CapacityOption, ...]) -> Iterator[str]:
+def format_capacity_options(options: tuple[CapacityOption, ...]) -> Iterator[str]:
     """`reserved cr-0123 (8 nodes)`, `spot`, `flex-start, at most 7 days`."""
-    for option in ladder:
+    for option in options:
         nodes = f" ({option.max_nodes} nodes)" if option.bounded else ""
         reservation = f" {option.reservation}" if option.reservation else ""
         buys = option.purchase
         paid = (
-            f", bought for ${buys.usd:,.2f} at once: {buys.hours} hours from {buys.starts}"
+            f", purchased for ${buys.usd:,.2f} upfront: {buys.hours} hours from {buys.starts}"
             if buys
             else ""
         )
-        moves = f", moves up to {' or '.join(option.failback)}" if option.failback else ""
+        moves = f", fails back to {' or '.join(option.failback)}" if option.failback else ""
         yield f"{option.mode}{reservation}{nodes}{paid}{', ' if option.lifetime else ''}{option.lifetime}{moves}"

@@ -1,6 +1,6 @@
-"""Five-field cron times, as far as a window of hours needs them: which minutes of which days.
+"""Five-field cron expressions, as far as a window of hours needs them: which minutes of which days.
 
-They are read as Kubernetes reads those of a CronJob (robfig/cron v3.0.1, parser.go).
+They are parsed as Kubernetes parses those of a CronJob (robfig/cron v3.0.1, parser.go).
 """
 
 from collections.abc import Iterator
@@ -12,13 +12,13 @@ _MOST_DAYS = 31
 WEEK_DAYS = 7
 DAY_MINUTES = 24 * 60
 FIRST_DAY = date(2027, 1, 4)
-"""A Monday; only how days of the month meet days of the week is taken from it."""
+"""A Monday; it determines only how days of the month coincide with days of the week."""
 DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """One of the five fields: what it counts, from where to where, and names for its values."""
+    """One of the five fields: its name, its bounds, and names for its values."""
 
     name: str
     low: int
@@ -37,7 +37,7 @@ FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """When something begins: minutes of the day, on which days."""
+    """When a window starts: at which minutes, on which days."""
 
     minutes: tuple[int, ...]
     """Minutes after midnight, sorted."""
@@ -50,11 +50,11 @@ class Cron:
 
     @property
     def weekly(self) -> bool:
-        """True when every week of the year is alike."""
+        """True when every week of the year is the same."""
         return len(self.days) == _MOST_DAYS and len(self.months) == len(MONTHS)
 
-    def on(self, day: date) -> bool:
-        """Whether it begins on this day; cron takes either kind of day when both are restricted."""
+    def starts_on(self, day: date) -> bool:
+        """Whether it starts on this day; if both kinds of day are restricted, either suffices."""
         if day.month not in self.months:
             return False
         in_month, in_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
@@ -64,10 +64,12 @@ class Cron:
 
 
 def read_cron(text: str) -> Cron | str:
-    """The times, or what is wrong with them."""
+    """The parsed expression, or what is wrong with it."""
     parts = text.split()
     if len(parts) != len(FIELDS):
-        return f"{len(parts)} fields, cron has five: minute, hour, day of month, month, day of week"
+        return (
+            f"{len(parts)} fields instead of five: minute, hour, day of month, month, day of week"
+        )
     sets: list[frozenset[int]] = []
     for field, part in zip(FIELDS, parts, strict=True):
         result = _values(field, part.lower())
@@ -86,7 +88,7 @@ def read_cron(text: str) -> Cron | str:
 
 
 def kubernetes_cron(text: str) -> str:
-    """The same time in Kubernetes' words, which have no 7 for Sunday; what cannot be read stays as it is."""
+    """The same for Kubernetes, which has no 7 for Sunday; an invalid expression is unchanged."""
     cron = read_cron(text)
     if not isinstance(cron, Cron):
         return text
@@ -95,10 +97,10 @@ def kubernetes_cron(text: str) -> str:
 
 
 def run_times(cron: Cron, length: float, days: int) -> Iterator[tuple[float, float]]:
-    """Runs of minutes in which the window holds; starts that fall into a run lengthen it."""
+    """Intervals of minutes in which the window is open; a start within an interval extends it."""
     run: tuple[float, float] | None = None
     for number in range(days):
-        if not cron.on(FIRST_DAY + timedelta(days=number)):
+        if not cron.starts_on(FIRST_DAY + timedelta(days=number)):
             continue
         for minute in cron.minutes:
             begin = float(number * DAY_MINUTES + minute)
@@ -113,7 +115,7 @@ def run_times(cron: Cron, length: float, days: int) -> Iterator[tuple[float, flo
 
 
 def _any(text: str) -> bool:
-    """Whether a field restricts nothing: `*/2` does."""
+    """Whether a field is unrestricted; `*/2` is not."""
     return any(part in {"*", "*/1"} for part in text.split(","))
 
 
@@ -122,7 +124,7 @@ def _values(field: _Field, text: str) -> frozenset[int] | str:
     for part in text.split(","):
         span, slash, step = part.partition("/")
         if slash and not (step.isdecimal() and int(step[:6])):
-            return "a step is a number above 0"
+            return "a step must be a number above 0"
         low, dash, high = span.partition("-")
         if span == "*":
             first, last = field.low, field.high
@@ -134,7 +136,7 @@ def _values(field: _Field, text: str) -> frozenset[int] | str:
                 )
             first, last = begin, field.high if slash and not dash else end
         if first > last:
-            return "the range runs backwards"
+            return "the range is reversed"
         results |= set(range(first, last + 1, int(step[:6]) if slash else 1))
     return frozenset(results)
 

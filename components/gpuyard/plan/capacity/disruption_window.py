@@ -1,7 +1,7 @@
-"""Upkeep of Karpenter's nodes: hours in which nodes that are used may be replaced.
+"""Disruption windows: hours in which Karpenter may replace nodes that are in use.
 
-Its budgets say how many nodes may go, and of those in force the least holds. So a window is said by all other
-hours, in which none may.
+Its budgets limit how many nodes may be disrupted, and the lowest active one applies. So a window is
+expressed by budgets of zero for all other hours.
 """
 
 from collections.abc import Iterator
@@ -15,19 +15,20 @@ from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import DisruptionWindow
 
 MOST_CLOSED = 40
-"""Budgets for the hours in which no node may go: a NodePool has fifty, and some say other things."""
+"""Budgets for the hours in which no node may be disrupted: a NodePool has fifty, some of them for
+other limits."""
 _EXAMPLE = "0 2 * * 6"
 ClosedHours = tuple[str, int]
-"""When hours begin in which no node may go, as cron has it, and how many minutes they last."""
+"""The cron expression at which hours without disruption start, and how many minutes they last."""
 
 
-def closed_hours(upkeep: DisruptionWindow) -> list[ClosedHours]:
-    """All minutes of a week but those of the window; nothing where the window never ends."""
-    cron = read_cron(upkeep.cron)
+def closed_hours(window: DisruptionWindow) -> list[ClosedHours]:
+    """All minutes of a week outside the window; empty where the window never ends."""
+    cron = read_cron(window.cron)
     if not isinstance(cron, Cron):
         return []
     days: dict[tuple[int, int], set[int]] = {}
-    for begin, minutes in _gaps(cron, max(1, int(upkeep.hours * 60))):
+    for begin, minutes in _gaps(cron, max(1, int(window.hours * 60))):
         day, minute = divmod(begin, DAY_MINUTES)
         days.setdefault((minute, minutes), set()).add((day + 1) % WEEK_DAYS)
     return [
@@ -37,9 +38,9 @@ def closed_hours(upkeep: DisruptionWindow) -> list[ClosedHours]:
 
 
 def _gaps(cron: Cron, length: int) -> Iterator[tuple[int, int]]:
-    """Beginnings, in minutes of a week that begins on Monday, and lengths of what is between the windows.
+    """Starts, in minutes of a week from Monday, and lengths of the gaps between the windows.
 
-    Of three weeks the one in the middle: what began in the week before may go on in it.
+    Of three weeks the one in the middle: a window of the week before may extend into it.
     """
     week = WEEK_DAYS * DAY_MINUTES
     for (_, end), (begin, _) in pairwise(run_times(cron, length, 3 * WEEK_DAYS)):
@@ -52,7 +53,7 @@ def _days(days: set[int]) -> str:
 
 
 def check_disruption_window(draft: Draft) -> list[Finding]:
-    """Whoever replaces nodes must be told when, and what becomes of jobs is said."""
+    """Check that Karpenter can apply the window; warn where it requeues multi-node jobs."""
     results: list[Finding] = []
     for index, pool in enumerate(draft.spec.pools):
         planned = draft.pools.get(pool.name)
@@ -63,53 +64,53 @@ def check_disruption_window(draft: Draft) -> list[Finding]:
 
 
 def _of_pool(
-    draft: Draft, upkeep: DisruptionWindow, planned: PoolPlan, path: Path
+    draft: Draft, window: DisruptionWindow, planned: PoolPlan, path: Path
 ) -> Iterator[Finding]:
     if planned.scaling is not Scaling.KARPENTER:
         yield warning(
             "upkeep.scaling",
             path,
-            "Karpenter alone replaces nodes by these hours: nothing is made of them here",
+            "only Karpenter uses a disruption window: the field has no effect",
             value=f"scaling: {planned.scaling.value}",
-            allowed="upkeep on a pool with scaling: karpenter",
+            allowed="disruption_window on a pool with scaling: karpenter",
             fix=Fix(message="remove `disruption_window`", at=path),
         )
         return
-    if problem := _problem(upkeep):
+    if problem := _problem(window):
         yield error(
             "upkeep.cron",
             (*path, "cron"),
             problem,
-            value=upkeep.cron,
+            value=window.cron,
             allowed=f"five fields without days of the month, such as `{_EXAMPLE}`: at 2:00 UTC on Saturdays",
             fix=Fix(message=f"write {_EXAMPLE}", at=(*path, "cron"), value=_EXAMPLE),
         )
         return
-    yield from _gangs(draft, planned, upkeep, path)
+    yield from _gangs(draft, planned, window, path)
 
 
-def _problem(upkeep: DisruptionWindow) -> str:
-    read = read_cron(upkeep.cron)
+def _problem(window: DisruptionWindow) -> str:
+    read = read_cron(window.cron)
     if isinstance(read, str):
-        return f"no cron reads this time: {read}"
+        return f"not a valid cron expression: {read}"
     if not read.weekly:
-        return "Karpenter is told the hours in which no node may go, and of days of the month it cannot be"
-    if len(closed_hours(upkeep)) > MOST_CLOSED:
-        return f"it begins at too many times: Karpenter takes {MOST_CLOSED} stretches between them"
+        return "Karpenter budgets need the hours without disruption, which days of the month cannot express"
+    if len(closed_hours(window)) > MOST_CLOSED:
+        return f"it starts too often: Karpenter accepts {MOST_CLOSED} budgets for the hours between"
     return ""
 
 
-def _gangs(draft: Draft, pool: PoolPlan, upkeep: DisruptionWindow, path: Path) -> Iterator[Finding]:
+def _gangs(draft: Draft, pool: PoolPlan, window: DisruptionWindow, path: Path) -> Iterator[Finding]:
     gang = next((s for s in draft.shapes if s.pool == pool.name and s.nodes > 1), None)
     if gang is None:
         return
-    age = f", and at any time at the age of {upkeep.max_days} days" if upkeep.max_days else ""
+    age = f", or at any time after {window.max_days} days" if window.max_days else ""
     yield warning(
         "upkeep.gangs",
         path,
-        f"shape {gang.name} takes {gang.nodes} nodes: one that is replaced in these hours{age} sends all"
-        " of its job back to the queue and to its last checkpoint",
-        value=f"{upkeep.cron}, {upkeep.hours:g} hours",
-        allowed="no upkeep where gangs run: a node is replaced when it is empty",
+        f"shape {gang.name} needs {gang.nodes} nodes: replacing one in these hours{age} requeues the"
+        " whole job, which restarts from its last checkpoint",
+        value=f"{window.cron}, {window.hours:g} hours",
+        allowed="no disruption_window on pools for multi-node jobs: empty nodes are replaced anyway",
         fix=Fix(message="remove `disruption_window`", at=path),
     )

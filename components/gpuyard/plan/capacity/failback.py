@@ -1,7 +1,7 @@
-"""Moving up a ladder: what runs on a lower rung goes to a better one that has nodes again, if a pool says so.
+"""Failback: running work moves to a preferred capacity option that has nodes again.
 
-Whoever scales moves it, a node and its pods at a time: Karpenter to what is cheaper, GKE to an earlier rule
-of the pool's ComputeClass. Neither knows of gangs (docs/decisions/0069).
+The autoscaler moves it, a node and its pods at a time: Karpenter to cheaper nodes, GKE to an
+earlier rule of the pool's ComputeClass. Neither knows about gangs (docs/decisions/0069).
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from gpuyard.catalogue.gke.classes import STAYS
 from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY, NOT_MOVED
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.findings import Finding, Fix, Path, error, warning
-from gpuyard.plan.capacity.compute_classes import class_of
+from gpuyard.plan.capacity.compute_classes import compute_class_name
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
@@ -23,16 +23,16 @@ _DEARER: Mapping[Capacity, int] = {
     Capacity.SPOT: 1,
     Capacity.ON_DEMAND: 2,
 }
-"""As Karpenter reckons: what is paid anyway costs nothing."""
+"""As Karpenter compares prices: prepaid nodes cost nothing."""
 
 
 def failback_target(spec: PlatformSpec, pool: Pool, place: int) -> tuple[str, ...]:
-    """Where to what runs on a rung is moved, best first; nothing where it stays."""
+    """The options to which work on this option moves, best first; empty where it stays."""
     if not pool.failback:
         return ()
     before, option = pool.capacity[:place], pool.capacity[place]
-    if class_of(spec, pool):
-        # each machine of a rung is a rule of its own
+    if compute_class_name(spec, pool):
+        # each machine of an option has its own rule
         first = pool.machines[:1] if len(pool.machines) > 1 else ()
         return (*dict.fromkeys(each.mode.value for each in before), *first)
     if not _by_karpenter(spec, pool):
@@ -48,12 +48,12 @@ def _by_karpenter(spec: PlatformSpec, pool: Pool) -> bool:
 
 
 def has_failback(pool: PoolPlan) -> bool:
-    """Whether anything that runs in it is moved."""
+    """Whether any work in the pool is moved."""
     return any(option.failback for option in pool.capacity_options)
 
 
 def check_failback(draft: Draft) -> list[Finding]:
-    """Somebody must be there who moves, something better to move to, and no gang."""
+    """Check that an autoscaler moves work to a preferred option, and that no gang is affected."""
     results: list[Finding] = []
     for index, pool in enumerate(draft.spec.pools):
         planned = draft.pools.get(pool.name)
@@ -68,52 +68,52 @@ def check_failback(draft: Draft) -> list[Finding]:
     return results
 
 
-# ── nothing is moved ──────────────────────────────────────────────────────────────────────────────
+# ── no effect ─────────────────────────────────────────────────────────────────────────────────────
 def _for_nothing(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Finding:
-    if class_of(draft.spec, pool) or _by_karpenter(draft.spec, pool):
+    if compute_class_name(draft.spec, pool) or _by_karpenter(draft.spec, pool):
         return _nothing_better(pool, path)
     return _unsupported_scaling(draft, pool, planned, path)
 
 
 def _nothing_better(pool: Pool, path: Path) -> Finding:
-    rungs = ", then ".join(option.mode.value for option in pool.capacity)
+    modes = ", then ".join(option.mode.value for option in pool.capacity)
     why = (
-        "its ladder has one rung: there is none better to move to"
+        "the pool has one capacity option: there is no preferred one to return to"
         if len(pool.capacity) == 1
-        else "Karpenter moves to a cheaper node alone, and no rung is dearer than one before it"
+        else "Karpenter moves to cheaper nodes only, and no capacity option costs more than an earlier one"
     )
     return warning(
         "moves.ladder",
         path,
-        f"{why}: what runs stays",
-        value=rungs,
-        allowed="a ladder such as reserved, then spot, then on-demand",
+        f"{why}; the field has no effect",
+        value=modes,
+        allowed="capacity options such as reserved, then spot, then on-demand",
         fix=_without(path),
     )
 
 
 def _unsupported_scaling(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Finding:
-    ours = draft.spec.cloud is Cloud.AWS and planned.scaling is Scaling.AUTOSCALER
+    by_cluster_autoscaler = draft.spec.cloud is Cloud.AWS and planned.scaling is Scaling.AUTOSCALER
     why = (
-        "Cluster Autoscaler adds nodes and takes empty ones away, and moves nothing from group to group"
-        if ours
-        else "nobody who scales it moves what runs"
+        "Cluster Autoscaler adds nodes and removes empty ones, but moves no pods between node groups"
+        if by_cluster_autoscaler
+        else "its autoscaler does not move running pods"
     )
     scaling = (*path[:-1], "scaling")
     return warning(
         "moves.scaling",
         path,
-        f"{why}: what began on a lower rung stays there",
+        f"{why}: pods on a less preferred capacity option stay there",
         value=f"scaling: {planned.scaling.value}",
-        allowed="scaling: karpenter on aws, a pool on gcp that is a range and not queued for",
+        allowed="scaling: karpenter on aws; on gcp, a range of nodes without queued provisioning",
         fix=Fix(message="write scaling: karpenter", at=scaling, value=Scaling.KARPENTER.value)
-        if ours and _may_be_karpenters(draft, pool, planned)
+        if by_cluster_autoscaler and _may_be_karpenters(draft, pool, planned)
         else _without(path),
     )
 
 
 def _may_be_karpenters(draft: Draft, pool: Pool, planned: PoolPlan) -> bool:
-    """Whether it would then be moved, and nothing else of the pool refused."""
+    """Whether failback would then work, and the rest of the pool would be valid."""
     spec, software = draft.spec, planned.node_software
     is_excluded = spec.cluster_exists or spec.queueing.clusters
     counted = planned.sharing.is_counted_as_whole_gpu and planned.machine.gpu_fraction == 1
@@ -134,16 +134,16 @@ def _gangs_of(draft: Draft, pool: PoolPlan) -> list[ShapePlan]:
 
 
 def _gangs(draft: Draft, pool: PoolPlan, path: Path) -> Iterator[Finding]:
-    """One node that is moved stops the whole job: never where a guarantee holds it."""
+    """Moving one node stops the whole job: an error where a guarantee covers the job."""
     gangs = _gangs_of(draft, pool)
     if gang := next((each for each in gangs if each.guaranteed or not draft.spec.teams), None):
         yield error(
             "moves.gangs",
             path,
-            f"shape {gang.name} takes {gang.nodes} nodes, which are moved one by one: each time a better"
-            " rung has a node again, all of such a job would stop, and go back to its last checkpoint",
+            f"shape {gang.name} needs {gang.nodes} nodes, which move one by one: each time a preferred"
+            " capacity option has a node again, the whole job stops and restarts from its last checkpoint",
             value=", ".join(pool.capacity),
-            allowed="failback in a pool of its own, for jobs of one node and services",
+            allowed="failback in a separate pool, for single-node jobs and services",
             fix=_without(path),
         )
     elif why := _may_be_gangs(draft, pool, gangs):
@@ -151,18 +151,17 @@ def _gangs(draft: Draft, pool: PoolPlan, path: Path) -> Iterator[Finding]:
         yield warning(
             "moves.jobs",
             path,
-            f"{why}: a job of several nodes is stopped as a whole, and queues again, each time one of its"
-            " nodes is moved",
+            f"{why}: a multi-node job stops and is requeued each time one of its nodes moves",
             value=", ".join(pool.capacity),
-            allowed=f"shapes of one node alone; pods that stay have the annotation {stays}",
+            allowed=f"single-node shapes only; pods that must not move have the annotation {stays}",
             fix=_without(path),
         )
 
 
 def _may_be_gangs(draft: Draft, pool: PoolPlan, gangs: list[ShapePlan]) -> str:
-    """Gangs that only borrow, and teams that could run some where no shape says what runs."""
+    """Gangs that only borrow, and teams that could run gangs where no shape describes the jobs."""
     if gangs:
-        return f"shape {gangs[0].name} takes {gangs[0].nodes} nodes, and may borrow them here"
+        return f"shape {gangs[0].name} needs {gangs[0].nodes} nodes, and may borrow them here"
     if any(shape.pool == pool.name for shape in draft.shapes):
         return ""
     node = {each.resource: each.per_node for each in pool.advertised}
@@ -172,5 +171,5 @@ def _may_be_gangs(draft: Draft, pool: PoolPlan, gangs: list[ShapePlan]) -> str:
         for quota in quotas
         if quota.pool == pool.name and quota.nominal > node.get(quota.resource, quota.nominal)
     ]
-    problem = "is guaranteed more than one node, and no shape says what runs here"
+    problem = "is guaranteed more than one node, and no shape describes the jobs in this pool"
     return f"{large[0]} {problem}" if large else ""

@@ -1,6 +1,6 @@
-"""Nodes that go while jobs run: which pools have such, and how much of a job a notice loses.
+"""Nodes that end while jobs run: which pools have them, and how much work an interruption loses.
 
-A gang that loses a node is stopped as a whole and queues again (docs/decisions/0051).
+A gang that loses a node is stopped as a whole and requeued (docs/decisions/0051).
 """
 
 from collections.abc import Iterator
@@ -26,37 +26,37 @@ from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import InterruptionSpec
 
 LOOK_SECONDS = 3
-"""From one look of the program to the next: so much of a notice is gone before pods are told to end."""
+"""The agent's polling interval: this much of a notice passes before pods are terminated."""
 _SAID: Path = ("queueing", "interruption")
 
 
 def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """The program, where nodes may go under jobs of teams, or be bought in a lower way than the best.
+    """Plan the agent where nodes may end under teams' jobs, or come from a less preferred option.
 
-    Another cluster's jobs are that cluster's.
+    Jobs that run in other clusters are handled there.
     """
     spec = draft.spec
     pools = tuple(
         _pool(draft, pool) for pool in draft.valid_pools.values() if is_interruptible(pool)
     )
-    ladders = tuple(
+    with_fallback = tuple(
         pool.name for pool in draft.valid_pools.values() if _sold_in_ways(spec.cloud, pool)
     )
-    if not (pools or ladders) or not spec.teams or draft.queueing.dispatch:
+    if not (pools or with_fallback) or not spec.teams or draft.queueing.dispatch:
         return draft, []
-    image = PYTHON.at(spec.mirror.images if spec.mirror else None)
-    interruption = InterruptionPlan(image=image, pools=pools, ladders=ladders)
+    image = PYTHON.image_reference(spec.mirror.images if spec.mirror else None)
+    interruption = InterruptionPlan(image=image, pools=pools, fallback_pools=with_fallback)
     return replace(draft, interruption=interruption), []
 
 
 def _sold_in_ways(cloud: Cloud, pool: PoolPlan) -> bool:
-    """Whether a node may be bought in a lower way than the best, and the cloud's label says in which."""
+    """Whether a node may come from a less preferred option, which the cloud's label names."""
     ways = {(option.mode, option.reservation) for option in pool.capacity_options}
     return cloud in {Cloud.AWS, Cloud.GCP} and len(ways) > 1
 
 
 def is_interruptible(pool: PoolPlan) -> bool:
-    """Whether nodes go while jobs run: as they are bought, by a Karpenter that AWS tells, or to move up."""
+    """Whether nodes end under jobs: by capacity option, Karpenter after AWS events, or failback."""
     return bool(_ways(pool)) or pool.scaling is Scaling.KARPENTER or has_failback(pool)
 
 
@@ -82,13 +82,13 @@ def _pool(draft: Draft, pool: PoolPlan) -> PoolInterruption:
 
 
 def _gpus(pool: PoolPlan, shape: ShapePlan) -> int:
-    """Whole GPUs that a shape keeps busy, at least one of each node."""
+    """Whole GPUs that a shape uses, at least one on each node."""
     share = next(a.gpu_share for a in pool.advertised if a.resource == shape.resource)
     return shape.nodes * max(1, int(shape.per_node * share))
 
 
 def _loss(interruption: InterruptionSpec, notice: int, gpus: int) -> SpotDisruption:
-    """A notice comes at any moment between two checkpoints, and the one being written then is of no use."""
+    """A notice comes at any time between two checkpoints; a checkpoint in progress is lost."""
     if interruption.checkpoint_on_notice and _has_time(interruption, notice):
         return SpotDisruption(expected_minutes=0, worst_minutes=0, gpus=gpus)
     writing = interruption.checkpoint_seconds / 60
@@ -103,7 +103,7 @@ def _has_time(interruption: InterruptionSpec, notice: int) -> bool:
 
 
 def check_interruption(draft: Draft) -> list[Finding]:
-    """Jobs that fail by a notice, more lost than may be, and a checkpoint for which there is no time."""
+    """Jobs that a notice fails, losses above the limit, and checkpoints longer than the notice."""
     interruption = draft.spec.queueing.interruption
     plan = draft.interruption
     if plan is None:
@@ -118,12 +118,14 @@ def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Finding]:
     yield info(
         "spot.fails_jobs",
         ("kubernetes",),
-        f"Kubernetes {kubernetes} cannot tell jobs that a pod which goes with its node is no failure: those"
-        f" in {format_list(each.pool for each in plan.pools)} without a podFailurePolicy may end there by their"
-        " backoffLimit, before they are queued again",
+        f"Kubernetes {kubernetes} counts a pod lost with its node as a failure: jobs in"
+        f" {format_list(each.pool for each in plan.pools)} without a podFailurePolicy may reach their"
+        " backoffLimit and fail, before they are requeued",
         value=kubernetes,
         allowed=f"1.{MUTATES_SINCE} or newer",
-        fix=Fix(message=f"move to 1.{MUTATES_SINCE}, or have every job ignore DisruptionTarget"),
+        fix=Fix(
+            message=f"upgrade to 1.{MUTATES_SINCE}, or ignore DisruptionTarget in every job's podFailurePolicy"
+        ),
     )
 
 
@@ -138,8 +140,8 @@ def _no_time(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator
         yield warning(
             "spot.no_time",
             (*_SAID, "checkpoint_on_notice"),
-            f"a notice leaves pods of {format_list(each.pool for each in short)} {least} seconds, and writing a"
-            f" checkpoint takes {interruption.checkpoint_seconds}: they are ended while they write it",
+            f"pods of {format_list(each.pool for each in short)} have {least} seconds after an interruption notice,"
+            f" but a checkpoint takes {interruption.checkpoint_seconds}: they are killed while writing it",
             value=f"checkpoint_seconds: {interruption.checkpoint_seconds}",
             allowed=f"checkpoint_seconds: {least} or less",
             fix=Fix(message="write false", at=(*_SAID, "checkpoint_on_notice"), value=False),
@@ -161,12 +163,12 @@ def _loses(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[F
     yield warning(
         "spot.loses",
         at,
-        f"a spot notice in {format_list(each.pool for each, _ in over)} is expected to lose"
+        f"a spot interruption in {format_list(each.pool for each, _ in over)} loses an expected"
         f" {most.expected_minutes:.0f} minutes of work, {most.expected_gpu_hours:,.0f} GPU hours of a job on"
         f" {most.gpus:,} GPUs",
         value=f"{interruption.checkpoint_interval_minutes} minutes",
         allowed=f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint every {every} minutes"
         if every > 0
-        else f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint that is written sooner",
+        else f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint that takes less time",
         fix=Fix(message=f"write {every}", at=at, value=every) if every > 0 else None,
     )

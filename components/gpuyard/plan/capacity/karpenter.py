@@ -1,4 +1,4 @@
-"""Karpenter on EKS: whether the platform brings it, and what of a pool it cannot do."""
+"""Karpenter on EKS: whether gpuyard installs it, and what of a pool it does not support."""
 
 from collections.abc import Iterable, Iterator
 
@@ -13,22 +13,22 @@ from gpuyard.spec.pools import Scaling
 
 
 def installs_karpenter(spec: PlatformSpec) -> bool:
-    """Where a pool of a cluster of ours on EKS is Karpenter's; in one that was there, one may run already."""
+    """Whether Karpenter scales a pool of a new EKS cluster; an existing one may have its own."""
     if spec.cloud is not Cloud.AWS or spec.cluster_exists or spec.queueing.clusters:
         return False
     return any(scaling_of(spec.cloud, pool) is Scaling.KARPENTER for pool in spec.pools)
 
 
-def unsupported_pools(spec: PlatformSpec) -> list[Finding]:
-    """Refuse pools whose nodes nothing would make: Karpenter of a cluster that exists is not ours."""
+def unscaled_pool_findings(spec: PlatformSpec) -> list[Finding]:
+    """Reject pools that nothing scales: gpuyard manages no Karpenter of an existing cluster."""
     return [
         error(
             "scaling.karpenter",
             ("pools", index, "scaling"),
-            "Karpenter is not deployed in a cluster that exists, where one may run already, and yours is"
-            f" given no NodePool: nobody would add nodes to {pool.name}",
+            "gpuyard does not install Karpenter in an existing cluster, and creates no NodePool for yours:"
+            f" no autoscaler would add nodes to {pool.name}",
             value="karpenter",
-            allowed="autoscaler, or one number of nodes; karpenter in a cluster of ours",
+            allowed="autoscaler, or a fixed number of nodes; karpenter in a cluster that gpuyard creates",
             fix=_autoscaler(("pools", index)),
         )
         for index, pool in enumerate(spec.pools)
@@ -37,25 +37,25 @@ def unsupported_pools(spec: PlatformSpec) -> list[Finding]:
 
 
 def selects_reservations(pools: Iterable[PoolPlan]) -> bool:
-    """Whether one of these pools of Karpenter names a reservation, which needs the gate ReservedCapacity.
+    """Whether one of these pools names a reservation, which needs the gate ReservedCapacity.
 
-    With the gate Karpenter launches all other nodes outside of reservations (ODCR_SOURCE).
+    With the gate Karpenter launches all other nodes outside reservations (ODCR_SOURCE).
     """
     return any(option.reservation for pool in pools for option in pool.capacity_options)
 
 
 def check_karpenter(draft: Draft) -> list[Finding]:
-    """Whatever a pool asks for, and Karpenter does not do, is said of that pool."""
+    """Report what a pool requests and Karpenter does not support."""
     if not installs_karpenter(draft.spec):
         return []
     results: list[Finding] = []
-    ours = [
+    scaled = [
         (planned, ("pools", index))
         for index, pool in enumerate(draft.spec.pools)
         if (planned := draft.pools.get(pool.name)) and planned.scaling is Scaling.KARPENTER
     ]
-    gate = selects_reservations(planned for planned, _ in ours)
-    for planned, path in ours:
+    gate = selects_reservations(planned for planned, _ in scaled)
+    for planned, path in scaled:
         results += _of_pool(planned, path)
         results += _open_reservations(planned, path) if gate else ()
     return results
@@ -67,19 +67,19 @@ def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Finding]:
         yield error(
             "scaling.image",
             (*path, "image"),
-            f"Karpenter would boot whatever is published last: no release of {software.image} is pinned here",
+            f"Karpenter would boot the latest release: gpuyard pins no release of {software.image}",
             value=software.image,
-            allowed="al2023-nvidia; scaling: autoscaler boots the others",
+            allowed="al2023-nvidia; other images with scaling: autoscaler",
             fix=Fix(message="remove `image`", at=(*path, "image")),
         )
     if planned.autoscaler_hints.overlay:
         yield info(
             "scaling.overlay",
             (*path, "sharing"),
-            f"Karpenter learns of {', '.join(planned.autoscaler_hints.overlay)} from a NodeOverlay, an alpha"
-            " feature whose gate is turned on",
+            f"Karpenter reads {', '.join(planned.autoscaler_hints.overlay)} from a NodeOverlay; gpuyard enables"
+            " the gate of this alpha feature",
             value=planned.sharing.value,
-            allowed="scaling: autoscaler learns of it from tags",
+            allowed="scaling: autoscaler, which reads tags",
         )
 
 
@@ -89,9 +89,9 @@ def _open_reservations(planned: PoolPlan, path: Path) -> Iterator[Finding]:
             "capacity.open_reservations",
             (*path, "capacity"),
             "Karpenter launches on-demand nodes with reservation preference none, because the stack names a"
-            f" reservation: an open reservation of {format_list(planned.machines)} stays billed and empty",
+            f" reservation: open reservations of {format_list(planned.machines)} are billed but stay unused",
             value=format_list(planned.capacity),
-            allowed="a rung for each reservation that Karpenter is to use",
+            allowed="a capacity option for each reservation that Karpenter is to use",
             fix=Fix(message="add {reserved: ID, nodes: COUNT} for each open reservation"),
         )
 

@@ -1,6 +1,7 @@
-"""Warm windows: hours in which a pool keeps nodes although nothing asks for them, proved and summed.
+"""Keep-warm windows: hours in which a pool keeps nodes without demand, checked and summed.
 
-Sums are of local time in an average week. A clock change moves a window by an hour; the sum stays.
+Sums are in local time for an average week. A clock change moves a window by an hour; the sum is the
+same.
 """
 
 import math
@@ -27,11 +28,11 @@ from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.values import Range
 
 _CYCLE_DAYS = 28 * 365 + 7
-"""After 28 years the calendar repeats: every date has then fallen on every day of the week alike."""
+"""After 28 years the calendar repeats: every date has had every weekday equally often."""
 _ZONE_FORM = re.compile(r"[A-Za-z]+([-+_/]?[A-Za-z0-9]+)*")
 _EXAMPLE = "0 7 * * 1-5"
 _EXACT = 10_000
-"""Hours are written with four places."""
+"""Hours are written with four decimal places."""
 
 
 class HasKeepWarm(Protocol):
@@ -39,25 +40,25 @@ class HasKeepWarm(Protocol):
 
     @property
     def keep_warm(self) -> tuple[KeepWarmWindow, ...]:
-        """Its windows."""
+        """Its keep-warm windows."""
         ...
 
 
 def warm_hours_per_week(pool: HasKeepWarm) -> float:
-    """Hours of an average week in which any window holds; where windows overlap, hours count once."""
+    """Hours of an average week in which any window is open; overlapping hours count once."""
     return sum(hours for hours, _ in _stretches(pool.keep_warm))
 
 
 def warm_node_hours_per_week(pool: HasKeepWarm, above: float = 0) -> float:
-    """Node-hours of an average week that the windows ask for, beyond the `above` nodes that run anyway.
+    """Node-hours a week that the windows keep, beyond the `above` nodes that run anyway.
 
-    Where windows overlap, the one with more nodes counts: they ask for the same nodes.
+    Where windows overlap, the one with more nodes counts: they keep the same nodes.
     """
     return sum(hours * max(0, nodes - above) for hours, nodes in _stretches(pool.keep_warm))
 
 
 def _stretches(windows: tuple[KeepWarmWindow, ...]) -> Iterator[tuple[float, int]]:
-    """Hours a week and the nodes wanted in them, wherever any are; windows no cron can read are none."""
+    """Hours a week and the nodes kept in them; windows with an invalid cron are skipped."""
     read = [(w, cron) for w in windows if isinstance(cron := read_cron(w.cron), Cron)]
     days = WEEK_DAYS if all(cron.weekly for _, cron in read) else _CYCLE_DAYS
     length = days * DAY_MINUTES
@@ -65,9 +66,8 @@ def _stretches(windows: tuple[KeepWarmWindow, ...]) -> Iterator[tuple[float, int
     for window, cron in read:
         for begin, end in run_times(cron, window.hours * 60, days):
             changes += ((begin, 1, window.nodes), (min(end, length), -1, window.nodes))
-            if (
-                end > length
-            ):  # the calendar goes round: what runs past its end runs at its beginning
+            # the calendar repeats: what extends past its end continues at its start
+            if end > length:
                 changes += ((0, 1, window.nodes), (min(end - length, length), -1, window.nodes))
     windows_by_nodes: dict[int, int] = {}
     before = 0.0
@@ -80,7 +80,7 @@ def _stretches(windows: tuple[KeepWarmWindow, ...]) -> Iterator[tuple[float, int
 
 
 def check_keep_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
-    """Windows that begin when they say, in a time zone that exists, with nodes the pool may have."""
+    """Check that windows start and end, name a known time zone, and fit the pool's nodes."""
     findings: list[Finding] = []
     for index, window in enumerate(pool.keep_warm):
         here = (*path, "keep_warm", index)
@@ -101,9 +101,9 @@ def check_keep_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
             warning(
                 "warm.fixed",
                 (*path, "keep_warm"),
-                f"the pool does not scale: its {pool.nodes.high} nodes run all the time, window or not",
+                f"the pool does not scale: its {pool.nodes.high} nodes always run, with or without a window",
                 value=f"{len(pool.keep_warm)} windows",
-                allowed="warm windows on a pool that scales",
+                allowed="keep_warm only on a pool that scales",
                 fix=Fix(message="remove `keep_warm`", at=(*path, "keep_warm")),
             )
         )
@@ -111,7 +111,7 @@ def check_keep_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
 
 
 def _queued(pool: Pool) -> bool:
-    """Whether its nodes come for requests of a queue: elsewhere than on flex-start nodes none does so."""
+    """Whether its nodes exist for queued requests only, which needs flex-start options only."""
     flex = all(option.mode is Capacity.FLEX_START for option in pool.capacity)
     return flex and pool.provisioning is Provisioning.QUEUED
 
@@ -120,30 +120,30 @@ def _asked_for_alone(path: Path) -> Finding:
     return warning(
         "warm.queued",
         (*path, "keep_warm"),
-        "GKE makes nodes of queued provisioning for a job that asks for all of them at once, and for nothing"
-        " else: no window keeps any",
+        "GKE creates nodes with queued provisioning for a job's request only: a keep-warm window"
+        " keeps none",
         value="provisioning: queued",
-        allowed="warm windows on a pool without queued provisioning",
+        allowed="keep_warm on a pool without queued provisioning",
         fix=Fix(message="remove `keep_warm`", at=(*path, "keep_warm")),
     )
 
 
 def _never_ends(pool: Pool, path: Path) -> Finding:
-    """Windows that follow each other without a gap: a floor, under another name."""
+    """Windows that follow each other without a gap have the effect of a minimum."""
     least = min(nodes for _, nodes in _stretches(pool.keep_warm))
     nodes = Range(max(least, pool.nodes.low), pool.nodes.high)
     return warning(
         "warm.never_ends",
         (*path, "keep_warm"),
-        f"each window lasts until the next start: {least} nodes run all the time, and no hour is outside",
+        f"each window lasts until the next one starts: {least} nodes always run",
         value=" and ".join(f"{each.hours:g} hours from {each.cron}" for each in pool.keep_warm),
-        allowed="windows with hours between them",
+        allowed="windows with hours in between",
         fix=Fix(message=f"write nodes: {nodes}, or shorter windows"),
     )
 
 
 def _run_over(pool: Pool, path: Path) -> Iterator[Finding]:
-    """Windows that begin again before they end: what is over in one is the next one's, and counts once."""
+    """Windows that start again before they end: the overlap counts once."""
     for index, window in enumerate(pool.keep_warm):
         cron = read_cron(window.cron)
         gap = _shortest_gap(cron) if isinstance(cron, Cron) else 0
@@ -152,8 +152,7 @@ def _run_over(pool: Pool, path: Path) -> Iterator[Finding]:
             yield warning(
                 "warm.runs_over",
                 (*path, "keep_warm", index, "hours"),
-                f"the window begins again {hours:g} hours later, before its {window.hours:g} hours have"
-                " ended",
+                f"the window starts again after {hours:g} hours, before its {window.hours:g} hours end",
                 value=f"{window.hours:g}",
                 allowed=f"at most {hours:g}",
                 fix=Fix(
@@ -163,11 +162,11 @@ def _run_over(pool: Pool, path: Path) -> Iterator[Finding]:
 
 
 def _shortest_gap(cron: Cron) -> float:
-    """Minutes from one beginning to the next, at least; 0 where there is no other."""
+    """The fewest minutes from one start to the next; 0 if there is only one."""
     starts = [
         number * DAY_MINUTES + minute
         for number in range(2 * WEEK_DAYS if cron.weekly else _CYCLE_DAYS)
-        if cron.on(FIRST_DAY + timedelta(days=number))
+        if cron.starts_on(FIRST_DAY + timedelta(days=number))
         for minute in cron.minutes
     ]
     return min((after - before for before, after in pairwise(starts)), default=0)
@@ -191,32 +190,32 @@ def _check_cron(window: KeepWarmWindow, path: Path) -> list[Finding]:
 
 @cache
 def time_zones() -> frozenset[str]:
-    """The names of this machine's time zones: to find them is to open some six hundred files, so once."""
+    """This machine's time zones; cached, because listing them opens some six hundred files."""
     from zoneinfo import available_timezones  # late: most stack files need no time zones
 
     return frozenset(available_timezones())
 
 
 def cron_error(cron: str) -> str:
-    """What is wrong with a time; empty where nothing is."""
+    """What is wrong with a cron expression; empty if it is valid."""
     read = read_cron(cron)
     if isinstance(read, str):
-        return f"no cron reads this time: {read}"
+        return f"not a valid cron expression: {read}"
     days = range(_CYCLE_DAYS)
-    if any(read.on(FIRST_DAY + timedelta(days=number)) for number in days):
+    if any(read.starts_on(FIRST_DAY + timedelta(days=number)) for number in days):
         return ""
-    return "it never begins: no year has such a day"
+    return "it never starts: no year has such a day"
 
 
 def nearest_zone(name: str) -> str:
-    """What a name that is no time zone may have meant; empty where it is one."""
+    """The time zone nearest to an unknown name; empty if the name is known."""
     if name == "UTC":
         return ""
     known = time_zones()
     if name in known:
         return ""
     if not known and _ZONE_FORM.fullmatch(name):
-        return ""  # this machine has no time-zone data: whoever runs it will judge
+        return ""  # without time zone data, any well-formed name is accepted
     return nearest_name(name, sorted(known)) or "UTC"
 
 
@@ -228,7 +227,7 @@ def _check_zone(window: KeepWarmWindow, path: Path) -> list[Finding]:
         error(
             "warm.time_zone",
             (*path, "time_zone"),
-            "no time zone of that name",
+            "unknown time zone",
             value=window.time_zone,
             allowed="an IANA name, such as Europe/Paris or America/New_York",
             fix=Fix(message=f"write {suggestion}", at=(*path, "time_zone"), value=suggestion),
@@ -244,7 +243,7 @@ def _check_nodes(window: KeepWarmWindow, pool: Pool, path: Path) -> list[Finding
             error(
                 "warm.over_nodes",
                 here,
-                f"the pool may have {high} nodes, the window keeps {window.nodes}",
+                f"the window keeps {window.nodes} nodes, but the pool may have {high}",
                 value=str(window.nodes),
                 allowed=f"{low + 1} to {high}" if high > low else "no window",
                 fix=fix or Fix(message="remove the window", at=path),
@@ -255,7 +254,7 @@ def _check_nodes(window: KeepWarmWindow, pool: Pool, path: Path) -> list[Finding
             warning(
                 "warm.no_effect",
                 here,
-                f"{low} nodes run all the time: a window of {window.nodes} keeps none more",
+                f"{low} nodes always run: a window of {window.nodes} adds none",
                 value=str(window.nodes),
                 allowed=f"{low + 1} to {high}",
                 fix=Fix(message=f"write {low + 1}", at=here, value=low + 1),

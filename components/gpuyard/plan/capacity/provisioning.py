@@ -1,7 +1,7 @@
-"""Asking the autoscaler before a job is admitted: ProvisioningRequest, by Kueue's admission checks.
+"""Capacity requests before a job is admitted: ProvisioningRequest, by Kueue's admission checks.
 
-No policy merges pod sets: Kueue v0.19.2 marks only the pods of the first of those it merged as the ones
-that were asked for, and the autoscaler would start nodes for the others once more.
+No policy merges pod sets: Kueue v0.19.2 marks only the pods of the first merged pod set as
+provisioned, and the autoscaler would start nodes for the others again.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +19,7 @@ from gpuyard.findings import Finding, Fix, Path, error, info, warning
 from gpuyard.names import GPU_CLAIM
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.scaling import scaling_of
-from gpuyard.plan.records import CheckPlan, PoolPlan
+from gpuyard.plan.records import AdmissionCheckPlan, PoolPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Provisioning
@@ -29,21 +29,24 @@ PARAMETERS: Mapping[Provisioning, Mapping[str, str]] = {
     Provisioning.ATOMIC: {VALID_SECONDS: "900"},
     Provisioning.QUEUED: {},
 }
-"""A job whose nodes are not to be had gives its quota back, and asks again later: at once where nodes only
-had to be free, after a quarter of an hour where they had to be made. Left alone, the autoscaler would go on
+"""A job whose nodes are not available releases its quota and retries: at once where nodes only had
+to be free, after 15 minutes where they had to be created. By default the autoscaler would keep
 trying while the job holds quota that others could use."""
 RETRIES = {Provisioning.CHECK: 10, Provisioning.ATOMIC: 10, Provisioning.QUEUED: 3}
-"""How often Kueue asks again before it gives the job up. GKE keeps a request waiting by itself, so that its
-no is a no; of the others it means only "not now", and ten times are about four hours."""
+"""How often Kueue retries before it gives up on the job. GKE itself keeps a request waiting, so its
+failure is final; for the others a failure means "not now", and ten retries take about four
+hours."""
 FIRST_WAIT, LONGEST_WAIT = 60, 1800
-"""Seconds until it asks again: doubled each time, up to the longest (Kueue v0.19's own values)."""
+"""Seconds before a retry: doubled each time, up to the longest (the defaults of Kueue v0.19)."""
 SIMULATED_RETRIES, SIMULATED_WAIT = 2, 5
 SIMULATED_PARAMETERS = {**PARAMETERS, Provisioning.ATOMIC: {VALID_SECONDS: "5"}}
-"""On fake nodes the whole story is to be seen within a minute."""
+"""On fake nodes the whole sequence takes less than a minute."""
 
 
-def plan_admission_checks(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> tuple[CheckPlan, ...]:
-    """One check for each way to ask that a pool uses."""
+def plan_admission_checks(
+    spec: PlatformSpec, pools: Iterable[PoolPlan]
+) -> tuple[AdmissionCheckPlan, ...]:
+    """One admission check for each provisioning class that a pool uses."""
     pools_by_class: dict[Provisioning, list[PoolPlan]] = {}
     for pool in pools:
         if pool.provisioning:
@@ -53,15 +56,15 @@ def plan_admission_checks(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> tupl
     )
 
 
-def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> CheckPlan:
+def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> AdmissionCheckPlan:
     fake = spec.cloud is Cloud.SIMULATED
     resources = sorted({a.resource for pool in pools for a in pool.advertised})
-    return CheckPlan(
+    return AdmissionCheckPlan(
         name=f"{spec.name}-{word}",
         provisioning=word,
         provisioning_class=PROVISIONING_CLASSES[word],
         parameters=(SIMULATED_PARAMETERS if fake else PARAMETERS)[word],
-        # claims stand in no container's requests: with a list, Kueue would ask for nothing
+        # no container requests claims: with a list, Kueue would request nothing
         resources=() if GPU_CLAIM in resources else tuple(resources),
         node_label=GKE_NODE_LABEL if word is Provisioning.QUEUED else None,
         retries=SIMULATED_RETRIES if fake else RETRIES[word],
@@ -71,7 +74,7 @@ def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> Che
 
 
 def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
-    """Somebody must be there who answers, and can give what is asked for."""
+    """Check that the autoscaler supports the requests, and can provide the nodes."""
     if pool.provisioning is None:
         return _flex_start(spec, pool, path)
     word, at = pool.provisioning.value, (*path, "provisioning")
@@ -81,8 +84,8 @@ def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findi
             error(
                 "provisioning.clusters",
                 at,
-                "jobs run on other clusters, and Kueue takes no queue that both sends jobs away"
-                " and asks an autoscaler here",
+                "jobs run on other clusters, and a Kueue queue cannot both dispatch jobs to other clusters"
+                " and request nodes here",
                 value=word,
                 allowed="provisioning in the stack files of those clusters",
                 fix=without,
@@ -104,7 +107,7 @@ def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[F
             warning(
                 "provisioning.fixed",
                 at,
-                "its nodes are all there: whether there is room, a queue knows without asking",
+                "the pool does not scale: its queue knows the free capacity without a request",
                 value=word,
                 allowed="a pool that scales",
                 fix=Fix(message="remove it", at=at),
@@ -117,7 +120,7 @@ def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
     return error(
         "provisioning.karpenter",
         at,
-        "Karpenter answers no ProvisioningRequest: every job would wait for ever",
+        "Karpenter does not support ProvisioningRequest: every job would wait forever",
         value=f"{word} with scaling karpenter",
         allowed="scaling: autoscaler",
         fix=fix,
@@ -125,16 +128,16 @@ def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
 
 
 def _sells_queued(spec: PlatformSpec, pool: Pool) -> bool:
-    """The pods of a request go to the nodes that GKE made for it: others of the pool would stay empty."""
+    """Pods of a request run on the nodes that GKE creates for it: others would stay empty."""
     flex = all(r.mode is Capacity.FLEX_START for r in pool.capacity)
     return spec.cloud is Cloud.GCP and flex
 
 
 def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> Finding:
     why = (
-        f"queued provisioning is a service of GKE, not of {spec.cloud.value}"
+        f"queued provisioning exists on GKE only, not on {spec.cloud.value}"
         if spec.cloud is not Cloud.GCP
-        else "GKE queues requests for flex-start nodes, and the pods of a request go to no other node"
+        else "GKE queues requests for flex-start nodes only, and pods of a request run on no other nodes"
     )
     suggestion = Provisioning.CHECK if scaling is Scaling.FIXED else Provisioning.ATOMIC
     fix = Fix(message=f"write {suggestion.value}", at=at, value=suggestion.value)
@@ -145,30 +148,30 @@ def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> F
         at,
         why,
         value=", ".join(r.mode.value for r in pool.capacity),
-        allowed="capacity: [flex-start] on gcp, other nodes in a pool of their own",
+        allowed="capacity: [flex-start] on gcp, with other nodes in a separate pool",
         fix=fix,
     )
 
 
 def _flag(spec: PlatformSpec, word: str, at: Path) -> Finding:
-    ours = installs_autoscaler(spec)
-    flag = "" if ours else f"Cluster Autoscaler answers only when it runs with {REQUESTS_FLAG}; "
+    is_installed = installs_autoscaler(spec)
+    flag = "" if is_installed else f"Cluster Autoscaler must run with {REQUESTS_FLAG}; "
     return info(
         "provisioning.flag",
         at,
-        f"{flag}Kueue asks only when the definition of ProvisioningRequest was there before it started, and"
-        " this release does not install that",
+        f"{flag}Kueue sends requests only if the ProvisioningRequest CRD existed when it started, and"
+        " gpuyard does not install that CRD",
         value=word,
     )
 
 
 def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
-    """Nodes of a gang that come one by one are each paid while they wait for the rest."""
+    """Nodes of a gang that start one by one are billed while they wait for the rest."""
     gang = next((s for s in spec.shapes if s.nodes > 1 and s.pool in {None, pool.name}), None)
     flex = any(r.mode is Capacity.FLEX_START for r in pool.capacity)
     if gang is None or spec.cloud is not Cloud.GCP or not flex:
         return []
-    fix = Fix(message="make a pool of its own of the flex-start nodes, with provisioning: queued")
+    fix = Fix(message="move the flex-start nodes to a separate pool with provisioning: queued")
     if _sells_queued(spec, pool):
         at = (*path, "provisioning")
         fix = Fix(message="write provisioning: queued", at=at, value=Provisioning.QUEUED.value)
@@ -176,9 +179,9 @@ def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
         warning(
             "provisioning.flex_start",
             path,
-            f"shape {gang.name} takes {gang.nodes} nodes, and flex-start nodes come one by one:"
-            f" each is paid, and its time ({FLEX_START.description}) runs, while it waits for the others",
-            allowed="provisioning: queued, all nodes of a job at once",
+            f"shape {gang.name} needs {gang.nodes} nodes, and flex-start nodes start one by one:"
+            f" each is billed, and its time ({FLEX_START.description}) runs, while it waits for the others",
+            allowed="provisioning: queued, which starts all nodes of a job at once",
             fix=fix,
         )
     ]

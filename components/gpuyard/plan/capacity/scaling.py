@@ -1,4 +1,4 @@
-"""Autoscaling of pools: who adds nodes, and what they can know of a node that does not run yet."""
+"""Autoscaling of pools: which component adds nodes, and what it knows before a node runs."""
 
 from gpuyard.catalogue.gke.classes import STAYS
 from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
@@ -6,14 +6,14 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.pins import PINS
 from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
 from gpuyard.names import GPU, GPU_CLAIM
-from gpuyard.plan.records import Advertised, AutoscalerHints, Taint
+from gpuyard.plan.records import AdvertisedResource, AutoscalerHints, Taint
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.values import Range
 
 
 def scaling_of(cloud: Cloud, pool: Pool) -> Scaling:
-    """Who adds nodes. Simulated nodes exist from the beginning, all of them: nothing scales there."""
+    """Which component adds nodes. Nothing scales simulated nodes: all exist from the start."""
     if cloud is Cloud.SIMULATED or pool.select:
         return Scaling.FIXED
     if pool.scaling is not None:
@@ -28,33 +28,33 @@ def plan_scaling(
     scaling: Scaling,
     labels: dict[str, str],
     taints: tuple[Taint, ...],
-    advertised: tuple[Advertised, ...],
+    advertised: tuple[AdvertisedResource, ...],
 ) -> AutoscalerHints:
-    """What is known of a node at zero, and what must be said for it to be known.
+    """What the autoscaler knows about nodes at zero, and what must be configured for that.
 
-    Karpenter knows whole GPUs of EC2 machine types; an overlay adds resources beside them, and replaces none.
-    Cluster Autoscaler on EC2 believes tags. GKE's knows the GPUs of its node pools, not what a device plugin
-    makes of them. What an autoscaler of your own knows is not ours to judge.
+    Karpenter knows whole GPUs of EC2 instance types; an overlay adds resources to them, and
+    replaces none. Cluster Autoscaler on EC2 reads tags. GKE's knows the GPUs of its node pools, not
+    what a device plugin makes of them. gpuyard does not check an autoscaler of your own.
     """
-    by = "nobody"
+    by = "none"
     hidden: tuple[str, ...] = ()
     overlay: dict[str, int] = {}
     tags: dict[str, str] = {}
-    ours = {a.resource: a.per_node for a in advertised if a.resource != GPU}
+    added = {a.resource: a.per_node for a in advertised if a.resource != GPU}
     if scaling is not Scaling.FIXED:
-        by = "yours"
+        by = "own"
         if cloud is Cloud.AWS and scaling is Scaling.KARPENTER:
-            by, overlay = "overlay" if ours else "cloud", ours
+            by, overlay = "overlay" if added else "cloud", added
         elif cloud is Cloud.AWS:
             by, tags = "tags", _tags(labels, taints, advertised)
-            hidden = (GPU_CLAIM,) if GPU_CLAIM in ours else ()
+            hidden = (GPU_CLAIM,) if GPU_CLAIM in added else ()
         elif cloud is Cloud.GCP:
-            by, hidden = "cloud", tuple(a.resource for a in advertised) if ours else ()
+            by, hidden = "cloud", tuple(a.resource for a in advertised) if added else ()
     return AutoscalerHints(source=by, overlay=overlay, tags=tags, undiscovered_resources=hidden)
 
 
 def _tags(
-    labels: dict[str, str], taints: tuple[Taint, ...], advertised: tuple[Advertised, ...]
+    labels: dict[str, str], taints: tuple[Taint, ...], advertised: tuple[AdvertisedResource, ...]
 ) -> dict[str, str]:
     return {
         **{f"{TEMPLATE_TAG}/label/{key}": value for key, value in labels.items()},
@@ -62,7 +62,7 @@ def _tags(
         **{
             f"{TEMPLATE_TAG}/resources/{a.resource}": str(a.per_node)
             for a in advertised
-            if a.resource != GPU_CLAIM  # no node advertises it; queues alone count it
+            if a.resource != GPU_CLAIM  # no node advertises it; only queues count it
         },
     }
 
@@ -71,36 +71,38 @@ def check_scaling(
     spec: PlatformSpec,
     pool: Pool,
     machine: Machine,
-    advertised: tuple[Advertised, ...],
+    advertised: tuple[AdvertisedResource, ...],
     path: Path,
 ) -> list[Finding]:
-    """Whoever adds nodes must count right what they hold."""
+    """Check that the autoscaler counts the resources of nodes correctly."""
     scaling = scaling_of(spec.cloud, pool)
     has_whole_gpus = any(a.resource == GPU for a in advertised)
     if scaling is Scaling.KARPENTER and spec.cloud is Cloud.GCP:
         return [
-            _autoscaler("GKE adds nodes to its own pools; Karpenter is for aws", "karpenter", path)
+            _autoscaler(
+                "GKE scales its own node pools; Karpenter is for aws only", "karpenter", path
+            )
         ]
     if scaling is Scaling.KARPENTER and spec.cloud is Cloud.AWS:
         if machine.gpu_fraction != 1:
             why = (
-                f"EC2 reports no whole GPU for {machine.name}, so Karpenter never starts one for a pod that"
-                " asks for a GPU"
+                f"EC2 reports no whole GPU for {machine.name}, so Karpenter never launches one for a pod that"
+                " requests a GPU"
             )
             return [_autoscaler(why, f"karpenter with {machine.name}", path)]
         if pool.sharing.dra:
             why = (
-                f"Karpenter {PINS['karpenter'].version} passes over pods with claims, unless told to try"
-                " what is not finished"
+                f"Karpenter {PINS['karpenter'].version} ignores pods with resource claims unless an unfinished"
+                " feature is enabled"
             )
             return [_autoscaler(why, "karpenter with dra", path)]
         if has_whole_gpus and len(advertised) > 1:
             whole_gpus = next(a.per_node for a in advertised if a.resource == GPU)
             why = (
-                f"Karpenter counts {machine.gpus} whole GPUs in {machine.name}, {whole_gpus} are left whole,"
-                " and no overlay can lower that: pods would wait for GPUs that are not there"
+                f"Karpenter counts {machine.gpus} whole GPUs in {machine.name}, but {whole_gpus} are not partitioned,"
+                " and no NodeOverlay can lower the count: pods would wait for GPUs that do not exist"
             )
-            return [_autoscaler(why, "karpenter with some GPUs cut", path)]
+            return [_autoscaler(why, "karpenter with some GPUs partitioned", path)]
     if scaling is Scaling.AUTOSCALER and (
         spec.cloud is Cloud.GCP or (spec.cloud is Cloud.AWS and pool.sharing.dra)
     ):
@@ -115,13 +117,13 @@ def _autoscaler(why: str, value: str, path: Path) -> Finding:
         (*path, "scaling"),
         why,
         value=value,
-        allowed="scaling: autoscaler, or one number of nodes",
-        fix=Fix(message="write autoscaler", at=(*path, "scaling"), value="autoscaler"),
+        allowed="scaling: autoscaler, or a fixed number of nodes",
+        fix=Fix(message="write scaling: autoscaler", at=(*path, "scaling"), value="autoscaler"),
     )
 
 
-def _unobserved(advertised: tuple[Advertised, ...], path: Path) -> list[Finding]:
-    """GKE's autoscaler empties a node whose GPUs nobody uses, and knows of whole ones alone."""
+def _unobserved(advertised: tuple[AdvertisedResource, ...], path: Path) -> list[Finding]:
+    """GKE's autoscaler drains a node whose GPUs are unused, and counts whole GPUs only."""
     hidden = [a.resource for a in advertised if a.resource != GPU]
     if not hidden:
         return []
@@ -130,16 +132,18 @@ def _unobserved(advertised: tuple[Advertised, ...], path: Path) -> list[Finding]
         info(
             "scaling.unseen",
             (*path, "sharing"),
-            f"GKE's autoscaler reckons the use of a node by {GPU} alone: one of which only {format_list(hidden)}"
-            " is asked for counts as unused, and is emptied where its pods find room elsewhere",
+            f"GKE's autoscaler measures a node's use by {GPU} only: a node whose pods use {format_list(hidden)}"
+            " counts as unused, and is drained if its pods fit elsewhere",
             value=", ".join(hidden),
-            allowed="one number of nodes, from which none is taken away",
-            fix=Fix(message=f"give pods that must stay the annotation {stays}"),
+            allowed="a fixed number of nodes, of which none is removed",
+            fix=Fix(message=f"add the annotation {stays} to pods that must not move"),
         )
     ]
 
 
-def _check_blind(pool: Pool, advertised: tuple[Advertised, ...], path: Path) -> list[Finding]:
+def _check_blind(
+    pool: Pool, advertised: tuple[AdvertisedResource, ...], path: Path
+) -> list[Finding]:
     hidden = [a.resource for a in advertised if a.resource != GPU]
     if pool.nodes.low or not pool.nodes.high or not hidden:
         return []
@@ -148,9 +152,9 @@ def _check_blind(pool: Pool, advertised: tuple[Advertised, ...], path: Path) -> 
         warning(
             "scaling.blind",
             (*path, "nodes"),
-            f"the autoscaler learns of {', '.join(hidden)} from a node that runs: from zero it starts none",
+            f"the autoscaler reads {', '.join(hidden)} from a running node: it cannot scale up from zero",
             value=str(pool.nodes),
-            allowed=f"{nodes}: one node that always runs",
+            allowed=f"{nodes}, so that one node always runs",
             fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
         )
     ]

@@ -1,4 +1,4 @@
-"""How long a node of a pool takes from nothing until its GPUs can be used, where the cloud has machines."""
+"""The time until the GPUs of a new node are usable, if the cloud has machines."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ _MINUTE = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartupTime:
-    """Whole minutes, the least rounded down and the most up."""
+    """Whole minutes: the minimum rounded down, the maximum rounded up."""
 
-    least: int
-    most: int
+    min_minutes: int
+    max_minutes: int
 
     def __str__(self) -> str:
-        """As people say it."""
-        return f"{self.least} to {self.most} minutes"
+        """The range, such as `4 to 9 minutes`."""
+        return f"{self.min_minutes} to {self.max_minutes} minutes"
 
 
 def startup_time(pool: PoolPlan) -> StartupTime | None:
-    """None where nobody has said how long, and of nodes that no cloud sells."""
+    """The startup time of a node; None if it is unknown, or if no cloud sells the node."""
     software = pool.node_software
     if software is None or not any(option.aws or option.gcp for option in pool.capacity_options):
         return None
@@ -32,15 +32,16 @@ def startup_time(pool: PoolPlan) -> StartupTime | None:
     if not steps:
         return None
     least, most = sum(each.least for each in steps), sum(each.most for each in steps)
-    return StartupTime(least=least // _MINUTE, most=-(-most // _MINUTE))
+    return StartupTime(min_minutes=least // _MINUTE, max_minutes=-(-most // _MINUTE))
 
 
-def slowest(pools: Iterable[PoolPlan]) -> StartupTime | None:
-    """From the first node of any of these to the last; None where of one nobody has said it."""
+def startup_time_range(pools: Iterable[PoolPlan]) -> StartupTime | None:
+    """The range over all of these pools; None if one of them is unknown."""
     results = [startup_time(pool) for pool in pools]
     known = [each for each in results if each is not None]
     if not known or len(known) < len(results):
         return None
     return StartupTime(
-        least=min(each.least for each in known), most=max(each.most for each in known)
+        min_minutes=min(each.min_minutes for each in known),
+        max_minutes=max(each.max_minutes for each in known),
     )

@@ -1,4 +1,4 @@
-"""How nodes of a pool are made anew: what each cloud can be told, and what that comes to."""
+"""Node upgrades of a pool: what each cloud lets you configure, and the result."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ _CLOUDS = frozenset({Cloud.AWS, Cloud.GCP})
 
 
 def plan_upgrade(spec: PlatformSpec, pool: Pool) -> UpgradePlan | None:
-    """With what nobody wrote filled in; None where no cloud makes nodes anew."""
+    """The upgrade settings with defaults filled in; None where no cloud replaces nodes."""
     if spec.cloud not in _CLOUDS:
         return None
     upgrade, by_karpenter = pool.upgrade, _by_karpenter(spec, pool)
@@ -43,20 +43,20 @@ def _by_karpenter(spec: PlatformSpec, pool: Pool) -> bool:
 
 
 def _at_once(spec: PlatformSpec, pool: Pool, unavailable: int | None) -> str:
-    """How many nodes at once, and whether any beyond the pool's own."""
+    """How many nodes at once, and whether any are created in addition to the pool's."""
     if _by_karpenter(spec, pool):
         if pool.disruption_window:
-            return f"by Karpenter, {_nodes(pool.disruption_window.nodes)} at once in the hours of upkeep"
-        return "by Karpenter, never while anything runs on them"
+            return f"by Karpenter, {_nodes(pool.disruption_window.nodes)} at once in the disruption window"
+        return "by Karpenter, only when empty"
     if pool.upgrade.blue_green:
-        return "all new nodes beside all old ones"
+        return "all new nodes alongside all old ones"
     out = "a tenth of a group" if unavailable is None else _nodes(unavailable)
     if not pool.upgrade.max_surge:
-        return f"{out} out of work at once, none beyond the pool's own"
+        return f"{out} unavailable at once, no additional nodes"
     beyond = _nodes(pool.upgrade.max_surge)
     if spec.cloud is Cloud.AWS:
-        beyond = "so many, and two for each zone at least,"
-    return f"{out} out of work at once, {beyond} made before"
+        beyond = "as many nodes (at least two for each zone)"
+    return f"{out} unavailable at once, {beyond} created first"
 
 
 def _nodes(count: int) -> str:
@@ -64,17 +64,17 @@ def _nodes(count: int) -> str:
 
 
 def _drained(spec: PlatformSpec, pool: Pool, minutes: int) -> str:
-    pods = f"pods have {minutes} minute{'' if minutes == 1 else 's'} to end"
+    pods = f"pods have {minutes} minute{'' if minutes == 1 else 's'} to terminate"
     if spec.cloud is Cloud.GCP or _by_karpenter(spec, pool) or pool.upgrade.force:
-        return f"{pods}, and then go with their node"
-    return f"{pods}; where one is not out by then, EKS stops the update"
+        return f"{pods}, and are then deleted with their node"
+    return f"{pods}; if one still runs, EKS stops the update"
 
 
-# ── proofs ────────────────────────────────────────────────────────────────────────────────────────
+# ── checks ────────────────────────────────────────────────────────────────────────────────────────
 def check_upgrade(
     spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
 ) -> Iterator[Finding]:
-    """Words that the pool's cloud has none for, more than it takes, and room for nodes beyond the pool."""
+    """Check for unsupported fields, values above the cloud's limits, and missing spare nodes."""
     if spec.cloud not in _CLOUDS:
         return
     where = (*path, "upgrade")
@@ -95,12 +95,12 @@ def check_upgrade(
 def _without_a_word(
     spec: PlatformSpec, pool: Pool, machine: Machine
 ) -> Iterator[tuple[str, str, str]]:
-    """The word, why it says nothing, and what can be said."""
+    """The field, why it has no effect, and what is allowed."""
     upgrade = pool.upgrade
     if _by_karpenter(spec, pool):
         for word in ("max_unavailable", "max_surge", "blue_green", "force"):
             if getattr(upgrade, word):
-                why = "Karpenter makes nodes anew when nothing runs on them, so there are none at once"
+                why = "Karpenter replaces nodes only when they are empty: the field has no effect"
                 yield word, why, "drain_minutes"
     elif spec.cloud is Cloud.AWS:
         yield from _on_eks(pool)
@@ -111,42 +111,46 @@ def _without_a_word(
 def _on_eks(pool: Pool) -> Iterator[tuple[str, str, str]]:
     upgrade = pool.upgrade
     if upgrade.blue_green:
-        yield "blue_green", "EKS has no second set of nodes for a node group", "max_surge: 1"
+        yield (
+            "blue_green",
+            "EKS does not support blue-green upgrades of node groups",
+            "max_surge: 1",
+        )
     if upgrade.drain_minutes not in {None, EKS_DRAIN}:
-        why = f"EKS gives pods {EKS_DRAIN} minutes, and no field says another time"
+        why = f"EKS gives pods {EKS_DRAIN} minutes, which is not configurable"
         yield (
             "drain_minutes",
             why,
-            f"{EKS_DRAIN}, or scaling: karpenter, which has a time of its own",
+            f"{EKS_DRAIN}, or scaling: karpenter, where the time is configurable",
         )
     if (upgrade.max_unavailable or 0) > EKS_MOST:
-        yield "max_unavailable", f"EKS takes at most {EKS_MOST} at once", f"1 to {EKS_MOST}"
+        yield "max_unavailable", f"EKS replaces at most {EKS_MOST} at once", f"1 to {EKS_MOST}"
 
 
 def _on_gke(spec: PlatformSpec, pool: Pool, machine: Machine) -> Iterator[tuple[str, str, str]]:
     upgrade = pool.upgrade
     if upgrade.force:
-        yield "force", "GKE always goes on when the time is over", "drain_minutes"
-    ladder = plan_capacity_options(spec, pool, machine)
+        yield "force", "GKE always continues after the drain time", "drain_minutes"
+    options = plan_capacity_options(spec, pool, machine)
     if upgrade.blue_green:
         for word in ("max_unavailable", "max_surge"):
             if getattr(upgrade, word):
-                yield word, "all nodes are made at once beside the old ones", "blue_green alone"
-        if any(option.placement != "none" for option in ladder):
-            why = "nodes that stand close together are not made twice"
-            yield "blue_green", why, "unavailable, or a pool without a place of its own"
+                yield word, "blue_green creates all new nodes at once", "blue_green only"
+        if any(option.placement != "none" for option in options):
+            why = "nodes with compact placement cannot be created twice"
+            yield "blue_green", why, "max_unavailable, or a pool without compact placement"
     elif (upgrade.max_unavailable or 0) + upgrade.max_surge > GKE_MOST:
         word = "max_surge" if upgrade.max_surge else "max_unavailable"
-        yield word, f"GKE makes at most {GKE_MOST} anew at once", f"{GKE_MOST} together"
+        yield word, f"GKE replaces at most {GKE_MOST} at once", f"{GKE_MOST} together"
     if all(option.mode is Capacity.FLEX_START for option in pool.capacity):
         for word in ("max_unavailable", "max_surge", "blue_green"):
             if getattr(upgrade, word):
-                why = "GKE makes flex-start nodes anew in a way of its own: when they have ended"
+                why = "GKE upgrades flex-start nodes only when they end and are replaced"
                 yield word, why, "drain_minutes"
 
 
 def _no_spare(pool: Pool, where: Path) -> Iterator[Finding]:
-    """Nodes beyond the pool's own, and a reservation that holds none."""
+    """An upgrade creates additional nodes, but a reservation may have none to spare."""
     upgrade = pool.upgrade
     prepaid = [option for option in pool.capacity if option.mode in PREPAID]
     if not prepaid or not (upgrade.max_surge or upgrade.blue_green):
@@ -155,9 +159,9 @@ def _no_spare(pool: Pool, where: Path) -> Iterator[Finding]:
     yield warning(
         "upgrade.no_spare",
         (*where, word),
-        f"new nodes are to come before old ones go, and {prepaid[0].mode.value} {prepaid[0].reservation} holds"
-        f" {prepaid[0].nodes}: where all of them run, none is left for it, and the update waits",
+        f"the upgrade creates new nodes before it removes old ones, but {prepaid[0].mode.value}"
+        f" {prepaid[0].reservation} has {prepaid[0].nodes}: if all of them run, the update waits",
         value=f"{word}: {str(getattr(upgrade, word)).lower()}",
-        allowed="unavailable alone, or a reservation with nodes to spare",
+        allowed="max_unavailable only, or a reservation with spare nodes",
         fix=Fix(message=f"remove {word}", at=(*where, word)),
     )

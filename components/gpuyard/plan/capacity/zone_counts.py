@@ -1,6 +1,7 @@
-"""Node pools of GKE over several zones: they begin with a node in each, and may not be smaller than that.
+"""GKE node pools over several zones: they start with a node in each, and may not be smaller.
 
-One of GPUs is refused that would begin with more than it may have; of one for controllers it is said.
+A pool of GPUs that would start with more nodes than its maximum is rejected; for system nodes it is
+reported.
 """
 
 from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
@@ -11,7 +12,7 @@ from gpuyard.spec.values import Range
 
 
 def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
-    """A pool that begins with nodes has one in each zone: that may be more than it may ever have."""
+    """A pool that starts with nodes has one in each zone, which may exceed its maximum."""
     named = pool.zones or _zones(spec)
     zones, most = len(named) or REGIONAL_ZONES, pool.nodes.high
     if not pool.nodes.low or most >= zones:
@@ -21,20 +22,20 @@ def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findin
         error(
             "capacity.each_zone",
             (*path, "zones") if pool.zones else (*path, "nodes"),
-            f"GKE makes the first nodes one in each zone, {zones} here, and the pool may have {most}",
+            f"GKE creates one node in each zone first, {zones} here, but the pool may have {most}",
             value=", ".join(pool.zones) or f"{pool.nodes} in any of {zones} zones",
             allowed=f"at most {most} {'zones' if most > 1 else 'zone'}, or nodes: 0..{most}",
             fix=Fix(message=f"write zones: [{', '.join(fewer)}]", at=(*path, "zones"), value=fewer)
             if fewer
             else Fix(
-                message="add zones: with those that sell the machine, no more than the pool has nodes"
+                message="add zones: with zones that sell the machine, at most as many as the pool has nodes"
             ),
         )
     ]
 
 
 def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Finding]:
-    """Nodes of controllers are spread over all zones of the cluster, and the first ones are one in each."""
+    """System nodes are spread over all zones of the cluster, and start with one in each."""
     zones = len(_zones(spec)) or REGIONAL_ZONES
     if spec.cloud is not Cloud.GCP or not nodes.low or nodes.high >= zones:
         return []
@@ -42,15 +43,15 @@ def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Finding]:
         info(
             "system.each_zone",
             ("system", "nodes"),
-            f"GKE makes the first nodes one in each zone: {zones} run and are paid, and the bill counts"
+            f"GKE creates one node in each zone first: {zones} run and are billed, but the bill counts"
             f" {nodes}",
             value=str(nodes),
-            allowed=f"{zones} or more, or fewer zones of the cluster",
+            allowed=f"{zones} or more, or fewer zones for the cluster",
             fix=Fix(message=f"write {zones}", at=("system", "nodes"), value=zones),
         )
     ]
 
 
 def _zones(spec: PlatformSpec) -> tuple[str, ...]:
-    """Those that the stack file names for the cluster."""
+    """The zones that the stack file names for the cluster."""
     return spec.cluster.zones if spec.cluster else ()

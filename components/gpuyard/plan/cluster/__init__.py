@@ -1,1 +1,1 @@
-"""The cluster that a cloud is to run: its network, who reaches it, and the proofs about them."""
+"""The cluster on a cloud: its network and access, and the checks of both."""

@@ -1,4 +1,4 @@
-"""Words of `cluster` that mean nothing where they stand: of another cloud, or of a cluster that is there."""
+"""Fields of `cluster` that have no effect: for another cloud, or for an existing cluster."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,9 +9,9 @@ from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 _NEVER_MADE = ("existing", "protect")
-"""Of any cluster, whoever made it."""
+"""For any cluster, including an existing one."""
 _OF_A_GIVEN_ONE = (*_NEVER_MADE, "zones", "network")
-"""Where nodes go is a question about a cluster that is there, too."""
+"""For an existing cluster, the zones and subnets of its nodes matter too."""
 _GCP_WORDS: tuple[Path, ...] = (
     ("release_channel",),
     ("maintenance",),
@@ -32,15 +32,15 @@ _ELSEWHERE: Mapping[Cloud, tuple[Cloud, tuple[Path, ...]]] = {
 
 
 def check_cluster_options(draft: Draft) -> list[Finding]:
-    """Refuse what would be read and never done."""
+    """Reject fields that would have no effect."""
     spec = draft.spec
     if spec.cluster is None:
         return []
     if spec.cloud not in _ELSEWHERE:
-        problem = "is about a cluster that is made on aws or gcp"
+        problem = "applies only to a cluster that gpuyard creates on aws or gcp"
         return [_finding((word,), problem) for word in _written(spec.cluster, _NEVER_MADE)]
     if spec.cluster.existing:
-        problem = "is about a cluster that is made, and this one exists already"
+        problem = "applies only to a cluster that gpuyard creates, and this one exists already"
         fine = (*_OF_A_GIVEN_ONE, *_ways_in(spec))
         findings = [_finding((word,), problem) for word in _written(spec.cluster, fine)]
         network = spec.cluster.network
@@ -51,13 +51,13 @@ def check_cluster_options(draft: Draft) -> list[Finding]:
 
 
 def _ways_in(spec: PlatformSpec) -> tuple[str, ...]:
-    """A cluster of GKE may answer at its DNS name alone, whoever made it."""
+    """The DNS endpoint may be the only one of an existing GKE cluster too."""
     dns = cluster_spec(spec).endpoint.model_fields_set == {"dns"}
     return ("endpoint",) if dns and spec.cloud is Cloud.GCP else ()
 
 
 def _written(model: SpecModel, fine: tuple[str, ...]) -> list[str]:
-    """The words that stand there, in the order of the reference, but for these."""
+    """The fields that are set, in the order of the reference, except these."""
     return [w for w in type(model).model_fields if w in model.model_fields_set and w not in fine]
 
 
@@ -68,7 +68,7 @@ def _of_the_other_cloud(draft: Draft) -> Iterator[Finding]:
         for step in path[:-1]:
             model = getattr(model, str(step), None)
         if model is not None and path[-1] in model.model_fields_set:
-            yield _finding(path, f"is a word of {other.value}")
+            yield _finding(path, f"applies to {other.value} only")
 
 
 def _finding(path: Path, problem: str) -> Finding:
@@ -78,6 +78,6 @@ def _finding(path: Path, problem: str) -> Finding:
         "cluster.word",
         at,
         f"`{word}` {problem}",
-        allowed="what docs/reference/stack-file.md says of the cloud",
+        allowed="the fields for this cloud in docs/reference/stack-file.md",
         fix=Fix(message=f"remove `{word}`", at=at),
     )

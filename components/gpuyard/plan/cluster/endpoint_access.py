@@ -1,4 +1,4 @@
-"""Proofs about who and what a cluster names: networks outside, principals, keys and zones."""
+"""Checks of what a cluster names: client networks, principals, keys and zones."""
 
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
@@ -19,11 +19,11 @@ from gpuyard.spec.platform import Cloud
 
 _CLUSTER: Path = ("cluster",)
 _WIDEST = {4: 8, 6: 32}
-"""By version of IP, the shortest prefix of a network that somebody may own; two halves are the world, too."""
+"""By IP version, the shortest prefix of one owner's network; two /1 networks are the internet."""
 
 
 def check_endpoint(draft: Draft) -> list[Finding]:
-    """The Kubernetes API is open to networks that somebody owns, never to everybody."""
+    """Check that the Kubernetes API is open to your own networks only, never to the internet."""
     public = cluster_spec(draft.spec).endpoint.public
     wide = {i for i, cidr in enumerate(public) if _is_wide(cidr)}
     path: Path = (*_CLUSTER, "endpoint", "public")
@@ -32,11 +32,11 @@ def check_endpoint(draft: Draft) -> list[Finding]:
         error(
             "cluster.open",
             (*path, i),
-            "the Kubernetes API would be open to the whole world, or a large part of it",
+            "the Kubernetes API would be open to the internet, or a large part of it",
             value=public[i],
-            allowed="networks of yours, /8 or smaller (/32 of IPv6)",
+            allowed="your own networks, /8 or smaller (/32 for IPv6)",
             fix=Fix(
-                message="remove it: the private endpoint answers", at=path, value=retained or None
+                message="remove it: the private endpoint remains", at=path, value=retained or None
             ),
         )
         for i in sorted(wide)
@@ -49,7 +49,7 @@ def _is_wide(cidr: str) -> bool:
 
 
 def check_cluster_names(draft: Draft) -> list[Finding]:
-    """Principals, keys and networks in the cloud's form: the cloud would say so half-way through."""
+    """Check the form of principals, keys and networks before the cloud rejects them midway."""
     cloud = draft.spec.cloud.value
     return [
         error(
@@ -57,8 +57,8 @@ def check_cluster_names(draft: Draft) -> list[Finding]:
             path,
             f"not the name of {what} on {cloud}",
             value=value,
-            allowed=f"such as {form.example}",
-            fix=Fix(message="write it as the cloud shows it"),
+            allowed=f"a value such as {form.example}",
+            fix=Fix(message="copy it from the cloud's console or CLI"),
         )
         for what, path, value, form in _names(draft)
         if not form.pattern.fullmatch(value)
@@ -83,7 +83,7 @@ def _names(draft: Draft) -> Iterator[tuple[str, Path, str, IdFormat]]:
 
 
 def check_cluster_zones(draft: Draft) -> list[Finding]:
-    """Zones of the region: two at least on aws, and every one that a pool is in."""
+    """Check zones: all in the region, at least two on aws, and including every zone of a pool."""
     form = ZONES.get(draft.spec.cloud.value)
     if form is None:
         return []
@@ -113,7 +113,7 @@ def _zone(draft: Draft, form: IdFormat, zone: str, path: Path) -> Finding | None
 
 
 def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
-    """EKS puts its control plane into two availability zones, and refuses subnets of one."""
+    """EKS places its control plane in two availability zones, and rejects subnets in only one."""
     if (
         draft.spec.cloud is not Cloud.AWS
         or len(without_local_zones(zones)) >= EKS_ZONES
@@ -133,7 +133,7 @@ def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
 
 
 def _too_many(draft: Draft) -> list[Finding]:
-    """A network has so many private subnets and no more; no region has so many zones."""
+    """A network has at most this many private subnets; no region has as many zones."""
     zones = zones_with_subnets(draft.spec)
     if len(zones) <= MOST_ZONES:
         return []
@@ -141,16 +141,16 @@ def _too_many(draft: Draft) -> list[Finding]:
         error(
             "cluster.zone",
             ("pools",),
-            "the cluster would have a subnet in more zones than its network has room for",
+            "the cluster needs subnets in more zones than its network allows",
             value=format_list(cluster_zones(draft.spec)),
             allowed=f"{MOST_ZONES} zones",
-            fix=Fix(message="keep pools in fewer zones"),
+            fix=Fix(message="use fewer zones for pools"),
         )
     ]
 
 
 def _pools_elsewhere(draft: Draft, form: IdFormat, zones: tuple[str, ...]) -> list[Finding]:
-    """Of a zone that is none, or of another region, `pool.zone` says enough."""
+    """Zones that are invalid or in another region are reported by `pool.zone`."""
     return [
         error(
             "cluster.zone",
@@ -166,27 +166,25 @@ def _pools_elsewhere(draft: Draft, form: IdFormat, zones: tuple[str, ...]) -> li
 
 
 def _is_zone(draft: Draft, form: IdFormat, zone: str) -> bool:
-    """Whether it is a zone of the region, as far as that is known."""
+    """Whether it is a zone of the region, if the region is known."""
     read, region = form.pattern.fullmatch(zone), draft.region
     return read is not None and (region is None or read["region"] == region.name)
 
 
 def _too_few_subnets(draft: Draft) -> list[Finding]:
-    """Tags find a subnet in each zone that has a name, and a list is what it is: EKS wants two of them."""
+    """Tags find a subnet in each named zone, a list is used as is: EKS needs two zones."""
     cluster = cluster_spec(draft.spec)
     subnets, tags = cluster.network.subnets, cluster.network.tags
     zones = cluster_zones(draft.spec)
     local = len(zones) - len(without_local_zones(zones))
     needed = max(1 if cluster.existing else EKS_ZONES + local, len(zones))
     if tags and len(zones) < needed:
-        word, problem = "tags", "subnets are looked for in zones, and too few zones are named"
+        word, problem = "tags", "gpuyard looks up subnets by zone, and too few zones are listed"
         fix = Fix(message="add zones: [ZONE, ZONE] to `cluster`")
     elif draft.spec.cloud is Cloud.AWS and subnets and len(set(subnets.private)) < needed:
         word = "subnets"
-        problem = (
-            "EKS needs subnets in two availability zones, and each zone of the cluster has its own"
-        )
-        fix = Fix(message="add a private subnet of another zone")
+        problem = "EKS needs subnets in two availability zones, one for each zone of the cluster"
+        fix = Fix(message="add a private subnet in another zone")
     else:
         return []
     path, allowed = (*_CLUSTER, "network", word), f"a subnet in each of {needed} zones"

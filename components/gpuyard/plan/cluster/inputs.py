@@ -1,4 +1,4 @@
-"""Proofs about what a cluster is given: subnets that it can use, and a key of its own region."""
+"""Checks of existing resources of a cluster: subnets that it can use, and a key in its region."""
 
 from collections.abc import Iterator
 
@@ -14,7 +14,7 @@ _SUBNETS: Path = ("cluster", "network", "subnets")
 
 
 def check_cluster_inputs(draft: Draft) -> list[Finding]:
-    """Subnets of a network that is there, and the key."""
+    """Check subnets of an existing network, and the key."""
     subnets = cluster_spec(draft.spec).network.subnets
     results = list(_key_elsewhere(draft))
     if subnets is not None and draft.spec.cloud is Cloud.GCP:
@@ -25,13 +25,13 @@ def check_cluster_inputs(draft: Draft) -> list[Finding]:
 
 
 def _on_gcp(subnets: Subnets) -> Iterator[Finding]:
-    """A subnetwork is of a whole region there, and a cluster has one."""
+    """On gcp a subnetwork covers a whole region, and a cluster has one."""
     if len(subnets.private) > 1:
         first = subnets.private[0]
         yield error(
             "cluster.subnets",
             (*_SUBNETS, "private"),
-            "a cluster has one subnetwork on gcp, which is in all zones of its region",
+            "on gcp a cluster has one subnetwork, which covers all zones of its region",
             value=format_list(subnets.private),
             allowed="one subnetwork",
             fix=Fix(message=f"write [{first}]", at=(*_SUBNETS, "private"), value=[first]),
@@ -44,7 +44,7 @@ def _duplicates(subnets: Subnets) -> Iterator[Finding]:
         yield error(
             "cluster.subnets",
             (*_SUBNETS, "private"),
-            "the same subnet twice: EKS wants each once",
+            "a subnet is listed twice, which EKS does not accept",
             value=format_list(subnets.private),
             allowed="each subnet once",
             fix=Fix(message=f"write [{', '.join(once)}]", at=(*_SUBNETS, "private"), value=once),
@@ -52,31 +52,31 @@ def _duplicates(subnets: Subnets) -> Iterator[Finding]:
 
 
 def _without_use(subnets: Subnets) -> Iterator[Finding]:
-    """Controllers of load balancers look for tags, and a network that is there is not ours to tag."""
+    """Load balancer controllers look for tags, and gpuyard does not tag an existing network."""
     if subnets.public:
         yield info(
             "cluster.subnets",
             (*_SUBNETS, "public"),
-            "nothing is done with them: load balancers find public subnets by the tag kubernetes.io/role/elb",
+            "the field has no effect: load balancers find public subnets by the tag kubernetes.io/role/elb",
             value=format_list(subnets.public),
-            allowed="subnets that carry the tag kubernetes.io/role/elb: 1",
-            fix=Fix(message="see that they carry it, or remove `public`"),
+            allowed="subnets with the tag kubernetes.io/role/elb: 1",
+            fix=Fix(message="add the tag to these subnets, or remove `public`"),
         )
 
 
 def _key_elsewhere(draft: Draft) -> Iterator[Finding]:
-    """What a service of a region encrypts, it encrypts with a key of that region."""
+    """A regional service encrypts only with a key in its region."""
     cloud, key = draft.spec.cloud.value, cluster_spec(draft.spec).key
     read = KEYS[cloud].pattern.fullmatch(key) if key is not None and cloud in KEYS else None
     if read is None or draft.region is None:
         return
-    theirs, ours = read["region"], draft.region
-    if theirs != ours.name and theirs in region_names(cloud):
+    key_region, region = read["region"], draft.region
+    if key_region != region.name and key_region in region_names(cloud):
         yield error(
             "cluster.key_region",
             ("cluster", "key"),
-            f"a key of {theirs}, and the cluster is in {ours.name} ({ours.source})",
+            f"the key is in {key_region}, but the cluster is in {region.name} ({region.source})",
             value=str(key),
-            allowed=f"a key of {ours.name}",
-            fix=Fix(message=f"write a key of {ours.name}"),
+            allowed=f"a key in {region.name}",
+            fix=Fix(message=f"write a key in {region.name}"),
         )

@@ -1,4 +1,4 @@
-"""Proofs about the times in which GKE may upgrade a cluster, and those in which it must not."""
+"""Checks of the hours in which GKE may upgrade a cluster, and of freezes in which it must not."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -18,11 +18,11 @@ from gpuyard.spec.sections import Freeze, Maintenance
 _PATH: Path = ("cluster", "maintenance")
 _FREEZES: Path = (*_PATH, "freezes")
 _WEEKS = 4
-"""Of each weekday there are four at least in any 32 days."""
+"""Any 32 days contain each weekday at least four times."""
 
 
 def check_maintenance(draft: Draft) -> list[Finding]:
-    """GKE wants hours in which it may upgrade, and takes no more and no longer freezes than it says."""
+    """GKE requires maintenance hours, and limits the number and the length of freezes."""
     if draft.spec.cloud is not Cloud.GCP:
         return []
     window = cluster_spec(draft.spec).maintenance
@@ -37,7 +37,7 @@ def _too_short(window: Maintenance) -> Iterator[Finding]:
         yield error(
             "cluster.maintenance",
             _PATH,
-            f"GKE wants {LEAST_HOURS} hours for upgrades within any 32 days",
+            f"GKE requires {LEAST_HOURS} hours for upgrades in any 32 days",
             value=f"{hours} hours",
             allowed=f"{needed} hours on each of these days, or more days",
             fix=Fix(message=f"write hours: {needed}", at=(*_PATH, "hours"), value=needed),
@@ -49,10 +49,10 @@ def _too_many(freezes: tuple[Freeze, ...]) -> Iterator[Finding]:
         yield error(
             "cluster.freeze",
             _FREEZES,
-            "GKE takes no further freeze in which nothing is upgraded",
+            "too many freezes: GKE limits maintenance exclusions that block all upgrades",
             value=f"{len(freezes)} freezes",
             allowed=f"{MOST_FREEZES} at a time",
-            fix=Fix(message="remove those that are over, or that come last"),
+            fix=Fix(message="remove past freezes, or the last ones"),
         )
 
 
@@ -64,9 +64,9 @@ def _freezes(freezes: tuple[Freeze, ...]) -> Iterator[Finding]:
             yield error(
                 "cluster.freeze",
                 (*_FREEZES, i, "name"),
-                "GKE keeps freezes by their names: of two with one name it has the last",
+                "two freezes have the same name: GKE keeps only the last one",
                 value=freeze.name,
-                allowed="a name of its own for each freeze",
+                allowed="a unique name for each freeze",
                 fix=Fix(message="write another name"),
             )
 
@@ -77,7 +77,7 @@ def _of_days(freeze: Freeze, path: Path) -> Iterator[Finding]:
         yield error(
             "cluster.maintenance",
             (*path, "end"),
-            "a freeze ends after the day on which it begins",
+            "a freeze must end after the day on which it starts",
             value=str(freeze.end),
             allowed=f"a day after {freeze.start}",
             fix=Fix(message="write the first day on which GKE may upgrade again"),
@@ -86,17 +86,17 @@ def _of_days(freeze: Freeze, path: Path) -> Iterator[Finding]:
         yield error(
             "cluster.freeze",
             (*path, "end"),
-            "GKE takes no freeze of so many days",
+            "GKE accepts no freeze of this length",
             value=f"{days} days",
-            allowed=f"{LONGEST_FREEZE_DAYS} days, better {LONG_FREEZE_DAYS}",
+            allowed=f"{LONGEST_FREEZE_DAYS} days, preferably {LONG_FREEZE_DAYS}",
             fix=Fix(message="write an earlier day"),
         )
     elif days > LONG_FREEZE_DAYS:
         yield warning(
             "cluster.freeze",
             (*path, "end"),
-            f"GKE took freezes of {LONG_FREEZE_DAYS} days at most, and says of longer ones to avoid them",
+            f"GKE documentation advises against freezes longer than {LONG_FREEZE_DAYS} days, the earlier limit",
             value=f"{days} days",
-            allowed=f"{LONG_FREEZE_DAYS} days for sure, {LONGEST_FREEZE_DAYS} at most",
+            allowed=f"at most {LONG_FREEZE_DAYS} days recommended, {LONGEST_FREEZE_DAYS} possible",
             fix=Fix(message="write an earlier day"),
         )

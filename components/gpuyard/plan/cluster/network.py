@@ -1,4 +1,4 @@
-"""Proofs about a cluster's network: the cloud takes its ranges, none lies in another, and all nodes fit."""
+"""Checks of a cluster's network: the cloud accepts its ranges, none overlap, and all nodes fit."""
 
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network, ip_network
@@ -15,7 +15,7 @@ from gpuyard.catalogue.cluster.networks import (
     SHARED_RANGE,
     RangeSizes,
 )
-from gpuyard.catalogue.fabric import interfaces
+from gpuyard.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.plan.cluster.endpoint_access import check_cluster_zones
@@ -34,7 +34,7 @@ _NETWORK: Path = ("cluster", "network")
 
 # ── ranges ────────────────────────────────────────────────────────────────────────────────────────
 def check_ranges(draft: Draft) -> list[Finding]:
-    """Each range as the cloud takes it, and none of them in another."""
+    """Check that the cloud accepts each range, and that none overlap."""
     if not _is_made(draft):
         return []
     sizes, ranges = RANGES[draft.spec.cloud.value], cluster_ranges(draft.spec)
@@ -45,7 +45,7 @@ def check_ranges(draft: Draft) -> list[Finding]:
 
 
 def _is_made(draft: Draft) -> bool:
-    """Whether the platform has a cluster made for it, on a cloud."""
+    """Whether gpuyard creates the cluster on a cloud."""
     return draft.spec.cloud.value in RANGES and not cluster_spec(draft.spec).existing
 
 
@@ -63,15 +63,15 @@ def _size(word: str, cidr: str, sizes: RangeSizes) -> Finding | None:
     return error(
         "cluster.range",
         path,
-        "the cloud has no room for this range here, or takes it from nobody",
+        "the cloud does not accept this range here",
         value=cidr,
         allowed=f"/{sizes.widest} to /{sizes.narrowest}, inside {', '.join(inside)}",
-        fix=Fix(message=f"remove it: {sizes.default} is taken then", at=path),
+        fix=Fix(message=f"remove it: the default is {sizes.default}", at=path),
     )
 
 
 def _overlaps(draft: Draft, ranges: dict[str, str]) -> Iterator[Finding]:
-    """Every second one of two that overlap: the same address would be a node's and a service's."""
+    """One of each two ranges that overlap: an address would belong to a node and to a service."""
     given = cluster_spec(draft.spec).network.model_fields_set
     for one, other in combinations(sorted(ranges, key=lambda w: (w not in given, w)), 2):
         if IPv4Network(ranges[one]).overlaps(IPv4Network(ranges[other])):
@@ -80,16 +80,16 @@ def _overlaps(draft: Draft, ranges: dict[str, str]) -> Iterator[Finding]:
             yield error(
                 "cluster.range",
                 (*_NETWORK, word),
-                f"this range and that of `{rest}`, {ranges[rest]}, have addresses in common",
+                f"this range overlaps with `{rest}`, {ranges[rest]}",
                 value=ranges[word],
-                allowed=f"a range apart from {ranges[rest]}",
-                fix=Fix(message="write a range of its own"),
+                allowed=f"a range that does not overlap with {ranges[rest]}",
+                fix=Fix(message="write another range"),
             )
 
 
-# ── room ──────────────────────────────────────────────────────────────────────────────────────────
+# ── addresses ─────────────────────────────────────────────────────────────────────────────────────
 def check_addresses(draft: Draft) -> list[Finding]:
-    """Every node that there may be finds its addresses."""
+    """Check that there are addresses for the maximum of nodes."""
     if (
         not _is_made(draft)
         or not draft.all_pools_valid
@@ -106,13 +106,15 @@ def check_addresses(draft: Draft) -> list[Finding]:
 
 
 def addresses_of_node(machine: Machine | None) -> int:
-    """What a node of EKS takes at least: its interfaces, and blocks for its pods."""
-    with_address = [i for i in interfaces(machine) if i.kind != "efa-only"] if machine else []
+    """The minimum of addresses of an EKS node: its interfaces, and blocks for its pods."""
+    with_address = (
+        [i for i in efa_interfaces_to_launch(machine) if i.kind != "efa-only"] if machine else []
+    )
     return max(1, len(with_address)) + PREFIXES_OF_A_NODE * PREFIX_ADDRESSES
 
 
 def _on_aws(draft: Draft, cidr: str) -> Iterator[Finding]:
-    """A pool of one zone has the subnet of that zone; all pools together have all subnets."""
+    """A pool in one zone uses the subnet of that zone; all pools together use all subnets."""
     system = draft.spec.system.nodes.high * addresses_of_node(None) if draft.spec.system else 0
     addresses_by_pool = {
         p.name: p.nodes.high * addresses_of_node(p.machine) for p in draft.valid_pools.values()
@@ -124,21 +126,21 @@ def _on_aws(draft: Draft, cidr: str) -> Iterator[Finding]:
         needs = sum(addresses_by_pool[name] for name in inside)
         if needs > free[zone]:
             yield _too_small(
-                draft, "cidr", f"{', '.join(inside)} in {zone}", needs, free[zone], "its subnet has"
+                draft, "cidr", f"{', '.join(inside)} in {zone}", needs, free[zone], "the subnet has"
             )
     needs = sum(addresses_by_pool.values()) + system
     if needs > sum(free.values()):
-        yield _too_small(draft, "cidr", "all nodes", needs, sum(free.values()), "its subnets have")
+        yield _too_small(draft, "cidr", "all nodes", needs, sum(free.values()), "the subnets have")
 
 
 def _on_gcp(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding]:
-    """Every node has an address, and a block for its pods; an upgrade adds a node before one goes."""
+    """Each node has an address and a block for pods; an upgrade first adds a node."""
     nodes = sum(p.nodes.high + 1 for p in draft.valid_pools.values())
     nodes += draft.spec.system.nodes.high + 1 if draft.spec.system else 0
     for word, each, reserved in (("cidr", 1, GCE_TAKEN), ("pods", GKE_NODE_PODS, 0)):
         free = IPv4Network(ranges[word]).num_addresses - reserved
         if nodes * each > free:
-            yield _too_small(draft, word, f"{nodes} nodes", nodes * each, free, "it has")
+            yield _too_small(draft, word, f"{nodes} nodes", nodes * each, free, "the range has")
 
 
 def _too_small(draft: Draft, word: str, who: str, needs: int, free: int, has: str) -> Finding:
@@ -147,8 +149,10 @@ def _too_small(draft: Draft, word: str, who: str, needs: int, free: int, has: st
     return error(
         "cluster.addresses",
         (*_NETWORK, word),
-        f"{who} take {needs:,} addresses at their most, and {has} {free:,}",
+        f"{who} need up to {needs:,} addresses, but {has} {free:,}",
         value=cidr,
-        allowed=f"room for {needs:,} addresses",
-        fix=Fix(message=f"write {ways}fewer nodes or more zones, or bring a network: id"),
+        allowed=f"{needs:,} addresses or more",
+        fix=Fix(
+            message=f"write {ways}fewer nodes or more zones, or set `id` to an existing network"
+        ),
     )

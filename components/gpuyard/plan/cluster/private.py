@@ -1,4 +1,4 @@
-"""From where a cluster can be filled: one that is made answers in its own network alone, unless told."""
+"""Access to a new cluster: its endpoint is private to its network, unless configured otherwise."""
 
 from collections.abc import Iterator
 
@@ -14,16 +14,16 @@ _OPENS = {
 
 
 def private_endpoint_findings(spec: PlatformSpec) -> Iterator[Finding]:
-    """Of a platform that nothing refuses `up` makes the cloud's part from anywhere, the rest from inside."""
+    """`pulumi up` creates cloud resources from anywhere, but cluster resources from inside only."""
     endpoint = cluster_spec(spec).endpoint
     is_managed = spec.cloud in _OPENS and not spec.cluster_exists and spec.apply is Apply.CLUSTER
     if is_managed and not endpoint.public and not endpoint.dns:
         yield info(
             "cluster.private",
             ("cluster", "endpoint") if spec.cluster else ("cluster",),
-            "the Kubernetes API answers in the cluster's own network only: from elsewhere `up` makes the"
-            " cloud's part, and then reaches nothing inside",
+            "the Kubernetes API is reachable from the cluster's network only: elsewhere `pulumi up` creates"
+            " the cloud resources, but cannot reach the cluster",
             fix=Fix(
-                message=f"run `up` in that network or one joined to it, or add {_OPENS[spec.cloud]}"
+                message=f"run `pulumi up` in that network or a connected one, or add {_OPENS[spec.cloud]}"
             ),
         )

@@ -1,4 +1,4 @@
-"""Ranges of a cluster's network: what it has, and which of it each zone gets."""
+"""Address ranges of a cluster's network, and the part of each zone."""
 
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
@@ -14,25 +14,25 @@ _SLOTS_BITS = 3
 _PUBLIC_SLOT = 2**_SLOTS_BITS - 1
 MOST_ZONES = _PUBLIC_SLOT
 EKS_ZONES = 2
-"""EKS puts its control plane into so many availability zones at least."""
+"""EKS places its control plane in at least this many availability zones."""
 ANOTHER_ZONE = "another"
-"""Stands for a zone whose name is known only when the cloud is asked."""
+"""Placeholder for a zone whose name is known only from the cloud."""
 
 
 _NOTHING_SAID = ClusterSpec.model_construct()
-"""Made once: each copies all its defaults, and a plan asks a dozen times."""
+"""Created once: each instance copies all defaults, and a plan reads it a dozen times."""
 
 
 def cluster_spec(spec: PlatformSpec) -> ClusterSpec:
-    """What the stack file says of the cluster, with the defaults of what it does not."""
+    """The cluster section of the stack file, with defaults."""
     return spec.cluster or _NOTHING_SAID
 
 
 def cluster_ranges(spec: PlatformSpec) -> Mapping[str, str]:
-    """By word, the ranges that the network will have: what is written, else the default.
+    """By field, the ranges of the network: those in the stack file, else the defaults.
 
-    A network that is there already has ranges that nobody here knows; on aws it takes those of its
-    services where it is told to, on gcp pods and services get ranges in it all the same.
+    The ranges of an existing network are unknown; on aws it gets a range of services if one is
+    configured, on gcp it gets ranges of pods and services in any case.
     """
     network = cluster_spec(spec).network
     given = {"cidr": network.cidr, "pods": network.pods, "services": network.services}
@@ -45,7 +45,7 @@ def cluster_ranges(spec: PlatformSpec) -> Mapping[str, str]:
 
 
 def configured_zones(spec: PlatformSpec) -> dict[str, Path]:
-    """Each zone that the stack file names, of its cluster and of its pools, and the first place that does."""
+    """Each zone that the stack file names for the cluster or a pool, with its first path."""
     paths: dict[str, Path] = {}
     for number, zone in enumerate(cluster_spec(spec).zones):
         paths.setdefault(zone, ("cluster", "zones", number))
@@ -62,7 +62,7 @@ def cluster_zones(spec: PlatformSpec) -> tuple[str, ...]:
 
 
 def is_local_zone(zone: str) -> bool:
-    """Whether it is a Local Zone of EC2, which takes nodes, and no control plane of EKS."""
+    """Whether it is a Local Zone of EC2, which can have nodes, but no EKS control plane."""
     form = EC2_ZONE.pattern.fullmatch(zone)
     return form is not None and form["local"] is not None
 
@@ -73,7 +73,7 @@ def without_local_zones(zones: Iterable[str]) -> list[str]:
 
 
 def zones_with_subnets(spec: PlatformSpec) -> tuple[str, ...]:
-    """The same for EKS, which wants two availability zones: what is missing has no name yet."""
+    """The zones of the cluster, and those that EKS also needs, which have no name yet."""
     named = cluster_zones(spec)
     missing = EKS_ZONES - len(without_local_zones(named))
     return (*named, *(f"{ANOTHER_ZONE}-{n}" for n in range(1, 1 + missing)))
@@ -84,9 +84,9 @@ def subnet_ranges(
 ) -> Mapping[str, tuple[IPv4Network, IPv4Network]]:
     """By zone, the ranges of its private and its public subnet.
 
-    A zone has its place by its letter, so that one that comes later moves no other: private subnets are
-    eighths of the network, public ones eighths of the last eighth. A zone without a name takes the last free,
-    and so does a Local Zone, after all others.
+    The letter of a zone determines its slot, so that adding a zone moves no other: private subnets
+    are eighths of the network, public ones eighths of the last eighth. A zone without a name takes
+    the last free slot, and so does a Local Zone, after all others.
     """
     eighths = list(IPv4Network(cidr).subnets(prefixlen_diff=_SLOTS_BITS))
     public = list(eighths[_PUBLIC_SLOT].subnets(prefixlen_diff=_SLOTS_BITS))

@@ -1,4 +1,4 @@
-"""Proofs about tags: the cloud takes them, all of them, and no two of them are one there."""
+"""Checks of tags: the cloud accepts each of them and their number, and no two become the same."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,11 +8,11 @@ from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud
 
 _TAGS: Path = ("tags",)
-_ALLOWED = "letters, figures, blanks and _.:/=+-@"
+_ALLOWED = "letters, digits, spaces and _.:/=+-@"
 
 
 def check_tags(draft: Draft) -> list[Finding]:
-    """A tag that one service refuses stops a deployment half-way: others took it before."""
+    """A tag that one service rejects stops a deployment midway, after others accepted it."""
     cloud, tags = draft.spec.cloud, draft.spec.tags
     limits = TAGS.get(cloud.value)
     if limits is None:
@@ -29,8 +29,8 @@ def _too_many(cloud: Cloud, tags: Mapping[str, str], limits: TagLimits) -> Itera
         yield error(
             "tags.too_many",
             _TAGS,
-            f"a resource has {limits.maximum} tags at most on {cloud.value}, of which the platform and the cloud"
-            f" take up to {limits.reserved_by_gpuyard}",
+            f"a resource has at most {limits.maximum} tags on {cloud.value}, of which gpuyard and the cloud"
+            f" use up to {limits.reserved_by_gpuyard}",
             value=f"{len(tags)} tags",
             allowed=f"{limit} tags",
             fix=Fix(message=f"remove {len(tags) - limit} of them"),
@@ -45,9 +45,9 @@ def _forms(tags: Mapping[str, str], limits: TagLimits) -> Iterator[Finding]:
             yield error(
                 "tags.form",
                 (*_TAGS, key),
-                "no key of a tag on aws",
+                "not a valid tag key on aws",
                 value=key,
-                allowed=f"{_ALLOWED}, at most {limits.key}; none begins with {RESERVED}",
+                allowed=f"{_ALLOWED}, at most {limits.key}, not starting with {RESERVED}",
                 fix=Fix(message=f"write {suggestion}", at=_TAGS, value=renamed)
                 if usable
                 else Fix(message="remove it", at=(*_TAGS, key)),
@@ -56,7 +56,7 @@ def _forms(tags: Mapping[str, str], limits: TagLimits) -> Iterator[Finding]:
             yield error(
                 "tags.form",
                 (*_TAGS, key),
-                "no value of a tag on aws",
+                "not a valid tag value on aws",
                 value=value,
                 allowed=_ALLOWED,
                 fix=Fix(message=f"write {suggestion}", at=(*_TAGS, key), value=suggestion),
@@ -64,7 +64,7 @@ def _forms(tags: Mapping[str, str], limits: TagLimits) -> Iterator[Finding]:
 
 
 def _near_key(key: str, limits: TagLimits) -> str:
-    """The key as AWS would take it; "" when nothing is left."""
+    """The key as AWS would accept it; "" when nothing is left."""
     suggestion = aws_letters(key)
     while suggestion.lower().startswith(RESERVED):
         suggestion = suggestion[len(RESERVED) :]
@@ -72,7 +72,7 @@ def _near_key(key: str, limits: TagLimits) -> str:
 
 
 def _twins(tags: Mapping[str, str]) -> Iterator[Finding]:
-    """Labels have fewer letters than the tags that they are made of: of two that become one, one is lost."""
+    """Labels allow fewer characters than tags: if two tags become the same label, one is lost."""
     first: dict[str, str] = {}
     for key in tags:
         label = gcp_key(key)
@@ -80,8 +80,8 @@ def _twins(tags: Mapping[str, str]) -> Iterator[Finding]:
             yield error(
                 "tags.same",
                 (*_TAGS, key),
-                f"it becomes the label {label} on gcp, as {first[label]} does",
+                f"on gcp it becomes the label {label}, as {first[label]} does",
                 value=key,
-                allowed="keys that differ in small letters, figures, dashes and underscores",
+                allowed="keys that differ in lowercase letters, digits, dashes and underscores",
                 fix=Fix(message="remove it, or write another key", at=(*_TAGS, key)),
             )

@@ -1,11 +1,13 @@
-"""Bill of the platform an hour: at least, as expected and at worst, by pool and by commitment.
+"""Hourly bill of the platform: minimum, expected and maximum cost, by pool and by commitment.
 
-At least: every pool at its minimum, and whatever is paid when idle too: reserved nodes, commitments and the
-fee of the cluster.
-As expected: a stated share of every pool's maximum is in use all week, never fewer nodes than the minimum.
-At worst: every pool at its maximum, from its dearest rungs. Sums are added in the order of the stack file,
-in full precision; only what is shown is rounded. Nodes of unknown price stay out of every sum, by the name
-of their pool and by their number; what is known of the same pool stays in.
+Minimum (`minimum`): every pool at its minimum, and what is paid for even when idle: reserved nodes,
+commitments and the cluster fee.
+Expected: a target share of every pool's maximum is in use all week, never fewer nodes than the
+minimum.
+Maximum (`maximum`): every pool at its maximum, on its most expensive options. Totals are added in the
+order of the stack file, in full precision; only displayed values are rounded. Nodes of unknown
+price are excluded from every total and listed by pool and number; known costs of the same pool are
+included.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,10 +22,10 @@ from gpuyard.plan.capacity.keep_warm import warm_node_hours_per_week
 from gpuyard.plan.money.capacity_prices import (
     NodesByOption,
     PricedOption,
-    always_paid,
-    in_preference_order,
+    always_paid_nodes,
     most_covered,
-    most_expensive_first,
+    nodes_by_highest_price,
+    nodes_by_preference,
 )
 from gpuyard.plan.money.commitments import (
     CommittedNodes,
@@ -66,22 +68,30 @@ class _Part:
     one_machine: bool
     running: float
     used: float
-    floor: NodesByOption
+    minimum: NodesByOption
     expected: NodesByOption
-    worst: NodesByOption
+    maximum: NodesByOption
     note: str = ""
 
     def covered(self, nodes: NodesByOption) -> float:
         """How many of the nodes a commitment may pay for."""
-        return sum(n for n, s in zip(nodes, self.steps, strict=True) if s.covered)
+        return sum(
+            n for n, s in zip(nodes, self.steps, strict=True) if s.counts_towards_commitments
+        )
 
     def surely_covered(self) -> float:
-        """The same at worst: nodes that could be neither another machine nor bought in another way."""
+        """The same for the maximum cost: nodes without another machine or capacity option."""
         if not self.one_machine:
             return 0.0
-        if all(s.covered for s in self.steps if not s.is_prepaid):
-            return self.covered(self.worst)
-        return float(sum(s.cap or 0 for s in self.steps if s.is_prepaid and s.covered))
+        if all(s.counts_towards_commitments for s in self.steps if not s.is_prepaid):
+            return self.covered(self.maximum)
+        return float(
+            sum(
+                s.max_nodes or 0
+                for s in self.steps
+                if s.is_prepaid and s.counts_towards_commitments
+            )
+        )
 
 
 def bill_of(
@@ -91,7 +101,7 @@ def bill_of(
     quotas: Mapping[int, Sequence[Quota]],
     region: str | None = None,
 ) -> Bill:
-    """The bill; of pools that stand elsewhere it has lines without cost, or they would be paid twice."""
+    """The bill; pools of other clusters have no cost here, because other stacks bill them."""
     if not spec.queueing.clusters:
         return plan_bill(spec, list(pools), system, quotas, region)
     nothing = {"keep_warm": (), "capacity": (CapacityOptionSpec(mode=Capacity.ON_DEMAND),)}
@@ -101,7 +111,7 @@ def bill_of(
     absent = [replace(p, nodes=Range(0, 0), start_nodes=0) for p in pools]
     bill = plan_bill(empty, absent, system, quotas, region)
     names = {pool.name for pool in pools}
-    where = f"billed by the stacks of {format_list(w.name for w in spec.queueing.clusters)}"
+    where = f"billed in the stacks of {format_list(w.name for w in spec.queueing.clusters)}"
     lines = [replace(line, note=where) if line.pool in names else line for line in bill.lines]
     return replace(bill, lines=tuple(lines))
 
@@ -118,9 +128,9 @@ def plan_bill(
     parts = _parts(spec, pools, system and prices_in_region(system, region), percent / 100, region)
     committed = apply_commitments(
         spec.prices,
-        floor=[(p.machine.name, p.covered(p.floor)) for p in parts],
+        minimum=[(p.machine.name, p.covered(p.minimum)) for p in parts],
         expected=[(p.machine.name, p.covered(p.expected)) for p in parts],
-        worst=[(p.machine.name, p.surely_covered()) for p in parts],
+        maximum=[(p.machine.name, p.surely_covered()) for p in parts],
     )
     lines = tuple(_line(part, index, committed) for index, part in enumerate(parts))
     commitments = plan_commitments(
@@ -130,8 +140,8 @@ def plan_bill(
     )
     fees = plan_fees(spec)
     overhead = {
-        case: _sum([*(c.idle(case) for c in commitments), *(fee.total(case) for fee in fees)])
-        for case in ("floor", "expected", "worst")
+        case: _sum([*(c.idle_cost(case) for c in commitments), *(fee.total(case) for fee in fees)])
+        for case in ("minimum", "expected", "maximum")
     }
     totals = {
         case: _sum(getattr(line, case) for line in lines) + overhead[case] for case in overhead
@@ -140,9 +150,9 @@ def plan_bill(
         lines=lines,
         commitments=commitments,
         shares=plan_cost_shares(spec, pools, quotas, lines, overhead),
-        floor=totals["floor"],
+        minimum=totals["minimum"],
         expected=totals["expected"],
-        worst=totals["worst"],
+        maximum=totals["maximum"],
         utilisation_percent=percent,
         simulated=spec.cloud is Cloud.SIMULATED,
         region=region,
@@ -152,7 +162,7 @@ def plan_bill(
 
 
 def utilisation_percent(spec: PlatformSpec) -> float:
-    """The middle of the target, or of what we take when none is set."""
+    """The middle of the target range, or of the default."""
     target = spec.targets.utilisation_percent if spec.targets else None
     aim = target or DEFAULT_UTILISATION
     return (aim.low + aim.high) / 2
@@ -177,9 +187,9 @@ def _parts(
 
 
 def _system_part(prices: Prices | None, machine: Machine, system: System) -> _Part:
-    """Controllers do not follow the use of GPUs: the minimum is expected to do."""
+    """System nodes do not depend on the use of GPUs: the minimum is expected to suffice."""
     steps = (PricedOption(node_price(prices, machine, Capacity.ON_DEMAND), None, is_prepaid=False),)
-    low = in_preference_order(steps, system.nodes.low)
+    low = nodes_by_preference(steps, system.nodes.low)
     return _Part(
         pool=SYSTEM_POOL,
         machine=machine,
@@ -188,9 +198,9 @@ def _system_part(prices: Prices | None, machine: Machine, system: System) -> _Pa
         one_machine=True,
         running=system.nodes.low,
         used=0,
-        floor=low,
+        minimum=low,
         expected=low,
-        worst=in_preference_order(steps, system.nodes.high),
+        maximum=nodes_by_preference(steps, system.nodes.high),
     )
 
 
@@ -203,9 +213,9 @@ def _pool_part(
     in_use = usage * pool.nodes.high
     running = max(float(pool.start_nodes), in_use)
     running += warm_node_hours_per_week(spec, above=running) / HOURS_PER_WEEK
-    paid_when_idle = always_paid(steps)
+    paid_when_idle = always_paid_nodes(steps)
     once = [
-        f"{r.reservation} is paid once, for {r.purchase.hours} hours, whatever a month of it would cost"
+        f"{r.reservation} is paid once, for {r.purchase.hours} hours, not by the month"
         for r in spec.capacity
         if r.purchase
     ]
@@ -217,9 +227,9 @@ def _pool_part(
         one_machine=len(machines) == 1,
         running=running,
         used=in_use,
-        floor=in_preference_order(steps, pool.start_nodes),
-        expected=in_preference_order(steps, running),
-        worst=most_expensive_first(steps, pool.nodes.high),
+        minimum=nodes_by_preference(steps, pool.start_nodes),
+        expected=nodes_by_preference(steps, running),
+        maximum=nodes_by_highest_price(steps, pool.nodes.high),
         note="; ".join([f"{paid_when_idle} reserved nodes are paid even when idle", *once])
         if paid_when_idle
         else "",
@@ -227,19 +237,19 @@ def _pool_part(
 
 
 def _steps(prices: Prices | None, spec: Pool, machines: list[Machine]) -> tuple[PricedOption, ...]:
-    """The ladder; one that ends before the maximum is refused elsewhere."""
+    """The priced options; another check rejects options that end before the maximum."""
     return tuple(
         PricedOption(
-            _rung_price(prices, machines, r), r.nodes, is_prepaid=r.reservation is not None
+            _option_price(prices, machines, r), r.nodes, is_prepaid=r.reservation is not None
         )
         for r in spec.capacity
     )
 
 
-def _rung_price(
+def _option_price(
     prices: Prices | None, machines: list[Machine], option: CapacityOptionSpec
 ) -> NodePrice:
-    """Of like machines the first is bought when it can be; the dearest at worst."""
+    """Of equivalent machines the first is preferred; the maximum cost assumes the costliest."""
     each = [replace(capacity_option_price(prices, m, option), machine=m.name) for m in machines]
     first, *others = each
     if not others:
@@ -264,26 +274,26 @@ def _line(part: _Part, index: int, committed: CommittedNodes) -> BillLine:
         running_nodes=part.running,
         used_nodes=part.used,
         usd_per_node=_highest(prices),
-        floor=_cost(part, part.floor, committed.floor[index], "low"),
+        minimum=_cost(part, part.minimum, committed.minimum[index], "low"),
         expected=_cost(part, part.expected, committed.expected[index], "mean"),
-        worst=_cost(part, part.worst, committed.worst[index], "high"),
+        maximum=_cost(part, part.maximum, committed.maximum[index], "high"),
         basis=prices[0].basis,
         checked_on=prices[0].checked_on,
         prices=prices,
-        open_floor=part.covered(part.floor) - committed.floor[index].nodes,
+        open_minimum=part.covered(part.minimum) - committed.minimum[index].nodes,
         open_expected=part.covered(part.expected) - committed.expected[index].nodes,
         note=part.note,
     )
 
 
 def _cost(part: _Part, nodes: NodesByOption, used: UsedCommitments, end: str) -> Total:
-    """Committed nodes at the commitment's price, the others at theirs; reserved nodes are covered first."""
+    """Committed nodes at that price, others at their own; reserved nodes are covered first."""
     price = attrgetter(end)
     remaining, cost = used.nodes, used.cost(part.pool)
     for step, count in sorted(
         zip(part.steps, nodes, strict=True), key=lambda each: not each[0].is_prepaid
     ):
-        paid = min(remaining, count) if step.covered else 0.0
+        paid = min(remaining, count) if step.counts_towards_commitments else 0.0
         remaining -= paid
         cost += total_of_nodes(part.pool, count - paid, price(step.price))
     return cost

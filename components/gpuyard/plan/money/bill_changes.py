@@ -1,15 +1,15 @@
-"""One bill against another: pools that come, go, change or are renamed, and teams. Figures only."""
+"""Comparison of two bills: added, removed, changed and renamed pools, and teams. Figures only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpuyard.plan.money.unit_costs import CASES, monthly
-from gpuyard.plan.records import Bill, BillLine, CommitmentLine, PlatformPlan, Share, Total
+from gpuyard.plan.money.unit_costs import CASES, to_monthly_total
+from gpuyard.plan.records import Bill, BillLine, CommitmentLine, PlatformPlan, TeamCostShare, Total
 
 
 class BilledNodes(NamedTuple):
-    """So many nodes of one machine: `0..4` of `p5.48xlarge`."""
+    """A number of nodes of one machine: `0..4` of `p5.48xlarge`."""
 
     number: str
     machine: str
@@ -17,7 +17,7 @@ class BilledNodes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class BillChange:
-    """One figure before and after; None is not there."""
+    """One figure before and after; None: absent."""
 
     name: str
     before: Total | None
@@ -25,37 +25,37 @@ class BillChange:
 
     @property
     def difference(self) -> float | None:
-        """After less before. What is not there costs nothing; what is unknown stays unknown."""
+        """After minus before. What is absent costs nothing; what is unknown stays unknown."""
         before, after = ((each or Total()).usd for each in (self.before, self.after))
         return None if before is None or after is None else after - before
 
     @property
-    def is_one(self) -> bool:
-        """True when the figure is different, or was not there, or is no more."""
+    def is_changed(self) -> bool:
+        """True when the figure is different, added or removed."""
         return self.before != self.after
 
 
 @dataclass(frozen=True, slots=True)
 class PoolChange:
-    """One pool in the three cases, floor first."""
+    """One pool in the three cases, minimum first."""
 
     names: tuple[str, ...]
     """Its name; of a pool that was renamed the old and the new one."""
-    was: tuple[BilledNodes, ...]
-    """Empty when it was not there."""
-    now: tuple[BilledNodes, ...]
+    nodes_before: tuple[BilledNodes, ...]
+    """Empty when the pool is new."""
+    nodes_after: tuple[BilledNodes, ...]
     cases: tuple[BillChange, ...]
 
     @property
-    def is_one(self) -> bool:
+    def is_changed(self) -> bool:
         """True when nodes, machine or a cost is different."""
-        return self.was != self.now or any(case.is_one for case in self.cases)
+        return self.nodes_before != self.nodes_after or any(case.is_changed for case in self.cases)
 
 
 def pool_changes(before: PlatformPlan, after: PlatformPlan) -> list[PoolChange]:
-    """Every pool that is in either; a pool that the stack file says was renamed is one pool.
+    """Every pool of either plan; a pool that the stack file declares as renamed is one pool.
 
-    The fee of the cluster, and commitments that no pool uses, are on the bill beside the pools, and so here.
+    As on the bill, the cluster fee and commitments that no pool uses are listed with the pools.
     """
     old_names, new_names = (_first_names(p) for p in (before, after))
     was = {old_names.get(line.pool, line.pool): line for line in before.bill.lines}
@@ -65,7 +65,7 @@ def pool_changes(before: PlatformPlan, after: PlatformPlan) -> list[PoolChange]:
 
 
 def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
-    """All idle commitments together: shares know them as nobody's."""
+    """All idle commitments together: no team's share includes them."""
     was, now = (_committed(bill) for bill in (before, after))
     if not was and not now:
         return []
@@ -88,7 +88,7 @@ def _committed(bill: Bill) -> tuple[BilledNodes, ...]:
 
 
 def _idle(commitments: Sequence[CommitmentLine], case: str) -> Total:
-    return sum((c.idle(case) for c in commitments), start=Total())
+    return sum((c.idle_cost(case) for c in commitments), start=Total())
 
 
 CLUSTER_FEE = "cluster fee"
@@ -127,9 +127,9 @@ def _cases(was: BillLine | None, now: BillLine | None) -> tuple[BillChange, ...]
 
 
 def team_changes(
-    before: PlatformPlan, after: PlatformPlan, case: str = "worst"
+    before: PlatformPlan, after: PlatformPlan, case: str = "maximum"
 ) -> list[BillChange]:
-    """Every team's part of the bill a month, and nobody's; `worst` is the guarantees at full use."""
+    """Each team's monthly share, and the unassigned one; `maximum` is guarantees at full use."""
     was, now = (_shares(p.bill.shares, case) for p in (before, after))
     return [
         BillChange(name, was.get(name), now.get(name))
@@ -137,14 +137,16 @@ def team_changes(
     ]
 
 
-UNASSIGNED = "nobody's"
+UNASSIGNED = "unassigned"
 
 
-def _shares(shares: Sequence[Share], case: str) -> Mapping[str, Total]:
-    """Without teams everything is nobody's, which says nothing."""
+def _shares(shares: Sequence[TeamCostShare], case: str) -> Mapping[str, Total]:
+    """Without teams everything is unassigned, and there is nothing to compare."""
     if len(shares) == 1:
         return {}
-    return {UNASSIGNED if s.team is None else s.team: monthly(getattr(s, case)) for s in shares}
+    return {
+        UNASSIGNED if s.team is None else s.team: to_monthly_total(getattr(s, case)) for s in shares
+    }
 
 
 def total_changes(before: PlatformPlan, after: PlatformPlan) -> list[BillChange]:

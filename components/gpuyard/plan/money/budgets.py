@@ -1,4 +1,4 @@
-"""Limits that the stack file sets itself: on the worst hour, and on every team's guarantees."""
+"""Budgets of the stack file: for the maximum hourly cost, and for every team's guarantees."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -6,35 +6,37 @@ from math import ceil
 
 from gpuyard.findings import Finding, Fix, Path, Severity, error, format_list, warning
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.money.unit_costs import monthly
+from gpuyard.plan.money.unit_costs import to_monthly_total
 from gpuyard.plan.records import Bill, Total
 
 _ROUNDING_USD = 1e-6
-"""Sums of prices carry the noise of binary fractions; a limit is broken by more than that."""
+"""Totals have rounding errors of binary fractions; a budget is exceeded by more than that."""
 
 _PRICES = Fix(message="write what these nodes cost you under `prices.machines`")
 
 
 def check_budgets(draft: Draft) -> list[Finding]:
-    """Limits that the bill breaks, and those that an unknown price may break.
+    """Budgets that the bill exceeds, and those that an unknown price may exceed.
 
-    What a pool costs that does not stand is in no sum: such a sum may be too high already, and that is said,
-    but it is never low enough.
+    Totals exclude invalid pools: a total that is too high without them is reported, but a lower one
+    does not prove that the budget suffices.
     """
     spec = draft.spec
     missing = tuple(name for name, pool in draft.pools.items() if pool is None)
-    bill = replace(draft.bill, worst=_without(draft.bill.worst, missing))
+    bill = replace(draft.bill, maximum=_without(draft.bill.maximum, missing))
     lines = {line.pool: line for line in bill.lines}
     findings: list[Finding] = []
     unproved: dict[str, list[int]] = {}
     if spec.budget:
-        findings += _check_worst(spec.budget.max_usd_per_hour, bill)
+        findings += _check_maximum(spec.budget.max_usd_per_hour, bill)
     for index, team in enumerate(spec.teams):
         limit = team.budget_usd_per_month
         if limit is not None:
             named = {key.partition("/")[0] for key in team.guarantee}
-            cost = _without(monthly(bill.shares[index].worst), named.intersection(missing))
-            # the team pays for these pools alone, so prices of others leave its budget proved
+            cost = _without(
+                to_monthly_total(bill.shares[index].maximum), named.intersection(missing)
+            )
+            # the team pays for these pools only, so prices of others do not affect its budget
             own = replace(
                 bill,
                 lines=tuple(lines[name] for name in sorted(named.intersection(lines))),
@@ -47,7 +49,7 @@ def check_budgets(draft: Draft) -> list[Finding]:
             elif why := _unproved(cost, own):
                 unproved.setdefault(why, []).append(index)
     findings += (_teams_unproved(draft, why, teams) for why, teams in unproved.items())
-    # what waits for a pool is said of the pool: "is unknown" would send people to look for a price
+    # skipped checks are reported at the pool: "unknown" would suggest that a price is missing
     return [f for f in findings if f.severity is Severity.ERROR] if missing else findings
 
 
@@ -68,23 +70,23 @@ def _over(index: int, name: str, limit: float, bill: Bill, cost: Total) -> Findi
 
 
 def _teams_unproved(draft: Draft, why: str, indices: list[int]) -> Finding:
-    """One finding for all teams whose budgets the same prices leave open, at the first of them."""
+    """One finding for all teams whose budgets depend on the same unknown prices, at the first."""
     names = format_list(draft.spec.teams[index].name for index in indices)
     path: Path = ("teams", indices[0], "budget_usd_per_month")
     return warning("budget.unproved", path, f"the guarantees of {names}: {why}", fix=_PRICES)
 
 
-def _check_worst(limit: float, bill: Bill) -> list[Finding]:
+def _check_maximum(limit: float, bill: Bill) -> list[Finding]:
     path: Path = ("budget", "max_usd_per_hour")
-    cost = bill.worst
+    cost = bill.maximum
     if cost.known_usd - limit > _ROUNDING_USD:
-        dearest = max(bill.lines, key=lambda line: line.worst.known_usd)
+        costliest = max(bill.lines, key=lambda line: line.maximum.known_usd)
         return [
             error(
                 "budget.worst",
                 path,
-                f"with every node running the platform costs {cost.known_usd:,.2f} $/hour{_but(cost, bill)};"
-                f" the most of it is {dearest.pool}: {dearest.nodes.high} × {dearest.machine}",
+                f"with every node running, the platform costs {cost.known_usd:,.2f} $/hour{_but(cost, bill)};"
+                f" the most expensive pool is {costliest.pool}: {costliest.nodes.high} × {costliest.machine}",
                 value=f"{limit:,.2f} $/hour",
                 allowed=f"at least {cost.known_usd:,.2f} $/hour, or fewer nodes",
                 fix=_fix(cost, bill, path),
@@ -96,23 +98,23 @@ def _check_worst(limit: float, bill: Bill) -> list[Finding]:
 
 
 def _unproved(cost: Total, bill: Bill) -> str:
-    """Why a sum within its limit proves nothing; "" where it does."""
+    """Why a total within its budget is inconclusive; "" where it is not."""
     if cost.unknown:
-        return f"prices are unknown and not in the sum: {', '.join(cost.unknown)}"
+        return f"the sum excludes unknown prices: {', '.join(cost.unknown)}"
     if bill.elsewhere:
-        return f"the sum has prices of {' and '.join(bill.elsewhere)}, and the platform is in {bill.region}"
+        return f"the sum uses prices of {' and '.join(bill.elsewhere)}, but the platform is in {bill.region}"
     return ""
 
 
 def _but(cost: Total, bill: Bill) -> str:
-    """What a sum that is too high already leaves open."""
-    more = " and what is unknown" if cost.unknown else ""
+    """What a total that is too high excludes or assumes."""
+    more = " plus unknown prices" if cost.unknown else ""
     return more + (f" at prices of {' and '.join(bill.elsewhere)}" if bill.elsewhere else "")
 
 
 def _fix(cost: Total, bill: Bill, path: Path) -> Fix:
-    """The least limit that holds; of a sum that is not proved nobody knows it."""
+    """The lowest sufficient budget, which an inconclusive total does not give."""
     if _unproved(cost, bill):
-        return Fix(message=f"{_PRICES.message}, or take fewer nodes")
+        return Fix(message=f"{_PRICES.message}, or plan fewer nodes")
     least = ceil(cost.known_usd - _ROUNDING_USD)
     return Fix(message=f"write {least}", at=path, value=least)

@@ -1,7 +1,7 @@
-"""Nodes of a pool by rung of its ladder: how many run at least, as expected and at worst.
+"""Nodes of a pool by capacity option, for the minimum, the expected and the maximum cost.
 
-Reserved nodes are paid whether they run or not, so they are in every case. The others come from the rungs in
-their order, as many as each may give; at worst they come from the dearest.
+Reserved nodes are paid for whether they run or not, so they are in every case. The others come from
+the options in order, up to the limit of each; for the maximum cost, from the most expensive first.
 """
 
 from collections.abc import Sequence
@@ -10,41 +10,41 @@ from dataclasses import dataclass
 from gpuyard.plan.records import NodePrice
 
 COVERED_BY_COMMITMENTS = frozenset({"reserved", "on-demand"})
-"""What a commitment pays for. Neither spot, flex-start nor capacity blocks count towards one."""
+"""What a commitment pays for. Spot, flex-start and capacity blocks do not count towards one."""
 
 
 @dataclass(frozen=True, slots=True)
 class PricedOption:
-    """One rung with its price."""
+    """One capacity option with its price."""
 
     price: NodePrice
-    cap: int | None
+    max_nodes: int | None
     """At most this many nodes; None: as many as the pool may have."""
     is_prepaid: bool
-    """Paid whether it runs or not."""
+    """Paid for whether it runs or not."""
 
     @property
-    def covered(self) -> bool:
+    def counts_towards_commitments(self) -> bool:
         """True when a commitment to the machine pays for its nodes."""
         return self.price.mode in COVERED_BY_COMMITMENTS
 
 
 NodesByOption = tuple[float, ...]
-"""Nodes by step."""
+"""Nodes by capacity option."""
 
 
-def always_paid(steps: Sequence[PricedOption]) -> int:
-    """Nodes that are paid in any case."""
-    return sum(s.cap or 0 for s in steps if s.is_prepaid)
+def always_paid_nodes(steps: Sequence[PricedOption]) -> int:
+    """Nodes that are paid for in any case."""
+    return sum(s.max_nodes or 0 for s in steps if s.is_prepaid)
 
 
-def in_preference_order(steps: Sequence[PricedOption], running: float) -> NodesByOption:
-    """Nodes that are paid when so many run, from the first rung on."""
+def nodes_by_preference(steps: Sequence[PricedOption], running: float) -> NodesByOption:
+    """Nodes that are paid for when this many run, from the first option on."""
     return _filled(steps, running, range(len(steps)))
 
 
-def most_expensive_first(steps: Sequence[PricedOption], running: float) -> NodesByOption:
-    """The same, from the dearest rung on; one whose price is unknown counts as dearest."""
+def nodes_by_highest_price(steps: Sequence[PricedOption], running: float) -> NodesByOption:
+    """The same, from the most expensive option on; an unknown price counts as the highest."""
     order = sorted(range(len(steps)), key=lambda i: -_or_infinite(steps[i].price.high))
     return _filled(steps, running, order)
 
@@ -54,17 +54,19 @@ def _or_infinite(usd: float | None) -> float:
 
 
 def _filled(steps: Sequence[PricedOption], running: float, order: Sequence[int]) -> NodesByOption:
-    nodes = [float(s.cap or 0) if s.is_prepaid else 0.0 for s in steps]
-    remaining = max(0.0, running - always_paid(steps))
+    nodes = [float(s.max_nodes or 0) if s.is_prepaid else 0.0 for s in steps]
+    remaining = max(0.0, running - always_paid_nodes(steps))
     for index in order:
         step = steps[index]
         if not step.is_prepaid:
-            nodes[index] = remaining if step.cap is None else min(remaining, step.cap)
+            nodes[index] = remaining if step.max_nodes is None else min(remaining, step.max_nodes)
             remaining -= nodes[index]
     return tuple(nodes)
 
 
 def most_covered(steps: Sequence[PricedOption], nodes: int) -> int:
-    """The most nodes of a pool that commitments can ever pay for."""
-    caps = [nodes if s.cap is None else s.cap for s in steps if s.covered]
+    """The maximum of a pool's nodes that commitments can pay for."""
+    caps = [
+        nodes if s.max_nodes is None else s.max_nodes for s in steps if s.counts_towards_commitments
+    ]
     return min(nodes, sum(caps))

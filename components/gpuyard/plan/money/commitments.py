@@ -1,7 +1,8 @@
-"""Commitments: nodes that are paid for in any case, which nodes of which pool they pay for, and what is idle.
+"""Commitments: nodes that are paid for in any case, the nodes that they cover, and idle ones.
 
-A commitment pays for nodes of its machine that are reserved or bought on demand, in the order of the bill;
-spot nodes, flex-start and capacity blocks never count towards one. What no pool uses is paid all the same.
+A commitment pays for nodes of its machine that are reserved or on-demand, in the order of the bill;
+spot, flex-start and capacity blocks never count towards one. What no pool uses is paid for all the
+same.
 """
 
 from collections.abc import Sequence
@@ -11,19 +12,19 @@ from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.findings import Finding, Fix, Path, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.prices import commitment_price, node_price
-from gpuyard.plan.records import Bill, CommitmentLine, Covered, Total
+from gpuyard.plan.records import Bill, CommitmentLine, CoveredNodes, Total
 from gpuyard.spec.sections import Prices
 
 
 @dataclass(frozen=True, slots=True)
 class UsedCommitments:
-    """What commitments pay for of one line."""
+    """What commitments pay for on one line of the bill."""
 
     nodes: float = 0.0
     usd: float = 0.0
-    """What is known of their price."""
+    """The known part of their price."""
     unknown: float = 0.0
-    """Nodes of them whose price is unknown."""
+    """Nodes whose price is unknown."""
 
     def cost(self, pool: str) -> Total:
         """What they cost the pool."""
@@ -32,32 +33,32 @@ class UsedCommitments:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommittedNodes:
-    """In each of the three cases, by line what commitments pay for; and by commitment and line how many."""
+    """In each case: what commitments pay for by line, and nodes by commitment and line."""
 
-    floor: tuple[UsedCommitments, ...]
+    minimum: tuple[UsedCommitments, ...]
     expected: tuple[UsedCommitments, ...]
-    worst: tuple[UsedCommitments, ...]
-    floor_nodes: tuple[tuple[float, ...], ...]
+    maximum: tuple[UsedCommitments, ...]
+    min_nodes: tuple[tuple[float, ...], ...]
     expected_nodes: tuple[tuple[float, ...], ...]
-    worst_nodes: tuple[tuple[float, ...], ...]
+    max_nodes: tuple[tuple[float, ...], ...]
 
 
 Needs = Sequence[tuple[str, float]]
-"""By line its machine, and how many of its nodes a commitment may pay for."""
+"""By line: machine, and how many of its nodes a commitment may pay for."""
 
 
 def apply_commitments(
-    prices: Prices | None, *, floor: Needs, expected: Needs, worst: Needs
+    prices: Prices | None, *, minimum: Needs, expected: Needs, maximum: Needs
 ) -> CommittedNodes:
-    """Hand out the commitments in their order, to the lines in theirs."""
-    low, middle, high = (_handed_out(prices, needs) for needs in (floor, expected, worst))
+    """Apply the commitments in their order to the lines in their order."""
+    low, middle, high = (_handed_out(prices, needs) for needs in (minimum, expected, maximum))
     return CommittedNodes(
-        floor=_used_by_line(prices, low, len(floor)),
+        minimum=_used_by_line(prices, low, len(minimum)),
         expected=_used_by_line(prices, middle, len(expected)),
-        worst=_used_by_line(prices, high, len(worst)),
-        floor_nodes=low,
+        maximum=_used_by_line(prices, high, len(maximum)),
+        min_nodes=low,
         expected_nodes=middle,
-        worst_nodes=high,
+        max_nodes=high,
     )
 
 
@@ -97,13 +98,13 @@ def _used_by_line(
 
 
 CommittableNodes = Sequence[tuple[str, Machine, int, int]]
-"""By line: pool, machine, the most nodes that commitments can pay for, all its nodes."""
+"""By line: pool, machine, the maximum of nodes that commitments can pay for, all its nodes."""
 
 
 def plan_commitments(
     prices: Prices | None, committed: CommittedNodes, most: CommittableNodes
 ) -> tuple[CommitmentLine, ...]:
-    """Every commitment, what it covers and what of it is idle."""
+    """Every commitment, the nodes that it covers, and its idle nodes."""
     if prices is None:
         return ()
     baseline = _handed_out(prices, [(machine.name, float(n)) for _, machine, n, _ in most])
@@ -111,9 +112,9 @@ def plan_commitments(
     for index, entry in enumerate(prices.commitments):
         price = commitment_price(prices, entry.machine, entry.years, entry.usd_per_hour)
         rows = (
-            committed.floor_nodes[index],
+            committed.min_nodes[index],
             committed.expected_nodes[index],
-            committed.worst_nodes[index],
+            committed.max_nodes[index],
         )
         machine = next((m for _, m, _, _ in most if m.name == entry.machine), None)
         on_demand = node_price(prices, machine, Capacity.ON_DEMAND).high if machine else None
@@ -128,9 +129,9 @@ def plan_commitments(
                 region=price.region,
                 on_demand_usd=on_demand,
                 covers=tuple(
-                    Covered(
+                    CoveredNodes(
                         pool=pool,
-                        floor=rows[0][at],
+                        minimum=rows[0][at],
                         expected=rows[1][at],
                         baseline=int(baseline[index][at]),
                         burst=nodes - int(baseline[index][at]),
@@ -138,16 +139,16 @@ def plan_commitments(
                     for at, (pool, _, _, nodes) in enumerate(most)
                     if baseline[index][at] or rows[0][at] or rows[1][at]
                 ),
-                idle_floor=entry.nodes - sum(rows[0]),
+                idle_minimum=entry.nodes - sum(rows[0]),
                 idle_expected=entry.nodes - sum(rows[1]),
-                idle_worst=entry.nodes - sum(rows[2]),
+                idle_maximum=entry.nodes - sum(rows[2]),
             )
         )
     return tuple(lines)
 
 
 def check_commitments(draft: Draft) -> list[Finding]:
-    """Commitments that are paid and never used, and those whose price nobody knows."""
+    """Commitments that are paid for and never used, and those of unknown price."""
     if not draft.all_pools_valid:
         return []
     findings: list[Finding] = []
@@ -157,7 +158,7 @@ def check_commitments(draft: Draft) -> list[Finding]:
     for index, line in enumerate(bill.commitments):
         path: Path = ("prices", "commitments", index)
         if line.machine not in {*MACHINES, *machines}:
-            continue  # a machine nobody knows is refused; one finding is enough
+            continue  # another check rejects an unknown machine; one finding is enough
         used = sum(c.baseline for c in line.covers)
         if line.machine not in machines | perhaps:
             findings.append(_no_pool(line, path, bill))
@@ -168,9 +169,9 @@ def check_commitments(draft: Draft) -> list[Finding]:
                 warning(
                     "prices.commitment_unpriced",
                     path,
-                    f"what {line.machine} costs with a commitment of {_years(line.years)} is unknown,"
-                    " so its nodes are in no sum of the bill",
-                    allowed="usd_per_hour: what your contract says",
+                    f"the price of {line.machine} with a commitment of {_years(line.years)} is unknown,"
+                    " so the bill excludes these nodes",
+                    allowed="usd_per_hour: the price in your contract",
                     fix=Fix(message="add usd_per_hour"),
                 )
             )
@@ -186,7 +187,7 @@ def _no_pool(line: CommitmentLine, path: Path, bill: Bill) -> Finding:
     return warning(
         "prices.no_pool",
         (*path, "machine"),
-        f"no pool has this machine: {line.nodes} committed nodes are paid for and never used",
+        f"no pool uses this machine: {line.nodes} committed nodes are paid for and never used",
         value=line.machine,
         allowed=", ".join(machines),
         fix=Fix(message="remove it, or add a pool with this machine", at=path),
@@ -202,8 +203,8 @@ def _unused(line: CommitmentLine, path: Path, used: int) -> Finding:
     return warning(
         "prices.unused_commitment",
         (*path, "nodes"),
-        f"{line.nodes - used} of them are paid for and never used, with every node running too: pools can"
-        f" have {used} {line.machine} that are reserved or on demand and not committed before",
+        f"{line.nodes - used} of them are paid for and never used, even with every node running: pools have"
+        f" at most {used} {line.machine} that are reserved or on demand and not committed elsewhere",
         value=str(line.nodes),
         allowed=f"at most {used}" if used else "none; spot nodes do not count",
         fix=fix,

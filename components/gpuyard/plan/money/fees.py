@@ -1,10 +1,10 @@
-"""What a platform costs beside its nodes: the fee of its cluster; and what is in no sum.
+"""What a platform costs besides its nodes: the cluster fee; and what no total includes.
 
-A cluster that exists already is paid by whoever made it, and may hold several platforms: its fee is on the
-bill where `prices.cluster_usd_per_hour` says so. Simulated clusters cost nothing.
+The owner of an existing cluster pays for it, and it may have several platforms: its fee is on the
+bill if `prices.cluster_usd_per_hour` is set. Simulated clusters cost nothing.
 """
 
-from gpuyard.catalogue.fees import CLUSTER_FEES, ClusterFee, standard_ended
+from gpuyard.catalogue.fees import CLUSTER_FEES, ClusterFee, has_standard_support_ended
 from gpuyard.plan.records import Fee
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
@@ -15,7 +15,7 @@ EXCLUDED_FEES = (
     "file systems and buckets",
     "logs and metrics",
 )
-"""What a cloud bills beside nodes and clusters: what of it there will be, a stack file does not say."""
+"""What a cloud bills besides nodes and clusters: a stack file does not determine how much."""
 
 
 def plan_fees(spec: PlatformSpec) -> tuple[Fee, ...]:
@@ -32,34 +32,34 @@ def plan_fees(spec: PlatformSpec) -> tuple[Fee, ...]:
 def _user_provided(usd: float, listed: ClusterFee | None) -> Fee:
     return Fee(
         service=listed.service if listed else "your own",
-        floor_usd=usd,
-        expected_usd=usd,
-        worst_usd=usd,
+        minimum_usd_per_hour=usd,
+        expected_usd_per_hour=usd,
+        maximum_usd_per_hour=usd,
         basis="your price",
     )
 
 
 def _listed(spec: PlatformSpec, fee: ClusterFee) -> Fee:
-    """At worst it stays on its minor when standard support of that ends."""
-    ended = standard_ended(spec.cloud.value, spec.kubernetes)
+    """For the maximum cost, the cluster stays on its minor when standard support of that ends."""
+    ended = has_standard_support_ended(spec.cloud.value, spec.kubernetes)
     extended = fee.standard + fee.extended
     now = extended if ended else fee.standard
     minor = f"standard support of Kubernetes {spec.kubernetes}"
     return Fee(
         service=fee.service,
-        floor_usd=now,
-        expected_usd=now,
-        worst_usd=extended,
-        basis=f"list price {fee.source.when}{fee.source.doubt}",
+        minimum_usd_per_hour=now,
+        expected_usd_per_hour=now,
+        maximum_usd_per_hour=extended,
+        basis=f"list price {fee.source.formatted_date}{fee.source.unverified_suffix}",
         checked_on=fee.source.checked_on,
         as_of=fee.source.as_of,
         source=fee.source.title,
         note=f"{fee.extended:.2f} of it because {minor} has ended"
         if ended
-        else f"at worst {fee.extended:.2f} more, when {minor} has ended",
+        else f"at most {fee.extended:.2f} more, after {minor} ends",
     )
 
 
 def excluded_fees(spec: PlatformSpec) -> tuple[str, ...]:
-    """What the cloud bills and no sum has; of nodes of your own nobody knows what else they cost."""
+    """What the cloud bills and no total includes; other costs of your own nodes are unknown."""
     return EXCLUDED_FEES if spec.cloud.value in CLUSTER_FEES else ()

@@ -1,10 +1,11 @@
-"""Node prices an hour, by how a node is bought: your price, else the catalogue's, else unknown.
+"""Hourly node prices by capacity option: your price, else the catalogue's, else unknown.
 
-A price is a range, because zones and days differ: the floor takes its low end, the worst case its high
-end, and only the expected bill a mean. A cloud bills a reservation that is no commitment at the price on
-demand. Neither spot nor flex-start costs more than the list price on demand, so that bounds what nobody has
-published: EC2's default maximum price for spot is the price on demand, and GKE sells flex-start at a discount
-from it (their documentation, read on 2026-11-21).
+A price is a range, because zones and days differ: the minimum cost uses its low end, the maximum
+cost its high end, and only the expected cost the mean. A cloud bills a reservation without
+commitment at the on-demand price. Neither spot nor flex-start costs more than the on-demand list
+price, which therefore bounds unpublished prices: EC2's default maximum price for spot is the
+on-demand price, and GKE sells flex-start at a discount from it (their documentation, read on
+2026-11-21).
 """
 
 from dataclasses import dataclass
@@ -26,15 +27,15 @@ _YOURS = "your price"
 def capacity_option_price(
     prices: Prices | None, machine: Machine, option: CapacityOptionSpec
 ) -> NodePrice:
-    """What a node of a rung costs: of a block that is bought, what was agreed to."""
+    """The price of a node of a capacity option: for a purchased block, the approved price."""
     agreed = contract_usd_per_hour(option)
     if agreed is not None:
-        return _fixed(machine, option.mode, agreed, f"agreed to for {option.reservation}")
+        return _fixed(machine, option.mode, agreed, f"approved price of {option.reservation}")
     return node_price(prices, machine, option.mode)
 
 
 def node_price(prices: Prices | None, machine: Machine, mode: Capacity) -> NodePrice:
-    """What a node costs when it is bought in this way."""
+    """The price of a node in this mode."""
     mine = (prices.machines.get(machine.name) if prices else None) or MachinePrice()
     if mode is Capacity.SPOT:
         return _spot(mine, machine)
@@ -62,12 +63,12 @@ def _fixed(machine: Machine, mode: Capacity, usd: float, basis: str) -> NodePric
 
 def _unknown(machine: Machine, mode: Capacity, *, bound: float | None) -> NodePrice:
     since = f"price unknown as of {machine.source.checked_on}"
-    if machine.name not in MACHINES:  # nobody but its owner can know
-        since = f"no price: none stands under prices.machines.{machine.name}"
+    if machine.name not in MACHINES:  # only its owner can know
+        since = f"price unknown: none under prices.machines.{machine.name}"
     if mode in {Capacity.ON_DEMAND, Capacity.RESERVED}:
         basis = since
     else:
-        known = "" if bound is None else " (at most the price on demand)"
+        known = "" if bound is None else " (at most the on-demand price)"
         basis = f"{mode.value} {since}{known}"
     return NodePrice(
         mode=mode.value,
@@ -90,7 +91,7 @@ def _where(machine: Machine) -> tuple[str, ...]:
 
 
 def _bound(mine: MachinePrice, machine: Machine) -> float | None:
-    """What a spot or flex-start node cannot exceed: a discount of yours does not lower what others pay."""
+    """The maximum price of a spot or flex-start node: your discount does not lower it."""
     return machine.on_demand.high if machine.on_demand else mine.on_demand
 
 
@@ -112,7 +113,7 @@ def _ranged(
         low=price.low * keep,
         mean=(price.low + price.high) / 2 * keep,
         high=price.high * keep,
-        basis=f"{named} in {region} {price.source.when}{off}{price.source.doubt}",
+        basis=f"{named} in {region} {price.source.formatted_date}{off}{price.source.unverified_suffix}",
         checked_on=price.source.checked_on,
         as_of=price.source.as_of,
         source=price.source.title,
@@ -129,7 +130,7 @@ def _block(machine: Machine) -> NodePrice:
 
 
 def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
-    """A yearly average of yours is what to expect; it neither lowers the worst hour nor raises the best."""
+    """Your average is the expected price; it neither lowers the maximum nor raises the minimum."""
     listed = machine.spot
     if mine.spot is None:
         if listed is None:
@@ -142,8 +143,8 @@ def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
         low=min(known),
         mean=mine.spot,
         high=max(known if listed or bound is None else [*known, bound]),
-        basis="your average on spot"
-        + (f", between the prices {listed.source.when}" if listed else ""),
+        basis="your average spot price"
+        + (f", within the listed range {listed.source.formatted_date}" if listed else ""),
         checked_on=machine.source.checked_on,
         as_of=_day(listed or machine.on_demand),
         source=listed.source.title if listed else "",
@@ -153,7 +154,7 @@ def _spot(mine: MachinePrice, machine: Machine) -> NodePrice:
 
 @dataclass(frozen=True, slots=True)
 class CommittedPrice:
-    """What a committed node costs an hour, from where; region and day where the catalogue says it."""
+    """The hourly price of a committed node; region and date if the catalogue has them."""
 
     usd: float | None
     basis: str
@@ -164,7 +165,7 @@ class CommittedPrice:
 def commitment_price(
     prices: Prices, machine: str, years: int, value: float | None
 ) -> CommittedPrice:
-    """The price of a commitment: your own, else the catalogue's of that term, else unknown."""
+    """The price of a commitment: your own, else the catalogue's for that term, else unknown."""
     if value is not None:
         return CommittedPrice(value, _YOURS)
     mine = prices.machines.get(machine)
@@ -175,7 +176,7 @@ def commitment_price(
             source = known.usd_per_hour.source
             return CommittedPrice(
                 known.usd_per_hour.high,
-                f"{known.named} in {known.region} {source.when}{source.doubt}",
+                f"{known.named} in {known.region} {source.formatted_date}{source.unverified_suffix}",
                 known.region,
                 source.as_of,
             )
@@ -183,7 +184,7 @@ def commitment_price(
 
 
 def check_prices(draft: Draft) -> list[Finding]:
-    """Every machine that `prices` names is one of the catalogue, or one that a pool describes."""
+    """Check that every machine under `prices` is in the catalogue or described by a pool."""
     prices = draft.spec.prices
     if prices is None or not draft.all_pools_valid:
         return []
@@ -206,7 +207,7 @@ def check_prices(draft: Draft) -> list[Finding]:
 
 
 def _unknown_machine(path: Path, name: str, suggestion: str | None) -> Finding:
-    """A price under a wrong name; under that of a pool, the machine's was meant."""
+    """A price for an unknown machine; for a pool's name, the fix is its machine."""
     entry = path[:2] == ("prices", "commitments")
     fix = None
     if suggestion:
@@ -220,8 +221,8 @@ def _unknown_machine(path: Path, name: str, suggestion: str | None) -> Finding:
     return error(
         "prices.unknown_machine",
         path,
-        "no machine of that name in the catalogue or among the pools, so the price would change nothing",
+        "neither the catalogue nor a pool has this machine, so the price has no effect",
         value=name,
-        allowed="a machine type, or the name the plan gives a described machine",
+        allowed="a machine type, or the plan's name of a described machine",
         fix=fix,
     )

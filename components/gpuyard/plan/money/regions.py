@@ -1,4 +1,4 @@
-"""Whether the prices in the bill are those of the region that the platform is in."""
+"""Whether the prices in the bill are those of the platform's region."""
 
 from gpuyard.findings import Finding, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
@@ -6,7 +6,7 @@ from gpuyard.plan.records import Bill
 
 
 def check_price_regions(draft: Draft) -> list[Finding]:
-    """Warn of prices of another region: they differ by a fifth and more."""
+    """Warn of prices of another region: they differ by a fifth or more."""
     bill, region = draft.bill, draft.region
     if region is None or not bill.elsewhere:
         return []
@@ -15,25 +15,25 @@ def check_price_regions(draft: Draft) -> list[Finding]:
         warning(
             "prices.region",
             ("cloud",),
-            f"the platform is in {region.name} ({region.source}), and these are reckoned at prices of"
-            f" {where}: {format_list(_machines(bill))}",
+            f"the platform is in {region.name} ({region.source}), but gpuyard uses prices of {where} for"
+            f" {format_list(_machines(bill))}",
             value=f"prices of {where}",
-            allowed=f"prices of {region.name}; the catalogue knows none of these there",
+            allowed=f"prices of {region.name}, which the catalogue does not have",
             fix=Fix(
-                message="write what you pay under `prices.machines`; `gpuyard check --live` asks whether they"
-                " are sold there"
+                message="write what you pay under `prices.machines`; `gpuyard check --live` checks whether the"
+                " region sells them"
             ),
         )
     ]
 
 
 def _machines(bill: Bill) -> list[str]:
-    """What has a price of another region, each once."""
+    """Machines and commitments with a price of another region, each once."""
     elsewhere = set(bill.elsewhere)
     named = [
         line.machine
         for line in bill.lines
         if any(elsewhere.intersection(price.regions) for price in line.prices)
     ]
-    named += [c.named for c in bill.commitments if c.region in elsewhere]
+    named += [c.display_name for c in bill.commitments if c.region in elsewhere]
     return list(dict.fromkeys(named))

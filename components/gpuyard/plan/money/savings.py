@@ -1,8 +1,8 @@
-"""Savings by the catalogue's commitments of one and three years: advice, nothing that is counted.
+"""Savings by the catalogue's commitments of one and three years: advice that no total includes.
 
-A commitment pays for itself on nodes that always run. The floor's nodes do. The expected nodes run on
-average: what is said of them holds when that many really run all the time, so only whole nodes count. What
-commitments of yours pay for already is left out.
+A commitment pays for itself on nodes that always run. The nodes of the minimum cost do. The
+expected nodes are an average: their saving assumes that this many run all the time, so only whole
+nodes count. Nodes that your commitments already cover are excluded.
 """
 
 from collections.abc import Iterable
@@ -27,11 +27,11 @@ class Saving:
     commitment: str
     usd_per_node: float
     break_even_percent: float
-    """Share of the time a node must run for it to be cheaper than on demand; above 100 it never is."""
-    floor_nodes: int
+    """Share of the time a node must run to be cheaper than on-demand; above 100 it never is."""
+    min_nodes: int
     expected_nodes: int
-    floor_usd_per_month: float
-    """Saved with the floor's nodes committed; below nothing where the commitment is dearer."""
+    minimum_usd_per_month: float
+    """Saved if the minimum's nodes are committed; negative where the commitment costs more."""
     expected_usd_per_month: float
     source: str
     checked_on: date
@@ -39,7 +39,7 @@ class Saving:
 
 
 @dataclass(frozen=True, slots=True)
-class NoPrice:
+class UnpricedMachine:
     """Commitments that are sold for a machine, at a price that is unknown."""
 
     machine: str
@@ -47,17 +47,19 @@ class NoPrice:
     since: date
 
 
-def savings(prices: Prices | None, bill: Bill) -> tuple[tuple[Saving, ...], tuple[NoPrice, ...]]:
-    """For every pool with nodes at the price on demand: what is sold, and what of it has no known price."""
+def savings(
+    prices: Prices | None, bill: Bill
+) -> tuple[tuple[Saving, ...], tuple[UnpricedMachine, ...]]:
+    """For pools with on-demand nodes: commitments that are sold, and those of unknown price."""
     results: list[Saving] = []
-    unknown: dict[str, NoPrice] = {}
+    unknown: dict[str, UnpricedMachine] = {}
     for line in bill.lines:
         if int(line.open_expected) < 1:
             continue
         results += _of(prices, line, bill.region)
         if missing := [u for u in unpriced_of(line.machine) if u.years]:
             names = tuple(u.named for u in missing)
-            unknown[line.machine] = NoPrice(line.machine, names, missing[0].since)
+            unknown[line.machine] = UnpricedMachine(line.machine, names, missing[0].since)
     return tuple(results), tuple(unknown.values())
 
 
@@ -68,7 +70,7 @@ def _of(prices: Prices | None, line: BillLine, region: str | None) -> Iterable[S
     machine = prices_in_region(machine, region)
     if now := node_price(prices, machine, Capacity.ON_DEMAND).high:
         for commitment in commitments_of(line.machine):
-            # a commitment of one region against the price on demand of another saves nothing that is known
+            # between a commitment and an on-demand price of different regions the saving is unknown
             if commitment.years and commitment.region == machine.region:
                 yield _saving(line, commitment, now)
 
@@ -76,16 +78,16 @@ def _of(prices: Prices | None, line: BillLine, region: str | None) -> Iterable[S
 def _saving(line: BillLine, commitment: CommitmentPrice, now: float) -> Saving:
     price = commitment.usd_per_hour
     month = (now - price.high) * HOURS_PER_MONTH
-    low, middle = int(line.open_floor), int(line.open_expected)
+    low, middle = int(line.open_minimum), int(line.open_expected)
     return Saving(
         pool=line.pool,
         machine=line.machine,
         commitment=commitment.named,
         usd_per_node=price.high,
         break_even_percent=100 * price.high / now,
-        floor_nodes=low,
+        min_nodes=low,
         expected_nodes=middle,
-        floor_usd_per_month=low * month,
+        minimum_usd_per_month=low * month,
         expected_usd_per_month=middle * month,
         source=price.source.title,
         checked_on=price.source.checked_on,

@@ -1,17 +1,17 @@
-"""Each team's share of the bill: it pays for what it is guaranteed; what nobody is guaranteed stays nobody's.
+"""Each team's share of the bill: it pays for its guarantees; the rest is the unassigned share.
 
-A pool's cost is divided by parts of its GPUs when every node runs. Guarantees and unassigned capacity are
-all that a pool holds, so the shares of all teams and nobody's share are the bill, in each of the three cases.
+A pool's cost is divided by parts of its GPUs when every node runs. Guarantees and unassigned
+capacity are all that a pool has, so all shares together are the bill, in each of the three cases.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuyard.plan.records import BillLine, PoolPlan, Quota, Share, Total
+from gpuyard.plan.records import BillLine, PoolPlan, Quota, TeamCostShare, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH, PlatformSpec
 
-_CASES = ("floor", "expected", "worst")
+_CASES = ("minimum", "expected", "maximum")
 CostShares = Mapping[str, float]
-"""By pool, how much of it: 0 to 1."""
+"""By pool, the share of its cost: 0 to 1."""
 
 
 def plan_cost_shares(
@@ -20,8 +20,8 @@ def plan_cost_shares(
     quotas: Mapping[int, Sequence[Quota]],
     lines: Sequence[BillLine],
     others: Mapping[str, Total],
-) -> tuple[Share, ...]:
-    """One for each team, and nobody's last: with system nodes and what is paid beside nodes that run."""
+) -> tuple[TeamCostShare, ...]:
+    """One for each team, then the unassigned one: with system nodes and other costs."""
     by_pool = {line.pool: line for line in lines}
     of_one = _of_one(pools)
     shared_by_pool = {pool.name: 0.0 for pool in pools}
@@ -36,18 +36,18 @@ def plan_cost_shares(
             shared_by_pool[name] += part
         shares.append(_share(team.name, portions, by_pool))
     rest = {line.pool: 1.0 - shared_by_pool.get(line.pool, 0.0) for line in lines}
-    # a pool that is guaranteed to the last slice leaves the rounding of its parts, and nothing to pay
+    # a fully guaranteed pool leaves rounding errors only, and no cost
     rest = {name: part for name, part in rest.items() if part > _ROUNDING}
-    nobodys = _share(None, rest, by_pool)
-    totals = {case: getattr(nobodys, case) + others[case] for case in _CASES}
-    return (*shares, Share(team=None, **totals))
+    unassigned = _share(None, rest, by_pool)
+    totals = {case: getattr(unassigned, case) + others[case] for case in _CASES}
+    return (*shares, TeamCostShare(team=None, **totals))
 
 
 _ROUNDING = 1e-9
 
 
 def _of_one(pools: Iterable[PoolPlan]) -> dict[tuple[str, str], float]:
-    """How much of the pool's GPUs one of a resource is; nothing of a pool that never has nodes."""
+    """The part of a pool's GPUs that one unit is; 0 if the pool never has nodes."""
     results = {}
     for pool in pools:
         gpus = pool.gpus_per_node * pool.machine.gpu_fraction * pool.nodes.high
@@ -56,12 +56,12 @@ def _of_one(pools: Iterable[PoolPlan]) -> dict[tuple[str, str], float]:
     return results
 
 
-def _share(team: str | None, portions: CostShares, lines: Mapping[str, BillLine]) -> Share:
-    return Share(
+def _share(team: str | None, portions: CostShares, lines: Mapping[str, BillLine]) -> TeamCostShare:
+    return TeamCostShare(
         team=team,
-        floor=_sum(lines[p].floor.times(part) for p, part in portions.items()),
+        minimum=_sum(lines[p].minimum.times(part) for p, part in portions.items()),
         expected=_sum(lines[p].expected.times(part) for p, part in portions.items()),
-        worst=_sum(lines[p].worst.times(part) for p, part in portions.items()),
+        maximum=_sum(lines[p].maximum.times(part) for p, part in portions.items()),
     )
 
 
@@ -69,6 +69,6 @@ def _sum(parts: Iterable[Total]) -> Total:
     return sum(parts, start=Total())
 
 
-def monthly(total: Total) -> float | None:
+def total_usd_per_month(total: Total) -> float | None:
     """Dollars a month; None when a part is unknown."""
     return None if total.usd is None else total.usd * HOURS_PER_MONTH

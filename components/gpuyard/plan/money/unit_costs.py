@@ -1,16 +1,16 @@
-"""What one unit that a pod can ask for costs an hour, of every pool; and the same sums a month."""
+"""The hourly cost of each unit that a pod can request, for every pool; and totals by month."""
 
 from dataclasses import dataclass, replace
 
-from gpuyard.plan.records import Advertised, PlatformPlan, PoolPlan, Total
+from gpuyard.plan.records import AdvertisedResource, PlatformPlan, PoolPlan, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH
 
-CASES = ("floor", "expected", "worst")
+CASES = ("minimum", "expected", "maximum")
 
 
 @dataclass(frozen=True, slots=True)
 class UnitCost:
-    """What one thing that a pod can ask for costs an hour."""
+    """The hourly cost of one unit that a pod can request."""
 
     pool: str
     unit: str
@@ -18,13 +18,13 @@ class UnitCost:
     per_node: int
     gpu_share: str
     usd_per_hour: float | None
-    """Its part of a node, at the dearest way to buy one."""
+    """Its part of a node's price, on the most expensive capacity option."""
     usd_per_hour_in_use: float | None
-    """Its part of the expected bill for each hour in use: idle nodes are paid for too."""
+    """Its part of the expected cost for each hour in use: it includes idle nodes."""
 
 
 def unit_costs(plan: PlatformPlan) -> tuple[UnitCost, ...]:
-    """Every unit of every pool; all units of a node together cost what the node costs."""
+    """Every unit of every pool; all units of a node together cost as much as the node."""
     lines = {line.pool: line for line in plan.bill.lines}
     return tuple(
         UnitCost(
@@ -36,7 +36,9 @@ def unit_costs(plan: PlatformPlan) -> tuple[UnitCost, ...]:
             usd_per_hour_in_use=_part(
                 pool,
                 a,
-                _usd_per_used_node(lines[pool.name].expected_usd, lines[pool.name].used_nodes),
+                _usd_per_used_node(
+                    lines[pool.name].expected_usd_per_hour, lines[pool.name].used_nodes
+                ),
             ),
         )
         for pool in plan.pools
@@ -45,15 +47,15 @@ def unit_costs(plan: PlatformPlan) -> tuple[UnitCost, ...]:
 
 
 def _usd_per_used_node(usd: float | None, nodes: float) -> float | None:
-    """What a node in use costs; nobody can say where none is."""
+    """The cost of a node in use; None where none is."""
     return None if usd is None or nodes == 0 else usd / nodes
 
 
-def _part(pool: PoolPlan, offer: Advertised, node: float | None) -> float | None:
+def _part(pool: PoolPlan, offer: AdvertisedResource, node: float | None) -> float | None:
     total = sum(a.per_node * a.gpu_share for a in pool.advertised)
     return None if node is None else node * float(offer.gpu_share / total)
 
 
-def monthly(total: Total) -> Total:
-    """The same a month: as many nodes are unknown as before."""
+def to_monthly_total(total: Total) -> Total:
+    """The same by month; the number of nodes with unknown price stays."""
     return replace(total, known_usd=total.known_usd * HOURS_PER_MONTH)

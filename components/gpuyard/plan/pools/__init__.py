@@ -1,1 +1,1 @@
-"""Node pools: machines, labels, topology, images, room for pods."""
+"""Node pools: machines, labels, topology, images and allocatable resources."""

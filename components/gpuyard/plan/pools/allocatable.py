@@ -1,6 +1,6 @@
-"""Allocatable CPU and memory of a node: what the kernel has, less what its system keeps.
+"""Allocatable CPU and memory of a node: what the kernel reports, minus what the system reserves.
 
-The agents of a GPU node are an estimate of ours, on the safe side: device plugin, feature discovery,
+What the agents of a GPU node use is a conservative estimate of gpuyard: device plugin, feature discovery,
 exporter, network and storage drivers.
 """
 
@@ -15,15 +15,15 @@ AGENTS_CPU, AGENTS_GIB = 0.5, 1.0
 
 
 def karpenter_overhead(machines: Iterable[Machine]) -> float:
-    """The share of memory that Karpenter subtracts from every machine type: the largest of these machines.
+    """The share of memory that Karpenter subtracts from every machine type: the maximum of these machines.
 
-    Karpenter has one setting for all types. A smaller share launches nodes that are too small for their pod.
+    Karpenter has one setting for all types. With a smaller share it launches nodes too small for their pod.
     """
     return max((ceil(1e4 * (1 - kernel_gib(m) / m.memory_gib)) / 1e4 for m in machines), default=0)
 
 
 def plan_allocatable(machine: Machine, overhead: float = 0) -> Allocatable:
-    """CPU threads and memory for pods, rounded down; never more than Karpenter expects with this overhead."""
+    """CPU threads and memory for pods, rounded down; at most what Karpenter expects with this overhead."""
     cpu = kubelet_cpu(machine) + AGENTS_CPU
     kernel = min(kernel_gib(machine) - efa_gib(machine), machine.memory_gib * (1 - overhead))
     remaining = kernel - kubelet_gib(machine) - AGENTS_GIB

@@ -1,4 +1,4 @@
-"""The machine to take instead of one that cannot be: of the same cloud, and as like it as there is one."""
+"""The machine to suggest instead of a rejected one: the most similar machine of the same cloud."""
 
 from collections.abc import Iterable, Iterator
 
@@ -9,15 +9,15 @@ from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import HostShape
 
 SYSTEM_FAMILIES = ("m7i.", "e2-standard-")
-"""Of machines without GPUs that have the same size, these are suggested: every region has them."""
+"""The families suggested among machines without GPUs of the same size: every region has them."""
 _FOR_SHAPES = ("m7i.", "n2-standard-")
-"""What stands for a machine that is only described."""
+"""The families from which a machine is chosen when the stack file only describes one."""
 
 
-def machines_of_size(
+def nearest_machine_by_size(
     machine: Machine, cloud: Cloud, modes: Iterable[Capacity], *, with_gpu: bool
 ) -> Machine | None:
-    """The machine with GPUs, or without, whose CPUs and memory are most like these."""
+    """The machine, with or without GPUs, whose CPUs and memory are closest to those of this machine."""
     results = [m for m in _on_sale(cloud, modes) if m.is_gpu_machine is with_gpu]
     if with_gpu:
         results = [m for m in results if m.gpu_fraction == 1 and m.arch == machine.arch]
@@ -26,10 +26,10 @@ def machines_of_size(
     )
 
 
-def with_gpus(
+def find_machine_with_gpus(
     gpu: Gpu, gpus: int, vcpus: int, cloud: Cloud, modes: Iterable[Capacity]
 ) -> Machine | None:
-    """The machine with as many of these whole GPUs, or the next more."""
+    """The machine with this number of whole GPUs of this type, or the next larger number."""
     results = [
         m
         for m in _on_sale(cloud, modes)
@@ -41,13 +41,13 @@ def with_gpus(
 
 
 def smallest_system(shape: HostShape, cloud: Cloud) -> Machine | None:
-    """The smallest of the cloud's usual machines that has what is described."""
+    """The smallest of the cloud's usual machines that has the described CPUs and memory."""
     large = (m for m in _usual(cloud) if m.vcpus >= shape.cpu and m.memory_gib >= shape.memory_gib)
     return min(large, key=lambda m: (m.vcpus, m.memory_gib), default=None)
 
 
 def largest_system(cloud: Cloud) -> Machine:
-    """The largest of them."""
+    """The largest of the cloud's usual machines."""
     return max(_usual(cloud), key=lambda m: (m.vcpus, m.memory_gib))
 
 
@@ -63,7 +63,7 @@ def suggest_machine(machine: Machine | None, path: Path) -> Fix | None:
 
 
 def _on_sale(cloud: Cloud, modes: Iterable[Capacity]) -> Iterator[Machine]:
-    """Machines of this cloud that are sold in each of these ways; of all clouds on nodes of one's own."""
+    """Machines of this cloud that are sold with each of these capacity types; all clouds for `cloud: none`."""
     seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
     required_modes = set(modes)
     for machine in MACHINES.values():
@@ -72,6 +72,6 @@ def _on_sale(cloud: Cloud, modes: Iterable[Capacity]) -> Iterator[Machine]:
 
 
 def _size_distance(machine: Machine, vcpus: int, memory_gib: int) -> tuple[int, int, bool, str]:
-    """How far a machine is from a size; of two that are as far the usual one, then the name decides."""
+    """The distance of a machine from a size; ties go to the usual families, then to the name."""
     unusual = not machine.name.startswith(SYSTEM_FAMILIES)
     return abs(machine.vcpus - vcpus), abs(machine.memory_gib - memory_gib), unusual, machine.name

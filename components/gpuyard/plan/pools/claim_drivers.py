@@ -1,4 +1,4 @@
-"""Drivers that answer claims: `sharing: dra` needs a newer one than counted GPUs do."""
+"""Drivers for resource claims: `sharing: dra` needs a newer driver than extended resources."""
 
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.kubernetes.claims import FIRST_DRIVER
@@ -10,9 +10,9 @@ from gpuyard.plan.pools.node_images import incompatible_driver
 
 
 def check_claim_drivers(draft: Draft) -> list[Finding]:
-    """Refuse a pinned driver that does not answer claims, where the operator brings it to nodes that need it.
+    """Reject a pinned driver that does not support claims, if the operator installs it on nodes that need them.
 
-    Every driver that is not pinned is newer: those of the operator, and those in images.
+    Every driver that is not pinned is newer: those of the operator and those in images.
     """
     pinned = draft.spec.software.get("driver")
     if pinned is None or not is_version("driver", pinned) or not _older(pinned):
@@ -32,7 +32,7 @@ def check_claim_drivers(draft: Draft) -> list[Finding]:
         error(
             "dra.driver",
             at,
-            f"GPUs of {format_list(claimed)} are claimed, and a driver before {FIRST_DRIVER} answers no claims",
+            f"resource claims, used in {format_list(claimed)}, need driver {FIRST_DRIVER} or newer",
             value=pinned,
             allowed=f"driver {FIRST_DRIVER} or later, or pools without sharing: dra",
             fix=Fix(message=f'write "{fit}"', at=at, value=fit)

@@ -1,4 +1,4 @@
-"""Proof about the disk of a pool's nodes: its image has room on it, and the cloud sells it."""
+"""The disk of a pool's nodes: the image fits on it, and the cloud sells that size."""
 
 from collections.abc import Iterator
 
@@ -12,7 +12,7 @@ from gpuyard.spec.pools import Pool
 def check_disk(
     spec: PlatformSpec, pool: Pool, image: NodeImage | None, path: Path
 ) -> Iterator[Finding]:
-    """A disk that is too small is refused when a node starts: each start of each node, in silence."""
+    """The cloud rejects a disk that is too small only when a node starts, at each start and without a message."""
     bounds = disk_bounds(spec.cloud.value, image.name if image else None)
     size = pool.disk_gib
     if bounds is None or size is None:
@@ -25,7 +25,7 @@ def check_disk(
     yield error(
         "pool.disk_size",
         where,
-        f"no node of {on} starts on a disk of this size",
+        f"nodes of {on} cannot boot from a disk of this size",
         value=f"{size:,} GiB",
         allowed=f"{bounds.least:,} to {bounds.most:,} GiB"
         if bounds.most

@@ -1,4 +1,4 @@
-"""Fabrics between nodes: where GKE's networks are, nodes must be too, and what NCCL is told of each."""
+"""Fabrics between nodes: the zone of GKE's networks, and the NCCL settings of each fabric."""
 
 from gpuyard.catalogue.cluster.nccl import ADAPTERS, RECORDS
 from gpuyard.catalogue.fabric import ASAPD_LITE, GPUDIRECT, direct_fabric
@@ -13,11 +13,11 @@ from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import FabricKind, FabricSpec, RdmaPlugin
 
 SHARED_BY = 100
-"""So many pods of a node may have its adapters: more than it has room for GPUs in."""
+"""How many pods of a node may share its adapters: more than a node can have GPUs."""
 
 
 def check_fabric_zones(draft: Draft) -> list[Finding]:
-    """An RDMA network lies in one zone: nodes that may start in several can have no interface in it."""
+    """An RDMA network is in one zone: nodes that may start in several zones can have no interface in it."""
     if draft.spec.cloud is not Cloud.GCP:
         return []
     pools = [(index, draft.pools.get(one.name)) for index, one in enumerate(draft.spec.pools)]
@@ -30,7 +30,7 @@ def check_fabric_zones(draft: Draft) -> list[Finding]:
 
 
 def check_asapd_lite(draft: Draft) -> list[Finding]:
-    """Warn that RDMA on bare metal of GKE needs a DaemonSet that the platform does not render."""
+    """Warn that RDMA on GKE bare metal needs a DaemonSet that gpuyard does not render."""
     if draft.spec.cloud is not Cloud.GCP:
         return []
     pools = [(index, draft.pools.get(one.name)) for index, one in enumerate(draft.spec.pools)]
@@ -38,8 +38,8 @@ def check_asapd_lite(draft: Draft) -> list[Finding]:
         warning(
             "fabric.asapd_lite",
             ("pools", index, "machine"),
-            f"the MRDMA NICs of {pool.machine.name} have no RDMA until the DaemonSet asapd-lite has"
-            " configured them, and the platform does not install it",
+            f"the MRDMA NICs of {pool.machine.name} have no RDMA until the DaemonSet asapd-lite"
+            " configures them, and gpuyard does not install it",
             value=pool.machine.name,
             allowed="a pool of one node, or asapd-lite on every node of the pool",
             fix=Fix(
@@ -52,7 +52,7 @@ def check_asapd_lite(draft: Draft) -> list[Finding]:
 
 
 def _single_zone_fabrics(pool: PoolPlan) -> list[tuple[str, str]]:
-    """Machines of a pool whose fabric is a network of one zone, and what it is called."""
+    """Machines of a pool whose fabric is a network of one zone, with the name of the fabric."""
     results = ((name, GPUDIRECT.get(name)) for name in pool.machines)
     return [(name, direct.name) for name, direct in results if direct and direct.profile]
 
@@ -62,18 +62,18 @@ def _no_fabric(pool: PoolPlan, machine: str, fabric: str, path: Path) -> Finding
     return warning(
         "fabric.one_zone",
         path,
-        f"the network of {fabric} lies in one zone: {machine} nodes that may start in several are outside it,"
-        " and their GPUs reach each other through TCP alone",
+        f"the network of {fabric} covers one zone: {machine} nodes that may start in several zones have no"
+        " interface in it, and their GPUs communicate through TCP only",
         value=", ".join(pool.zones) or "any zone of the region",
-        allowed="one zone; nodes of other zones are another pool",
+        allowed="one zone; nodes in other zones need their own pool",
         fix=Fix(message=f"write zones: [{first}]", at=path, value=[first])
         if first
-        else Fix(message="add zones: [ZONE] with a zone that has the machine"),
+        else Fix(message="add zones: [ZONE] with a zone that offers the machine"),
     )
 
 
 def plan_nccl(pool: Pool, machine: Machine) -> NcclPlan | None:
-    """The record of the pool's fabric, with the adapters that the stack file names."""
+    """The NCCL settings of the pool's fabric, with the adapters that the stack file names."""
     direct = direct_fabric(machine)
     name = pool.fabric.kind.value if pool.fabric else direct.name if direct else ""
     record = RECORDS.get(name)
@@ -83,13 +83,13 @@ def plan_nccl(pool: Pool, machine: Machine) -> NcclPlan | None:
     if pool.fabric and pool.fabric.hcas:
         variables[ADAPTERS] = f"={','.join(pool.fabric.hcas)}"
     needs = record.needs
-    if has_device_plugin(pool.fabric):
+    if uses_rdma_device_plugin(pool.fabric):
         needs = f"{needs}; {RDMA}: 1 among the limits of the container"
     return NcclPlan(fabric=record.fabric, variables=variables, script=record.script, needs=needs)
 
 
-def has_device_plugin(fabric: FabricSpec | None) -> bool:
-    """Whether a device plugin of ours gives a pool's adapters to pods that ask; one node's too."""
+def uses_rdma_device_plugin(fabric: FabricSpec | None) -> bool:
+    """Whether gpuyard's device plugin gives a pool's adapters to pods that request them, on one node too."""
     if fabric is None or fabric.kind is FabricKind.ETHERNET:
         return False
     return fabric.plugin is RdmaPlugin.DEVICE_PLUGIN

@@ -1,8 +1,8 @@
 """Topology of a flavor: what queues must know to place the pods of a job near each other.
 
-A flavor with a topology takes no change of its labels, tolerations or topology (Kueue v0.19 CRD), and no
-flavor can be deleted while a queue has it. So the name of such a flavor changes with what it says: the new
-one is made beside the old one, the queues take it, and the old one goes last.
+The labels, tolerations and topology of a flavor with a topology are immutable (Kueue v0.19 CRD), and no
+flavor can be deleted while a queue uses it. So the name of such a flavor changes with its content: the new
+flavor is created next to the old one, the queues switch to it, and the old one is deleted last.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +14,7 @@ from gpuyard.spec.pools import Pool
 
 
 def plan_placement(spec: PlatformSpec, pool: Pool, levels: tuple[str, ...]) -> TopologyPlan | None:
-    """The topology of a pool; pools with the same levels share it. None where none is asked for."""
+    """The topology of a pool, shared by pools with the same levels; None without `topology: true`."""
     if not pool.topology:
         return None
     widest = levels[0].rpartition("/")[2].replace(".", "-")
@@ -28,7 +28,7 @@ def flavor_name(
     selector: Mapping[str, str],
     taints: Iterable[Taint],
 ) -> str:
-    """The pool's name; with a topology, and a digest of all that may not change in it."""
+    """The pool's name; with a topology, also a digest of the flavor's immutable fields."""
     if topology is None:
         return stable_name
     fixed = short_digest(topology.levels, dict(selector), [str(t) for t in taints])
@@ -36,7 +36,7 @@ def flavor_name(
 
 
 def zone_of(zones: Sequence[str], index: int) -> str:
-    """The zone of a simulated node: they are dealt over the zones in turn."""
+    """The zone of a simulated node: nodes are spread over the zones in turn."""
     return zones[index % len(zones)]
 
 

@@ -1,7 +1,7 @@
-"""The GPU Operator: the driver, container toolkit, device plugin and MIG manager that it brings to nodes.
+"""The GPU Operator: the driver, container toolkit, device plugin and MIG manager that it installs on nodes.
 
-The image decides most of it. The operator has one setting for all nodes of a cluster, so what pools have in
-different ways is switched on for all and kept off, by a node label, where the image brings it already.
+The image decides most of it. The operator has one setting for all nodes of a cluster, so a component that
+only some pools need is enabled for all, and a node label disables it where the image already has it.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,44 +23,44 @@ from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS, Pin
 from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.findings import Finding, Fix, error, warning
 from gpuyard.plan.pools.node_images import (
-    driver_incompatibility,
+    driver_mismatch_finding,
     incompatibilities,
     incompatible_driver,
 )
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
-from gpuyard.plan.sharing.claims import installs_claims, serves_claims
+from gpuyard.plan.sharing.claims import installs_dra_driver, operator_serves_dra_claims
 from gpuyard.plan.software.support import check_pins
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricKind
 
 DRIVERS = (
     DRIVER.version,
-    *(p.version for p in OPERATOR_PARTS if p.advised_as == "driver" and p is not DRIVER),
+    *(p.version for p in OPERATOR_PARTS if p.bulletin_component == "driver" and p is not DRIVER),
 )
-"""Drivers that the operator can bring, the default first."""
+"""Drivers that the operator can install, the default first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ImagedPool:
-    """A pool whose nodes boot from an image, before anything is agreed with the other pools."""
+    """A pool whose nodes boot from an image, before its settings are combined with those of other pools."""
 
     name: str
     index: int
-    """Its place in the stack file."""
+    """Its index in the stack file."""
     machine: Machine
     sharing: str
     image: NodeImage
 
     @property
     def gets_driver(self) -> bool:
-        """Whether the operator brings the driver."""
+        """Whether the operator installs the driver."""
         return self.image.owners[SoftwarePart.DRIVER] is ComponentOwner.OPERATOR
 
 
 def plan_node_software(
     spec: PlatformSpec, pools: Sequence[ImagedPool]
 ) -> tuple[dict[str, NodeSoftware], list[Finding]]:
-    """What brings which part to each pool's nodes, by pool, seen over all pools of the cluster."""
+    """Who installs which component on the nodes of each pool, decided over all pools of the cluster."""
     driver, findings = _driver(spec, pools)
     owners = {pool.name: _owners(spec, pool) for pool in pools}
     needed = {
@@ -83,14 +83,14 @@ def plan_node_software(
 
 
 def _owners(spec: PlatformSpec, pool: ImagedPool) -> Mapping[SoftwarePart, ComponentOwner]:
-    """Claimed GPUs are handed out by the DRA driver, and put into pods by the container runtime."""
+    """With claims, the DRA driver allocates GPUs and the container runtime injects them into pods."""
     if pool.sharing != SharingMethod.DRA:
         return pool.image.owners
     claimed = {
         SoftwarePart.DEVICE_PLUGIN: ComponentOwner.DRA_DRIVER,
         SoftwarePart.MIG_MANAGER: ComponentOwner.DRA_DRIVER,
     }
-    if serves_claims(spec) and _operator_brings(pool.image, SoftwarePart.TOOLKIT):
+    if installs_dra_driver(spec) and _operator_brings(pool.image, SoftwarePart.TOOLKIT):
         claimed[SoftwarePart.TOOLKIT] = ComponentOwner.RUNTIME  # which reads CDI
     return {**pool.image.owners, **claimed}
 
@@ -102,7 +102,7 @@ def _operator_brings(image: NodeImage, part: SoftwarePart) -> bool:
 def _kept_off(
     owners: Mapping[SoftwarePart, ComponentOwner], needed: set[SoftwarePart]
 ) -> dict[str, str]:
-    """Labels against what the operator brings to other nodes, and these have from elsewhere."""
+    """Labels that disable components which the operator installs on other nodes and this image already has."""
     return {
         DEPLOY_LABEL[part]: "false"
         for part in SoftwarePart
@@ -111,7 +111,7 @@ def _kept_off(
 
 
 def _driver(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> tuple[str | None, list[Finding]]:
-    """The driver that the operator brings to every node that has none; one serves them all."""
+    """The driver that the operator installs on every node without one: the same for all nodes."""
     served = {pool: pool.machine.gpu for pool in pools if pool.gets_driver and pool.machine.gpu}
     if not served:
         return None, []
@@ -133,7 +133,7 @@ _Served = Mapping[ImagedPool, Gpu]
 
 
 def _judge_pin(pinned: str, served: _Served) -> list[Finding]:
-    """A driver that the stack file pins, against the GPUs that get it: the first it does not fit."""
+    """Compare a pinned driver with the GPUs that get it: the first GPU that it does not support."""
     unfit = [
         (pool, why) for pool, gpu in served.items() if (why := incompatible_driver(gpu, pinned))
     ]
@@ -145,9 +145,9 @@ def _judge_pin(pinned: str, served: _Served) -> list[Finding]:
     fix = (
         Fix(message=f'write "{fit[0]}"', at=at, value=fit[0])
         if fit
-        else Fix(message="leave it out, and give a pool an image that holds its own driver")
+        else Fix(message="remove it, and give a pool an image that includes a driver")
     )
-    result = driver_incompatibility(
+    result = driver_mismatch_finding(
         why, at, f"{served[pool].name} of pools[{pool.index}] needs {why}"
     )
     return [replace(result, value=pinned, allowed=", ".join(fit) or why.needs, fix=fix)]
@@ -164,14 +164,14 @@ def _faulty(version: str, served: _Served) -> list[ImagedPool]:
 
 
 def _faults(version: str, served: _Served) -> list[Finding]:
-    """Warn of the driver that the operator brings; an image that holds its own driver is not concerned."""
+    """Warn of the driver that the operator installs; images with their own driver are not affected."""
     return [
         warning(
             "driver.efa",
             ("pools", pool.index, "image"),
-            f"driver {version} has known faults with EFA on {pool.machine.name}",
+            f"driver {version} has known EFA faults on {pool.machine.name}",
             value=version,
-            allowed="another driver branch, or an image that holds its own driver",
+            allowed="another driver branch, or an image that includes a driver",
             fix=Fix(
                 message="write al2023-nvidia",
                 at=("pools", pool.index, "image"),
@@ -183,7 +183,7 @@ def _faults(version: str, served: _Served) -> list[Finding]:
 
 
 def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
-    """No driver serves this pool and those before it: one of them needs an image that holds its own."""
+    """No driver supports this pool and those before it: one of them needs an image with its own driver."""
     needs = {
         one: what
         for one, gpu in served.items()
@@ -199,10 +199,10 @@ def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
     return error(
         "driver.pools_disagree",
         ("pools", pool.index),
-        "the GPU Operator brings one driver to all nodes, and none serves these pools: "
+        "the GPU Operator installs one driver on all nodes, and none supports all of these pools: "
         + ", ".join(f"{o.name} ({served[o].name}) needs {what}" for o, what in needs.items()),
         value=", ".join(DRIVERS),
-        allowed="pools that one driver serves, or an image that holds its own",
+        allowed="pools that one driver supports, or an image that includes a driver",
         fix=Fix(
             message=f"write image: {image.name} for {other.name}",
             at=("pools", other.index, "image"),
@@ -213,12 +213,12 @@ def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
 
 def _needs(gpu: Gpu) -> str:
     if gpu.last_driver_branch:
-        return f"branch {gpu.last_driver_branch} or before"
+        return f"branch {gpu.last_driver_branch} or older"
     return f"{gpu.first_driver} or later" if gpu.first_driver else ""
 
 
 def _vulnerable(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> list[Finding]:
-    """Images whose own driver has a published vulnerability: one finding for each image."""
+    """Images whose own driver has a published vulnerability: one finding per image."""
     by_image: dict[str, list[ImagedPool]] = {}
     for pool in pools:
         by_image.setdefault(pool.image.name, []).append(pool)
@@ -260,7 +260,7 @@ def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Findin
 
 
 def _settings(pools: Sequence[ImagedPool]) -> list[Finding]:
-    """Values of the operator's chart that hold for every node must be the same for all images."""
+    """Values of the operator's chart apply to every node, so they must be the same for all images."""
     with_operator = [pool for pool in pools if pool.image.uses_operator]
     for pool in with_operator:
         first = with_operator[0]
@@ -270,15 +270,15 @@ def _settings(pools: Sequence[ImagedPool]) -> list[Finding]:
 
 
 def _other_settings(pool: ImagedPool, first: ImagedPool) -> Finding:
-    """The image of one pool for the other, whichever of the two it fits."""
+    """Suggest the image of one pool for the other, in the direction that is compatible."""
     image, at, write = pool.image, pool, first.image
     if incompatibilities(write, pool.machine, pool.sharing):
         at, write = first, image
     return error(
         "image.pools_disagree",
         ("pools", pool.index),
-        f"{image.name} needs other settings of the GPU Operator than {first.image.name} of"
-        f" {first.name}, and they hold for the whole cluster",
+        f"{image.name} needs other GPU Operator settings than {first.image.name} of {first.name},"
+        " and the settings apply to the whole cluster",
         value=", ".join(sorted({*image.settings, *first.image.settings})),
         allowed=f"{image.name} for all pools, or {first.image.name}",
         fix=Fix(
@@ -290,7 +290,7 @@ def _other_settings(pool: ImagedPool, first: ImagedPool) -> Finding:
 
 
 def operator_parts(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> OperatorParts | None:
-    """What the GPU Operator is told for the whole cluster; None on simulated nodes."""
+    """The GPU Operator's settings for the whole cluster; None on simulated nodes."""
     booted = [(pool, pool.node_software) for pool in pools if pool.node_software]
     if not booted:
         return None
@@ -299,10 +299,10 @@ def operator_parts(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> OperatorPar
         for part in SoftwarePart
         if any(s.owners[part.value] == ComponentOwner.OPERATOR.value for _, s in booted)
     }
-    claims, settings = installs_claims(spec), dict[str, str]()
+    claims, settings = operator_serves_dra_claims(spec), dict[str, str]()
     for _, each in booted:
         settings |= IMAGES[each.image].settings
-    if claims:  # of the rest nothing runs
+    if claims:  # the other components do not run
         settings = {path: value for path, value in settings.items() if path.startswith("hostPaths")}
     served = [
         (pool, s)
@@ -322,7 +322,7 @@ def operator_parts(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> OperatorPar
 
 
 def _kernel_modules(gpus: Iterable[Gpu | None]) -> str:
-    """What is said where every GPU agrees; `auto` looks at each node."""
+    """The kernel module type, if it is the same for every GPU; `auto` decides on each node."""
     known = {gpu.open_modules if gpu else None for gpu in gpus}
     if known == {True}:
         return "open"

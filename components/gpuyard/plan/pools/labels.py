@@ -1,4 +1,4 @@
-"""Labels of a pool: what Kubernetes takes as one, and what is nobody's to set."""
+"""Labels of a pool: what Kubernetes accepts, and which labels are reserved."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -22,13 +22,13 @@ from gpuyard.names import (
 from gpuyard.spec.pools import Pool
 
 GRAMMAR = (
-    "letters, digits, dashes, dots and underscores, a letter or digit at both ends,"
+    "letters, digits, dashes, dots and underscores, with a letter or digit at both ends,"
     f" at most {LONGEST_LABEL}"
 )
 
 
 def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Finding]:
-    """Labels that the kubelet would refuse, and labels of other domains."""
+    """Labels that the kubelet would reject, and labels of reserved domains."""
     theirs = CLOUD_LABEL_DOMAINS.get(cloud, ())
     for key, value in pool.labels.items():
         where = (*path, "labels", key)
@@ -36,7 +36,7 @@ def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Finding]:
         if _within(domain, RESERVED_LABEL_DOMAINS):
             yield _reserved(domain, "Kubernetes, NVIDIA or this platform", key, where)
         elif _within(domain, theirs):
-            yield _reserved(domain, f"{cloud}, which refuses nodes that bring them", key, where)
+            yield _reserved(domain, f"{cloud}, which rejects nodes that set them", key, where)
         if not is_name(name) or ((domain or "/" in key) and not _is_prefix(domain)):
             yield _bad_key(pool, key, where)
         if not is_name(value):
@@ -44,7 +44,7 @@ def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Finding]:
 
 
 def hardware_labels(pool: Pool, machines: Sequence[Machine]) -> dict[str, str]:
-    """Labels for NVLink and the network fabric that hold for every machine of the pool."""
+    """Labels for NVLink and the network fabric that apply to every machine of the pool."""
     first, *others = (_hardware(pool, machine) for machine in machines)
     return {key: value for key, value in first if all((key, value) in labels for labels in others)}
 
@@ -71,7 +71,7 @@ def _is_prefix(text: str) -> bool:
 
 
 def _near_name(text: str) -> str:
-    """The text with a dash for what may not stand there; "" when nothing is left."""
+    """The text with a dash for each invalid part; "" if nothing is left."""
     return re.sub(r"[^-A-Za-z0-9_.]+", "-", text).strip("-_.")[:LONGEST_LABEL].strip("-_.")
 
 
@@ -81,7 +81,7 @@ def _reserved(domain: str, owner: str, key: str, where: Path) -> Finding:
         where,
         f"labels of {domain} are set by {owner}",
         value=key,
-        allowed="labels of a domain of yours, or without one",
+        allowed="labels of your own domain, or without a domain",
         fix=Fix(message="remove it", at=where),
     )
 
@@ -95,7 +95,7 @@ def _bad_key(pool: Pool, key: str, where: Path) -> Finding:
     return error(
         "pool.label_key",
         where,
-        "no key of a label in Kubernetes",
+        "not a valid Kubernetes label key",
         value=key,
         allowed=f"NAME or DOMAIN/NAME; a name has {GRAMMAR}",
         fix=Fix(message=f"write {suggestion}", at=where[:-1], value=renamed)
@@ -109,7 +109,7 @@ def _bad_value(value: str, where: Path) -> Finding:
     return error(
         "pool.label_value",
         where,
-        "no value of a label in Kubernetes",
+        "not a valid Kubernetes label value",
         value=value,
         allowed=GRAMMAR,
         fix=Fix(message=f"write {suggestion}", at=where, value=suggestion)

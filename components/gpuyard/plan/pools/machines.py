@@ -1,4 +1,4 @@
-"""Machine of a pool, looked up or described, and whether it can be had like that."""
+"""Machines of a pool, from the catalogue or described, and whether the cloud sells them as required."""
 
 from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import (
@@ -11,7 +11,11 @@ from gpuyard.catalogue.machines import (
 )
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, error
-from gpuyard.plan.pools.alternatives import machines_of_size, suggest_machine, with_gpus
+from gpuyard.plan.pools.alternatives import (
+    find_machine_with_gpus,
+    nearest_machine_by_size,
+    suggest_machine,
+)
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
 from gpuyard.spec.suggestions import format_options, nearest_name, suggested_names
@@ -22,10 +26,10 @@ _SHOWN_NAMES = 6
 def choose_machines(
     spec: PlatformSpec, pool: Pool, path: Path
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
-    """The machines of a pool, preferred first, and what refuses some of them.
+    """The machines of a pool, preferred first, and the findings about them.
 
-    A machine whose name has a fix is taken for the one that was meant, so that all else about the pool can be
-    said beside the slip; where nobody can say which was meant there is none.
+    A misspelled name that has a fix is planned as the suggested machine, so that the rest of the pool is
+    checked too; without a suggestion the pool has no machine.
     """
     modes = [option.mode for option in pool.capacity]
     if isinstance(pool.machine, MachineShape):
@@ -38,7 +42,11 @@ def choose_machines(
         machine, problems = find_machine_in_cloud(name, spec.cloud, modes, where, with_gpu=True)
         if machine is not None and not machine.is_gpu_machine:
             alone = len(pool.machines) == 1
-            instead = machines_of_size(machine, spec.cloud, modes, with_gpu=True) if alone else None
+            instead = (
+                nearest_machine_by_size(machine, spec.cloud, modes, with_gpu=True)
+                if alone
+                else None
+            )
             problems = [_no_gpu(machine, instead, where, alone=alone)]
             machine = None
         findings += problems
@@ -49,7 +57,7 @@ def choose_machines(
 
 
 def _meant(problems: list[Finding]) -> Machine | None:
-    """The machine that the fix of a slip names."""
+    """The machine that the fix of a misspelled name suggests."""
     fix = problems[0].fix
     return find_machine(fix.value) if fix and isinstance(fix.value, str) else None
 
@@ -65,7 +73,7 @@ def _described(
             error(
                 "pool.gpu_unknown",
                 (*path, "gpu"),
-                "no GPU of that name in the catalogue",
+                "the catalogue has no such GPU",
                 value=shape.gpu,
                 allowed=", ".join(gpu_spellings()),
                 fix=Fix(message=f"write {suggestion}", at=(*path, "gpu"), value=suggestion)
@@ -99,12 +107,12 @@ def _described(
 def _not_sold(
     gpu: Gpu, shape: MachineShape, cloud: Cloud, modes: list[Capacity], path: Path
 ) -> tuple[tuple[Machine, ...], list[Finding]]:
-    """A cloud has types; the one that is most like what is described was meant."""
-    nearest = with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes)
+    """Clouds sell machine types: suggest the type closest to the description."""
+    nearest = find_machine_with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes)
     problem = error(
         "pool.machine_described",
         path,
-        f"{cloud.value} sells machine types; a described machine is for clusters of your own",
+        f"{cloud.value} needs a machine type; a described machine is for your own clusters only",
         allowed="a machine type",
         fix=suggest_machine(nearest, path),
     )
@@ -114,7 +122,7 @@ def _not_sold(
 def find_machine_in_cloud(
     name: str, cloud: Cloud, modes: list[Capacity], path: Path, *, with_gpu: bool
 ) -> tuple[Machine | None, list[Finding]]:
-    """A catalogued machine that this cloud sells; only machines of the wanted kind are suggested."""
+    """A machine of the catalogue that this cloud sells; only machines of the wanted kind are suggested."""
     seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
     machine = find_machine(name)
     if machine is not None and seller in {None, machine.cloud}:
@@ -129,7 +137,7 @@ def find_machine_in_cloud(
         ([suggestion] if suggestion else []) + [n for n in names if n != suggestion][:_SHOWN_NAMES]
     )
     problem = (
-        "no such machine in the catalogue"
+        "the catalogue has no such machine"
         if machine is None
         else f"{machine.cloud} sells it, {cloud.value} does not"
     )
@@ -148,14 +156,14 @@ def find_machine_in_cloud(
 
 
 def _a_gpu(gpu: Gpu, name: str, names: list[str], seller: str | None, path: Path) -> Finding:
-    """The GPU's name where the machine's belongs: machines that have it are shown."""
+    """A GPU name instead of a machine name: list the machines with this GPU."""
     having = [n for n in names if (has := MACHINES[n].gpu) is not None and has.name == gpu.name]
     described = f"describe it: {{gpu: {gpu.name}, gpus: 8, cpu: 192, memory_gib: 2048}}"
-    advice = ["write the type of machine"] if having else []
+    advice = ["write the machine type"] if having else []
     return error(
         "pool.machine_unknown",
         path,
-        "this is a GPU, and a machine is wanted",
+        "this is a GPU, but a machine is required",
         value=name,
         allowed=", ".join(having) or f"{seller or 'the catalogue'} has no machine with it",
         fix=Fix(message=", or ".join(advice if seller else [*advice, described]))
@@ -169,16 +177,16 @@ def _undescribed(name: str, names: list[str], path: Path) -> Finding:
     return error(
         "pool.machine_unknown",
         path,
-        "the memory and network of this machine are unknown: no public listing had them on"
-        f" {source.checked_on}, and nothing can be proved of it",
+        "the memory and network of this machine are unknown: no public source listed them on"
+        f" {source.checked_on}, so gpuyard cannot validate the pool",
         value=name,
-        allowed=f"a machine of the catalogue, which has {len(names)}",
+        allowed=f"one of the {len(names)} machines of the catalogue",
         fix=Fix(message="choose another machine: `gpuyard offers` ranks them"),
     )
 
 
 def nearest_machine(name: str, cloud: Cloud, *, with_gpu: bool) -> str | None:
-    """The machine of this cloud whose name is nearest to what was written."""
+    """The machine of this cloud whose name is nearest to the one in the stack file."""
     return nearest_name(name, _names(cloud, with_gpu=with_gpu))
 
 
@@ -190,31 +198,31 @@ def _names(cloud: Cloud, *, with_gpu: bool) -> list[str]:
 def _closest_machine(
     machine: Machine | None, cloud: Cloud, modes: list[Capacity], *, with_gpu: bool
 ) -> Machine | None:
-    """What this cloud sells that is most like a machine of another cloud."""
+    """The machine of this cloud that is most similar to one of another cloud."""
     if machine is None:
         return None
     if machine.gpu is not None and with_gpu:
-        return with_gpus(machine.gpu, machine.gpus, machine.vcpus, cloud, modes)
-    return machines_of_size(machine, cloud, modes, with_gpu=with_gpu)
+        return find_machine_with_gpus(machine.gpu, machine.gpus, machine.vcpus, cloud, modes)
+    return nearest_machine_by_size(machine, cloud, modes, with_gpu=with_gpu)
 
 
 def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: bool) -> Finding:
-    """In a list it is one too many; alone, a machine of its size with GPUs was meant."""
+    """In a list the machine is removed; alone it is replaced by a machine of its size with GPUs."""
     return error(
         "pool.no_gpu",
         path,
         "this machine has no GPU",
         value=machine.name,
-        allowed="a GPU machine; machines without belong to `system`",
+        allowed="a machine with GPUs; machines without GPUs belong to `system`",
         fix=suggest_machine(instead, path)
         or (
-            Fix(message="name a machine with GPUs") if alone else Fix(message="remove it", at=path)
+            Fix(message="write a machine with GPUs") if alone else Fix(message="remove it", at=path)
         ),
     )
 
 
 def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
-    """Machines of one pool must be alike: same GPU, as many, same architecture."""
+    """Machines of one pool must have the same GPU, GPU count and architecture."""
     kinds = {(m.gpu.name if m.gpu else "", m.gpus, m.gpu_fraction, m.arch): m for m in machines}
     if len(kinds) <= 1:
         return []
@@ -226,9 +234,9 @@ def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
         error(
             "pool.machines_unlike",
             path,
-            "the machines of one pool must have the same GPUs, as many, and the same architecture",
+            "the machines of one pool must have the same number and type of GPUs, and the same architecture",
             value=value,
             allowed=f"machines like {first.name}",
-            fix=Fix(message="make a pool of each kind", at=path, value=first.name),
+            fix=Fix(message="create a pool for each kind", at=path, value=first.name),
         )
     ]

@@ -1,4 +1,4 @@
-"""Node images: the one that a pool names, or the first that fits its machines and how they are shared."""
+"""Node images: the one that a pool names, or the first that fits its machines and sharing mode."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -10,7 +10,7 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image, images_of
 from gpuyard.catalogue.software.versions import parse_version
 from gpuyard.findings import Finding, Fix, Path, Severity, error, warning
-from gpuyard.plan.records import Advertised
+from gpuyard.plan.records import AdvertisedResource
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.suggestions import nearest_name
@@ -40,17 +40,17 @@ def choose_image(
     problems = incompatibilities(image, machine, method, arch) or _without_rdma(
         image, machine, pool
     )
-    return image, [_refused(problems[0], pool.image, fitting, here)] if problems else []
+    return image, [_rejected(problems[0], pool.image, fitting, here)] if problems else []
 
 
 def incompatibilities(
     image: NodeImage, machine: Machine, method: str, arch: str | None = None
 ) -> list[Finding]:
-    """What keeps a machine from an image, worst first; where and what to do is for whoever asks."""
+    """Why a machine cannot use an image, most severe first; the caller adds the path and the fix."""
     results = []
     if image.variants and machine.arch not in ({arch} if arch else set(image.variants)):
         theirs = arch or ", ".join(image.variants)
-        problem = f"the image is for {theirs}, {machine.name} is {machine.arch}"
+        problem = f"the image is for {theirs}, but {machine.name} is {machine.arch}"
         results.append(error("image.architecture", (), problem))
     if machine.gpu_fraction != 1 and image.cloud == "aws" and not image.grid:
         part = (
@@ -59,12 +59,12 @@ def incompatibilities(
         results.append(error("image.fraction", (), f"{part}; {image.name} has none"))
     if method not in image.sharing:
         ways = ", ".join(sorted(image.sharing))
-        problem = f"{image.name} cannot do {method}: {image.unsupported_reason}"
+        problem = f"{image.name} does not support {method}: {image.unsupported_reason}"
         results.append(error("image.sharing", (), problem, allowed=ways))
     if image.driver and machine.gpu and (unfit := incompatible_driver(machine.gpu, image.driver)):
         results.append(
-            driver_incompatibility(
-                unfit, (), f"{machine.gpu.name} needs {unfit}; {image.name} holds {image.driver}"
+            driver_mismatch_finding(
+                unfit, (), f"{machine.gpu.name} needs {unfit}; {image.name} has {image.driver}"
             )
         )
     return results
@@ -82,7 +82,7 @@ def _without_rdma(image: NodeImage, machine: Machine, pool: Pool) -> list[Findin
     return [result if pool.nodes.high > 1 else replace(result, severity=Severity.WARNING)]
 
 
-class IncompatibleDriver(NamedTuple):
+class DriverMismatch(NamedTuple):
     """Why a GPU does not run with a driver."""
 
     too_old: bool
@@ -92,20 +92,20 @@ class IncompatibleDriver(NamedTuple):
         return self.needs
 
 
-def incompatible_driver(gpu: Gpu, version: str) -> IncompatibleDriver | None:
+def incompatible_driver(gpu: Gpu, version: str) -> DriverMismatch | None:
     """Why a GPU does not run with a driver; None when it does."""
     numbers = parse_version("driver", version).numbers
     if gpu.first_driver and numbers < parse_version("driver", gpu.first_driver).numbers:
-        return IncompatibleDriver(too_old=True, needs=f"driver {gpu.first_driver} or later")
+        return DriverMismatch(too_old=True, needs=f"driver {gpu.first_driver} or later")
     if gpu.last_driver_branch and numbers[0] > gpu.last_driver_branch:
-        return IncompatibleDriver(
-            too_old=False, needs=f"a driver of branch {gpu.last_driver_branch} or before"
+        return DriverMismatch(
+            too_old=False, needs=f"a driver of branch {gpu.last_driver_branch} or older"
         )
     return None
 
 
-def driver_incompatibility(unfit: IncompatibleDriver, path: Path, problem: str) -> Finding:
-    """A GPU and a driver that do not go together."""
+def driver_mismatch_finding(unfit: DriverMismatch, path: Path, problem: str) -> Finding:
+    """The finding for a GPU and a driver that are incompatible."""
     return error(
         "driver.too_old" if unfit.too_old else "driver.too_new", path, problem, allowed=unfit.needs
     )
@@ -118,16 +118,18 @@ def _unknown(value: str, fitting: list[NodeImage], path: Path) -> Finding:
     return error(
         "image.unknown",
         path,
-        f"an image for {_WHERE[other.cloud]}" if other else "no such node image in the catalogue",
+        f"this is an image for {_WHERE[other.cloud]}"
+        if other
+        else "the catalogue has no such node image",
         value=value,
         allowed=", ".join(names),
         fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
         if suggestion
-        else Fix(message=f"remove `image`: then it is {names[0]}", at=path),
+        else Fix(message=f"remove `image`: the default is {names[0]}", at=path),
     )
 
 
-def _refused(problem: Finding, value: str, fitting: list[NodeImage], path: Path) -> Finding:
+def _rejected(problem: Finding, value: str, fitting: list[NodeImage], path: Path) -> Finding:
     names = ", ".join(image.name for image in fitting)
     return replace(
         problem,
@@ -139,9 +141,9 @@ def _refused(problem: Finding, value: str, fitting: list[NodeImage], path: Path)
 
 
 def check_pods(
-    spec: PlatformSpec, machine: Machine, advertised: Iterable[Advertised], path: Path
+    spec: PlatformSpec, machine: Machine, advertised: Iterable[AdvertisedResource], path: Path
 ) -> list[Finding]:
-    """A node of EKS gives addresses to so many pods: shares beyond that can never be in use together."""
+    """An EKS node has addresses for a limited number of pods: more shares can never be in use at once."""
     limit = pod_limit(machine) if spec.cloud is Cloud.AWS else None
     offers = sum(a.per_node for a in advertised)
     if limit is None or offers <= limit:
@@ -150,10 +152,10 @@ def check_pods(
         warning(
             "pool.pod_limit",
             (*path, "sharing"),
-            f"{machine.name} has addresses for {limit} pods, agents among them; its GPUs are offered in"
-            f" {offers} parts, and the others stay free",
+            f"{machine.name} has addresses for {limit} pods, including agents, but its GPUs are shared in"
+            f" {offers} parts: the others stay idle",
             value=f"{offers} parts a node",
-            allowed=f"{limit} pods, without prefix delegation in the VPC CNI",
-            fix=Fix(message="share each GPU among fewer, or turn on prefix delegation"),
+            allowed=f"at most {limit} parts a node, without prefix delegation in the VPC CNI",
+            fix=Fix(message="share each GPU among fewer pods, or enable prefix delegation"),
         )
     ]

@@ -1,4 +1,4 @@
-"""NUMA: how strictly the kubelet keeps a pod's CPUs, memory and GPUs in one part of the machine."""
+"""NUMA: how strictly the kubelet aligns a pod's CPUs, memory and GPUs to one NUMA node."""
 
 from collections.abc import Sequence
 
@@ -11,14 +11,14 @@ from gpuyard.spec.sections import Numa
 
 
 def plan_numa(pool: Pool, machine: Machine) -> Numa:
-    """What was asked for, else `restricted` where the NUMA nodes are known, else none."""
+    """The policy of the stack file, else `restricted` if the NUMA nodes are known, else none."""
     if pool.numa is not None:
         return pool.numa
     return Numa.RESTRICTED if machine.numa_nodes else Numa.NONE
 
 
 def check_numa(draft: Draft) -> list[Finding]:
-    """`single-numa-node` refuses each pod that needs two NUMA nodes: no shape may be such a pod."""
+    """With `single-numa-node` the kubelet rejects pods that need two NUMA nodes: no shape may be one."""
     findings: list[Finding] = []
     for index, one in enumerate(draft.spec.pools):
         pool = draft.pools.get(one.name)
@@ -31,7 +31,7 @@ def check_numa(draft: Draft) -> list[Finding]:
 
 
 def _in_one(pool: PoolPlan) -> int | None:
-    """The most GPUs of one NUMA node; None when nobody has seen how many there are."""
+    """The maximum number of GPUs in one NUMA node; None if unknown."""
     nodes = pool.machine.numa_nodes
     return pool.machine.gpus_in_numa or (pool.gpus_per_node // nodes if nodes else None)
 
@@ -43,7 +43,7 @@ def _parts(pool: PoolPlan, most: int) -> str:
 
 def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Finding | None:
     most = _in_one(pool)
-    whole_gpus = pool.unit("")
+    whole_gpus = pool.find_advertised_resource("")
     mine = [
         s
         for s in shapes
@@ -55,8 +55,8 @@ def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Findin
     return error(
         "numa.single_node",
         path,
-        f"{_parts(pool, most)}; a pod of shape {wide.name} takes {wide.per_node}, and the kubelet would"
-        " refuse it",
+        f"{_parts(pool, most)}; a pod of shape {wide.name} needs {wide.per_node}, and the kubelet would"
+        " reject it",
         value="single-numa-node",
         allowed=f"restricted, or pods with at most {most} GPUs",
         fix=Fix(message="write restricted", at=path, value="restricted"),
@@ -68,7 +68,7 @@ def _risk(pool: PoolPlan, path: Path) -> Finding | None:
     if pool.gpus_per_node in {1, most}:
         return None
     why = (
-        f"how many NUMA nodes {pool.machine.name} has is not known"
+        f"the number of NUMA nodes of {pool.machine.name} is unknown"
         if most is None
         else _parts(pool, most)
     )
@@ -76,8 +76,8 @@ def _risk(pool: PoolPlan, path: Path) -> Finding | None:
     return warning(
         "numa.single_node",
         path,
-        f"{why}: the kubelet refuses every pod with {bound}, and the job fails",
+        f"{why}: the kubelet rejects every pod with {bound}, and the job fails",
         value="single-numa-node",
-        allowed="restricted: it aligns what can be aligned, and refuses no whole node",
+        allowed="restricted, which aligns where possible and rejects no pod that needs a whole node",
         fix=Fix(message="write restricted", at=path, value="restricted"),
     )

@@ -1,4 +1,4 @@
-"""Nodes that exist already: found by labels of their own, on a cluster of your own."""
+"""Existing nodes of your own cluster, selected by their labels."""
 
 from gpuyard.findings import Finding, Fix, Path, error, info, warning
 from gpuyard.names import POOL_LABEL
@@ -9,24 +9,24 @@ from gpuyard.spec.sections import Apply, FabricKind
 
 
 def node_selector(pool: Pool) -> dict[str, str]:
-    """The labels that tell the pool's nodes: those you select by, else ours."""
+    """The labels that identify the pool's nodes: those of `select`, else gpuyard's."""
     return dict(sorted(pool.select.items())) or {POOL_LABEL: pool.stable_name}
 
 
 def labels_nodes(spec: PlatformSpec, pool: Pool) -> bool:
-    """Whether the pool's nodes exist already, and get its labels from us."""
+    """Whether the pool's nodes exist already, so that gpuyard labels them."""
     return bool(pool.select) and spec.cloud is Cloud.NONE
 
 
 def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
-    """Nodes are selected, and a fabric is declared, where nobody else says it."""
+    """`select` and `fabric` are for your own nodes: in a cloud, the pool and the machine type decide."""
     findings: list[Finding] = []
     if pool.select and spec.cloud is not Cloud.NONE:
         findings.append(
             error(
                 "pool.select_cloud",
                 (*path, "select"),
-                f"nodes that exist already are selected; on {spec.cloud.value} the pool makes its nodes",
+                f"`select` is for existing nodes, but on {spec.cloud.value} the pool creates its nodes",
                 allowed="select with cloud: none",
                 fix=Fix(message="remove `select`", at=(*path, "select")),
             )
@@ -36,21 +36,21 @@ def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]
             error(
                 "pool.select_scaling",
                 (*path, "scaling"),
-                "nodes that are selected exist already: nobody adds any",
+                "selected nodes exist already: no autoscaler can add any",
                 value=pool.scaling.value,
                 allowed="scaling: fixed, or none",
                 fix=Fix(message="write fixed", at=(*path, "scaling"), value="fixed"),
             )
         )
-    elif pool.select and pool.sharing.shares:
+    elif pool.select and pool.sharing.needs_sharing_config:
         findings.append(
             info(
                 "pool.select_labels",
                 (*path, "select"),
-                "these nodes must carry the labels that `gpuyard plan -v` lists, or their GPUs stay whole;"
-                " no manifest puts labels on nodes that exist"
+                "you must add the labels that `gpuyard plan -v` lists to these nodes, or their GPUs are not"
+                " shared: manifests cannot label existing nodes"
                 if spec.apply is Apply.RENDER
-                else "`up` finds these nodes with kubectl, and puts the labels on them that `gpuyard plan -v`"
+                else "`pulumi up` finds these nodes with kubectl and adds the labels that `gpuyard plan -v`"
                 " lists: their GPUs are shared from then on",
             )
         )
@@ -66,9 +66,9 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
             error(
                 "pool.fabric_cloud",
                 here,
-                f"on {spec.cloud.value} the machine type says how nodes reach each other",
+                f"on {spec.cloud.value} the machine type determines the fabric",
                 value=fabric.kind.value,
-                allowed="fabric on a cluster of your own",
+                allowed="fabric on your own cluster only",
                 fix=Fix(message="remove `fabric`", at=here),
             )
         ]
@@ -77,7 +77,7 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
             error(
                 "pool.fabric_adapters",
                 (*here, "hcas"),
-                "over plain Ethernet no adapter goes past the host's TCP, so none is named",
+                "plain Ethernet uses the host's TCP and no RDMA adapters",
                 value=", ".join(fabric.hcas),
                 allowed="hcas with infiniband or roce",
                 fix=Fix(message="remove `hcas`", at=(*here, "hcas")),
@@ -89,7 +89,7 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
             error(
                 "pool.fabric_adapters",
                 (*here, "hcas"),
-                f"an adapter stands there twice: {', '.join(twice)}",
+                f"adapters are listed twice: {', '.join(twice)}",
                 value=", ".join(fabric.hcas),
                 allowed="each adapter once",
                 fix=Fix(message=f"write {', '.join(once)}", at=(*here, "hcas"), value=once),
@@ -100,7 +100,7 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
             info(
                 "pool.fabric_adapters",
                 here,
-                "without `hcas`, NCCL takes every adapter it finds, also one that is not beside a GPU",
+                "without `hcas`, NCCL uses every adapter, including those that are not near a GPU",
                 value=fabric.kind.value,
             )
         ]
@@ -108,14 +108,14 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
 
 
 def check_selectors(draft: Draft) -> list[Finding]:
-    """No node is in two pools: labels that one node can carry all of may select it twice."""
+    """No node is in two pools: a node that has the labels of two selectors would be in both."""
     spec = draft.spec
     findings: list[Finding] = []
     chosen = [(i, p) for i, p in enumerate(spec.pools) if p.select and spec.cloud is Cloud.NONE]
     for place, (number, pool) in enumerate(chosen):
         for _, other in chosen[:place]:
             if any(pool.select.get(key, value) != value for key, value in other.select.items()):
-                continue  # a label has one value: no node is in both
+                continue  # a label has one value: no node matches both
             findings.append(_overlap(pool, other, ("pools", number, "select")))
             break
     return findings

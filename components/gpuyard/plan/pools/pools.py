@@ -1,4 +1,4 @@
-"""Pools: from what was asked for to labels, taints and what each node advertises."""
+"""Pools: from the stack file to labels, taints and the resources that each node advertises."""
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from gpuyard.names import (
 )
 from gpuyard.plan.capacity.capacity_checks import check_capacity_options
 from gpuyard.plan.capacity.capacity_options import format_capacity_options, plan_capacity_options
-from gpuyard.plan.capacity.compute_classes import class_label, class_of, class_taint
+from gpuyard.plan.capacity.compute_classes import class_label, class_taint, compute_class_name
 from gpuyard.plan.capacity.keep_warm import check_keep_warm
 from gpuyard.plan.capacity.provisioning import check_provisioning
 from gpuyard.plan.capacity.scaling import check_scaling, plan_scaling, scaling_of
@@ -33,8 +33,8 @@ from gpuyard.plan.pools.gpu_operator import ImagedPool, plan_node_software
 from gpuyard.plan.pools.inventories.levels import topology_levels
 from gpuyard.plan.pools.inventories.machine import (
     check_inventory,
-    complete_pool,
     inventory_of,
+    with_fabric_adapters,
     with_numa_nodes,
 )
 from gpuyard.plan.pools.labels import check_labels, hardware_labels
@@ -48,19 +48,19 @@ from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import compute_slices
 from gpuyard.plan.sharing.configuration_names import mig_config_name, plugin_config_name
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
-from gpuyard.plan.sharing.gke_sharing import gke_advertised
+from gpuyard.plan.sharing.gke_sharing import with_gke_resource_names
 from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Provisioning
 
 DecidedPools = dict[str, PoolPlan | None]
-"""By name; None for a pool of whose nodes nobody can say what they have, so that nothing else blames it."""
+"""By name; None for an invalid pool, so that no other check reports it again."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Choice:
-    """What is chosen for one pool, before its image is agreed with those of the others."""
+    """What is chosen for one pool, before its image is combined with those of the others."""
 
     index: int
     pool: Pool
@@ -70,7 +70,7 @@ class _Choice:
 
 
 def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """Every pool, or every reason why not: chosen one by one, agreed together, and then recorded."""
+    """Decide every pool: choose each one, combine the node software of all, then record them."""
     spec = draft.spec
     chosen, findings = _choose_all(spec, draft.invalid_fields)
     software, problems = plan_node_software(
@@ -92,7 +92,7 @@ def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
 def _choose_all(
     spec: PlatformSpec, broken: Container[int]
 ) -> tuple[dict[str, _Choice | None], list[Finding]]:
-    """By name; of two pools with one name the first, and None where nobody can say what its nodes have."""
+    """Choices by name; of two pools with one name the first; None for an invalid pool."""
     chosen: dict[str, _Choice | None] = {}
     findings: list[Finding] = []
     used = {SYSTEM_POOL}
@@ -109,7 +109,7 @@ def _choose_all(
 
 
 def _imaged(choice: _Choice) -> ImagedPool | None:
-    """Simulated nodes boot from no image."""
+    """The pool with its image; None for simulated nodes, which have no image."""
     if choice.image is None:
         return None
     return ImagedPool(
@@ -121,24 +121,20 @@ def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
     ours = {pool.name, pool.stable_name}
     others = [p for p in spec.pools if p is not pool]
     used = {p.name for p in others} | {p.stable_name for p in others} | {SYSTEM_POOL}
-    reason = (
-        "the system nodes have it"
-        if SYSTEM_POOL in ours
-        else "another pool has it, now or formerly"
-    )
+    reason = "the system nodes use it" if SYSTEM_POOL in ours else "another pool has or had it"
     return error(
         "pool.duplicate",
         (*path, "name"),
         f"the name is taken: {reason}",
         value=" formerly ".join(dict.fromkeys([pool.name, pool.stable_name])),
-        allowed="a name of its own for each pool",
+        allowed="a unique name for each pool",
         fix=rename_fix(pool, used, path),
     )
 
 
 def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None, list[Finding]]:
     path: Path = ("pools", index)
-    written, pool = pool, complete_pool(pool)
+    written, pool = pool, with_fabric_adapters(pool)
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
     findings = [
         *check_labels(spec.cloud.value, pool, path),
@@ -159,7 +155,7 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     if gpus is None:
         return None, findings
     image, unimaged = choose_image(spec, pool, machines[0], gpus.method, path)
-    gpus, problems = gke_advertised(image, gpus, machines[0], (*path, "sharing"))
+    gpus, problems = with_gke_resource_names(image, gpus, machines[0], (*path, "sharing"))
     findings += problems
     findings += check_scaling(spec, pool, machines[0], gpus.advertised, path)
     findings += check_provisioning(spec, pool, path)
@@ -173,14 +169,14 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
 def _record(
     spec: PlatformSpec, choice: _Choice, software: NodeSoftware | None, overhead: float
 ) -> PoolPlan:
-    """The plan of one pool; `overhead` is Karpenter's share of memory, which bounds its pools alone."""
+    """The plan of one pool; `overhead` is the memory share that Karpenter subtracts, for its pools only."""
     pool, machines, gpus = choice.pool, choice.machines, choice.gpus
     scaling = scaling_of(spec.cloud, pool)
     stable = pool.stable_name
     mig_config = mig_config_name(stable, gpus)
     plugin_config = plugin_config_name(stable, gpus)
-    ladder = plan_capacity_options(spec, pool, machines[0])
-    chosen = class_of(spec, pool)
+    options = plan_capacity_options(spec, pool, machines[0])
+    chosen = compute_class_name(spec, pool)
     software_labels = {**class_label(chosen), **(software.labels if software else {})}
     labels = _labels(spec, pool, machines, (mig_config, plugin_config), software_labels)
     taints = (
@@ -189,9 +185,9 @@ def _record(
         *class_taint(chosen),
     )
     selector = {**node_selector(pool), **class_label(chosen)}
-    dump = inventory_of(pool)
+    inventory = inventory_of(pool)
     levels = plan_topology(
-        spec.cloud, machines[0], pool.zones, topology_levels(dump) if dump else ()
+        spec.cloud, machines[0], pool.zones, topology_levels(inventory) if inventory else ()
     )
     topology = plan_placement(spec, pool, levels)
     return PoolPlan(
@@ -202,8 +198,8 @@ def _record(
         nodes=pool.nodes,
         start_nodes=pool.nodes.high if scaling is Scaling.FIXED else pool.nodes.low,
         scaling=scaling,
-        capacity=tuple(format_capacity_options(ladder)),
-        capacity_options=ladder,
+        capacity=tuple(format_capacity_options(options)),
+        capacity_options=options,
         zones=pool.zones,
         keep_warm=pool.keep_warm,
         disruption_window=pool.disruption_window,
@@ -243,11 +239,11 @@ def _labels(
     configurations: tuple[str | None, str],
     software_labels: Mapping[str, str],
 ) -> dict[str, str]:
-    """What nodes carry; `told` comes of their class and their image."""
+    """The labels of the nodes; `software_labels` come from their compute class and image."""
     mig_config, plugin_config = configurations
     machine = machines[0]
     ours = {PLUGIN_CONFIG_LABEL: plugin_config}
-    if spec.cloud is not Cloud.NONE or pool.select:  # other nodes are labelled by hand
+    if spec.cloud is not Cloud.NONE or pool.select:  # the user labels other nodes
         ours |= hardware_labels(pool, machines)
     if not pool.select:  # nodes that exist are found by their own labels
         ours |= {PLATFORM_LABEL: spec.name, POOL_LABEL: pool.stable_name}
@@ -264,10 +260,10 @@ def _labels(
 
 
 def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[Taint, ...]:
-    """GPU nodes take GPU pods only; shared ones, and those of a team, only pods that were sent there.
+    """GPU nodes accept only GPU pods; shared and dedicated nodes only pods that tolerate their pool.
 
-    The second taint is a fence: an autoscaler that knows a node both by its whole GPUs and by its slices
-    would otherwise start one node for a pod of each kind.
+    Without the second taint, an autoscaler that sees a node both with its whole GPUs and with its slices
+    would start one node for a pod of each kind.
     """
     gpu = Taint(GPU, GPU_TAINT_VALUE)
     return (
@@ -278,7 +274,7 @@ def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[T
 
 
 def _cloud_taints(spec: PlatformSpec, pool: Pool, machine: Machine) -> tuple[Taint, ...]:
-    """What the cloud adds by itself: a flavor that does not say so admits pods that no node takes."""
+    """Taints that the cloud adds: a flavor without them admits pods that no node accepts."""
     if spec.cloud is not Cloud.GCP:
         return ()
     queued = pool.provisioning is Provisioning.QUEUED
@@ -292,9 +288,9 @@ def _check_range(pool: Pool, path: Path) -> list[Finding]:
         error(
             "pool.fixed_range",
             (*path, "nodes"),
-            "a pool that does not scale has one number of nodes",
+            "a pool that does not scale needs a fixed number of nodes",
             value=str(pool.nodes),
-            allowed="one number: as many as exist"
+            allowed="the number of existing nodes"
             if pool.select
             else "one number, or scaling: karpenter or autoscaler",
             fix=Fix(message=f"write {pool.nodes.high}", at=(*path, "nodes"), value=pool.nodes.high),

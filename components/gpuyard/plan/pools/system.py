@@ -1,4 +1,4 @@
-"""Nodes for the controllers: their machine, which no job uses, and which must be there before the pools."""
+"""System nodes for the controllers: no job uses them, and they must exist before the pools."""
 
 from dataclasses import replace
 
@@ -11,7 +11,7 @@ from gpuyard.plan.capacity.zone_counts import check_system_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.alternatives import (
     largest_system,
-    machines_of_size,
+    nearest_machine_by_size,
     smallest_system,
     suggest_machine,
 )
@@ -26,7 +26,7 @@ _ENOUGH = 2
 
 
 def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """The machine of the system nodes; nothing hangs on it but the bill, so one that is unknown will do."""
+    """The machine of the system nodes; only the cost depends on it, so an unknown machine is allowed."""
     spec, system = draft.spec, draft.spec.system
     if system is None:
         return draft, []
@@ -40,13 +40,15 @@ def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
     )
     if machine is not None and machine.is_gpu_machine:
         findings.append(
-            _idle_gpus(machine, machines_of_size(machine, spec.cloud, _MODES, with_gpu=False))
+            _idle_gpus(
+                machine, nearest_machine_by_size(machine, spec.cloud, _MODES, with_gpu=False)
+            )
         )
     return replace(draft, system=machine), findings
 
 
 def check_system(draft: Draft) -> list[Finding]:
-    """Refuse a cluster that we make in a cloud without nodes for its controllers."""
+    """Reject a new cluster in a cloud without nodes for its controllers."""
     spec = draft.spec
     is_managed = spec.cloud in {Cloud.AWS, Cloud.GCP} and not spec.cluster_exists
     if not is_managed:
@@ -63,7 +65,7 @@ def check_system(draft: Draft) -> list[Finding]:
         error(
             "system.missing",
             ("system",),
-            f"on {spec.cloud.value} no node exists before the pools; controllers need nodes without GPUs",
+            f"controllers need nodes without GPUs, and on {spec.cloud.value} the cluster starts without nodes",
             allowed="system: {machine: TYPE, nodes: 2..3}",
             fix=Fix(
                 message=f"add system: {{machine: {machine}, nodes: 2..3}}",
@@ -75,7 +77,7 @@ def check_system(draft: Draft) -> list[Finding]:
 
 
 def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
-    """DNS and controllers run on them; on EKS the autoscaler that would bring the first is one of these."""
+    """DNS and controllers run on system nodes; on EKS, also the autoscaler that would start the first one."""
     least = nodes.low if spec.cloud is Cloud.AWS else nodes.high
     if least:
         return []
@@ -84,16 +86,16 @@ def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
         error(
             "system.no_nodes",
             ("system", "nodes"),
-            f"on {spec.cloud.value} no node would be there for controllers and add-ons, which wait for one",
+            f"on {spec.cloud.value} controllers and add-ons need system nodes, and none would start",
             value=str(nodes),
-            allowed="1 or more from the beginning; 2 keep the controllers up when one goes",
+            allowed="a minimum of 1; with 2, controllers stay available when one node fails",
             fix=Fix(message=f"write {enough}", at=("system", "nodes"), value=enough),
         )
     ]
 
 
 def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding]:
-    """GKE taints Arm nodes, which no controller tolerates, unless it is new enough to be told not to."""
+    """Before this version, GKE taints all Arm nodes, and no controller tolerates the taint."""
     if not isinstance(machine, str) or spec.cloud is not Cloud.GCP or not is_arm_host(machine):
         return []
     if not is_before(spec.kubernetes, ARM_UNTAINTED_SINCE):
@@ -102,17 +104,17 @@ def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding
         error(
             "system.arm_taint",
             _PATH,
-            f"GKE {spec.kubernetes} taints every Arm node, and controllers tolerate no taint:"
-            " they would find no node",
+            f"GKE {spec.kubernetes} taints every Arm node, and controllers do not tolerate the taint:"
+            " they could not be scheduled",
             value=machine,
-            allowed=f"a machine that is not of Arm, or kubernetes {ARM_UNTAINTED_SINCE} or newer",
+            allowed=f"an x86 machine, or kubernetes {ARM_UNTAINTED_SINCE} or newer",
             fix=Fix(message="write e2-standard-4", at=_PATH, value="e2-standard-4"),
         )
     ]
 
 
 def _of_shape(draft: Draft, shape: HostShape) -> tuple[Draft, list[Finding]]:
-    """In a cloud the smallest usual machine that has it; nodes of one's own are what they are."""
+    """In a cloud, the smallest usual machine of this size; otherwise a machine as described."""
     if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
         name = f"{shape.cpu}cpu-{shape.memory_gib}gib"
         return replace(draft, system=_unpriced(draft.spec, name, shape.cpu, shape.memory_gib)), []
@@ -122,7 +124,7 @@ def _of_shape(draft: Draft, shape: HostShape) -> tuple[Draft, list[Finding]]:
 
 
 def _unpriced(spec: PlatformSpec, name: str, vcpus: int, memory_gib: int) -> Machine:
-    """A machine of which the stack file says all that is known; its price is in `prices`, or unknown."""
+    """A machine known only from the stack file; its price is in `prices`, or unknown."""
     return Machine(
         name=name,
         cloud=spec.cloud.value,
@@ -142,12 +144,12 @@ def _unknown(spec: PlatformSpec, name: str) -> Finding:
     return warning(
         "system.machine_unknown",
         _PATH,
-        "no such machine in the catalogue: if it exists, it will do, and the bill is without its price",
+        "the catalogue has no such machine: the plan is valid if it exists, but the bill lacks its price",
         value=name,
-        allowed="a machine of the catalogue, its price under `prices`, or {cpu, memory_gib}",
+        allowed="a machine of the catalogue, a price under `prices`, or {cpu, memory_gib}",
         fix=Fix(message=f"write {suggestion}", at=_PATH, value=suggestion)
         if suggestion
-        else Fix(message="write its price: prices: {machines: {NAME: USD an hour}}"),
+        else Fix(message="add its price: prices: {machines: {NAME: USD an hour}}"),
     )
 
 
@@ -156,7 +158,7 @@ def _idle_gpus(machine: Machine, instead: Machine | None) -> Finding:
     return warning(
         "system.gpu_machine",
         _PATH,
-        f"system nodes run controllers and no jobs: {gpus} a node would be paid and never used",
+        f"system nodes run controllers and no jobs: {gpus} a node would be paid for and never used",
         value=machine.name,
         allowed="a machine without GPUs",
         fix=suggest_machine(instead, _PATH),
@@ -168,8 +170,8 @@ def _too_large(cloud: Cloud, shape: HostShape) -> Finding:
     return error(
         "system.too_large",
         _PATH,
-        "no usual machine has as much; controllers need far less, and the name of a machine is taken too",
+        "no standard machine is this large, and controllers need far less; you can also write a machine type",
         value=f"{shape.cpu} CPUs, {shape.memory_gib} GiB",
-        allowed=f"at most {largest.vcpus} CPUs and {largest.memory_gib} GiB, or a machine's name",
+        allowed=f"at most {largest.vcpus} CPUs and {largest.memory_gib} GiB, or a machine type",
         fix=suggest_machine(largest, _PATH),
     )

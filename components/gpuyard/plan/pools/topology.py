@@ -1,4 +1,4 @@
-"""Topology levels of a pool: labels from wide to narrow, zones, and what a fabric asks of them."""
+"""Topology levels of a pool: labels from wide to narrow, zones, and what a fabric requires of them."""
 
 from dataclasses import replace
 
@@ -17,13 +17,13 @@ from gpuyard.spec.region import Region, unknown_region
 
 
 def plan_topology(
-    cloud: Cloud, machine: Machine, zones: tuple[str, ...], dumped: tuple[str, ...] = ()
+    cloud: Cloud, machine: Machine, zones: tuple[str, ...], inventory_levels: tuple[str, ...] = ()
 ) -> tuple[str, ...]:
-    """Labels that say how near nodes are, the widest first, the node itself last.
+    """Labels that describe the location of nodes, the widest first, the node itself last.
 
-    Only labels that every node of the pool carries: a node without one of them would count for nothing.
+    Only labels that every node of the pool has: queues ignore nodes without one of them.
     """
-    levels = network_labels(machine) if cloud in {Cloud.AWS, Cloud.GCP} else dumped
+    levels = network_labels(machine) if cloud in {Cloud.AWS, Cloud.GCP} else inventory_levels
     if cloud is not Cloud.NONE and zones:
         levels = levels or (ZONE_LABEL,)
     if cloud is not Cloud.SIMULATED:
@@ -32,7 +32,7 @@ def plan_topology(
 
 
 def decide_region(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """The region of the stack's configuration; where that says none, of the first zone that has one."""
+    """The region of the stack's configuration, else that of the first zone with a known region."""
     form = ZONES.get(draft.spec.cloud.value)
     if draft.region is not None or form is None:
         return draft, []
@@ -46,7 +46,7 @@ def decide_region(draft: Draft) -> tuple[Draft, list[Finding]]:
 
 
 def check_zones(draft: Draft) -> list[Finding]:
-    """Zones that look like the cloud's, all of one region: a cluster has one."""
+    """Zones must have the cloud's format and be in one region, because a cluster is in one region."""
     form = ZONES.get(draft.spec.cloud.value)
     findings: list[Finding] = []
     for number, pool in enumerate(draft.spec.pools):
@@ -71,25 +71,25 @@ def _check_zone(draft: Draft, form: IdFormat | None, zone: str, path: Path) -> F
 
 
 def _with_zone_fixes(pool: Pool, results: list[Finding], path: Path) -> list[Finding]:
-    """Where a zone is to go, all that are no zones go with it: a fix leaves nothing of its kind behind."""
+    """A fix that removes one invalid zone removes all invalid zones."""
     wrong = {f.path[-1] for f in results}
     keep = [zone for index, zone in enumerate(pool.zones) if index not in wrong]
     fix = (
         Fix(message=f"keep {', '.join(keep)}", at=path, value=keep)
         if keep
-        else Fix(message="remove `zones`, or write those that you mean", at=path)
+        else Fix(message="remove `zones`, or correct them", at=path)
     )
     return [replace(f, fix=fix) if f.fix and f.fix.value is None else f for f in results]
 
 
 def _no_zone(cloud: Cloud, zone: str, example: str, suggestion: str | None, path: Path) -> Finding:
-    message = f"write {suggestion}" if suggestion else "remove it, or write the zone that you mean"
+    message = f"write {suggestion}" if suggestion else "remove it, or correct the zone"
     return error(
         "pool.zone",
         path,
         f"not the name of a zone on {cloud.value}",
         value=zone,
-        allowed=f"such as {example}",
+        allowed=f"a zone such as {example}",
         fix=Fix(message=message, at=path, value=suggestion),
     )
 
@@ -100,20 +100,20 @@ def _no_region(zone: str, problem: str, suggestion: str, path: Path) -> Finding:
         path,
         problem,
         value=zone,
-        allowed=f"zones of a region that there is{f', such as {suggestion}' if suggestion else ''}",
-        fix=Fix(message="remove it, or write the zone that you mean", at=path),
+        allowed=f"zones of an existing region{f', such as {suggestion}' if suggestion else ''}",
+        fix=Fix(message="remove it, or correct the zone", at=path),
     )
 
 
 def _no_label(zone: str, path: Path) -> Finding:
-    """On nodes of one's own a zone is whatever their label says, and a label takes no more than this."""
+    """On your own nodes a zone is the value of their zone label, so it must be a valid label value."""
     return error(
         "pool.zone",
         path,
-        "no node can carry this zone in its label",
+        "not a valid value of the zone label",
         value=zone,
         allowed=GRAMMAR,
-        fix=Fix(message="remove it, or write the zone that you mean", at=path),
+        fix=Fix(message="remove it, or correct the zone", at=path),
     )
 
 
@@ -121,15 +121,15 @@ def _other_region(zone: str, region: Region, path: Path) -> Finding:
     return error(
         "pool.zone",
         path,
-        f"this zone is not in {region.name} ({region.source}): a cluster lies in one region",
+        f"this zone is not in {region.name} ({region.source}), and a cluster is in one region",
         value=zone,
         allowed=f"zones of {region.name}",
         fix=Fix(message="remove it", at=path),
     )
 
 
-def check_fabric(draft: Draft) -> list[Finding]:
-    """Shapes of several nodes whose GPUs talk past the host: that works within one zone."""
+def check_fabric_in_one_zone(draft: Draft) -> list[Finding]:
+    """Shapes of several nodes whose fabric works within one zone only."""
     if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
         return []
     findings: list[Finding] = []
@@ -146,18 +146,18 @@ def check_fabric(draft: Draft) -> list[Finding]:
 
 def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> Finding:
     problem = (
-        f"shape {shape.name} takes {shape.nodes} nodes of {pool.name},"
-        f" and {fabric} does not reach from zone to zone"
+        f"shape {shape.name} needs {shape.nodes} nodes of {pool.name},"
+        f" but {fabric} does not work across zones"
     )
-    allowed = "one zone; a second one is a second pool"
+    allowed = "one zone; a second zone needs a second pool"
     if not pool.zones:
         return warning(
             "fabric.zones",
             path,
-            f"{problem}: without zones, nodes may start in several",
+            f"{problem}: without `zones`, nodes may start in several",
             value="any zone of the region",
             allowed=allowed,
-            fix=Fix(message="add zones: [ZONE] with the zone that has the capacity"),
+            fix=Fix(message="add zones: [ZONE] with the zone that has capacity"),
         )
     first = pool.zones[0]
     return error(

@@ -1,1 +1,1 @@
-"""Queues of Kueue: resource groups, priorities, preemption, waiting, other clusters."""
+"""Kueue queues: resource groups, priorities, preemption, start deadlines and worker clusters."""

@@ -1,4 +1,4 @@
-"""Kueue installation: one that we install, the simulated cluster's, or one that is there already."""
+"""Kueue installation: by gpuyard, by the simulated cluster, or an existing one."""
 
 from gpuyard.findings import Finding, Fix, Path, error, info
 from gpuyard.names import GPU_CLAIM, MIG_SLICES
@@ -12,14 +12,14 @@ _PATH: Path = ("queueing", "install")
 
 
 def installs_kueue(spec: PlatformSpec) -> bool:
-    """Whether Kueue's chart is ours to install: everywhere but on a simulated cluster, which brings it."""
+    """Whether gpuyard installs Kueue's chart: everywhere except on a simulated cluster, which has Kueue."""
     if spec.queueing.install is None:
         return spec.cloud is not Cloud.SIMULATED
     return spec.queueing.install
 
 
 def check_kueue(draft: Draft) -> list[Finding]:
-    """A second Kueue in one cluster is refused; what another's must be told is said."""
+    """Reject a second Kueue in one cluster; list the settings that an existing Kueue needs."""
     spec = draft.spec
     if spec.cloud is Cloud.SIMULATED:
         return [_second()] if installs_kueue(spec) else []
@@ -30,15 +30,15 @@ def _second() -> Finding:
     return error(
         "kueue.simulated",
         _PATH,
-        "a simulated cluster brings Kueue itself, and one cluster has one Kueue",
+        "a simulated cluster installs Kueue, and a cluster can have only one Kueue",
         value="true",
-        allowed="false, or nothing",
+        allowed="false, or no field",
         fix=Fix(message="remove it", at=_PATH),
     )
 
 
 def _needed_of_another(spec: PlatformSpec) -> Finding:
-    """Quotas that count GPUs alone need a Kueue that counts no CPU: by default it counts everything."""
+    """Quotas of GPUs only need a Kueue that does not count CPU: by default it counts every resource."""
     needs = [f"resources.excludeResourcePrefixes with {', '.join(WITHOUT_QUOTA)}"]
     needs += [f"featureGates.{gate} {str(on).lower()}" for gate, on in GATES.items()]
     if any(pool.sharing.dra for pool in spec.pools):
@@ -47,7 +47,7 @@ def _needed_of_another(spec: PlatformSpec) -> Finding:
         needs.append(f"resources.transformations of MIG profiles to {MIG_SLICES}")
     if spec.queueing.clusters:
         needs.append(
-            f"multiKueue.origin {spec.name}, integrations.frameworks of {', '.join(SENT)} alone"
+            f"multiKueue.origin {spec.name}, integrations.frameworks with {', '.join(SENT)} only"
         )
     else:
         needs.append("integrations.frameworks with pod")
@@ -56,6 +56,6 @@ def _needed_of_another(spec: PlatformSpec) -> Finding:
     return info(
         "kueue.existing",
         _PATH,
-        "Kueue keeps the configuration it has, and without these settings in it jobs of this platform wait"
-        f" for ever, or share and are counted by other rules: {'; '.join(needs)}",
+        "gpuyard does not change the configuration of an existing Kueue. Without these settings, jobs wait"
+        f" forever or get the wrong quota: {'; '.join(needs)}",
     )

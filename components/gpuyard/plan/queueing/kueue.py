@@ -1,4 +1,4 @@
-"""Kueue settings on which the plan's answers and the rendered configuration must agree."""
+"""Kueue settings that the plan and the rendered configuration share."""
 
 from collections.abc import Mapping
 
@@ -15,23 +15,23 @@ WITHOUT_QUOTA = (
     "rdma/",
     "networking.gke.io.networks/",
 )
-"""Beginnings of resource names that queues do not count, see docs/decisions/0008. Network adapters go with
-the GPUs of a node; counted, a job that asks for them would have no quota and never start."""
+"""Prefixes of resource names that queues do not count, see docs/decisions/0008. Network adapters belong to
+the GPUs of a node; if they were counted, a job that requests them would have no quota and never start."""
 GATES: Mapping[str, bool] = {"ReclaimablePods": False}
-"""Features of Kueue. With this one, what is done of a job gives its quota back before the whole is done: a
-JobSet or a TrainJob that starts again runs that as well, and Kueue (v0.19.2, `validateReclaimablePodsUpdate`)
-takes none of it back."""
+"""Feature gates of Kueue. With this one, finished pods of a job release their quota before the job ends: a
+JobSet or a TrainJob that restarts runs them again, and Kueue (v0.19.2, `validateReclaimablePodsUpdate`)
+does not charge that quota again."""
 QUEUED: Mapping[str, str] = {
     kind: found.plural for kind, found in QUEUED_KINDS.items() if found.by_default
 }
-"""What can stand in a queue, by group and kind, and its plural: those of Kueue's chart (v0.19.2). Kueue waits
-for those whose definition is not installed, and goes on."""
+"""Kinds that can be queued, by group and kind, with their plural: those of Kueue's chart (v0.19.2). Kueue
+skips kinds whose CRD is not installed, until it is."""
 FRAMEWORKS = tuple(kind.removeprefix("apps/").lower() for kind in QUEUED)
-"""The same as Kueue's configuration calls them."""
+"""The names of these kinds in Kueue's configuration."""
 
 
 def queued_by_group() -> dict[str, list[str]]:
-    """Their plurals by API group."""
+    """Plurals of the queued kinds, by API group."""
     results: dict[str, list[str]] = {}
     for kind, plural in sorted(QUEUED.items()):
         results.setdefault(kind.rpartition("/")[0], []).append(plural)
@@ -39,15 +39,15 @@ def queued_by_group() -> dict[str, list[str]]:
 
 
 START_MINUTES = 30
-"""How long an admitted gang may wait for its last pod, where the stack file does not say. Nodes that start
-first, drivers and large images fit into it (Kueue v0.19 has the same)."""
+"""The default time that an admitted gang may wait for its last pod. It is enough for nodes to start, drivers
+and large images (the same as in Kueue v0.19)."""
 SIMULATED_START_MINUTES = 5
-"""The same on fake nodes: pods are ready at once when they have one, so only a gang that finds none runs into
-this; half an hour would hide it."""
+"""The same on simulated nodes: a pod with a node is ready at once, so only a gang without nodes reaches this
+limit; half an hour would hide it."""
 FIRST_REQUEUE_SECONDS = 60
 LONGEST_REQUEUE_SECONDS = 3600
-"""How long an evicted gang stays away before it queues again: doubled each time, up to the longest. It goes
-behind whoever waits, so that others have their turn, and is never given up: who submitted it decides that."""
+"""How long an evicted gang waits before it is queued again: doubled each time, up to the maximum. It goes to
+the end of the queue, so that others can start, and is never given up: that is the decision of its user."""
 
 
 def start_minutes(spec: PlatformSpec) -> int:

@@ -1,8 +1,8 @@
-"""A platform that only queues: its jobs run on other clusters, which Kueue's MultiKueue sends them to.
+"""A platform that only queues: its jobs run on worker clusters, to which Kueue's MultiKueue sends them.
 
-Its pools stand for what those clusters hold together, so that guarantees, borrowing and fair shares reach
-over all of them. No node is made or billed here, and which cluster a job gets is decided there: it goes to
-those that are asked, and the first whose own queue admits it runs it.
+Its pools represent the total of those clusters, so that guarantees, borrowing and fair sharing apply across
+all of them. This platform creates and bills no nodes, and the worker clusters decide where a job runs: it
+is sent to the nominated clusters, and the first whose own queue admits it runs it.
 """
 
 from collections.abc import Sequence
@@ -11,33 +11,33 @@ from gpuyard.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
 from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
 from gpuyard.names import MULTIKUEUE_SECRET_KEY
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import DispatchPlan, WorkerPlan
+from gpuyard.plan.records import MultiKueuePlan, WorkerPlan
 from gpuyard.plan.renames import free_name
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import WorkerCluster
 
 FRAMEWORKS = ("batch/job", "pod", "deployment")
-"""What is sent. The dispatcher watches each of its kinds on every cluster, and has no connection to one that
-lacks a kind: with JobSet among them, no cluster without JobSet would ever be asked."""
+"""The frameworks that are dispatched. Kueue watches each kind on every cluster, and cannot connect to a
+cluster that lacks a kind: with JobSet among them, no cluster without JobSet would get a job."""
 KINDS = ("Job", "CronJob", "Pod", "Deployment", "StatefulSet", "ReplicaSet")
-"""The same as people write them; what makes pods is sent pod by pod."""
+"""The same as kinds; controllers that create pods are sent pod by pod."""
 COLLECT_EVERY = "1m"
-"""How often what was sent and has no owner any more is deleted there (Kueue's default)."""
+"""How often copies without an owner are deleted on the worker clusters (Kueue's default)."""
 LOST_AFTER = "15m"
-"""How long a job stays with a cluster that does not answer, before it is sent elsewhere (Kueue's default). It
-may still run there, and when the cluster is back the copy that was admitted first stays (Kueue v0.19.2): a
-shorter time starts jobs twice, and in vain, after every restart of an API server."""
+"""How long a job stays with a cluster that does not respond, before it is sent to another (Kueue's default).
+It may still run there, and when the cluster is back the copy that was admitted first stays (Kueue v0.19.2):
+a shorter time would start jobs twice, for nothing, after every restart of an API server."""
 
 
-def plan_dispatch(spec: PlatformSpec) -> DispatchPlan | None:
-    """Where jobs are sent, None where they run here.
+def plan_dispatch(spec: PlatformSpec) -> MultiKueuePlan | None:
+    """The worker clusters of the platform; None if jobs run on the platform itself.
 
-    A cluster that is asked may start nodes and evict others for a job that another one then runs.
+    A nominated cluster may start nodes and evict jobs for a job that another cluster then runs.
     """
     workers = spec.queueing.clusters
     if not workers:
         return None
-    return DispatchPlan(
+    return MultiKueuePlan(
         config=spec.name,
         check=f"{spec.name}-clusters",
         clusters=tuple(WorkerPlan(w.name, f"{spec.name}-{w.name}", w.secret) for w in workers),
@@ -46,7 +46,7 @@ def plan_dispatch(spec: PlatformSpec) -> DispatchPlan | None:
 
 
 def check_clusters(draft: Draft) -> list[Finding]:
-    """Names and secrets that stand for one cluster each, and what makes no sense where no job runs."""
+    """Each worker cluster has its own name and Secret, and no field needs jobs that run on this platform."""
     spec = draft.spec
     if not spec.queueing.clusters:
         return []
@@ -54,10 +54,12 @@ def check_clusters(draft: Draft) -> list[Finding]:
     for index, pool in enumerate(spec.pools):
         path: Path = ("pools", index)
         findings += _unsupported_field((*path, "topology"), "pods are placed", asked=pool.topology)
-        findings += _unsupported_field((*path, "sharing"), "claims are met", asked=pool.sharing.dra)
+        findings += _unsupported_field(
+            (*path, "sharing"), "claims are allocated", asked=pool.sharing.dra
+        )
     for index, team in enumerate(spec.teams):
         findings += _unsupported_field(
-            ("teams", index, "idle"), "idle GPUs are seen", asked=bool(team.idle)
+            ("teams", index, "idle"), "idle GPUs are measured", asked=bool(team.idle)
         )
     findings += _check_budgets(spec)
     return [*findings, _needs(spec)]
@@ -74,9 +76,9 @@ def _duplicates(workers: Sequence[WorkerCluster]) -> list[Finding]:
                 error(
                     "clusters.duplicate",
                     (*path, "name"),
-                    "another cluster has the name",
+                    "another cluster has this name",
                     value=worker.name,
-                    allowed="a name of its own for each cluster",
+                    allowed="a unique name for each cluster",
                     fix=_other((*path, "name"), worker.name, names),
                 )
             )
@@ -86,10 +88,10 @@ def _duplicates(workers: Sequence[WorkerCluster]) -> list[Finding]:
                 error(
                     "clusters.secret",
                     (*path, "secret"),
-                    f"the secret leads to {other} already: one cluster would be asked twice for each job,"
-                    " and what each of the two sends would be deleted as the other's",
+                    f"{other} uses this Secret too: Kueue would send each job to the same cluster twice,"
+                    " and delete one entry's copy as the other's",
                     value=worker.secret,
-                    allowed="a secret of its own for each cluster",
+                    allowed="a different Secret for each cluster",
                     fix=_other((*path, "secret"), f"{worker.name}-kubeconfig", secrets),
                 )
             )
@@ -97,13 +99,13 @@ def _duplicates(workers: Sequence[WorkerCluster]) -> list[Finding]:
 
 
 def _other(path: Path, wish: str, used: Sequence[str]) -> Fix:
-    """The nearest that nobody has."""
+    """The fix with the wished name, or the nearest free one."""
     free = wish if wish not in used else free_name(wish, used)
     return Fix(message=f"write {free}", at=path, value=free)
 
 
 def _unsupported_field(path: Path, what: str, *, asked: bool) -> list[Finding]:
-    """Refuse what is decided where the pods run."""
+    """Reject a field that belongs to the cluster that runs the pods."""
     word = path[-1]
     if not asked:
         return []
@@ -111,16 +113,16 @@ def _unsupported_field(path: Path, what: str, *, asked: bool) -> list[Finding]:
         error(
             "clusters.pool",
             path,
-            f"{what} on the cluster that runs a job, and none runs here",
+            f"{what} on the worker cluster that runs the job, and this platform runs none",
             value="dra" if word == "sharing" else str(word),
-            allowed=f"`{word}` in the stack files of those clusters",
+            allowed=f"`{word}` in the stack files of the worker clusters",
             fix=Fix(message=f"remove `{word}`", at=path),
         )
     ]
 
 
 def _check_budgets(spec: PlatformSpec) -> list[Finding]:
-    """Warn of limits that nothing here can break."""
+    """Warn of budgets that have no effect, because this platform has no bill."""
     paths: list[Path] = [("budget",)] if spec.budget else []
     paths += [
         ("teams", index, "budget_usd_per_month")
@@ -131,8 +133,8 @@ def _check_budgets(spec: PlatformSpec) -> list[Finding]:
         warning(
             "clusters.budget",
             path,
-            "the pools are billed by the clusters that have them, so this limit holds back nothing",
-            allowed="a budget in the stack file of each of these clusters",
+            "the worker clusters bill the pools, so this limit has no effect",
+            allowed="a budget in the stack file of each worker cluster",
             fix=Fix(message="remove it", at=path),
         )
         for path in paths
@@ -140,7 +142,7 @@ def _check_budgets(spec: PlatformSpec) -> list[Finding]:
 
 
 def _needs(spec: PlatformSpec) -> Finding:
-    """What no proof of this stack file can see."""
+    """What the user must create, and what gpuyard cannot check from this stack file."""
     names = format_list(w.name for w in spec.queueing.clusters)
     homes = (
         format_list(f"{s.name} ({', '.join(t.queues)})" for t in spec.teams for s in t.spaces)
@@ -150,10 +152,10 @@ def _needs(spec: PlatformSpec) -> Finding:
     return info(
         "clusters.workers",
         ("queueing", "clusters"),
-        # the engine shows the beginning of a note only, so what somebody must still make comes first
-        f"jobs are sent once kueue-system has {secrets}, made by hand, with a way there as"
-        f" `{MULTIKUEUE_SECRET_KEY}` and the role of docs/concepts/multikueue.md. Not seen from here: that a"
-        f" Kueue runs in {names} with the same namespaces and queues: {homes}. Jobs and pods are sent,"
-        " JobSets are not; a gang needs its place in one cluster",
+        # Pulumi shows only the beginning of an info message, so what the user must create comes first
+        f"you must create {secrets} in kueue-system, with a kubeconfig as `{MULTIKUEUE_SECRET_KEY}` and the"
+        f" role of docs/concepts/multikueue.md. Not checked: that Kueue runs in {names} with the same"
+        f" namespaces and queues: {homes}. Kueue dispatches Jobs and pods, not JobSets; a gang must fit in"
+        " one cluster",
         value=names,
     )

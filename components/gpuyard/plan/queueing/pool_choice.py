@@ -1,15 +1,15 @@
-"""Which of its pools a queue takes first: the next where its guarantee is free, or the next with enough."""
+"""Which pool a queue tries first: the next with free guarantee, or the next with enough capacity."""
 
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.spec.queueing import PoolChoice
 
 
 def pool_choice(plan: PlatformPlan, team: TeamPlan) -> PoolChoice:
-    """As the stack file says; else by order where queues place pods, and by guarantee elsewhere.
+    """The value of the stack file; else by order for queues with a topology, by guarantee for others.
 
-    Kueue v0.19 (flavorassigner.go) remembers where its search stopped, and goes on there when no place is
-    found. A search for a guarantee that finds none has looked at all pools, so the next one begins anew and
-    takes the same pool again, without a place: a pool behind it, with one, is never tried.
+    Kueue v0.19 (flavorassigner.go) remembers where its search stopped, and continues there if it finds no
+    placement. A search for free guarantee that finds none has tried all pools, so the next search starts
+    again and takes the same pool without a placement: a later pool with a placement is never tried.
     """
     if plan.queueing.pool_choice is not None:
         return plan.queueing.pool_choice

@@ -1,8 +1,8 @@
-"""Priorities of jobs: names with values, and what they do to guarantees.
+"""Priorities of jobs: names with values, and their effect on guarantees.
 
-Kueue orders the jobs that wait in a queue by priority, and a job that finds its own queue full evicts jobs
-of lower priority there. Across queues a priority takes nothing from a guarantee: only what is borrowed
-can be taken back, whatever its priority. A job without a priority counts as 0.
+Kueue orders the waiting jobs of a queue by priority, and a job whose own queue is full preempts jobs of
+lower priority there. Across queues, a priority takes nothing from a guarantee: only borrowed capacity can
+be reclaimed, at any priority. A job without a priority has priority 0.
 """
 
 from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
@@ -21,13 +21,13 @@ WITHOUT = 0
 
 
 def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
-    """Every priority, the first to go at the top."""
+    """Every priority, the highest first."""
     by_value = sorted(spec.priorities.items(), key=lambda item: (-item[1], item[0]))
     return tuple(PriorityPlan(name, value) for name, value in by_value)
 
 
 def check_priorities(draft: Draft) -> list[Finding]:
-    """Names nobody knows, values that decide nothing, and guarantees that evict themselves."""
+    """Unknown names, values without effect, and default priorities that let jobs be evicted in a guarantee."""
     spec = draft.spec
     findings = _duplicate_values(spec)
     if spec.priorities and spec.queueing.preemption is Preemption.NEVER:
@@ -35,8 +35,8 @@ def check_priorities(draft: Draft) -> list[Finding]:
             info(
                 "priority.order_only",
                 ("priorities",),
-                "with preemption: never a higher priority is first among those that wait,"
-                " and takes nothing from a job that runs",
+                "with preemption: never, a higher priority only orders waiting jobs"
+                " and preempts no running job",
                 value=", ".join(p.name for p in plan_priorities(spec)),
             )
         )
@@ -47,7 +47,7 @@ def check_priorities(draft: Draft) -> list[Finding]:
 
 
 def _by_label(spec: PlatformSpec) -> list[Finding]:
-    """Priorities of teams on a Kubernetes that cannot write them into jobs."""
+    """Default priorities of teams on a Kubernetes version that cannot set them in jobs."""
     mine = [t.name for t in spec.teams if t.priority in spec.priorities]
     if not mine or spec.kubernetes not in KUBERNETES_MINORS or changes_jobs(spec.kubernetes):
         return []
@@ -55,18 +55,18 @@ def _by_label(spec: PlatformSpec) -> list[Finding]:
         warning(
             "team.priority_by_label",
             ("kubernetes",),
-            f"Kubernetes {spec.kubernetes} cannot write a priority into jobs: those of {format_list(mine)} have"
-            f" their team's only when they name it themselves, with the label {PRIORITY_LABEL};"
-            f" else they count as {WITHOUT}",
+            f"Kubernetes {spec.kubernetes} cannot set a default priority in jobs: jobs of {format_list(mine)} get"
+            f" their team's priority only with the label {PRIORITY_LABEL};"
+            f" without it, their priority is {WITHOUT}",
             value=spec.kubernetes,
             allowed=f"1.{MUTATES_SINCE} or newer",
-            fix=Fix(message=f"move to 1.{MUTATES_SINCE}, or have every job name its priority"),
+            fix=Fix(message=f"upgrade to 1.{MUTATES_SINCE}, or set the label on every job"),
         )
     ]
 
 
 def _duplicate_values(spec: PlatformSpec) -> list[Finding]:
-    """Two names for one value: neither goes before the other."""
+    """Two names with one value: neither has precedence."""
     findings: list[Finding] = []
     first: dict[int, str] = {}
     for name, value in sorted(spec.priorities.items()):
@@ -78,9 +78,9 @@ def _duplicate_values(spec: PlatformSpec) -> list[Finding]:
             warning(
                 "priority.same",
                 path,
-                f"{name} and {first[value]} have the same value: neither goes before the other",
+                f"{name} and {first[value]} have the same value, so neither has precedence",
                 value=str(value),
-                allowed="a value of its own for each priority",
+                allowed="a different value for each priority",
                 fix=Fix(message=f"remove {name}, or give it another value"),
             )
         )
@@ -95,9 +95,9 @@ def _check_team(spec: PlatformSpec, index: int, team: Team, name: str) -> Findin
         return error(
             "team.priority_unknown",
             path,
-            "no priority of that name",
+            "no priority has this name",
             value=name,
-            allowed=", ".join(names) or "names under `priorities`; there are none",
+            allowed=", ".join(names) or "a name under `priorities`, which is empty",
             fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
             if suggestion
             else Fix(message="remove it, or add it under `priorities`", at=path),
@@ -110,11 +110,11 @@ def _check_team(spec: PlatformSpec, index: int, team: Team, name: str) -> Findin
     return warning(
         "priority.below_none",
         path,
-        f"jobs of {team.name} have {value} by default, less than a job that names no priority ({WITHOUT}):"
-        " any such job in the team's queue evicts them, on the team's own guarantee too",
+        f"jobs of {team.name} have the default priority {value}, lower than a job without one ({WITHOUT}):"
+        " any such job in the team's queue evicts them, even within the team's guarantee",
         value=f"{name} ({value})",
         allowed=f"a priority of {WITHOUT} or more as the default",
         fix=Fix(message=f"write {better}", at=path, value=better)
         if better
-        else Fix(message="remove it: without a default its jobs are equal", at=path),
+        else Fix(message="remove it: without a default, jobs have equal priority", at=path),
     )

@@ -1,8 +1,8 @@
 """Flavors, resource groups and cohorts, as Kueue counts them.
 
-Kueue's rules: a resource stands in one resource group of a queue, every flavor of a group lists exactly
-the group's resources, a flavor stands in one group, and a group has at most 64 flavors. So the groups are
-the connected parts of "pool advertises resource", and nothing else is possible.
+Kueue's rules: a resource is in one resource group of a queue, every flavor of a group lists exactly the
+group's resources, a flavor is in one group, and a group has at most 64 flavors. So the groups must be the
+connected components of the relation "pool advertises resource".
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,11 +40,11 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 
 _SHOWN = 3
-"""Pools that a fix names one by one."""
+"""How many pools a fix lists by name."""
 
 
 def plan_flavor(pool: PoolPlan) -> FlavorPlan:
-    """The flavor of a pool: its labels pick the nodes, its taints are tolerated for admitted pods."""
+    """The flavor of a pool: its labels select the nodes, and admitted pods tolerate its taints."""
     topology = pool.topology.name if pool.topology else None
     return FlavorPlan(
         pool.flavor,
@@ -56,7 +56,7 @@ def plan_flavor(pool: PoolPlan) -> FlavorPlan:
 
 
 def resource_groups(pools: Iterable[PoolPlan]) -> tuple[ResourceGroup, ...]:
-    """Connected parts of pools and their resources, in the order of the pools."""
+    """Connected components of pools and resources, in the order of the pools."""
     groups = _Groups()
     for pool in pools:
         groups.add(pool)
@@ -65,21 +65,21 @@ def resource_groups(pools: Iterable[PoolPlan]) -> tuple[ResourceGroup, ...]:
 
 @dataclass(slots=True)
 class _Group:
-    """Pools by position and name, and all that any of them advertises."""
+    """Pools by position and name, and all resources that they advertise."""
 
     pools: list[tuple[int, str]]
     resources: dict[str, None]
 
 
 class _Groups:
-    """Groups that grow pool by pool: a platform of a thousand pools asks often whether one more fits."""
+    """Groups that grow pool by pool: with a thousand pools, `fits` is called often."""
 
     def __init__(self) -> None:
         self.homes: dict[str, _Group] = {}
         self.count = 0
 
     def add(self, pool: PoolPlan) -> None:
-        """One more pool; the groups that it touches become one."""
+        """Add a pool and merge the groups that share a resource with it."""
         first, *others = self._touched(pool) or [_Group([], {})]
         first.pools.append((self.count, pool.flavor))
         for other in others:
@@ -96,7 +96,7 @@ class _Groups:
         return list({id(g): g for g in results if g is not None}.values())
 
     def fits(self, pool: PoolPlan) -> bool:
-        """Whether Kueue would still take them as one queue or cohort with this pool."""
+        """Whether the groups with this pool would still fit in one Kueue queue or cohort."""
         touched = self._touched(pool)
         resources = {a.resource for a in pool.counted_resources}.union(
             *(g.resources for g in touched)
@@ -131,7 +131,7 @@ def _resource_order(name: str) -> tuple[int, str]:
 
 
 def decide_queueing(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """The cohort tree with what no team is guaranteed, and a flavor for every pool."""
+    """The cohort tree with the unassigned capacity, and a flavor for every pool."""
     spec, pools = draft.spec, list(draft.valid_pools.values())
     plan = QueueingPlan(
         cohorts=(*_unassigned(spec, pools, draft.spare), *_cohorts(draft, pools)),
@@ -155,8 +155,8 @@ def decide_queueing(draft: Draft) -> tuple[Draft, list[Finding]]:
 def _cohorts(draft: Draft, pools: Sequence[PoolPlan]) -> list[CohortPlan]:
     """The cohorts of the stack file, parents first.
 
-    A limit is one of a resource in a pool, so a cohort that has some lists all that its teams have a quota
-    of, as its own with the amount 0; for what its limits do not name they are 0.
+    Limits are for one resource in one pool. So a cohort with limits lists every resource of which its teams
+    have a quota, with a nominal quota of 0; the limit of a resource that it does not name is 0.
     """
     spec, result = draft.spec, []
     for one in draft.cohorts:
@@ -193,7 +193,7 @@ def _cohorts(draft: Draft, pools: Sequence[PoolPlan]) -> list[CohortPlan]:
 def _unassigned(
     spec: PlatformSpec, pools: Sequence[PoolPlan], spare: DecidedAmounts
 ) -> tuple[CohortPlan, ...]:
-    """The root, and as many children as it takes to hold what nobody is guaranteed."""
+    """The root cohort, and as many children as the unassigned capacity needs."""
     remaining = {key: amount for key, amount in spare.items() if amount > 0}
     spare_pools = {name for name, _ in remaining}
     with_spare = [p for p in pools if p.name in spare_pools]
@@ -228,16 +228,16 @@ def _unassigned(
 
 
 def check_cohort_sizes(draft: Draft) -> list[Finding]:
-    """Kueue refuses a cohort beyond its limits: say so before it does."""
+    """Reject cohorts that exceed Kueue's limits, before Kueue rejects them."""
     positions = {cohort.name: i for i, cohort in enumerate(draft.spec.queueing.cohorts)}
     return [
         error(
             "queue.flavors",
             ("queueing", "cohorts", positions[cohort.title]),
-            f"Kueue's cohort {cohort.title} would be too big for limits: {why}",
+            f"cohort {cohort.title} exceeds the limits of a Kueue Cohort: {why}",
             value=f"{sum(len(group.flavors) for group in cohort.resource_groups)} pools",
-            allowed="fewer pools for its teams, or no borrow and lend of its own",
-            fix=Fix(message="remove its borrow and lend, or give its teams fewer pools"),
+            allowed="fewer pools for its teams, or no borrow and lend limits of the cohort",
+            fix=Fix(message="remove the cohort's borrow and lend, or give its teams fewer pools"),
         )
         for cohort in draft.queueing.cohorts
         if cohort.title and (why := _too_big(cohort.resource_groups))
@@ -245,7 +245,7 @@ def check_cohort_sizes(draft: Draft) -> list[Finding]:
 
 
 def _too_big(groups: tuple[ResourceGroup, ...]) -> str:
-    """Which of Kueue's limits the groups of one queue or cohort exceed, "" when none."""
+    """The limit of Kueue that the groups of one queue or cohort exceed; "" if none."""
     return next(_excesses(groups), "")
 
 
@@ -253,7 +253,7 @@ def _excesses(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
     for group in groups:
         flavors, resources = len(group.flavors), len(group.resources)
         if flavors > MAX_FLAVORS:
-            yield f"{flavors} pools for {group.resources[0]}; a queue tries at most {MAX_FLAVORS}"
+            yield f"{flavors} pools for {group.resources[0]}; a queue has at most {MAX_FLAVORS}"
         if resources > MAX_RESOURCES:
             yield f"{resources} resources counted together, at most {MAX_RESOURCES}"
         if flavors * resources > MAX_COMBINATIONS:
@@ -272,7 +272,7 @@ def _excesses(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
 
 
 def check_flavors(draft: Draft) -> list[Finding]:
-    """Kueue refuses a queue beyond its limits: say so before it does."""
+    """Reject queues that exceed Kueue's limits, before Kueue rejects them."""
     pools = draft.valid_pools
     return [
         _too_many(team, plan, pools, ("teams", index), why)
@@ -287,9 +287,9 @@ def _too_many(
     return error(
         "queue.flavors",
         (*path, "guarantee"),
-        f"the Kueue queue of team {team.name} would be too big: {why}",
+        f"the queue of team {team.name} exceeds the limits of a Kueue ClusterQueue: {why}",
         value=f"{sum(len(group.flavors) for group in plan.resource_groups)} pools",
-        allowed="fewer pools for one team; pools that are alike can be one pool",
+        allowed="fewer pools for the team; identical pools can be merged",
         fix=_fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merge_pools_fix(plan, pools),
     )
 
@@ -297,7 +297,7 @@ def _too_many(
 def _fewer_borrowed(
     team: Team, plan: TeamPlan, pools: Mapping[str, PoolPlan], path: Path
 ) -> Fix | None:
-    """Without the last pools it only borrows from, as many as it takes; None when that is not enough."""
+    """Drop as many pools from which the team only borrows as needed, last first; None if that is not enough."""
     pool_names = list(dict.fromkeys(q.pool for q in plan.quotas))
     guaranteed = {q.pool for q in plan.quotas if q.nominal}
     dropped: list[str] = []
@@ -311,7 +311,7 @@ def _fewer_borrowed(
 
 
 def _merge_pools_fix(plan: TeamPlan, pools: Mapping[str, PoolPlan]) -> Fix:
-    """Name the largest group of its pools that differ in nothing but name and size."""
+    """Name the largest group of its pools that differ only in name and size."""
     pools_by_kind: dict[object, list[str]] = {}
     for name in dict.fromkeys(q.pool for q in plan.quotas):
         pool = pools[name]
@@ -328,4 +328,4 @@ def _merge_pools_fix(plan: TeamPlan, pools: Mapping[str, PoolPlan]) -> Fix:
     if len(most) == 1:
         return Fix(message="give the team fewer pools")
     shown = ", ".join(most[:_SHOWN]) + (f" and {len(most) - _SHOWN} more" if most[_SHOWN:] else "")
-    return Fix(message=f"make one pool of {shown}: they are alike")
+    return Fix(message=f"merge {shown} into one pool: they are identical")

@@ -1,4 +1,4 @@
-"""Waiting in queues: queues of a team, weights, and the time that a job has to start."""
+"""Checks of queueing: queues of a team, weights, and the time in which a job must start."""
 
 from collections.abc import Iterable
 
@@ -16,16 +16,16 @@ from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.teams import Team
 
 HALF_LIFE_HOURS = 168
-"""What a fix proposes: use of last week counts half."""
+"""The half-life that a fix suggests: usage of a week ago counts half."""
 
 
-def first_queue(queues: dict[str, float]) -> str:
-    """The queue of jobs that name none, else the first."""
+def default_queue_name(queues: dict[str, float]) -> str:
+    """The queue of jobs that name none: `default`, else the first."""
     return LOCAL_QUEUE if LOCAL_QUEUE in queues else next(iter(queues))
 
 
 def check_waiting(draft: Draft) -> list[Finding]:
-    """Weights that weigh nothing, jobs that no queue sees, and a time too short for a node to start."""
+    """Weights without effect, jobs that are in no queue, and a start time too short for a node to start."""
     spec = draft.spec
     return [
         *_check_team_weights(spec),
@@ -37,11 +37,11 @@ def check_waiting(draft: Draft) -> list[Finding]:
 
 
 def _unused(path: Path, weight: float, why: str, fix: Fix) -> Finding:
-    problem = f"the weight does nothing: {why}"
+    problem = f"the weight has no effect: {why}"
     return warning("weight.unused", path, problem, value=str(weight), fix=fix)
 
 
-_FAIR_OFF = "fair_sharing is off, so whoever comes first borrows first"
+_FAIR_OFF = "fair_sharing is off, so jobs borrow in order of arrival"
 _FAIR_ON = Fix(message="write fair_sharing: true", at=("queueing", "fair_sharing"), value=True)
 
 
@@ -54,7 +54,7 @@ def _check_team_weights(spec: PlatformSpec) -> list[Finding]:
         if not spec.queueing.fair_sharing:
             findings.append(_unused(path, team.weight, _FAIR_OFF, _FAIR_ON))
         elif not any(team.borrow.values()):
-            why = f"it divides what is borrowed, and {team.name} may borrow nothing"
+            why = f"it divides borrowed capacity, and {team.name} may not borrow"
             fix = Fix(message="remove it, or add borrow", at=path)
             findings.append(_unused(path, team.weight, why, fix))
     return findings
@@ -78,14 +78,14 @@ def _check_cohort_weights(spec: PlatformSpec) -> list[Finding]:
         elif index not in borrowers or (
             cohort.borrow is not None and not any(cohort.borrow.values())
         ):
-            why = f"it divides what is borrowed, and {cohort.name} may borrow nothing"
+            why = f"it divides borrowed capacity, and {cohort.name} may not borrow"
             fix = Fix(message="remove it, or let a team of the cohort borrow", at=path)
             findings.append(_unused(path, cohort.weight, why, fix))
     return findings
 
 
 def _check_queues(spec: PlatformSpec) -> list[Finding]:
-    """Queues none of which takes jobs without a label, and weights between them that are not looked at."""
+    """Teams without a default queue, and weights of queues without effect."""
     findings: list[Finding] = []
     for index, team in enumerate(spec.teams):
         path: Path = ("teams", index, "queues")
@@ -94,10 +94,10 @@ def _check_queues(spec: PlatformSpec) -> list[Finding]:
                 warning(
                     "queue.no_default",
                     path,
-                    f"no queue of {team.name} is called {LOCAL_QUEUE}: a job that names none in its label is"
-                    " in no queue, and has no quota",
+                    f"{team.name} has no queue with the name {LOCAL_QUEUE}: a job without a queue label is"
+                    " in no queue and gets no quota",
                     value=format_list(team.queues),
-                    allowed=f"{LOCAL_QUEUE} among them, or a label on every job",
+                    allowed=f"a queue named {LOCAL_QUEUE}, or a queue label on every job",
                     fix=Fix(
                         message=f"add {LOCAL_QUEUE}: 1",
                         at=path,
@@ -107,11 +107,11 @@ def _check_queues(spec: PlatformSpec) -> list[Finding]:
             )
         for name, weight in team.queues.items():
             if weight != 1 and spec.queueing.usage_half_life_hours is None:
-                why = "without usage_half_life_hours nobody counts which queue used how much"
+                why = "without usage_half_life_hours Kueue does not measure the usage of queues"
                 equal_weights = Fix(message="write 1", at=(*path, name), value=1.0)
                 fix = equal_weights if _evicting(spec) else _counting(spec)
             elif weight != 1 and len(team.queues) == 1:
-                why = f"it divides what {team.name} uses between its queues, and there is one"
+                why = f"it divides the usage of {team.name} between queues, and the team has one queue"
                 fix = Fix(message="write 1", at=(*path, name), value=1.0)
             else:
                 continue
@@ -120,7 +120,7 @@ def _check_queues(spec: PlatformSpec) -> list[Finding]:
 
 
 def _counting(spec: PlatformSpec) -> Fix:
-    """Count who used how much."""
+    """The fix that lets Kueue measure the usage of queues."""
     message = f"add usage_half_life_hours: {HALF_LIFE_HOURS} to `queueing`"
     if "queueing" in spec.model_fields_set:
         at: Path = ("queueing", "usage_half_life_hours")
@@ -129,7 +129,7 @@ def _counting(spec: PlatformSpec) -> Fix:
 
 
 def teams_with_compared_queues(plan: PlatformPlan) -> list[TeamPlan]:
-    """Teams between whose queues use is counted."""
+    """Teams between whose queues Kueue compares usage."""
     counting = plan.queueing.usage_half_life_hours is not None
     return [team for team in plan.teams if counting and len(team.queues) > 1]
 
@@ -146,7 +146,7 @@ def _check_usage(spec: PlatformSpec) -> list[Finding]:
         warning(
             "queue.usage_unused",
             path,
-            "it does nothing: use is compared between the queues of one team, and no team has two",
+            "it has no effect: Kueue compares usage between queues of one team, and no team has two",
             value=str(hours),
             allowed="a team with two queues or more",
             fix=Fix(
@@ -159,7 +159,7 @@ def _check_usage(spec: PlatformSpec) -> list[Finding]:
 def _check_use_before_priority(
     spec: PlatformSpec, several: list[Team], path: Path
 ) -> list[Finding]:
-    """Kueue orders by use first, and a job that evicts for its priority does not get the room."""
+    """Kueue orders by usage first, so a job that preempts by priority does not get the freed capacity."""
     evicting = _evicting(spec)
     if not evicting:
         return []
@@ -168,14 +168,13 @@ def _check_use_before_priority(
         warning(
             "queue.use_before_priority",
             path,
-            f"between the queues of {format_list(t.name for t in several)} use comes before priority: a job that"
-            " evicts one of lower priority in a queue that used less sees it go first again, and evicts it"
-            " again, until that queue has used as much",
+            f"between the queues of {format_list(t.name for t in several)} usage outranks priority: after a job"
+            " preempts one of lower priority in a queue that used less, the preempted job is admitted first"
+            " and preempted again, until both queues have used the same",
             value=f"{spec.queueing.usage_half_life_hours}, and the priorities {format_list(evicting)}",
-            allowed="use counted between queues, or priorities that evict, not both",
+            allowed="usage between queues, or priorities that preempt, not both",
             fix=Fix(
-                message="remove it, or write preemption: never, with which a priority orders its own queue"
-                " and evicts nobody",
+                message="remove it, or write preemption: never, so that priorities only order each queue",
                 at=None if weighed else path,
             ),
         )
@@ -183,14 +182,14 @@ def _check_use_before_priority(
 
 
 def _evicting(spec: PlatformSpec) -> list[str]:
-    """Priorities by which a job evicts, or is evicted by, one that names none."""
+    """Priorities by which a job preempts, or is preempted by, a job without a priority."""
     if spec.queueing.preemption is Preemption.NEVER:
         return []
     return [name for name, value in spec.priorities.items() if value != WITHOUT]
 
 
 def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> list[Finding]:
-    """Warn of a time in which a node that must start first may not be there."""
+    """Warn of a start time in which a node that must start first may not be ready."""
     minutes = start_minutes(spec)
     late = [
         p.name for p in pools if p.scaling is not Scaling.FIXED and p.start_nodes < p.nodes.high
@@ -202,8 +201,8 @@ def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> list[Finding]
         warning(
             "start.before_nodes",
             path,
-            f"nodes of {format_list(late)} start when jobs ask for them, and autoscalers allow a node"
-            f" {NODE_MINUTES} minutes: a job whose nodes take longer than {minutes} is evicted, queues again,"
+            f"nodes of {format_list(late)} start when jobs request them, and autoscalers allow a node"
+            f" {NODE_MINUTES} minutes: a job whose nodes take longer than {minutes} is evicted, requeued,"
             " and may never start",
             value=str(minutes),
             allowed=f"at least {NODE_MINUTES}, and more for drivers and large images",

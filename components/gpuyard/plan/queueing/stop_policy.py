@@ -1,6 +1,6 @@
-"""Brakes for a bad day: what is stopped, said loudly, because a brake is easily forgotten.
+"""Stop policies for emergencies: each active one is a warning, because it is easily forgotten.
 
-Nothing else of a plan depends on them: the same guarantees hold again as soon as a brake is released.
+Nothing else of a plan depends on them: the same guarantees apply again once a stop policy is removed.
 """
 
 from typing import Literal
@@ -8,25 +8,25 @@ from typing import Literal
 from gpuyard.findings import Finding, Fix, Path, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.teams import Stop, Team
+from gpuyard.spec.teams import StopPolicy, Team
 
 _WORDS = {
-    Stop.HOLD: "no job of {whose} starts, what runs goes on",
-    Stop.DRAIN: "no job of {whose} starts, and what runs is evicted",
+    StopPolicy.HOLD: "no job of {whose} starts; running jobs continue",
+    StopPolicy.DRAIN: "no job of {whose} starts; running jobs are evicted",
 }
 
 
-def stop_policy(spec: PlatformSpec, team: Team) -> Stop | Literal[""]:
-    """The stronger of the platform's brake and the team's; "" for none."""
+def stop_policy(spec: PlatformSpec, team: Team) -> StopPolicy | Literal[""]:
+    """The stricter of the platform's stop policy and the team's; "" for none."""
     policies = {spec.queueing.stop_policy, team.stop_policy}
-    for stop in (Stop.DRAIN, Stop.HOLD):
+    for stop in (StopPolicy.DRAIN, StopPolicy.HOLD):
         if stop in policies:
             return stop
     return ""
 
 
 def check_stop_policies(draft: Draft) -> list[Finding]:
-    """Every brake that is on."""
+    """Warn of every active stop policy."""
     spec = draft.spec
     findings: list[Finding] = []
     if spec.queueing.stop_policy:
@@ -34,7 +34,7 @@ def check_stop_policies(draft: Draft) -> list[Finding]:
         findings.append(_active(("queueing", "stop_policy"), what, spec.queueing.stop_policy.value))
     for index, pool in enumerate(spec.pools):
         if pool.stop_policy:
-            what = f"no job starts in pool {pool.name}, what runs there goes on"
+            what = f"no job starts in pool {pool.name}; running jobs continue"
             findings.append(_active(("pools", index, "stop_policy"), what, pool.stop_policy.value))
     for index, team in enumerate(spec.teams):
         if team.stop_policy:
@@ -49,6 +49,6 @@ def _active(path: Path, what: str, value: str) -> Finding:
         path,
         f"stopped: {what}",
         value=value,
-        allowed="no stop, once the emergency is over",
-        fix=Fix(message="remove it, and queues go on where they stood", at=path),
+        allowed="no stop_policy, once the emergency is over",
+        fix=Fix(message="remove it, and queues continue", at=path),
     )

@@ -1,4 +1,4 @@
-"""Topology-aware scheduling: what it asks of a platform, by Kueue's rules (v0.19.2, pkg/cache/scheduler)."""
+"""Topology-aware scheduling: what it requires of a platform, by Kueue v0.19.2 (pkg/cache/scheduler)."""
 
 from collections.abc import Sequence
 
@@ -11,11 +11,11 @@ from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import Provisioning
 
 _ADDS_NODES = frozenset({Provisioning.ATOMIC, Provisioning.QUEUED})
-"""Answers that come after nodes were made; the other looks at nodes that run."""
+"""Provisioning that creates nodes before it answers; the third kind checks running nodes only."""
 
 
 def check_topology(draft: Draft) -> list[Finding]:
-    """Pods placed by topology need nodes that run, that carry labels, that hold what is asked."""
+    """Placement by topology needs running nodes with topology labels and enough resources."""
     spec, pools, teams, shapes = draft.spec, draft.valid_pools, draft.teams, draft.shapes
     findings: list[Finding] = []
     placed: list[tuple[Path, PoolPlan]] = []
@@ -45,17 +45,17 @@ def _claims(pool: PoolPlan, path: Path) -> list[Finding]:
         warning(
             "topology.claims",
             path,
-            f"queues place pods by what nodes of {pool.name} advertise, and claims (sharing: dra) they do not"
-            " see: pods are sent to nodes whose GPUs may be taken, unless CPU or memory fills them first",
+            f"queues place pods by the resources that nodes of {pool.name} advertise, which exclude resource"
+            " claims (sharing: dra): pods may be sent to nodes without free GPUs, unless CPU or memory fills them first",
             value="true with sharing dra",
-            allowed=f"GPUs that are counted, or pods that ask for {pool.cpu_per_gpu} CPUs with each GPU",
+            allowed=f"extended resources, or pods that request {pool.cpu_per_gpu} CPUs with each GPU",
             fix=_off(path),
         )
     ]
 
 
 def _nodes(pool: PoolPlan, path: Path) -> list[Finding]:
-    """A queue places pods on nodes that exist; nobody starts a node for a job that it holds back."""
+    """A queue places pods on running nodes; no autoscaler starts a node for a job that is not admitted."""
     if pool.scaling is Scaling.FIXED or pool.nodes.low == pool.nodes.high:
         return []
     if pool.provisioning in _ADDS_NODES:
@@ -72,12 +72,12 @@ def _nodes(pool: PoolPlan, path: Path) -> list[Finding]:
     if asks:
         fix = Fix(message="write provisioning: atomic", at=at, value=Provisioning.ATOMIC.value)
     problem = (
-        "a queue admits a job onto nodes that run, and an autoscaler starts nodes for pods that exist:"
-        f" {pool.name} {runs}"
+        "a queue with topology admits jobs to running nodes only, but an autoscaler starts nodes for"
+        f" existing pods only: {pool.name} {runs}"
     )
     value = f"nodes: {pool.nodes}, scaling: {pool.scaling}"
-    allowed = "one number of nodes"
-    allowed += ", or provisioning: atomic, which asks for the nodes first" if asks else ""
+    allowed = "a fixed number of nodes"
+    allowed += ", or provisioning: atomic, which requests the nodes first" if asks else ""
     if low:
         return [warning("topology.nodes", path, problem, value=value, allowed=allowed, fix=fix)]
     return [error("topology.nodes", path, problem, value=value, allowed=allowed, fix=fix)]
@@ -90,10 +90,10 @@ def _levels(pool: PoolPlan, path: Path) -> list[Finding]:
         info(
             "topology.levels",
             path,
-            f"of nodes of {pool.name} only the name is known, not how near they are: queues count each node"
-            " by itself, so that no job starts whose pods find no room, and put none near another",
+            f"the topology of {pool.name} has no level above the node: queues check that pods fit on nodes,"
+            " but do not place pods close together",
             value=f"levels: {HOSTNAME_LABEL}",
-            allowed="zones, or a machine whose cloud tells more",
+            allowed="zones, or a machine for which the cloud reports more levels",
         )
     ]
 
@@ -101,7 +101,7 @@ def _levels(pool: PoolPlan, path: Path) -> list[Finding]:
 def _blocks(
     spec: PlatformSpec, pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path
 ) -> list[Finding]:
-    """Simulated nodes are dealt over the zones in turn, so how many each has is known."""
+    """Simulated nodes are spread over the zones in turn, so the number in each zone is known."""
     if spec.cloud is not Cloud.SIMULATED or ZONE_LABEL not in pool.topology_levels:
         return []
     most = -(-pool.start_nodes // len(pool.zones))
@@ -112,8 +112,8 @@ def _blocks(
         warning(
             "topology.block",
             path,
-            f"shape {wide.name} takes {wide.nodes} nodes, and a zone of {pool.name} has {most}:"
-            f" a job of it that requires one {ZONE_LABEL} never starts",
+            f"shape {wide.name} needs {wide.nodes} nodes, but a zone of {pool.name} has {most}:"
+            f" a job that requires one {ZONE_LABEL} never starts",
             value=f"{pool.start_nodes} nodes in {len(pool.zones)} zones",
             allowed="podset-preferred-topology for such jobs, or fewer zones",
         )
@@ -123,7 +123,7 @@ def _blocks(
 def _mixed(
     pools: dict[str, PoolPlan], teams: Sequence[TeamPlan], placed: list[PoolPlan], path: Path
 ) -> list[Finding]:
-    """In a queue with flavors of both kinds, only a job's own words lead to those with a topology."""
+    """In a queue with both kinds of flavors, only annotated jobs use the flavors with a topology."""
     with_it = {p.name for p in placed}
     results: dict[str, list[str]] = {}
     for team in teams:
@@ -139,16 +139,18 @@ def _mixed(
             "topology.mixed",
             path,
             f"the queue of team {first} has pools with topology and without ({format_list(others)}): a job without"
-            f" a topology annotation never goes to {format_list(p.name for p in placed)}, one with it goes nowhere"
-            f" else{more}",
+            f" a topology annotation never runs in {format_list(p.name for p in placed)}, and a job with one runs"
+            f" only there{more}",
             allowed="topology: true in all pools of a team, or annotated jobs",
-            fix=Fix(message=f"write topology: true in {format_list(others)} too, or annotate jobs"),
+            fix=Fix(
+                message=f"write topology: true in {format_list(others)} too, or add a topology annotation to the jobs"
+            ),
         )
     ]
 
 
 def _gpus_only(teams: Sequence[TeamPlan], placed: list[PoolPlan], path: Path) -> list[Finding]:
-    """A queue finds a pool by the GPUs that pods ask for; where it must place all, others have none."""
+    """A queue finds a pool by the requested GPUs; if all its pools have a topology, it admits no other pods."""
     with_it = {p.name for p in placed}
     results = [
         t.name
@@ -161,9 +163,9 @@ def _gpus_only(teams: Sequence[TeamPlan], placed: list[PoolPlan], path: Path) ->
         info(
             "topology.gpus_only",
             path,
-            f"all pools of {format_list(results)} have a topology, and such a queue admits no pods without GPUs: a"
-            " job on CPUs alone never starts there, and one with a launcher only where it leads a group",
-            allowed="a pool without topology for the team, or CPU jobs in a namespace of no team",
+            f"all pools of {format_list(results)} have a topology, and such a queue admits no pods without GPUs:"
+            " a CPU-only job never starts, and a job with a launcher only if the launcher leads a pod group",
+            allowed="a pool without topology for the team, or CPU jobs in a namespace without a team",
         )
     ]
 
@@ -173,8 +175,8 @@ def _replaced(placed: list[PoolPlan], path: Path) -> Finding:
     return info(
         "topology.flavor",
         path,
-        "Kueue changes nothing in a flavor with a topology: turning it on or off, or other labels, taints or"
-        " levels, make a flavor of a new name beside the old one. Jobs that run go on, but the quota of the"
-        " new flavor does not count them: change it while the pool is idle, or after `stop_policy: hold`",
+        "a Kueue flavor with a topology is immutable: to change the topology, labels, taints or levels,"
+        " gpuyard creates a new flavor alongside the old one. Running jobs continue, but the new flavor's"
+        " quota does not count them: change it while the pool is idle, or after `stop_policy: hold`",
         value=f"flavors {names}" if len(placed) > 1 else f"flavor {names}",
     )

@@ -1,33 +1,33 @@
-"""Borrowing and lending limits of cohorts: read, bound from the leaves to the root, and proved."""
+"""Borrowing and lending limits of cohorts: parsed, applied over the tree, and checked."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from gpuyard.findings import Finding, Path, error, warning
 from gpuyard.plan.pools.pools import DecidedPools
-from gpuyard.plan.quotas.cohort_tree import Limit, QuotaAmounts, add
+from gpuyard.plan.quotas.cohort_tree import Limit, QuotaAmounts, add_amounts
 from gpuyard.plan.quotas.entries import (
     GrantedQuota,
     QuotaEntry,
-    at_most,
+    exceeded_limit_details,
     grant_quota,
     parse_quota_entry,
 )
-from gpuyard.plan.quotas.flow import Flow
+from gpuyard.plan.quotas.flow import CohortQuotas
 from gpuyard.spec.platform import PlatformSpec
 
 _Limit = dict[int, list[QuotaEntry]]
-"""By cohort: a cohort that says nothing is not in it, one that says `{}` has no claims."""
+"""By cohort: a cohort without the field is not in it, a cohort with `{}` has no entries."""
 
 
 class CohortClaims:
-    """The limits of all cohorts, understood."""
+    """The parsed limits of all cohorts."""
 
     def __init__(self, spec: PlatformSpec, pools: DecidedPools) -> None:
         self.names = [cohort.name for cohort in spec.queueing.cohorts]
         self.findings: list[Finding] = []
         self.misspelt = False
-        """True when an entry means something that is not counted here."""
+        """Whether an entry is misspelled, so that what it means is not counted."""
         self.borrow: _Limit = {}
         self.lend: _Limit = {}
         for index, cohort in enumerate(spec.queueing.cohorts):
@@ -51,8 +51,8 @@ class CohortClaims:
         return results
 
 
-def apply_limits(flow: Flow, claims: CohortClaims) -> list[Finding]:
-    """Give every cohort its limits: lending from the leaves upwards, borrowing from the root downwards."""
+def apply_limits(flow: CohortQuotas, claims: CohortClaims) -> list[Finding]:
+    """Set the limits of every cohort: lending from the leaves to the root, borrowing from the root down."""
     findings: list[Finding] = []
     for cohort in flow.tree.bottom_up:
         if cohort in claims.lend:
@@ -64,17 +64,17 @@ def apply_limits(flow: Flow, claims: CohortClaims) -> list[Finding]:
     return findings
 
 
-def _bind_lending(flow: Flow, cohort: int, claims: CohortClaims) -> list[Finding]:
+def _bind_lending(flow: CohortQuotas, cohort: int, claims: CohortClaims) -> list[Finding]:
     name = claims.names[cohort]
 
     def no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
-        before = f" and the cohort {used} of them already" if used else ""
+        before = f" and the cohort already lends {used} of them" if used else ""
         return error(
             "lend.over_guarantee",
             claim.path,
             f"the teams of cohort {name} lend {limit} {resource} of {claim.pool.name} together"
-            f"{before}; it cannot lend more",
-            **at_most(claim, resource, f"{limit - used}", fits),
+            f"{before}: it cannot lend more",
+            **exceeded_limit_details(claim, resource, f"{limit - used}", fits),
         )
 
     tree = flow.cohorts[cohort]
@@ -86,20 +86,22 @@ def _bind_lending(flow: Flow, cohort: int, claims: CohortClaims) -> list[Finding
 
 
 def _amounts(claims: Sequence[QuotaEntry]) -> QuotaAmounts:
-    """What these claims ask for, whether it is there or not."""
+    """The amounts of these entries, whether the capacity exists or not."""
     total: QuotaAmounts = defaultdict(int)
     for claim in claims:
-        add(total, {(claim.pool.name, r): n * claim.count for r, n in claim.per_unit.items()})
+        add_amounts(
+            total, {(claim.pool.name, r): n * claim.count for r, n in claim.per_unit.items()}
+        )
     return total
 
 
-def check_limits(flow: Flow, claims: CohortClaims, borrowed: GrantedQuota) -> list[Finding]:
-    """Cut what is borrowed to what is outside, and to what the cohort's teams may use; and say so."""
+def check_limits(flow: CohortQuotas, claims: CohortClaims, borrowed: GrantedQuota) -> list[Finding]:
+    """Reduce borrowing limits to the capacity outside and to what the cohort's teams may use, with a warning."""
     findings: list[Finding] = []
     use: list[QuotaAmounts] = [defaultdict(int) for _ in flow.tree.parents]
     for team, home in enumerate(flow.tree.cohort_by_team):
         if home is not None:
-            add(use[home], borrowed[team])
+            add_amounts(use[home], borrowed[team])
     for cohort in flow.tree.bottom_up:
         if cohort in claims.borrow:
             findings += _check_borrowing(flow, cohort, claims, use[cohort])
@@ -107,28 +109,28 @@ def check_limits(flow: Flow, claims: CohortClaims, borrowed: GrantedQuota) -> li
             use[cohort] = {key: min(n, limit[key] or 0) for key, n in use[cohort].items()}
         parent = flow.tree.parents[cohort]
         if parent is not None:
-            add(use[parent], use[cohort])
+            add_amounts(use[parent], use[cohort])
     return findings
 
 
 def _check_borrowing(
-    flow: Flow, cohort: int, claims: CohortClaims, use: Mapping[tuple[str, str], int]
+    flow: CohortQuotas, cohort: int, claims: CohortClaims, use: Mapping[tuple[str, str], int]
 ) -> list[Finding]:
     name = claims.names[cohort]
 
     def never(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
         key, pool = (claim.pool.name, resource), claim.pool.name
         why = (
-            f"outside of cohort {name} there are {limit} {resource} of {pool} at most"
+            f"outside cohort {name} there are at most {limit} {resource} of {pool}"
             if flow.cohorts[cohort].available_outside(key) <= use.get(key, 0)
             else f"the teams of cohort {name} may borrow {limit} {resource} of {pool} together"
         )
-        before = f", and the cohort borrows {used} of them already" if used else ""
+        before = f", and the cohort already borrows {used} of them" if used else ""
         return warning(
             "borrow.never",
             claim.path,
             f"{why}{before}: the rest of the limit has no effect",
-            **at_most(claim, resource, f"{limit - used}", fits),
+            **exceeded_limit_details(claim, resource, f"{limit - used}", fits),
         )
 
     def within_reach(claim: QuotaEntry, resource: str) -> int:

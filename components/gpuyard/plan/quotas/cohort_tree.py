@@ -1,12 +1,13 @@
 """The tree of cohorts as Kueue counts it (v0.19, pkg/cache/scheduler/resource_node.go).
 
-What a cohort or a queue holds is its own and what those below lend it: Kueue's subtree quota, here `stock`.
-A lending limit says how much of that passes up; the rest it keeps (Kueue's guaranteed quota), and nobody
-above sees it. A borrowing limit says how much it may have from above beyond what it holds. So it can have at
-most (Kueue's potential available) what it holds and what there is outside, up to its borrowing limit.
+The quota of a cohort or queue is its own plus what its children lend it: Kueue's subtree quota, here
+`nominal`. The lending limit is the part of it that the parent gets; it keeps the rest (Kueue's guaranteed
+quota), invisible to its ancestors. The borrowing limit is how much it may use from above beyond its own
+quota. So its maximum (Kueue's potential available) is its quota plus the capacity outside, up to its
+borrowing limit.
 
-The proofs of a plan and the model of Kueue's scheduler both count by this tree: what the one promises is what
-the other hands out.
+The checks of a plan and the model of Kueue's scheduler both use this tree, so that what the plan promises is
+what the scheduler admits.
 """
 
 from collections import defaultdict
@@ -20,7 +21,7 @@ QuotaAmounts = dict[Key, int]
 
 
 class Limit(dict[Key, int | None]):
-    """The most that passes between a cohort and the one above, by pool and resource; None: all there is."""
+    """A limit between a cohort and its parent, by pool and resource; None: no limit."""
 
     def __init__(
         self, amounts: Mapping[Key, int | None] | None = None, *, unset: int | None = None
@@ -29,61 +30,63 @@ class Limit(dict[Key, int | None]):
         self.unsaid = unset
 
     def __missing__(self, key: Key) -> int | None:
-        """Of what the limit does not name."""
+        """The limit of a key that it does not name."""
         return self.unsaid
 
 
 @dataclass(eq=False, slots=True, kw_only=True)
-class CohortTree:
-    """A cohort with all below it, or a queue, which has nothing below."""
+class CohortQuotaNode:
+    """A cohort with its descendants, or a queue, which has none."""
 
     parent: Self | None = None
-    """The cohort it is in; None for the root."""
+    """The parent cohort; None for the root."""
     borrow: Limit = field(default_factory=Limit)
-    """The most it has from above."""
+    """The borrowing limit."""
     lend: Limit = field(default_factory=Limit)
-    """The most that those above have of it."""
+    """The lending limit."""
     nominal: QuotaAmounts = field(default_factory=lambda: defaultdict(int))
-    """What it holds, once all below it have passed on what they lend."""
+    """Its quota, once all descendants have passed on what they lend."""
 
     @property
-    def above(self) -> Iterator[Self]:
-        """The cohorts it is in, the nearest first."""
+    def ancestors(self) -> Iterator[Self]:
+        """Its ancestors, the nearest first."""
         node = self.parent
         while node is not None:
             yield node
             node = node.parent
 
     def propagate(self) -> None:
-        """Count what it lends as what the cohort above holds; after all below it, and once only."""
+        """Add what it lends to the parent's quota; call it once, after all descendants."""
         if self.parent is not None:
-            add(self.parent.nominal, {key: self.passed(key) for key in tuple(self.nominal)})
+            add_amounts(
+                self.parent.nominal, {key: self.lendable_quota(key) for key in tuple(self.nominal)}
+            )
 
     def not_lent(self, key: Key) -> int:
-        """Of what it holds, what it does not lend."""
+        """The part of its quota that it does not lend."""
         lend = self.lend[key]
         return 0 if lend is None else max(0, self.nominal[key] - lend)
 
-    def passed(self, key: Key) -> int:
-        """Of what it holds, what those above can have."""
+    def lendable_quota(self, key: Key) -> int:
+        """The part of its quota that its ancestors can use."""
         return self.nominal[key] - self.not_lent(key)
 
     def available_outside(self, key: Key) -> int:
-        """What it could borrow if nobody else had anything, whatever its own limit; nothing for the root."""
-        return 0 if self.parent is None else self.parent.max_usage(key) - self.passed(key)
+        """What it could borrow if all others were idle, without its own limit; 0 for the root."""
+        return 0 if self.parent is None else self.parent.max_usage(key) - self.lendable_quota(key)
 
     def max_usage(self, key: Key) -> int:
-        """What it could have if nobody else had anything."""
+        """The maximum that it could use if all others were idle."""
         outside, borrow = self.available_outside(key), self.borrow[key]
         return self.nominal[key] + (outside if borrow is None else min(outside, borrow))
 
-    def is_bound(self, key: Key) -> bool:
-        """Whether its own limit keeps it from more: there is more outside than it may borrow."""
+    def is_limited_by_borrowing(self, key: Key) -> bool:
+        """Whether its own limit is the bound: there is more capacity outside than it may borrow."""
         borrow = self.borrow[key]
         return borrow is not None and borrow < self.available_outside(key)
 
 
-def add(total: QuotaAmounts, amounts: Mapping[Key, int]) -> None:
+def add_amounts(total: QuotaAmounts, amounts: Mapping[Key, int]) -> None:
     """Add amounts to a total."""
     for key, amount in amounts.items():
         total[key] += amount

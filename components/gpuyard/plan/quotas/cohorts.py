@@ -1,8 +1,8 @@
 """Cohorts: the tree in which teams share, and every name in it.
 
-Kueue makes a cohort of any name that a queue mentions, and disables every queue of a tree that runs in a
-circle. So a misspelt name would be a cohort of its own, silently: all names are proved here. Objects are
-called `PLATFORM.COHORT`; names of the stack file have no dot, so no two of them ever meet.
+Kueue creates a cohort for any name that a queue mentions, and disables every queue of a tree with a cycle.
+So a misspelled name would silently be a separate cohort: all names are checked here. Objects are called
+`PLATFORM.COHORT`; names in the stack file have no dot, so object names are unique.
 """
 
 from collections.abc import Sequence
@@ -18,32 +18,32 @@ from gpuyard.spec.teams import Team
 ROOT = None
 """The platform's own cohort, above all others."""
 CohortIndex = int | None
-"""A cohort by its place in the stack file, or the root."""
+"""A cohort by its index in the stack file, or the root."""
 
 
 def cohort_object(platform: str, cohort: str) -> str:
-    """What the object of a cohort is called."""
+    """The name of the Cohort object."""
     return f"{platform}.{cohort}"
 
 
 def cohort_of(spec: PlatformSpec, team: Team) -> str:
-    """The object of the cohort that a team is in."""
+    """The name of the Cohort object of a team."""
     return spec.name if team.cohort is None else cohort_object(spec.name, team.cohort)
 
 
 @dataclass(frozen=True, slots=True)
-class Tree:
-    """Who belongs where; whatever is refused about it belongs to the root."""
+class CohortHierarchy:
+    """The cohort tree; a cohort or team with an invalid parent is below the root."""
 
     parents: tuple[CohortIndex, ...]
-    """By cohort."""
+    """The parent of each cohort."""
     cohort_by_team: tuple[CohortIndex, ...]
-    """By team."""
+    """The cohort of each team."""
     bottom_up: tuple[int, ...]
-    """Every cohort, after all cohorts below it."""
+    """Every cohort, after all its descendants."""
 
     def self_and_ancestors(self, node: CohortIndex) -> list[CohortIndex]:
-        """The cohort itself and all above it, the root last."""
+        """The cohort itself and its ancestors, the root last."""
         found: list[CohortIndex] = [node]
         while node is not None:
             node = self.parents[node]
@@ -51,24 +51,24 @@ class Tree:
         return found
 
 
-def read_tree(spec: PlatformSpec) -> Tree:
-    """The tree that the stack file means; a circle is opened at its first cohort."""
+def read_tree(spec: PlatformSpec) -> CohortHierarchy:
+    """The tree of the stack file; a cycle is broken at its first cohort."""
     known, parents = _by_name(spec)
     for circle in _circles(parents):
         parents[circle[0]] = ROOT
     homes = tuple(known.get(team.cohort or "") for team in spec.teams)
-    return Tree(tuple(parents), homes, _upward(parents))
+    return CohortHierarchy(tuple(parents), homes, _upward(parents))
 
 
 def _by_name(spec: PlatformSpec) -> tuple[dict[str, int], list[CohortIndex]]:
-    """The cohorts by name, of two with one name the first; and the parent of each, as it is written."""
+    """The cohorts by name, of two with one name the first; and the parent of each, as written."""
     cohorts = spec.queueing.cohorts
     known = {cohort.name: index for index, cohort in reversed(list(enumerate(cohorts)))}
     return known, [known.get(cohort.parent or "") for cohort in cohorts]
 
 
 def _circles(parents: Sequence[CohortIndex]) -> list[list[int]]:
-    """Cohorts that are above themselves: each circle once, from its first cohort upwards."""
+    """Cycles of cohorts: each once, from its first cohort upwards."""
     done: set[int] = set()
     results: list[list[int]] = []
     for start in range(len(parents)):
@@ -96,7 +96,7 @@ def _upward(parents: Sequence[CohortIndex]) -> tuple[int, ...]:
 
 
 def check_cohorts(draft: Draft) -> list[Finding]:
-    """Names that are taken or unknown, circles, and cohorts that nobody is in."""
+    """Duplicate and unknown names, cycles, and cohorts without a team."""
     spec = draft.spec
     findings: list[Finding] = []
     names = list(dict.fromkeys(cohort.name for cohort in spec.queueing.cohorts))
@@ -111,9 +111,9 @@ def check_cohorts(draft: Draft) -> list[Finding]:
                 error(
                     "cohort.duplicate",
                     (*path, "name"),
-                    "another cohort has the name",
+                    "another cohort has this name",
                     value=cohort.name,
-                    allowed="a name of its own for each cohort",
+                    allowed="a unique name for each cohort",
                     fix=Fix(message=f"write {free}", at=(*path, "name"), value=free),
                 )
             )
@@ -127,7 +127,7 @@ def check_cohorts(draft: Draft) -> list[Finding]:
 
 
 def _root_name(spec: PlatformSpec, index: int, names: Sequence[str]) -> Finding:
-    """It would read as if it were the root, whose name it has."""
+    """A cohort with the platform's name would be mistaken for the root."""
     path: Path = ("queueing", "cohorts", index, "name")
     named = [f"teams[{i}].cohort" for i, team in enumerate(spec.teams) if team.cohort == spec.name]
     named += [
@@ -142,7 +142,7 @@ def _root_name(spec: PlatformSpec, index: int, names: Sequence[str]) -> Finding:
     return error(
         "cohort.root",
         path,
-        "the platform's own cohort, above all others, has the platform's name",
+        "the root cohort, above all others, has the platform's name",
         value=spec.name,
         allowed="any other name",
         fix=fix,
@@ -151,7 +151,7 @@ def _root_name(spec: PlatformSpec, index: int, names: Sequence[str]) -> Finding:
 
 def _unknown(platform: str, value: str, names: Sequence[str], path: Path) -> Finding:
     if value == platform:
-        fix = Fix(message="remove it: the platform's own cohort is the default", at=path)
+        fix = Fix(message="remove it: the root cohort is the default", at=path)
     elif suggestion := nearest_name(value, list(names)):
         fix = Fix(message=f"write {suggestion}", at=path, value=suggestion)
     else:
@@ -159,9 +159,9 @@ def _unknown(platform: str, value: str, names: Sequence[str], path: Path) -> Fin
     return error(
         "cohort.unknown",
         path,
-        "no cohort of that name; Kueue would make one, apart from all others",
+        "no cohort has this name; Kueue would create one, separate from all others",
         value=value,
-        allowed=format_list(names) or "names in queueing.cohorts; there are none",
+        allowed=format_list(names) or "a name in queueing.cohorts, which is empty",
         fix=fix,
     )
 
@@ -176,24 +176,24 @@ def _check_circles(spec: PlatformSpec) -> list[Finding]:
             error(
                 "cohort.circle",
                 path,
-                f"the cohort is inside itself: {way}; Kueue stops every queue of such a tree",
+                f"the cohorts form a cycle: {way}; Kueue stops every queue of such a tree",
                 value=str(cohorts[circle[0]].parent),
                 allowed="a parent that is not below it",
-                fix=Fix(message="remove it: then its parent is the platform's own cohort", at=path),
+                fix=Fix(message="remove it: the parent is then the root cohort", at=path),
             )
         )
     return results
 
 
 def _check_empty(spec: PlatformSpec) -> list[Finding]:
-    """Warn of cohorts without a team, in them or below."""
+    """Warn of cohorts that have no team in or below them."""
     tree = read_tree(spec)
     nonempty = {node for home in set(tree.cohort_by_team) for node in tree.self_and_ancestors(home)}
     return [
         warning(
             "cohort.nobody",
             ("queueing", "cohorts", index),
-            f"no team is in cohort {cohort.name}, nor in one below it: it does nothing",
+            f"no team is in cohort {cohort.name} or below it: the cohort has no effect",
             value=cohort.name,
             allowed="cohorts that a team names",
             fix=Fix(message=f"write cohort: {cohort.name} in a team, or remove it"),

@@ -1,7 +1,7 @@
 """Quota entries such as `train: 32` or `serve/3g.20gb: 8`, in the resources that nodes advertise.
 
-A stack file counts whole GPUs by a bare pool name, slices and shares by `pool/unit`. Teams claim so what they
-are guaranteed, borrow and lend, and cohorts what they borrow and lend at most.
+A stack file counts whole GPUs by a bare pool name, slices and shares by `pool/unit`. Teams have entries for
+guarantee, borrow and lend, and cohorts for their borrowing and lending limits.
 """
 
 from collections import defaultdict
@@ -14,28 +14,32 @@ from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
 from gpuyard.plan.records import PoolPlan
-from gpuyard.plan.sharing.compute_slices import by_slices, profiles, slices_of_one_gpu
+from gpuyard.plan.sharing.compute_slices import (
+    compute_slices_by_resource,
+    convert_to_compute_slices,
+    slices_of_one_gpu,
+)
 from gpuyard.spec.suggestions import nearest_name
 
 GrantedQuota = Mapping[int, QuotaAmounts]
-"""By the index of the owner."""
+"""Amounts by the index of the owner."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuotaEntry:
-    """One entry of a guarantee, borrow or lend, understood."""
+    """One parsed entry of a guarantee, borrow or lend."""
 
-    owner: int
-    """A team, or a cohort, by its place in the stack file."""
+    team_or_cohort_index: int
+    """A team or a cohort, by its index in the stack file."""
     path: Path
     pool: PoolPlan
     count: int
-    """As the stack file counts: GPUs, slices or shares."""
+    """The count in the stack file: GPUs, slices or shares."""
     per_unit: Mapping[str, int]
-    """Resources of one of them; a bare key on a cut pool claims each of the slices of a GPU."""
+    """Resources of one unit; on a MIG pool, a bare key is for all slices of a GPU."""
 
     def formatted(self, resource: str) -> str:
-        """How much of a resource it is, and of which count where whole GPUs became slices."""
+        """The amount of a resource, with the original count if whole GPUs became slices."""
         each = self.per_unit[resource]
         amount = f"{self.count * each} {resource}"
         if each == 1 and len(self.per_unit) == 1:
@@ -46,19 +50,19 @@ class QuotaEntry:
 
 @dataclass(frozen=True, slots=True)
 class InvalidQuotaEntry:
-    """One entry that claims nothing of what there is."""
+    """One entry that matches no existing capacity."""
 
     problem: Finding | None = None
-    """None when its pool is refused already."""
+    """None if its pool is already rejected."""
     is_misspelled: bool = False
-    """True when it means something that is not counted here: then nobody knows what its owner can have.
-    False when it means nothing, or only what another entry claims already."""
+    """True if it is misspelled: what its owner can use is then unknown.
+    False if it means nothing, or only what another entry already has."""
 
 
 def parse_quota_entry(
     shares: Mapping[str, int], text: str, pools: DecidedPools, owner: int, path: Path
 ) -> QuotaEntry | InvalidQuotaEntry:
-    """What one entry claims, or that it claims nothing and why."""
+    """Parse one entry; an invalid entry has the reason."""
     count = shares[text]
     name, _, unit = text.partition("/")
     if name not in pools:
@@ -73,8 +77,8 @@ def parse_quota_entry(
 
 
 def _per_unit(pool: PoolPlan, unit: str) -> dict[str, int] | None:
-    """What one unit is in resources: one of them, or for a bare key all that one GPU gives."""
-    if (result := pool.counted_unit(unit)) is not None:
+    """The resources of one unit: one of its resource, or for a bare key all those of one GPU."""
+    if (result := pool.find_counted_resource(unit)) is not None:
         return {result.resource: 1}
     if unit:
         return None
@@ -99,7 +103,7 @@ def _unknown_pool(
     problem = error(
         "quota.unknown_pool",
         path,
-        "no pool of that name",
+        "no pool has this name",
         value=name,
         allowed=format_list(pools),
         fix=fix,
@@ -108,10 +112,10 @@ def _unknown_pool(
 
 
 def _move(shares: Mapping[str, int], key: str, path: Path) -> Fix:
-    """The amount under another key, in its place; taken away where that key has an amount already."""
+    """Move the amount to another key; remove the entry if that key has an amount already."""
     old = path[-1]
     if key in shares:
-        return Fix(message=f"remove it: {key} stands there already", at=path)
+        return Fix(message=f"remove it: {key} exists already", at=path)
     moved = {key if text == old else text: count for text, count in shares.items()}
     return Fix(message=f"write {key}", at=path[:-1], value=moved)
 
@@ -119,14 +123,14 @@ def _move(shares: Mapping[str, int], key: str, path: Path) -> Fix:
 def _unknown_unit(
     text: str, unit: str, shares: Mapping[str, int], pool: PoolPlan, path: Path
 ) -> InvalidQuotaEntry:
-    keys = [pool.key(a.resource) for a in pool.counted_resources]
+    keys = [pool.stack_file_key(a.resource) for a in pool.counted_resources]
     suggestion = nearest_name(unit, [a.unit for a in pool.counted_resources]) if unit else None
     meant = f"{pool.name}/{suggestion}" if suggestion else keys[0]
     slices = _slices(shares, unit, pool, path)
     why = (
         f"nodes of {pool.name} advertise no `{unit}`"
         if unit
-        else f"the GPUs of {pool.name} are cut differently, so a number of whole GPUs says nothing"
+        else f"the GPUs of {pool.name} have different MIG layouts, so a number of whole GPUs is ambiguous"
     )
     problem = error(
         "quota.unit",
@@ -140,21 +144,23 @@ def _unknown_unit(
 
 
 def _slices(shares: Mapping[str, int], unit: str, pool: PoolPlan, path: Path) -> Fix | None:
-    """Where compute slices are counted, those of the profiles that the entries name."""
-    if not any(a.unit == unit and a.resource in profiles(pool) for a in pool.advertised):
+    """If queues count compute slices, the entries of profiles converted to compute slices."""
+    if not any(
+        a.unit == unit and a.resource in compute_slices_by_resource(pool) for a in pool.advertised
+    ):
         return None
-    counted = by_slices(shares, pool)
+    counted = convert_to_compute_slices(shares, pool)
     key = f"{pool.name}/{SLICES_UNIT}"
     return Fix(message=f"write {key}: {counted[key]}", at=path[:-1], value=counted)
 
 
 def capacity(pool: PoolPlan, resource: str) -> int:
-    """How many of a resource the pool holds when every node runs."""
+    """How many of a resource the pool has when every node runs."""
     return per_node(pool, resource) * pool.nodes.high
 
 
 def per_node(pool: PoolPlan, resource: str) -> int:
-    """How many of a resource one node counts for."""
+    """How many of a resource one node has."""
     return next(a.per_node for a in pool.counted_resources if a.resource == resource)
 
 
@@ -165,15 +171,16 @@ def grant_quota(
     *,
     per_owner: bool = True,
 ) -> tuple[GrantedQuota, list[Finding]]:
-    """Give the claims one after another, within a limit for each owner or for all together.
+    """Grant the entries one after another, within a limit for each owner or for all together.
 
-    A claim that exceeds it is refused, and counted as its fix would leave it: nobody is blamed for it twice.
+    An entry that exceeds the limit gets a finding, and is counted with the value of its fix, so that it causes
+    no second finding.
     """
     granted: dict[int, QuotaAmounts] = defaultdict(lambda: defaultdict(int))
     used: dict[tuple[int | None, str, str], int] = defaultdict(int)
     findings: list[Finding] = []
     for claim in claims:
-        owner = claim.owner if per_owner else None
+        owner = claim.team_or_cohort_index if per_owner else None
         limits = {r: limit(claim, r) for r in claim.per_unit}
         in_use = {r: used[owner, claim.pool.name, r] for r in claim.per_unit}
         free = {r: (limits[r] - in_use[r]) // n for r, n in claim.per_unit.items()}
@@ -184,7 +191,7 @@ def grant_quota(
         for resource, n in claim.per_unit.items():
             amount = n * min(claim.count, fits)
             used[owner, claim.pool.name, resource] += amount
-            granted[claim.owner][claim.pool.name, resource] += amount
+            granted[claim.team_or_cohort_index][claim.pool.name, resource] += amount
     return granted, findings
 
 
@@ -194,8 +201,8 @@ class _Rest(TypedDict):
     fix: Fix
 
 
-def at_most(claim: QuotaEntry, resource: str, most: str, fits: int) -> _Rest:
-    """What was asked for, how much there is, and the most that fits."""
+def exceeded_limit_details(claim: QuotaEntry, resource: str, most: str, fits: int) -> _Rest:
+    """The value, the allowed range and the fix of an entry that exceeds a limit."""
     return _Rest(
         value=claim.formatted(resource),
         allowed=f"0 to {most}",

@@ -1,34 +1,34 @@
-"""What may pass between the cohorts of a stack file, before and after its limits are known.
+"""What the cohorts of a stack file can lend to each other, before and after limits are applied.
 
-`cohort_tree` says how Kueue counts; the root holds what nobody is guaranteed besides.
+`cohort_tree` defines how Kueue counts; the root also has the unassigned capacity.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuyard.plan.quotas.cohort_tree import CohortTree, Key, QuotaAmounts, add
-from gpuyard.plan.quotas.cohorts import ROOT, CohortIndex, Tree
+from gpuyard.plan.quotas.cohort_tree import CohortQuotaNode, Key, QuotaAmounts, add_amounts
+from gpuyard.plan.quotas.cohorts import ROOT, CohortHierarchy, CohortIndex
 
 
-class Flow:
-    """The cohorts of a stack file, with what each holds."""
+class CohortQuotas:
+    """The cohorts of a stack file, with the quota of each."""
 
     def __init__(
-        self, tree: Tree, spare: Mapping[Key, int], shared: Sequence[Mapping[Key, int]]
+        self, tree: CohortHierarchy, spare: Mapping[Key, int], shared: Sequence[Mapping[Key, int]]
     ) -> None:
         self.tree = tree
-        self.cohorts: dict[CohortIndex, CohortTree] = {ROOT: CohortTree()}
-        """By place in the stack file. Those below must have passed theirs on before one's stock is whole."""
+        self.cohorts: dict[CohortIndex, CohortQuotaNode] = {ROOT: CohortQuotaNode()}
+        """By index in the stack file. The quota of a cohort is complete once its descendants have propagated."""
         for cohort in reversed(tree.bottom_up):
-            self.cohorts[cohort] = CohortTree(parent=self.cohorts[tree.parents[cohort]])
-        add(self.cohorts[ROOT].nominal, spare)
+            self.cohorts[cohort] = CohortQuotaNode(parent=self.cohorts[tree.parents[cohort]])
+        add_amounts(self.cohorts[ROOT].nominal, spare)
         for home, amounts in zip(tree.cohort_by_team, shared, strict=True):
-            add(self.cohorts[home].nominal, amounts)
+            add_amounts(self.cohorts[home].nominal, amounts)
 
 
 def summed(amounts: Iterable[Mapping[Key, int]]) -> QuotaAmounts:
-    """Sums over all; one pass, because there may be a thousand of them."""
+    """The sum of all amounts; in one pass, because there may be a thousand of them."""
     total: QuotaAmounts = defaultdict(int)
     for one in amounts:
-        add(total, one)
+        add_amounts(total, one)
     return total

@@ -1,8 +1,8 @@
-"""Pools dedicated to teams: who may claim something of a pool, and what its owners leave unused.
+"""Pools dedicated to teams: who may have quota of a pool, and what its owners leave unused.
 
-In Kueue a team's queue lists only flavors that the team has a quota of, and no queue hands out a flavor
-it does not list. So a claim that is refused here is the whole fence: what an owned pool has left over
-stands in the common cohort, and only its owners' queues can reach it (docs/decisions/0012).
+In Kueue a team's queue lists only flavors of which the team has a quota, and a queue admits no job to a
+flavor that it does not list. So it is enough to reject entries of other teams here: the rest of a dedicated
+pool is in the common cohort, and only the queues of its owners can use it (docs/decisions/0012).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,17 +14,17 @@ from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.suggestions import nearest_name
 
 PoolOwners = Mapping[str, frozenset[str]]
-"""Teams by the name of the pool that is theirs; a pool that is everybody's is not in it."""
+"""Owners by pool name; pools for all teams are not in it."""
 
 
 def known_owners(spec: PlatformSpec) -> PoolOwners:
-    """Who owns what. A pool with an owner nobody knows judges no team: the name itself is refused."""
+    """The owners of each pool. A pool with an unknown owner is left out: the name itself is an error."""
     teams = {team.name for team in spec.teams}
     return {p.name: frozenset(p.owners) for p in spec.pools if p.owners and teams >= {*p.owners}}
 
 
 def check_owner_names(draft: Draft) -> list[Finding]:
-    """Refuse owners who are no teams."""
+    """Reject owners that are not teams."""
     spec = draft.spec
     teams = [team.name for team in spec.teams]
     findings: list[Finding] = []
@@ -46,9 +46,9 @@ def _unknown(
     return error(
         "pool.owner_unknown",
         path,
-        "no team of that name",
+        "no team has this name",
         value=", ".join(unknown),
-        allowed=", ".join(teams) or "names of teams; there are none",
+        allowed=", ".join(teams) or "a name in `teams`, which is empty",
         fix=Fix(message="; ".join(fixes), at=path, value=list(right) or None),
     )
 
@@ -56,7 +56,7 @@ def _unknown(
 def unowned_pool_error(
     owners: PoolOwners, pool: str, team: str, text: str, path: Path
 ) -> Finding | None:
-    """Refuse a claim on a pool that is dedicated to others."""
+    """Reject an entry for a pool that is dedicated to other teams."""
     if team in owners.get(pool, {team}):
         return None
     names = ", ".join(sorted(owners[pool]))
@@ -65,7 +65,7 @@ def unowned_pool_error(
     return error(
         "pool.owner",
         path,
-        f"{pool} is dedicated to {names}: {team} cannot {verb} anything of it",
+        f"{pool} is dedicated to {names}: {team} cannot {verb} any of it",
         value=text,
         allowed=f"pools without owners, or with {team} among them",
         fix=Fix(message=f"remove it, or add {team} to the owners of {pool}", at=path),
@@ -73,7 +73,7 @@ def unowned_pool_error(
 
 
 def check_left_over(draft: Draft) -> list[Finding]:
-    """Warn of what an owned pool has left and no owner may borrow: it is paid for and nobody's."""
+    """Warn of unassigned capacity of a dedicated pool that no owner may borrow: it is paid for and unusable."""
     spec, quotas, spare = draft.spec, draft.quotas, draft.spare
     indexes = {team.name: index for index, team in enumerate(spec.teams)}
     borrowed = {(q.pool, q.resource) for mine in quotas.values() for q in mine if q.borrow}
@@ -99,7 +99,7 @@ def _best_owner(
     pool: str,
     quotas: Mapping[int, Sequence[Quota]],
 ) -> str:
-    """One that uses the pool already: another might stand too close to it."""
+    """An owner that uses the pool already: another one might break its isolation."""
 
     def uses(owner: str) -> bool:
         return pool in usable_pools(quotas[indexes[owner]])
@@ -112,15 +112,15 @@ def _left_over(
 ) -> Finding:
     amounts = ", ".join(f"{amount} {resource}" for resource, amount in unclaimed.items())
     whose = " or ".join(dict.fromkeys(spec.pools[int(path[1])].owners))
-    more = {pool.key(resource): amount for resource, amount in unclaimed.items()}
+    more = {pool.stack_file_key(resource): amount for resource, amount in unclaimed.items()}
     say = ", ".join(f"{key}: {amount}" for key, amount in more.items())
     return warning(
         "pool.left_over",
         path,
-        f"{pool.name} is dedicated to {whose}, and nobody else can use it, but {amounts}"
-        " of it are guaranteed to nobody and no owner may borrow them",
+        f"{pool.name} is dedicated to {whose}, so no other team can use it, but {amounts}"
+        " are not guaranteed to any owner, and no owner may borrow them",
         value=amounts,
-        allowed="every part of a dedicated pool guaranteed to an owner, or borrowed by one",
+        allowed="each part of a dedicated pool guaranteed to one of its owners, or within the borrow limit of one",
         fix=Fix(
             message=f"let {spec.teams[team].name} borrow {{{say}}}, or give the pool fewer nodes",
             at=("teams", team, "borrow"),

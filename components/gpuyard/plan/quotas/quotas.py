@@ -1,7 +1,7 @@
-"""Guarantees, borrowing and lending, in the resources that nodes really advertise.
+"""Guarantees, borrowing and lending, in the resources that nodes advertise.
 
 A stack file counts whole GPUs by a bare pool name, slices and shares by `pool/unit`. Here they become
-quotas of resources, and are proved against what the pools hold when every node runs.
+quotas of resources, and are checked against the capacity of the pools when every node runs.
 """
 
 from collections import defaultdict
@@ -18,13 +18,13 @@ from gpuyard.plan.quotas.cohorts import CohortIndex, read_tree
 from gpuyard.plan.quotas.entries import (
     InvalidQuotaEntry,
     QuotaEntry,
-    at_most,
     capacity,
+    exceeded_limit_details,
     grant_quota,
     parse_quota_entry,
     per_node,
 )
-from gpuyard.plan.quotas.flow import Flow, summed
+from gpuyard.plan.quotas.flow import CohortQuotas, summed
 from gpuyard.plan.quotas.owners import known_owners, unowned_pool_error
 from gpuyard.plan.records import Quota
 from gpuyard.spec.platform import PlatformSpec
@@ -34,33 +34,37 @@ from gpuyard.spec.values import MAX_NODES
 
 @dataclass(frozen=True, slots=True)
 class QuotaPlan:
-    """Who has what, and what is left."""
+    """The quotas of all teams, and the unassigned capacity."""
 
     by_team: Mapping[int, tuple[Quota, ...]]
-    """By team index."""
+    """Quotas by team index."""
     spare: QuotaAmounts
-    """What no team is guaranteed."""
-    flow: Flow
-    """What passes between cohorts."""
+    """Unassigned capacity."""
+    cohort_quotas: CohortQuotas
+    """What cohorts lend to each other."""
     are_quotas_resolved: bool
-    """False when a claim means something that is not counted here: a misspelt pool or unit."""
+    """False if an entry has a misspelled pool or unit and is not counted."""
 
-    def borrowable(self, team: int, quota: Quota) -> int:
-        """What the team of this quota could borrow beyond what it may, with everybody else idle."""
+    def borrowable_beyond_limit(self, team: int, quota: Quota) -> int:
+        """What the team could borrow beyond its borrowing limit, with all other teams idle."""
         own = quota.nominal if quota.lend is None else quota.lend
-        home = self.flow.tree.cohort_by_team[team]
-        return self.flow.cohorts[home].max_usage((quota.pool, quota.resource)) - own - quota.borrow
+        home = self.cohort_quotas.tree.cohort_by_team[team]
+        return (
+            self.cohort_quotas.cohorts[home].max_usage((quota.pool, quota.resource))
+            - own
+            - quota.borrow
+        )
 
 
 def decide_quotas(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """What every team has, and what passes between cohorts."""
+    """The quotas of every team, and what cohorts lend to each other."""
     quotas, findings = plan_quotas(draft.spec, draft.pools)
     decided = replace(
         draft,
         quotas=quotas.by_team,
         spare=quotas.spare,
         are_quotas_resolved=quotas.are_quotas_resolved,
-        room_to_borrow=quotas.borrowable,
+        borrowable_beyond_limit=quotas.borrowable_beyond_limit,
         cohorts=_cohorts(quotas),
     )
     return decided, findings
@@ -68,7 +72,7 @@ def decide_quotas(draft: Draft) -> tuple[Draft, list[Finding]]:
 
 def _cohorts(quotas: QuotaPlan) -> tuple[CohortDraft, ...]:
     """The cohorts of the stack file, parents first."""
-    flow = quotas.flow
+    flow = quotas.cohort_quotas
     used: dict[CohortIndex, set[tuple[str, str]]] = defaultdict(set)
     for team, home in enumerate(flow.tree.cohort_by_team):
         for node in flow.tree.self_and_ancestors(home):
@@ -86,7 +90,7 @@ def _cohorts(quotas: QuotaPlan) -> tuple[CohortDraft, ...]:
 
 
 def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, list[Finding]]:
-    """What every team is guaranteed, may borrow and lends, and every finding about it."""
+    """The guarantees, borrowing and lending limits of every team, and all findings about them."""
     of_teams = _read_teams(spec, pools)
     of_cohorts = CohortClaims(spec, pools)
     claims, findings = of_teams.by_kind, [*of_teams.findings, *of_cohorts.findings]
@@ -96,7 +100,9 @@ def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, lis
     )
     findings += problems
     lend, problems = grant_quota(
-        claims["lend"], lambda claim, r: nominal[claim.owner].get((claim.pool.name, r), 0), _no_more
+        claims["lend"],
+        lambda claim, r: nominal[claim.team_or_cohort_index].get((claim.pool.name, r), 0),
+        _no_more,
     )
     findings += problems
     guaranteed = summed(nominal.values())
@@ -109,14 +115,14 @@ def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, lis
     }
     shared = [(nominal if t.lend is None else lend)[i] for i, t in enumerate(spec.teams)]
     tree = read_tree(spec)
-    flow = Flow(tree, spare, shared)
+    flow = CohortQuotas(tree, spare, shared)
     findings += apply_limits(flow, of_cohorts)
 
     def within_reach(claim: QuotaEntry, resource: str) -> int:
         key = (claim.pool.name, resource)
-        return flow.cohorts[tree.cohort_by_team[claim.owner]].max_usage(key) - shared[
-            claim.owner
-        ].get(key, 0)
+        return flow.cohorts[tree.cohort_by_team[claim.team_or_cohort_index]].max_usage(
+            key
+        ) - shared[claim.team_or_cohort_index].get(key, 0)
 
     def out_of_reach(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
         why = _bound(spec, flow, claim, resource)
@@ -134,25 +140,25 @@ def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, lis
     return QuotaPlan(quotas, spare, flow, understood), findings
 
 
-def _bound(spec: PlatformSpec, flow: Flow, claim: QuotaEntry, resource: str) -> str:
-    """The cohort whose limit keeps a team from having more, in words; "" when none does."""
+def _bound(spec: PlatformSpec, flow: CohortQuotas, claim: QuotaEntry, resource: str) -> str:
+    """A text that names the cohort whose limit bounds the team; "" if none does."""
     key = (claim.pool.name, resource)
-    for node in flow.tree.self_and_ancestors(flow.tree.cohort_by_team[claim.owner]):
-        if node is not None and (cohort := flow.cohorts[node]).is_bound(key):
+    for node in flow.tree.self_and_ancestors(flow.tree.cohort_by_team[claim.team_or_cohort_index]):
+        if node is not None and (cohort := flow.cohorts[node]).is_limited_by_borrowing(key):
             name = spec.queueing.cohorts[node].name
-            return f", because its cohort {name} borrows {cohort.borrow[key]} at most"
+            return f", because its cohort {name} may borrow at most {cohort.borrow[key]}"
     return ""
 
 
 @dataclass(slots=True)
 class _TeamClaims:
-    """What all teams claim, as far as it is understood."""
+    """The valid entries of all teams."""
 
     by_kind: dict[str, list[QuotaEntry]]
-    """By guarantee, borrow and lend."""
+    """Entries by field: guarantee, borrow and lend."""
     findings: list[Finding]
     misspelt: bool = False
-    """True when an entry means something that is not counted here."""
+    """Whether an entry is misspelled, so that what it means is not counted."""
 
 
 def _read_teams(spec: PlatformSpec, pools: DecidedPools) -> _TeamClaims:
@@ -183,12 +189,12 @@ def _too_much(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int
     need = ceil((used + amount) / each)
     high = pool.nodes.high
     nodes = "its only node" if high == 1 else f"all {high} nodes"
-    taken = f", other guarantees take {used} of them" if used else ""
+    taken = f", of which other guarantees use {used}" if used else ""
     more = f", or let {pool.name} have {need} nodes" if need <= MAX_NODES else ""
     return error(
         "quota.over_capacity",
         claim.path,
-        f"{pool.name} holds {limit} {resource} with {nodes} ({each} a node){taken}",
+        f"{pool.name} has {limit} {resource} with {nodes} ({each} a node){taken}",
         value=claim.formatted(resource),
         allowed=f"{limit - used} {resource}",
         fix=Fix(message=f"guarantee {fits}{more}", at=claim.path, value=fits),
@@ -196,34 +202,41 @@ def _too_much(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int
 
 
 def _no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
-    before = f" and lends {used} of them already" if used else ""
-    problem = f"the team is guaranteed {limit} {resource} of {claim.pool.name}{before}; it cannot lend more"
+    before = f" and already lends {used} of them" if used else ""
+    problem = f"the team is guaranteed {limit} {resource} of {claim.pool.name}{before}: it cannot lend more"
     most = f"{limit - used}"
-    return error("lend.over_guarantee", claim.path, problem, **at_most(claim, resource, most, fits))
+    return error(
+        "lend.over_guarantee",
+        claim.path,
+        problem,
+        **exceeded_limit_details(claim, resource, most, fits),
+    )
 
 
 def _out_of_reach(
     claim: QuotaEntry, resource: str, limit: int, used: int, fits: int, why: str
 ) -> Finding:
-    """A borrowing limit that could never be reached, even with everybody else idle.
+    """A borrowing limit that could never be reached, even with all others idle.
 
-    It is cut to what can be: a guarantee that grows takes from what others may borrow, and refuses nobody.
+    It is reduced to the reachable amount: a larger guarantee reduces what others may borrow, without an error.
     """
-    before = f", and the team borrows {used} of them already" if used else ""
+    before = f", and the team already borrows {used} of them" if used else ""
     problem = (
-        f"of {claim.pool.name} other teams lend and nobody has {limit} {resource} at most{before}"
+        f"at most {limit} {resource} of {claim.pool.name} are lent by other teams or unassigned{before}"
         if not why
-        else f"of {claim.pool.name} the team can borrow {limit} {resource} at most{why}{before}"
+        else f"the team can borrow at most {limit} {resource} of {claim.pool.name}{why}{before}"
     )
     most = f"{limit - used}"
-    problem += ": the rest of it has no effect"
-    return warning("borrow.never", claim.path, problem, **at_most(claim, resource, most, fits))
+    problem += ": the rest of the limit has no effect"
+    return warning(
+        "borrow.never", claim.path, problem, **exceeded_limit_details(claim, resource, most, fits)
+    )
 
 
 def _start_notes(
     guaranteed: QuotaAmounts, pools: DecidedPools, spec: PlatformSpec
 ) -> list[Finding]:
-    """Guarantees beyond the nodes that run from the beginning: say how many must start first."""
+    """Guarantees beyond the nodes that run from the start: report how many must start first."""
     findings: list[Finding] = []
     positions = {pool.name: i for i, pool in enumerate(spec.pools)}
     for pool in pools.values():
@@ -246,13 +259,13 @@ def _start_notes(
 
 
 def _to_start(pool: str, need: int, running: int) -> str:
-    """Nodes that guarantees wait for."""
+    """The message about nodes for which guarantees wait."""
     nodes = "node" if need == 1 else "nodes"
     later = need - running
     return (
         f"the guarantees of {pool} need {need} {nodes};"
-        f" {running} {'runs' if running == 1 else 'run'} from the beginning,"
-        f" {later} {'starts when jobs ask for it' if later == 1 else 'start when jobs ask for them'}"
+        f" {running} {'runs' if running == 1 else 'run'} from the start,"
+        f" {later} {'starts when jobs request it' if later == 1 else 'start when jobs request them'}"
     )
 
 
@@ -264,7 +277,7 @@ def _quotas(
     borrow: QuotaAmounts,
     lend: QuotaAmounts,
 ) -> tuple[Quota, ...]:
-    """In the order of the pools and of what their nodes advertise, whatever the order of the keys."""
+    """Quotas in the order of the pools and their resources, independent of the order of the keys."""
     mine = sorted({pool for pool, _ in (*nominal, *borrow)}, key=positions.__getitem__)
     quota_pools = (p for name in mine if (p := pools[name]))
     keys = ((p.name, a.resource) for p in quota_pools for a in p.counted_resources)

@@ -1,7 +1,7 @@
-"""Derived figures of records that are shown with their fields, in JSON and by `gpuyard get`.
+"""Derived values of records that are shown with their fields, in JSON and by `gpuyard get`.
 
-A property is for the code that reads a plan; only one that is marked is also promised to whoever reads the
-plan's document. So a question that is easier asked of a record (`plan.simulated`) adds no key to it.
+A property is for code that reads a plan; only a marked property is also part of the plan's document. So a
+helper property such as `plan.simulated` adds no key to it.
 """
 
 from collections.abc import Callable
@@ -12,13 +12,13 @@ _Figure = TypeVar("_Figure", bound=Callable[..., object])
 
 
 def displayed(figure: _Figure) -> _Figure:
-    """Mark what a property returns as shown; stands below `@property`."""
+    """Mark the value of a property as shown; the decorator goes below `@property`."""
     setattr(figure, _MARK, True)
     return figure
 
 
 def displayed_figures(record: type) -> list[str]:
-    """The names of the derived figures that a kind of record shows, in the order in which it has them."""
+    """The names of the derived values that a type of record shows, in the order of their definition."""
     return [
         name
         for name, member in vars(record).items()

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdleTeam:
-    """One namespace of a team that wants its idle GPUs back."""
+    """One namespace of a team with idle reclaim."""
 
     team: str
     label: str
-    """What the namespace says whose it is."""
+    """The value of the label by which the namespace names its team."""
     namespace: str
     after_minutes: int
     grace_minutes: int
@@ -19,14 +19,14 @@ class IdleTeam:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IdlePlan:
-    """The program that warns and suspends, and for whom."""
+    """The program that warns of idle GPUs and suspends workloads, and for which teams."""
 
     prometheus: str
-    """Where it asks what GPUs do."""
+    """The address of the Prometheus that it queries for GPU use."""
     image: str
     resources: tuple[str, ...]
-    """Names by which pods hold GPUs, slices and shares."""
+    """The extended resources of GPUs, slices and shares."""
     paused: bool
-    """Nothing can run it: pods on simulated nodes run no program."""
+    """Whether its CronJob is suspended: pods on simulated nodes run no program."""
     teams: tuple[IdleTeam, ...]
     """One for each namespace."""

@@ -1,42 +1,42 @@
-"""Nodes that go while jobs run, in a plan: frozen records of plain values."""
+"""Interruptions in a plan, of nodes that end while jobs run: frozen records of plain values."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpotDisruption:
-    """What one notice loses of a job, where the stack file says how often jobs save."""
+    """The work that one interruption costs a job, if the stack file has a checkpoint interval."""
 
     expected_minutes: float
-    """Of work: half an interval and the checkpoint being written; 0 where one is written at notice."""
+    """Lost work: half an interval and the checkpoint in progress; 0 if jobs write one at the notice."""
     worst_minutes: float
     gpus: int
-    """Of the largest job that the plan knows there: a shape, else all that the spot rung holds."""
+    """GPUs of the largest known job of the pool: a shape, else the maximum of the spot capacity option."""
 
     @property
     def expected_gpu_hours(self) -> float:
-        """The same for all its GPUs."""
+        """Expected lost work of all its GPUs, in GPU hours."""
         return self.expected_minutes / 60 * self.gpus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolInterruption:
-    """A pool whose nodes may be taken back."""
+    """A pool whose nodes may be interrupted."""
 
     pool: str
     capacity_options: tuple[str, ...]
-    """Rungs of its ladder of which nodes go."""
+    """Its capacity options whose nodes may be interrupted."""
     notice_seconds: int | None
-    """What a spot notice leaves to pods; None without spot, and of machines that no cloud sells."""
+    """Seconds between a spot notice and the end; None without spot, and for machines that no cloud sells."""
     loss: SpotDisruption | None
-    """None without spot, and where nothing is said of checkpoints."""
+    """None without spot, and without a checkpoint interval in the stack file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterruptionPlan:
-    """The program that queues a gang again as a whole and tells of nodes that were bought in a lower way."""
+    """The program that requeues interrupted gangs as a whole and reports nodes of fallback capacity options."""
 
     image: str
     pools: tuple[PoolInterruption, ...]
-    ladders: tuple[str, ...] = ()
-    """Pools that a cloud sells in several ways, whether their nodes go or not."""
+    fallback_pools: tuple[str, ...] = ()
+    """Pools with several capacity options, whether their nodes may be interrupted or not."""

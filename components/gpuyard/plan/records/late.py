@@ -1,8 +1,8 @@
-"""Values that exist only once a cluster does.
+"""Values that exist only once the cluster exists.
 
-A plan names such a value; it never holds it. Only the Pulumi floor substitutes it with an output, and
-`gpuyard render --values` with what the user gives. So plans stay pure, complete at preview, and equal
-for equal specs.
+A plan contains the name of such a value, never the value. The Pulumi resources replace it by an output,
+and `gpuyard render --values` by the user's value. So plans stay pure, complete at preview, and equal for
+equal specs.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,25 +11,25 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class UnresolvedOutput:
     """A value known later, by name: `Late("cluster.name")`."""
 
     name: str
 
 
-def bind(value: Any, known: Callable[[str], Any]) -> Any:
-    """The same tree with every late value replaced by what `known` gives for its name."""
-    if isinstance(value, Late):
+def resolve_outputs(value: Any, known: Callable[[str], Any]) -> Any:
+    """A copy of the tree in which `known(name)` replaces every late value."""
+    if isinstance(value, UnresolvedOutput):
         return known(value.name)
     if isinstance(value, Mapping):
-        return {k: bind(v, known) for k, v in value.items()}
+        return {k: resolve_outputs(v, known) for k, v in value.items()}
     if isinstance(value, list | tuple):
-        return [bind(v, known) for v in value]
+        return [resolve_outputs(v, known) for v in value]
     return value
 
 
-def late_names(value: Any) -> set[str]:
+def unresolved_output_names(value: Any) -> set[str]:
     """The names of all late values in a tree."""
     names: set[str] = set()
-    bind(value, names.add)
+    resolve_outputs(value, names.add)
     return names

@@ -1,4 +1,4 @@
-"""Money in a plan: prices of nodes, and the bill that they add up to."""
+"""Costs in a plan: prices of nodes, and the bill."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -9,18 +9,18 @@ from gpuyard.spec.values import Range
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """A sum of dollars an hour: what of it is known, and whose part is not."""
+    """A sum in USD an hour: the known part, and the pools and commitments without a known price."""
 
     known_usd: float = 0.0
     unknown: tuple[str, ...] = ()
-    """Pools and commitments of which a part is in no sum."""
+    """Pools and commitments of which a part has no known price and is in no sum."""
     unknown_nodes: float = 0.0
     """Nodes whose price is unknown."""
 
     @property
     @displayed
     def usd(self) -> float | None:
-        """The whole sum; None when a part of it is unknown, so that nobody takes the rest for it."""
+        """The whole sum; None if a part is unknown, so that a partial sum is not read as the whole."""
         return None if self.unknown else self.known_usd
 
     def __add__(self, other: "Total") -> "Total":
@@ -31,12 +31,12 @@ class Total:
         )
 
     def times(self, part: float) -> "Total":
-        """So much of it, or so often."""
+        """The total multiplied by a factor."""
         return Total(self.known_usd * part, self.unknown, self.unknown_nodes * part)
 
 
 def total_of_nodes(whose: str, nodes: float, price: float | None) -> Total:
-    """Dollars an hour; no nodes cost nothing, whatever the price."""
+    """The total of these nodes in USD an hour; zero nodes cost nothing, also without a known price."""
     if nodes == 0 or price is not None:
         return Total(nodes * (price or 0.0))
     return Total(0.0, (whose,), nodes)
@@ -44,89 +44,89 @@ def total_of_nodes(whose: str, nodes: float, price: float | None) -> Total:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodePrice:
-    """What a node costs an hour, bought in one way. None is unknown as of `checked_on`, never nothing."""
+    """The hourly price of a node in one capacity option. None is unknown as of `checked_on`, never zero."""
 
     mode: str
     low: float | None
     mean: float | None
-    """What to expect: your average, else the middle of the range."""
+    """The expected price: your average, else the middle of the range."""
     high: float | None
     basis: str
-    """Where the price comes from and of what day."""
+    """The source of the price and its date."""
     checked_on: date
     as_of: date | None = None
-    """The day that the price is of; None for your price, an unknown one, and a source that names no day."""
+    """The date of the price; None for your price, an unknown price, and a source without a date."""
     source: str = ""
     machine: str = ""
-    """Whose price it is."""
+    """The machine type of the price."""
     each: tuple["NodePrice", ...] = ()
-    """Of like machines: each under its own name. The first is expected, the dearest the worst."""
+    """The prices of interchangeable machines, by name: the first is expected, the highest is the maximum."""
     regions: tuple[str, ...] = ()
-    """Where it is asked, of a price of the catalogue; several where machines of several are one rung."""
+    """Regions of a catalogue price; several if one capacity option has machines of several regions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BillLine:
-    """What one pool costs an hour. None is unknown, never nothing."""
+    """The hourly cost of one pool. None is unknown, never zero."""
 
     pool: str
     machine: str
     nodes: Range
     running_nodes: float
-    """Nodes that run on average in the expected case."""
+    """Average number of running nodes in the expected case."""
     used_nodes: float
-    """Nodes whose GPUs are all in use on average in the expected case; 0 for system nodes."""
+    """Average number of nodes with all GPUs in use in the expected case; 0 for system nodes."""
     usd_per_node: float | None
-    """The dearest way to buy a node."""
-    floor: Total
+    """The price of a node in the most expensive capacity option."""
+    minimum: Total
     expected: Total
-    worst: Total
+    maximum: Total
     basis: str
-    """Where the price of the first rung comes from and of what day."""
+    """The source and date of the price of the first capacity option."""
     checked_on: date
     prices: tuple[NodePrice, ...]
-    """Of each rung."""
-    open_floor: float
-    """Nodes at the price on demand that no commitment pays for, at least."""
+    """The price of each capacity option."""
+    open_minimum: float
+    """On-demand nodes that no commitment covers, in the minimum case."""
     open_expected: float
-    """The same, as expected."""
+    """On-demand nodes that no commitment covers, in the expected case."""
     note: str = ""
 
     @property
     @displayed
-    def floor_usd(self) -> float | None:
-        """With the pool at its minimum; None when a part is unknown."""
-        return self.floor.usd
+    def minimum_usd_per_hour(self) -> float | None:
+        """Cost with the pool at its minimum; None if a part is unknown."""
+        return self.minimum.usd
 
     @property
     @displayed
-    def expected_usd(self) -> float | None:
-        """The same as expected."""
+    def expected_usd_per_hour(self) -> float | None:
+        """Expected cost; None if a part is unknown."""
         return self.expected.usd
 
     @property
     @displayed
-    def worst_usd(self) -> float | None:
-        """The same with the pool at its maximum."""
-        return self.worst.usd
+    def maximum_usd_per_hour(self) -> float | None:
+        """Cost with the pool at its maximum; None if a part is unknown."""
+        return self.maximum.usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Covered:
+class CoveredNodes:
     """Nodes of one pool that a commitment pays for."""
 
     pool: str
-    floor: float
+    minimum: float
     expected: float
     baseline: int
-    """With every node running."""
+    """Covered nodes with every node of the pool running."""
     burst: int
-    """Nodes of the pool beyond."""
+    """Nodes of the pool beyond the baseline."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitmentLine:
-    """Nodes that are paid for in any case. The part that runs is on the lines of its pools."""
+    """Nodes that are paid for whether used or not. The used part is on the lines of its pools."""
 
     machine: str
     nodes: int
@@ -134,16 +134,16 @@ class CommitmentLine:
     usd_per_node: float | None
     basis: str
     as_of: date | None
-    """The day that the price is of, where it is one of the catalogue that says it."""
+    """The date of the price, for a catalogue price with a date."""
     on_demand_usd: float | None
-    """What one costs on demand, at your price."""
-    covers: tuple[Covered, ...]
+    """The on-demand price of one node, from your `prices`."""
+    covers: tuple[CoveredNodes, ...]
     region: str | None
-    """Where the price is asked, of one of the catalogue."""
-    idle_floor: float
+    """The region of a catalogue price."""
+    idle_minimum: float
     """Committed nodes that no pool uses when every pool is at its minimum."""
     idle_expected: float
-    idle_worst: float
+    idle_maximum: float
 
     @property
     @displayed
@@ -153,46 +153,46 @@ class CommitmentLine:
             return None
         return 100 * self.usd_per_node / self.on_demand_usd
 
-    def idle(self, case: str) -> Total:
-        """What the idle nodes cost an hour in a case: floor, expected or worst."""
+    def idle_cost(self, case: str) -> Total:
+        """The hourly cost of the idle nodes in a case: minimum, expected or maximum."""
         nodes: float = getattr(self, f"idle_{case}")
-        return total_of_nodes(self.named, nodes, self.usd_per_node)
+        return total_of_nodes(self.display_name, nodes, self.usd_per_node)
 
     @property
-    def named(self) -> str:
-        """What it is called beside pools."""
+    def display_name(self) -> str:
+        """Its name in lists with pools."""
         return f"commitment to {self.machine}"
 
     @property
     @displayed
-    def idle_floor_usd(self) -> float | None:
-        """What the idle nodes cost an hour at the floor."""
-        return self.idle("floor").usd
+    def idle_min_usd(self) -> float | None:
+        """Hourly cost of the idle nodes in the minimum case."""
+        return self.idle_cost("minimum").usd
 
     @property
     @displayed
     def idle_expected_usd(self) -> float | None:
-        """The same as expected."""
-        return self.idle("expected").usd
+        """Hourly cost of the idle nodes in the expected case."""
+        return self.idle_cost("expected").usd
 
     @property
     @displayed
-    def idle_worst_usd(self) -> float | None:
-        """The same at worst."""
-        return self.idle("worst").usd
+    def idle_max_usd(self) -> float | None:
+        """Hourly cost of the idle nodes in the maximum case."""
+        return self.idle_cost("maximum").usd
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fee:
-    """What the cluster itself costs an hour, whatever runs in it."""
+    """The cluster fee: the hourly price of the control plane."""
 
     service: str
     """EKS or GKE."""
-    floor_usd: float
-    expected_usd: float
-    worst_usd: float
+    minimum_usd_per_hour: float
+    expected_usd_per_hour: float
+    maximum_usd_per_hour: float
     basis: str
-    """Where it comes from and of what day."""
+    """The source of the price and its date."""
     checked_on: date | None = None
     """None for your price."""
     as_of: date | None = None
@@ -200,48 +200,48 @@ class Fee:
     note: str = ""
 
     def total(self, case: str) -> Total:
-        """In a case: floor, expected or worst."""
-        usd: float = getattr(self, f"{case}_usd")
+        """The total in a case: minimum, expected or maximum."""
+        usd: float = getattr(self, f"{case}_usd_per_hour")
         return Total(usd)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Share:
-    """A team's part of the bill, by what it is guaranteed; all shares together are the bill."""
+class TeamCostShare:
+    """A team's part of the bill, by its guarantees; the sum of all shares is the bill."""
 
     team: str | None
-    """None: nobody's, with system nodes, commitments that nothing uses, and the fee of the cluster."""
-    floor: Total
+    """None: shared costs, which include system nodes, unused commitments and the cluster fee."""
+    minimum: Total
     expected: Total
-    worst: Total
+    maximum: Total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bill:
-    """The hourly cost of the platform: sums of what is known, and what is not."""
+    """The hourly cost of the platform: sums of the known prices, and what has no known price."""
 
     lines: tuple[BillLine, ...]
     commitments: tuple[CommitmentLine, ...]
-    shares: tuple[Share, ...]
-    """Teams in the order of the stack file, nobody's last."""
-    floor: Total
+    shares: tuple[TeamCostShare, ...]
+    """Teams in the order of the stack file, shared costs last."""
+    minimum: Total
     expected: Total
-    worst: Total
+    maximum: Total
     utilisation_percent: float
-    """Of the maximum of every pool, what the expected case has in use."""
+    """The part of every pool's maximum that is in use in the expected case, in percent."""
     simulated: bool
-    """True when nothing is billed: the figures are what the same machines cost on their cloud."""
+    """True if nothing is billed: the figures are the cost of the same machines on their cloud."""
     region: str | None = None
-    """Where the platform is; None where neither the stack file nor a zone says it."""
+    """The region of the platform; None if neither the stack file nor a zone names it."""
     fees: tuple[Fee, ...] = ()
-    """What the cluster itself costs; empty where nobody asks anything for it, or somebody else pays."""
+    """The cluster fee; empty if the control plane has no price, or is not billed to this platform."""
     left_out: tuple[str, ...] = ()
-    """What the cloud bills as well, and no sum has."""
+    """Items that the cloud also bills and that are in no sum."""
 
     @property
     @displayed
     def priced_in(self) -> tuple[str, ...]:
-        """Regions whose prices of the catalogue are in the sums."""
+        """Regions whose catalogue prices are in the sums."""
         regions = [r for line in self.lines for p in line.prices for r in p.regions]
         regions += [c.region for c in self.commitments if c.region]
         return tuple(sorted(set(regions)))
@@ -249,7 +249,7 @@ class Bill:
     @property
     @displayed
     def elsewhere(self) -> tuple[str, ...]:
-        """Those of them that the platform is not in; a local zone is in the region it is named for."""
+        """Regions of `priced_in` other than the platform's; a local zone is in the region of its name."""
         if self.region is None:
             return ()
         here = self.region
@@ -257,25 +257,25 @@ class Bill:
 
     @property
     @displayed
-    def floor_usd(self) -> float | None:
-        """The floor; None when a part of it is unknown."""
-        return self.floor.usd
+    def minimum_usd_per_hour(self) -> float | None:
+        """The minimum cost an hour; None if a part is unknown."""
+        return self.minimum.usd
 
     @property
     @displayed
-    def expected_usd(self) -> float | None:
-        """The expected hour, in the same way."""
+    def expected_usd_per_hour(self) -> float | None:
+        """The expected cost an hour; None if a part is unknown."""
         return self.expected.usd
 
     @property
     @displayed
-    def worst_usd(self) -> float | None:
-        """The worst hour, in the same way."""
-        return self.worst.usd
+    def maximum_usd_per_hour(self) -> float | None:
+        """The maximum cost an hour; None if a part is unknown."""
+        return self.maximum.usd
 
     @property
     @displayed
     def unknown(self) -> tuple[str, ...]:
-        """Pools and commitments with a price that is unknown: that part of them is in no sum."""
-        named = (*self.floor.unknown, *self.expected.unknown, *self.worst.unknown)
+        """Pools and commitments with an unknown price: that part of them is in no sum."""
+        named = (*self.minimum.unknown, *self.expected.unknown, *self.maximum.unknown)
         return tuple(dict.fromkeys(named))

@@ -1,4 +1,4 @@
-"""Nodes of a pool in a plan: how they are bought, known, filled and wired."""
+"""Nodes of a pool in a plan: capacity options, autoscaler hints, allocatable resources and networks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import date
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ec2Purchase:
-    """A rung on EC2, for node groups and for Karpenter."""
+    """A capacity option on EC2, for node groups and Karpenter."""
 
     capacity_type: str
     """Of an EKS node group: ON_DEMAND, SPOT or CAPACITY_BLOCK."""
@@ -16,12 +16,12 @@ class Ec2Purchase:
     market_type: str | None
     """Of the launch template: spot, capacity-block, or none for on-demand."""
     reservation_preference: str
-    """open, none or capacity-reservations-only; only the last uses up a reservation that is targeted."""
+    """open, none or capacity-reservations-only; only the last uses a targeted reservation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GkePurchase:
-    """A rung on GKE: what a node pool is given."""
+    """A capacity option on GKE: the settings of a node pool."""
 
     spot: bool
     flex_start: bool
@@ -30,14 +30,14 @@ class GkePurchase:
     reservation_type: str
     """NO_RESERVATION or SPECIFIC_RESERVATION."""
     auto_repair: bool
-    """Flex-start nodes cannot be repaired, only had anew."""
+    """Flex-start nodes cannot be repaired, only replaced."""
     workload_policy: str = ""
-    """Type and accelerator topology of the resource policy that a rack's nodes are placed by."""
+    """Type and accelerator topology of the resource policy that places the nodes of a rack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityBlock:
-    """A capacity block that the platform buys, as somebody agreed to it."""
+    """A capacity block that the platform buys, with the hours, start and price that the stack file accepts."""
 
     hours: int
     starts: date
@@ -46,90 +46,90 @@ class CapacityBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CapacityOption:
-    """One way to buy nodes of a pool, in the words of its cloud."""
+    """One capacity option of a pool, with the settings of its cloud."""
 
     mode: str
     reservation: str | None
     max_nodes: int
-    """The most nodes from this rung."""
+    """The maximum number of nodes of this option."""
     bounded: bool
-    """False when only the pool's own maximum bounds it."""
+    """False if only the pool's own maximum limits it."""
     placement: str
-    """cluster (EC2), compact or nvlink (GCE) when the nodes are to stand close together, else none."""
+    """cluster (EC2), compact or nvlink (GCE) if the nodes are placed close together, else none."""
     lifetime: str
-    """How long nodes stay at most, in words; empty while they are paid."""
+    """The maximum lifetime of nodes, as text; empty if they run as long as they are paid for."""
     aws: Ec2Purchase | None = None
     gcp: GkePurchase | None = None
     failback: tuple[str, ...] = ()
-    """Where to what runs here is moved once there are nodes again, best first; empty: it stays here."""
+    """Options to which running work moves once they have nodes again, best first; empty: it stays here."""
     purchase: CapacityBlock | None = None
-    """The block of this offer is bought; None: what is named is there already, or nothing is held."""
+    """The capacity block to buy; None: the named reservation exists already, or the option has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpgradePlan:
-    """How nodes are made anew, where a cloud does it."""
+    """How nodes are replaced in an upgrade, where a cloud does it."""
 
     max_unavailable: int | None
-    """Nodes out of work at once; None: a tenth of an EKS group."""
+    """Nodes unavailable at once; None: a tenth of an EKS node group."""
     max_surge: int
-    """Nodes made before old ones go."""
+    """Nodes created before old ones are deleted."""
     blue_green: bool
     drain_minutes: int
-    """How long pods have to end."""
+    """Minutes that pods have to end."""
     force: bool
-    """Whether a pod that is not out in time goes with its node."""
+    """Whether a node is replaced although a pod did not end in time."""
     description: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AutoscalerHints:
-    """What whoever adds nodes can know of one that does not run yet."""
+    """What an autoscaler can know of a node that does not run yet."""
 
     source: str
-    """nobody, cloud, overlay, tags or yours: who tells it."""
+    """Where it gets the information: none, cloud, overlay, tags or own (an autoscaler of your own)."""
     overlay: Mapping[str, int]
-    """What a Karpenter NodeOverlay must add to the machine type: resources by name."""
+    """Resources that a Karpenter NodeOverlay must add to the machine type, by name."""
     tags: Mapping[str, str]
     """Tags of the auto-scaling group, from which Cluster Autoscaler learns labels, taints and resources."""
     undiscovered_resources: tuple[str, ...]
-    """Resources it learns of only from a node that runs."""
+    """Resources that it discovers only from a running node."""
 
     @property
     def from_zero(self) -> bool:
-        """True when every resource is known without a node."""
+        """Whether every resource is known without a running node."""
         return not self.undiscovered_resources
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraPlan:
-    """GPUs that pods claim."""
+    """GPUs that pods request by resource claims."""
 
     driver: str
     """Version of the DRA driver."""
     device_classes: tuple[str, ...]
     """Classes that claims may name."""
     quota_resource: str
-    """What queues count the first of them by."""
+    """The resource by which queues count the first class."""
     compute_domains: bool
-    """Whether NVLink goes through several of these nodes, for pods that claim a channel."""
+    """Whether NVLink spans several of these nodes, for pods that claim a channel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NcclPlan:
-    """What pods of several nodes tell NCCL, so that it takes the pool's fabric."""
+    """NCCL settings of multi-node pods, so that NCCL uses the pool's fabric."""
 
     fabric: str
     variables: Mapping[str, str]
     script: str
-    """A file in the container to source first; empty where none is."""
+    """A file in the container to source first; empty if there is none."""
     needs: str
-    """What the image, or the pod, must have."""
+    """What the image or the pod must have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TopologyPlan:
-    """How near nodes are, as queues look at it."""
+    """The topology by which queues place pods."""
 
     name: str
     levels: tuple[str, ...]
@@ -138,7 +138,7 @@ class TopologyPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Allocatable:
-    """What of a node is left for pods, after the system's share."""
+    """Resources of a node for pods, without those reserved for the system."""
 
     cpu: int
     memory_gib: int

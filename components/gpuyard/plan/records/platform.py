@@ -1,4 +1,4 @@
-"""The platform in a plan: frozen records of plain values. Everything above renders or registers these."""
+"""The platform in a plan: frozen records of plain values. Higher layers render or register them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import TypeVar
 
 from gpuyard.plan.records.idle import IdlePlan
 from gpuyard.plan.records.interruption import InterruptionPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.money import Bill, BillLine
 from gpuyard.plan.records.pools import PoolPlan, Taint
 from gpuyard.plan.records.queues import QueueingPlan
@@ -18,29 +18,29 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OperatorParts:
-    """What the GPU Operator is told for all nodes of the cluster."""
+    """The GPU Operator's settings for all nodes of the cluster."""
 
     enabled: Mapping[str, bool]
-    """By part: driver, toolkit, devicePlugin, migManager."""
+    """By component: driver, toolkit, devicePlugin, migManager."""
     driver: str | None
-    """The driver it brings; None when it brings none."""
+    """The driver that it installs; None if it installs none."""
     settings: Mapping[str, str]
-    """Further values of its chart, by path."""
+    """Other values of its chart, by path."""
     install: bool
-    """Whether its chart is ours to install: nobody else brings it, and some node needs a part of it."""
+    """Whether gpuyard installs its chart: the cluster has none, and a node needs one of its components."""
     namespace: str
-    """Where it runs, and reads our configurations."""
+    """The namespace in which it runs and reads gpuyard's configurations."""
     kernel_modules: str
-    """Those of its driver: open, proprietary, or auto where its GPUs need both."""
+    """Kernel modules of its driver: open, proprietary, or auto if the GPUs need both."""
     gdrcopy: bool
-    """Whether its driver brings GDRCopy: nodes that talk past the kernel read small messages with it."""
+    """Whether its driver includes GDRCopy: nodes with an RDMA fabric read small messages with it."""
     claims: bool = False
-    """Whether it answers claims, by a GPUCluster, in the place of counting GPUs by a ClusterPolicy."""
+    """Whether it serves resource claims with a GPUCluster, instead of extended resources with a ClusterPolicy."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShapePlan:
-    """Where a shape can start, and how many nodes that takes."""
+    """The pool in which a shape can start, and how many nodes it needs."""
 
     name: str
     pool: str
@@ -49,15 +49,15 @@ class ShapePlan:
     nodes: int
     scales_from_zero: bool
     pods_per_node: int = 1
-    """How many such pods one node of the pool holds."""
+    """How many of its pods fit on one node of the pool."""
     bound_by: str = ""
-    """CPU or memory, when one of them is used up before the GPUs are."""
+    """CPU or memory, if it limits the pods per node before the GPUs do."""
     needs: str = ""
-    """What the resource was picked for, in words; empty when the shape names it."""
+    """The requirement for which the resource was chosen, as text; empty if the shape names the resource."""
     teams: tuple[str, ...] = ()
-    """Who has quota enough for it in that pool; nobody where there are no teams."""
+    """Teams with enough quota for it in that pool; empty without teams."""
     guaranteed: tuple[str, ...] = ()
-    """Of these, whose guarantee alone holds it."""
+    """Those of these teams whose guarantee alone is enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,10 +67,10 @@ class PlatformPlan:
     name: str
     cloud: Cloud
     region: str | None = None
-    """Where it is, as the stack file or a zone says; None where neither does."""
+    """Its region, from the stack file or a zone; None if neither names it."""
     kubernetes: str
     spec: PlatformSpec = field(repr=False)
-    cluster_name: str | Late
+    cluster_name: str | UnresolvedOutput
     system: BillLine | None
     pools: tuple[PoolPlan, ...]
     teams: tuple[TeamPlan, ...]
@@ -78,46 +78,46 @@ class PlatformPlan:
     shapes: tuple[ShapePlan, ...]
     bill: Bill
     validation: ValidationPlan | None
-    """What becomes of the hardware check; None when none is asked for."""
+    """The hardware validation; None without `validation`."""
     operator: OperatorParts | None = None
-    """What the GPU Operator is told; None on simulated nodes."""
+    """The GPU Operator's settings; None on simulated nodes."""
     idle: IdlePlan | None = None
-    """What becomes of idle jobs; None when no team asks for it."""
+    """Idle reclaim; None if no team has `idle`."""
     interruption: InterruptionPlan | None = None
-    """What becomes of gangs whose nodes go; None where none do."""
+    """How interrupted gangs are requeued; None if no node may be interrupted."""
     storage: StoragePlan = NO_STORAGE
     """Data and checkpoints."""
     software: Mapping[str, str] = field(default_factory=dict)
-    """The version of every component: the pinned one, or what the stack file picks."""
+    """The version of every component: the default, or the one that the stack file pins."""
 
     @property
     def simulated(self) -> bool:
-        """True when its nodes are fake: nothing is billed, and no program runs on them."""
+        """Whether its nodes are simulated: nothing is billed, and no program runs on them."""
         return self.cloud is Cloud.SIMULATED
 
     def pool(self, name: str) -> PoolPlan:
-        """The pool of that name; KeyError names those there are."""
+        """The pool with that name; the KeyError lists the known names."""
         return _named(self.pools, name)
 
     def startup_taints(self, pool: PoolPlan) -> tuple[Taint, ...]:
-        """Those that a node of the pool loses when it is ready for jobs: that of the check, or none."""
+        """Taints that are removed once a node of the pool is ready for jobs: that of the validation gate, or none."""
         checks = self.validation.pools if self.validation else ()
         waits = any(each.pool == pool.name and each.gate == "taint" for each in checks)
         return (STARTS_WITH,) if waits else ()
 
     def initial_taints(self, pool: PoolPlan) -> tuple[Taint, ...]:
-        """All taints that a node of the pool is made with."""
+        """All taints of a new node of the pool."""
         return (*pool.taints, *self.startup_taints(pool))
 
     @property
-    def read_by_check(self) -> tuple[DatasetPlan, ...]:
+    def datasets_read_by_validation(self) -> tuple[DatasetPlan, ...]:
         """Datasets that a node of each pool reads before a deployment ends."""
-        floors = self.validation.readings if self.validation else ()
-        names = {each.name for each in floors}
+        readings = self.validation.readings if self.validation else ()
+        names = {each.name for each in readings}
         return tuple(each for each in self.storage.datasets if each.name in names)
 
     def team(self, name: str) -> TeamPlan:
-        """The team of that name; KeyError names those there are."""
+        """The team with that name; the KeyError lists the known names."""
         return _named(self.teams, name)
 
 
@@ -128,4 +128,4 @@ def _named(items: tuple[_Named, ...], name: str) -> _Named:
     for item in items:
         if item.name == name:
             return item
-    raise KeyError(f"{name!r}; there are: {', '.join(i.name for i in items)}")
+    raise KeyError(f"{name!r}; known names: {', '.join(i.name for i in items)}")

@@ -1,4 +1,4 @@
-"""Pools in a plan: their nodes, how GPUs are shared, and what is advertised."""
+"""Pools in a plan: nodes, GPU sharing and advertised resources."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ from gpuyard.spec.values import Range
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """Keeps pods off a node unless they tolerate it."""
+    """A taint of a node: pods need a toleration for it."""
 
     key: str
     value: str
@@ -42,8 +42,8 @@ class Taint:
 
 
 @dataclass(frozen=True, slots=True)
-class Slice:
-    """One MIG instance on a GPU: profile and the memory unit it starts at."""
+class MigInstance:
+    """One MIG instance on a GPU: its profile and the memory unit at which it starts."""
 
     profile: str
     start: int
@@ -52,39 +52,39 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class GpuLayout:
-    """How the GPUs of these indexes are cut, and where the driver will put each slice."""
+    """The MIG layout of the GPUs with these indexes, and where the driver will place each slice."""
 
     gpus: tuple[int, ...]
     counts: Mapping[str, int]
-    placement: tuple[Slice, ...]
+    placement: tuple[MigInstance, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Advertised:
-    """One extended resource of a node: its name, how many, and what one of them is."""
+class AdvertisedResource:
+    """One extended resource of a node: its name, its number, and what one unit is."""
 
     resource: str
     per_node: int
     unit: str
-    """What a stack file calls it after the pool: "" for whole GPUs, `3g.20gb`, `shared`, `1g.5gb.shared`."""
+    """Its unit in a stack file: "" for whole GPUs, `3g.20gb`, `shared`, `1g.5gb.shared`."""
     gpu_share: Fraction
-    """How much of one GPU one of them is, by compute slices or replicas."""
+    """The part of one GPU that one unit is, by compute slices or replicas."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSoftware:
-    """What a pool's nodes boot from, and who brings the GPU software that is not in it."""
+    """The image of a pool's nodes, and what installs the GPU software that the image lacks."""
 
     image: str
     """The image's catalogue name."""
     variant: str
-    """What the cloud calls it for this architecture; empty for nodes of one's own."""
+    """The cloud's name for it on this architecture; empty for your own nodes."""
     driver: str | None
-    """None when somebody else chooses it: GKE, or whoever installed the host."""
+    """None if gpuyard does not choose it, but GKE or the admin of the host."""
     owners: Mapping[str, str]
-    """By part of the operator (driver, toolkit, devicePlugin, migManager): who brings it."""
+    """What installs each component of the operator (driver, toolkit, devicePlugin, migManager)."""
     labels: Mapping[str, str]
-    """Node labels that go with it: they keep parts of the operator off, or GKE's own."""
+    """Node labels of the image: they disable components of the operator, or GKE's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,66 +97,66 @@ class PoolPlan:
     machines: tuple[str, ...]
     nodes: Range
     start_nodes: int
-    """Nodes that are there from the beginning: the floor, or all of them when nothing scales."""
+    """Nodes that run from the start: the minimum, or all nodes of a pool that does not scale."""
     scaling: Scaling
     capacity: tuple[str, ...]
-    """The ladder in words, best first."""
+    """The capacity options as text, preferred first."""
     capacity_options: tuple[CapacityOption, ...]
-    """The same, as each cloud is told."""
+    """The capacity options with the settings of the cloud."""
     zones: tuple[str, ...]
     keep_warm: tuple[KeepWarmWindow, ...]
     """Hours in which nodes are kept; `gpuyard.plan.capacity.keep_warm` sums them."""
     disruption_window: DisruptionWindow | None
-    """When nodes that are used may be replaced; None where none may."""
+    """When nodes in use may be replaced; None: never."""
     sharing: SharingMethod
     mig_strategy: str
-    """none or mixed; per pool, through the device plugin's configuration."""
+    """none or mixed, for each pool, set in the device plugin's configuration."""
     replicas: int
     layouts: tuple[GpuLayout, ...]
     mig_config: str | None
-    """Name of the mig-parted configuration, which follows the layout; None when GPUs are not cut."""
+    """Name of the mig-parted configuration, which depends on the layout; None without MIG."""
     plugin_config: str
-    """Name of the device-plugin configuration, which follows what is shared."""
+    """Name of the device-plugin configuration, which depends on the sharing mode."""
     labels: Mapping[str, str]
     taints: tuple[Taint, ...]
-    advertised: tuple[Advertised, ...]
+    advertised: tuple[AdvertisedResource, ...]
     node_selector: Mapping[str, str]
-    """Labels that tell the pool's nodes: ours, or those of nodes that exist already."""
+    """Labels that select the pool's nodes: gpuyard's, or those of `select` for existing nodes."""
     autoscaler_hints: AutoscalerHints
     allocatable: Allocatable
     numa: Numa
     """The kubelet's topology policy."""
     topology_levels: tuple[str, ...]
-    """Labels that say how near nodes are, the widest first, the node itself last."""
+    """Labels that describe the location of nodes, the widest first, the node itself last."""
     fabric: FabricSpec | None
-    """The network between nodes of your own."""
+    """The network between your own nodes."""
     dra: DraPlan | None
-    """How GPUs are claimed; None where they are counted."""
+    """Resource claims; None if the pool uses extended resources."""
     nccl: NcclPlan | None = None
-    """How NCCL takes the fabric; None where nothing is known of one."""
+    """NCCL settings for the fabric; None if no fabric is known."""
     node_software: NodeSoftware | None = None
-    """None on simulated nodes, which boot from nothing."""
+    """None on simulated nodes, which have no image."""
     owners: tuple[str, ...] = ()
-    """Teams the pool is dedicated to; empty: everybody's."""
+    """Teams to which the pool is dedicated; empty: all teams."""
     stop_policy: PoolStopPolicy | Literal[""] = ""
-    """hold: no new job starts in it; empty: none."""
+    """hold: no new job starts in the pool; empty: no stop policy."""
     flavor: str
-    """Its name in the queues."""
+    """The name of its ResourceFlavor."""
     topology: TopologyPlan | None = None
-    """By which queues place its pods near each other; None: where there is room."""
+    """The topology by which queues place its pods; None: on any node with free resources."""
     provisioning: Provisioning | None = None
-    """How its autoscaler is asked before a job is admitted."""
+    """How nodes are requested from its autoscaler before a job is admitted."""
     compute_class: str = ""
-    """By which GKE's autoscaler goes down the ladder; empty where there is none."""
+    """The GKE ComputeClass with its capacity options; empty if it has none."""
     upgrade: UpgradePlan | None = None
-    """How its nodes are made anew; None where no cloud does it."""
-    compute_slices: Advertised | None = None
-    """What queues count instead of the slices of each profile; None where they count what nodes advertise."""
+    """How its nodes are replaced in an upgrade; None where no cloud does it."""
+    compute_slices: AdvertisedResource | None = None
+    """The resource that queues count instead of each profile; None if they count advertised resources."""
 
     @property
     @displayed
-    def counted_resources(self) -> tuple[Advertised, ...]:
-        """What guarantees and queues count: what nodes advertise, or compute slices and whole GPUs."""
+    def counted_resources(self) -> tuple[AdvertisedResource, ...]:
+        """The resources that guarantees and queues count: advertised ones, or compute slices and whole GPUs."""
         if self.compute_slices is None:
             return self.advertised
         return (self.compute_slices, *(a for a in self.advertised if a.unit == ""))
@@ -164,7 +164,7 @@ class PoolPlan:
     @property
     @displayed
     def cpu_per_gpu(self) -> int:
-        """CPU threads for each GPU, when its pods share the node's evenly."""
+        """CPU threads for each GPU, if pods share those of the node evenly."""
         return self.allocatable.cpu // self.machine.gpus
 
     @property
@@ -179,16 +179,16 @@ class PoolPlan:
         """Physical GPUs in one node."""
         return self.machine.gpus
 
-    def unit(self, name: str) -> Advertised | None:
-        """The advertised resource a stack file calls by this unit, None when nodes have no such."""
+    def find_advertised_resource(self, name: str) -> AdvertisedResource | None:
+        """The advertised resource with this unit; None if nodes have none."""
         return next((a for a in self.advertised if a.unit == name), None)
 
-    def counted_unit(self, name: str) -> Advertised | None:
-        """The resource that guarantees count by this unit, None when there is no such."""
+    def find_counted_resource(self, name: str) -> AdvertisedResource | None:
+        """The counted resource with this unit; None if there is none."""
         return next((a for a in self.counted_resources if a.unit == name), None)
 
-    def key(self, resource: str) -> str:
-        """What a stack file calls one of a resource: `train`, `serve/3g.20gb`."""
+    def stack_file_key(self, resource: str) -> str:
+        """The key of a resource in a stack file: `train`, `serve/3g.20gb`."""
         unit = next(
             a.unit for a in (*self.advertised, *self.counted_resources) if a.resource == resource
         )

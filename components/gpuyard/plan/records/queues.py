@@ -1,4 +1,4 @@
-"""Queues in a plan: quotas, the cohorts that share them, and what all queues have in common."""
+"""Queues in a plan: quotas, cohorts, and the settings of all queues."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from gpuyard.plan.records.nodes import TopologyPlan
 from gpuyard.plan.records.pools import Taint
 from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import Provisioning
-from gpuyard.spec.teams import Stop
+from gpuyard.spec.teams import StopPolicy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,11 +21,11 @@ class Quota:
     nominal: int
     borrow: int
     lend: int | None
-    """None: all of it."""
+    """None: the whole guarantee."""
 
 
 def usable_pools(quotas: Iterable[Quota]) -> list[str]:
-    """The pools of which these quotas can give anything, each once."""
+    """The pools in which these quotas are above zero, each once."""
     return list(dict.fromkeys(q.pool for q in quotas if q.nominal or q.borrow))
 
 
@@ -39,7 +39,7 @@ class ResourceGroup:
 
 @dataclass(frozen=True, slots=True)
 class PriorityPlan:
-    """A priority that jobs can name: a larger value goes first."""
+    """A priority that jobs can name: a larger value takes precedence."""
 
     name: str
     value: int
@@ -47,60 +47,60 @@ class PriorityPlan:
 
 @dataclass(frozen=True, slots=True)
 class FlavorPlan:
-    """A kind of node a queue can hand out: one pool."""
+    """A ResourceFlavor of Kueue: the nodes of one pool."""
 
     name: str
     node_labels: Mapping[str, str]
     taints: tuple[Taint, ...]
-    """What its nodes have, and what queues tolerate for the pods they admit."""
+    """Taints of its nodes; Kueue adds the tolerations to the pods that it admits."""
     stopped: bool = False
-    """True when no queue may hand it out now."""
+    """Whether a stop policy keeps every queue from using it."""
     topology: str | None = None
-    """By which its pods are placed near each other."""
+    """The topology by which its pods are placed near each other."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CohortLimit:
-    """How much of one resource in one pool passes between a cohort and the one above."""
+    """Limits of one resource in one pool between a cohort and its parent."""
 
     pool: str
     resource: str
     borrow: int | None
-    """From above; None: as much as there is."""
+    """Borrowing limit; None: no limit."""
     lend: int | None
-    """To above; None: all that its teams lend."""
+    """Lending limit; None: all that its teams lend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CohortPlan:
-    """Queues that lend to each other, and what belongs to all of them: capacity no team is guaranteed."""
+    """Queues that borrow from and lend to each other, and the unassigned capacity that all may borrow."""
 
     name: str
     parent: str | None
     resource_groups: tuple[ResourceGroup, ...]
     quotas: tuple[Quota, ...]
     title: str = ""
-    """What the stack file calls it; empty for the platform's own."""
+    """Its name in the stack file; empty for the platform's own."""
     weight: float = 1.0
     limits: tuple[CohortLimit, ...] = ()
-    """One for each resource that its teams have a quota of; none when it has no limit at all."""
+    """One for each resource of which its teams have a quota; empty if the cohort has no limits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CheckPlan:
-    """What an autoscaler is asked before a job is admitted."""
+class AdmissionCheckPlan:
+    """The request to an autoscaler before a job is admitted."""
 
     name: str
-    """Of the admission check, and of its configuration."""
+    """Name of the admission check and of its configuration."""
     provisioning: Provisioning
-    """What the stack file calls it."""
+    """The value of `provisioning` in the stack file."""
     provisioning_class: str
     parameters: Mapping[str, str]
-    """What the class is told."""
+    """Parameters of the provisioning class."""
     resources: tuple[str, ...]
-    """Pods that ask for one of these are what is asked about; none: all pods."""
+    """The request covers pods with one of these resources; empty: all pods."""
     node_label: tuple[str, str] | None
-    """A label that the nodes get which were made for the job, and the answer's detail that says its value."""
+    """A label of the nodes that were created for the job, and the response detail that holds its value."""
     retries: int
     first_wait_seconds: int
     longest_wait_seconds: int
@@ -112,14 +112,14 @@ class WorkerPlan:
 
     name: str
     title: str
-    """What Kueue calls it."""
+    """Its name in Kueue."""
     secret: str
-    """What leads there; its content is known to nobody here."""
+    """The Secret with its kubeconfig; gpuyard does not read its content."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DispatchPlan:
-    """Where a platform sends its jobs that runs none itself."""
+class MultiKueuePlan:
+    """The worker clusters to which a platform without nodes of its own dispatches its jobs."""
 
     config: str
     check: str
@@ -127,47 +127,47 @@ class DispatchPlan:
     clusters: tuple[WorkerPlan, ...]
     """In the order of the stack file."""
     dispatcher: str
-    """Who is asked first: every cluster, or a few more at a time."""
+    """The dispatcher: it nominates every cluster at once, or a few more at a time."""
 
     @property
     def names(self) -> tuple[str, ...]:
-        """As the stack file calls them."""
+        """The names of the clusters in the stack file."""
         return tuple(worker.name for worker in self.clusters)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueingPlan:
-    """What every queue has in common."""
+    """The settings of all queues."""
 
     cohorts: tuple[CohortPlan, ...]
-    """The root first; children hold unassigned capacity of pools beyond what one cohort can list. After
-    them those of the stack file, parents first."""
+    """The root first, then children with the unassigned capacity of pools that do not fit in one cohort, then
+    the cohorts of the stack file, parents first."""
     flavors: tuple[FlavorPlan, ...]
     preemption: Preemption
     fair_sharing: bool
     pool_choice: PoolChoice | None = None
-    """As the stack file says it, for all queues; None: `plan.queueing.pool_choice` says it for each."""
+    """The value of the stack file, for all queues; None: `plan.queueing.pool_choice` decides for each queue."""
     priorities: tuple[PriorityPlan, ...] = ()
     """The highest first."""
-    stop_policy: Stop | Literal[""] = ""
-    """For every queue; empty: none."""
+    stop_policy: StopPolicy | Literal[""] = ""
+    """The stop policy of every queue; empty: none."""
     slices_of: Mapping[str, int] = field(default_factory=dict)
-    """Compute slices by profile resource, where queues count those instead of profiles."""
+    """Compute slices by profile resource, if queues count slices instead of profiles."""
     install: bool = False
-    """Whether Kueue's own chart is part of the platform."""
+    """Whether gpuyard installs Kueue's chart."""
     topologies: tuple[TopologyPlan, ...] = ()
-    """Of all flavors."""
-    checks: tuple[CheckPlan, ...] = ()
-    """What is asked of autoscalers."""
+    """The topologies of all flavors."""
+    checks: tuple[AdmissionCheckPlan, ...] = ()
+    """Requests to autoscalers before jobs are admitted."""
     start_minutes: int
-    """How long an admitted job has until all its pods run."""
+    """Minutes that an admitted job has until all its pods run."""
     usage_half_life_hours: int | None = None
-    """Among the queues of a team, who used less goes first; None: whoever came first."""
-    dispatch: DispatchPlan | None = None
-    """Where jobs are sent; None: they run here, and the pools have nodes."""
+    """Among the queues of a team, the one with less usage is admitted first; None: the oldest job first."""
+    dispatch: MultiKueuePlan | None = None
+    """The worker clusters that run the jobs; None: they run here, and the pools have nodes."""
 
     @property
     @displayed
     def unassigned(self) -> tuple[Quota, ...]:
-        """What no team is guaranteed; whose queue has the pool may borrow it within its limits."""
+        """Unassigned capacity; teams whose queue has the pool may borrow it within their limits."""
         return tuple(q for c in self.cohorts for q in c.quotas)

@@ -1,36 +1,36 @@
-"""Storage in a plan: what is made, and what each team has of it."""
+"""Storage in a plan: the created stores, and what each team has of them."""
 
 from dataclasses import dataclass
 
 from gpuyard.spec.sections import DatasetKind, StoreTier
 
 A_CLAIM_GIB = 1
-"""What a claim of shared data asks for: the data are counted once, not once for each claim of them."""
+"""The request of a claim of shared data, in GiB: the data are not counted again for each claim."""
 
 KEEP_DAYS = 7
-"""For which data of a dataset's bucket that were deleted or written over can be had back."""
+"""Days for which deleted or overwritten data of a dataset's bucket can be restored."""
 BACKUP_DAYS = 7
-"""For which a daily backup of a Lustre of ours is kept."""
+"""Days for which a daily backup of a Lustre file system of gpuyard is kept."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StorePlan:
-    """One store that the stack makes."""
+    """One store that the stack creates."""
 
     name: str
     kind: str
-    """With its tier: efs, fsx-lustre persistent, bucket."""
+    """The kind with its tier: efs, fsx-lustre persistent, bucket."""
     size_gib: int | None
-    """What is bought; None where it grows with what is in it, and is paid so."""
+    """The purchased size; None if it grows with its content and is billed by use."""
     zone: str | None
     protect: bool
-    """Whether the engine refuses to delete it."""
+    """Whether Pulumi rejects its deletion."""
     retention: str
-    """For how long what is lost can be had back."""
+    """How long lost data can be restored."""
     usd_per_month: float | None
-    """None where it is unpriced: paid by use, or no price is known."""
+    """None without a price: billed by use, or no price is known."""
     basis: str
-    """Where the price comes from, or why there is none."""
+    """The source of the price, or why there is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,25 +40,25 @@ class DatasetPlan:
     name: str
     kind: DatasetKind
     size_gib: int | None
-    """None where it grows with what is in it."""
+    """None if it grows with its content."""
     tier: StoreTier | None
     throughput: int | None
-    """MB/s for each TiB of Lustre, MiB/s of all of EFS; None where it follows from the size or from use."""
+    """MB/s for each TiB of Lustre, MiB/s in total for EFS; None if it depends on the size or on use."""
     zone: str | None
-    """Where it lies, if in one zone."""
+    """Its zone, if it is in one zone."""
     bucket: str | None
-    """One that exists: the store itself, or what it is filled from."""
+    """An existing bucket: the store itself, or the source of its data."""
     cache_gib: int | None
     read_mb_per_s: int | None
-    """What the stack file wants one node to read at least; None where it says nothing."""
+    """The minimum read speed of one node, from the stack file; None without a value."""
     class_name: str | None
     teams: tuple[str, ...]
-    """Those that have it, by their first names."""
+    """Stable names of the teams that have it."""
     writers: tuple[str, ...]
 
     @property
     def claim_gib(self) -> int:
-        """What each team's claim asks for."""
+        """The request of each team's claim, in GiB."""
         return (self.size_gib or A_CLAIM_GIB) if self.kind is DatasetKind.CLASS else A_CLAIM_GIB
 
 
@@ -67,10 +67,10 @@ class CheckpointsPlan:
     """The bucket for checkpoints."""
 
     bucket: str | None
-    """One that exists; None where one is made."""
+    """An existing bucket; None if gpuyard creates one."""
     retention_days: int
     teams: tuple[str, ...]
-    """Those that have a place in it, by their first names, which are the places' names."""
+    """Stable names of the teams with a folder in it, which are the names of the folders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,25 +80,27 @@ class StoragePlan:
     datasets: tuple[DatasetPlan, ...] = ()
     checkpoints: CheckpointsPlan | None = None
     protect: bool = True
-    """Whether the engine refuses to delete what is made."""
+    """Whether Pulumi rejects the deletion of created stores."""
     stores: tuple[StorePlan, ...] = ()
-    """What is made for them; a bucket that exists and a storage class are not."""
+    """The stores that the stack creates; existing buckets and storage classes are not among them."""
 
     @property
     def kinds(self) -> frozenset[DatasetKind]:
-        """What drivers are needed for."""
+        """The kinds of datasets, which decide the drivers to install."""
         return frozenset(each.kind for each in self.datasets)
 
-    def of(self, team: str) -> tuple[DatasetPlan, ...]:
-        """What a team claims in each of its namespaces."""
+    def datasets_of_team(self, team: str) -> tuple[DatasetPlan, ...]:
+        """The datasets that a team claims in each of its namespaces."""
         return tuple(each for each in self.datasets if team in each.teams)
 
     def buckets(self, team: str) -> tuple[DatasetPlan, ...]:
-        """What of it lies in buckets that the team's pods ask themselves."""
-        return tuple(each for each in self.of(team) if each.kind is DatasetKind.BUCKET)
+        """The team's datasets in buckets, which its pods access directly."""
+        return tuple(
+            each for each in self.datasets_of_team(team) if each.kind is DatasetKind.BUCKET
+        )
 
     def keeps_checkpoints(self, team: str) -> bool:
-        """Whether the team has a place for checkpoints."""
+        """Whether the team has a folder for checkpoints."""
         return self.checkpoints is not None and team in self.checkpoints.teams
 
 

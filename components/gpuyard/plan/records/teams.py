@@ -1,4 +1,4 @@
-"""Teams in a plan: what each may have, where it is, and whom it may reach."""
+"""Teams in a plan: quotas, limits, namespaces and network access."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,11 +7,11 @@ from typing import Literal
 from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.records.formatting import displayed
 from gpuyard.plan.records.queues import Quota, ResourceGroup
-from gpuyard.spec.teams import Isolation, PodSecurity, Stop
+from gpuyard.spec.teams import Isolation, PodSecurity, StopPolicy
 
 
 @dataclass(frozen=True, slots=True)
-class HostAmount:
+class CpuAndMemory:
     """CPU threads and main memory."""
 
     cpu: int
@@ -20,7 +20,7 @@ class HostAmount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitsPlan:
-    """What a team may have beside GPUs, all of its pods together, and what one container may have."""
+    """Limits of a team besides GPUs, for all of its pods together, and for one container."""
 
     cpu: int
     memory_gib: int
@@ -28,20 +28,20 @@ class LimitsPlan:
     claims: int
     pods: int
     objects: int
-    """Of each kind that members make."""
-    container: HostAmount
-    """The most for one container: the largest node, or all that the team may have."""
+    """Objects of each kind that members create."""
+    container: CpuAndMemory
+    """The maximum of one container: the largest node, or the limits of the team."""
     explicit_fields: tuple[str, ...]
-    """Which of the words the stack file gives; the others are derived."""
+    """The fields that the stack file sets; the others are derived."""
 
 
 @dataclass(frozen=True, slots=True)
-class Egress:
-    """A network outside the cluster that pods may send to."""
+class EgressNetwork:
+    """A network outside the cluster to which pods may send."""
 
     cidr: str
     without: tuple[str, ...] = ()
-    """Addresses in it that they may not: of the cloud's metadata service."""
+    """Excluded addresses in it: those of the cloud's metadata service."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,9 +50,9 @@ class NamespacePlan:
 
     name: str
     existing: bool
-    """Whether it was there before: it gets our labels and limits, and is neither made nor deleted by us."""
+    """Whether it existed before: gpuyard adds labels and limits, but neither creates nor deletes it."""
     limits: LimitsPlan
-    """Its part of the team's limits; all of them where the team has no other namespace."""
+    """Its part of the team's limits; all of them if it is the team's only namespace."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,42 +61,42 @@ class TeamPlan:
 
     name: str
     stable_name: str
-    """Its first name: what its queue is called, and what its namespaces say whose they are."""
+    """Its first name, which names its queue and is the team label of its namespaces."""
     namespaces: tuple[NamespacePlan, ...]
-    """Where its jobs run, its home first."""
+    """Where its jobs run, the home namespace first."""
     cluster_queue: str
     local_queue: str
-    """The queue of jobs that name none, called `default`; its first where it has none of that name."""
+    """The queue of jobs that name none: `default`, else the first queue."""
     groups: tuple[str, ...]
     isolation: Isolation
     weight: float
     quotas: tuple[Quota, ...]
     resource_groups: tuple[ResourceGroup, ...]
     hard: Mapping[str, int]
-    """GPUs in the ResourceQuota of each namespace: guarantee, borrowing, and what waits as pods."""
+    """GPUs in the ResourceQuota of each namespace: guarantee, borrowing, and waiting pods."""
     limits: LimitsPlan
-    """Of all its namespaces together."""
+    """The limits of all its namespaces together."""
     guarantee_usd_per_month: float | None
-    """Its part of the worst bill: the guarantees at full use; None when a price is unknown."""
+    """Its part of the maximum cost: the guarantees at full use; None if a price is unknown."""
     expected_usd_per_month: float | None
-    """Its part of the expected bill."""
+    """Its part of the expected cost."""
     budget_usd_per_month: float | None
     priority: str | None = None
-    """What its jobs have when they name none."""
+    """The priority of its jobs that name none."""
     queues: Mapping[str, float] = field(default_factory=lambda: {LOCAL_QUEUE: 1.0})
-    """All its queues, by name, and their weights."""
+    """The weights of all its queues, by name."""
     cohort: str = ""
-    """The object of the cohort its queue is in."""
-    stop_policy: Stop | Literal[""] = ""
-    """The stronger of the platform's and its own; empty: none."""
+    """The Cohort object of its queue."""
+    stop_policy: StopPolicy | Literal[""] = ""
+    """The stricter of the platform's stop policy and its own; empty: none."""
     viewers: tuple[str, ...] = ()
     protect: bool = True
-    """Whether the namespaces that we made stay when the team goes."""
+    """Whether namespaces that gpuyard created stay when the team is removed."""
     pod_security: PodSecurity = PodSecurity.BASELINE
     name_servers: tuple[str, ...] = ()
-    """Networks beside the cluster's own name service that answer for names, on port 53."""
-    egress: tuple[Egress, ...] = ()
-    """Networks outside the cluster that its pods may send to."""
+    """Networks of DNS servers besides the cluster's own, on port 53."""
+    egress: tuple[EgressNetwork, ...] = ()
+    """Networks outside the cluster to which its pods may send."""
 
     @property
     @displayed
@@ -106,11 +106,11 @@ class TeamPlan:
 
     @property
     def default_namespace(self) -> NamespacePlan:
-        """Where its jobs are that name no namespace."""
+        """The home namespace, for jobs that name no namespace."""
         return self.namespaces[0]
 
-    def space(self, name: str) -> NamespacePlan:
-        """Its namespace of that name; its home for what is in none of them."""
+    def namespace_or_default(self, name: str) -> NamespacePlan:
+        """Its namespace with that name, else the home namespace."""
         return next(
             (space for space in self.namespaces if space.name == name), self.default_namespace
         )

@@ -1,4 +1,4 @@
-"""The check of hardware in a plan: frozen records of plain values."""
+"""The hardware validation in a plan: frozen records of plain values."""
 
 from dataclasses import dataclass
 
@@ -6,67 +6,67 @@ from gpuyard.names import GATE_TAINT, GATE_VALUE
 from gpuyard.plan.records.pools import Taint
 
 STARTS_WITH = Taint(GATE_TAINT, GATE_VALUE)
-"""What every maker of nodes gives a new one, where the check keeps jobs off it."""
+"""The startup taint of new nodes, if the validation gate is a taint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolCheck:
-    """What becomes of the check on one pool."""
+    """The validation of one pool."""
 
     pool: str
     nodes: int
-    """How many of its nodes are checked before a deployment ends: those that run from the beginning."""
+    """How many of its nodes are checked before a deployment ends: those that run from the start."""
     skip_reason: str
-    """What keeps it from being made at all; empty where nothing does."""
+    """Why the pool is not checked at all; empty if it is."""
     gate: str
-    """What nodes wait for that come later: taint, label, or empty where they are not checked."""
+    """The validation gate of later nodes: taint, label, or empty if they are not checked."""
     idle: str = "the profile quick puts no load on a GPU"
-    """What keeps its GPUs from being put to work; empty where nothing does."""
+    """Why its GPUs are not tested under load; empty if they are."""
     transport: str = "tcp"
-    """What its nodes reach each other by at work: efa, infiniband, roce or tcp."""
+    """The transport between its nodes in the load test: efa, infiniband, roce or tcp."""
     single_node_reason: str = ""
-    """Why its nodes run collectives each for itself; empty where they run them together."""
-    shares_skip_reason: str = "the profile quick holds no share of a GPU"
-    """What keeps its shares from being tried; empty where nothing does."""
+    """Why collectives run within each node only; empty if they run across nodes."""
+    shares_skip_reason: str = "the profile quick tests no share of a GPU"
+    """Why its shares are not tested; empty if they are."""
     volumes_skip_reason: str = "the profile quick reads no volume"
-    """What keeps a node of it from reading volumes; empty where nothing does."""
+    """Why its nodes read no volumes; empty if one does."""
     spare: int = 0
-    """So many pods more than it has shares, to wait: 1, or 0 where such a pod would find another place."""
+    """Extra pods beyond its shares that must wait: 1, or 0 if such a pod could run elsewhere."""
 
     @property
-    def works(self) -> bool:
-        """Whether a deployment puts GPUs of it to work."""
-        return self.runs and not self.idle
+    def runs_load_checks(self) -> bool:
+        """Whether a deployment tests its GPUs under load."""
+        return self.checks_any_node and not self.idle
 
     @property
-    def tried(self) -> bool:
-        """Whether a deployment tries its shares."""
-        return self.runs and not self.shares_skip_reason
+    def runs_share_checks(self) -> bool:
+        """Whether a deployment tests its shares."""
+        return self.checks_any_node and not self.shares_skip_reason
 
     @property
-    def reads(self) -> bool:
+    def runs_read_checks(self) -> bool:
         """Whether one of its nodes reads volumes before a deployment ends."""
-        return self.runs and not self.volumes_skip_reason
+        return self.checks_any_node and not self.volumes_skip_reason
 
     @property
-    def runs(self) -> bool:
+    def checks_any_node(self) -> bool:
         """Whether a deployment checks any node of it."""
         return self.nodes > 0 and not self.skip_reason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadThreshold:
-    """How fast one node reads a dataset at least."""
+    """The minimum read speed of one node from a dataset."""
 
     name: str
     mb_per_s: float
     source: str
-    """Who says so."""
+    """The source of the threshold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AcceptedThreshold:
-    """What one check asks of the nodes of a pool for a while, instead of more."""
+    """A lower threshold of one check for the nodes of a pool, until a date."""
 
     pool: str
     check: str
@@ -74,42 +74,42 @@ class AcceptedThreshold:
     unit: str
     reason: str
     until: str
-    """The last day it holds."""
+    """The last day on which it applies."""
     at_work: bool
-    """Its check puts GPUs to work."""
+    """Whether its check tests GPUs under load."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecurringCheck:
-    """When nodes that have passed are checked again."""
+    """When nodes that passed are checked again."""
 
     cron: str
     time_zone: str
     seconds: int
-    """For so long it waits for nodes to be idle."""
+    """Seconds for which it waits for idle nodes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationPlan:
-    """The check that the stack file asks for."""
+    """The hardware validation of the stack file."""
 
     profile: str
     required: bool
     image: str
-    """What its pods run in; empty where none is named."""
+    """The image of its pods; empty if none is configured."""
     deadline_seconds: int
     max_unavailable_percent: int
-    """Of a pool's nodes that take jobs, how many failed checks may close."""
+    """The maximum share of a pool's nodes that failed checks may take out of service."""
     recurring: RecurringCheck | None
     textfile: str
-    """Folder of a node for its node exporter; empty where none is named."""
+    """Directory of a node for its node exporter; empty if none is configured."""
     pools: tuple[PoolCheck, ...]
     readings: tuple[ReadThreshold, ...] = ()
-    """The datasets that nodes read."""
+    """Read thresholds of the datasets that nodes read."""
     accepted_thresholds: tuple[AcceptedThreshold, ...] = ()
-    """Floors that somebody has lowered; whether one is over, the check itself sees on its day."""
+    """Accepted thresholds; the check itself ignores those whose last day is past."""
 
     @property
-    def checks(self) -> bool:
-        """Whether any node is checked, now or when it comes."""
-        return bool(self.image) and any(pool.runs or pool.gate for pool in self.pools)
+    def checks_any_node(self) -> bool:
+        """Whether any node is checked, now or when it starts."""
+        return bool(self.image) and any(pool.checks_any_node or pool.gate for pool in self.pools)

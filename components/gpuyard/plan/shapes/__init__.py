@@ -1,1 +1,1 @@
-"""Shapes: what must be able to start, from zero nodes too."""
+"""Shapes: workloads that must be able to start, also from zero nodes."""

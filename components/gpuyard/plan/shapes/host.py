@@ -1,66 +1,67 @@
-"""What a shape's pods ask for beside GPUs, and teams whose own limits do not hold it."""
+"""What a shape's pods request besides GPUs, and teams whose own limits are too low for it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from gpuyard.findings import Finding, Fix, error, warning
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import HostAmount, ShapePlan
+from gpuyard.plan.records import CpuAndMemory, ShapePlan
 from gpuyard.spec.platform import PlatformSpec, Shape
 
-UNSPECIFIED = HostAmount(cpu=1, memory_gib=2)
-"""What a container gets that names nothing, because where CPU is counted every pod must name some: a core
-to feed a GPU, and memory that many sidecars together still find on the smallest GPU node (16 GiB)."""
+UNSPECIFIED = CpuAndMemory(cpu=1, memory_gib=2)
+"""Default requests of a container, because where CPU is counted every pod must request some: a core
+to feed a GPU, and memory that leaves capacity for many sidecars on the smallest GPU node (16
+GiB)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HostNeed:
-    """What a shape takes beside GPUs, at least."""
+    """What a shape takes besides GPUs, at least."""
 
     pods: int
-    each: HostAmount
+    each: CpuAndMemory
 
     @property
-    def amount(self) -> HostAmount:
+    def amount(self) -> CpuAndMemory:
         """CPU and memory of all its pods."""
-        return HostAmount(self.pods * self.each.cpu, self.pods * self.each.memory_gib)
+        return CpuAndMemory(self.pods * self.each.cpu, self.pods * self.each.memory_gib)
 
-    def by_word(self) -> dict[str, int]:
-        """In the words of the stack file."""
+    def by_limit_name(self) -> dict[str, int]:
+        """By field of the stack file."""
         return {"cpu": self.amount.cpu, "memory_gib": self.amount.memory_gib, "pods": self.pods}
 
 
 def host_need(shape: Shape) -> HostNeed:
-    """A shape of whole GPUs says nothing of CPU; each of its pods has at least what it need not say."""
+    """A shape of whole GPUs names no CPU; each of its pods has the default requests."""
     pod = shape.per_pod
-    return HostNeed(shape.nodes, HostAmount(pod.cpu, pod.memory_gib) if pod else UNSPECIFIED)
+    return HostNeed(shape.nodes, CpuAndMemory(pod.cpu, pod.memory_gib) if pod else UNSPECIFIED)
 
 
 def planned_shapes(draft: Draft) -> Iterator[tuple[Shape, ShapePlan]]:
-    """Every shape that can start, as it was asked for and as it is planned."""
+    """Every shape that can start, as configured and as planned."""
     by_name = {shape.name: shape for shape in draft.spec.shapes}
     return ((by_name[plan.name], plan) for plan in draft.shapes)
 
 
 ConfiguredLimits = Mapping[str, Mapping[str, int]]
-"""By team what the stack file itself says of its limits, in its words."""
+"""By team and field, the limits in the stack file."""
 
 
 def configured_limits(spec: PlatformSpec) -> ConfiguredLimits:
-    """The limits that are written, not those that follow from quotas."""
+    """The limits in the stack file, not those that follow from quotas."""
     return {team.name: team.limits.model_dump(exclude_none=True) for team in spec.teams}
 
 
 def _lacking(need: Mapping[str, int], limits: Mapping[str, int]) -> dict[str, int]:
-    """What is needed of each word in which a team's limits are too small."""
+    """What is needed of each resource for which a team's limits are too low."""
     return {word: amount for word, amount in need.items() if amount > limits.get(word, amount)}
 
 
-def within_limits(
+def keep_teams_within_limits(
     shape: Shape, plan: ShapePlan, limits_by_team: ConfiguredLimits
 ) -> tuple[ShapePlan, tuple[str, ...]]:
-    """A shape with the teams whose limits hold it, and those whose limits do not."""
-    need = host_need(shape).by_word()
+    """A shape with the teams whose limits suffice, and those whose limits do not."""
+    need = host_need(shape).by_limit_name()
     short = tuple(name for name in plan.teams if _lacking(need, limits_by_team[name]))
     if not short:
         return plan, ()
@@ -72,15 +73,15 @@ def within_limits(
 
 
 def check_own_limits(draft: Draft) -> list[Finding]:
-    """Teams whose own limits keep them from a shape; refused where nobody else can start it."""
+    """Teams whose own limits block a shape; an error where no other team can start it."""
     limits_by_team = configured_limits(draft.spec)
     lacking: dict[str, dict[str, int]] = {}
-    kept_from: dict[str, list[str]] = {}
+    blocked: dict[str, list[str]] = {}
     alone: set[str] = set()
     for shape, plan in planned_shapes(draft):
-        need, short = host_need(shape).by_word(), draft.blocked_teams.get(plan.name, ())
+        need, short = host_need(shape).by_limit_name(), draft.blocked_teams.get(plan.name, ())
         for name in short:
-            kept_from.setdefault(name, []).append(plan.name)
+            blocked.setdefault(name, []).append(plan.name)
             mine = lacking.setdefault(name, {})
             for word, amount in _lacking(need, limits_by_team[name]).items():
                 mine[word] = max(amount, mine.get(word, 0))
@@ -92,8 +93,8 @@ def check_own_limits(draft: Draft) -> list[Finding]:
             "team.limits",
             draft.spec,
             positions[name],
-            (kept_from[name], need),
-            nobody=name in alone,
+            (blocked[name], need),
+            no_other=name in alone,
         )
         for name, need in lacking.items()
     ]
@@ -105,7 +106,7 @@ def _too_small(
     index: int,
     lacks: tuple[Sequence[str], Mapping[str, int]],
     *,
-    nobody: bool,
+    no_other: bool,
 ) -> Finding:
     shapes, need = lacks
     team, path = spec.teams[index], ("teams", index, "limits")
@@ -113,12 +114,12 @@ def _too_small(
     needed = ", ".join(f"{word}: {amount}" for word, amount in need.items())
     value = ", ".join(f"{word}: {limits[word]}" for word in need)
     words = "shape" if len(shapes) == 1 else "shapes"
-    rest = " and no other team can start it" if nobody else ""
-    return (error if nobody else warning)(
+    rest = ", and no other team can start it" if no_other else ""
+    return (error if no_other else warning)(
         kind,
         path,
-        f"{team.name} has the GPUs for {words} {', '.join(shapes)}, but its limits do not hold what its pods"
-        f" ask for beside them: Kubernetes would never make all of them{rest}",
+        f"{team.name} has the GPUs for {words} {', '.join(shapes)}, but its limits are too low for the pods'"
+        f" other resources: Kubernetes would never create all pods{rest}",
         value=value,
         allowed=f"at least {needed}",
         fix=Fix(message=f"write {needed}", at=path, value={**limits, **need}),

@@ -1,4 +1,4 @@
-"""Whether a team can have what a shape needs at once: pools that hold it are not enough, a quota must too.
+"""Whether a team can get what a shape needs at once: it must fit not only a pool, but also a quota.
 
 A gang's pods get one flavor, so its whole demand must fit one team's quota in one pool.
 """
@@ -9,20 +9,20 @@ from dataclasses import dataclass, replace
 
 from gpuyard.findings import Finding, Fix, error, info
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import Advertised, PoolPlan, Quota, ShapePlan
+from gpuyard.plan.records import AdvertisedResource, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.shapes.shapes import candidate_pools, shape_plan
-from gpuyard.plan.sharing.compute_slices import in_quota
+from gpuyard.plan.sharing.compute_slices import quota_resource_and_amount
 from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.queueing import Preemption
 
 
 @dataclass(frozen=True, slots=True)
 class _Chance:
-    """What one team can have of a resource in a pool, beside what the shape needs there."""
+    """What one team can get of a resource in a pool, and what the shape needs there."""
 
     team: int
     pool: PoolPlan
-    offer: Advertised
+    offer: AdvertisedResource
     quota: Quota
     per_node: int
     need: int
@@ -33,15 +33,15 @@ class _Chance:
 
 
 QuotaHolders = Mapping[tuple[str, str], Sequence[tuple[int, Quota]]]
-"""Teams with their quota, by pool and resource: a thousand of them are looked through once."""
+"""Teams with their quota, by pool and resource: a thousand teams are searched only once."""
 
 
-def with_quota(
+def place_shape_with_quota(
     draft: Draft, index: int, plan: ShapePlan, holders: QuotaHolders
 ) -> tuple[ShapePlan | None, list[Finding]]:
-    """A shape in the first pool in which a team can start it, with those who can; None where none can.
+    """A shape in the first pool where teams can start it, with these teams; else None.
 
-    Without teams there are no queues, and nothing to judge.
+    Without teams there are no queues, and nothing to check.
     """
     spec = draft.spec
     if not spec.teams:
@@ -56,7 +56,7 @@ def with_quota(
 
 
 def quota_holders(quotas: Mapping[int, Sequence[Quota]]) -> QuotaHolders:
-    """Who has any quota of what."""
+    """Teams with any quota, by pool and resource."""
     holders: dict[tuple[str, str], list[tuple[int, Quota]]] = defaultdict(list)
     for team, mine in quotas.items():
         for quota in mine:
@@ -67,11 +67,11 @@ def quota_holders(quotas: Mapping[int, Sequence[Quota]]) -> QuotaHolders:
 def _chances(
     shape: Shape, pools: Mapping[str, PoolPlan | None], holders: QuotaHolders
 ) -> Iterator[list[_Chance]]:
-    """Pool by pool, the best first; in each what every team could have."""
+    """Pool by pool, the best first: what every team could get."""
     allowed_pools = [p for name, p in pools.items() if p is not None and shape.pool in {None, name}]
     per_node = shape.gpus_per_node or 1
     for pool, offer in candidate_pools(shape, allowed_pools):
-        resource, each = in_quota(pool, offer.resource)
+        resource, each = quota_resource_and_amount(pool, offer.resource)
         need = per_node * each
         yield [
             _Chance(team, pool, offer, quota, need, need * shape.nodes)
@@ -90,14 +90,14 @@ def _placed(spec: PlatformSpec, shape: Shape, able: Sequence[_Chance]) -> ShapeP
 def _only_borrowed(spec: PlatformSpec, index: int, plan: ShapePlan) -> Finding:
     need = plan.per_node * plan.nodes
     consequence = (
-        "which is taken back when it is claimed"
+        "which its owner may reclaim"
         if spec.queueing.preemption is Preemption.RECLAIM
-        else "so it waits until others are idle"
+        else "so it waits until other teams leave capacity idle"
     )
     return info(
         "shape.borrows",
         ("shapes", index),
-        f"no guarantee in {plan.pool} holds {need} {plan.resource}:"
+        f"no guarantee in {plan.pool} covers {need} {plan.resource}:"
         f" {', '.join(plan.teams)} can start it only with borrowed capacity, {consequence}",
         value=f"{need} {plan.resource}",
     )
@@ -108,18 +108,18 @@ def _no_quota(draft: Draft, index: int, plan: ShapePlan, chances: Sequence[_Chan
     best = min(usable, key=lambda c: c.missing, default=None)
     if best is None:
         need, resource, pool = plan.per_node * plan.nodes, plan.resource, plan.pool
-        most, who = 0, "no team has any of it, guaranteed or to borrow"
+        most, who = 0, "no team has a guarantee or may borrow"
     else:
         need, resource, pool = best.need, best.quota.resource, best.pool.name
         most = best.quota.nominal + best.quota.borrow
         who = (
-            f"{draft.spec.teams[best.team].name} can have most, {best.quota.nominal} guaranteed"
+            f"{draft.spec.teams[best.team].name} can have the most, {best.quota.nominal} guaranteed"
             f" and {best.quota.borrow} borrowed"
         )
     return error(
         "shape.no_quota",
         ("shapes", index),
-        f"needs {need} {resource} of {pool} at once, which no team can have: {who}",
+        f"the shape needs {need} {resource} of {pool} at once, which no team can get: {who}",
         value=f"{need} {resource}",
         allowed=f"at most {most} {resource}",
         fix=_nearest(draft, index, best)
@@ -128,11 +128,11 @@ def _no_quota(draft: Draft, index: int, plan: ShapePlan, chances: Sequence[_Chan
 
 
 def _nearest(draft: Draft, index: int, best: _Chance | None) -> Fix | None:
-    """Let the team that lacks least borrow the rest, else make the gang as small as that team can have."""
+    """Let the team that lacks least borrow the rest, else reduce the gang to what it can get."""
     if best is None:
         return None
-    team, key = draft.spec.teams[best.team], best.pool.key(best.quota.resource)
-    if best.missing <= draft.room_to_borrow(best.team, best.quota):
+    team, key = draft.spec.teams[best.team], best.pool.stack_file_key(best.quota.resource)
+    if best.missing <= draft.borrowable_beyond_limit(best.team, best.quota):
         more = team.borrow.get(key, 0) + best.missing
         return Fix(
             message=f"let {team.name} borrow {key}: {more}",

@@ -1,8 +1,9 @@
-"""Who installs the driver that answers claims.
+"""What installs the DRA driver for resource claims.
 
-The GPU Operator does, by a GPUCluster in the place of its ClusterPolicy: then no device plugin runs in the
-cluster, and every GPU of it is claimed. On GKE NVIDIA has no procedure for that: there the driver's own
-chart does, beside Google's driver, on nodes that the operator keeps off. Else it is the user's to install.
+The GPU Operator does, with a GPUCluster instead of its ClusterPolicy: then no device plugin runs in the
+cluster, and every GPU is requested by claims. NVIDIA has no such procedure for GKE: there gpuyard installs
+the DRA driver's own chart, with Google's GPU driver, on nodes without the operator. In all other cases the
+user installs the DRA driver.
 """
 
 from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image
@@ -13,23 +14,23 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 
 CLAIM_IMAGE = IMAGES["cos"]
-"""The image of GKE whose driver Google's DaemonSet brings, where its own device plugin is off."""
+"""The GKE image whose GPU driver Google's DaemonSet installs, with Google's device plugin disabled."""
 
 
-def installs_claims(spec: PlatformSpec) -> bool:
-    """Whether our GPU Operator answers claims of this platform, and so counts no GPU."""
+def operator_serves_dra_claims(spec: PlatformSpec) -> bool:
+    """Whether gpuyard's GPU Operator serves claims, and so no extended resources."""
     return bool(_claimed(spec)) and spec.cloud is not Cloud.GCP and not joins_operator(spec)
 
 
-def installs_claim_driver(spec: PlatformSpec) -> bool:
-    """Whether the driver of claims comes by its own chart: on GKE, beside the driver that Google installs."""
+def installs_dra_driver_chart(spec: PlatformSpec) -> bool:
+    """Whether gpuyard installs the DRA driver's own chart: on GKE, with Google's GPU driver."""
     on_gke = spec.cloud is Cloud.GCP and not joins_operator(spec)
     return on_gke and bool(_claimed(spec)) and all(_image(p) is CLAIM_IMAGE for p in _claimed(spec))
 
 
-def serves_claims(spec: PlatformSpec) -> bool:
-    """Whether what we install answers claims, by whichever of the two."""
-    return installs_claims(spec) or installs_claim_driver(spec)
+def installs_dra_driver(spec: PlatformSpec) -> bool:
+    """Whether gpuyard installs a DRA driver, in either way."""
+    return operator_serves_dra_claims(spec) or installs_dra_driver_chart(spec)
 
 
 def _claimed(spec: PlatformSpec) -> list[Pool]:
@@ -37,7 +38,7 @@ def _claimed(spec: PlatformSpec) -> list[Pool]:
 
 
 def _image(pool: Pool) -> NodeImage | None:
-    """The image of a pool on GKE; without a word the one that a claimed pool gets."""
+    """The image of a pool on GKE; the default is that of pools with claims."""
     if pool.image is None:
         return CLAIM_IMAGE
     result = find_image(pool.image, Cloud.GCP.value)
@@ -45,19 +46,19 @@ def _image(pool: Pool) -> NodeImage | None:
 
 
 def _left_to_user(spec: PlatformSpec) -> str:
-    """Why the driver is the user's to install; empty where it is not."""
-    if serves_claims(spec):
+    """Why the user must install the DRA driver; empty if gpuyard does."""
+    if installs_dra_driver(spec):
         return ""
     if joins_operator(spec):
-        return "the GPU Operator of the cluster is another's"
-    return f"the chart of NVIDIA's DRA driver goes beside Google's driver alone (image: {CLAIM_IMAGE.name})"
+        return "gpuyard does not manage the cluster's GPU Operator"
+    return f"gpuyard installs NVIDIA's DRA driver with Google's GPU driver only (image: {CLAIM_IMAGE.name})"
 
 
-def check_claims_alone(draft: Draft) -> list[Finding]:
-    """Refuse claims beside counted GPUs: the operator does one of them in a cluster."""
+def check_dra_is_exclusive(draft: Draft) -> list[Finding]:
+    """Reject claims together with extended resources: the operator serves one of them in a cluster."""
     spec = draft.spec
     counted = [p.name for p in draft.valid_pools.values() if p.dra is None and p.machine.gpus]
-    if not counted or not installs_claims(spec):
+    if not counted or not operator_serves_dra_claims(spec):
         return []
     findings: list[Finding] = []
     for index, pool in enumerate(spec.pools):
@@ -67,10 +68,10 @@ def check_claims_alone(draft: Draft) -> list[Finding]:
                 error(
                     "dra.mixed",
                     at,
-                    f"the GPU Operator either answers claims in a cluster or counts GPUs, and those of"
-                    f" {format_list(counted)} are counted",
+                    f"the GPU Operator serves either resource claims or extended resources in a cluster, but"
+                    f" pods of {format_list(counted)} use extended resources",
                     value="dra",
-                    allowed="dra for every pool, or for none; a cluster of its own for one of the two",
+                    allowed="dra for every pool, or for none; a separate cluster for one of the two",
                     fix=Fix(message="remove `sharing`", at=at),
                 )
             )
@@ -78,7 +79,7 @@ def check_claims_alone(draft: Draft) -> list[Finding]:
 
 
 def check_claims_driver(draft: Draft) -> list[Finding]:
-    """Say where claims are planned for, and nothing that answers them is installed."""
+    """Report pools with claims for which gpuyard installs no DRA driver."""
     why = _left_to_user(draft.spec)
     claimed = [pool.name for pool in draft.valid_pools.values() if pool.dra]
     if not why or not claimed:
@@ -87,7 +88,7 @@ def check_claims_driver(draft: Draft) -> list[Finding]:
         info(
             "dra.yours",
             ("pools",),
-            f"{why}: until you install NVIDIA's DRA driver on nodes of {format_list(claimed)}, every pod that"
-            " claims a GPU there waits",
+            f"{why}: you must install NVIDIA's DRA driver on nodes of {format_list(claimed)}; until then, every"
+            " pod that claims a GPU there waits",
         )
     ]

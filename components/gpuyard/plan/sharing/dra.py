@@ -1,7 +1,7 @@
-"""Dynamic resource allocation: GPUs that pods claim, instead of counting them.
+"""Dynamic resource allocation (DRA): pods request GPUs by claims instead of extended resources.
 
-Such nodes advertise no extended resource. Kueue counts the devices of a claim under a name that its own
-configuration maps the device class to, so guarantees and quotas work as with counted GPUs.
+Such nodes advertise no extended resource. Kueue counts the devices of a claim under the name to which its
+configuration maps the device class, so guarantees and quotas work as with extended resources.
 """
 
 from collections.abc import Iterable
@@ -19,51 +19,51 @@ from gpuyard.catalogue.software.pins import NEWEST_TRIED, PINS, is_before
 from gpuyard.findings import Finding, Fix, Path, error, warning
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM, GPU_PRESENT_LABEL, OPERANDS_LABEL
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import Advertised, DraPlan
-from gpuyard.plan.sharing.claims import installs_claim_driver
+from gpuyard.plan.records import AdvertisedResource, DraPlan
+from gpuyard.plan.sharing.claims import installs_dra_driver_chart
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 
 
 def plan_dra(spec: PlatformSpec, pool: Pool, machine: Machine) -> DraPlan | None:
-    """What the DRA driver does on these nodes; None where GPUs are counted."""
+    """The DRA settings of these nodes; None if the pool uses extended resources."""
     if not pool.sharing.dra:
         return None
     rack = machine.is_rack
     return DraPlan(
-        driver=PINS[DRA_DRIVER_PIN if installs_claim_driver(spec) else "dra-driver"].version,
+        driver=PINS[DRA_DRIVER_PIN if installs_dra_driver_chart(spec) else "dra-driver"].version,
         device_classes=(GPU_CLASS, CHANNEL_CLASS) if rack else (GPU_CLASS,),
         quota_resource=GPU_CLAIM,
         compute_domains=rack,
     )
 
 
-def advertised_claim(machine: Machine) -> Advertised:
-    """A GPU that is claimed, under the name that queues count it by."""
-    return Advertised(GPU_CLAIM, machine.gpus, "", machine.gpu_fraction)
+def advertised_claim(machine: Machine) -> AdvertisedResource:
+    """A claimed GPU, under the name by which queues count it."""
+    return AdvertisedResource(GPU_CLAIM, machine.gpus, "", machine.gpu_fraction)
 
 
 def dra_labels(spec: PlatformSpec, pool: Pool) -> dict[str, str]:
-    """The device plugin stays off nodes whose GPUs are claimed: two owners would hand out each GPU twice.
+    """Labels that disable the device plugin on nodes with claims: both would allocate each GPU.
 
-    Where the driver of claims comes by its own chart, it goes to nodes that say they have GPUs, and what an
-    operator has for counted GPUs of other pools stays away from them.
+    The DRA driver's own chart runs on nodes that are labelled as having GPUs; the operator's components for
+    the extended resources of other pools are disabled there.
     """
     if not pool.sharing.dra:
         return {}
     off = {DEVICE_PLUGIN_LABEL: "false"}
-    if installs_claim_driver(spec):
+    if installs_dra_driver_chart(spec):
         off |= {OPERANDS_LABEL: "false", GPU_PRESENT_LABEL: "true"}
     return off
 
 
 def quota_key(resource: str) -> str:
-    """What a namespace's ResourceQuota calls a resource."""
+    """The key of a resource in a ResourceQuota."""
     return QUOTA_KEY.format(GPU_CLASS) if resource == GPU_CLAIM else f"requests.{resource}"
 
 
 def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
-    """Claims need a Kubernetes that serves them, a driver, and nobody else who hands the GPUs out."""
+    """Claims need a Kubernetes version that serves them, and nodes without a device plugin."""
     if not pool.sharing.dra:
         return []
     here = (*path, "sharing")
@@ -73,7 +73,7 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
             error(
                 "dra.kubernetes",
                 here,
-                f"claims are served from Kubernetes {SERVED_SINCE} on (resource.k8s.io/v1)",
+                f"resource claims (resource.k8s.io/v1) need Kubernetes {SERVED_SINCE} or newer",
                 value=f"dra on {spec.kubernetes}",
                 allowed=f"kubernetes {SERVED_SINCE} or newer",
                 fix=Fix(
@@ -87,7 +87,7 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
 
 
 def _check_owner(pool: Pool, path: Path) -> list[Finding]:
-    """No device plugin beside the DRA driver; images with one of their own cannot be chosen for claims."""
+    """No device plugin next to the DRA driver; images with their own plugin are rejected for claims elsewhere."""
     if not pool.select or pool.select.get(DEVICE_PLUGIN_LABEL) == "false":
         return []
     where, labels = (*path, "select"), {**pool.select, DEVICE_PLUGIN_LABEL: "false"}
@@ -95,17 +95,17 @@ def _check_owner(pool: Pool, path: Path) -> list[Finding]:
         error(
             "dra.device_plugin",
             where,
-            "nodes that exist may run the device plugin: beside the DRA driver,"
-            " each GPU would be handed out twice",
+            "existing nodes may run the device plugin: together with the DRA driver,"
+            " each GPU would be allocated twice",
             value=", ".join(f"{k}={v}" for k, v in pool.select.items()),
-            allowed=f"nodes where the plugin is off, labelled {DEVICE_PLUGIN_LABEL}=false",
+            allowed=f"nodes with the device plugin off, labelled {DEVICE_PLUGIN_LABEL}=false",
             fix=Fix(message=f'add {DEVICE_PLUGIN_LABEL}: "false"', at=where, value=labels),
         )
     ]
 
 
 def check_compute_domains(draft: Draft) -> list[Finding]:
-    """NVLink reaches through a rack, but only pods of one ComputeDomain may use it, and that is a claim."""
+    """NVLink spans a rack, but only for pods of one ComputeDomain, which need a claim."""
     findings: list[Finding] = []
     first_wide = {s.pool: s for s in reversed(draft.shapes) if s.nodes > 1}
     for index, one in enumerate(draft.spec.pools):
@@ -118,8 +118,8 @@ def check_compute_domains(draft: Draft) -> list[Finding]:
             warning(
                 "dra.compute_domain",
                 at,
-                f"shape {wide.name} takes {wide.nodes} nodes with {gpu}: their NVLink goes from node to node"
-                " for pods that claim a channel of one ComputeDomain, and for no others",
+                f"shape {wide.name} needs {wide.nodes} nodes with {gpu}: NVLink works across nodes only"
+                " for pods that claim a channel of the same ComputeDomain",
                 value=pool.sharing.value,
                 allowed="dra",
                 fix=Fix(message="write dra", at=at, value="dra"),
@@ -129,6 +129,6 @@ def check_compute_domains(draft: Draft) -> list[Finding]:
 
 
 def quota_keys(resources: Iterable[str]) -> Iterable[str]:
-    """All that a ResourceQuota has to name: also classes that pods may claim from and nobody counts."""
+    """All keys that a ResourceQuota must name, including device classes that queues do not count."""
     yield from map(quota_key, resources)
     yield from map(QUOTA_KEY.format, GPU_CLASSES)

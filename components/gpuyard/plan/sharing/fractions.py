@@ -1,28 +1,28 @@
-"""Fractional GPUs: the smallest slice or share that has what a pod says it needs."""
+"""Fractional GPUs: the smallest slice or share that meets the needs of a pod."""
 
 from dataclasses import dataclass
 
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.names import SHARED_UNIT
-from gpuyard.plan.records import Advertised, PoolPlan
-from gpuyard.spec.platform import Latency, PerPod
+from gpuyard.plan.records import AdvertisedResource, PoolPlan
+from gpuyard.spec.platform import PerPod, TimeSliceLatency
 
 _SHARED_SLICE = f".{SHARED_UNIT}"
 
 
 @dataclass(frozen=True, slots=True)
 class GpuFraction:
-    """One thing a pod can have of a GPU, and what is in it."""
+    """One advertised part of a GPU, with its memory and compute."""
 
-    offer: Advertised
+    offer: AdvertisedResource
     memory_gib: float
-    """Of a time-sliced GPU an even share, which nothing enforces."""
+    """For a time-sliced GPU an even share, which is not enforced."""
     compute_percent: float
     is_time_sliced: bool
 
     @property
     def size(self) -> tuple[float, float]:
-        """For the smallest: by memory, then by compute."""
+        """The sort key: memory, then compute."""
         return self.memory_gib, self.compute_percent
 
     def __str__(self) -> str:
@@ -30,11 +30,11 @@ class GpuFraction:
 
 
 def gpu_fractions(pool: PoolPlan) -> list[GpuFraction]:
-    """What the nodes of a pool advertise, the smallest first."""
+    """The parts of GPUs that nodes of a pool advertise, the smallest first."""
     return sorted((_piece(offer, pool) for offer in pool.advertised), key=lambda p: p.size)
 
 
-def _piece(offer: Advertised, pool: PoolPlan) -> GpuFraction:
+def _piece(offer: AdvertisedResource, pool: PoolPlan) -> GpuFraction:
     gpu = pool.machine.gpu
     product = gpu.mig if gpu else None
     name, turns = offer.unit.removesuffix(_SHARED_SLICE), pool.sharing.is_time_sliced
@@ -54,26 +54,26 @@ def _piece(offer: Advertised, pool: PoolPlan) -> GpuFraction:
 
 
 def _memory(profile: str) -> int:
-    """GiB of a profile, as NVIDIA names it: 3g.20gb has 20."""
+    """Memory of a profile in GiB, from its name: 3g.20gb has 20."""
     return int(profile.partition(".")[2].partition("gb")[0])
 
 
 def fits_fraction(pod: PerPod, piece: GpuFraction) -> bool:
-    """Whether a pod that says what it needs has it in this piece."""
+    """Whether this part of a GPU meets the needs of a pod."""
     return (
         (pod.gpu_memory_gib or 0) <= piece.memory_gib
         and (pod.compute_percent or 0) <= piece.compute_percent
-        and not (pod.latency is Latency.STRICT and piece.is_time_sliced)
+        and not (pod.latency is TimeSliceLatency.STRICT and piece.is_time_sliced)
     )
 
 
 def smallest_fraction(pod: PerPod, pool: PoolPlan) -> GpuFraction | None:
-    """The smallest piece of the pool that has what the pod needs."""
+    """The smallest part of a GPU in the pool that meets the needs of the pod."""
     return next((piece for piece in gpu_fractions(pool) if fits_fraction(pod, piece)), None)
 
 
 def larger_slice(pod: PerPod, pool: PoolPlan) -> str | None:
-    """The smallest profile that has what the pod needs, where slices of the pool's GPUs have too little."""
+    """The smallest profile that meets the needs of the pod, if the pool's slices are too small."""
     product = pool.machine.gpu.mig if pool.machine.gpu else None
     if product is None or pool.sharing is not SharingMethod.MIG or smallest_fraction(pod, pool):
         return None
@@ -97,4 +97,4 @@ def format_needs(pod: PerPod) -> str:
         if memory and pod.compute_percent
         else f"{memory} {compute}".strip()
     )
-    return both + (", in time" if pod.latency is Latency.STRICT else "")
+    return both + (", with strict latency" if pod.latency is TimeSliceLatency.STRICT else "")

@@ -1,7 +1,7 @@
-"""GPUs that GKE's own device plugin hands out: what a node pool can say of them, and what they are called.
+"""GPUs of GKE's own device plugin: the settings of a node pool, and the resource names.
 
-It has one name for whole GPUs, shares and slices. Units keep them apart in a plan; queues count by names, so
-all that a team has of them is of one kind (docs/decisions/0068).
+The plugin has one resource name for whole GPUs, shares and slices. A plan tells them apart by unit, but
+queues count by resource name, so all of a team's GPUs there are of one kind (docs/decisions/0068).
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,18 +21,18 @@ from gpuyard.catalogue.software.images import IMAGES, ComponentOwner, NodeImage,
 from gpuyard.findings import Finding, Fix, Path, error, format_list
 from gpuyard.names import GPU
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import Advertised, PoolPlan, usable_pools
+from gpuyard.plan.records import AdvertisedResource, PoolPlan, usable_pools
 from gpuyard.plan.sharing.sharing import SharedGpus, format_layout
 
 _OURS = IMAGES["cos"]
-"""The same disk with the operator's device plugin, which names what it hands out."""
+"""The same image with the operator's device plugin, which has distinct resource names."""
 
 
 # ── of a pool ─────────────────────────────────────────────────────────────────────────────────────
-def gke_advertised(
+def with_gke_resource_names(
     image: NodeImage | None, gpus: SharedGpus, machine: Machine, path: Path
 ) -> tuple[SharedGpus, list[Finding]]:
-    """The same as whoever's device plugin runs hands it out, or what of it GKE does not do."""
+    """The shared GPUs with the resource names of the node's device plugin; a finding if GKE cannot do it."""
     if image is None or image.owners[SoftwarePart.DEVICE_PLUGIN] is not ComponentOwner.GKE:
         return gpus, []
     if gpus.method.is_counted_as_whole_gpu:
@@ -43,7 +43,7 @@ def gke_advertised(
 
 
 def _unsupported_layout(gpus: SharedGpus, machine: Machine, path: Path) -> Finding | None:
-    """Why GKE does not cut GPUs so: it knows one size for all of a node, and makes as many as fit."""
+    """Reject layouts that GKE does not support: it has one slice size per node, as many as fit."""
     product = machine.gpu.mig if machine.gpu else None
     if product is None or not gpus.layouts:
         return None
@@ -59,7 +59,7 @@ def _unsupported_layout(gpus: SharedGpus, machine: Machine, path: Path) -> Findi
     return error(
         "mig.partition",
         (*path, "mig"),
-        "GKE cuts all GPUs of a node pool alike, each into as many slices of one size as fit",
+        "GKE partitions all GPUs of a node pool into slices of one size, as many as fit",
         value=value if cut == machine.gpus else f"{value} on {cut} of {machine.gpus} GPUs",
         allowed=", ".join(f"{size}: {count}" for size, count in sizes.items()),
         fix=Fix(
@@ -71,7 +71,7 @@ def _unsupported_layout(gpus: SharedGpus, machine: Machine, path: Path) -> Findi
 
 
 def _nearest_size(gpus: SharedGpus, product: MigProduct, sizes: Mapping[str, int]) -> str:
-    """The size of which most slices were asked for, else the one with as much compute."""
+    """The size of which most slices are requested, else the one with the same compute."""
     slices = {profile.name: profile.slices for profile in product.profiles}
     slices_by_name = [
         (len(x.gpus) * count, name) for x in gpus.layouts for name, count in x.counts.items()
@@ -82,24 +82,24 @@ def _nearest_size(gpus: SharedGpus, product: MigProduct, sizes: Mapping[str, int
 
 
 def is_gke_managed(pool: PoolPlan) -> bool:
-    """Whether GKE's own device plugin cuts or shares the pool's GPUs."""
+    """Whether GKE's own device plugin partitions or shares the pool's GPUs."""
     software = pool.node_software
     brought = software.owners[SoftwarePart.DEVICE_PLUGIN.value] if software else ""
     return brought == ComponentOwner.GKE.value and not pool.sharing.is_counted_as_whole_gpu
 
 
 def partition_of(pool: PoolPlan) -> str:
-    """The size that GKE is told to cut the GPUs into; empty where it cuts none."""
+    """The partition size for GKE; empty if it does not partition the GPUs."""
     return next(iter(pool.layouts[0].counts)) if is_gke_managed(pool) and pool.layouts else ""
 
 
 def strategy_of(pool: PoolPlan) -> str:
-    """The way of sharing that GKE is told; empty where pods share nothing."""
+    """The sharing strategy for GKE; empty if pods share no GPU."""
     return STRATEGIES.get(pool.sharing, "") if is_gke_managed(pool) else ""
 
 
 def gke_labels(pool: PoolPlan) -> dict[str, str]:
-    """What GKE says on the pool's nodes of how it cuts and shares their GPUs."""
+    """The labels by which GKE describes partitioning and sharing on the pool's nodes."""
     results: dict[str, str] = {}
     if size := partition_of(pool):
         results[PARTITION_LABEL] = size
@@ -109,10 +109,10 @@ def gke_labels(pool: PoolPlan) -> dict[str, str]:
     return results
 
 
-def shared_names(pools: Iterable[PoolPlan]) -> frozenset[str]:
-    """What a container of these pools may ask for once, though its name does not say that it is a share.
+def single_request_resources(pools: Iterable[PoolPlan]) -> frozenset[str]:
+    """Resources of which a container may request only one, although the name does not show a share.
 
-    Of a node with one GPU, or one slice, GKE gives a container several shares.
+    On a node with one GPU or one slice, GKE gives a container several shares.
     """
     apart = (p for p in pools if strategy_of(p) and p.advertised[0].per_node > p.replicas)
     return frozenset(each.resource for pool in apart for each in pool.advertised)
@@ -120,7 +120,7 @@ def shared_names(pools: Iterable[PoolPlan]) -> frozenset[str]:
 
 # ── of a team ─────────────────────────────────────────────────────────────────────────────────────
 def check_one_name(draft: Draft) -> list[Finding]:
-    """Refuse a team whose pools mean different things by one name: its queue and its quota count names."""
+    """Reject teams whose pools use one resource name for different things: queues and quotas count names."""
     findings: list[Finding] = []
     valid = draft.valid_pools
     for index, team in enumerate(draft.spec.teams):
@@ -133,7 +133,7 @@ def check_one_name(draft: Draft) -> list[Finding]:
 
 
 def _one_name(
-    draft: Draft, index: int, team: str, gpus: Mapping[str, Advertised], gke: list[str]
+    draft: Draft, index: int, team: str, gpus: Mapping[str, AdvertisedResource], gke: list[str]
 ) -> Finding:
     shown = [f"{name} has {_shown(offer)}" for name, offer in gpus.items()]
     at: Path | None = None
@@ -143,11 +143,11 @@ def _one_name(
     return error(
         "sharing.one_name",
         ("teams", index),
-        f"the queue of {team} counts {GPU}, and its pools mean different things by it ({'; '.join(shown)}):"
-        " it would take a pod for either",
+        f"the queue of {team} counts {GPU}, which has different meanings in its pools ({'; '.join(shown)}):"
+        " it would admit a pod to either",
         value=format_list(gpus),
-        allowed="pools of one kind for each team where GKE shares GPUs, or the GPU Operator, which names"
-        " shares and slices",
+        allowed="pools of one kind for each team where GKE shares GPUs, or the GPU Operator, whose resource"
+        " names tell shares from slices",
         fix=Fix(
             message=f"write image: {_OURS.name} for {format_list(gke)}",
             at=at,
@@ -156,5 +156,5 @@ def _one_name(
     )
 
 
-def _shown(offer: Advertised) -> str:
+def _shown(offer: AdvertisedResource) -> str:
     return f"{offer.gpu_share} of a GPU ({offer.unit})" if offer.unit else "whole GPUs"

@@ -1,7 +1,7 @@
-"""Legal MIG layouts, by placement: the exact answer, not a sum of slices.
+"""Valid MIG layouts, by exact placement instead of a sum of slices.
 
-A GPU has at most twelve memory units and a layout at most a dozen slices, so a search over starts with
-bit masks is exact and takes microseconds.
+A GPU has at most twelve memory units and a layout at most twelve slices, so a search over start positions
+with bit masks is exact and takes microseconds.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from gpuyard.catalogue.mig import MigProduct, MigProfile
-from gpuyard.plan.records import Slice
+from gpuyard.plan.records import MigInstance
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,12 @@ class LayoutCounts:
     maximal_placements: int
 
 
-def place_profiles(product: MigProduct, counts: Mapping[str, int]) -> tuple[Slice, ...] | None:
-    """Where every slice of this layout can sit, None when no arrangement exists.
+def place_profiles(
+    product: MigProduct, counts: Mapping[str, int]
+) -> tuple[MigInstance, ...] | None:
+    """The placement of every slice of this layout; None if there is none.
 
-    Unknown profiles make a layout impossible; ask `why_not` for the reason.
+    Unknown profiles make a layout impossible; `placement_error` has the reason.
     """
     requested_profiles: list[MigProfile] = []
     for name, count in counts.items():
@@ -35,12 +37,14 @@ def place_profiles(product: MigProduct, counts: Mapping[str, int]) -> tuple[Slic
         requested_profiles += [profile] * count
     if _over_budget(product, requested_profiles):
         return None
-    # widest first: the few places of a wide slice are tried before narrow ones take them
+    # widest first: a wide slice has few start positions, which narrow slices could take
     requested_profiles.sort(key=lambda p: (-p.units, -p.slices, p.name))
     spots = _arrange(tuple(requested_profiles), 0)
     if spots is None:
         return None
-    results = (Slice(p.name, s, p.units) for p, s in zip(requested_profiles, spots, strict=True))
+    results = (
+        MigInstance(p.name, s, p.units) for p, s in zip(requested_profiles, spots, strict=True)
+    )
     return tuple(sorted(results, key=lambda s: s.start))
 
 
@@ -66,9 +70,9 @@ def _mask(profile: MigProfile, start: int) -> int:
 
 
 def placement_error(product: MigProduct, counts: Mapping[str, int]) -> str:
-    """The first reason why a layout is impossible, with its numbers; "" when it is possible."""
+    """The first reason why a layout is impossible, with numbers; "" if it is possible."""
     if unknown := [name for name in counts if product.profile(name) is None]:
-        return f"{product.gpu} has no profile {', '.join(unknown)}"
+        return f"{product.gpu} has no MIG profile {', '.join(unknown)}"
     profiles = {p.name: p for p in product.profiles}
     for name, count in counts.items():
         if count > profiles[name].max_count:
@@ -78,7 +82,7 @@ def placement_error(product: MigProduct, counts: Mapping[str, int]) -> str:
         return reason
     if place_profiles(product, counts) is None:
         starts = (f"{p.name} only at {_starts(p)}" for p in dict.fromkeys(requested_profiles))
-        return f"the slices fit by number, but not by place: {'; '.join(starts)}"
+        return f"the slices fit in number, but have no valid placement: {'; '.join(starts)}"
     return ""
 
 
@@ -90,10 +94,10 @@ def _too_many(product: MigProduct, requested_profiles: list[MigProfile]) -> str:
     if slices > product.slices:
         return f"{slices} compute slices of {product.slices}"
     if units > product.units:
-        alone = f"compute slices alone, {slices} of {product.slices}, would fit"
+        alone = f"the compute slices, {slices} of {product.slices}, would fit"
         return f"{units} memory units of {product.units} ({alone})"
     if sum(p.media_exclusive for p in requested_profiles) > 1:
-        return "two slices that each want the media engines for themselves"
+        return "two slices each need all media engines"
     return ""
 
 
@@ -102,10 +106,10 @@ def _starts(profile: MigProfile) -> str:
 
 
 def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, int]:
-    """The legal, non-empty layout with the fewest slices added or removed.
+    """The valid, non-empty layout with the fewest slices added or removed.
 
-    Counts are kept before sizes: a profile of another GPU stands for the one with as many compute slices
-    here. Among equally near layouts, the one that uses most memory.
+    A profile of another GPU is replaced by the one with the same number of compute slices on this GPU. Among
+    equally near layouts, the one that uses most memory.
     """
     wanted: dict[str, int] = {}
     for name, count in counts.items():
@@ -125,9 +129,9 @@ def nearest_layout(product: MigProduct, counts: Mapping[str, int]) -> dict[str, 
 
 
 def suggested_profile(product: MigProduct, name: str) -> str:
-    """The profile that a name stands for on this GPU; the name itself where nobody can say.
+    """The profile of this GPU that a name means; the name itself if unknown.
 
-    `1g.5gb` of an A100 is `1g.10gb` of an H100, and so is what its slices are called as a resource,
+    `1g.5gb` of an A100 means `1g.10gb` on an H100, and so does the resource name
     `nvidia.com/mig-1g.10gb`.
     """
     bare = name.lower().removeprefix("nvidia.com/").removeprefix("mig-")
@@ -140,7 +144,7 @@ def suggested_profile(product: MigProduct, name: str) -> str:
 
 @lru_cache(maxsize=64)
 def multisets(product: MigProduct, *, variants: bool = False) -> tuple[Mapping[str, int], ...]:
-    """Every legal non-empty layout as counts by profile."""
+    """Every valid non-empty layout as counts by profile."""
     results = {
         tuple(sorted(_counts(layout).items())): None
         for layout in _placements(product, variants=variants)
@@ -151,7 +155,7 @@ def multisets(product: MigProduct, *, variants: bool = False) -> tuple[Mapping[s
 def count_layouts(
     product: MigProduct, *, variants: bool = False, without: frozenset[str] = frozenset()
 ) -> LayoutCounts:
-    """Numbers of legal layouts; `without` leaves profiles out, as if the driver did not offer them."""
+    """Numbers of valid layouts; `without` excludes profiles, as if the driver did not offer them."""
     reduced = MigProduct(
         product.gpu,
         product.family,
@@ -181,7 +185,7 @@ def _offered(product: MigProduct, *, variants: bool) -> tuple[MigProfile, ...]:
 def _placements(
     product: MigProduct, *, variants: bool
 ) -> Iterator[tuple[tuple[MigProfile, int], ...]]:
-    """Every legal non-empty set of (profile, start)."""
+    """Every valid non-empty set of (profile, start)."""
     spots = [(p, s) for p in _offered(product, variants=variants) for s in p.starts]
 
     def extend(

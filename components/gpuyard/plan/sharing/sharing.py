@@ -1,4 +1,4 @@
-"""Sharing of a node's GPUs: layouts by GPU, and the resources the node advertises."""
+"""Sharing of a node's GPUs: layouts by GPU, and the resources that the node advertises."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,8 +8,8 @@ from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
 from gpuyard.catalogue.sharing import SharingMethod, mps_clients
 from gpuyard.findings import Finding, Fix, Path, error
-from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared
-from gpuyard.plan.records import Advertised, GpuLayout
+from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared_resource_name
+from gpuyard.plan.records import AdvertisedResource, GpuLayout
 from gpuyard.plan.sharing.dra import advertised_claim
 from gpuyard.plan.sharing.mig import nearest_layout, place_profiles, placement_error
 from gpuyard.spec.sharing import MigGroup, Sharing
@@ -18,20 +18,20 @@ from gpuyard.spec.values import show_gpu_indexes
 
 @dataclass(frozen=True, slots=True)
 class SharedGpus:
-    """How a node's GPUs are shared, decided."""
+    """How a node's GPUs are shared."""
 
     method: SharingMethod
     layouts: tuple[GpuLayout, ...]
-    advertised: tuple[Advertised, ...]
+    advertised: tuple[AdvertisedResource, ...]
     replicas: int
     is_gke_managed: bool = False
-    """GKE's own device plugin cuts and shares them, and no agent of the operator's is told how."""
+    """Whether GKE's own device plugin partitions and shares them, without agents of the operator."""
 
 
 def share_gpus(
     sharing: Sharing, machine: Machine, path: Path
 ) -> tuple[SharedGpus | None, list[Finding]]:
-    """Decide what a node advertises, or say why this GPU cannot be shared like that."""
+    """The advertised resources of a node, or why its GPUs cannot be shared in this way."""
     if machine.gpu_fraction != 1 and sharing != Sharing():
         return None, [_fraction(machine, path)]
     if sharing.dra:
@@ -46,9 +46,11 @@ def share_gpus(
 def _share_whole(sharing: Sharing, machine: Machine) -> SharedGpus:
     if replicas := sharing.time_slicing or sharing.mps:
         method = SharingMethod.TIME_SLICING if sharing.time_slicing else SharingMethod.MPS
-        share = Advertised(GPU_SHARED, machine.gpus * replicas, SHARED_UNIT, Fraction(1, replicas))
+        share = AdvertisedResource(
+            GPU_SHARED, machine.gpus * replicas, SHARED_UNIT, Fraction(1, replicas)
+        )
         return SharedGpus(method, (), (share,), replicas)
-    whole_gpus = Advertised(GPU, machine.gpus, "", machine.gpu_fraction)
+    whole_gpus = AdvertisedResource(GPU, machine.gpus, "", machine.gpu_fraction)
     return SharedGpus(SharingMethod.NONE, (), (whole_gpus,), 1)
 
 
@@ -72,7 +74,7 @@ def _fraction(machine: Machine, path: Path) -> Finding:
     return error(
         "sharing.fraction",
         path,
-        f"{machine.name} has {machine.gpu_fraction} of a GPU already; a part cannot be shared again",
+        f"{machine.name} has {machine.gpu_fraction} of a GPU, which cannot be shared again",
         allowed="no sharing",
         fix=Fix(message="remove `sharing`", at=path),
     )
@@ -95,7 +97,7 @@ def _mps_limit(replicas: int, machine: Machine, path: Path) -> Finding | None:
 def _layouts(
     sharing: Sharing, machine: Machine, product: MigProduct, path: Path
 ) -> tuple[list[GpuLayout], list[Finding]]:
-    """The layouts that cut something, by GPU; groups without slices leave their GPUs whole."""
+    """The layouts with slices, by GPU; groups without slices leave their GPUs whole."""
     one = len(sharing.mig) == 1 and sharing.mig[0].gpus is None
     findings: list[Finding] = []
     layouts: list[GpuLayout] = []
@@ -129,10 +131,10 @@ def _not_cuttable(machine: Machine, path: Path) -> Finding:
     return error(
         "mig.not_possible",
         (*path, "mig"),
-        f"{name} cannot be cut into MIG slices, or nobody has published how",
+        f"{name} does not support MIG, or NVIDIA publishes no profiles for it",
         value=machine.name,
         allowed="MIG on " + ", ".join(MIG_PRODUCTS),
-        fix=Fix(message="share it by time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
+        fix=Fix(message="write time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
     )
 
 
@@ -155,7 +157,7 @@ def _wrong_gpus(
     twice = [i for i in gpus if i in partitioned]
     if not absent and not twice:
         return None
-    problem = "no such GPU in one node" if absent else "this GPU has a layout already"
+    problem = "no such GPU in a node" if absent else "this GPU already has a layout"
     available = tuple(i for i in gpus if i < machine.gpus and i not in partitioned)
     shown = show_gpu_indexes(available) if available else ""
     return error(
@@ -183,7 +185,7 @@ def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Finding:
         allowed=f"{product.slices} compute slices on {product.units} memory units;"
         f" `gpuyard mig {product.gpu}` lists every profile",
         fix=Fix(
-            message=f"the nearest that fits: {format_layout(suggestion)}",
+            message=f"write the nearest layout that fits: {format_layout(suggestion)}",
             at=path,
             value={**value, **suggestion},
         ),
@@ -191,15 +193,15 @@ def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Finding:
 
 
 def format_layout(counts: Mapping[str, int]) -> str:
-    """A layout as people write it."""
+    """A layout in stack file syntax."""
     return "{" + ", ".join(f"{name}: {count}" for name, count in counts.items()) + "}"
 
 
 def _advertised(
     layouts: list[GpuLayout], whole_gpus: int, product: MigProduct, replicas: int
-) -> tuple[Advertised, ...]:
-    """Slices by profile in catalogue order, then GPUs that were left whole."""
-    results: list[Advertised] = []
+) -> tuple[AdvertisedResource, ...]:
+    """Slices by profile in catalogue order, then whole GPUs."""
+    results: list[AdvertisedResource] = []
     for profile in product.profiles:
         count = sum(len(x.gpus) * x.counts.get(profile.name, 0) for x in layouts)
         if not count:
@@ -207,16 +209,16 @@ def _advertised(
         share = sum((_share(x, profile.name, product) for x in layouts), Fraction(0)) / count
         resource, unit = profile.resource, profile.name
         if replicas:
-            resource, unit = shared(resource), f"{unit}.shared"
+            resource, unit = shared_resource_name(resource), f"{unit}.shared"
         times = replicas or 1
-        results.append(Advertised(resource, count * times, unit, share / times))
+        results.append(AdvertisedResource(resource, count * times, unit, share / times))
     if whole_gpus:
-        results.append(Advertised(GPU, whole_gpus, "", Fraction(1)))
+        results.append(AdvertisedResource(GPU, whole_gpus, "", Fraction(1)))
     return tuple(results)
 
 
 def _share(layout: GpuLayout, profile: str, product: MigProduct) -> Fraction:
-    """GPUs that the slices of one profile take in a layout, so that the slices used pay for the whole GPU."""
+    """GPUs that the slices of one profile use in a layout; the slices in use share the cost of the GPU."""
     slices = {p.name: p.slices for p in product.profiles}
     total_slices = sum(slices[name] * count for name, count in layout.counts.items())
     mine = slices[profile] * layout.counts.get(profile, 0)

@@ -1,1 +1,1 @@
-"""Versions of the software of a platform: pins, support, vulnerabilities."""
+"""Software versions of a platform: pins, support, vulnerabilities."""

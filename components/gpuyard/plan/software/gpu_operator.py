@@ -1,4 +1,4 @@
-"""GPU Operator of a cluster: ours, or one that is there already and must be told what its nodes are to be."""
+"""GPU Operator of a cluster: gpuyard's, or an existing one that you must configure."""
 
 from gpuyard.catalogue.software.images import ComponentOwner
 from gpuyard.findings import Finding, info
@@ -8,19 +8,19 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
 def joins_operator(spec: PlatformSpec) -> bool:
-    """Whether the cluster has an operator that is not ours; a simulated one has the platform's."""
+    """Whether gpuyard uses an existing operator; a simulated cluster includes its own."""
     return spec.cloud is not Cloud.SIMULATED and not spec.gpu_operator.install
 
 
 def config_map_names(spec: PlatformSpec) -> tuple[str, str]:
-    """What the MIG manager reads, and the device plugin; beside another's they carry the platform's name."""
+    """ConfigMaps of MIG manager and device plugin; with the platform's name if existing."""
     if not joins_operator(spec):
         return MIG_CONFIGMAP, PLUGIN_CONFIGMAP
     return f"{MIG_CONFIGMAP}-{spec.name}", f"{PLUGIN_CONFIGMAP}-{spec.name}"
 
 
 def check_operator(draft: Draft) -> list[Finding]:
-    """Say what an operator that is there must read: it reads one configuration of each kind, of any name."""
+    """Report what an existing operator must read: one ConfigMap of each kind, of any name."""
     spec = draft.spec
     if not joins_operator(spec) or not any(
         ComponentOwner.OPERATOR.value in pool.node_software.owners.values()
@@ -33,8 +33,8 @@ def check_operator(draft: Draft) -> list[Finding]:
         info(
             "operator.existing",
             ("gpu_operator", "install"),
-            f"the operator in {spec.gpu_operator.namespace} keeps its values, and nodes are what the plan"
-            f" says only when devicePlugin.config.name is {plugin} and migManager.config.name is {mig}; a"
-            " preview and `pulumi up` compare these and the others that matter",
+            f"gpuyard does not change the GPU Operator in {spec.gpu_operator.namespace}: set"
+            f" devicePlugin.config.name to {plugin} and migManager.config.name to {mig}, or nodes differ from the"
+            " plan. Each preview and `pulumi up` compares these values and the others that the plan needs",
         )
     ]

@@ -1,6 +1,7 @@
-"""Versions a stack file picks itself: known, readable, still supported, and made for this Kubernetes.
+"""Versions that a stack file picks: known, exact, still supported, and made for this Kubernetes.
 
-Everything else stays as it is pinned. Vulnerabilities are looked for in every version, picked or pinned.
+All other components keep their pins. Every version, picked or pinned, is checked for
+vulnerabilities.
 """
 
 from collections.abc import Mapping
@@ -17,14 +18,14 @@ from gpuyard.spec.suggestions import nearest_name
 
 
 def effective_pins(spec: PlatformSpec) -> dict[str, Pin]:
-    """The version of every component on this platform; what cannot be read of `software` is left out."""
+    """The version of every component; invalid entries of `software` are ignored."""
     return default_pins(spec.kubernetes) | {
         name: _picked(name, version) for name, version in _readable(spec).items()
     }
 
 
 def default_pins(minor: str) -> dict[str, Pin]:
-    """What is installed when nothing is picked: the autoscaler is the one of the cluster's minor."""
+    """What is installed by default: Cluster Autoscaler is the one for the cluster's minor."""
     from gpuyard.catalogue.software.compatibility import AUTOSCALERS
 
     return dict(PINS) | ({"cluster-autoscaler": AUTOSCALERS[minor]} if minor in AUTOSCALERS else {})
@@ -49,7 +50,7 @@ def _readable(spec: PlatformSpec) -> dict[str, str]:
 
 
 def check_software(draft: Draft) -> list[Finding]:
-    """What stands against the versions of this platform."""
+    """Report what is wrong with the versions of this platform."""
     spec = draft.spec
     if not spec.software:
         return check_pins(today=draft.today)
@@ -73,7 +74,7 @@ def check_software(draft: Draft) -> list[Finding]:
                 info(
                     "software.untried",
                     path,
-                    f"{pinned.version} was tried together with the other versions, {version} was not",
+                    f"{pinned.version} was tested with the other versions, {version} was not",
                     value=version,
                 )
             )
@@ -89,7 +90,7 @@ def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
         return error(
             "software.unknown",
             path,
-            "no component of that name",
+            "no component has this name",
             value=name,
             allowed=", ".join(PINS),
             fix=Fix(message=f"write {suggestion}", at=("software",), value=better)
@@ -102,7 +103,7 @@ def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
     return error(
         "software.version",
         path,
-        f"no exact version of {name}",
+        f"not an exact version of {name}",
         value=version,
         allowed=f"one release, such as {pinned}",
         fix=Fix(message=f'write "{pinned}"', at=path, value=pinned),
@@ -110,7 +111,9 @@ def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
 
 
 def _back(pinned: Pin, path: Path) -> Fix:
-    return Fix(message=f'write "{pinned.version}", the pinned one', at=path, value=pinned.version)
+    return Fix(
+        message=f'write "{pinned.version}", the pinned version', at=path, value=pinned.version
+    )
 
 
 def _fixed(finding: Finding, pinned: Pin) -> Finding:
@@ -118,7 +121,7 @@ def _fixed(finding: Finding, pinned: Pin) -> Finding:
 
 
 def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) -> list[Finding]:
-    """A version whose makers do not name the cluster's minor. An unsupported minor is refused itself."""
+    """A version that does not list the cluster's minor; check_minor reports unsupported minors."""
     from gpuyard.catalogue.software.compatibility import minors_of
 
     minors = minors_of(name, version)
@@ -127,32 +130,32 @@ def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) 
     usual = minors_of(name, pinned.version)
     if usual is None or usual.includes(minor):
         fix = _back(pinned, path)
-    else:  # as DRA, which no default needs, or a minor that no version names
+    else:  # such as DRA, which no default needs, or a minor that no version lists
         first = usual.first if is_before(minor, usual.first or minor) else NEWEST_TRIED
         fix = Fix(message=f'write kubernetes: "{first}"', at=("kubernetes",), value=first)
     return [
         error(
             "software.kubernetes",
             path,
-            f"{name} {version} is not made for Kubernetes {minor}",
+            f"{name} {version} does not support Kubernetes {minor}",
             value=version,
-            allowed=f"a version for Kubernetes {minor}; this one is for {minors}",
+            allowed=f"a version that supports Kubernetes {minor}; this one supports {minors}",
             fix=fix,
         )
     ]
 
 
 def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Finding]:
-    """NVIDIA supports the newest line of the operator, mends the one before, and no other."""
+    """NVIDIA supports the newest minor of the operator, fixes the one before, and drops others."""
     from gpuyard.catalogue.software.support import OperatorStatus, operator_status
 
     line = ".".join(version.removeprefix("v").split(".")[:2])
     match operator_status(version):
         case OperatorStatus.ENDED:
-            problem = f"NVIDIA does not support the line {line} of the GPU Operator any more"
+            problem = f"NVIDIA no longer supports GPU Operator {line}"
             return [error("software.ended", path, problem, value=version, fix=_back(pinned, path))]
         case OperatorStatus.DEPRECATED:
-            problem = f"NVIDIA only mends the line {line} of the GPU Operator; the next one ends it"
+            problem = f"GPU Operator {line} gets fixes only, until the next minor release"
             return [
                 warning(
                     "software.deprecated", path, problem, value=version, fix=_back(pinned, path)

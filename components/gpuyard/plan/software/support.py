@@ -1,6 +1,7 @@
-"""Proofs about versions: none with a published vulnerability, and a Kubernetes that is still supported.
+"""Checks of versions: no published vulnerability, and a Kubernetes that is still supported.
 
-The day is an argument. A plan without a day says nothing about support, so the same spec gives the same plan.
+The date is an argument. A plan without it does not check support, so the same spec gives the same
+plan.
 """
 
 from collections.abc import Iterable
@@ -17,10 +18,10 @@ from gpuyard.spec.pools import Scaling
 
 if TYPE_CHECKING:
     from gpuyard.catalogue.cves import Advisory
-    from gpuyard.catalogue.software.support import Support
+    from gpuyard.catalogue.software.support import SupportStatus
 
 WARN_DAYS = 60
-"""Somebody should plan the upgrade from then on: EKS announces an end at least so long before."""
+"""Time to plan the upgrade: EKS announces an end at least this long before."""
 
 _SERVICES = {Cloud.AWS: "EKS", Cloud.GCP: "GKE", Cloud.NONE: "the Kubernetes project"}
 
@@ -28,7 +29,7 @@ _SERVICES = {Cloud.AWS: "EKS", Cloud.GCP: "GKE", Cloud.NONE: "the Kubernetes pro
 def check_pins(
     pins: Iterable[Pin] = tuple(PINS.values()), today: date | None = None
 ) -> list[Finding]:
-    """Refuse a version that a bulletin of NVIDIA lists as affected; warn of a driver branch without fixes."""
+    """Reject a version that an NVIDIA bulletin lists; warn of a driver branch without fixes."""
     return [finding for pin in pins if (finding := _check_pin(pin, today))]
 
 
@@ -36,16 +37,16 @@ def check_pins(
 def _check_pin(pin: Pin, today: date | None) -> Finding | None:
     from gpuyard.catalogue.cves import (
         branch_of,
+        is_branch_maintained,
         known_vulnerabilities,
-        maintained,
         minimum_fixed_version,
     )
     from gpuyard.catalogue.software.support import driver_end
 
-    branch = branch_of(pin.advised_as, pin.version)
+    branch = branch_of(pin.bulletin_component, pin.version)
     path, value = ("software", pin.name), f"{pin.name} {pin.version}"
-    against = list(known_vulnerabilities(pin.advised_as, pin.version))
-    lowest = minimum_fixed_version(pin.advised_as, branch)
+    against = list(known_vulnerabilities(pin.bulletin_component, pin.version))
+    lowest = minimum_fixed_version(pin.bulletin_component, branch)
     if against and lowest:
         more = f", and {len(against) - 1} more" if against[1:] else ""
         bound = f"{lowest}" if lowest.unaffected_above else f"{lowest} or later"
@@ -55,9 +56,9 @@ def _check_pin(pin: Pin, today: date | None) -> Finding | None:
             f"has a published vulnerability: {_named(against[0])}{more}",
             value=value,
             allowed=bound,
-            fix=Fix(message=f"take {pin.name} {bound}"),
+            fix=Fix(message=f"use {pin.name} {bound}"),
         )
-    if branch and maintained(branch, today) is False:
+    if branch and is_branch_maintained(branch, today) is False:
         end = driver_end(branch, today)
         why = (
             f"support of branch {branch} ended on {end}"
@@ -67,9 +68,9 @@ def _check_pin(pin: Pin, today: date | None) -> Finding | None:
         return warning(
             "software.branch_ended",
             path,
-            f"{why}: nobody says it is safe",
+            f"{why}: its vulnerabilities are unknown",
             value=value,
-            fix=Fix(message="take a driver of a branch that still gets fixes"),
+            fix=Fix(message="use a driver of a branch that still gets fixes"),
         )
     return None
 
@@ -80,7 +81,7 @@ def _named(row: "Advisory") -> str:
 
 
 def check_minor(draft: Draft) -> list[Finding]:
-    """Refuse a Kubernetes minor that no pinned component was made for; warn where some do not name it."""
+    """Reject a Kubernetes minor that no pin supports; warn where some do not list it."""
     if draft.spec.kubernetes in KUBERNETES_MINORS:
         return _untried(draft)
     meant = _minor_meant(draft.spec.kubernetes)
@@ -88,7 +89,7 @@ def check_minor(draft: Draft) -> list[Finding]:
         error(
             "kubernetes.unsupported",
             ("kubernetes",),
-            "not a Kubernetes minor that the pinned components support",
+            "the pinned components do not support this Kubernetes minor version",
             value=draft.spec.kubernetes,
             allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
             fix=Fix(message=f'write "{meant}"', at=("kubernetes",), value=meant),
@@ -97,7 +98,7 @@ def check_minor(draft: Draft) -> list[Finding]:
 
 
 def check_machine_minors(draft: Draft) -> list[Finding]:
-    """Refuse a Kubernetes minor in which GKE does not support the machine of a pool."""
+    """Reject a Kubernetes minor in which GKE does not support the machine of a pool."""
     spec, result = draft.spec, list[Finding]()
     for index, pool in enumerate(spec.pools):
         planned = draft.pools.get(pool.name)
@@ -108,9 +109,9 @@ def check_machine_minors(draft: Draft) -> list[Finding]:
                 error(
                     "kubernetes.machine",
                     ("pools", index, "machine"),
-                    f"GKE supports {planned.machine.name} from version {versions[usable[0]]} on",
+                    f"GKE supports {planned.machine.name} since version {versions[usable[0]]}",
                     value=f"Kubernetes {spec.kubernetes}",
-                    allowed=f"{', '.join(versions.values())}, or a later version of that minor",
+                    allowed=f"{', '.join(versions.values())}, or a later patch version",
                     fix=Fix(
                         message=f'write kubernetes: "{usable[0]}"',
                         at=("kubernetes",),
@@ -125,7 +126,7 @@ _SCALERS = {Scaling.KARPENTER: "karpenter-aws", Scaling.AUTOSCALER: "cluster-aut
 
 
 def _untried(draft: Draft) -> list[Finding]:
-    """One warning with every installed component whose makers do not name the minor."""
+    """One warning with every installed component that does not list the minor."""
     from gpuyard.catalogue.software.compatibility import minors_of
 
     minor, cloud = draft.spec.kubernetes, draft.spec.cloud
@@ -152,9 +153,9 @@ def _untried(draft: Draft) -> list[Finding]:
         warning(
             "kubernetes.untried",
             ("kubernetes",),
-            f"the makers of these components do not name Kubernetes {minor}: {text}",
+            f"these components do not list Kubernetes {minor} as supported: {text}",
             value=minor,
-            allowed=f'"{NEWEST_TRIED}", which all of them name',
+            allowed=f'"{NEWEST_TRIED}", which all of them list',
             fix=Fix(message=f'write "{NEWEST_TRIED}"', at=("kubernetes",), value=NEWEST_TRIED),
         )
     ]
@@ -169,17 +170,17 @@ def _default(name: str, minor: str) -> str:
 
 
 def _minor_meant(value: str) -> str:
-    """The minor of a whole version, as of `kubectl version` (v1.35.2-eks-1a2b3c); else the newest tried."""
+    """The minor of a full version, such as v1.35.2-eks-1a2b3c; else the newest tested."""
     parts = value.removeprefix("v").split(".")
     minor = ".".join(parts[:2])
     return minor if minor in KUBERNETES_MINORS else NEWEST_TRIED
 
 
 def check_kubernetes(draft: Draft) -> list[Finding]:
-    """Warn before support of a Kubernetes minor ends, refuse in a cloud when all of it has ended.
+    """Warn before support of a minor ends; reject it in a cloud when all support has ended.
 
-    Without a day no calendar is known. A simulated cluster is nobody's to support; a minor that is refused
-    already is not judged twice.
+    Without a date support is not checked. A simulated cluster has no support; a minor that is
+    rejected already is not checked again.
     """
     cloud, minor, today = draft.spec.cloud, draft.spec.kubernetes, draft.today
     if today is None or cloud is Cloud.SIMULATED or minor not in KUBERNETES_MINORS:
@@ -204,17 +205,17 @@ def check_kubernetes(draft: Draft) -> list[Finding]:
 
 
 def _support_severity(cloud: Cloud, minor: str, today: date) -> tuple[Severity, str] | None:
-    """How bad it is, in words; None when more than WARN_DAYS of standard support are left."""
-    from gpuyard.catalogue.software.support import support
+    """Severity and problem; None when more than WARN_DAYS of standard support are left."""
+    from gpuyard.catalogue.software.support import support_status
 
     service = _SERVICES[cloud]
-    known = support(cloud.value, minor, today)
+    known = support_status(cloud.value, minor, today)
     if known is None:
-        return Severity.INFO, f"until when {service} supports Kubernetes {minor} is unknown"
+        return Severity.INFO, f"the end of {service} support for Kubernetes {minor} is unknown"
     if known.days_left > WARN_DAYS:
         return None
     window = known.window
-    doubt = "" if window.source.verified else f" (not confirmed on a page of {service} itself)"
+    doubt = "" if window.source.verified else f" (not confirmed by {service})"
     if known.days_left > 0:
         days = _days(known.days_left)
         return (
@@ -227,23 +228,23 @@ def _support_severity(cloud: Cloud, minor: str, today: date) -> tuple[Severity, 
     return _ended_severity(known), ended
 
 
-def _judge_extended(known: "Support", ended: str) -> tuple[Severity, str]:
+def _judge_extended(known: "SupportStatus", ended: str) -> tuple[Severity, str]:
     end, days_left = known.window.extended_end, known.extended_days_left
     if days_left is None:
-        return Severity.WARNING, f"{ended}; until when there is extended support is unknown"
+        return Severity.WARNING, f"{ended}; the end of extended support is unknown"
     if days_left > 0:
         rest = f"extended support, for an extra charge, ends on {end}, in {_days(days_left)}"
         return Severity.WARNING, f"{ended}; {rest}"
     return _ended_severity(known), f"{ended}, and extended support on {end}"
 
 
-def _ended_severity(known: "Support") -> Severity:
-    """A date that its owner has not confirmed refuses nothing."""
+def _ended_severity(known: "SupportStatus") -> Severity:
+    """A date that its owner has not confirmed is never an error."""
     return Severity.ERROR if known.window.source.verified else Severity.WARNING
 
 
 def _fix(cloud: Cloud, minor: str, today: date, severity: Severity) -> Fix | None:
-    """The nearest newer minor with nothing to say against it, or at least with nothing as bad."""
+    """The nearest newer minor without a finding, or at least with a less severe one."""
     newer = KUBERNETES_MINORS[KUBERNETES_MINORS.index(minor) + 1 :]
     judged = {each: _support_severity(cloud, each, today) for each in newer}
     better = [each for each, violation in judged.items() if violation is None]
@@ -252,7 +253,7 @@ def _fix(cloud: Cloud, minor: str, today: date, severity: Severity) -> Fix | Non
             each for each, violation in judged.items() if violation and violation[0] is not severity
         ]
         if not better:
-            return Fix(message="take a newer release of gpuyard, with a newer Kubernetes in it")
+            return Fix(message="upgrade gpuyard to a release that supports a newer Kubernetes")
     if not better:
         return None
     return Fix(message=f'write "{better[0]}"', at=("kubernetes",), value=better[0])

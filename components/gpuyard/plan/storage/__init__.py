@@ -1,1 +1,1 @@
-"""Storage: what is sold, who has it, and what is wrong with it."""
+"""Storage: what clouds sell, which teams use it, and what is wrong with it."""

@@ -1,4 +1,4 @@
-"""What stores a stack makes: of what kind, where, protected, kept for how long, for how much a month."""
+"""The stores that a stack creates: kind, zone, protection, retention and monthly price."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ from gpuyard.plan.records.storage import (
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind, StoreTier
 
-_BY_USE = "paid by what is in it"
+_BY_USE = "billed by stored data"
 _UNKNOWN = "no price known"
 _NOT_KEPT = "nothing"
 
@@ -26,7 +26,7 @@ def managed_stores(
     *,
     protect: bool,
 ) -> Iterator[StorePlan]:
-    """One for each, in the order of the stack file; nothing where no cloud makes it."""
+    """One for each store that gpuyard creates on a cloud, in the order of the stack file."""
     if cloud not in {Cloud.AWS, Cloud.GCP}:
         return
     for data in datasets:
@@ -62,7 +62,7 @@ def _versions(days: int) -> str:
 
 
 def _retention(data: DatasetPlan, *, protect: bool) -> str:
-    """What a Lustre is filled from a bucket with has its original there, and no backup."""
+    """A Lustre that is filled from a bucket has its originals there, and no backup."""
     match data.kind:
         case DatasetKind.BUCKET:
             return _versions(KEEP_DAYS)
@@ -85,4 +85,7 @@ def _price(data: DatasetPlan, region: str | None) -> tuple[float | None, str]:
     if price is None:
         return None, _UNKNOWN
     source = price.source
-    return price.usd_per_gib_month * data.size_gib, f"list price {source.when}{source.doubt}"
+    return (
+        price.usd_per_gib_month * data.size_gib,
+        f"list price {source.formatted_date}{source.unverified_suffix}",
+    )

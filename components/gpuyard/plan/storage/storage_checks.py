@@ -1,4 +1,4 @@
-"""Proofs about stores: that they are sold as they are written, lie where nodes are, and belong to teams."""
+"""Checks of stores: sold as configured, in zones with nodes, and for existing teams."""
 
 from collections.abc import Iterator, Mapping
 from itertools import chain
@@ -21,7 +21,7 @@ from gpuyard.spec.suggestions import nearest_name
 
 _CHECKPOINTS: Path = ("storage", "checkpoints")
 _CLOUDS = frozenset({Cloud.AWS, Cloud.GCP, Cloud.SIMULATED})
-"""A simulated platform rehearses any cloud."""
+"""A simulated platform may stand in for any cloud."""
 _SOLD_ON: Mapping[DatasetKind, frozenset[Cloud]] = {
     DatasetKind.EFS: frozenset({Cloud.AWS, Cloud.SIMULATED}),
     DatasetKind.FSX_LUSTRE: frozenset({Cloud.AWS, Cloud.SIMULATED}),
@@ -40,27 +40,29 @@ _WORDS: Mapping[DatasetKind, frozenset[str]] = {
     DatasetKind.BUCKET: frozenset({"bucket", "cache_gib", "read_mb_per_s"}),
     DatasetKind.CLASS: frozenset({"size_gib", "class_name"}),
 }
-"""What each kind has, beside what all have."""
+"""The fields of each kind, besides those of all kinds."""
 _OF_ALL = frozenset({"name", "kind", "teams", "writers"})
 
 
 def check_store_kinds(draft: Draft) -> list[Finding]:
-    """A store that the platform's cloud has; a class has its name."""
+    """Check that the platform's cloud has the store, and that a class has a name."""
     cloud, storage = draft.spec.cloud, draft.spec.storage
     kinds = [kind.value for kind, clouds in _SOLD_ON.items() if cloud in clouds]
     findings: list[Finding] = []
     for path, data in datasets_of(draft):
         at: Path = (*path, "kind")
         if cloud not in _SOLD_ON[data.kind]:
-            problem, allowed = f"not to be had on {cloud.value}", ", ".join(kinds)
+            problem, allowed = f"not available on {cloud.value}", ", ".join(kinds)
             findings.append(_kind(at, problem, data.kind, allowed, "write one of these"))
         elif data.kind is DatasetKind.CLASS and data.class_name is None:
-            problem, allowed = "a storage class needs its name", "kind: class with class_name: NAME"
+            problem, allowed = "the storage class has no name", "kind: class with class_name: NAME"
             findings.append(_kind(at, problem, data.kind, allowed, "add class_name"))
     creates_bucket = storage and storage.checkpoints and storage.checkpoints.bucket is None
     if creates_bucket and cloud is Cloud.NONE:
-        problem, allowed = "no bucket is made beside a cluster of your own", "bucket: NAME"
-        findings.append(_kind(_CHECKPOINTS, problem, "", allowed, "name a bucket that exists"))
+        problem, allowed = "gpuyard creates no bucket for your own cluster", "bucket: NAME"
+        findings.append(
+            _kind(_CHECKPOINTS, problem, "", allowed, "write the name of an existing bucket")
+        )
     return findings
 
 
@@ -71,12 +73,12 @@ def _kind(at: Path, problem: str, value: str, allowed: str, fix: str) -> Finding
 
 
 def check_store_options(draft: Draft) -> list[Finding]:
-    """Refuse what would be read and never done."""
+    """Reject fields that would have no effect."""
     return [
         error(
             "storage.word",
             (*path, word),
-            f"`{word}` is no word of {_called(data)}",
+            f"`{word}` does not apply to {_called(data)}",
             allowed=format_list(sorted(_has(data))),
             fix=Fix(message=f"remove `{word}`", at=(*path, word)),
         )
@@ -100,7 +102,7 @@ def _called(data: Dataset) -> str:
 
 
 def check_store_sizes(draft: Draft) -> list[Finding]:
-    """Tiers, throughputs and sizes as the cloud sells them: it would say so half-way through."""
+    """Check tiers, throughputs and sizes: the cloud would reject them midway in a deployment."""
     results = (_tier(path, data) or _size(path, data) for path, data in datasets_of(draft))
     return [finding for finding in results if finding]
 
@@ -160,7 +162,7 @@ def _size(path: Path, data: Dataset) -> Finding | None:
 
 
 def check_store_zones(draft: Draft) -> list[Finding]:
-    """A file system that lies in one zone: which one is known, and nodes are there, too."""
+    """Check that the zone of a file system in one zone is known, and that nodes are in it."""
     return list(
         chain.from_iterable(
             _zone(draft, path, data)
@@ -175,7 +177,7 @@ def _zone(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
     form = ZONES[draft.spec.cloud.value]
     read = form.pattern.fullmatch(zone or "")
     if zone is None:
-        problem = "it lies in one zone, and nobody says which"
+        problem = "it is in one zone, and the zone is missing"
         allowed = format_list(known) or form.example
         yield _no_zone(at, problem, "", allowed, "write the zone of its readers")
     elif read is None or (draft.region and read["region"] != draft.region.name):
@@ -200,21 +202,23 @@ def _far(draft: Draft, at: Path, zone: str) -> Iterator[Finding]:
         yield warning(
             "storage.far",
             at,
-            "nodes that read it may start in other zones: what they read crosses zones, slow and billed",
+            "nodes that read it may start in other zones: traffic between zones is slow and billed",
             value=f"{zone}; pools elsewhere: {format_list(far)}",
-            allowed="pools in its zone, or a store that lies in all zones",
-            fix=Fix(message=f"write zones: [{zone}] at these pools"),
+            allowed="pools in its zone, or a store in all zones",
+            fix=Fix(message=f"write zones: [{zone}] in these pools"),
         )
 
 
 def check_store_teams(draft: Draft) -> list[Finding]:
-    """Teams that there are; whoever writes also has it."""
+    """Check that teams exist, and that writers are among the teams of the store."""
     findings: list[Finding] = []
     for path, data in datasets_of(draft):
         findings += _unknown(draft, (*path, "teams"), data.teams)
         findings += _unknown(draft, (*path, "writers"), data.writers)
         findings += [
-            _no_team((*path, "writers", i), "writes it, and does not have it", name, data.teams)
+            _no_team(
+                (*path, "writers", i), "the writer is not a team of this store", name, data.teams
+            )
             for i, name in enumerate(data.writers)
             if data.teams and name not in data.teams
         ]
@@ -226,7 +230,7 @@ def check_store_teams(draft: Draft) -> list[Finding]:
 
 
 def _readers(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
-    """The driver of Managed Lustre mounts it once on a node: readers would keep writers from writing."""
+    """The driver mounts Managed Lustre once on a node: readers would block writers."""
     teams = data.teams or tuple(team.name for team in draft.spec.teams)
     only = [name for name in teams if name not in data.writers]
     if data.kind is DatasetKind.MANAGED_LUSTRE and data.writers and only:
@@ -234,9 +238,9 @@ def _readers(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
         yield error(
             "storage.readers",
             at,
-            "a node mounts Managed Lustre once, for all of its pods: no team can only read it there",
+            "a node mounts Managed Lustre once for all pods, so no team can have read-only access",
             value=f"read by {format_list(only)}, written by {format_list(data.writers)}",
-            allowed="all teams that have it write it, or none does",
+            allowed="all of its teams as writers, or none",
             fix=Fix(message=f"write [{', '.join(teams)}]", at=at, value=list(teams)),
         )
 
@@ -245,7 +249,7 @@ def _unknown(draft: Draft, path: Path, names: tuple[str, ...]) -> Iterator[Findi
     known = tuple(team.name for team in draft.spec.teams)
     for index, name in enumerate(names):
         if name not in known:
-            yield _no_team((*path, index), "no team of that name", name, known)
+            yield _no_team((*path, index), "no team has this name", name, known)
 
 
 def _no_team(at: Path, problem: str, value: str, known: tuple[str, ...]) -> Finding:
@@ -253,14 +257,14 @@ def _no_team(at: Path, problem: str, value: str, known: tuple[str, ...]) -> Find
     fix = (
         Fix(message=f"write {suggestion}", at=at, value=suggestion)
         if suggestion
-        else Fix(message="name a team of these")
+        else Fix(message="write one of these teams")
     )
     allowed = format_list(known) or "a team under `teams`"
     return error("storage.team", at, problem, value=value, allowed=allowed, fix=fix)
 
 
 def check_store_names(draft: Draft) -> list[Finding]:
-    """One claim of a name in a namespace."""
+    """Check names: a namespace can have one claim of each name."""
     seen: set[str] = set()
     findings: list[Finding] = []
     for path, data in datasets_of(draft):
@@ -269,9 +273,9 @@ def check_store_names(draft: Draft) -> list[Finding]:
                 error(
                     "storage.twice",
                     (*path, "name"),
-                    "two datasets of this name",
+                    "two datasets have this name",
                     value=data.name,
-                    allowed="a name of its own",
+                    allowed="a unique name",
                     fix=Fix(message="rename one of them"),
                 )
             )
@@ -280,7 +284,7 @@ def check_store_names(draft: Draft) -> list[Finding]:
 
 
 def check_bucket_names(draft: Draft) -> list[Finding]:
-    """Names that the cloud takes for buckets; whether one is there, and yours, `up` finds out."""
+    """Check the form of bucket names; `pulumi up` finds out whether a bucket is yours."""
     form = BUCKETS.get(draft.spec.cloud.value)
     if form is None:
         return []
@@ -292,10 +296,10 @@ def check_bucket_names(draft: Draft) -> list[Finding]:
         error(
             "storage.bucket_name",
             (*path, "bucket"),
-            f"no bucket on {draft.spec.cloud.value} can have this name",
+            f"not a valid bucket name on {draft.spec.cloud.value}",
             value=name,
-            allowed=f"3 to 63 small letters, digits and dashes, such as {form.example}; no scheme",
-            fix=Fix(message="write the bucket's name alone"),
+            allowed=f"3 to 63 lowercase letters, digits and dashes, such as {form.example}; no scheme",
+            fix=Fix(message="write the bucket name only"),
         )
         for path, name in named
         if name is not None and not form.pattern.fullmatch(name)

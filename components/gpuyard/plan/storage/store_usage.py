@@ -1,4 +1,4 @@
-"""What is said of stores: who fills them, what a mount of objects can't do, what must be there already."""
+"""Findings about the use of stores: writers, limits of mounted buckets, and prerequisites."""
 
 from collections.abc import Iterator
 
@@ -11,13 +11,13 @@ from gpuyard.spec.sections import Dataset, DatasetKind
 from gpuyard.spec.teams import Team
 
 SIDECAR = "gke.gcr.io/gcs-fuse-csi-driver-sidecar-mounter"
-"""What GKE puts beside the containers of a pod that mounts a bucket."""
+"""The sidecar that GKE adds to a pod that mounts a bucket."""
 _STORES = frozenset(DatasetKind) - {DatasetKind.BUCKET, DatasetKind.CLASS}
 _SOLD = frozenset({Cloud.AWS, Cloud.GCP})
 
 
 def check_store_usage(draft: Draft) -> list[Finding]:
-    """Who fills a store, what a bucket is no good for, and what is known of none."""
+    """Report stores without writers, limits of mounted buckets, and missing prices."""
     findings = [f for path, data in datasets_of(draft) for f in _of_one(path, data)]
     storage = draft.spec.storage
     stores = [d for d in storage.datasets if d.kind is not DatasetKind.CLASS] if storage else []
@@ -26,8 +26,8 @@ def check_store_usage(draft: Draft) -> list[Finding]:
             info(
                 "storage.unpriced",
                 ("storage",),
-                "what is stored is not on the bill: it is billed by size, traffic and request; the catalogue"
-                " has no price of it",
+                "the bill excludes stored data: the cloud bills it by size, traffic and request, and the catalogue"
+                " has no price for it",
             )
         )
     return findings
@@ -38,28 +38,28 @@ def _of_one(path: Path, data: Dataset) -> Iterator[Finding]:
         yield warning(
             "storage.unwritten",
             path,
-            "it is empty when it is made, and no team may write it",
-            allowed="a team that fills it",
+            "it is created empty, and no team may write to it",
+            allowed="a team that writes to it",
             fix=Fix(message="add writers: [TEAM]"),
         )
     if data.kind is DatasetKind.BUCKET and data.writers:
         yield info(
             "storage.mount",
             (*path, "writers"),
-            "a mounted bucket takes whole new files; writing into one, appending, renaming fail or copy it;"
-            " what does so belongs on a file system, or uses `storage.checkpoints` through a client",
+            "a mounted bucket supports new files only: writing into a file, appending and renaming fail or copy"
+            " the file. For these use a file system, or `storage.checkpoints` through a client",
         )
     if data.kind is DatasetKind.CLASS:
         yield info(
             "storage.class",
             (*path, "class_name"),
-            f"whether the class {data.class_name} is there, and gives volumes to many nodes at once, is not"
-            " checked: without it claims wait. Each namespace gets a volume of its own",
+            f"gpuyard does not check that the class {data.class_name} exists and supports volumes for"
+            " many nodes: otherwise claims stay pending. Each namespace gets its own volume",
         )
 
 
 def check_store_needs(draft: Draft) -> list[Finding]:
-    """What a cluster or a network that is there must have, and admission must let in."""
+    """Report what an existing cluster or network must have, and images to allow."""
     findings = list(_prerequisites(draft))
     if draft.spec.cloud is Cloud.GCP:
         mounted = [d for _, d in datasets_of(draft) if d.kind is DatasetKind.BUCKET]
@@ -67,7 +67,7 @@ def check_store_needs(draft: Draft) -> list[Finding]:
             warning(
                 "storage.sidecar",
                 ("teams", index, "allowed_images"),
-                "its pods can't mount the bucket: GKE adds a container to them, and its image is kept out",
+                "its pods cannot mount the bucket: GKE adds a sidecar whose image is not allowed",
                 value=format_list(_images(draft, team)),
                 allowed=SIDECAR,
                 fix=Fix(message=f"add {SIDECAR}"),
@@ -97,5 +97,5 @@ def _prerequisites(draft: Draft) -> Iterator[Finding]:
 
 
 def _must_be_there(path: Path, what: str, where: str) -> Finding:
-    problem = f"the {where} is there already: {what} must be in it, and is not checked"
+    problem = f"the existing {where} must have {what}, which gpuyard does not check"
     return info("storage.there", (*path, "kind"), problem)

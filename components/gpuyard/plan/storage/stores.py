@@ -1,4 +1,4 @@
-"""Stage: what stores of data and checkpoints there will be, and which team has what of them."""
+"""Stage: the stores of data and checkpoints, and the teams that use them."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,18 +14,18 @@ from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
 
 A_CLASS_GIB = 100
 _TIERS = {DatasetKind.FSX_LUSTRE: StoreTier.PERSISTENT, DatasetKind.FILESTORE: StoreTier.ZONAL}
-"""What is bought where nobody says it."""
+"""The default tiers."""
 _THROUGHPUTS = {DatasetKind.FSX_LUSTRE: 125, DatasetKind.MANAGED_LUSTRE: next(iter(MANAGED_LUSTRE))}
 
 
 def datasets_of(draft: Draft) -> Iterator[tuple[Path, Dataset]]:
-    """Every dataset of the stack file, and where it stands."""
+    """Every dataset of the stack file, with its path."""
     for index, data in enumerate(draft.spec.storage.datasets if draft.spec.storage else ()):
         yield ("storage", "datasets", index), data
 
 
 def decide_storage(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """What is written, with what follows for the rest of it."""
+    """The configured stores, with defaults filled in."""
     storage_spec = draft.spec.storage
     if storage_spec is None:
         return draft, []
@@ -82,24 +82,24 @@ def _all(spec: PlatformSpec) -> tuple[str, ...]:
 
 
 def _first_names(spec: PlatformSpec, names: tuple[str, ...]) -> tuple[str, ...]:
-    """By their first names, under which a team keeps what it has through renames."""
+    """The first names of teams, under which a team keeps its data through renames."""
     return tuple(team.stable_name for team in spec.teams if team.name in names)
 
 
 def tier_of(data: Dataset) -> StoreTier | None:
-    """The tier that is bought; None of what has none."""
+    """The tier, or its default; None for kinds without tiers."""
     return data.tier or _TIERS.get(data.kind)
 
 
 def throughput_of(data: Dataset) -> int | None:
-    """What is bought beside the size; None where it follows from that, or from use."""
+    """The throughput, or its default; None where it follows from size or use."""
     if tier_of(data) is StoreTier.SCRATCH:
         return None
     return data.throughput or _THROUGHPUTS.get(data.kind)
 
 
 def offer_of(data: Dataset) -> StoreOffer | None:
-    """How it is sold; None of what has no size, and where nobody sells what is written."""
+    """How it is sold; None for kinds without a size, and for combinations that no cloud sells."""
     match data.kind:
         case DatasetKind.FSX_LUSTRE:
             return FSX_LUSTRE.get(str(tier_of(data)))
@@ -112,7 +112,7 @@ def offer_of(data: Dataset) -> StoreOffer | None:
 
 
 def zone_of(spec: PlatformSpec, data: Dataset) -> str | None:
-    """The zone that it is put in: what is written, else the one of all pools, or of the cluster."""
+    """The zone of the store: as configured, else the only one of all pools or the cluster."""
     named = cluster_zones(spec)
     pools = {pool.zones for pool in spec.pools}
     [*first] = next(iter(pools)) if len(pools) == 1 else ()

@@ -1,1 +1,1 @@
-"""Teams: namespaces, isolation, limits, access to the network, idle reclaim."""
+"""Teams: namespaces, isolation, limits, network access and idle reclaim."""

@@ -1,4 +1,4 @@
-"""What opens a team's namespace wider than its stack file seems to: groups, PriorityClasses, CSI drivers."""
+"""Entries that give more access than they seem to: groups, PriorityClasses and CSI drivers."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ _ACCOUNTS_OF = "system:serviceaccounts:"
 
 
 def check_groups(draft: Draft) -> list[Finding]:
-    """Refuse groups that hold everybody, or the cluster's own programs."""
+    """Reject groups that contain all users, or service accounts of the whole cluster."""
     findings: list[Finding] = []
     for index, team in enumerate(draft.spec.teams):
         for field, groups in (("groups", team.groups), ("viewers", team.viewers)):
@@ -32,8 +32,8 @@ def _group_of_all(team: str, path: Path, groups: Sequence[str], results: Sequenc
     return error(
         "team.group_of_all",
         path,
-        f"Kubernetes itself fills groups named {_SYSTEM}…, with anonymous callers, all who have signed in,"
-        f" all service accounts, or admins: they would be members of {team}",
+        f"Kubernetes assigns groups named {_SYSTEM}… to anonymous users, all authenticated users, all"
+        f" service accounts or admins: they would be members of {team}",
         value=", ".join(results),
         allowed=f"groups of your identity provider, and {_ACCOUNTS_OF}NAMESPACE",
         fix=_without(path, groups, results),
@@ -41,7 +41,7 @@ def _group_of_all(team: str, path: Path, groups: Sequence[str], results: Sequenc
 
 
 def check_admission(draft: Draft) -> list[Finding]:
-    """PriorityClasses of the cluster's own programs, and drivers that mount what a pod names."""
+    """PriorityClasses of system components, and drivers that mount any address that a pod names."""
     admission = draft.spec.admission or Admission()
     classes = [each for each in admission.priority_classes if each in SYSTEM_CLASSES]
     drivers = [each for each in admission.csi_drivers if each in EPHEMERAL_DRIVERS]
@@ -52,7 +52,7 @@ def check_admission(draft: Draft) -> list[Finding]:
             error(
                 "admission.system_class",
                 path,
-                "pods of this class evict pods of every team and of the cluster, past every queue",
+                "pods of this class preempt pods of every team and of the cluster, and bypass every queue",
                 value=", ".join(classes),
                 allowed="PriorityClasses of your own",
                 fix=_without(path, admission.priority_classes, classes),
@@ -64,10 +64,10 @@ def check_admission(draft: Draft) -> list[Finding]:
             warning(
                 "admission.any_address",
                 path,
-                "without a claim this driver mounts whatever address a pod names: the node does it, past the"
-                " network policy of the team",
+                "without a claim, this driver mounts any address that a pod names: the node connects to it, so"
+                " the team's network policy does not apply",
                 value=", ".join(drivers),
-                allowed="drivers that mount what an admin has described; claims need none to be listed",
+                allowed="drivers that mount volumes which an admin has defined; claims need no entry",
                 fix=_without(path, admission.csi_drivers, drivers),
             )
         )

@@ -1,7 +1,7 @@
-"""Egress of a team's pods, beside each other: name service, and networks that were named.
+"""Egress of a team's pods besides each other: DNS, and the networks of the stack file.
 
-Nobody outside a team's namespace reaches its pods, and they reach nobody else's. A cloud's metadata service
-hands the credentials of a node to whoever asks, so it is taken out of every network that holds it.
+Pods outside a team's namespaces cannot reach its pods, and its pods cannot reach those of others. A cloud's
+metadata service gives the credentials of a node to every client, so it is excluded from every network.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_network
 from gpuyard.catalogue.kubernetes.addresses import CLOUD_DNS, METADATA, NODE_DNS
 from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import Egress
+from gpuyard.plan.records import EgressNetwork
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Team
 
@@ -20,21 +20,21 @@ _METADATA = tuple(ip_network(address) for address in METADATA)
 
 
 def name_servers(cloud: Cloud) -> tuple[str, ...]:
-    """Addresses of name servers that are no pods."""
+    """Addresses of DNS servers that are not pods."""
     return (NODE_DNS, CLOUD_DNS) if cloud is Cloud.GCP else (NODE_DNS,)
 
 
-def plan_egress(spec: PlatformSpec, team: Team) -> tuple[Egress, ...]:
-    """The team's own networks, else those of the whole platform; sorted, so that order says nothing."""
+def plan_egress(spec: PlatformSpec, team: Team) -> tuple[EgressNetwork, ...]:
+    """The team's networks, else those of the platform; sorted, so that the order has no effect."""
     networks = {ip_network(cidr) for cidr in team.egress_cidrs or _common(spec)}
     return tuple(
-        Egress(str(network), tuple(str(one) for one in _METADATA if _holds(network, one)))
+        EgressNetwork(str(network), tuple(str(one) for one in _METADATA if _holds(network, one)))
         for network in sorted(networks, key=lambda n: (n.version, n.network_address, n.prefixlen))
     )
 
 
 def check_egress(draft: Draft) -> list[Finding]:
-    """Refuse networks that are nothing but the metadata service."""
+    """Reject networks that consist of the metadata service only."""
     spec = draft.spec
     findings = _check(_common(spec), ("admission", "egress_cidrs"))
     for index, team in enumerate(spec.teams):
@@ -58,10 +58,10 @@ def _check(cidrs: Sequence[str], path: Path) -> list[Finding]:
         error(
             "egress.metadata",
             path,
-            "this is the cloud's metadata service: it gives the credentials of the node, and of everything"
-            " the node may do, to every pod that can reach it",
+            "this is the cloud's metadata service: it gives the node's credentials and permissions"
+            " to every pod that can reach it",
             value=", ".join(bare),
-            allowed="networks with something else in them; the metadata service is left out of each",
+            allowed="networks with other addresses; gpuyard excludes the metadata service from each",
             fix=Fix(
                 message=f"remove {', '.join(bare)}",
                 at=path,

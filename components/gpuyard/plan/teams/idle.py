@@ -1,6 +1,6 @@
-"""Idle reclaim: for whom, by which measurements, and whether there are any.
+"""Idle reclaim: for which teams, by which measurements, and whether they exist.
 
-A small program looks at the teams that ask for it every few minutes; docs/decisions/0014 says why it is one.
+A small program checks the teams with `idle` every few minutes; docs/decisions/0014 explains why.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,12 +16,12 @@ from gpuyard.spec.sections import Prometheus
 from gpuyard.spec.teams import Idle
 
 CHECK_MINUTES = 5
-"""From one look to the next."""
+"""The interval between two checks."""
 _MINUTES_A_DAY = 24 * 60
 
 
 def decide_idle(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """The program, when any team asks for it."""
+    """The idle reclaim program, if any team has `idle`."""
     return replace(draft, idle=_plan(draft.spec, draft.valid_pools.values())), []
 
 
@@ -45,7 +45,7 @@ def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
     named = spec.observability.prometheus_address if spec.observability else None
     return IdlePlan(
         prometheus=named or PROMETHEUS_OPERATED,
-        image=PYTHON.at(spec.mirror.images if spec.mirror else None),
+        image=PYTHON.image_reference(spec.mirror.images if spec.mirror else None),
         resources=tuple(dict.fromkeys(a.resource for p in pools for a in p.advertised)),
         paused=spec.cloud is Cloud.SIMULATED,
         teams=teams,
@@ -53,7 +53,7 @@ def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
 
 
 def check_idle(draft: Draft) -> list[Finding]:
-    """What keeps idle reclaim from doing what the stack file says."""
+    """Problems that prevent idle reclaim from working as configured."""
     spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     idle_teams = [
         (index, team.name, team.idle) for index, team in enumerate(spec.teams) if team.idle
@@ -69,32 +69,30 @@ def check_idle(draft: Draft) -> list[Finding]:
             info(
                 "idle.simulated",
                 ("teams", idle_teams[0][0], "idle"),
-                "its schedule is made and paused: pods on simulated nodes run no program, and no GPU is there"
-                " to be measured",
+                "gpuyard creates the CronJob suspended: pods on simulated nodes run no program, and there is"
+                " no GPU to measure",
             )
         )
     return findings
 
 
 def _unmeasured(spec: PlatformSpec, index: int) -> list[Finding]:
-    """Whose Prometheus is asked; this release installs none."""
+    """Idle reclaim needs an existing Prometheus; this release installs none."""
     prometheus = spec.observability.prometheus if spec.observability else None
     if prometheus is Prometheus.EXISTING:
         return []
-    why = (
-        "this release installs none" if prometheus is Prometheus.INSTALL else "there is to be none"
-    )
+    why = "gpuyard does not install one" if prometheus is Prometheus.INSTALL else "it is disabled"
     path = ("observability", "prometheus") if prometheus else ("observability",)
     value = "existing" if prometheus else {"prometheus": "existing"}
     return [
         error(
             "idle.unmeasured",
             ("teams", index, "idle"),
-            "what GPUs do is asked of a Prometheus"
+            "GPU use is read from Prometheus"
             + (f", and {why}" if prometheus else ", and the stack file names none")
-            + ": nothing would ever be suspended",
+            + ": no workload would ever be suspended",
             value=f"observability.prometheus: {prometheus.value}" if prometheus else "",
-            allowed="observability: {prometheus: existing}, with prometheus_address where it is not"
+            allowed="observability: {prometheus: existing}, with prometheus_address if it is not"
             f" {PROMETHEUS_OPERATED}",
             fix=Fix(message="write observability: {prometheus: existing}", at=path, value=value),
         )
@@ -102,7 +100,7 @@ def _unmeasured(spec: PlatformSpec, index: int) -> list[Finding]:
 
 
 def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
-    """Times that cannot be kept."""
+    """Times that idle reclaim cannot meet."""
     findings: list[Finding] = []
     path = ("teams", index, "idle")
     if idle.grace_minutes < CHECK_MINUTES:
@@ -110,8 +108,8 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
             warning(
                 "idle.grace",
                 (*path, "grace_minutes"),
-                f"the program looks every {CHECK_MINUTES} minutes: whoever is warned has"
-                f" {CHECK_MINUTES} minutes all the same",
+                f"gpuyard checks every {CHECK_MINUTES} minutes, so users have {CHECK_MINUTES} minutes after a"
+                " warning anyway",
                 value=str(idle.grace_minutes),
                 allowed=f"{CHECK_MINUTES} or more",
                 fix=Fix(
@@ -128,8 +126,8 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
             error(
                 "idle.retention",
                 (*path, "after_minutes"),
-                "measurements are gone before a GPU can have been idle for so long: nothing would ever be"
-                " suspended",
+                "Prometheus deletes measurements before a GPU can be idle for so long: no workload would ever"
+                " be suspended",
                 value=f"{idle.after_minutes} minutes, with retention_days: {days}",
                 allowed=f"at most {most} minutes",
                 fix=Fix(message=f"write {most}", at=(*path, "after_minutes"), value=most),
@@ -141,18 +139,18 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
 def _blind(
     index: int, name: str, pools: Mapping[str, PoolPlan], quotas: Iterable[Quota]
 ) -> list[Finding]:
-    """Pools in which less is seen of a pod than of a whole GPU."""
+    """Pools in which the GPU use of a single pod cannot be measured."""
     pool_names = usable_pools(quotas)
     together = [p for p in pool_names if pools[p].replicas > 1]
     claimed = [p for p in pool_names if pools[p].dra]
     messages = []
     if together:
         messages.append(
-            f"in {format_list(together)} a GPU is measured for all who share it, so {name}'s pods count as busy as"
-            " long as one of them is"
+            f"in {format_list(together)} a GPU is measured for all pods that share it, so {name}'s pods count as"
+            " busy while any of them is"
         )
     if claimed:
         messages.append(
-            f"in {format_list(claimed)} GPUs are claimed, and nothing of {name} is suspended"
+            f"in {format_list(claimed)} GPUs are allocated by claims, so no workload of {name} is suspended"
         )
     return [info("idle.blind", ("teams", index, "idle"), "; ".join(messages))] if messages else []

@@ -1,6 +1,6 @@
-"""Isolation between teams' pods: what lies between them in each kind of pool, and who asks for more.
+"""Isolation between teams' pods: what each sharing mode provides, and which teams require more.
 
-What each team asks for holds whatever the other one asks: the stricter wish of two decides.
+The requirement of each team applies independently: the stricter of two decides.
 """
 
 from collections import defaultdict
@@ -22,8 +22,8 @@ SEPARATION: Mapping[SharingMethod, Isolation] = {
     SharingMethod.MPS: Isolation.SHARED,
     SharingMethod.MIG_TIME_SLICING: Isolation.SHARED,
 }
-"""The most that a pool keeps between two teams that both use it. Whole GPUs, and GPUs that pods claim, stand
-in one node; a claim belongs to one namespace, so two teams never share a device through it."""
+"""The strictest isolation between two teams that use one pool. Whole GPUs and claimed GPUs of two teams can
+be in one node; a claim belongs to one namespace, so two teams never share a device through it."""
 
 _RANK = {Isolation.SHARED: 0, Isolation.SLICE: 1, Isolation.NODE: 2}
 _WORDS = {
@@ -34,7 +34,7 @@ _WORDS = {
 
 
 def check_isolation(draft: Draft) -> list[Finding]:
-    """Refuse every pool that mixes a team with others more closely than it allows."""
+    """Reject every pool that isolates a team from others less than it requires."""
     spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     users = _users(quotas)
     findings: list[Finding] = []
@@ -57,7 +57,7 @@ def check_isolation(draft: Draft) -> list[Finding]:
 
 
 def _users(quotas: TeamQuotas) -> dict[str, list[int]]:
-    """The teams, by index, that can have something of a pool."""
+    """The teams, by index, that can use each pool."""
     users: dict[str, list[int]] = defaultdict(list)
     for index, mine in quotas.items():
         for name in usable_pools(mine):
@@ -78,8 +78,8 @@ def _too_close(
     return error(
         "tenancy.isolation",
         ("teams", index, "isolation"),
-        f"{team.name} asks for isolation `{team.isolation.value}`, but in pool {pool.name} ({how})"
-        f" its pods can stand beside those of {', '.join(others)}",
+        f"{team.name} requires isolation `{team.isolation.value}`, but in pool {pool.name} ({how})"
+        f" its pods can run next to pods of {', '.join(others)}",
         value=team.isolation.value,
         allowed=f"a pool that no other team uses, or isolation: {SEPARATION[pool.sharing].value}",
         fix=Fix(
@@ -91,20 +91,22 @@ def _too_close(
 
 
 def _own_pool_fix(spec: PlatformSpec, index: int, pool: PoolPlan, quotas: TeamQuotas) -> str:
-    """How the team gets a pool of its own; with numbers of nodes where the pool has enough of them."""
+    """How the team gets its own pool; with numbers of nodes if the pool has enough of them."""
     team = spec.teams[index].name
     mine = _nodes(pool, [quotas[index]])
     if not mine:
-        return f"let {team} not borrow from {pool.name}"
+        return f"remove {pool.name} from the borrow limits of {team}"
     rest = _nodes(pool, [q for i, q in quotas.items() if i != index])
     if mine + rest > pool.nodes.high:
-        return f"give {team} a pool of its own instead of {pool.name}"
+        return f"give {team} its own pool instead of {pool.name}"
     remaining = pool.nodes.high - mine
-    return f"give {team} a pool of its own (owners: [{team}], nodes: {mine}), {pool.name} keeps {remaining}"
+    return (
+        f"give {team} its own pool (owners: [{team}], nodes: {mine}), {pool.name} keeps {remaining}"
+    )
 
 
 def _nodes(pool: PoolPlan, quotas: Sequence[Sequence[Quota]]) -> int:
-    """Nodes that these guarantees need, when they share them."""
+    """Nodes that these guarantees need together."""
     return max(
         ceil(
             sum(

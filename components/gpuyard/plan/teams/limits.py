@@ -1,8 +1,8 @@
-"""Limits of a team beside GPUs: CPU, memory, storage, pods, objects.
+"""Limits of a team besides GPUs: CPU, memory, storage, pods and objects.
 
-Queues count GPUs only (docs/decisions/0008). The rest is bounded by the namespace's own quota: what the
-nodes hold that the team's GPUs fill, as much again for pods that wait, and a little for pods without GPUs,
-unless the stack file says otherwise.
+Queues count GPUs only (docs/decisions/0008). The namespace's ResourceQuota limits the rest. Its default is
+the capacity of the nodes that the team's GPUs fill, the same again for waiting pods, and a little for pods
+without GPUs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,48 +12,48 @@ from math import ceil
 from gpuyard.findings import Finding
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.quotas.entries import per_node
-from gpuyard.plan.records import HostAmount, LimitsPlan, PoolPlan, Quota
+from gpuyard.plan.records import CpuAndMemory, LimitsPlan, PoolPlan, Quota
 from gpuyard.plan.shapes.host import host_need, planned_shapes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Enforce
 from gpuyard.spec.teams import Team
 
-NON_GPU_OVERHEAD = HostAmount(cpu=8, memory_gib=32)
+NON_GPU_OVERHEAD = CpuAndMemory(cpu=8, memory_gib=32)
 """For pods without GPUs: a launcher, a notebook, a dashboard. Without it a team whose GPUs are all in use
-could not start any of them."""
+could start none of them."""
 PODS_ASIDE, OBJECTS_ASIDE = 100, 500
-"""Of pods, and of objects of each kind, that are there beside those of its GPUs."""
+"""Pods, and objects of each kind, in addition to those for its GPUs."""
 PODS_A_GPU = 4
-"""For each GPU, slice or share: the one that holds it, those that wait for it, and those that help it."""
+"""Pods for each GPU, slice or share: the one that uses it, waiting ones and helpers."""
 STORAGE_ASIDE_GIB, STORAGE_A_GPU_GIB = 1024, 100
-"""Of volumes that a team claims: for itself, and for each GPU, slice or share."""
+"""GiB of volumes that a team claims: in general, and for each GPU, slice or share."""
 LEAST_CPU_MILLI, LEAST_MEMORY_MIB = 100, 64
-"""What a pod asks for at least, and a container that names no request."""
+"""The minimum request of a pod, and the default request of a container."""
 
 ROUNDS = 2
-"""Of CPU and memory: what runs, and as much again of what waits as pods."""
+"""The factor for CPU and memory: running pods, and the same again for waiting pods."""
 WAITING, LEAST_WAITING = 4, 32
-"""Of GPUs: so many wait as pods for each that may run, and so many of a team that has few."""
+"""GPUs of waiting pods: this many for each GPU that may run, and at least this many for a team."""
 
 
-def pods_wait(spec: PlatformSpec) -> bool:
-    """Whether pods with GPUs may wait: where policies only warn, the quota is what bounds those that run."""
+def can_gpu_pods_wait(spec: PlatformSpec) -> bool:
+    """Whether pods with GPUs may wait: if policies only warn, the quota must limit the running pods."""
     return spec.admission is None or spec.admission.enforce is Enforce.DENY
 
 
 def with_queued_pods(own: int) -> int:
-    """GPUs that run, and those of pods that wait beside them: a quota counts what Kueue holds by its gate."""
+    """GPUs of running and of waiting pods: a ResourceQuota also counts pods that Kueue gates."""
     return own and own + max(WAITING * own, LEAST_WAITING)
 
 
 def decide_limits(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """Of every team: what the stack file says, else enough for its GPUs and for each of its shapes."""
+    """The limits of every team: the stack file's, else enough for its GPUs and for each of its shapes."""
     spec, pools = draft.spec, draft.valid_pools
-    largest = HostAmount(
+    largest = CpuAndMemory(
         max((p.machine.vcpus for p in pools.values()), default=0),
         max((p.machine.memory_gib for p in pools.values()), default=0),
     )
-    needs: dict[str, list[HostAmount]] = {team.name: [] for team in spec.teams}
+    needs: dict[str, list[CpuAndMemory]] = {team.name: [] for team in spec.teams}
     for shape, plan in planned_shapes(draft):
         for name in (*plan.teams, *draft.blocked_teams.get(plan.name, ())):
             needs[name].append(host_need(shape).amount)
@@ -64,7 +64,7 @@ def decide_limits(draft: Draft) -> tuple[Draft, list[Finding]]:
             draft.quotas.get(index, ()),
             needs[team.name],
             largest,
-            rounds=ROUNDS if pods_wait(spec) else 1,
+            rounds=ROUNDS if can_gpu_pods_wait(spec) else 1,
         )
         for index, team in enumerate(spec.teams)
     }
@@ -75,14 +75,14 @@ def _limits(
     team: Team,
     pools: Mapping[str, PoolPlan],
     quotas: Sequence[Quota],
-    shapes: Sequence[HostAmount],
-    largest: HostAmount,
+    shapes: Sequence[CpuAndMemory],
+    largest: CpuAndMemory,
     *,
     rounds: int,
 ) -> LimitsPlan:
     filled = _filled(pools, quotas)
     limits = team.limits
-    runs = HostAmount(
+    runs = CpuAndMemory(
         max([filled.cpu, *(s.cpu for s in shapes)]),
         max([filled.memory_gib, *(s.memory_gib for s in shapes)]),
     )
@@ -91,7 +91,7 @@ def _limits(
     gpus = sum(quota.nominal + quota.borrow for quota in quotas)
     gpu_pods = PODS_A_GPU * gpus
     pods = limits.pods or PODS_ASIDE + gpu_pods
-    most = HostAmount(min(cpu, largest.cpu or cpu), min(memory, largest.memory_gib or memory))
+    most = CpuAndMemory(min(cpu, largest.cpu or cpu), min(memory, largest.memory_gib or memory))
     return LimitsPlan(
         cpu=cpu,
         memory_gib=memory,
@@ -104,14 +104,14 @@ def _limits(
     )
 
 
-def _filled(pools: Mapping[str, PoolPlan], quotas: Sequence[Quota]) -> HostAmount:
-    """The room of whole nodes: as many of each pool as its scarcest resource needs."""
+def _filled(pools: Mapping[str, PoolPlan], quotas: Sequence[Quota]) -> CpuAndMemory:
+    """The allocatable CPU and memory of whole nodes: as many of each pool as its scarcest resource needs."""
     nodes: dict[str, int] = {}
     for quota in quotas:
         each = per_node(pools[quota.pool], quota.resource)
         need = ceil((quota.nominal + quota.borrow) / each)
         nodes[quota.pool] = max(need, nodes.get(quota.pool, 0))
-    return HostAmount(
+    return CpuAndMemory(
         sum(count * pools[name].allocatable.cpu for name, count in nodes.items()),
         sum(count * pools[name].allocatable.memory_gib for name, count in nodes.items()),
     )

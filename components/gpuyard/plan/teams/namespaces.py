@@ -1,7 +1,8 @@
-"""Namespaces of a team: which it has, what part of its limits each holds, and whose their names are.
+"""Namespaces of a team: their names, and the part of the team's limits that each gets.
 
-A ResourceQuota bounds one namespace, so what it alone bounds is divided among those of a team. GPUs are not:
-the team's queue counts them over all, and admission lets none past it (docs/decisions/0024).
+A ResourceQuota limits one namespace, so the limits that depend on it alone are divided among a team's
+namespaces. GPUs are not: the team's queue counts them over all namespaces, and admission policies deny pods
+that bypass it (docs/decisions/0024).
 """
 
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from gpuyard.catalogue.kubernetes.api import NAMESPACES
 from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
 from gpuyard.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, system_namespace
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import HostAmount, LimitsPlan, NamespacePlan, TeamPlan
+from gpuyard.plan.records import CpuAndMemory, LimitsPlan, NamespacePlan, TeamPlan
 from gpuyard.plan.renames import free_name
 from gpuyard.plan.shapes.host import host_need, planned_shapes
 from gpuyard.spec.platform import PlatformSpec
@@ -25,7 +26,7 @@ RESERVED_NAMESPACES = NAMESPACES | {GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE}
 
 
 def plan_namespaces(team: Team, limits: LimitsPlan) -> tuple[NamespacePlan, ...]:
-    """Each with its part; the parts of all are never more than the whole."""
+    """The namespaces with their parts; the sum of the parts never exceeds the limits."""
     results: list[NamespacePlan] = []
     before = Fraction(0)
     for space, share in zip(team.spaces, _shares(team.spaces), strict=True):
@@ -36,7 +37,7 @@ def plan_namespaces(team: Team, limits: LimitsPlan) -> tuple[NamespacePlan, ...]
 
 
 def _shares(spaces: Sequence[TeamNamespace]) -> list[Fraction]:
-    """What each says; the others have equal parts of what is left."""
+    """The percentages of the stack file; the others share the remainder equally."""
     remaining = max(0, _ALL - sum(space.percent or 0 for space in spaces))
     silent = sum(space.percent is None for space in spaces)
     return [
@@ -46,7 +47,7 @@ def _shares(spaces: Sequence[TeamNamespace]) -> list[Fraction]:
 
 
 def _part(limits: LimitsPlan, low: Fraction, high: Fraction) -> LimitsPlan:
-    """Of each amount what lies between; rounded at the borders, so that no unit is in two parts."""
+    """The part of each amount between two fractions; rounded at both, so that no unit is in two parts."""
 
     def of(amount: int) -> int:
         return int(amount * high) - int(amount * low)
@@ -61,19 +62,19 @@ def _part(limits: LimitsPlan, low: Fraction, high: Fraction) -> LimitsPlan:
         claims=of(limits.claims),
         pods=of(limits.pods),
         objects=of(limits.objects),
-        container=HostAmount(min(cpu, container.cpu), min(memory, container.memory_gib)),
+        container=CpuAndMemory(min(cpu, container.cpu), min(memory, container.memory_gib)),
     )
 
 
 def reserved_namespaces(spec: PlatformSpec) -> frozenset[str]:
-    """Namespaces that are nobody's to take: the cluster's, and the platform's own."""
+    """Namespaces that no team may use: the cluster's, and the platform's own."""
     return RESERVED_NAMESPACES | {system_namespace(spec.name)}
 
 
 def check_namespace_names(draft: Draft) -> list[Finding]:
-    """Refuse namespaces that two teams have, one team twice, or that are not for teams.
+    """Reject namespaces that two teams have, that one team has twice, or that are reserved.
 
-    That of a team that names none has the team's name, and is judged with it.
+    A team without `namespaces` has one with the team's name, which is checked with that name.
     """
     spec = draft.spec
     findings: list[Finding] = []
@@ -82,11 +83,11 @@ def check_namespace_names(draft: Draft) -> list[Finding]:
         for place, space in enumerate(team.namespaces):
             path = ("teams", index, "namespaces", place)
             if space.name in reserved_namespaces(spec):
-                problem = "a namespace of that name belongs to the cluster"
+                problem = "a namespace with this name belongs to the cluster"
                 findings.append(_in_use(spec, path, "team.reserved", problem, space))
             elif (owner := owners.get(space.name)) is not None:
                 whose = "this team" if owner == team.name else f"team {owner}"
-                problem = f"{whose} has the namespace already"
+                problem = f"{whose} already has the namespace"
                 findings.append(_in_use(spec, path, "team.duplicate", problem, space))
             owners.setdefault(space.name, team.name)
     return findings
@@ -104,13 +105,13 @@ def _in_use(
         path,
         problem,
         value=space.name,
-        allowed="namespaces that are one team's alone",
-        fix=Fix(message=f"write {free}, or leave it out", at=path, value=value),
+        allowed="a namespace that belongs to one team only",
+        fix=Fix(message=f"write {free}, or remove it", at=path, value=value),
     )
 
 
 def check_namespaces(draft: Draft) -> list[Finding]:
-    """What keeps several namespaces of a team from being together what one would be."""
+    """Problems that make several namespaces of a team differ from a single one."""
     enforce = (draft.spec.admission or Admission()).enforce
     findings: list[Finding] = []
     for index, (team, plan) in enumerate(zip(draft.spec.teams, draft.teams, strict=True)):
@@ -126,24 +127,26 @@ def _unenforced_namespaces(path: Path, team: Team, enforce: Enforce) -> Finding:
     return error(
         "team.namespaces_unheld",
         path,
-        f"each of the {len(team.namespaces)} namespaces of {team.name} may hold all GPUs of the team, and the"
-        " queue counts them over all: a pod that goes past the queue must be refused, not warned of",
+        f"each of the {len(team.namespaces)} namespaces of {team.name} may use all GPUs of the team, and only the"
+        " queue limits their sum: a pod that bypasses the queue must be denied, not warned about",
         value=f"admission.enforce: {enforce.value}",
         allowed="deny, or one namespace for each team",
-        fix=Fix(message="write deny", at=("admission", "enforce"), value=Enforce.DENY.value),
+        fix=Fix(
+            message="write enforce: deny", at=("admission", "enforce"), value=Enforce.DENY.value
+        ),
     )
 
 
 def _parts(path: Path, team: Team, plan: TeamPlan) -> list[Finding]:
-    """Parts that are more than the whole, or nothing."""
+    """Parts that exceed the whole, or are empty."""
     total_percent = sum(space.percent or 0 for space in team.namespaces)
     empty = [s.name for s in plan.namespaces if not min(_amounts(s.limits))]
     if total_percent <= _ALL and not empty:
         return []
     why = (
-        f"{format_list(empty)} would have nothing"
+        f"{format_list(empty)} would get nothing"
         if total_percent <= _ALL
-        else "they say more than there is"
+        else "the percentages exceed 100"
     )
     even = [s.model_copy(update={"percent": None}).model_dump() for s in team.namespaces]
     return [
@@ -151,11 +154,11 @@ def _parts(path: Path, team: Team, plan: TeamPlan) -> list[Finding]:
             "team.namespace_parts",
             path,
             f"the namespaces of {team.name} divide its limits, and {why}",
-            value=f"{total_percent} percent in all",
-            allowed="at most 100 percent in all, and something left for those that say none",
-            fix=Fix(message="write none: the parts are equal then", at=path, value=even)
+            value=f"{total_percent} percent in total",
+            allowed="at most 100 percent in total, with a remainder for namespaces without a percent",
+            fix=Fix(message="remove all percentages: the parts are then equal", at=path, value=even)
             if total_percent
-            else Fix(message="give it fewer namespaces, or higher limits"),
+            else Fix(message="give the team fewer namespaces, or higher limits"),
         )
     ]
 
@@ -165,7 +168,7 @@ def _amounts(limits: LimitsPlan) -> tuple[int, ...]:
 
 
 def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Finding]:
-    """Shapes that all limits of the team hold, and those of none of its namespaces."""
+    """Shapes that fit in the limits of the team, but in none of its namespaces."""
     spaces, team_limits = [space.limits for space in team.namespaces], team.limits
     unplaceable = [
         plan.name
@@ -179,8 +182,8 @@ def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Finding]:
         warning(
             "team.namespace_small",
             path,
-            f"no namespace of {team.name} holds what pods of {format_list(unplaceable)} ask for beside GPUs: they"
-            " divide the team's limits, so Kueue would admit it, and Kubernetes make only some of its pods",
+            f"no namespace of {team.name} has the CPU and memory for the pods of {format_list(unplaceable)}: the"
+            " namespaces divide the team's limits, so Kueue would admit it, but Kubernetes would create only some pods",
             value=f"at most {max(one.cpu for one in spaces)} CPUs and"
             f" {max(one.memory_gib for one in spaces)} GiB of {team_limits.cpu} and {team_limits.memory_gib}",
             allowed="a larger percent for one of them, or higher limits",
@@ -189,5 +192,5 @@ def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Finding]:
     ]
 
 
-def _holds(limits: LimitsPlan, need: HostAmount) -> bool:
+def _holds(limits: LimitsPlan, need: CpuAndMemory) -> bool:
     return need.cpu <= limits.cpu and need.memory_gib <= limits.memory_gib

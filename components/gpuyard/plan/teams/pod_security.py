@@ -1,4 +1,4 @@
-"""Pod Security levels: what a namespace is held to, what is warned of, and what `privileged` opens."""
+"""Pod Security levels: which level a namespace enforces and warns of, and what `privileged` allows."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,12 +16,12 @@ _STRICTER = {
 
 
 def stricter(level: PodSecurity) -> PodSecurity:
-    """The next stricter level: what breaks it is warned of, so that a team sees what is left to do."""
+    """The next stricter level, which only warns, so that a team sees what is left to do."""
     return _STRICTER[level]
 
 
 def check_pod_security(draft: Draft) -> list[Finding]:
-    """Warn of every team whose pods may be privileged, and say who stands beside them."""
+    """Warn of every team whose pods may be privileged, and name the teams on the same nodes."""
     return [
         _privileged(draft.spec, index, draft.quotas)
         for index, team in enumerate(draft.spec.teams)
@@ -38,19 +38,19 @@ def _privileged(spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Qu
         if at != index and mine.intersection(usable_pools(quotas[at]))
     ]
     note = (
-        f"; {format_list(others)} can have pods on the same nodes"
+        f"; {format_list(others)} can run pods on the same nodes"
         if others
-        else "; no other team is there"
+        else "; no other team uses these nodes"
     )
     return warning(
         "team.privileged",
         ("teams", index, "pod_security"),
-        f"a privileged pod of {team.name} is root on its node: it has every GPU there whatever it asked for,"
-        f" reads memory, files and credentials of every pod beside it, and may act as the node{note}",
+        f"a privileged pod of {team.name} is root on its node: it can use every GPU of the node, read memory,"
+        f" files and credentials of every other pod there, and act as the node{note}",
         value=team.pod_security.value,
         allowed="baseline, or restricted",
         fix=Fix(
-            message="write baseline; what profilers and drivers need belongs in a namespace of the platform's",
+            message="write baseline; run profilers and drivers in a namespace of the platform",
             at=("teams", index, "pod_security"),
             value=PodSecurity.BASELINE.value,
         ),

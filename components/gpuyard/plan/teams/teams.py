@@ -1,4 +1,4 @@
-"""Teams: namespace, queue and quota of each, and how far apart they are kept."""
+"""Teams: the namespaces, queue and quota of each."""
 
 from collections import defaultdict
 from collections.abc import Mapping
@@ -7,39 +7,39 @@ from dataclasses import replace
 from gpuyard.findings import Finding, Fix, error, warning
 from gpuyard.names import cluster_queue_name
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.money.team_shares import monthly
+from gpuyard.plan.money.team_shares import total_usd_per_month
 from gpuyard.plan.queueing.queueing import resource_groups
-from gpuyard.plan.queueing.queueing_checks import first_queue
+from gpuyard.plan.queueing.queueing_checks import default_queue_name
 from gpuyard.plan.queueing.stop_policy import stop_policy
 from gpuyard.plan.quotas.cohorts import cohort_of
 from gpuyard.plan.records import PoolPlan, Quota, TeamPlan, usable_pools
 from gpuyard.plan.renames import rename_fix
-from gpuyard.plan.sharing.compute_slices import at_most
+from gpuyard.plan.sharing.compute_slices import max_amounts_in_quota
 from gpuyard.plan.sharing.dra import quota_key, quota_keys
 from gpuyard.plan.teams.egress import name_servers, plan_egress
-from gpuyard.plan.teams.limits import pods_wait, with_queued_pods
+from gpuyard.plan.teams.limits import can_gpu_pods_wait, with_queued_pods
 from gpuyard.plan.teams.namespaces import plan_namespaces, reserved_namespaces
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
 
 def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """Every team, with all that is decided about it."""
+    """The plan of every team."""
     pools = draft.valid_pools
     offered = {offer.resource for pool in pools.values() for offer in pool.advertised}
-    # a quota that does not name a resource lets all of it through
+    # a ResourceQuota does not limit a resource that it does not name
     nothing = dict.fromkeys(sorted(quota_keys(offered)), 0)
     teams = (_plan_team(draft, index, pools, nothing) for index in range(len(draft.spec.teams)))
     return replace(draft, teams=tuple(teams)), []
 
 
-def check_empty_teams(draft: Draft) -> list[Finding]:
-    """Warn of teams that can never start anything."""
+def check_teams_without_quota(draft: Draft) -> list[Finding]:
+    """Warn of teams that can never start a job."""
     return [
         warning(
             "team.nothing",
             ("teams", index),
-            f"team {team.name} has no guarantee and may not borrow: none of its jobs will ever start",
+            f"team {team.name} has no guarantee and may not borrow: none of its jobs can ever start",
             fix=_something(draft, index),
         )
         for index, team in enumerate(draft.spec.teams)
@@ -48,7 +48,7 @@ def check_empty_teams(draft: Draft) -> list[Finding]:
 
 
 def _something(draft: Draft, index: int) -> Fix:
-    """Borrow one of the first resource that nobody is guaranteed, where nobody minds the company."""
+    """Borrow one unit of the first unassigned resource whose users all accept isolation `shared`."""
     spec, pools = draft.spec, draft.valid_pools
     owned = {pool.name for pool in spec.pools if pool.owners}
     users: dict[str, list[Isolation]] = defaultdict(list)
@@ -59,7 +59,7 @@ def _something(draft: Draft, index: int) -> Fix:
         isolations = {*users[name], spec.teams[index].isolation}
         if spare < 1 or name in owned or (users[name] and isolations != {Isolation.SHARED}):
             continue
-        key = pools[name].key(resource)
+        key = pools[name].stack_file_key(resource)
         path = ("teams", index, "borrow")
         return Fix(message=f"let it borrow {{{key}: 1}}", at=path, value={key: 1})
     return Fix(message="add a guarantee, or let it borrow")
@@ -70,14 +70,14 @@ def _plan_team(
 ) -> TeamPlan:
     spec, team = draft.spec, draft.spec.teams[index]
     quotas, share = draft.quotas[index], draft.bill.shares[index]
-    # quotas stand in the order of the pools, and so do their groups
+    # quotas are in the order of the pools, and so are their groups
     pool_names = dict.fromkeys(q.pool for q in quotas)
     return TeamPlan(
         name=team.name,
         stable_name=team.stable_name,
         namespaces=plan_namespaces(team, draft.limits[index]),
         cluster_queue=cluster_queue_name(spec.name, team.stable_name),
-        local_queue=first_queue(team.queues),
+        local_queue=default_queue_name(team.queues),
         queues=dict(team.queues),
         groups=team.groups,
         isolation=team.isolation,
@@ -85,9 +85,9 @@ def _plan_team(
         quotas=quotas,
         resource_groups=resource_groups(pools[name] for name in pool_names),
         limits=draft.limits[index],
-        hard=_hard(quotas, pools, nothing, waits=pods_wait(spec)),
-        guarantee_usd_per_month=monthly(share.worst),
-        expected_usd_per_month=monthly(share.expected),
+        hard=_hard(quotas, pools, nothing, waits=can_gpu_pods_wait(spec)),
+        guarantee_usd_per_month=total_usd_per_month(share.maximum),
+        expected_usd_per_month=total_usd_per_month(share.expected),
         budget_usd_per_month=team.budget_usd_per_month,
         priority=team.priority,
         cohort=cohort_of(spec, team),
@@ -101,7 +101,7 @@ def _plan_team(
 
 
 def _protected(spec: PlatformSpec, team: Team) -> bool:
-    """What the stack file says, else whether anything in the namespace can be missed."""
+    """The value of the stack file, else true unless the nodes are simulated."""
     return spec.cloud is not Cloud.SIMULATED if team.protect is None else team.protect
 
 
@@ -112,25 +112,25 @@ def _hard(
     *,
     waits: bool,
 ) -> dict[str, int]:
-    """The most that pods of the namespace may ask for; for extended resources only `requests.` binds."""
+    """The maximum requests of the namespace's pods; for extended resources only `requests.` keys apply."""
     total: dict[str, int] = defaultdict(int, nothing)
     for quota in quotas:
-        for resource, amount in at_most(pools[quota.pool], quota):
+        for resource, amount in max_amounts_in_quota(pools[quota.pool], quota):
             total[quota_key(resource)] += amount
     return {key: with_queued_pods(own) if waits else own for key, own in sorted(total.items())}
 
 
 def check_team_names(draft: Draft) -> list[Finding]:
-    """Refuse names that two teams have, or that the cluster has already."""
+    """Reject names that two teams have, or that are reserved by the cluster."""
     spec = draft.spec
     findings: list[Finding] = []
     seen: set[str] = set()
     for index, team in enumerate(spec.teams):
         if not team.namespaces and team.stable_name in reserved_namespaces(spec):
-            problem = "a namespace of that name belongs to the cluster"
+            problem = "a namespace with this name belongs to the cluster"
             findings.append(_name_taken(spec, index, "team.reserved", problem))
         elif {team.name, team.stable_name} & seen:
-            problem = "another team has the name, now or formerly"
+            problem = "another team has or had this name"
             findings.append(_name_taken(spec, index, "team.duplicate", problem))
         seen |= {team.name, team.stable_name}
     return findings
@@ -146,6 +146,6 @@ def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Find
         (*path, "name"),
         problem,
         value=" formerly ".join(dict.fromkeys([team.name, team.stable_name])),
-        allowed="a name of its own for each team",
+        allowed="a unique name for each team",
         fix=rename_fix(team, used, path, wish),
     )

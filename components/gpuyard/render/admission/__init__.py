@@ -1,1 +1,1 @@
-"""Requirements of admission as the API server holds them: CEL, and the objects that carry it."""
+"""Admission requirements that the API server enforces: CEL, and the objects that contain it."""

@@ -1,4 +1,4 @@
-"""What an account of ours may change of objects that it may patch, as a policy: roles know no fields."""
+"""Policies for the fields that a service account of gpuyard may patch: RBAC has no fields."""
 
 from collections.abc import Mapping
 
@@ -16,9 +16,9 @@ def account_policy(
     holds: Mapping[str, str],
     account: str = "",
 ) -> list[Object]:
-    """The policy of an account, which has its name by default. `of`: API group, version and resource.
+    """The policy of an account, by default of its name. `of`: API group, version and resource.
 
-    `holds` are expressions of which each must be true of an update, by what it keeps as it is.
+    `holds` maps what an update must not change to the expression that is true if it is unchanged.
     """
     group, version, resource = of
     who = f"request.userInfo.username == {quoted(f'system:serviceaccount:{namespace}:{account or name}')}"
@@ -35,7 +35,7 @@ def account_policy(
         "validations": [
             {
                 "expression": text,
-                "message": f"{account or name} does not change other {what} of {resource}",
+                "message": f"{account or name} must not change other {what} of {resource}",
             }
             for what, text in holds.items()
         ],

@@ -1,9 +1,10 @@
-"""The CEL twin of what members make beside pods, as a policy of its own: it has no pods to look at.
+"""The CEL twin for other objects of members than pods, as a policy without pod variables.
 
-An eviction is among them: a pod that is put out may not be given longer than it may have (GPU-ADM-08).
+It includes evictions: an evicted pod may not get a longer grace period than allowed (GPU-ADM-08).
 
-Who could have the same in another way is not refused: whoever may make volumes may name one, and whoever may
-ask for tokens of service accounts may keep one. So the cluster's controllers and its admins go on working.
+Requests of users who can get the same in another way are allowed: a user who may create volumes may
+name one, and a user who may request service account tokens may keep one. So controllers and admins
+keep working.
 """
 
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ RULES = (
     ("", "v1", ("persistentvolumeclaims", "pods/eviction", "secrets", "services")),
     ("apps", "v1", ("statefulsets",)),
 )
-"""Group, version and resources that are looked at."""
+"""Group, version and resources that the policy matches."""
 
 
 MAY = (
@@ -28,11 +29,12 @@ MAY = (
     " : variables.it.kind != 'Service'"
     " && authorizer.group('').resource('persistentvolumes').check('create').allowed()"
 )
-"""Who is not refused. It stands beside what is said: a message may not ask what somebody may do."""
+"""Users that the policy exempts. It is a separate term: a message expression cannot use
+`authorizer`."""
 
 
 def variables() -> Iterator[tuple[str, str]]:
-    """What is looked at, and all that is said."""
+    """The variables of the policy, including all messages."""
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
     yield "created", "request.operation == 'CREATE'"
@@ -63,7 +65,7 @@ def _secret() -> str:
 def _claim() -> str:
     volume = optional("variables.it", "spec.volumeName", quoted(""))
     before = optional("variables.was", "spec.volumeName", quoted(""))
-    # it may be written into a claim that waits, as well
+    # the volume name may also be added to a claim that is pending
     new = f"{volume} != '' && (variables.created || {before} == '')"
     sentence = _by_name("variables.it.metadata.name", volume)
     return _of("PersistentVolumeClaim", f"{new} ? [{sentence}] : []")
@@ -80,7 +82,7 @@ def _claims_of_set() -> str:
 
 
 def _eviction() -> str:
-    """It deletes a pod, with options of its own (docs/concepts/tenancy.md: how pods go)."""
+    """An eviction deletes a pod, with delete options (docs/concepts/tenancy.md: how pods go)."""
     seconds = optional("variables.it", "deleteOptions.gracePeriodSeconds", "1")
     long = message_expression(
         TURNS,

@@ -1,7 +1,7 @@
-"""Pieces of CEL that every requirement is put together from.
+"""CEL fragments from which every requirement is built.
 
-CEL has no functions of one's own, so what would be one is a piece of text here. `[x].map(n, …)[0]` gives a
-value a name.
+CEL has no user-defined functions, so each would-be function is a text fragment here. `[x].map(n,
+…)[0]` gives a value a name.
 """
 
 import json
@@ -15,7 +15,7 @@ _GAP = re.compile(r"\{(\w+)\}")
 
 
 def quoted(text: str) -> str:
-    """Text as a literal: JSON's escapes are CEL's."""
+    """Text as a CEL literal: CEL has the escapes of JSON."""
     return json.dumps(text, ensure_ascii=False)
 
 
@@ -25,12 +25,12 @@ def listed(texts: Iterable[str]) -> str:
 
 
 def message_expression(requirement: Requirement, sentence: ViolationTemplate, **values: str) -> str:
-    """A sentence of a requirement, put together from expressions for its values."""
+    """A message of a requirement, built from expressions for its values."""
     return fill_template(f"{requirement.id}: {sentence.problem}; {sentence.fix}", values)
 
 
 def fill_template(template: str, values: Mapping[str, str]) -> str:
-    """A template with expressions in its gaps, as the sum of its parts."""
+    """A template with expressions for its placeholders, as a concatenation of its parts."""
     parts = _GAP.split(template)
     texts = [
         values[part] if index % 2 else quoted(part) for index, part in enumerate(parts) if part
@@ -39,19 +39,19 @@ def fill_template(template: str, values: Mapping[str, str]) -> str:
 
 
 def optional(value: str, path: str, default: str) -> str:
-    """What stands at a path of which every part may be missing."""
+    """The value at a path of which every part may be missing."""
     return f"{value}.?{path.replace('.', '.?')}.orValue({default})"
 
 
-def annotated(name: str) -> str:
-    """An annotation of the namespace; without it the expression fails, and with it the request."""
+def required_namespace_annotation(name: str) -> str:
+    """An annotation of the namespace; if it is missing, the expression and the request fail."""
     return f"namespaceObject.metadata.annotations[{quoted(name)}]"
 
 
 def namespace_annotation(name: str) -> str:
-    """An annotation that came after the first ones: a namespace gets it after the policy that reads it.
+    """An annotation of a later version: a namespace gets it after the policy that reads it.
 
-    Until then nothing is listed there, and pods are taken that need nothing that would be.
+    Until then the list is empty, and pods that need none of its entries are admitted.
     """
     return f'namespaceObject.metadata.annotations[?{quoted(name)}].orValue("")'
 
@@ -62,7 +62,7 @@ def label(labels: str, name: str) -> str:
 
 
 def joined_messages(lists: str) -> str:
-    """Lists of sentences as one list, each list one text; those without are left out."""
+    """Lists of messages as one list, each list joined to one text; empty lists are dropped."""
     return f"{lists}.map(l, l.join('. ')).filter(s, s != '')"
 
 
@@ -72,30 +72,32 @@ def containers(pod: str, groups: Iterable[str] = CONTAINER_GROUPS) -> str:
 
 
 def quantity(value: str) -> str:
-    """A quantity; kinds of other projects may keep it as the number that somebody wrote."""
+    """A quantity; kinds of other projects may keep it as a number."""
     return f"quantity('%s'.format([{value}]))"
 
 
-def gpu_name(key: str) -> str:
+def is_gpu_name_expression(key: str) -> str:
     """Whether a resource is a GPU or a part of one."""
     return " || ".join(f"{key}.startsWith({quoted(prefix)})" for prefix in GPU_PREFIXES)
 
 
 def container_asks(container: str) -> str:
-    """Whether a container asks for a GPU."""
+    """Whether a container requests a GPU."""
     parts = (optional(container, f"resources.{part}", "{}") for part in ("limits", "requests"))
-    name = gpu_name("k")
+    name = is_gpu_name_expression("k")
     some = f"{quantity('m[k]')}.isGreaterThan(quantity('0'))"
     return f"[{', '.join(parts)}].exists(m, m.exists(k, ({name}) && {some}))"
 
 
 def bind_variable(value: str, name: str, expression: str) -> str:
-    """An expression over a value that it uses more than once."""
+    """An expression that uses a value more than once."""
     return f"[{value}].map({name}, {expression})[0]"
 
 
-def metadata_kept(*, labels: Iterable[str], annotations: Iterable[str]) -> dict[str, str]:
-    """That an update changes no other labels and annotations than these, and nothing else of the metadata."""
+def other_metadata_unchanged_expressions(
+    *, labels: Iterable[str], annotations: Iterable[str]
+) -> dict[str, str]:
+    """Expressions: an update changes no other metadata than these labels and annotations."""
     new, old = "object", "oldObject"
 
     def kept(part: str, ours: str) -> str:
@@ -118,8 +120,8 @@ def metadata_kept(*, labels: Iterable[str], annotations: Iterable[str]) -> dict[
     }
 
 
-def spec_kept(field: str) -> str:
-    """That an update changes no other field of the spec than this one."""
+def other_spec_unchanged_expression(field: str) -> str:
+    """Expression: an update changes no other field of the spec than this one."""
     new, old = "dyn(object.spec)", "dyn(oldObject.spec)"
     return (
         f"{new}.all(k, k == {quoted(field)} || k in {old} && {old}[k] == {new}[k])"

@@ -1,6 +1,6 @@
-"""The CEL twin of each requirement: a list of sentences, empty where nothing is wrong.
+"""The CEL twin of each requirement: an expression for a list of messages, empty if it is met.
 
-`variables.pods` are the pods that are held to it, each with metadata and spec.
+`variables.pods` are the pods that the requirements apply to, each with metadata and spec.
 """
 
 from collections.abc import Mapping
@@ -30,9 +30,8 @@ from gpuyard.names import (
     QUEUE_LABEL,
     STOP_TAINT,
 )
-from gpuyard.names import shared as shared_name
+from gpuyard.names import shared_resource_name as shared_name
 from gpuyard.render.admission.cel import (
-    annotated,
     bind_variable,
     container_asks,
     containers,
@@ -43,6 +42,7 @@ from gpuyard.render.admission.cel import (
     optional,
     quantity,
     quoted,
+    required_namespace_annotation,
 )
 from gpuyard.render.admission.pod_expressions import pod_group
 from gpuyard.render.admission.running_workloads import (
@@ -51,9 +51,9 @@ from gpuyard.render.admission.running_workloads import (
     changed_while_it_runs,
     controllers,
     elastic_expression,
-    is_elastic,
+    is_or_was_elastic,
+    is_queued_as_whole_expression,
     outlives_pods_expression,
-    queues_as_whole_expression,
     ray_expression,
 )
 
@@ -150,9 +150,9 @@ def _placing() -> str:
         f"{key} in {listed(placement.NOT_OF_TEAMS)}"
         f" ? [{message_expression(requirements.PLACING, placement.KEPT, key='t.key')}] : []"
     )
-    past_brake = (
+    bypasses_stop = (
         f"{key} == {quoted(STOP_TAINT)}"
-        f" ? [{message_expression(requirements.PLACING, placement.PAST_BRAKE, key='t.key')}] : []"
+        f" ? [{message_expression(requirements.PLACING, placement.BYPASSES_STOP, key='t.key')}] : []"
     )
     no_gpu = (
         f"{key} in {listed(placement.GPU_NODES)} && !p.asks"
@@ -161,7 +161,7 @@ def _placing() -> str:
     tolerations = joined_messages(
         f"{optional('p', 'spec.tolerations', '[]')}"
         f".map(t, ({every} ? [{message_expression(requirements.PLACING, placement.EVERY_TAINT)}] : [])"
-        f" + ({kept_taint}) + ({past_brake}) + ({no_gpu}) + {of_others})"
+        f" + ({kept_taint}) + ({bypasses_stop}) + ({no_gpu}) + {of_others})"
     )
     other = "t.?namespaces.orValue([]).exists(n, n != request.namespace)"
     terms = optional("p", ".".join(("spec", *placement.ANTI)), "[]")
@@ -169,7 +169,7 @@ def _placing() -> str:
         f"{terms}.filter(t, t.?namespaceSelector.orValue(null) != null || {other})"
         f".map(t, {message_expression(requirements.PLACING, placement.APART, key=optional('t', 'topologyKey', quoted('')))})"
     )
-    # the scheduler writes it into pods; only who makes one sends it somewhere
+    # the scheduler sets nodeName; only a creation can bypass the scheduler with it
     fresh = "(request.operation == 'CREATE' || variables.it.kind != 'Pod')"
     by_name = (
         f"{fresh} && {optional('p', 'spec.nodeName', quoted(''))} != ''"
@@ -179,7 +179,7 @@ def _placing() -> str:
 
 
 def _repository(image: str) -> str:
-    """As images.repository does it, a step a name."""
+    """The CEL twin of images.repository, one name a step."""
     hub = f"{images.HUB}/"
     tagless = (
         "r.substring(r.lastIndexOf('/') + 1).contains(':') ? r.substring(0, r.lastIndexOf(':')) : r"
@@ -207,7 +207,7 @@ def _sources() -> str:
         allowed = f"variables.allowed_images.join({quoted(sources.SEPARATOR)})"
         values = {"what": quoted(what), "name": f"{one}.name", "image": image, "allowed": allowed}
         sentence = message_expression(requirements.SOURCES, sources.ELSEWHERE, **values)
-        # nearly all are written in full, and need not be read as a runtime does it
+        # nearly all are written in full, and need no normalisation as in a container runtime
         return f".filter({one}, {image} != '' && !{in_full} && !{fits}).map({one}, {sentence})"
 
     of_containers = "p.containers" + elsewhere("container", "c", optional("c", "image", "''"))
@@ -235,7 +235,7 @@ def _guaranteed() -> str:
         f".map(c, {joined_messages(f'{listed(guaranteed.RESOURCES)}.map(r, {each})')})"
     )
     result = _of_pods(f"({training}) ? {of_containers} : []")
-    return f"{annotated(GUARANTEED)} == 'true' ? {result} : []"
+    return f"{required_namespace_annotation(GUARANTEED)} == 'true' ? {result} : []"
 
 
 def _turns() -> str:
@@ -348,13 +348,13 @@ def _grows() -> str:
         f" && !({number}) && {now} != {before}"
     )
     return (
-        f"({claims}) || ({once} || {is_elastic()}) && ({number} || {differs})"
+        f"({claims}) || ({once} || {is_or_was_elastic()}) && ({number} || {differs})"
         f" ? [{message_expression(requirements.QUEUED, queued.GROWS, kind='variables.it.kind')}] : []"
     )
 
 
 def _own() -> str:
-    """Whether it names a queue itself, or did."""
+    """Whether the workload names a queue itself, or did before the update."""
     names = (
         f"{label(f'variables.{one}.?metadata.?labels', QUEUE_LABEL)} != ''" for one in ("it", "was")
     )
@@ -383,7 +383,7 @@ def _ungated() -> str:
         f"variables.by_controller && variables.waited && !variables.starts"
         f" && variables.it.apiVersion == {version} && variables.it.kind == {kind}"
     )
-    return f"{is_elastic()} && {less} && !({taken_back}) ? [{sentence}] : []"
+    return f"{is_or_was_elastic()} && {less} && !({taken_back}) ? [{sentence}] : []"
 
 
 def _renumbered() -> str:
@@ -400,24 +400,24 @@ def _renumbered() -> str:
 def _part() -> str:
     it, was = map(elastic_expression, ("variables.it", "variables.was"))
     same = f"variables.it.?spec == variables.was.?spec && {it} == {was}"
-    counted_anew = f"variables.it.kind == {quoted(queued.ELASTIC_PART)} && {it} && {was}"
+    is_recounted = f"variables.it.kind == {quoted(queued.ELASTIC_PART)} && {it} && {was}"
     asks = "(variables.all_pods + variables.old_pods).exists(p, p.asks)"
     sentence = message_expression(
         requirements.QUEUED, queued.PART, kind="variables.it.kind", owner="c[1]", name="c[2]"
     )
     return (
         "variables.created || variables.by_controller || variables.it.kind == 'Pod'"
-        f" || ({same}) || ({counted_anew}) || !{asks} ? []"
-        f" : {controllers('variables.was')}.filter(c, {queues_as_whole_expression('c')}).map(c, {sentence})"
+        f" || ({same}) || ({is_recounted}) || !{asks} ? []"
+        f" : {controllers('variables.was')}.filter(c, {is_queued_as_whole_expression('c')}).map(c, {sentence})"
     )
 
 
 _OWN = ("", ".?spec.?jobTemplate")
-"""Where metadata of a workload stand, and of the jobs that it makes."""
+"""Paths of the metadata of a workload, and of the jobs that it creates."""
 
 
 def named_workloads(one: str, pods: str) -> str:
-    """Of Kueue, by itself, by its jobs and by its pods."""
+    """The Kueue workloads that an object names: itself, for its jobs and in its pods."""
     value = f"variables.{one}"
 
     def all_of(name: str) -> str:
@@ -441,10 +441,10 @@ def _joins() -> str:
         requirements.QUEUED, queued.JOINS, kind="variables.it.kind", name="n"
     )
     new = "variables.named_workloads.filter(n, !(n in variables.old_workloads))"
-    # what a controller makes of a template that nobody looks at has the labels of a member
+    # an object that a controller creates from an unchecked template has the labels of a member
     owned_pod = (
         "variables.created && variables.it.kind == 'Pod' && variables.controllers.size() > 0"
-        f" && !variables.controllers.exists(c, {queues_as_whole_expression('c')})"
+        f" && !variables.controllers.exists(c, {is_queued_as_whole_expression('c')})"
     )
     return f"variables.by_controller && !({owned_pod}) ? [] : {new}.map(n, {sentence})"
 
@@ -485,7 +485,7 @@ def _disallowed_parents() -> str:
 
 
 def parents(pods: str) -> str:
-    """What is said to hold pods."""
+    """The owners that pods name in their annotations and labels."""
     value = f"variables.{pods}"
     annotated_by = label("p.annotations", queued.PARENT)
     groups = quoted(queued.GROUPS_NAME)
@@ -505,7 +505,7 @@ def _keeps_pods() -> str:
     )
     return (
         f"!variables.by_controller && (variables.it.kind in {listed(queued.OF_ITSELF[1:])}"
-        f" || variables.it.kind != 'Pod' && variables.controllers.exists(c, {queues_as_whole_expression('c')}))"
+        f" || variables.it.kind != 'Pod' && variables.controllers.exists(c, {is_queued_as_whole_expression('c')}))"
         f" ? {finalizers}.filter(f, f != {quoted(queued.ENDS)} && (variables.created || !(f in {before})))"
         f".map(f, f == {quoted(queued.ORPHAN)} ? {keeps_pods} : {stays}) : []"
     )
@@ -521,13 +521,13 @@ def _second_owner() -> str:
     return (
         "variables.created || variables.by_controller || variables.it.kind == 'Pod'"
         f" || {now}.all(u, u in {before}) ? []"
-        f" : variables.controllers.exists(c, {queues_as_whole_expression('c')})"
+        f" : variables.controllers.exists(c, {is_queued_as_whole_expression('c')})"
         f" ? variables.controllers.map(c, {sentence}) : []"
     )
 
 
 def _queued() -> str:
-    owner_queues = f"variables.controllers.exists(c, {queues_as_whole_expression('c')})"
+    owner_queues = f"variables.controllers.exists(c, {is_queued_as_whole_expression('c')})"
     version, kind = map(quoted, queued.LABELS_LATER)
     labels_later = f"variables.controllers.exists(c, c[0] == {version} && c[1] == {kind})"
     gates = optional("variables.it", "spec.schedulingGates", "[]")
@@ -535,7 +535,8 @@ def _queued() -> str:
         f"(variables.it.kind == 'Pod' && {gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
         f" && {labels_later})"
     )
-    # what Kueue labels is labelled by now; of the rest it labels what they make, when that is made
+    # Kueue has already set its labels by now; for other kinds it labels the jobs or pods when
+    # created
     of_itself = f"variables.it.kind in {listed(queued.OF_ITSELF)}"
     by_default = f"!({of_itself}) && {quoted(LOCAL_QUEUE)} in variables.queues"
     jobs = f"variables.it.kind == {quoted(queued.CRON)}"

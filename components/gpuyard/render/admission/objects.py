@@ -1,7 +1,7 @@
-"""The objects of admission: five policies for the platform, bound to the namespaces of its teams.
+"""The objects of admission: five policies of the platform, bound to the namespaces of its teams.
 
-What differs from team to team stands in annotations of its namespace, which the team cannot write to. Where
-one is missing, everything is refused rather than nothing.
+Values that differ between teams are annotations of the team's namespace, which the team cannot
+change. If one is missing, every request is denied.
 """
 
 import re
@@ -26,21 +26,21 @@ from gpuyard.names import (
     QUEUE_LABEL,
     TEAM_LABEL,
     admission_name,
-    belongings_name,
-    departures_name,
-    growth_name,
-    reservations_name,
+    deletion_policy_name,
+    kueue_admission_policy_name,
+    other_objects_policy_name,
+    scaling_policy_name,
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission import belongings, reservations, scale_up, termination
 from gpuyard.render.admission.cel import (
-    annotated,
     label,
     listed,
     message_expression,
     namespace_annotation,
     optional,
     quoted,
+    required_namespace_annotation,
 )
 from gpuyard.render.admission.cel_rules import CEL_RULES, named_workloads, parents
 from gpuyard.render.admission.pod_expressions import (
@@ -49,13 +49,13 @@ from gpuyard.render.admission.pod_expressions import (
     pod_expressions,
     too_many_containers_expression,
 )
-from gpuyard.render.admission.running_workloads import controllers, pod_counts_expression
+from gpuyard.render.admission.running_workloads import controllers, pods_per_template_expression
 from gpuyard.render.objects import Object, managed_object, namespaces_with
 from gpuyard.spec.sections import Enforce
 
 API = "admissionregistration.k8s.io/v1"
 LONGEST = 3000
-"""Letters of a message; the API server drops messages beyond 5 KiB."""
+"""Characters of a message; the API server drops messages beyond 5 KiB."""
 _ACTIONS = {
     Enforce.DENY: ["Deny"],
     Enforce.WARN: ["Warn", "Audit"],
@@ -70,12 +70,12 @@ _RULES = (
         for kind in queued.OF_OTHER_PROJECTS
     ),
 )
-"""Group, version and resources; one that the cluster does not have is never asked about."""
+"""Group, version and resources; a policy ignores those that the cluster does not have."""
 _SOUND = "variables.said == ''"
 _STEP = re.compile(r"\.(filter|map)\(")
-"""Where a long expression begins a line."""
+"""Points at which a long expression is wrapped."""
 _JOBS = ("Job", "JobSet")
-"""Kinds whose pods are fixed when they are made; what starts and stops them may change the rest."""
+"""Kinds whose pod templates are immutable; what starts and stops them may change the rest."""
 
 
 _Rules = Iterable[tuple[str, str, tuple[str, ...]]]
@@ -83,7 +83,7 @@ _Rules = Iterable[tuple[str, str, tuple[str, ...]]]
 
 @dataclass(frozen=True, slots=True)
 class _Policy:
-    """What one policy looks at, and what is sound."""
+    """What one policy matches, and its validation."""
 
     name: str
     rules: _Rules
@@ -91,32 +91,32 @@ class _Policy:
     sound: str = _SOUND
     operations: tuple[str, ...] = ("CREATE", "UPDATE")
     parameters: Mapping[str, str] | None = None
-    """The kind of objects in the namespace of a request of which each is looked at with it."""
+    """The parameter kind: the policy runs once for each such object in the request's namespace."""
     only: str = ""
-    """What must be so for anything to be looked at."""
+    """The match condition."""
 
 
 def admission_objects(plan: PlatformPlan) -> list[Object]:
-    """Of pods, of the rest, of what goes, grows and is admitted, each with its binding; or none."""
+    """Policies and bindings for pods, other objects, deletions, scale-up and admission; or none."""
     if not plan.teams:
         return []
     policies = (
         _Policy(admission_name(plan.name), _RULES, _variables()),
         _Policy(
-            belongings_name(plan.name),
+            other_objects_policy_name(plan.name),
             belongings.RULES,
             belongings.variables(),
             f"{_SOUND} || ({belongings.MAY})",
         ),
         _Policy(
-            departures_name(plan.name),
+            deletion_policy_name(plan.name),
             termination.RULES,
             termination.variables(),
             f"{_SOUND} || ({termination.MAY})",
             operations=("DELETE",),
         ),
         _Policy(
-            growth_name(plan.name),
+            scaling_policy_name(plan.name),
             scale_up.RULES,
             scale_up.variables(),
             operations=scale_up.OPERATIONS,
@@ -124,7 +124,7 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             only=scale_up.ONLY,
         ),
         _Policy(
-            reservations_name(plan.name),
+            kueue_admission_policy_name(plan.name),
             reservations.RULES,
             reservations.variables(),
             only=reservations.ONLY,
@@ -136,7 +136,7 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def _binding(plan: PlatformPlan, policy: _Policy) -> Object:
-    # where there is none yet, nothing was counted
+    # without a parameter object nothing was counted yet
     every = {"paramRef": {"selector": {}, "parameterNotFoundAction": "Allow"}}
     spec = {
         "policyName": policy.name,
@@ -181,7 +181,7 @@ def _policy(owner: str, policy: _Policy) -> Object:
                     f"variables.said.size() > {LONGEST}"
                     f" ? variables.said.substring(0, {LONGEST}) + ' …' : variables.said"
                 ),
-                "message": f"platform {owner} does not take it, for reasons too long to be said",
+                "message": f"platform {owner} rejected the request; the reasons exceed the message limit",
                 "reason": "Forbidden",
             }
         ],
@@ -190,14 +190,14 @@ def _policy(owner: str, policy: _Policy) -> Object:
 
 
 def _variables() -> Iterable[tuple[str, str]]:
-    """What the requirements look at, the requirements, and all that is said."""
+    """The variables of the requirements, the requirements, and all messages."""
     jobs = f"variables.it.kind in {listed(_JOBS)}"
 
     def parts(text: str) -> str:
         return f"{text}.split('\\n').filter(l, l != '')"
 
     def lines(name: str) -> str:
-        return parts(annotated(name))
+        return parts(required_namespace_annotation(name))
 
     taint = (
         "{'text': l, 'key': l.split('=')[0], 'value': l.split('=')[1].split(':')[0],"
@@ -208,7 +208,7 @@ def _variables() -> Iterable[tuple[str, str]]:
         paths = (optional(value, ".".join(path), "false") for path in queued.SUSPEND)
         return f"({' || '.join(paths)})"
 
-    # with dyn the API server checks types when it evaluates: kinds have their pods in different places
+    # with dyn the API server checks types at evaluation: kinds have their pods at different paths
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
     yield "created", "request.operation == 'CREATE'"
@@ -233,28 +233,28 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "old_workloads", f"variables.created ? [] : {before}"
     yield "parents", parents("all_pods")
     yield "old_parents", f"variables.created ? [] : {parents('old_pods')}"
-    # of a pod that is there, finalizers and annotations may always change, or none could be removed
+    # finalizers and annotations of an existing pod may always change, or none could be removed
     written, stored = (
         f"variables.{pods}.map(p, [p.labels, p.spec]"
         " + (variables.it.kind == 'Pod' ? [] : [p.annotations, p.finalizers]))"
         for pods in ("all_pods", "old_pods")
     )
     yield "changed", f"variables.created || {written} != {stored}"
-    # a Job's pods are looked at one by one as well; what was there before may still be stopped and removed
+    # pods of a Job are also checked one by one; existing workloads may still be stopped and removed
     yield "pods", f"variables.changed && (variables.created || !({jobs})) ? variables.all_pods : []"
     yield "queue", _queue_of("variables.it")
     yield "old_queue", f"variables.created ? '' : {_queue_of('variables.was')}"
     yield "waited", suspended("variables.was")
     yield "starts", f"!variables.created && variables.waited && !{suspended('variables.it')}"
     yield "runs", f"!variables.created && !variables.waited && !{suspended('variables.it')}"
-    yield "counts", pod_counts_expression("variables.it")
-    yield "old_counts", f"variables.created ? [] : {pod_counts_expression('variables.was')}"
+    yield "counts", pods_per_template_expression("variables.it")
+    yield "old_counts", f"variables.created ? [] : {pods_per_template_expression('variables.was')}"
     enters = f"{jobs} ? variables.starts : variables.changed"
     yield "enters", f"variables.created || variables.old_queue != '' || ({enters})"
     for name, (_, expression) in CEL_RULES.items():
         yield name, expression
     result = " + ".join(f"variables.{name}" for name in CEL_RULES)
-    # variables that are not used are not evaluated
+    # the API server evaluates variables lazily
     sentence = message_expression(
         TURNS,
         priority_and_termination.CROWDED,
@@ -269,7 +269,7 @@ def _newly_crowded() -> str:
 
 
 def _priorities_of(value: str, pods: str) -> str:
-    """The priorities that a workload names, itself, for its jobs and for its pods."""
+    """The priorities that a workload names: itself, for its jobs and in its pods."""
     own, of_jobs = (
         label(f"{value}{path}.?metadata.?labels", PRIORITY_LABEL)
         for path in ("", ".?spec.?jobTemplate")

@@ -1,4 +1,4 @@
-"""What an object has inside, in CEL: its pods, wherever its kind keeps them, and who asks for it."""
+"""CEL for the pods of an object, at the paths of its kind, and for the sender of a request."""
 
 from gpuyard.admission import priority_and_termination, queued
 from gpuyard.admission.parameters import ACCOUNTS, LONGEST_GRACE, USUAL_GRACE
@@ -21,11 +21,11 @@ BY_CONTROLLER = (
     " && !('system:serviceaccounts:' + request.namespace in request.userInfo.groups)"
     f" && !({namespace_annotation(ACCOUNTS)}.split('\\n').exists(g, g in request.userInfo.groups))"
 )
-"""Whether a controller of the cluster asks, or who may do everything anyway (docs/decisions/0022)."""
+"""Whether the sender is a controller of the cluster or a cluster admin (docs/decisions/0022)."""
 
 
 def pod_expressions(value: str) -> str:
-    """Every pod that a workload has or makes: labels, spec, all containers, and whether it asks for GPUs."""
+    """Every pod of a workload: labels, spec, all containers, and whether it requests GPUs."""
     labels = optional("p", "metadata.labels", "{}")
     asks = pod_asks("p", "l")
     finalizers = optional("p", "metadata.finalizers", "[]")
@@ -38,7 +38,7 @@ def pod_expressions(value: str) -> str:
 
 
 def too_many_containers_expression(value: str) -> str:
-    """Whether one of its pods has more containers than policies look at."""
+    """Whether one of its pods has more containers than policies check."""
     return (
         f"{_pods(value)}.exists(p, {containers('p', priority_and_termination.COUNTED_GROUPS)}.size()"
         f" > {priority_and_termination.MOST_CONTAINERS})"
@@ -55,19 +55,19 @@ def _pods(value: str) -> str:
 
 
 def pod_asks(pod: str, its_containers: str) -> str:
-    """Whether a pod asks for GPUs, or claims devices."""
+    """Whether a pod requests GPUs or claims devices."""
     claims = optional(pod, "spec.resourceClaims", "[]")
     return f"{claims}.size() > 0 || {its_containers}.exists(c, {container_asks('c')})"
 
 
 def gated_expression(pod: str) -> str:
-    """Whether Kueue holds a pod by its gate."""
+    """Whether a pod has Kueue's scheduling gate."""
     gates = optional(pod, "spec.schedulingGates", "[]")
     return f"{gates}.exists(g, g.name == {quoted(QUEUE_GATE)})"
 
 
 def longest_grace() -> str:
-    """Seconds that a pod with GPUs of the namespace may take to end."""
+    """The longest grace period, in seconds, of a pod with GPUs in the namespace."""
     return f"int(namespaceObject.metadata.annotations[?{quoted(LONGEST_GRACE)}].orValue('{USUAL_GRACE}'))"
 
 
@@ -78,11 +78,12 @@ def pod_group(labels: str, annotations: str) -> str:
 
 
 _ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}
-"""Mappings of templates, whose order would change from look to look."""
+"""Mappings of templates, with a fixed order: CEL's order of map keys changes between
+evaluations."""
 
 
 def _templates(value: str, kind: str) -> str:
-    """The templates of a kind, of which every part may be missing."""
+    """The templates of a kind; every part of a path may be missing."""
     places = [place.at for place in KINDS[kind].places if place.form is PodsForm.TEMPLATE]
     results: list[str] = []
     for at in places:

@@ -1,24 +1,24 @@
-"""What would run without being counted as it is, as a policy of its own: it looks at what Kueue writes.
+"""What would start without being counted correctly, as a separate policy for what Kueue writes.
 
-A job that waits may change, and Kueue (v0.19.2) writes its workload anew. Its scheduler writes what it has
-counted without asking whether that still stands (pkg/scheduler/scheduler.go: `admit`, `WithLooseOnApply`).
-So a workload that grew in between is admitted with what was counted before, and nothing compares the two
-afterwards. What the scheduler has seen stands in the condition that it writes: the API server refuses it,
-and Kueue counts anew.
+A waiting job may change, and Kueue (v0.19.2) then rewrites its workload. Kueue's scheduler writes
+what it has counted without checking for such a change (pkg/scheduler/scheduler.go: `admit`,
+`WithLooseOnApply`). So a workload that grew in between is admitted with the old counts, and nothing
+compares the two afterwards. The condition that the scheduler writes has the generation that it
+counted: the API server rejects an old one, and Kueue counts again.
 
-Kueue (v0.19.2, `Finished`) declares a pod group finished once as many pods succeeded as any of its pods sets
-as total, also while others run. The message of the condition has that total: it is refused where more
-pods were counted.
+Kueue (v0.19.2, `Finished`) declares a pod group finished once as many pods succeeded as any of its
+pods sets as total, also while others run. The message of the condition has that total: the policy
+denies it if more pods were counted.
 
-A pod that asks for GPUs comes with Kueue's gate, unless what made it is counted as a whole. Kueue's webhook
-puts the gate in before this looks; where it passes over a pod, whatever the reason, the pod does not come in.
-So pods may wait in any number, and a namespace's quota need not be as small as what may run
+A pod that requests GPUs gets Kueue's gate, unless its owner is counted as a whole. Kueue's webhook
+adds the gate before this policy runs; a pod that the webhook skipped, for any reason, is denied.
+So any number of pods may wait, and a namespace's quota need not be as small as what may run
 (docs/decisions/0061).
 
-Kueue (v0.19.2, `UngateAndFinalizePod`) also removes its gate from pods of a set without any workload: of a
-StatefulSet with the label kueue.x-k8s.io/multikueue-origin, for which it creates none, once the template is
-changed. Where a workload is admitted, `getPodSetsInfoFromStatus` adds a label to the pod with the same
-update. It is refused to remove the gate without it.
+Kueue (v0.19.2, `UngateAndFinalizePod`) also removes its gate from pods of a set without any
+workload: of a StatefulSet with the label kueue.x-k8s.io/multikueue-origin, for which it creates
+none, once the template changes. If a workload is admitted, `getPodSetsInfoFromStatus` adds a label
+to the pod in the same update. The policy denies removal of the gate without it.
 """
 
 from collections.abc import Iterator
@@ -29,30 +29,30 @@ from gpuyard.admission.requirement import ViolationTemplate
 from gpuyard.admission.requirements import QUEUED
 from gpuyard.names import KUEUE_GROUP, LOCAL_QUEUE, QUEUE_LABEL
 from gpuyard.render.admission.cel import (
-    annotated,
     bind_variable,
     containers,
     label,
     message_expression,
     optional,
     quoted,
+    required_namespace_annotation,
 )
 from gpuyard.render.admission.pod_expressions import gated_expression, pod_asks
-from gpuyard.render.admission.running_workloads import controllers, queues_as_whole_expression
+from gpuyard.render.admission.running_workloads import controllers, is_queued_as_whole_expression
 
 STALE = ViolationTemplate(
-    "workload {name} was changed after it was counted, and more would run than that",
-    "it waits for Kueue, which counts it anew by itself",
+    "workload {name} changed after Kueue counted it, and more would run than counted",
+    "wait; Kueue counts it again automatically",
 )
-"""Said to Kueue's scheduler, which comes back with what stands there now."""
+"""Denial for Kueue's scheduler, which retries with the current workload."""
 UNHELD = ViolationTemplate(
-    "this pod asks for GPUs and comes without Kueue's gate: it would start without being counted",
-    "let Kueue hold pods: pod, deployment and statefulset in integrations.frameworks of its configuration",
+    "this pod requests GPUs but has no scheduling gate of Kueue: it would start uncounted",
+    "enable pod, deployment and statefulset in integrations.frameworks of Kueue's configuration",
 )
-"""Of a pod that nothing made which is counted as a whole; Kueue puts its gate in before policies look."""
+"""For a pod whose owner is not counted as a whole; Kueue adds its gate before policies run."""
 UNFINISHED = ViolationTemplate(
-    "the workload of pod group {group} counts {counted} pods, and one of its pods sets another"
-    " kueue.x-k8s.io/pod-group-total-count",
+    "the workload of pod group {group} counts {counted} pods, but one of its pods sets another "
+    "kueue.x-k8s.io/pod-group-total-count",
     "delete that pod",
 )
 _STARTED = "kueue.x-k8s.io/podset"
@@ -62,18 +62,19 @@ UNCOUNTED = ViolationTemplate(
     f"delete the set, and create it without the labels {_STARTED} and kueue.x-k8s.io/multikueue-origin",
 )
 RULES = (("", "v1", ("pods",)), (KUEUE_GROUP, "*", ("workloads/status",)))
-"""Group, version and resources that are looked at."""
+"""Group, version and resources that the policy matches."""
 _SUCCEEDED = "Pods succeeded: "
-"""How the message of a finished pod group begins; it ends with the total that Kueue has compared with."""
+"""Start of the message of a finished pod group; it ends with the total that Kueue has compared
+with."""
 ONLY = (
     f"request.resource.resource != 'pods' || !{gated_expression('object')}"
     f" && (request.operation == 'CREATE' || {gated_expression('oldObject')})"
 )
-"""Of pods, those that come without the gate, and those from which it is removed."""
+"""Of pods, matches those created without the gate, and those from which it is removed."""
 
 
 def variables() -> Iterator[tuple[str, str]]:
-    """What is looked at, and all that is said."""
+    """The variables of the policy, including all messages."""
     yield "it", "dyn(object)"
     yield "was", "dyn(oldObject)"
     for name, value, which in (
@@ -84,7 +85,7 @@ def variables() -> Iterator[tuple[str, str]]:
     ):
         conditions = optional(f"variables.{value}", "status.conditions", "[]")
         yield name, f"{conditions}.filter(c, c.type == '{which}' && c.status == 'True')"
-    # what says nothing of the kind is taken: without it nobody would ever be admitted
+    # a condition without a generation is accepted, or Kueue could admit no workload
     generation = "variables.it.metadata.generation"
     seen = optional("c", "observedGeneration", generation)
     yield (
@@ -123,10 +124,10 @@ def variables() -> Iterator[tuple[str, str]]:
 
 
 def _needs_gate_expression() -> str:
-    """Whether Kueue was to hold this pod; what is in no queue at all is refused by the policy of pods."""
+    """Whether Kueue should gate this pod; the policy for pods denies one without a queue."""
     asks = bind_variable(containers("variables.it"), "l", pod_asks("variables.it", "l"))
-    of_whole = f"{controllers('variables.it')}.exists(c, {queues_as_whole_expression('c')})"
-    queues = f"{annotated(QUEUES)}.split('\\n')"
+    of_whole = f"{controllers('variables.it')}.exists(c, {is_queued_as_whole_expression('c')})"
+    queues = f"{required_namespace_annotation(QUEUES)}.split('\\n')"
     queued_ = (
         f"{label('variables.it.?metadata.?labels', QUEUE_LABEL)} != ''"
         f" || {quoted(LOCAL_QUEUE)} in {queues}"
@@ -135,7 +136,7 @@ def _needs_gate_expression() -> str:
 
 
 def _uncounted() -> str:
-    """Whether a pod of a set starts, and not because its workload is admitted; a deleted one gets no node."""
+    """Whether a pod of a set starts without an admitted workload; a deleted pod gets no node."""
     of_set = f"{label('variables.it.?metadata.?annotations', queued.PARENT)} != ''"
     deleted = "variables.it.metadata.?deletionTimestamp.hasValue()"
     asks = bind_variable(containers("variables.it"), "l", pod_asks("variables.it", "l"))

@@ -1,14 +1,15 @@
-"""CEL of what runs and is changed, and of Ray clusters: what queues have counted is what they go on running.
+"""CEL for changes to running workloads and Ray clusters: what runs stays what is counted.
 
-Kueue stops a whole that runs more than it counted, some time after the whole's own controller has made the
-pods. So nobody in a team raises what runs; with `suspend` in the same change it is counted anew.
+Kueue stops a workload that runs more than it counted, but only after its own controller has created
+the pods. So members cannot grow a running workload; with `suspend` in the same change it is counted
+again.
 """
 
 from gpuyard.admission import owner_references, queued, requirements
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.render.admission.cel import (
     container_asks,
-    gpu_name,
+    is_gpu_name_expression,
     label,
     listed,
     message_expression,
@@ -20,23 +21,23 @@ GATED = (
     f"p.asks && {optional('p.spec', 'schedulingGates', '[]')}"
     f".exists(g, g.name == {quoted(queued.ELASTIC)})"
 )
-"""Whether a template's pods wait until they are counted."""
+"""Whether the pods of a template wait until they are counted."""
 
 
 def elastic_expression(value: str) -> str:
-    """Whether it is counted as slices."""
+    """Whether the workload is counted as workload slices."""
     return f"({label(f'{value}.?metadata.?annotations', queued.ELASTIC)} == 'true')"
 
 
 def controllers(value: str) -> str:
-    """What controls an object, as FIELDS of each."""
+    """The controllers of an object, as FIELDS of each."""
     owners = optional(value, "metadata.ownerReferences", "[]")
     fields = ", ".join(optional("o", field, "''") for field in owner_references.FIELDS)
     return f"{owners}.filter(o, {optional('o', 'controller', 'false')}).map(o, [{fields}])"
 
 
-def queues_as_whole_expression(controller: str) -> str:
-    """Whether a controller queues as a whole."""
+def is_queued_as_whole_expression(controller: str) -> str:
+    """Whether a controller is queued as a whole."""
     group_and_kind = f"{controller}[0].split('/')[0] + '/' + {controller}[1]"
     return f"{group_and_kind} in {listed(queued.QUEUE_FOR_THEIRS)}"
 
@@ -45,8 +46,8 @@ def _same_pod() -> str:
     def same(part: str) -> str:
         m, n = (optional(one, f"resources.{part}", "{}") for one in ("c", "o"))
         equal = f"k in {n} && '%s'.format([{m}[k]]) == '%s'.format([{n}[k]])"
-        none_less = f"{n}.all(k, !({gpu_name('k')}) || k in {m})"
-        return f"{m}.all(k, !({gpu_name('k')}) || ({equal})) && {none_less}"
+        none_less = f"{n}.all(k, !({is_gpu_name_expression('k')}) || k in {m})"
+        return f"{m}.all(k, !({is_gpu_name_expression('k')}) || ({equal})) && {none_less}"
 
     restarts = " == ".join(optional(one, "restartPolicy", "''") for one in ("c", "o"))
     container = f"o.name == c.name && {restarts} && {same('limits')} && {same('requests')}"
@@ -60,19 +61,18 @@ def _same_pod() -> str:
 
 
 SAME_POD = _same_pod()
-"""Whether pods p and q ask for the same GPUs, container by container."""
+"""Whether pods p and q request the same GPUs, container by container."""
 
 
-def same_start(pod: str, template: str) -> str:
-    """Whether a pod asks for the GPUs and devices of a template, whatever else stands in it.
+def same_gpu_requests_expression(pod: str, template: str) -> str:
+    """Whether a pod requests the GPUs and devices of a template; other fields may differ.
 
-    By limits: what the API server and Kueue make of them are requests.
+    Limits are compared: the API server and Kueue derive requests from them.
     """
     m, n = (optional(one, "resources.limits", "{}") for one in ("c", "o"))
     equal = f"k in {n} && '%s'.format([{m}[k]]) == '%s'.format([{n}[k]])"
-    limits = (
-        f"{m}.all(k, !({gpu_name('k')}) || ({equal})) && {n}.all(k, !({gpu_name('k')}) || k in {m})"
-    )
+    other = f"!({is_gpu_name_expression('k')})"
+    limits = f"{m}.all(k, {other} || ({equal})) && {n}.all(k, {other} || k in {m})"
     restarts = " == ".join(optional(one, "restartPolicy", "''") for one in ("c", "o"))
 
     def same(group: str) -> str:
@@ -89,8 +89,8 @@ def same_start(pod: str, template: str) -> str:
     return f"{same('initContainers')} && {same('containers')} && {claims}"
 
 
-def pod_counts_expression(value: str) -> str:
-    """How many pods of each template, in the order of the templates, where they are counted anew."""
+def pods_per_template_expression(value: str) -> str:
+    """The number of pods of each template, in their order, for kinds that are counted again."""
     roles = " + ".join(
         f"({value}.?spec.?mpiReplicaSpecs.?{role}.?template.hasValue()"
         f" ? [{optional(value, f'spec.mpiReplicaSpecs.{role}.replicas', '1')}] : [])"
@@ -120,7 +120,7 @@ def _runs_at_once(job: str) -> str:
 
 
 def changed_while_it_runs() -> str:
-    """What nobody of a team changes in what runs, or is elastic."""
+    """What members of a team must not change in a running or elastic workload."""
     running = f"variables.waited ? [] : ({_renewed()}) + ({_rerun()})"
     is_allowed = "variables.created || variables.by_controller"
     return f"{is_allowed} ? [] : ({running}) + ({_raised()})"
@@ -144,14 +144,14 @@ def _renewed() -> str:
     )
 
 
-def is_elastic() -> str:
-    """Whether it is counted as slices, or was."""
+def is_or_was_elastic() -> str:
+    """Whether the workload is counted as workload slices, or was."""
     either = " || ".join(map(elastic_expression, ("variables.it", "variables.was")))
     return f"(variables.it.kind != 'Pod' && ({either}))"
 
 
 def _waiting_expression() -> str:
-    """Whether what was there waits, pod by pod, until it is counted."""
+    """Whether each pod of the old workload waits until it is counted."""
     return f"({elastic_expression('variables.was')} && variables.old_pods.exists(p, {GATED}))"
 
 
@@ -166,10 +166,10 @@ def _raised() -> str:
     )
     queues = f"{label('variables.was.?metadata.?labels', QUEUE_LABEL)} != ''"
     return (
-        f"(variables.runs || {is_elastic()}) && variables.it.apiVersion == {version}"
+        f"(variables.runs || {is_or_was_elastic()}) && variables.it.apiVersion == {version}"
         f" && variables.it.kind == {kind} && {queues} && !{_waiting_expression()}"
         " && variables.all_pods.exists(p, p.asks)"
-        f" && {wanted} > {counted} ? [{is_elastic()} ? {unheld} : {raised}] : []"
+        f" && {wanted} > {counted} ? [{is_or_was_elastic()} ? {unheld} : {raised}] : []"
     )
 
 
@@ -185,9 +185,7 @@ def _rerun() -> str:
         " || variables.counts[i] > variables.old_counts[i]"
         f" || ![variables.all_pods[i]].all(p, [variables.old_pods[i]].all(q, q.asks && {SAME_POD}))))"
     )
-    counted = (
-        f"variables.it.kind in {listed(queued.COUNTED_ANEW)} && !{_waiting_expression()} && {more}"
-    )
+    counted = f"variables.it.kind in {listed(queued.RECOUNTED_ON_CHANGE)} && !{_waiting_expression()} && {more}"
     suspend_field = quoted(queued.SUSPEND_OF_OTHERS)
     field = "".join(
         f"variables.it.kind == {quoted(kind)} ? {quoted(at)} : "
@@ -199,12 +197,12 @@ def _rerun() -> str:
         kind="variables.it.kind",
         field=f"({field}{suspend_field})",
     )
-    part = f"{controllers('variables.was')}.exists(c, {queues_as_whole_expression('c')})"
+    part = f"{controllers('variables.was')}.exists(c, {is_queued_as_whole_expression('c')})"
     return f"variables.runs && ({changes_spec} || {counted}) && !{part} ? [{sentence}] : []"
 
 
 def outlives_pods_expression() -> str:
-    """What is over and keeps its pods."""
+    """Finished workloads that keep their pods."""
 
     def said_in(one: str, path: tuple[str, ...], default: str) -> str:
         return optional(f"variables.{one}", ".".join(path), default)
@@ -240,7 +238,7 @@ def outlives_pods_expression() -> str:
 
 
 def ray_expression() -> str:
-    """What KubeRay makes of a Ray cluster beyond what Kueue counts of it."""
+    """Pods that KubeRay creates for a Ray cluster beyond those that Kueue counts."""
     same = "!variables.created && variables.it.?spec == variables.was.?spec"
     places = "".join(
         f"variables.it.kind == {quoted(kind)} ? {optional('variables.it', '.'.join(at), '{}')} : "

@@ -1,19 +1,20 @@
-"""What was counted once and is scaled past its count, as a policy of its own: it looks at what Kueue counted.
+"""Workloads counted once and scaled past their count, as a separate policy on Kueue's counts.
 
-Kueue's webhook sees StatefulSets, and not their subresource `scale`, which `kubectl scale` and autoscalers
-write. Nothing in that request says what the pods ask for, so Kueue's own workloads are the parameters of this
-policy: each of the namespace is looked at, and the one of this StatefulSet says what runs.
+Kueue's webhook sees StatefulSets, but not their subresource `scale`, which `kubectl scale` and
+autoscalers write. That request has no pod template, so Kueue's workloads are the parameters of this
+policy: it checks each workload of the namespace, and the one of this StatefulSet has what runs.
 
-A pod out of which Kueue takes its gate is held to its workload: Kueue does so too when a set that waits was
-changed, and such a pod ran on GPUs that nobody counted. It is held to what was counted of it as well: of
-which of the pods of its group it is alike a pod says itself, and Kueue counts the first of those that are.
-A template of claims is looked at when it goes: by
-name, as the workloads name it.
+A pod from which Kueue removes its gate must match its workload: Kueue also does so when a waiting
+set was changed, and such a pod ran on GPUs that were not counted. It must match its pod set as
+well: a pod declares itself to which pods of its group it is identical, and Kueue counts only the
+first of those. The policy matches the deletion of a template of claims: workloads refer to it by
+name.
 
-A further pod of a group whose workload exists sets the same total count, and has a role that was counted.
+A new pod of a group whose workload exists must set the same total count, and have a role that was
+counted.
 
-The kind is one of a CustomResourceDefinition. Its objects the API server begins to follow again when a policy
-comes back; those of built-in kinds it does not (docs/decisions/0038).
+The kind belongs to a CustomResourceDefinition. The API server watches such objects again when a
+policy is re-created; those of built-in kinds it does not (docs/decisions/0038).
 """
 
 from collections.abc import Iterator
@@ -36,16 +37,16 @@ from gpuyard.render.admission.pod_expressions import (
     pod_asks,
     pod_group,
 )
-from gpuyard.render.admission.running_workloads import same_start
+from gpuyard.render.admission.running_workloads import same_gpu_requests_expression
 
 RULES = (
     ("", "v1", ("pods",)),
     ("apps", "v1", ("statefulsets/scale",)),
     ("resource.k8s.io", "*", ("resourceclaimtemplates",)),
 )
-"""Group, version and resources that are looked at."""
+"""Group, version and resources that the policy matches."""
 OPERATIONS = ("CREATE", "UPDATE", "DELETE")
-"""Of a template of claims it is the end, of a scale an update, of a pod its creation and an update."""
+"""DELETE for a template of claims, UPDATE for a scale, CREATE and UPDATE for a pod."""
 _ITS_GROUP = pod_group(*(f"object.?metadata.?{part}" for part in ("labels", "annotations")))
 
 ONLY = (
@@ -54,36 +55,37 @@ ONLY = (
     f" : request.operation == 'UPDATE' && {gated_expression('oldObject')} && !{gated_expression('object')})"
     " : request.resource.resource == 'statefulsets' || request.operation == 'DELETE'"
 )
-"""Of pods, when one of a group is created, and when Kueue's gate is taken out of one."""
+"""Of pods, matches the creation of one of a group, and the removal of Kueue's gate from one."""
 _TOTAL = "kueue.x-k8s.io/pod-group-total-count"
 OTHER_TOTAL = ViolationTemplate(
-    "the workload of pod group {group} counts {counted} pods, and this pod sets {total}: {given}",
-    "write {counted}, or give the pod a group of another name",
+    "the workload of pod group {group} counts {counted} pods, but this pod sets {total}: {given}",
+    "set {counted}, or use another pod group name",
 )
 OTHER_ROLE = ViolationTemplate(
-    "the workload of pod group {group} counts no pod with the spec of this one",
-    "write the spec of the pod that it replaces, or give the pod a group of another name",
+    "no pod counted by the workload of pod group {group} has this pod's spec",
+    "use the spec of the pod that it replaces, or use another pod group name",
 )
 EARLY = ViolationTemplate(
-    "workload {workload} is not admitted, and this pod would run without being counted",
-    "it waits for Kueue, which starts it when its turn comes",
+    "workload {workload} is not admitted, so this pod would run uncounted",
+    "wait; Kueue starts the pod once the workload is admitted",
 )
-"""Said to Kueue, which takes its gate out of pods of a set that waits and was changed (v0.19.2,
+"""Denial for Kueue, which removes its gate from pods of a waiting set that was changed (v0.19.2,
 `shouldUngatePod`)."""
 UNLIKE = ViolationTemplate(
-    "this pod asks for other GPUs than workload {workload} was counted with, whatever its role says",
-    "delete it, and make it without the annotation kueue.x-k8s.io/role-hash",
+    "this pod requests other GPUs than Kueue counted for workload {workload}, despite its role",
+    "delete it and create it without the annotation kueue.x-k8s.io/role-hash",
 )
-"""Said to Kueue (v0.19.2, `getRoleHash`), which takes pods of one group with the same annotation for alike,
-and counts what the first of them asks for."""
+"""Denial for Kueue (v0.19.2, `getRoleHash`), which takes pods of one group with the same annotation
+as identical, and counts what the first of them requests."""
 PARAMETERS = {"apiVersion": KUEUE_API, "kind": "Workload"}
 _OF_UID = "kueue.x-k8s.io/job-uid"
-"""The label of a workload that says what it was made for; without replicas that is its owner no more."""
+"""The label of a workload with the UID of its job; without replicas the job is no longer its
+owner."""
 _GROUPS = "LeaderWorkerSet"
 
 
 def variables() -> Iterator[tuple[str, str]]:
-    """What is looked at, and all that is said; once for each workload of the namespace."""
+    """The variables of the policy, with all messages; once for each workload of the namespace."""
     yield "created", "request.operation == 'CREATE'"
     yield "goes", "request.operation == 'DELETE'"
     yield "it", "variables.goes ? dyn(oldObject) : dyn(object)"
@@ -99,7 +101,8 @@ def variables() -> Iterator[tuple[str, str]]:
         "own",
         f"{label(labels, _OF_UID)} == {uid} || variables.owners.exists(o, o.uid == {uid})",
     )
-    # sets that a LeaderWorkerSet makes have its name: that of its leaders, and with a number each of workers
+    # the sets of a LeaderWorkerSet have its name: the leaders' as is, those of workers with a
+    # number
     name = "variables.it.metadata.name"
     of_group = f"{name} == o.name || {name}.matches('^' + o.name.replace('.', '[.]') + '-[0-9]+$')"
     yield "groups", f"variables.owners.filter(o, o.kind == {quoted(_GROUPS)} && ({of_group}))"
@@ -155,7 +158,7 @@ def variables() -> Iterator[tuple[str, str]]:
 
 
 def _claims() -> str:
-    """Whether the workload is not over, and its pods claim devices by this template."""
+    """Whether the workload is not finished, and its pods claim devices by this template."""
     conditions = optional("variables.workload", "status.conditions", "[]")
     over = f"{conditions}.exists(c, c.type == 'Finished' && c.status == 'True')"
     by_name = (
@@ -167,7 +170,7 @@ def _claims() -> str:
 
 
 def _starts() -> str:
-    """Whether it is a pod of this workload, out of which the gate is taken, and asks for GPUs."""
+    """Whether this is a pod of this workload that loses its gate and requests GPUs."""
     of_group = " || ".join(
         f"{label(f'variables.it.?metadata.?{part}', POD_GROUP_LABEL)} == variables.workload.metadata.name"
         for part in ("annotations", "labels")
@@ -183,7 +186,7 @@ def _admitted() -> str:
 
 
 def _same_template_expression(pods: str) -> str:
-    """Whether it asks for what was counted of the pods that it says it is one of."""
+    """Whether the pod requests what was counted for the pod set that its label names."""
     role = label("variables.it.?metadata.?annotations", queued.ROLE)
-    same = same_start("variables.it", "s.template")
+    same = same_gpu_requests_expression("variables.it", "s.template")
     return f"{pods}.exists(s, ({pods}.size() == 1 || s.name == {role}) && {same})"

@@ -1,10 +1,11 @@
-"""How gangs go, as a policy of its own: with their pods, or these keep GPUs that no queue counts any more.
+"""Deletion of gangs, as a separate policy: orphaned pods would keep GPUs that no queue counts.
 
-Kueue counts a job and what it makes as one, and lets go of the count with the job. Whoever may delete it may
-also leave its pods behind (`kubectl delete --cascade=orphan`). A deletion that says nothing does so too for
-Jobs: the API server has it from the first versions of that kind. What is over leaves nothing that runs.
+Kueue counts a job and its pods as one, and frees the quota with the job. A user who may delete it
+may also orphan its pods (`kubectl delete --cascade=orphan`). For Jobs, a deletion without options
+does so too: that is the API server's default since the first versions of that kind. Finished
+workloads leave nothing running.
 
-Pods go when they are told to: who deletes one says how long it may take, and the API server knows no limit.
+The grace period of a deletion is chosen by the user who deletes, and the API server has no maximum.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from gpuyard.admission.requirements import QUEUED, TURNS
 from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.render.admission.cel import listed, message_expression, optional, quoted
 from gpuyard.render.admission.pod_expressions import BY_CONTROLLER, longest_grace, pod_expressions
-from gpuyard.render.admission.running_workloads import controllers, queues_as_whole_expression
+from gpuyard.render.admission.running_workloads import controllers, is_queued_as_whole_expression
 
 RULES = (
     ("", "v1", ("pods",)),
@@ -24,26 +25,27 @@ RULES = (
         for kind in queued.QUEUE_FOR_THEIRS
     ),
 )
-"""Group, version and resources that are looked at: pods, what queues with all that it makes, and the sets
-of a LeaderWorkerSet, whose pods Kueue starts when that is gone."""
+"""Group, version and resources that the policy matches: pods, kinds that are queued with all their
+pods, and the sets of a LeaderWorkerSet, whose pods Kueue starts when the LeaderWorkerSet is
+deleted."""
 _OVER = ("Complete", "Completed", "Failed")
-"""Conditions of what has ended."""
+"""Conditions of finished workloads."""
 _WITH_PODS = ("Background", "Foreground")
 MAY = (
     "variables.it.kind == 'Pod' && ('system:nodes' in request.userInfo.groups"
     " || authorizer.group('').resource('nodes').check('delete').allowed())"
 )
-"""Who is not refused what is said of pods: a kubelet whose containers are gone, and who takes nodes away."""
+"""Users exempt for pods: a kubelet whose containers have ended, and users who may delete nodes."""
 
 
 def variables() -> Iterator[tuple[str, str]]:
-    """What is looked at, and all that is said."""
+    """The variables of the policy, including all messages."""
     yield "it", "dyn(oldObject)"
     yield "options", "dyn(request.options)"
     yield "by_controller", BY_CONTROLLER
     yield "policy", optional("variables.options", "propagationPolicy", quoted(""))
     yield "finalizers", optional("variables.it", "metadata.finalizers", "[]")
-    # what the options say counts before finalizers, and those before what is so by default
+    # options take precedence over finalizers, and finalizers over the default
     says_nothing = (
         f"{quoted(queued.ORPHAN)} in variables.finalizers"
         f" || variables.it.kind == {quoted(queued.LEFT_BY_DEFAULT)}"
@@ -63,7 +65,7 @@ def variables() -> Iterator[tuple[str, str]]:
         f"variables.it.kind in {listed(queued.UNSEEN)}"
         f" || {pod_expressions('variables.it')}.exists(p, p.asks)"
     )
-    part = f"{controllers('variables.it')}.exists(c, {queues_as_whole_expression('c')})"
+    part = f"{controllers('variables.it')}.exists(c, {is_queued_as_whole_expression('c')})"
     yield (
         "counted",
         (
@@ -83,10 +85,10 @@ def variables() -> Iterator[tuple[str, str]]:
 
 
 def _late() -> str:
-    """A pod that stays for as long as whoever deletes it likes, or seems to be gone while it runs.
+    """A pod that stays as long as its deleter likes, or leaves the API while it still runs.
 
-    Where nothing is said the API server writes the pod's own time into the options, and for a pod without a
-    node none.
+    If a deletion sets no grace period, the API server writes the pod's own into the options, and 0
+    for a pod without a node.
     """
     seconds = optional("variables.options", "gracePeriodSeconds", "1")
     own = optional("variables.it", "spec.terminationGracePeriodSeconds", "0")

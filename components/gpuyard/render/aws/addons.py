@@ -1,4 +1,4 @@
-"""Add-ons of an EKS cluster, each at a version of its minor, with a role of its own where it asks AWS."""
+"""Add-ons of an EKS cluster: versions by Kubernetes minor, and roles for those that call AWS."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,12 +18,12 @@ from gpuyard.render.cloud.graph import CloudResource, Json
 from gpuyard.spec.sections import DatasetKind
 
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
-    # Blocks of addresses, so that a node has as many pods as the kubelet takes.
+    # Prefix delegation, so that a node has as many pods as the kubelet allows.
     VPC_CNI.name: {
         "enableNetworkPolicy": "true",
         "env": {"ENABLE_PREFIX_DELEGATION": "true", "WARM_PREFIX_TARGET": "1"},
     },
-    # Nodes with GPUs are tainted, and it mounts where pods are.
+    # Nodes with GPUs are tainted, and the driver mounts where pods are.
     S3_CSI.name: {"node": {"tolerateAllTaints": True}},
 }
 _FOR_DATASETS = {
@@ -34,7 +34,7 @@ _FOR_DATASETS = {
 
 
 def addons_of(plan: PlatformPlan) -> tuple[EksAddon, ...]:
-    """Those of every cluster, and the drivers of the data that are asked for."""
+    """The add-ons of every cluster, and the CSI drivers of the configured storage."""
     kinds = plan.storage.kinds
     return (*ADDONS, *(driver for kind, driver in _FOR_DATASETS.items() if kind in kinds))
 
@@ -47,7 +47,7 @@ def addon_parts(
     with_nodes: bool,
     after: tuple[str, ...] = (),
 ) -> list[CloudResource]:
-    """Add-ons that wait for nodes, or those that nodes wait for, with their roles."""
+    """The add-ons that wait for nodes, or those that nodes wait for, with their roles."""
     results: list[CloudResource] = []
     for addon in addons_of(plan):
         if addon.needs_nodes is with_nodes:
@@ -77,7 +77,7 @@ def _addon(
             **({"configurationValues": Json(settings)} if settings else {}),
             **({"podIdentityAssociations": identity} if identity else {}),
             "resolveConflictsOnCreate": "OVERWRITE",
-            # What somebody tuned by hand stays.
+            # Settings that were changed in the cluster stay.
             "resolveConflictsOnUpdate": "PRESERVE",
             "tags": tags_of(plan),
         },

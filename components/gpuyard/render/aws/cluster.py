@@ -1,4 +1,4 @@
-"""An EKS cluster: its key, its logs, the control plane, and who may enter; or one that is there already."""
+"""An EKS cluster: its key, logs, control plane and access entries; or an existing cluster."""
 
 import re
 
@@ -14,21 +14,21 @@ from gpuyard.spec.sections import LogKind
 _AUTHORITY, _SERVICES = "certificateAuthority.data", "kubernetesNetworkConfig.serviceIpv4Cidr"
 _GROUP = "vpcConfig.clusterSecurityGroupId"
 OUTPUTS = {"endpoint": "endpoint", "authority": _AUTHORITY, "services": _SERVICES, "group": _GROUP}
-"""What others read of the cluster, by what it is for."""
+"""Outputs of the cluster that other resources read, by purpose."""
 EXISTING_OUTPUTS = {
     "endpoint": "endpoint",
     "authority": "certificateAuthorities.0.data",
     "services": "kubernetesNetworkConfigs.0.serviceIpv4Cidr",
     "group": _GROUP,
 }
-"""The same of the answer about a cluster that is there."""
+"""The same outputs of an existing cluster."""
 _WEIGHTS = {GPU: 10, "cpu": 1, "memory": 1}
-"""By resource: GPUs are what is to be packed, the rest breaks ties."""
+"""By resource: GPUs decide the packing, the others break ties."""
 _LOG_NAMES = {LogKind.CONTROLLER_MANAGER: "controllerManager"}
 
 
 def existing_cluster(plan: PlatformPlan) -> CloudCall:
-    """A cluster that is there already, by its name."""
+    """An existing cluster, by its name."""
     return CloudCall(
         kind="aws:eks/getCluster:getCluster",
         name="cluster",
@@ -52,9 +52,9 @@ def cluster_parts(
     return [*key, logs, cluster, *_admins(plan, place, cluster)]
 
 
-# ── what it rests on ──────────────────────────────────────────────────────────────────────────────
+# ── prerequisites ─────────────────────────────────────────────────────────────────────────────────
 def _key(plan: PlatformPlan) -> list[CloudResource]:
-    """A key of its own, unless it is given one: secrets can then be taken back from everybody at once."""
+    """A dedicated key unless one is given: disabling it makes all secrets unreadable."""
     if cluster_spec(plan.spec).key:
         return []
     protect = cluster_spec(plan.spec).protect
@@ -80,7 +80,7 @@ def _key(plan: PlatformPlan) -> list[CloudResource]:
 
 
 def _logs(plan: PlatformPlan) -> CloudResource:
-    """EKS would make it by itself, and keep logs for ever."""
+    """If EKS created it, it would keep logs forever."""
     return CloudResource(
         kind="aws:cloudwatch/logGroup:LogGroup",
         name="control-plane-logs",
@@ -110,13 +110,13 @@ def _cluster(
         "version": plan.kubernetes,
         "roleArn": roles[0].get("arn"),
         "vpcConfig": {
-            "subnetIds": list(network.control),
+            "subnetIds": list(network.control_plane_subnets),
             **endpoint,
             **({"publicAccessCidrs": public} if public else {}),
         },
         "accessConfig": {
             "authenticationMode": "API",
-            # Nobody could enter a cluster that lists no administrator.
+            # Without administrators, the creator is the only identity with access.
             "bootstrapClusterCreatorAdminPermissions": not spec.admins,
         },
         "bootstrapSelfManagedAddons": False,
@@ -140,7 +140,7 @@ def _cluster(
         outputs=("endpoint", "certificateAuthority", "kubernetesNetworkConfig"),
         after=(*(each.name for each in roles[1:]), logs.name),
         protect=spec.protect,
-        # They say how the cluster was made, once, and nobody tells them of one that was adopted.
+        # They apply at creation only, and an adopted cluster does not return them.
         ignores=(
             "accessConfig.bootstrapClusterCreatorAdminPermissions",
             "bootstrapSelfManagedAddons",
@@ -150,15 +150,15 @@ def _cluster(
 
 
 def _packing() -> dict[str, object]:
-    """The scheduler fills nodes up, so that whole ones stay free for jobs that take all GPUs of a node."""
+    """The scheduler packs nodes, so that jobs that need all GPUs of a node find empty ones."""
     resources = [{"name": name, "weight": weight} for name, weight in _WEIGHTS.items()]
     strategy = {"type": "MostAllocated", "resources": resources}
     return {"nodeResourcesFit": {"scoringStrategy": strategy}}
 
 
-# ── who may enter ─────────────────────────────────────────────────────────────────────────────────
+# ── access ────────────────────────────────────────────────────────────────────────────────────────
 def _admins(plan: PlatformPlan, place: AwsLocation, cluster: CloudResource) -> list[CloudResource]:
-    """An entry and its policy for each. Node groups bring the entry of their role themselves."""
+    """An access entry and a policy for each. EKS creates the entries of node groups itself."""
     results: list[CloudResource] = []
     for arn in dict.fromkeys(cluster_spec(plan.spec).admins):
         who = {"clusterName": cluster.get("name"), "principalArn": arn}
@@ -184,5 +184,5 @@ def _admins(plan: PlatformPlan, place: AwsLocation, cluster: CloudResource) -> l
 
 
 def _slug(arn: str) -> str:
-    """Account and name: `123456789012-role-platform`; a path in it stays, so that no two are the same."""
+    """Account and name with its path, so that it is unique: `123456789012-role-platform`."""
     return re.sub(r"[^0-9A-Za-z]+", "-", arn.partition("::")[2]).strip("-")

@@ -1,7 +1,8 @@
-"""The key of one's own that disks of nodes are encrypted with, and who may use it for them.
+"""The customer-managed key that encrypts disks of nodes, and the rights to use it.
 
-EC2 uses the key in the name of whoever starts an instance. Of node groups that is the role of Auto Scaling,
-of Karpenter's nodes its controller: without a right of theirs every start fails, and nothing says why.
+EC2 uses the key in the name of the principal that starts an instance: for node groups the role of
+Auto Scaling, for Karpenter's nodes its controller. Without the right every start fails without a
+clear error.
 """
 
 from typing import Any
@@ -15,15 +16,15 @@ from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 GRANT = "disk-key-grant"
 
 
-def disk_key(plan: PlatformPlan) -> str | None:
-    """Its ARN; None: the account's own key for disks, which admits everybody who may start instances."""
+def disk_key_arn(plan: PlatformPlan) -> str | None:
+    """The ARN; None: the account's default key, which everyone who may start instances can use."""
     cluster = cluster_spec(plan.spec)
     return None if cluster.existing else cluster.key
 
 
 def disk_key_parts(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
-    """A grant for the role that starts the instances of every group; the key's own policy stays as it is."""
-    key = disk_key(plan)
+    """A grant for the role that starts the instances of groups; the key policy is unchanged."""
+    key = disk_key_arn(plan)
     if key is None:
         return []
     return [
@@ -48,13 +49,13 @@ def disk_key_parts(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource
 
 
 def disk_key_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
-    """Whose account it is: the role of Auto Scaling has its number."""
-    return (ACCOUNT,) if disk_key(plan) else ()
+    """The account: its number is part of the ARN of Auto Scaling's role."""
+    return (ACCOUNT,) if disk_key_arn(plan) else ()
 
 
 def disk_key_rights(plan: PlatformPlan, place: AwsLocation) -> list[dict[str, Any]]:
-    """What Karpenter's controller may do with it: what EC2 does for it, and nothing else."""
-    key = disk_key(plan)
+    """What Karpenter's controller may do with the key: only what EC2 does on its behalf."""
+    key = disk_key_arn(plan)
     if key is None:
         return []
     by_ec2 = {"kms:ViaService": Joined("ec2.", place.region, ".amazonaws.com")}

@@ -1,4 +1,4 @@
-"""All that AWS is to make for a platform, in an order in which each can be made."""
+"""All AWS resources of a platform, in an order in which each can be created."""
 
 from gpuyard.catalogue.cluster.eks import POD_IDENTITY_AGENT
 from gpuyard.names import SYSTEM_POOL
@@ -6,14 +6,14 @@ from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.addons import addon_parts
 from gpuyard.render.aws.cluster import EXISTING_OUTPUTS, OUTPUTS, cluster_parts, existing_cluster
-from gpuyard.render.aws.disk_key import disk_key, disk_key_calls, disk_key_parts
-from gpuyard.render.aws.foundation import ClusterFoundation, StringInput
+from gpuyard.render.aws.disk_key import disk_key_arn, disk_key_calls, disk_key_parts
+from gpuyard.render.aws.foundation import EksNodeInputs, StringInput
 from gpuyard.render.aws.karpenter.parts import karpenter_late_values, karpenter_parts
 from gpuyard.render.aws.network import network_of, subnets_by_zone
 from gpuyard.render.aws.place import AwsLocation, aws_location
 from gpuyard.render.aws.pools import image_calls, node_groups
-from gpuyard.render.aws.roles import autoscaler_role, cluster_role, node_role
-from gpuyard.render.aws.security import node_group_rules
+from gpuyard.render.aws.roles import autoscaler_role, control_plane_role, node_role
+from gpuyard.render.aws.security import security_group_with_rules
 from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_parts, store_values
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph
 from gpuyard.render.cloud.prerequisites import aws_prerequisites
@@ -22,18 +22,18 @@ _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 
 
 def aws_graph(plan: PlatformPlan) -> CloudGraph:
-    """The cluster that the stack file asks for, or the one it names, and the node groups of its pools."""
+    """The new or existing cluster of the stack file, and the node groups of its pools."""
     place = aws_location(plan)
     if cluster_spec(plan.spec).existing:
         return _in_a_given_one(plan, place)
     network = network_of(plan, place)
-    roles, workers = cluster_role(plan, place), node_role(plan, place)
+    roles, workers = control_plane_role(plan, place), node_role(plan, place)
     control = cluster_parts(plan, place, network, roles)
     cluster = next(each for each in control if each.name == "cluster")
-    group = node_group_rules(plan, network.vpc, cluster.get(OUTPUTS["group"]))
+    group = security_group_with_rules(plan, network.vpc, cluster.get(OUTPUTS["group"]))
     before = addon_parts(plan, place, cluster, with_nodes=False)
     grant = disk_key_parts(plan, place)
-    foundation = ClusterFoundation(
+    foundation = EksNodeInputs(
         cluster=cluster.get("name"),
         endpoint=cluster.get(OUTPUTS["endpoint"]),
         authority=cluster.get(OUTPUTS["authority"]),
@@ -42,13 +42,13 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
         subnets=network.private,
         node_role=workers[0].get("arn"),
         security_groups=(cluster.get(OUTPUTS["group"]), group[0].get("id")),
-        disk_key=disk_key(plan),
+        disk_key=disk_key_arn(plan),
         after=(
             *(each.name for each in grant),
             *(each.name for each in workers[1:]),
             *(each.name for each in group[1:]),
             *(each.name for each in before if each.kind == "aws:eks/addon:Addon"),
-            *network.ready,
+            *network.egress_dependencies,
         ),
     )
     groups = node_groups(plan, foundation)
@@ -58,7 +58,7 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
         cluster=cluster.get("name"),
         vpc=network.vpc,
         subnets=network.private,
-        nodes=group[0],
+        node_security_group=group[0],
         ready=agent,
     )
     first = tuple(n.name for n in groups if n.kind == _NODE_GROUP and n.part == SYSTEM_POOL)
@@ -92,20 +92,20 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
 
 
 def _once(calls: tuple[CloudCall, ...]) -> tuple[CloudCall, ...]:
-    """Two parts may need the same answer."""
+    """Without duplicates: two parts may need the same answer."""
     return tuple({each.name: each for each in calls}.values())
 
 
 def _in_a_given_one(plan: PlatformPlan, place: AwsLocation) -> CloudGraph:
-    """Nodes in a cluster that somebody else made: with a role and a group of their own, and no more."""
+    """Nodes in an existing cluster: with their own role and security group, and nothing else."""
     cluster = existing_cluster(plan)
     vpc = cluster.get("vpcConfig.vpcId")
     workers, group = (
         node_role(plan, place),
-        node_group_rules(plan, vpc, cluster.get(EXISTING_OUTPUTS["group"])),
+        security_group_with_rules(plan, vpc, cluster.get(EXISTING_OUTPUTS["group"])),
     )
     subnets, calls = _subnets_there(plan, place, cluster)
-    foundation = ClusterFoundation(
+    foundation = EksNodeInputs(
         cluster=cluster.get("name"),
         endpoint=cluster.get(EXISTING_OUTPUTS["endpoint"]),
         authority=cluster.get(EXISTING_OUTPUTS["authority"]),
@@ -117,7 +117,11 @@ def _in_a_given_one(plan: PlatformPlan, place: AwsLocation) -> CloudGraph:
         after=(*(each.name for each in workers[1:]), *(each.name for each in group[1:])),
     )
     stores = AwsStoreFoundation(
-        place=place, cluster=cluster.get("name"), vpc=vpc, subnets=subnets, nodes=group[0]
+        place=place,
+        cluster=cluster.get("name"),
+        vpc=vpc,
+        subnets=subnets,
+        node_security_group=group[0],
     )
     resources = (*workers, *group, *store_parts(plan, stores), *node_groups(plan, foundation))
     all_calls = (*place.calls, *store_calls(plan), cluster, *calls, *image_calls(plan))
@@ -127,7 +131,7 @@ def _in_a_given_one(plan: PlatformPlan, place: AwsLocation) -> CloudGraph:
 def _subnets_there(
     plan: PlatformPlan, place: AwsLocation, cluster: CloudCall
 ) -> tuple[dict[str, StringInput], tuple[CloudCall, ...]]:
-    """Those that the stack file says, else the cluster's own: by zone where zones are named."""
+    """The stack file's subnets, else the cluster's own; by zone if the stack file names zones."""
     if cluster_spec(plan.spec).network.id:
         network = network_of(plan, place)
         return dict(network.private), network.calls

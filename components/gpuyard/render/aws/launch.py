@@ -1,31 +1,31 @@
-"""Launch templates: interfaces, disks, metadata and user data of a group's nodes."""
+"""Launch templates: interfaces, disks, metadata options and user data of a node group's nodes."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.fabric import Interface, interfaces
+from gpuyard.catalogue.fabric import Interface, efa_interfaces_to_launch
 from gpuyard.catalogue.kubernetes.eks_nodes import DATA_DISKS, SYSTEM_DISKS
 from gpuyard.catalogue.machines import Machine
 from gpuyard.names import PLATFORM_LABEL
-from gpuyard.render.aws.foundation import ClusterFoundation, StringInput
+from gpuyard.render.aws.foundation import EksNodeInputs, StringInput
 from gpuyard.render.cloud.graph import Base64, CloudResource
 
 DISK_GIB = 200
-"""Where the stack file says nothing: images of GPU frameworks are large."""
+"""Default of the stack file: images of GPU frameworks are large."""
 _IMAGES_MIB_S = 500
-"""Of the disk that images are unpacked on: gp3 gives it for its 3,000 operations a second."""
+"""Of the disk for container images: gp3 offers it at its baseline of 3,000 operations a second."""
 _YES = "true"
-"""The provider has some switches as text."""
+"""The provider has some booleans as text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Boot:
-    """What nodes of a group are when they start."""
+class NodeBootSettings:
+    """Boot settings of the nodes of a group."""
 
     machines: tuple[Machine, ...]
     variant: str
-    """Their image, as EKS calls it; CUSTOM where `image` is its id."""
+    """The name of the image at EKS; CUSTOM if `image` is its id."""
     disk_gib: int = DISK_GIB
     user_data: Base64 | None = None
     image: StringInput | None = None
@@ -34,12 +34,12 @@ class Boot:
 def launch_template(
     name: str,
     part: str,
-    boot: Boot,
+    boot: NodeBootSettings,
     bought: Mapping[str, Any],
-    foundation: ClusterFoundation,
+    foundation: EksNodeInputs,
     tags: Mapping[str, str],
 ) -> CloudResource:
-    """The template of one group; a new version of it rolls the group's nodes, no change of it replaces."""
+    """The template of one group; a new version rolls its nodes, no change replaces the group."""
     inputs: dict[str, Any] = {
         "updateDefaultVersion": True,
         "metadataOptions": {
@@ -73,14 +73,18 @@ def launch_template(
 
 # ── interfaces ────────────────────────────────────────────────────────────────────────────────────
 def fabric_interfaces(machines: Sequence[Machine]) -> list[Interface]:
-    """The interfaces that each of these machines can take; none unless the primary one is among them."""
+    """The interfaces that all these machines support; none unless they include the primary one."""
     first, *others = machines
-    shared = [one for one in interfaces(first) if all(one in interfaces(m) for m in others)]
+    shared = [
+        one
+        for one in efa_interfaces_to_launch(first)
+        if all(one in efa_interfaces_to_launch(m) for m in others)
+    ]
     return shared if shared and shared[0].card == 0 else []
 
 
-def _network(machines: Sequence[Machine], foundation: ClusterFoundation) -> dict[str, Any]:
-    """Security groups stand inside the interfaces where there are any: EC2 refuses them beside."""
+def _network(machines: Sequence[Machine], foundation: EksNodeInputs) -> dict[str, Any]:
+    """Explicit interfaces contain the security groups: EC2 then rejects them at the top level."""
     groups = list(foundation.security_groups)
     result = fabric_interfaces(machines)
     if not result:
@@ -100,7 +104,7 @@ def _network(machines: Sequence[Machine], foundation: ClusterFoundation) -> dict
 
 
 # ── disks ─────────────────────────────────────────────────────────────────────────────────────────
-def _disks(boot: Boot, foundation: ClusterFoundation) -> list[dict[str, Any]]:
+def _disks(boot: NodeBootSettings, foundation: EksNodeInputs) -> list[dict[str, Any]]:
     family = boot.variant.partition("_")[0]
     system = SYSTEM_DISKS.get(family)
     disks = [_disk(system, foundation)] if system else []
@@ -109,15 +113,15 @@ def _disks(boot: Boot, foundation: ClusterFoundation) -> list[dict[str, Any]]:
 
 
 def disk_needs(machines: Sequence[Machine], gib: int) -> dict[str, int]:
-    """How large the disk is that images are on, and how fast it must be."""
+    """The minimum size and speed of the disk for container images."""
     size = {"volumeSize": gib}
     if any(machine.is_gpu_machine and not machine.nvme_gb for machine in machines):
-        size["throughput"] = _IMAGES_MIB_S  # no disks of its own that images could be unpacked on
+        size["throughput"] = _IMAGES_MIB_S  # no local disks that could hold container images
     return size
 
 
 def _disk(
-    device: str, foundation: ClusterFoundation, size: Mapping[str, Any] | None = None
+    device: str, foundation: EksNodeInputs, size: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
     key = {} if foundation.disk_key is None else {"kmsKeyId": foundation.disk_key}
     ebs = {

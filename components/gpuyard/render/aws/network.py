@@ -1,4 +1,4 @@
-"""The network of an EKS cluster: one of its own, with a private subnet a zone, or one that is there."""
+"""The network of an EKS cluster: new, with a private subnet in each zone, or existing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from gpuyard.plan.cluster.ranges import (
     zones_with_subnets,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import AwsLocation, document, role, statement, tags_of
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
@@ -31,27 +31,27 @@ _HTTPS = 443
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NetworkParts:
-    """A network, and what the cluster is given of it."""
+    """A network, and the parts of it that the cluster uses."""
 
     vpc: StringInput
     private: Mapping[str, StringInput]
-    """Ids of private subnets by zone; by their own id where nobody says their zone."""
-    control: tuple[StringInput, ...]
-    """Those that the control plane is given: once it has them, it keeps them."""
+    """Ids of private subnets by zone; by their own id if their zone is unknown."""
+    control_plane_subnets: tuple[StringInput, ...]
+    """The subnets of the control plane: once set, they stay."""
     resources: tuple[CloudResource, ...] = ()
     calls: tuple[CloudCall, ...] = ()
-    ready: tuple[str, ...] = ()
-    """Resources without which no node in a private subnet reaches anything."""
+    egress_dependencies: tuple[str, ...] = ()
+    """Resources that nodes in private subnets need to reach anything."""
 
 
 def network_of(plan: PlatformPlan, place: AwsLocation) -> NetworkParts:
-    """The network that the stack file asks for."""
+    """The network of the stack file."""
     return _existing_network(plan) if cluster_spec(plan.spec).network.id else _own(plan, place)
 
 
-# ── one that is there ─────────────────────────────────────────────────────────────────────────────
+# ── an existing network ───────────────────────────────────────────────────────────────────────────
 def _existing_network(plan: PlatformPlan) -> NetworkParts:
-    """Subnets as they are listed; with zones, AWS is asked which of them lies where."""
+    """The listed subnets; with zones, AWS is queried for the subnets of each zone."""
     network = cluster_spec(plan.spec).network
     ids = list(network.subnets.private) if network.subnets else []
     marks = [("subnet-id", ids)] if ids else [(f"tag:{k}", [v]) for k, v in network.tags.items()]
@@ -63,7 +63,7 @@ def _existing_network(plan: PlatformPlan) -> NetworkParts:
     return NetworkParts(
         vpc=str(network.id),
         private=private or {each: each for each in ids},
-        control=tuple(control),
+        control_plane_subnets=tuple(control),
         calls=calls,
     )
 
@@ -71,7 +71,7 @@ def _existing_network(plan: PlatformPlan) -> NetworkParts:
 def subnets_by_zone(
     vpc: StringInput, zones: tuple[str, ...], marks: list[tuple[str, list[str]]]
 ) -> tuple[dict[str, StringInput], tuple[CloudCall, ...]]:
-    """A subnet in each zone, of those in the network that have all marks."""
+    """A subnet in each zone, out of those in the network with all tags."""
     calls = tuple(
         CloudCall(
             kind="aws:ec2/getSubnets:getSubnets",
@@ -93,7 +93,7 @@ def subnets_by_zone(
     return {zone: call.get("ids.0") for zone, call in zip(zones, calls, strict=True)}, calls
 
 
-# ── one of its own ────────────────────────────────────────────────────────────────────────────────
+# ── a new network ─────────────────────────────────────────────────────────────────────────────────
 def _own(plan: PlatformPlan, place: AwsLocation) -> NetworkParts:
     network = cluster_spec(plan.spec).network
     names, calls = _zone_names(plan)
@@ -121,10 +121,10 @@ def _own(plan: PlatformPlan, place: AwsLocation) -> NetworkParts:
     return NetworkParts(
         vpc=vpc.get("id"),
         private={zone: subnet.get("id") for zone, subnet in private.items()},
-        control=tuple(private[z].get("id") for z in regional),
+        control_plane_subnets=tuple(private[z].get("id") for z in regional),
         resources=resources,
         calls=calls,
-        ready=tuple(
+        egress_dependencies=tuple(
             each.name
             for each in resources
             if each.kind.endswith(("RouteTableAssociation", ":Route", ":VpcEndpoint"))
@@ -133,7 +133,7 @@ def _own(plan: PlatformPlan, place: AwsLocation) -> NetworkParts:
 
 
 def _zone_names(plan: PlatformPlan) -> tuple[dict[str, StringInput], tuple[CloudCall, ...]]:
-    """What each zone is called; EKS wants two, so AWS is asked for one where nobody names it."""
+    """The name of each zone; EKS needs two, so AWS is queried for those not in the stack file."""
     named, zones = cluster_zones(plan.spec), zones_with_subnets(plan.spec)
     if named == zones:
         return {zone: zone for zone in zones}, ()
@@ -145,7 +145,7 @@ def _zone_names(plan: PlatformPlan) -> tuple[dict[str, StringInput], tuple[Cloud
             "state": "available",
             "excludeNames": list(named),
             "excludeZoneIds": list(ZONES_WITHOUT),
-            # Local zones have none of what a control plane needs.
+            # Local zones lack what a control plane needs.
             "filters": [{"name": "opt-in-status", "values": ["opt-in-not-required"]}],
         },
         outputs=("names",),
@@ -157,7 +157,7 @@ def _zone_names(plan: PlatformPlan) -> tuple[dict[str, StringInput], tuple[Cloud
 def _subnet(
     plan: PlatformPlan, vpc: CloudResource, zone: str, name: StringInput, *, public: bool
 ) -> CloudResource:
-    """Its tags are what load balancers and Karpenter find it by."""
+    """Load balancers and Karpenter find it by its tags."""
     side = "public" if public else "private"
     cidr = subnet_ranges(str(vpc.inputs["cidrBlock"]), zones_with_subnets(plan.spec))[zone][public]
     found_by = {f"kubernetes.io/role/{'elb' if public else 'internal-elb'}": "1"}
@@ -180,11 +180,11 @@ def _subnet(
     )
 
 
-# ── the way out ───────────────────────────────────────────────────────────────────────────────────
+# ── egress ────────────────────────────────────────────────────────────────────────────────────────
 def _egress(
     plan: PlatformPlan, vpc: CloudResource, names: Mapping[str, StringInput]
 ) -> list[CloudResource]:
-    """A gateway to the internet, public subnets, and in one of them or in each a translator of addresses."""
+    """An internet gateway, public subnets, and a NAT gateway in one or each of them."""
     gateway = CloudResource(
         kind="aws:ec2/internetGateway:InternetGateway",
         name="internet",
@@ -228,7 +228,7 @@ def _private_table(
     subnet: CloudResource,
     way_out: list[CloudResource],
 ) -> list[CloudResource]:
-    """A table of its own for each zone, so that `nat: one` becomes `per_zone` without replacing any."""
+    """A route table for each zone, so that `nat: one` becomes `per_zone` without a replacement."""
     table = _table(plan, vpc, f"private-{zone}")
     nats = {n.name: n for n in way_out if n.kind.endswith(":NatGateway")}
     nat = nats.get(f"nat-{zone}") or next(iter(nats.values()), None)
@@ -244,7 +244,7 @@ def _table(plan: PlatformPlan, vpc: CloudResource, name: str) -> CloudResource:
     )
 
 
-def _route(name: str, table: CloudResource, **target: Late) -> CloudResource:
+def _route(name: str, table: CloudResource, **target: UnresolvedOutput) -> CloudResource:
     return CloudResource(
         kind="aws:ec2/route:Route",
         name=f"{name}-out",
@@ -268,7 +268,7 @@ def _endpoints(
     subnets: list[CloudResource],
     tables: list[CloudResource],
 ) -> list[CloudResource]:
-    """S3's always, which costs nothing; the others when asked for, or when there is no other way out."""
+    """S3's always, which is free; the others if configured, or if there is no NAT."""
     network = cluster_spec(plan.spec).network
     private = [each.get("id") for each in tables if each.kind.endswith(":RouteTable")]
     gateway = _endpoint(
@@ -294,7 +294,7 @@ def _endpoints(
             "ipProtocol": "tcp",
             "fromPort": _HTTPS,
             "toPort": _HTTPS,
-            "description": "Whoever is in the network",
+            "description": "Hosts in the network",
         },
     )
     interfaces = [
@@ -330,7 +330,7 @@ def _endpoint(
 
 # ── flow logs ─────────────────────────────────────────────────────────────────────────────────────
 def _flow_logs(plan: PlatformPlan, vpc: CloudResource) -> list[CloudResource]:
-    """Who talked to whom, kept as long as the control plane's logs."""
+    """Records of connections, retained as long as the control plane's logs."""
     logs = CloudResource(
         kind="aws:cloudwatch/logGroup:LogGroup",
         name="flow-logs",

@@ -1,4 +1,4 @@
-"""Where in AWS a platform is, what its resources are tagged with, and how roles are made."""
+"""Location of a platform in AWS, default tags of its resources, and IAM roles."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,27 +15,27 @@ ACCOUNT = CloudCall(
     args={},
     outputs=("accountId",),
 )
-"""Whose account it is; one question, whoever needs it."""
+"""The account; one query, shared by all parts that need it."""
 _PARTITIONS = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
-"""By the beginning of a region; every other one is of `aws`."""
+"""By region prefix; all other regions are in `aws`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsLocation:
-    """A region, known now or when it is asked for."""
+    """A region, known now or queried later."""
 
     region: StringInput
     partition: StringInput
     calls: tuple[CloudCall, ...]
-    """What has to be asked."""
+    """Queries that provide the values."""
 
     def policy(self, name: str) -> Joined:
-        """ARN of a policy that AWS keeps."""
+        """ARN of an AWS managed policy."""
         return Joined("arn:", self.partition, f":iam::aws:policy/{name}")
 
 
 def aws_location(plan: PlatformPlan) -> AwsLocation:
-    """Where the platform is; where nobody says it, AWS is asked for the region of its provider."""
+    """The location of the platform; the default region is that of the AWS provider."""
     if plan.region is not None:
         results = (name for start, name in _PARTITIONS.items() if plan.region.startswith(start))
         return AwsLocation(region=plan.region, partition=next(results, "aws"), calls=())
@@ -56,7 +56,7 @@ def aws_location(plan: PlatformPlan) -> AwsLocation:
 
 
 def tags_of(plan: PlatformPlan, **more: str) -> dict[str, str]:
-    """Those of every resource that is there for the whole cluster, and what is said of this one."""
+    """The tags of cluster-wide resources, and those of this one."""
     return {**aws_tags(plan), **more}
 
 
@@ -74,7 +74,7 @@ def document(*statements: Mapping[str, Any]) -> Json:
 def role(
     plan: PlatformPlan, name: str, service: str, actions: tuple[str, ...] = ("sts:AssumeRole",)
 ) -> CloudResource:
-    """A role that a service of AWS takes, and nobody else."""
+    """A role that only one AWS service may assume."""
     trust = {
         "Effect": "Allow",
         "Principal": {"Service": service},
@@ -89,7 +89,7 @@ def role(
 
 
 def policy_attachment(place: AwsLocation, of: CloudResource, policy: str) -> CloudResource:
-    """A policy that AWS keeps, given to a role."""
+    """Attaches an AWS managed policy to a role."""
     return CloudResource(
         kind="aws:iam/rolePolicyAttachment:RolePolicyAttachment",
         name=f"{of.name}-{policy.rpartition('/')[2]}",
@@ -105,7 +105,7 @@ def pod_identity_association(
     of: CloudResource,
     after: tuple[str, ...],
 ) -> CloudResource:
-    """A role, for the pods of one service account of a cluster: its namespace and name."""
+    """Assigns a role to the pods of one service account of a cluster, by namespace and name."""
     namespace, service_account = account
     return CloudResource(
         kind="aws:eks/podIdentityAssociation:PodIdentityAssociation",

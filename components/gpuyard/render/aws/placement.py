@@ -1,4 +1,4 @@
-"""Where nodes of a group stand, and out of whose capacity they come."""
+"""Placement of a group's nodes, and the capacity they come from."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,9 +14,9 @@ _CLUSTER = "cluster"
 def placement_group(
     pool: PoolPlan, tags: Mapping[str, str], part: str | None = None
 ) -> CloudResource | None:
-    """One for all groups of a pool that want their nodes close together: a job may run on two of them.
+    """One for all groups of a pool that need close nodes: a job may run on two of the groups.
 
-    It is a `part` of the pool, unless another one is said.
+    Its `part` is the pool, unless another is given.
     """
     if not any(uses_placement_group(option) for option in pool.capacity_options):
         return None
@@ -29,19 +29,19 @@ def placement_group(
 
 
 def uses_placement_group(option: CapacityOption) -> bool:
-    """Whether nodes of this rung stand in the pool's group."""
+    """Whether nodes of this capacity option are in the pool's placement group."""
     return option.placement == _CLUSTER
 
 
 def placement_name(pool: PoolPlan) -> str:
-    """What the graph calls the group of a pool."""
+    """The name of a pool's placement group in the graph."""
     return f"{pool.stable_name}-placement"
 
 
 def ec2_purchase(pool: PoolPlan, option: CapacityOption) -> Ec2Purchase:
-    """How a rung is said on EC2."""
+    """The EC2 settings of a capacity option."""
     if option.aws is None:
-        raise ValueError(f"{pool.name} is not bought on AWS")
+        raise ValueError(f"{pool.name} has no capacity option on AWS")
     return option.aws
 
 
@@ -52,9 +52,10 @@ def block_purchase(
     after: tuple[str, ...],
     part: str | None = None,
 ) -> CloudResource | None:
-    """The block that a rung buys: named for its offer, so that another offer is another block.
+    """The block of a capacity option: named for its offer, so that another offer is another block.
 
-    AWS gives no block back, and its provider forgets it without a call: it is left where it is until it ends.
+    AWS takes no block back, and its provider drops it from the state without a call: it stays until
+    it ends.
     """
     if option.purchase is None or option.reservation is None:
         return None
@@ -67,7 +68,7 @@ def block_purchase(
             "tags": {**tags, OFFERING_TAG: option.reservation},
         },
         part=pool.stable_name if part is None else part,
-        after=after,  # nothing is paid before all is there that its nodes need
+        after=after,  # the block is bought only once everything exists that its nodes need
         retain=True,
     )
 
@@ -78,10 +79,10 @@ def purchase_options(
     group: CloudResource | None,
     block: CloudResource | None = None,
 ) -> dict[str, Any]:
-    """What a launch template says about one way of buying a pool's nodes.
+    """The launch template settings of one capacity option.
 
-    Spot is a word of the node group, not of its template. A reservation has its own place: asked to be in a
-    group of ours as well, its machines would stay empty.
+    Spot is a field of the node group, not of its template. A reservation has its own placement: in
+    gpuyard's placement group its machines would stay empty.
     """
     words = ec2_purchase(pool, option)
     reservation: dict[str, Any] = {"capacityReservationPreference": words.reservation_preference}

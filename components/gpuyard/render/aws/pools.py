@@ -1,6 +1,6 @@
-"""Node groups of a plan: one for each way in which nodes of a pool are bought, and one for the system.
+"""Node groups of a plan: one for each capacity option of a pool, and one for system nodes.
 
-Karpenter makes the nodes of its pools by itself: beside a node group they would be there twice.
+Karpenter creates the nodes of its pools itself: with a node group they would exist twice.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,25 +21,25 @@ from gpuyard.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.capacity.capacity_options import ec2_purchases
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
-from gpuyard.render.aws.foundation import ClusterFoundation
-from gpuyard.render.aws.launch import DISK_GIB, Boot, launch_template
+from gpuyard.render.aws.foundation import EksNodeInputs
+from gpuyard.render.aws.launch import DISK_GIB, NodeBootSettings, launch_template
 from gpuyard.render.aws.placement import block_purchase, placement_group, purchase_options
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import pool_user_data, system_user_data
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
-from gpuyard.render.cloud.spelling import EFFECTS, fit
+from gpuyard.render.cloud.spelling import EFFECTS, fit_name
 from gpuyard.spec.pools import Scaling
 
 _AUTO_SCALING_GROUP = "resources.0.autoscalingGroups.0.name"
-"""Where a node group says what the auto-scaling group is called that EKS makes for it."""
+"""The output of a node group with the name of the Auto Scaling group that EKS creates for it."""
 _STANDARD = {"amd64": "AL2023_x86_64_STANDARD", "arm64": "AL2023_ARM_64_STANDARD"}
 _SYSTEM_DISK_GIB = 100
 _DESIRED = "scalingConfig.desiredSize"
 _ANY_MACHINE = "m7i.xlarge"
 
 
-def node_groups(plan: PlatformPlan, foundation: ClusterFoundation) -> tuple[CloudResource, ...]:
-    """The node groups of all pools and of the system, with what each rests on before it."""
+def node_groups(plan: PlatformPlan, foundation: EksNodeInputs) -> tuple[CloudResource, ...]:
+    """The node groups of all pools and of the system, each after the resources it needs."""
     results = [*_system(plan, foundation)]
     for pool in node_group_pools(plan):
         results += _pool(plan, pool, foundation)
@@ -47,12 +47,12 @@ def node_groups(plan: PlatformPlan, foundation: ClusterFoundation) -> tuple[Clou
 
 
 def node_group_pools(plan: PlatformPlan) -> tuple[PoolPlan, ...]:
-    """The pools whose nodes are node groups."""
+    """The pools whose nodes are in node groups."""
     return tuple(pool for pool in plan.pools if pool.scaling is not Scaling.KARPENTER)
 
 
 def image_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
-    """Questions for ids of images that EKS does not choose itself, one for each architecture."""
+    """Queries for ids of images that EKS does not choose itself, one for each architecture."""
     arches = sorted({p.machine.arch for p in node_group_pools(plan) if _variant(p) == CUSTOM})
     return tuple(_image_call(plan, arch) for arch in arches)
 
@@ -66,24 +66,25 @@ def _image_call(plan: PlatformPlan, arch: str) -> CloudCall:
     )
 
 
-# ── how many ──────────────────────────────────────────────────────────────────────────────────────
+# ── sizes ─────────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
 class GroupSize:
-    """Nodes of one group."""
+    """Sizes of one group."""
 
     option: CapacityOption
     low: int
-    start: int
-    """On the first day; afterwards whoever scales the group has the word."""
+    initial_nodes: int
+    """The initial size; afterwards the autoscaler sets it."""
     high: int
 
 
 def group_sizes(pool: PoolPlan) -> list[GroupSize]:
-    """Each way of buying once, the best filled first.
+    """Each capacity option once, in the order in which they are filled.
 
-    What always runs stands where it is best bought. The most of a group is that of its rung: a job that finds
-    no spot node must find as many on demand. That the pool as a whole stays in bounds is the queues' part.
-    A block begins and ends when it does: EKS empties its group before the end, and nobody starts it before.
+    The minimum goes to the first options. The maximum of a group is that of its option: a job that
+    finds no spot node must find as many on demand. The queues keep the whole pool within its
+    maximum. A block has its own start and end: EKS drains its group before the end, and its minimum
+    is 0.
     """
     sizes: list[GroupSize] = []
     low, start = pool.nodes.low, pool.start_nodes
@@ -97,15 +98,13 @@ def group_sizes(pool: PoolPlan) -> list[GroupSize]:
 
 
 def group_name(pool: PoolPlan, option: CapacityOption) -> str:
-    """What tells a group from all others of the cluster, whatever else is in the ladder, and wherever."""
+    """A name that is unique in the cluster and independent of other capacity options."""
     suffix = f"-{option.reservation}" if option.reservation else ""
     return f"{pool.stable_name}-{option.mode}{suffix}"
 
 
 # ── pools ─────────────────────────────────────────────────────────────────────────────────────────
-def _pool(
-    plan: PlatformPlan, pool: PoolPlan, foundation: ClusterFoundation
-) -> Iterator[CloudResource]:
+def _pool(plan: PlatformPlan, pool: PoolPlan, foundation: EksNodeInputs) -> Iterator[CloudResource]:
     tags = aws_tags(plan, pool.stable_name, " ".join(pool.owners))
     close = placement_group(pool, tags)
     if close is not None:
@@ -124,10 +123,10 @@ def _pool(
         yield from _autoscaler_tags(pool, group, template)
 
 
-def _boot(plan: PlatformPlan, pool: PoolPlan, foundation: ClusterFoundation) -> Boot:
+def _boot(plan: PlatformPlan, pool: PoolPlan, foundation: EksNodeInputs) -> NodeBootSettings:
     variant = _variant(pool)
     machines = tuple(MACHINES[name] for name in pool.machines)
-    return Boot(
+    return NodeBootSettings(
         machines=machines,
         variant=variant,
         disk_gib=disk_gib(plan, pool),
@@ -139,14 +138,14 @@ def _boot(plan: PlatformPlan, pool: PoolPlan, foundation: ClusterFoundation) -> 
 
 
 def disk_gib(plan: PlatformPlan, pool: PoolPlan) -> int:
-    """Of the disk that images of a node are on."""
+    """The size of the disk for container images."""
     written = next(each for each in plan.spec.pools if each.name == pool.name)
     return written.disk_gib or DISK_GIB
 
 
 def _variant(pool: PoolPlan) -> str:
     if pool.node_software is None:
-        raise ValueError(f"{pool.name} boots from no image")
+        raise ValueError(f"{pool.name} has no node image")
     return pool.node_software.variant
 
 
@@ -154,12 +153,12 @@ def _gpu_group(
     plan: PlatformPlan,
     pool: PoolPlan,
     size: GroupSize,
-    boot: Boot,
+    boot: NodeBootSettings,
     template: CloudResource,
-    foundation: ClusterFoundation,
+    foundation: EksNodeInputs,
     tags: Mapping[str, str],
 ) -> CloudResource:
-    """GPUs are there once: what replaces a group, or rolls its nodes, takes the old ones away first."""
+    """GPU machines are scarce: a replacement or an update of nodes removes the old ones first."""
     name = group_name(pool, size.option)
     capacity = size.option.aws.capacity_type if size.option.aws else ""
     in_template = "instanceType" in template.inputs
@@ -168,14 +167,14 @@ def _gpu_group(
         kind="aws:eks/nodeGroup:NodeGroup",
         name=name,
         inputs={
-            "nodeGroupName": fit(name),
+            "nodeGroupName": fit_name(name),
             **_where(foundation, foundation.subnets_in(pool.zones), template),
             **_image(plan, boot.variant),
             "capacityType": capacity,
             **({} if in_template else {"instanceTypes": [m.type_name for m in boot.machines]}),
             "scalingConfig": {
                 "minSize": size.low,
-                "desiredSize": size.start,
+                "desiredSize": size.initial_nodes,
                 "maxSize": size.high,
             },
             "labels": dict(pool.labels),
@@ -198,7 +197,7 @@ def _gpu_group(
 
 
 def _update(pool: PoolPlan) -> dict[str, Any]:
-    """MINIMAL takes old nodes away first: GPUs are there once, unless somebody asks for a surge."""
+    """MINIMAL removes old nodes first, since GPUs are scarce, unless a surge is configured."""
     upgrade = pool.upgrade
     at_once = upgrade.max_unavailable if upgrade else None
     return {
@@ -208,7 +207,7 @@ def _update(pool: PoolPlan) -> dict[str, Any]:
 
 
 def _where(
-    foundation: ClusterFoundation, subnets: list[Any], template: CloudResource
+    foundation: EksNodeInputs, subnets: list[Any], template: CloudResource
 ) -> dict[str, Any]:
     return {
         "clusterName": foundation.cluster,
@@ -222,7 +221,7 @@ def _where(
 
 
 def _image(plan: PlatformPlan, variant: str) -> dict[str, Any]:
-    """Nothing where the template has the image: EKS refuses both."""
+    """Empty if the launch template has the image: EKS rejects both."""
     if variant == CUSTOM:
         return {}
     release = AL2023_RELEASES.get(plan.kubernetes) if variant.startswith("AL2023") else None
@@ -248,9 +247,9 @@ def _repairs() -> list[dict[str, Any]]:
 def _autoscaler_tags(
     pool: PoolPlan, group: CloudResource, template: CloudResource
 ) -> Iterator[CloudResource]:
-    """What Cluster Autoscaler reads of a group without nodes; EKS hands on no tag of a node group to it.
+    """Tags by which Cluster Autoscaler knows a group without nodes; EKS does not copy them to it.
 
-    A pod that asks for EFA as well as for GPUs starts a node only where the autoscaler knows of both.
+    A pod that requests EFA and GPUs starts a node only if the autoscaler knows both resources.
     """
     tags = dict(pool.autoscaler_hints.tags)
     cards = template.inputs.get("networkInterfaces", ())
@@ -269,15 +268,15 @@ def _autoscaler_tags(
         )
 
 
-# ── the system ────────────────────────────────────────────────────────────────────────────────────
-def _system(plan: PlatformPlan, foundation: ClusterFoundation) -> Iterator[CloudResource]:
-    """Nodes for controllers, in every zone; their successors are there before they go."""
+# ── system nodes ──────────────────────────────────────────────────────────────────────────────────
+def _system(plan: PlatformPlan, foundation: EksNodeInputs) -> Iterator[CloudResource]:
+    """Nodes for controllers, in every zone; new nodes are ready before old ones are removed."""
     system = plan.system
     if system is None:
         return
     machine = _system_machine(system.machine)
     tags = aws_tags(plan, SYSTEM_POOL)
-    boot = Boot(
+    boot = NodeBootSettings(
         machines=(machine,),
         variant=_STANDARD[machine.arch],
         disk_gib=_SYSTEM_DISK_GIB,
@@ -309,6 +308,6 @@ def _system(plan: PlatformPlan, foundation: ClusterFoundation) -> Iterator[Cloud
 
 
 def _system_machine(name: str) -> Machine:
-    """The machine that the plan chose; one of no catalogue is known by its name alone."""
+    """The machine that the plan chose; one missing in the catalogue has only its name."""
     unknown = replace(MACHINES[_ANY_MACHINE], name=name, arch=arch_of(name))
     return find_machine(name) or unknown

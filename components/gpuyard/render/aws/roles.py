@@ -1,4 +1,4 @@
-"""Roles of an EKS cluster: of its control plane, its nodes, and each add-on that asks AWS for something."""
+"""IAM roles of an EKS cluster: of its control plane, its nodes, and each add-on that calls AWS."""
 
 from gpuyard.catalogue.cluster.eks import (
     CLUSTER_POLICIES,
@@ -25,17 +25,17 @@ from gpuyard.render.cloud.graph import CloudResource
 TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
 
 
-def cluster_role(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
-    """What the control plane may do in the account."""
+def control_plane_role(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
+    """The permissions of the control plane in the account."""
     iam_role = role(plan, "cluster-role", "eks.amazonaws.com", TAKEN_BY_PODS)
     return [iam_role, *(policy_attachment(place, iam_role, policy) for policy in CLUSTER_POLICIES)]
 
 
 def node_role(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
-    """What nodes may do, and so every pod on them: join, and pull images.
+    """The permissions of nodes, and so of every pod on them: join the cluster and pull images.
 
-    In a cluster that is there already nobody knows whether its network add-on has a role of its own: nodes
-    then have that of giving addresses too.
+    In an existing cluster the network add-on may have no role of its own: nodes then also get the
+    permission to assign addresses.
     """
     iam_role = role(plan, "node-role", "ec2.amazonaws.com")
     exists = cluster_spec(plan.spec).existing is not None
@@ -44,7 +44,7 @@ def node_role(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
 
 
 def addon_role(plan: PlatformPlan, place: AwsLocation, addon: EksAddon) -> list[CloudResource]:
-    """What one add-on may do: its service account takes the role by Pod Identity, without keys."""
+    """The permissions of one add-on: its service account assumes the role by Pod Identity."""
     if not addon.service_account:
         return []
     iam_role = role(plan, f"{addon.name}-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
@@ -59,7 +59,7 @@ def addon_role(plan: PlatformPlan, place: AwsLocation, addon: EksAddon) -> list[
 def autoscaler_role(
     plan: PlatformPlan, cluster: CloudResource, ready: tuple[str, ...]
 ) -> list[CloudResource]:
-    """What Cluster Autoscaler may do: look at all groups, and change those of this cluster alone."""
+    """The permissions of Cluster Autoscaler: read all groups, change those of this cluster."""
     if not installs_autoscaler(plan.spec):
         return []
     iam_role = role(plan, "autoscaler-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
@@ -87,7 +87,7 @@ def autoscaler_role(
 
 
 def _describes_fsx(iam_role: CloudResource) -> CloudResource:
-    """AWS's own policy for it gives it every file system of the account."""
+    """AWS's managed policy for it allows every file system of the account."""
     return CloudResource(
         kind="aws:iam/rolePolicy:RolePolicy",
         name=f"{iam_role.name}-describes",

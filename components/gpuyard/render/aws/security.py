@@ -1,4 +1,4 @@
-"""The security group of nodes: nothing comes in from outside, and all reach each other, as EFA needs."""
+"""The security group of nodes: no traffic from outside, all among nodes, as EFA requires."""
 
 from collections.abc import Mapping
 
@@ -8,16 +8,16 @@ from gpuyard.render.aws.place import tags_of
 from gpuyard.render.cloud.graph import CloudResource
 
 _ALL = "-1"
-"""Every protocol and port: EFA's own is none that a rule could name."""
+"""Every protocol and port: a rule cannot name EFA's own protocol."""
 
 
-def node_group_rules(
+def security_group_with_rules(
     plan: PlatformPlan, vpc: StringInput, cluster_group: StringInput
 ) -> list[CloudResource]:
-    """The group, and its rules one by one, so that a rule added later leaves the others alone.
+    """The group, and separate rules, so that adding a rule later does not affect the others.
 
-    Nodes have the cluster's own group too, in which EKS lets control plane and nodes talk. A rule for it here
-    keeps that true of an interface that has this group alone.
+    Nodes also have the cluster's own group, in which EKS allows traffic between control plane and
+    nodes. A rule here allows the same for an interface that has only this group.
     """
     group = CloudResource(
         kind="aws:ec2/securityGroup:SecurityGroup",
@@ -25,7 +25,7 @@ def node_group_rules(
         inputs={
             "vpcId": vpc,
             "description": "Nodes: everything among themselves, nothing from outside",
-            # The rules name the group itself: they go before it does.
+            # The rules refer to the group: they are deleted first.
             "revokeRulesOnDelete": True,
             "tags": tags_of(
                 plan, Name=f"{plan.name}-nodes", **{"karpenter.sh/discovery": plan.name}
@@ -41,7 +41,7 @@ def node_group_rules(
             group,
             "Ingress",
             "nodes-from-control-plane",
-            "The control plane, and what carries its group",
+            "The control plane, and members of its group",
             {"referencedSecurityGroupId": cluster_group, "ipProtocol": _ALL},
         ),
         _rule(

@@ -1,4 +1,4 @@
-"""Stores at AWS: file systems beside the nodes, buckets, and what each team's pods may do with them."""
+"""Storage on AWS: file systems, buckets, and the permissions of each team's pods."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from gpuyard.catalogue.cluster.stores import FSX_LUSTRE
 from gpuyard.names import DATA_ACCOUNT, system_namespace
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.storage import BACKUP_DAYS, KEEP_DAYS
 from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import (
@@ -22,39 +22,39 @@ from gpuyard.render.aws.place import (
 )
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
-from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.storage import CHECKPOINTS_STORE, store_name
+from gpuyard.render.cloud.spelling import fit_name
+from gpuyard.render.storage import CHECKPOINTS_STORE, dataset_store_name
 from gpuyard.spec.sections import DatasetKind, StoreTier
 
 _NFS = (2049, 2049)
 _LUSTRE = ((988, 988), (1018, 1023))
-"""Ports: of requests, and of what servers and clients call each other back on."""
+"""Ports for requests, and for callbacks between servers and clients."""
 _BUCKET = "aws:s3/bucket:Bucket"
 _READ = ["s3:GetObject"]
 _WRITE = [*_READ, "s3:PutObject", "s3:DeleteObject", "s3:AbortMultipartUpload"]
 _ABORT_DAYS = 7
 _NAME_LENGTH = 33
-"""What an account, the longest region and two dashes leave of a bucket's name."""
+"""Length that an account, the longest region and two dashes leave for a bucket's name."""
 _ROLE_LENGTH = 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AwsStoreFoundation:
-    """What stores rest on, whether the cluster is made or was there."""
+    """What storage needs of a cluster, new or existing."""
 
     place: AwsLocation
     cluster: StringInput
     vpc: StringInput
     subnets: Mapping[str, StringInput]
     """Ids of the private subnets, by zone."""
-    nodes: CloudResource
+    node_security_group: CloudResource
     """The security group of nodes."""
     ready: tuple[str, ...] = ()
-    """Resources that an association of a pod's rights waits for."""
+    """Resources that a pod identity association waits for."""
 
 
 def store_parts(plan: PlatformPlan, foundation: AwsStoreFoundation) -> list[CloudResource]:
-    """All that is made for data and checkpoints, in order."""
+    """All resources for data and checkpoints, in order."""
     results: list[CloudResource] = []
     for data in plan.storage.datasets:
         if data.kind is DatasetKind.EFS:
@@ -62,7 +62,7 @@ def store_parts(plan: PlatformPlan, foundation: AwsStoreFoundation) -> list[Clou
         elif data.kind is DatasetKind.FSX_LUSTRE:
             results += _lustre(plan, foundation, data)
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
-            results += _bucket(plan, foundation, store_name(data), retention_days=KEEP_DAYS)
+            results += _bucket(plan, foundation, dataset_store_name(data), retention_days=KEEP_DAYS)
     checkpoints = plan.storage.checkpoints
     if checkpoints and checkpoints.bucket is None:
         results += _bucket(
@@ -73,7 +73,7 @@ def store_parts(plan: PlatformPlan, foundation: AwsStoreFoundation) -> list[Clou
 
 
 def store_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
-    """What has to be asked where a bucket is made."""
+    """Queries that a bucket needs."""
     new_buckets = [
         d for d in plan.storage.datasets if d.kind is DatasetKind.BUCKET and not d.bucket
     ]
@@ -82,26 +82,30 @@ def store_calls(plan: PlatformPlan) -> tuple[CloudCall, ...]:
 
 
 def store_values(plan: PlatformPlan) -> dict[str, Any]:
-    """What objects in the cluster are told of stores, by the names of their late values."""
+    """Values of stores for objects in the cluster, by the names of their late values."""
     values: dict[str, Any] = {}
     for data in plan.storage.datasets:
-        name = store_name(data)
+        name = dataset_store_name(data)
         if data.kind is DatasetKind.EFS:
-            values[f"{name}.handle"] = Joined(Late(f"{name}.id"), "::", Late(f"root-{name}.id"))
+            values[f"{name}.handle"] = Joined(
+                UnresolvedOutput(f"{name}.id"), "::", UnresolvedOutput(f"root-{name}.id")
+            )
         elif data.kind is DatasetKind.FSX_LUSTRE:
-            values[f"{name}.handle"] = Late(f"{name}.id")
-            values[f"{name}.address"] = Late(f"{name}.dnsName")
-            values[f"{name}.share"] = Late(f"{name}.mountName")
+            values[f"{name}.handle"] = UnresolvedOutput(f"{name}.id")
+            values[f"{name}.address"] = UnresolvedOutput(f"{name}.dnsName")
+            values[f"{name}.share"] = UnresolvedOutput(f"{name}.mountName")
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
-            values[f"{name}.bucket"] = Late(f"{name}.id")
+            values[f"{name}.bucket"] = UnresolvedOutput(f"{name}.id")
     checkpoints = plan.storage.checkpoints
     if checkpoints and checkpoints.bucket is None:
-        values[f"{CHECKPOINTS_STORE}.url"] = Joined("s3://", Late(f"{CHECKPOINTS_STORE}.id"))
+        values[f"{CHECKPOINTS_STORE}.url"] = Joined(
+            "s3://", UnresolvedOutput(f"{CHECKPOINTS_STORE}.id")
+        )
     return values
 
 
 def _key(plan: PlatformPlan) -> str | None:
-    """The key that the stack file names; without one each service has its own."""
+    """The key of the stack file; without one each service uses its default key."""
     return cluster_spec(plan.spec).key
 
 
@@ -109,8 +113,8 @@ def _key(plan: PlatformPlan) -> str | None:
 def _efs(
     plan: PlatformPlan, foundation: AwsStoreFoundation, data: DatasetPlan
 ) -> list[CloudResource]:
-    """The file system, a door into it in every zone, and one user that all files belong to."""
-    name, key = store_name(data), _key(plan)
+    """The file system, a mount target for each zone, an access point whose user owns all files."""
+    name, key = dataset_store_name(data), _key(plan)
     value = {"provisionedThroughputInMibps": data.throughput} if data.throughput else {}
     files = CloudResource(
         kind="aws:efs/fileSystem:FileSystem",
@@ -129,7 +133,7 @@ def _efs(
         },
         protect=plan.storage.protect,
     )
-    group = _group(plan, foundation, name, "NFS from nodes, and from nobody else")
+    group = _group(plan, foundation, name, "NFS from nodes only")
     doors = [
         CloudResource(
             kind="aws:efs/mountTarget:MountTarget",
@@ -157,7 +161,7 @@ def _efs(
         name=f"root-{name}",
         inputs={
             "fileSystemId": files.get("id"),
-            # Its own root belongs to root: pods that may not become root could write nothing.
+            # The root of the file system belongs to root: pods without root could not write to it.
             "posixUser": {"uid": user_id, "gid": user_id},
             "rootDirectory": {
                 "path": "/data",
@@ -170,11 +174,18 @@ def _efs(
             "tags": tags_of(plan, Name=f"{plan.name}-{data.name}"),
         },
     )
-    return [files, group, _from(group, foundation.nodes, "nodes", *_NFS), *doors, backups, root]
+    return [
+        files,
+        group,
+        _from(group, foundation.node_security_group, "nodes", *_NFS),
+        *doors,
+        backups,
+        root,
+    ]
 
 
 def _by_zone(foundation: AwsStoreFoundation) -> Sequence[tuple[str, StringInput]]:
-    """A subnet for each zone, by the zone's name; where nobody says it, by its place in the list."""
+    """A subnet for each zone, by the zone's name; if it is unknown, by its index."""
     subnets = list(foundation.subnets.items())
     return [(zone if _plain(zone) else str(n), subnet) for n, (zone, subnet) in enumerate(subnets)]
 
@@ -187,22 +198,25 @@ def _plain(zone: str) -> bool:
 def _lustre(
     plan: PlatformPlan, foundation: AwsStoreFoundation, data: DatasetPlan
 ) -> list[CloudResource]:
-    """The file system in its zone, what nodes and servers say to each other, and what fills it."""
-    name, tier = store_name(data), str(data.tier)
+    """The file system in its zone, the rules between nodes and servers, and its data repository."""
+    name, tier = dataset_store_name(data), str(data.tier)
     group = _group(plan, foundation, name, "Lustre among its servers and nodes")
-    peers = {"servers": (group, group), "nodes": (group, foundation.nodes)}
+    peers = {"servers": (group, group), "nodes": (group, foundation.node_security_group)}
     rules = [
         _from(group, peer, f"{who}-{low}", low, high)
         for who, (_, peer) in peers.items()
         for low, high in _LUSTRE
     ]
-    rules += [_from(foundation.nodes, group, f"{low}-{name}", low, high) for low, high in _LUSTRE]
+    rules += [
+        _from(foundation.node_security_group, group, f"{low}-{name}", low, high)
+        for low, high in _LUSTRE
+    ]
     out = CloudResource(
         kind="aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule",
         name=f"out-{name}",
         inputs={
             "securityGroupId": group.get("id"),
-            "referencedSecurityGroupId": foundation.nodes.get("id"),
+            "referencedSecurityGroupId": foundation.node_security_group.get("id"),
             "ipProtocol": "-1",
             "description": "Answers to nodes",
         },
@@ -237,7 +251,7 @@ def _lustre(
 
 
 def _persistent(plan: PlatformPlan, data: DatasetPlan) -> dict[str, Any]:
-    """Throughput, key and backups; what a bucket fills has its original there, and takes none."""
+    """Throughput, key and backups; a file system linked to a bucket needs no backups."""
     key, own = _key(plan), data.bucket is None
     return {
         "perUnitStorageThroughput": data.throughput,
@@ -251,7 +265,7 @@ def _persistent(plan: PlatformPlan, data: DatasetPlan) -> dict[str, Any]:
 
 
 def _filled(plan: PlatformPlan, data: DatasetPlan, files: CloudResource) -> Iterator[CloudResource]:
-    """Names of files come at once, contents when they are read; what teams write goes back."""
+    """Imports file names at once and contents when first read; exports files that teams write."""
     if data.bucket is None:
         return
     back = {"autoExportPolicy": {"events": ["NEW", "CHANGED"]}} if data.writers else {}
@@ -269,7 +283,7 @@ def _filled(plan: PlatformPlan, data: DatasetPlan, files: CloudResource) -> Iter
     )
 
 
-# ── who reaches a file system ─────────────────────────────────────────────────────────────────────
+# ── access to a file system ───────────────────────────────────────────────────────────────────────
 def _group(
     plan: PlatformPlan, foundation: AwsStoreFoundation, name: str, description: str
 ) -> CloudResource:
@@ -279,7 +293,7 @@ def _group(
         inputs={
             "vpcId": foundation.vpc,
             "description": description,
-            # Its rules, and those of nodes, name it: they go before it does.
+            # Its rules, and those of nodes, refer to it: they are deleted first.
             "revokeRulesOnDelete": True,
             "tags": tags_of(plan, Name=f"{plan.name}-{name}"),
         },
@@ -307,13 +321,13 @@ def _from(
 def _bucket(
     plan: PlatformPlan, foundation: AwsStoreFoundation, name: str, *, retention_days: int
 ) -> list[CloudResource]:
-    """Closed to the public and to whoever comes without TLS; what is deleted can be had back for a while."""
-    own = fit(f"{plan.name}-{name}", _NAME_LENGTH)
+    """Closed to the public and to requests without TLS; keeps deleted objects for a while."""
+    own = fit_name(f"{plan.name}-{name}", _NAME_LENGTH)
     bucket = CloudResource(
         kind=_BUCKET,
         name=name,
         inputs={
-            # Names are the whole world's: nobody else has this account and region in theirs.
+            # Bucket names are global: account and region make this one unique.
             "bucket": Joined(own, "-", ACCOUNT.get("accountId"), "-", foundation.place.region),
             "forceDestroy": False,
             "tags": tags_of(plan),
@@ -372,7 +386,7 @@ def _without_tls(arn: StringInput) -> dict[str, Any]:
 
 
 def _cycle(retention_days: int) -> Iterator[dict[str, Any]]:
-    """Nothing that is current ever goes: only uploads that nobody finished, and what was deleted before."""
+    """Current objects never expire: only incomplete uploads and earlier versions do."""
     yield {
         "id": "unfinished-uploads",
         "status": "Enabled",
@@ -388,19 +402,19 @@ def _cycle(retention_days: int) -> Iterator[dict[str, Any]]:
     }
 
 
-# ── what a team may ───────────────────────────────────────────────────────────────────────────────
+# ── permissions of teams ──────────────────────────────────────────────────────────────────────────
 def _team(
     plan: PlatformPlan, foundation: AwsStoreFoundation, team: TeamPlan
 ) -> Iterator[CloudResource]:
-    """A role for the pods of one service account in its namespaces: its data, its place for checkpoints."""
+    """A role for the pods of one service account in its namespaces: data and checkpoint prefix."""
     allowed = list(_allowed(plan, foundation, team.stable_name))
-    name = fit(f"team-{team.stable_name}", _ROLE_LENGTH)
+    name = fit_name(f"team-{team.stable_name}", _ROLE_LENGTH)
     yield from _role(plan, foundation, name, allowed, [space.name for space in team.namespaces])
 
 
 def _check(plan: PlatformPlan, foundation: AwsStoreFoundation) -> Iterator[CloudResource]:
     """A role for the pods of the check that read buckets."""
-    buckets = [data for data in plan.read_by_check if data.kind is DatasetKind.BUCKET]
+    buckets = [data for data in plan.datasets_read_by_validation if data.kind is DatasetKind.BUCKET]
     allowed = [allowance for data in buckets for allowance in _of_bucket(foundation, data, _READ)]
     yield from _role(plan, foundation, "check-volumes", allowed, [system_namespace(plan.name)])
 
@@ -412,7 +426,7 @@ def _role(
     allowed: list[dict[str, Any]],
     namespaces: list[str],
 ) -> Iterator[CloudResource]:
-    """What the pods of one account in these namespaces may; nothing where that is nothing."""
+    """The permissions of the pods of one account in these namespaces; none without statements."""
     if not allowed:
         return
     iam_role = role(plan, name, "pods.eks.amazonaws.com", TAKEN_BY_PODS)
@@ -451,12 +465,12 @@ def _allowed(
 def _of_bucket(
     foundation: AwsStoreFoundation, data: DatasetPlan, actions: str | list[str]
 ) -> Iterator[dict[str, Any]]:
-    """Names of what is in a bucket, and these actions on all of it."""
-    arn = _arn(foundation, store_name(data), data.bucket)
+    """Permission to list a bucket, and these actions on all of its objects."""
+    arn = _arn(foundation, dataset_store_name(data), data.bucket)
     yield statement("s3:ListBucket", arn)
     yield statement(actions, Joined(arn, "/*"))
 
 
 def _arn(foundation: AwsStoreFoundation, name: str, value: str | None) -> StringInput:
     bucket_arn = Joined("arn:", foundation.place.partition, f":s3:::{value}")
-    return bucket_arn if value else Late(f"{name}.arn")
+    return bucket_arn if value else UnresolvedOutput(f"{name}.arn")

@@ -1,4 +1,4 @@
-"""Tags of what a platform buys at AWS: whose it is, who pays, and what the stack file adds."""
+"""Tags of AWS resources: owner, cost centre, and the tags of the stack file."""
 
 from gpuyard.names import PLATFORM_LABEL, POOL_LABEL
 from gpuyard.plan.records import PlatformPlan
@@ -7,10 +7,10 @@ _OWNER, _COST_CENTER = "owner", "cost-center"
 
 
 def aws_tags(plan: PlatformPlan, part: str = "", owner: str = "") -> dict[str, str]:
-    """Tags of a resource that is there for a pool, or for the whole cluster.
+    """Tags of a resource of a pool, or of the whole cluster.
 
-    A bill without a name is nobody's: where the stack file names no owner and no cost centre it is the teams
-    that own the pool, and else the platform.
+    Every cost needs an owner: without an owner and cost centre in the stack file it is the teams
+    that own the pool, otherwise the platform.
     """
     user_tags = plan.spec.tags
     written = {key.lower().replace("_", "-") for key in user_tags}

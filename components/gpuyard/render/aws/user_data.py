@@ -1,7 +1,7 @@
-"""User data: what kubelet, the local disks and the registry mirror of a pool's nodes are told at their start.
+"""User data: kubelet settings, local disks and the registry mirror of a pool's nodes.
 
-The same meanings in the words of each image: NodeConfig for Amazon Linux, TOML for Bottlerocket, and a script
-for images that join the cluster by one.
+The same settings in the format of each image: NodeConfig for Amazon Linux, TOML for Bottlerocket,
+and a script for images that join the cluster with one.
 """
 
 import json
@@ -16,41 +16,42 @@ from gpuyard.catalogue.reserves import kubelet_cpu, kubelet_gib
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.tables.reserves import EVICTION_MIB
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.aws.foundation import ClusterFoundation
+from gpuyard.render.aws.foundation import EksNodeInputs
 from gpuyard.render.cloud.graph import Base64, Joined
 from gpuyard.render.text import yaml_text
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Numa
 
 _ALIGNED = frozenset({Numa.RESTRICTED, Numa.SINGLE})
-"""Policies that mean nothing for CPUs unless a pod has CPUs of its own."""
+"""Policies that have no effect on CPUs unless a pod has exclusive CPUs."""
 _LOCAL = ("/var/lib/containerd", "/var/lib/kubelet", "/var/log/pods")
 
 
 # ── kubelet ───────────────────────────────────────────────────────────────────────────────────────
 @dataclass(frozen=True, slots=True)
-class Kubelet:
-    """What the kubelet of a pool's nodes is told."""
+class KubeletSettings:
+    """Kubelet settings of a pool's nodes."""
 
     topology: str
-    """Its topology policy; empty: its own default."""
+    """The topology policy; empty: the kubelet's default."""
     static_cpus: bool
-    """Whether a pod that asks for whole CPUs has them to itself."""
+    """Whether a pod that requests whole CPUs gets them exclusively."""
     reserved: Mapping[str, str]
-    """What it keeps for itself; empty where machines differ, and each image reckons for its own machine."""
+    """Reserved resources; empty if machines differ, and each image computes them for its
+    machine."""
     eviction: Mapping[str, str]
-    """Below so much it puts pods out."""
+    """The thresholds below which the kubelet evicts pods."""
 
 
-def kubelet_of(pool: PoolPlan, machines: tuple[Machine, ...]) -> Kubelet:
-    """As the plan has counted the room for pods."""
+def kubelet_of(pool: PoolPlan, machines: tuple[Machine, ...]) -> KubeletSettings:
+    """The settings from which the plan computed the allocatable resources."""
     machine, *others = machines
     reserved = {
         "cpu": f"{round(kubelet_cpu(machine) * 1000)}m",
         "memory": f"{round(kubelet_gib(machine) * 1024) - EVICTION_MIB}Mi",
         "ephemeral-storage": DISK_RESERVED,
     }
-    return Kubelet(
+    return KubeletSettings(
         topology="" if pool.numa is Numa.NONE else pool.numa.value,
         static_cpus=pool.numa in _ALIGNED,
         reserved={} if others else reserved,
@@ -58,33 +59,39 @@ def kubelet_of(pool: PoolPlan, machines: tuple[Machine, ...]) -> Kubelet:
     )
 
 
-# ── each image ────────────────────────────────────────────────────────────────────────────────────
+# ── formats of images ─────────────────────────────────────────────────────────────────────────────
 def pool_user_data(
     plan: PlatformPlan,
     pool: PoolPlan,
     machines: tuple[Machine, ...],
     variant: str,
-    foundation: ClusterFoundation,
+    foundation: EksNodeInputs,
 ) -> Base64:
-    """What nodes of a pool start with, in the words of their image."""
+    """User data of a pool's nodes, in the format of their image."""
     kubelet = kubelet_of(pool, machines)
     local_disks = all(machine.nvme_gb for machine in machines)
     if variant.startswith("BOTTLEROCKET"):
         return Base64(bottlerocket(plan.spec, pool, kubelet, local_disks=local_disks))
     if variant == CUSTOM:
-        return Base64(script(plan, pool, kubelet, foundation, machines, local_disks=local_disks))
+        return Base64(
+            custom_image_script(plan, pool, kubelet, foundation, machines, local_disks=local_disks)
+        )
     return Base64(node_config(plan.spec, kubelet, machines, local_disks=local_disks))
 
 
 def system_user_data(plan: PlatformPlan) -> Base64 | None:
-    """What the system's nodes are told; nothing unless images come from a mirror."""
+    """User data of system nodes; none unless images come from a mirror."""
     return Base64(_mime(_mirror_part(plan.spec))) if plan.spec.mirror else None
 
 
 def node_config(
-    spec: PlatformSpec, kubelet: Kubelet, machines: tuple[Machine, ...], *, local_disks: bool
+    spec: PlatformSpec,
+    kubelet: KubeletSettings,
+    machines: tuple[Machine, ...],
+    *,
+    local_disks: bool,
 ) -> str:
-    """For nodeadm; the cluster's own part is written by EKS, and the two are merged."""
+    """For nodeadm; EKS writes the cluster part, and merges the two."""
     config: dict[str, Any] = {}
     if kubelet.topology:
         config["topologyManagerPolicy"] = kubelet.topology
@@ -102,8 +109,10 @@ def node_config(
     return _mime(part, *([_mirror_part(spec)] if spec.mirror else []), *locked)
 
 
-def bottlerocket(spec: PlatformSpec, pool: PoolPlan, kubelet: Kubelet, *, local_disks: bool) -> str:
-    """Bottlerocket's settings; it brings the device plugin too, so that sharing is a setting here."""
+def bottlerocket(
+    spec: PlatformSpec, pool: PoolPlan, kubelet: KubeletSettings, *, local_disks: bool
+) -> str:
+    """Bottlerocket's settings; it includes the device plugin, so GPU sharing is a setting here."""
     kubernetes: dict[str, Any] = {}
     if kubelet.topology:
         kubernetes["topology-manager-policy"] = kubelet.topology
@@ -146,16 +155,16 @@ def _sharing(pool: PoolPlan) -> dict[str, Mapping[str, Any]]:
     }
 
 
-def script(
+def custom_image_script(
     plan: PlatformPlan,
     pool: PoolPlan,
-    kubelet: Kubelet,
-    foundation: ClusterFoundation,
+    kubelet: KubeletSettings,
+    foundation: EksNodeInputs,
     machines: tuple[Machine, ...],
     *,
     local_disks: bool,
 ) -> Joined:
-    """For images that EKS does not know: it merges nothing into theirs, so all that a node needs is here."""
+    """For custom images: EKS merges nothing, so the script includes all that a node needs."""
     flags = {
         "node-labels": _pairs(pool.labels),
         "register-with-taints": ",".join(map(str, plan.initial_taints(pool))),
@@ -185,7 +194,7 @@ def _pairs(values: Mapping[str, str]) -> str:
 
 
 def _local_disks() -> str:
-    """All disks of the instance as one, before containerd has written anything to the other."""
+    """All instance store disks as one array, before containerd writes to the root disk."""
     return (
         "disks=$(find -L /dev/disk/by-id -name 'nvme-Amazon_EC2_NVMe_Instance_Storage_*' ! -name '*_ns-*'"
         " -exec realpath {} + | sort -u)\n"
@@ -201,13 +210,13 @@ def _local_disks() -> str:
 
 # ── the mirror ────────────────────────────────────────────────────────────────────────────────────
 def _registry(images: str) -> tuple[str, str]:
-    """A mirror's host, and where containerd finds images below its path."""
+    """The host of a mirror, and the URL of its path for containerd."""
     host, _, path = images.rstrip("/").partition("/")
     return host, f"https://{host}/v2/{path}" if path else f"https://{host}"
 
 
 def _mirror_files(images: str) -> str:
-    """Shell: every registry through the mirror first, and the mirror itself without a detour."""
+    """Shell: every registry through the mirror first, and the mirror itself directly."""
     host, url = _registry(images)
     below = "  override_path = true\n" if url.count("/v2/") else ""
     return (
@@ -220,7 +229,7 @@ def _mirror_files(images: str) -> str:
 
 
 def _mirror_part(spec: PlatformSpec) -> tuple[str, str]:
-    """It runs before nodeadm starts kubelet."""
+    """Runs before nodeadm starts the kubelet."""
     return _shell(_mirror_files(spec.mirror.images if spec.mirror else ""))
 
 
@@ -230,16 +239,16 @@ _LOCKED = (
     f"mkdir -p {_UNIT}\nprintf '[Service]\\nLimitMEMLOCK=infinity\\n' >{_UNIT}/50-locked-memory.conf\n"
     "systemctl daemon-reload\nsystemctl try-restart containerd || :\n"
 )
-"""Shell: pods may lock memory without a capability, which Pod Security lets none of a team add. Bottlerocket
-does so by itself where it finds EFA (docs/decisions/0035)."""
+"""Shell: pods may lock memory without a capability, which Pod Security denies to teams.
+Bottlerocket does so itself if it finds EFA (docs/decisions/0035)."""
 
 
 def _locks_memory(machines: tuple[Machine, ...]) -> bool:
-    """Whether a fabric of theirs wants locked memory."""
+    """Whether a fabric of these machines needs locked memory."""
     return any(machine.efa_interfaces for machine in machines)
 
 
-# ── forms ─────────────────────────────────────────────────────────────────────────────────────────
+# ── formats ───────────────────────────────────────────────────────────────────────────────────────
 def _shell(text: str) -> tuple[str, str]:
     """A part that runs before nodeadm starts containerd and kubelet."""
     return "text/x-shellscript", f"#!/bin/bash\nset -euo pipefail\n{text}"
@@ -255,7 +264,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def _table(name: str, values: Mapping[str, Any]) -> str:
-    """A table of TOML; its strings, lists and switches are written as JSON has them."""
+    """A table of TOML; its strings, lists and booleans have the syntax of JSON."""
     lines = [
         f"{key if _BARE.fullmatch(key) else json.dumps(key)} = {json.dumps(value)}\n"
         for key, value in values.items()

@@ -1,1 +1,1 @@
-"""What is bought at a cloud, as plain values: `graph` is the form that every cloud's graph has."""
+"""Cloud resources as plain values: `graph` is the data model for every cloud."""

@@ -1,4 +1,4 @@
-"""How programs reach a cluster of a cloud: a kubeconfig without a credential. It runs the cloud's program."""
+"""Access to a cloud's cluster: a kubeconfig that runs the cloud's program for a credential."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,24 +7,24 @@ from typing import Any
 from gpuyard.render.cloud.graph import Joined, Json
 
 API = "client.authentication.k8s.io/v1beta1"
-"""What kubectl and every client of Kubernetes understand of such a program's answer."""
+"""The version of the exec credential API that kubectl and all Kubernetes clients support."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClusterAccess:
-    """Where a cluster answers, and as whom; late values are those of its graph."""
+    """The endpoint and credentials of a cluster; late values are those of its graph."""
 
     endpoint: Any
     """With its scheme."""
     authority: Any
-    """The certificate of its authority, in base64; None where a public one vouches for it."""
+    """The certificate of the cluster's authority, in base64; None with a public certificate."""
     identity: Any
-    """What is another one for another cluster, also for one that has the name of this one."""
+    """A value that differs between clusters, also between two with the same name."""
     run: Mapping[str, Any]
-    """The program that has the credential: `command`, `args` and so on, as a kubeconfig says them."""
+    """The program that gets the credential: `command`, `args` and so on, as in a kubeconfig."""
 
     def kubeconfig(self, name: str) -> Json:
-        """As text of a kubeconfig, in which cluster, user and context have this name."""
+        """The text of a kubeconfig; its cluster, user and context have this name."""
         trust = {"certificate-authority-data": self.authority} if self.authority else {}
         return Json(
             {
@@ -40,5 +40,5 @@ class ClusterAccess:
 
 
 def https(host: Any) -> Joined:
-    """The address of a host that is named without its scheme."""
+    """The URL of a host that is named without a scheme."""
     return Joined("https://", host)

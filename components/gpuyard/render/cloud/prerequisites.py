@@ -1,6 +1,7 @@
-"""What a cloud is asked before anything is registered: has it the zones, machines and subnets that are named?
+"""Queries to a cloud before anything is registered: do the named zones, machines and subnets exist?
 
-The answers are judged as those of `gpuyard check --live` (`preflight/before.py`); no resource rests on them.
+The answers are validated like those of `gpuyard check --live` (`preflight/prerequisites.py`); no
+resource uses them.
 """
 
 import re
@@ -13,15 +14,16 @@ from gpuyard.render.cloud.graph import CloudCall
 _OFFERS = "aws:ec2/getInstanceTypeOfferings:getInstanceTypeOfferings"
 _MACHINES = "gcp:compute/getMachineTypes:getMachineTypes"
 EC2_RESERVATION = "aws:ec2/getCapacityBlockReservation:getCapacityBlockReservation"
-"""What a block is, or any other reservation: the provider asks EC2 for the id, whatever kind it is of.
+"""Reads a block or any other reservation: the provider queries EC2 by id, for every kind.
 
-By its id alone: without one it asks for an empty id, tags or not.
+Only by id: without one, the provider sends an empty id, with or without tags.
 """
 GCE_RESERVATION = "gcp:compute/getReservation:getReservation"
 TAGGED = "aws:resourcegroupstaggingapi/getResources:getResources"
-"""Asked by whoever is about to buy a block: only what has the tag of the offer stands against it."""
+"""Queried before a block is bought: only a resource with the tag of the offer prevents the
+purchase."""
 ONLY_JUDGED = frozenset({_OFFERS, _MACHINES, EC2_RESERVATION, GCE_RESERVATION, TAGGED})
-"""What is asked for nothing else: a test of a program that has no answer to these says nothing wrong."""
+"""Queries used only for validation: a test of a program may leave them without an answer."""
 ASKED_ZONES, ASKED_OFFERS = "asked-zones", "asked-offers"
 ASKED_SUBNETS, ASKED_RESERVED = "asked-subnets", "asked-reservation"
 
@@ -29,7 +31,7 @@ _SHARED = re.compile(r"projects/(?P<project>[^/]+)/reservations/(?P<name>[^/]+)(
 
 
 def aws_prerequisites(plan: PlatformPlan) -> tuple[CloudCall, ...]:
-    """One question each: zones that are named, machines by zone, and subnets of a given network."""
+    """One query each: the named zones, machines by zone, and subnets of an existing network."""
     types = sorted({name for pool in plan.pools for name in pool.machines})
     offers = CloudCall(
         kind=_OFFERS,
@@ -55,9 +57,9 @@ def aws_prerequisites(plan: PlatformPlan) -> tuple[CloudCall, ...]:
 
 
 def named_reservations(plan: PlatformPlan) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Each reservation that the stack file names, with the zones of the pool that draws on it.
+    """Each reservation that the stack file names, with the zones of the pool that uses it.
 
-    A block that is still to be bought is none.
+    A block that is still to be bought is not included.
     """
     seen = {
         (option.reservation, pool.zones): None
@@ -69,7 +71,7 @@ def named_reservations(plan: PlatformPlan) -> Iterator[tuple[str, tuple[str, ...
 
 
 def _of_ec2(plan: PlatformPlan) -> tuple[CloudCall, ...]:
-    """What each reservation is, on-demand or a block."""
+    """The kind of each reservation, on-demand or a block."""
     return tuple(
         CloudCall(
             kind=EC2_RESERVATION,
@@ -101,7 +103,7 @@ def _subnets(plan: PlatformPlan) -> tuple[CloudCall, ...]:
 
 
 def gcp_prerequisites(plan: PlatformPlan) -> tuple[CloudCall, ...]:
-    """Zones of the region, and which machines are in each that is named; GKE picks the others itself."""
+    """Zones of the region, and the machines in each named zone; GKE picks the others itself."""
     named_zones = configured_zones(plan.spec)
     zones = CloudCall(
         kind="gcp:compute/getZones:getZones",
@@ -114,7 +116,7 @@ def gcp_prerequisites(plan: PlatformPlan) -> tuple[CloudCall, ...]:
 
 
 def _machines(plan: PlatformPlan, zone: str) -> CloudCall:
-    # A type with GPUs added to it is sold as the type.
+    # A type with attached GPUs is offered as the type.
     names = sorted({name.partition("+")[0] for pool in plan.pools for name in pool.machines})
     return CloudCall(
         kind=_MACHINES,
@@ -125,7 +127,7 @@ def _machines(plan: PlatformPlan, zone: str) -> CloudCall:
 
 
 def _of_gce(plan: PlatformPlan) -> Iterator[CloudCall]:
-    """What each reservation is in the zone of its pool: Google is asked for one zone at a time."""
+    """Each reservation in the zone of its pool: Google Cloud answers for one zone at a time."""
     for each, zones in named_reservations(plan):
         project, name = gcp_reservation(each)
         for zone in zones:
@@ -139,6 +141,6 @@ def _of_gce(plan: PlatformPlan) -> Iterator[CloudCall]:
 
 
 def gcp_reservation(reservation: str) -> tuple[str, str]:
-    """Project and name of a reservation, whichever part of it is named; "" is the stack's own project."""
+    """Project and name of a reservation, given in full or in part; "" is the stack's project."""
     shared = _SHARED.fullmatch(reservation)
     return (shared["project"], shared["name"]) if shared else ("", reservation.partition("/")[0])

@@ -1,1 +1,1 @@
-"""A platform on GKE as the resources that are bought: a plan goes in, plain values come out."""
+"""A platform on GKE as cloud resources: from a plan to plain values."""

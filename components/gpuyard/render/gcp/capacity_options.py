@@ -1,4 +1,4 @@
-"""A pool's ladder as node pools: one for each rung and machine, its name, and how many nodes it may have."""
+"""Capacity options of a pool as node pools: one for each option and machine, with its size."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -6,47 +6,47 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.catalogue.machines import MACHINES, Machine
-from gpuyard.plan.capacity.capacity_options import gke_bounds, gke_machines
+from gpuyard.plan.capacity.capacity_options import gke_machine_count, gke_node_pool_limits
 from gpuyard.plan.records import CapacityOption, PoolPlan
 from gpuyard.plan.records.nodes import GkePurchase
-from gpuyard.render.cloud.spelling import digest, fit
+from gpuyard.render.cloud.spelling import digest, fit_name
 from gpuyard.render.gcp.names import GKE_LENGTH
 from gpuyard.spec.pools import Scaling
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OptionPool:
-    """One node pool of GKE: a rung of a pool's ladder with one of its machines."""
+    """One GKE node pool: a capacity option of a pool with one of its machines."""
 
     name: str
     option: CapacityOption
     purchase: GkePurchase
     machine: Machine
     min_nodes: int
-    """Nodes that are there from the beginning."""
+    """Initial nodes."""
     max_nodes: int
     scales: bool
-    """False where it has its nodes and keeps them."""
+    """False: the number of nodes is fixed."""
 
 
-def groups(pool: PoolPlan) -> Iterator[OptionPool]:
+def option_node_pools(pool: PoolPlan) -> Iterator[OptionPool]:
     """The node pools of a pool, best first.
 
-    A pool of one size gets its nodes from the first rungs that have them; what stands behind those scales,
-    and comes where they fail. A reservation holds one machine type, the pool's first.
+    A pool of fixed size gets its nodes from the first options that have them; later options scale
+    up when those fail. A reservation holds one machine type, the pool's first.
     """
-    caps = gke_bounds(pool)
-    floors = _filled(pool, caps)
-    for option, name, cap, floor in zip(
-        pool.capacity_options, _names(pool), caps, floors, strict=True
+    caps = gke_node_pool_limits(pool)
+    minimums = _filled(pool, caps)
+    for option, name, cap, minimum in zip(
+        pool.capacity_options, _names(pool), caps, minimums, strict=True
     ):
         if option.gcp is None or (not cap and pool.nodes.high):
             continue
-        machines = machines_of(pool)[: gke_machines(pool, option)]
+        machines = machines_of(pool)[: gke_machine_count(pool, option)]
         for index, machine in enumerate(machines):
-            least = floor if index == 0 else 0
+            least = minimum if index == 0 else 0
             yield OptionPool(
-                name=fit(name if index == 0 else _with(name, machine), GKE_LENGTH),
+                name=fit_name(name if index == 0 else _with(name, machine), GKE_LENGTH),
                 option=option,
                 purchase=option.gcp,
                 machine=machine,
@@ -66,7 +66,7 @@ def _with(name: str, machine: Machine) -> str:
 
 
 def _names(pool: PoolPlan) -> Iterator[str]:
-    """Of pool, way of buying and reservation: the same whatever other rungs there are."""
+    """Names from pool, capacity option and reservation: independent of the other options."""
     seen: Counter[str] = Counter()
     for option in pool.capacity_options:
         suffix = f"-{digest(option.reservation)}" if option.reservation else ""
@@ -76,7 +76,7 @@ def _names(pool: PoolPlan) -> Iterator[str]:
 
 
 def _filled(pool: PoolPlan, caps: Sequence[int]) -> Iterator[int]:
-    """The nodes that always run, from the first rung on that keeps nodes without a job."""
+    """The nodes that always run, from the first option that keeps nodes without a job."""
     remaining = pool.start_nodes
     for option, cap in zip(pool.capacity_options, caps, strict=True):
         filled = 0 if option.gcp and option.gcp.flex_start else min(remaining, cap)
@@ -85,10 +85,10 @@ def _filled(pool: PoolPlan, caps: Sequence[int]) -> Iterator[int]:
 
 
 def size(least: int, most: int, zones: int, *, scales: bool, policy: str) -> dict[str, Any]:
-    """How many nodes a node pool has; GKE counts in each zone, unless it is asked for the total.
+    """The size of a node pool; GKE counts in each zone, unless the total is set.
 
-    Whatever scales is never smaller than a node in each zone, where it starts with any: GKE brings a pool
-    to its minimum when it makes it, and not later.
+    A node pool that scales starts with at least one node in each zone, if it starts with any: GKE
+    creates a pool at its minimum and does not enforce the minimum later.
     """
     if zones == 1 and not scales:
         return {"nodeCount": most}
@@ -103,5 +103,5 @@ def size(least: int, most: int, zones: int, *, scales: bool, policy: str) -> dic
 
 
 def autoscaled_fields(inputs: dict[str, Any]) -> tuple[str, ...]:
-    """Fields that are the autoscaler's after the first day."""
+    """Fields that the autoscaler changes after creation."""
     return ("nodeCount", "initialNodeCount") if "autoscaling" in inputs else ()

@@ -1,4 +1,4 @@
-"""The cluster: private, with its own network plugin and identities, upgraded when the stack file says so."""
+"""The GKE cluster: private, with its own network plugin and identities, upgraded as configured."""
 
 import re
 from collections.abc import Mapping
@@ -20,19 +20,19 @@ from gpuyard.spec.sections.cluster import LogKind, Weekday
 
 NAME = "cluster"
 _CONTEXT = re.compile(r"gke_([^_]+)_([^_]+)_(.+)")
-"""A context of kubectl as gcloud writes it: project, location and name."""
+"""A kubectl context as gcloud writes it: project, location and name."""
 _MONDAY = date(2024, 1, 1)
-"""Any Monday: windows repeat weekly from the first of their days on."""
+"""Any Monday: windows repeat weekly from their first day."""
 _COMPONENTS: Mapping[LogKind, str] = {
     LogKind.API: "APISERVER",
     LogKind.CONTROLLER_MANAGER: "CONTROLLER_MANAGER",
     LogKind.SCHEDULER: "SCHEDULER",
 }
-"""What GKE writes down when it is asked to; the audit log is there in any case."""
+"""Logs that GKE writes on request; the audit log is always on."""
 
 
 def existing_cluster(plan: PlatformPlan, place: GcpLocation) -> CloudCall | None:
-    """The question for a cluster that is there already; None where one is made."""
+    """The query for an existing cluster; None if gpuyard creates one."""
     existing = cluster_spec(plan.spec).existing
     if existing is None:
         return None
@@ -58,7 +58,7 @@ def existing_cluster(plan: PlatformPlan, place: GcpLocation) -> CloudCall | None
 def cluster(
     plan: PlatformPlan, place: GcpLocation, network: GcpNetwork, who: NodeIdentity
 ) -> CloudResource:
-    """The cluster that is made. Its first nodes, which every cluster must have, are gone when it is there."""
+    """A new cluster. Its mandatory initial nodes are deleted when it is ready."""
     spec = cluster_spec(plan.spec)
     return CloudResource(
         kind="gcp:container/cluster:Cluster",
@@ -86,14 +86,14 @@ def cluster(
         ),
         after=tuple(g for g in who.grants if g.startswith("key-")),
         protect=spec.protect,
-        # the pool that these describe is deleted at once, and each of their fields would replace the cluster
+        # GKE deletes the initial pool at once, and each of these fields would replace the cluster
         ignores=("nodeConfig", "initialNodeCount"),
         delete_first=True,
     )
 
 
 def _connected(plan: PlatformPlan, network: GcpNetwork, spec: ClusterSpec) -> dict[str, Any]:
-    """Where it is, and who reaches it: from outside only what somebody allowed."""
+    """Its network and endpoint: from outside, only allowed ranges reach it."""
     outside = [{"cidrBlock": str(cidr)} for cidr in spec.endpoint.public]
     return {
         "network": network.network,
@@ -118,7 +118,7 @@ def _connected(plan: PlatformPlan, network: GcpNetwork, spec: ClusterSpec) -> di
 
 
 def _guarded(plan: PlatformPlan, place: GcpLocation, who: NodeIdentity) -> dict[str, Any]:
-    """Identities of pods, secrets under a key, nodes that prove how they booted where the machines can."""
+    """Workload identity, encrypted secrets, and shielded nodes if all machines support them."""
     return {
         "workloadIdentityConfig": {"workloadPool": Joined(place.project, ".svc.id.goog")},
         "databaseEncryption": {"state": "ENCRYPTED", "keyName": who.key},
@@ -140,7 +140,7 @@ def _guarded(plan: PlatformPlan, place: GcpLocation, who: NodeIdentity) -> dict[
 
 
 def _upgraded(spec: ClusterSpec) -> dict[str, Any]:
-    """In its window, and never on days that are kept free of it."""
+    """Upgrades in the maintenance window, and never on excluded days."""
     window = spec.maintenance
     first = _MONDAY + timedelta(days=min(_days(window.days)))
     hour, minute = (int(part) for part in window.start.split(":"))
@@ -175,7 +175,7 @@ def _days(days: tuple[Weekday, ...]) -> list[int]:
 
 
 def _watched(plan: PlatformPlan, spec: ClusterSpec) -> dict[str, Any]:
-    """GPUs are measured once: by GKE, or by what the GPU Operator brings where it brings anything."""
+    """GPU metrics have one source: GKE, or the GPU Operator if it installs anything."""
     ours = plan.operator is not None and any(plan.operator.enabled.values())
     components = [_COMPONENTS[kind] for kind in spec.logs.kinds if kind in _COMPONENTS]
     return {
@@ -191,7 +191,7 @@ def _watched(plan: PlatformPlan, spec: ClusterSpec) -> dict[str, Any]:
 
 
 def _extended(plan: PlatformPlan) -> dict[str, Any]:
-    """Drivers of the storage that is asked for; no node comes that no pool of ours has."""
+    """CSI drivers of the configured storage; no node pools except gpuyard's."""
     kinds = plan.storage.kinds
     return {
         "addonsConfig": {
@@ -206,7 +206,7 @@ def _extended(plan: PlatformPlan) -> dict[str, Any]:
 
 
 def _first_nodes(who: NodeIdentity) -> dict[str, Any]:
-    """The smallest machines, for minutes, and not as the default account: it may be turned off."""
+    """The smallest machines, for minutes, without the default account: it may be disabled."""
     return {
         "removeDefaultNodePool": True,
         "initialNodeCount": 1,

@@ -1,8 +1,8 @@
-"""Further networks, through which GPUs of one machine reach those of another.
+"""Additional networks that connect the GPUs of different machines.
 
-TCPX and TCPXO want a network for each of a node's GPU cards. RDMA wants one for the host, and one with a
-profile of its zone, in which each card has a subnetwork. Networks are shared by all pools of a platform:
-a machine takes as many of them as the catalogue says.
+TCPX and TCPXO need a network for each GPU network card of a node. RDMA needs one for the host, and
+one with a profile of its zone, in which each card has a subnetwork. All pools of a platform share
+the networks: a machine uses as many of them as the catalogue lists.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,50 +21,53 @@ from gpuyard.catalogue.gke.networks import (
 )
 from gpuyard.catalogue.machines import Machine
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudResource, Joined
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.capacity_options import machines_of
 from gpuyard.render.gcp.place import GcpLocation
 
 METAL = "vpc-roce-metal"
-"""The profile of networks whose subnetwork is there already."""
+"""The profile of networks that come with a subnetwork."""
 
 
 @dataclass(frozen=True, slots=True)
 class FabricLink:
-    """One further network interface of a node."""
+    """One additional network interface of a node."""
 
-    object: str
-    """What pods call its network."""
+    pod_network_name: str
+    """The network name that pods use."""
     mode: str | None
-    """`deviceMode` of the network's parameters; None where pods claim the card instead."""
+    """`deviceMode` of the network's parameters; None if pods claim the card instead."""
     network: str
-    """Its network, by the name in the graph."""
+    """The network, by its name in the graph."""
     subnetwork: str
-    """Its subnetwork, as the end of names; empty: the one that the network brings."""
+    """The subnetwork, as a name suffix; empty: the one that comes with the network."""
 
     @property
     def config(self) -> dict[str, Any]:
-        """As a node pool lists it."""
-        network = Late(f"{self.network}.name")
+        """The interface as an entry of a node pool."""
+        network = UnresolvedOutput(f"{self.network}.name")
         if not self.subnetwork:
             return {"network": network, "subnetwork": Joined(PREDEFINED_SUBNET, network)}
-        return {"network": network, "subnetwork": Late(f"{self.subnetwork}-subnetwork.name")}
+        return {
+            "network": network,
+            "subnetwork": UnresolvedOutput(f"{self.subnetwork}-subnetwork.name"),
+        }
 
 
-def direct_of(pool: PoolPlan, machine: Machine) -> GpuDirect | None:
-    """What a machine of a pool needs; None where it has TCP alone, and where its networks are in other zones.
+def machine_gpudirect(pool: PoolPlan, machine: Machine) -> GpuDirect | None:
+    """GPUDirect of a pool's machine; None if it has only TCP, or its networks are in other zones.
 
-    An RDMA network lies in one zone: nodes that may start in several can have none.
+    An RDMA network is in one zone: nodes that may start in several zones can have none.
     """
     direct = GPUDIRECT.get(machine.name)
     return None if direct and direct.profile and len(pool.zones) != 1 else direct
 
 
 def links(plan: PlatformPlan, pool: PoolPlan, machine: Machine) -> tuple[FabricLink, ...]:
-    """The further interfaces of a pool's nodes, in the order in which a node has them."""
-    direct = direct_of(pool, machine)
+    """The additional interfaces of a pool's nodes, in their order on a node."""
+    direct = machine_gpudirect(pool, machine)
     if direct is None:
         return ()
     if direct.profile is None:
@@ -76,21 +79,21 @@ def links(plan: PlatformPlan, pool: PoolPlan, machine: Machine) -> tuple[FabricL
 
 
 def all_links(plan: PlatformPlan) -> Iterator[FabricLink]:
-    """Every further interface that some node of the platform has."""
+    """Every additional interface of all nodes of the platform."""
     for pool in plan.pools:
         for machine in machines_of(pool):
             yield from links(plan, pool, machine)
 
 
 def makes_own_networks(machine: Machine) -> bool:
-    """Whether GKE makes the networks of these nodes' cards itself."""
+    """Whether GKE creates the networks of these nodes' cards itself."""
     direct = GPUDIRECT.get(machine.name)
     return direct is not None and direct.device_networks is None
 
 
 def claims_cards(pool: PoolPlan, machine: Machine) -> bool:
-    """Whether pods claim these nodes' network cards, instead of naming their networks."""
-    direct = direct_of(pool, machine)
+    """Whether pods claim these nodes' network cards instead of naming their networks."""
+    direct = machine_gpudirect(pool, machine)
     return direct is not None and direct.device_mode is None
 
 
@@ -98,7 +101,7 @@ def claims_cards(pool: PoolPlan, machine: Machine) -> bool:
 def fabric_networks(
     plan: PlatformPlan, place: GcpLocation, used_ranges: Iterable[str]
 ) -> tuple[CloudResource, ...]:
-    """Every further network that some pool of the platform needs, with addresses that nobody else has."""
+    """Every additional network that a pool of the platform needs, with unused address ranges."""
     tcp = [d for _, d in all_direct(plan) if d.profile is None and d.device_networks]
     devices = max((d.device_networks or 0 for d in tcp), default=0)
     rdma = {_rdma_part(zone, direct): (zone, direct) for zone, direct in _rdma(plan)}
@@ -114,14 +117,14 @@ def fabric_networks(
 
 
 def _free(used_ranges: Iterable[str]) -> IPv4Network:
-    """The first range in which none of these addresses lie; the last one where each has some."""
+    """The first range without any of these addresses; the last one if each has some."""
     networks = [ip_network(each, strict=False) for each in used_ranges]
     ranges = [IPv4Network(each) for each in FABRIC_RANGES]
     return next((r for r in ranges if not any(r.overlaps(o) for o in networks)), ranges[-1])
 
 
 def _subnets(addresses: IPv4Network, quarter: int, prefix: int) -> list[IPv4Network]:
-    """Subnets from a quarter of the range on."""
+    """Subnets of the range, starting at a quarter of it."""
     quarters = list(addresses.subnets(new_prefix=addresses.prefixlen + 2))
     return [each for part in quarters[quarter:] for each in part.subnets(new_prefix=prefix)]
 
@@ -129,7 +132,7 @@ def _subnets(addresses: IPv4Network, quarter: int, prefix: int) -> list[IPv4Netw
 def _plain(
     plan: PlatformPlan, place: GcpLocation, part: str, addresses: IPv4Network, mtu: int | None
 ) -> list[CloudResource]:
-    """A network with one subnetwork, in which everything reaches everything, and nothing from outside."""
+    """A network with one subnetwork, which allows all traffic inside, and none from outside."""
     network = _network(plan, part, {"mtu": mtu} if mtu else {})
     subnetwork = _subnetwork(plan, place, part, part, addresses)
     return [
@@ -139,7 +142,7 @@ def _plain(
             kind="gcp:compute/firewall:Firewall",
             name=f"{part}-inside",
             inputs={
-                "name": fit(f"{plan.name}-{part}-inside"),
+                "name": fit_name(f"{plan.name}-{part}-inside"),
                 "network": network.get("name"),
                 "direction": "INGRESS",
                 "sourceRanges": [str(addresses)],
@@ -152,7 +155,7 @@ def _plain(
 def _profiled(
     plan: PlatformPlan, place: GcpLocation, zone: str, direct: GpuDirect, addresses: IPv4Network
 ) -> list[CloudResource]:
-    """A network whose profile says its MTU and who gets in; that of bare metal has its subnetwork already."""
+    """A network whose profile sets MTU and firewall; that of bare metal comes with a subnetwork."""
     part = _rdma_part(zone, direct)
     begins, middle = PROFILE_URL
     url = Joined(begins, place.project, f"{middle}{zone}-{direct.profile}")
@@ -166,8 +169,8 @@ def _profiled(
 
 
 def fabric_name(plan: PlatformPlan, part: str) -> str:
-    """What a further network, or a subnetwork of one, is called at Google."""
-    return fit(f"{plan.name}-{part}")
+    """The name of an additional network, or of a subnetwork of one, on Google Cloud."""
+    return fit_name(f"{plan.name}-{part}")
 
 
 def _network(plan: PlatformPlan, part: str, rest: dict[str, Any]) -> CloudResource:
@@ -186,7 +189,7 @@ def _subnetwork(
         name=f"{part}-subnetwork",
         inputs={
             "name": fabric_name(plan, part),
-            "network": Late(f"{network}.name"),
+            "network": UnresolvedOutput(f"{network}.name"),
             "region": place.region,
             "ipCidrRange": str(addresses),
         },
@@ -195,10 +198,10 @@ def _subnetwork(
 
 # ── interfaces ────────────────────────────────────────────────────────────────────────────────────
 def all_direct(plan: PlatformPlan) -> Iterator[tuple[PoolPlan, GpuDirect]]:
-    """What every machine of every pool needs."""
+    """GPUDirect of every machine of every pool."""
     for pool in plan.pools:
         for machine in machines_of(pool):
-            if direct := direct_of(pool, machine):
+            if direct := machine_gpudirect(pool, machine):
                 yield pool, direct
 
 

@@ -1,23 +1,23 @@
-"""What node pools rest on, whether their cluster is made or was there."""
+"""What node pools need of a cluster, new or existing."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.gcp.place import GcpLocation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GcpFoundation:
-    """Late values of the cluster, of who its nodes are, and of the networks that reach them."""
+class GcpNodePoolInputs:
+    """Late values of the cluster, of the node identity, and of the networks of nodes."""
 
     place: GcpLocation
-    account: Late
-    """The address of the nodes' service account."""
+    account: UnresolvedOutput
+    """The email of the nodes' service account."""
     key: Any
     """The key of boot disks."""
     after: tuple[str, ...]
-    """What must be granted before the first node comes."""
+    """Grants that must exist before the first node."""
     protect: bool
-    cluster: Late
-    location: Late
+    cluster: UnresolvedOutput
+    location: UnresolvedOutput

@@ -1,4 +1,4 @@
-"""The whole platform at Google: network, identities, cluster and node pools, in the order they are made."""
+"""All Google Cloud resources of a platform in order: network, identities, cluster, node pools."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from gpuyard.render.cloud.graph import CloudGraph, Joined
 from gpuyard.render.cloud.prerequisites import gcp_prerequisites
 from gpuyard.render.gcp.cluster import cluster, existing_cluster
 from gpuyard.render.gcp.fabric import fabric_networks
-from gpuyard.render.gcp.foundation import GcpFoundation
+from gpuyard.render.gcp.foundation import GcpNodePoolInputs
 from gpuyard.render.gcp.identity import identity
 from gpuyard.render.gcp.network import cluster_network
 from gpuyard.render.gcp.place import GcpLocation, gcp_location
@@ -17,7 +17,7 @@ from gpuyard.render.gcp.storage import GcpStoreFoundation, store_parts, store_va
 
 
 def gcp_graph(plan: PlatformPlan) -> CloudGraph:
-    """Everything that a platform on GKE buys; for a cluster that is there, pools and what they need."""
+    """All resources of a platform on GKE; with an existing cluster, pools and what they need."""
     place = gcp_location(plan)
     who = identity(plan, place)
     existing_call = existing_cluster(plan, place)
@@ -25,7 +25,7 @@ def gcp_graph(plan: PlatformPlan) -> CloudGraph:
     network_parts = () if existing_call else network.resources
     new_cluster = cluster(plan, place, network, who)
     cluster_source = existing_call or new_cluster
-    foundation = GcpFoundation(
+    foundation = GcpNodePoolInputs(
         place=place,
         account=who.account,
         key=who.key,
@@ -56,7 +56,7 @@ def gcp_graph(plan: PlatformPlan) -> CloudGraph:
 
 
 def _linked(place: GcpLocation, network: Any) -> Any:
-    """A network as services beside Compute Engine want it: with its project."""
+    """A network in the form for services outside Compute Engine: with its project."""
     if isinstance(network, str) and "/" in network:
         return network
     return Joined("projects/", place.project, "/global/networks/", network)

@@ -1,4 +1,4 @@
-"""Who nodes are, what they may do, and the key under which secrets and disks rest."""
+"""The identity and permissions of nodes, and the key that encrypts secrets and disks."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,40 +6,40 @@ from typing import Any
 from gpuyard.catalogue.gke.nodes import KEY_ROLE, KEY_USERS, NODE_ROLES
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudResource, Joined
-from gpuyard.render.cloud.spelling import digest, fit
+from gpuyard.render.cloud.spelling import digest, fit_name
 from gpuyard.render.gcp.names import ACCOUNT_LENGTH, resource_labels
 from gpuyard.render.gcp.place import GcpLocation
 
 ADMIN_ROLE = "roles/container.admin"
 ROTATION = "7776000s"
-"""A new version of the key every ninety days."""
+"""The key is rotated every ninety days."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeIdentity:
-    """What cluster and nodes are given."""
+    """Identities for the cluster and its nodes."""
 
-    account: Late
-    """The address of the nodes' service account."""
+    account: UnresolvedOutput
+    """The email of the nodes' service account."""
     key: Any
     """The key of secrets and disks."""
     resources: tuple[CloudResource, ...]
 
     @property
     def grants(self) -> tuple[str, ...]:
-        """What must be granted before the first node: it could neither log, nor pull, nor read its disk."""
+        """Grants needed before the first node, so that it can log, pull and read its disk."""
         return tuple(r.name for r in self.resources if "IAMMember" in r.kind)
 
 
 def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
-    """The nodes' account with its roles, admins, and a key of the platform's own where none is given."""
+    """The nodes' account with its roles, admins, and a new key unless one is given."""
     account = CloudResource(
         kind="gcp:serviceaccount/account:Account",
         name="nodes",
         inputs={
-            "accountId": fit(f"{plan.name}-nodes", ACCOUNT_LENGTH),
+            "accountId": fit_name(f"{plan.name}-nodes", ACCOUNT_LENGTH),
             "displayName": f"Nodes of {plan.name}",
         },
         outputs=("email", "member"),
@@ -68,9 +68,10 @@ def _member(place: GcpLocation, name: str, role: str, member: Any) -> CloudResou
 
 
 def _key(plan: PlatformPlan, place: GcpLocation) -> tuple[Any, list[CloudResource]]:
-    """The key, and what is made for it: whoever gives one says who may use it.
+    """The key and its resources; a given key keeps its own access policy.
 
-    A ring can never be deleted, so it has no name of ours: made again, its name would be taken.
+    A key ring can never be deleted, so its name is generated: a fixed name would be taken the next
+    time.
     """
     cluster = cluster_spec(plan.spec)
     if cluster.key is not None:

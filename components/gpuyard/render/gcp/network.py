@@ -1,4 +1,4 @@
-"""The network that a cluster lies in: one of its own, which nobody enters from outside, or a given one."""
+"""The network of a GKE cluster: a new one without access from outside, or an existing one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,27 +6,27 @@ from typing import Any
 
 from gpuyard.plan.cluster.ranges import cluster_ranges, cluster_spec
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudResource
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.fabric import all_direct
 from gpuyard.render.gcp.place import GcpLocation
 from gpuyard.spec.sections.cluster import ClusterNetwork, Nat
 
 PODS, SERVICES = "pods", "services"
-"""Names of a subnetwork's further ranges."""
+"""Names of the secondary ranges of a subnetwork."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcpNetwork:
-    """Where a cluster is put, and what is made for it."""
+    """The network of a cluster, and the resources created for it."""
 
     network: Any
     subnetwork: Any
     allocation: Mapping[str, str]
-    """How the cluster finds addresses of pods and services."""
+    """The address allocation for pods and services."""
     taken: tuple[str, ...]
-    """Ranges that no further network may have."""
+    """Ranges that additional networks must not use."""
     resources: tuple[CloudResource, ...] = ()
 
 
@@ -49,7 +49,7 @@ def cluster_network(plan: PlatformPlan, place: GcpLocation) -> GcpNetwork:
 
 
 def _existing_network(spec: ClusterNetwork, pods: str, services: str) -> GcpNetwork:
-    """GKE adds the ranges of pods and services to its subnetwork."""
+    """GKE adds the ranges of pods and services to the subnetwork."""
     return GcpNetwork(
         network=spec.id,
         subnetwork=spec.subnets.private[0] if spec.subnets else None,
@@ -59,7 +59,7 @@ def _existing_network(spec: ClusterNetwork, pods: str, services: str) -> GcpNetw
 
 
 def _network(plan: PlatformPlan) -> CloudResource:
-    """Its frames are as large as those between GPUs, where these go through networks like it."""
+    """Its MTU is as large as between GPUs, if their traffic uses networks like it."""
     mtu = next((direct.mtu for _, direct in all_direct(plan) if direct.mtu), None)
     return CloudResource(
         kind="gcp:compute/network:Network",
@@ -87,8 +87,8 @@ def _subnetwork(
         kind="gcp:compute/subnetwork:Subnetwork",
         name="subnetwork",
         inputs={
-            "name": fit(f"{plan.name}-nodes"),
-            "network": Late("network.name"),
+            "name": fit_name(f"{plan.name}-nodes"),
+            "network": UnresolvedOutput("network.name"),
             "region": place.region,
             "ipCidrRange": nodes,
             "privateIpGoogleAccess": True,
@@ -102,13 +102,13 @@ def _subnetwork(
 
 
 def _egress(plan: PlatformPlan, place: GcpLocation) -> tuple[CloudResource, ...]:
-    """NAT is a service of the region: there is one of it, whatever zones there are."""
+    """Cloud NAT is regional: there is one, independent of the zones."""
     router = CloudResource(
         kind="gcp:compute/router:Router",
         name="router",
         inputs={
             "name": plan.name,
-            "network": Late("network.name"),
+            "network": UnresolvedOutput("network.name"),
             "region": place.region,
         },
     )
@@ -123,11 +123,11 @@ def _egress(plan: PlatformPlan, place: GcpLocation) -> tuple[CloudResource, ...]
             "sourceSubnetworkIpRangesToNat": "LIST_OF_SUBNETWORKS",
             "subnetworks": [
                 {
-                    "name": Late("subnetwork.selfLink"),
+                    "name": UnresolvedOutput("subnetwork.selfLink"),
                     "sourceIpRangesToNats": ["ALL_IP_RANGES"],
                 }
             ],
-            # a hundred pods of a node that pull images at once use up the 64 ports that are the default
+            # a hundred pods of a node that pull images at once exceed the default of 64 ports
             "enableDynamicPortAllocation": True,
             "enableEndpointIndependentMapping": False,
             "minPortsPerVm": 64,

@@ -1,4 +1,4 @@
-"""One node of a node pool: machine, GPUs, disks, how it boots, what its kubelet keeps together."""
+"""One node of a node pool: machine, GPUs, disks, boot options and kubelet settings."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ from gpuyard.plan.sharing.gke_sharing import partition_of, strategy_of
 from gpuyard.render.cloud.spelling import EFFECTS
 from gpuyard.render.gcp.capacity_options import OptionPool
 from gpuyard.render.gcp.fabric import claims_cards
-from gpuyard.render.gcp.foundation import GcpFoundation
+from gpuyard.render.gcp.foundation import GcpNodePoolInputs
 from gpuyard.render.gcp.names import resource_labels
 from gpuyard.spec.sections import Numa
 
@@ -37,9 +37,9 @@ _COS = "COS_CONTAINERD"
 
 
 def gpu_node(
-    plan: PlatformPlan, pool: PoolPlan, group: OptionPool, foundation: GcpFoundation
+    plan: PlatformPlan, pool: PoolPlan, group: OptionPool, foundation: GcpNodePoolInputs
 ) -> dict[str, Any]:
-    """`nodeConfig` of a rung of a pool."""
+    """`nodeConfig` of a capacity option of a pool."""
     machine = group.machine
     metal = is_metal(machine.name)
     image = pool.node_software.variant if pool.node_software else _COS
@@ -61,10 +61,11 @@ def gpu_node(
     }
 
 
-def system_node(plan: PlatformPlan, machine: str, foundation: GcpFoundation) -> dict[str, Any]:
+def system_node(plan: PlatformPlan, machine: str, foundation: GcpNodePoolInputs) -> dict[str, Any]:
     """`nodeConfig` of nodes without GPUs. Controllers tolerate no taint, so that Arm nodes get none.
 
-    Nobody else is told how to taint: Arm nodes are tainted unasked, and an older GKE does not know the field.
+    The field is set only for Arm nodes: GKE taints them by default, and an older GKE does not know
+    the field.
     """
     return {
         **_base(plan, SYSTEM_POOL, foundation, _COS, 100, machine),
@@ -78,7 +79,12 @@ def system_node(plan: PlatformPlan, machine: str, foundation: GcpFoundation) -> 
 
 
 def _base(
-    plan: PlatformPlan, part: str, foundation: GcpFoundation, image: str, disk: int, machine: str
+    plan: PlatformPlan,
+    part: str,
+    foundation: GcpNodePoolInputs,
+    image: str,
+    disk: int,
+    machine: str,
 ) -> dict[str, Any]:
     return {
         "machineType": machine,
@@ -96,13 +102,13 @@ def _base(
 
 # ── GPUs ──────────────────────────────────────────────────────────────────────────────────────────
 def _owner(pool: PoolPlan) -> str:
-    """Who brings the driver."""
+    """The component that installs the driver."""
     software = pool.node_software
     return software.owners[SoftwarePart.DRIVER.value] if software else ""
 
 
 def _accelerator(pool: PoolPlan, machine: Machine) -> dict[str, Any]:
-    """Whole for GKE, unless its own device plugin is to cut or share them."""
+    """Whole GPUs, unless GKE's own device plugin partitions or shares them."""
     version = DRIVER_BY.get(_owner(pool), NO_DRIVER)
     return {
         "type": machine.accelerator,
@@ -130,7 +136,7 @@ def _labels(pool: PoolPlan, group: OptionPool) -> dict[str, str]:
 
 
 def _taints(plan: PlatformPlan, pool: PoolPlan, group: OptionPool) -> list[dict[str, str]]:
-    """In the API's spelling; what GKE adds by itself it would add once more."""
+    """Taints in the API's format, without those that GKE adds itself: it would add them twice."""
     added = {Taint(*each) for each in added_taints(group.machine, queued=group.purchase.queued)}
     return [
         {"key": taint.key, "value": taint.value, "effect": EFFECTS[taint.effect]}
@@ -139,7 +145,7 @@ def _taints(plan: PlatformPlan, pool: PoolPlan, group: OptionPool) -> list[dict[
     ]
 
 
-# ── how it is bought ──────────────────────────────────────────────────────────────────────────────
+# ── purchase ──────────────────────────────────────────────────────────────────────────────────────
 def _bought(group: OptionPool) -> dict[str, Any]:
     bought, reservation = group.purchase, group.option.reservation
     affinity: dict[str, Any] = {"consumeReservationType": bought.reservation_type}
@@ -154,14 +160,14 @@ def _bought(group: OptionPool) -> dict[str, Any]:
 
 
 def _local_disks(machine: Machine) -> dict[str, Any]:
-    """All of them together are what pods have for scratch, in place of the boot disk."""
+    """All local disks together are the ephemeral storage of pods, instead of the boot disk."""
     count = local_ssds(machine)
     return {"ephemeralStorageLocalSsdConfig": {"localSsdCount": count}} if count else {}
 
 
 # ── kubelet and kernel ────────────────────────────────────────────────────────────────────────────
 def _kubelet(numa: Numa) -> dict[str, Any]:
-    """CPUs can be kept beside GPUs only when they are a pod's own."""
+    """CPUs can be aligned with GPUs only if a pod has them exclusively."""
     policy = {
         "cpuManagerPolicy": "static",
         "topologyManager": {"policy": numa.value, "scope": "container"},

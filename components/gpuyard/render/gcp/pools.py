@@ -1,4 +1,4 @@
-"""Node pools: those of each pool's ladder, and the nodes of the controllers."""
+"""Node pools: one or more for each capacity option of a pool, and the system nodes."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,20 +6,25 @@ from typing import Any
 from gpuyard.catalogue.gke.maintenance import DRAIN_MINUTES
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.nodes import UpgradePlan
 from gpuyard.render.cloud.graph import CloudResource
-from gpuyard.render.cloud.spelling import fit
-from gpuyard.render.gcp.capacity_options import OptionPool, autoscaled_fields, groups, size
+from gpuyard.render.cloud.spelling import fit_name
+from gpuyard.render.gcp.capacity_options import (
+    OptionPool,
+    autoscaled_fields,
+    option_node_pools,
+    size,
+)
 from gpuyard.render.gcp.fabric import links, makes_own_networks
-from gpuyard.render.gcp.foundation import GcpFoundation
+from gpuyard.render.gcp.foundation import GcpNodePoolInputs
 from gpuyard.render.gcp.node import gpu_node, system_node
 
 _NODE_POOL = "gcp:container/nodePool:NodePool"
 
 
-def node_pools(plan: PlatformPlan, foundation: GcpFoundation) -> tuple[CloudResource, ...]:
-    """All node pools of the platform, that of the controllers first."""
+def node_pools(plan: PlatformPlan, foundation: GcpNodePoolInputs) -> tuple[CloudResource, ...]:
+    """All node pools of the platform, that of the system nodes first."""
     return (
         *_system(plan, foundation),
         *(each for pool in plan.pools for each in _of_pool(plan, pool, foundation)),
@@ -27,9 +32,9 @@ def node_pools(plan: PlatformPlan, foundation: GcpFoundation) -> tuple[CloudReso
 
 
 def _of_pool(
-    plan: PlatformPlan, pool: PoolPlan, foundation: GcpFoundation
+    plan: PlatformPlan, pool: PoolPlan, foundation: GcpNodePoolInputs
 ) -> Iterator[CloudResource]:
-    option_pools = list(groups(pool))
+    option_pools = list(option_node_pools(pool))
     rack = next(
         (g.purchase.workload_policy for g in option_pools if g.option.placement == "nvlink"), ""
     )
@@ -40,7 +45,7 @@ def _of_pool(
 
 
 def _rack_policy(
-    plan: PlatformPlan, pool: PoolPlan, policy: str, foundation: GcpFoundation
+    plan: PlatformPlan, pool: PoolPlan, policy: str, foundation: GcpNodePoolInputs
 ) -> CloudResource:
     """Keeps all nodes of a pool in one NVLink domain."""
     kind, _, topology = policy.partition(" ")
@@ -49,7 +54,7 @@ def _rack_policy(
         name=_policy_name(pool),
         part=pool.stable_name,
         inputs={
-            "name": fit(f"{plan.name}-{pool.stable_name}"),
+            "name": fit_name(f"{plan.name}-{pool.stable_name}"),
             "region": foundation.place.region,
             "workloadPolicy": {"type": kind, "acceleratorTopology": topology},
         },
@@ -62,7 +67,7 @@ def _policy_name(pool: PoolPlan) -> str:
 
 
 def _option_node_pool(
-    plan: PlatformPlan, pool: PoolPlan, group: OptionPool, foundation: GcpFoundation
+    plan: PlatformPlan, pool: PoolPlan, group: OptionPool, foundation: GcpNodePoolInputs
 ) -> CloudResource:
     zones = foundation.place.how_many_zones(pool.zones)
     inputs = {
@@ -74,7 +79,7 @@ def _option_node_pool(
         "management": {"autoRepair": group.purchase.auto_repair, "autoUpgrade": True},
         **_placed(pool, group),
         **({"queuedProvisioning": {"enabled": True}} if group.purchase.queued else {}),
-        # GKE upgrades flex-start nodes in a way of its own, which the provider has no word for
+        # GKE upgrades flex-start nodes in its own way, for which the provider has no field
         **({} if group.purchase.flex_start else {"upgradeSettings": _upgrade(pool)}),
         "nodeDrainConfigs": [{"respectPdbDuringNodePoolDeletion": True, **_drain(pool)}],
     }
@@ -82,7 +87,7 @@ def _option_node_pool(
 
 
 def _upgrade(pool: PoolPlan) -> dict[str, Any]:
-    """One by one unless said: a further node is hardly to be had, and a reservation has none."""
+    """One node at a time by default: surge capacity is scarce, and a reservation has none."""
     upgrade = _upgrade_plan(pool)
     if upgrade.blue_green:
         return {"strategy": "BLUE_GREEN"}
@@ -95,12 +100,12 @@ def _upgrade(pool: PoolPlan) -> dict[str, Any]:
 
 def _upgrade_plan(pool: PoolPlan) -> UpgradePlan:
     if pool.upgrade is None:
-        raise ValueError(f"{pool.name} is not made on Google")
+        raise ValueError(f"{pool.name} has no node pool on Google Cloud")
     return pool.upgrade
 
 
 def _drain(pool: PoolPlan) -> dict[str, str]:
-    """How long a disruption budget may hold a pod, and then how long the pod has; else GKE's own hour."""
+    """How long a disruption budget may block a pod, and its grace period; default: GKE's hour."""
     minutes = _upgrade_plan(pool).drain_minutes
     if minutes == DRAIN_MINUTES:
         return {}
@@ -108,12 +113,12 @@ def _drain(pool: PoolPlan) -> dict[str, str]:
     return {"pdbTimeoutDuration": seconds, "graceTerminationDuration": seconds}
 
 
-def _belongs(name: str, foundation: GcpFoundation) -> dict[str, Any]:
+def _belongs(name: str, foundation: GcpNodePoolInputs) -> dict[str, Any]:
     return {"name": name, "cluster": foundation.cluster, "location": foundation.location}
 
 
 def _node_pool(
-    name: str, part: str, inputs: dict[str, Any], foundation: GcpFoundation
+    name: str, part: str, inputs: dict[str, Any], foundation: GcpNodePoolInputs
 ) -> CloudResource:
     return CloudResource(
         kind=_NODE_POOL,
@@ -138,10 +143,10 @@ def _network(plan: PlatformPlan, pool: PoolPlan, group: OptionPool) -> dict[str,
 
 
 def _placed(pool: PoolPlan, group: OptionPool) -> dict[str, Any]:
-    """Close together by a policy that GKE makes; a rack by one of ours."""
+    """Compact placement by a policy that GKE creates; for a rack, by a policy of gpuyard."""
     match group.option.placement:
         case "nvlink":
-            name = Late(f"{_policy_name(pool)}.name")
+            name = UnresolvedOutput(f"{_policy_name(pool)}.name")
             return {"placementPolicy": {"type": "COMPACT", "policyName": name}}
         case "compact":
             return {"placementPolicy": {"type": "COMPACT"}}
@@ -149,8 +154,8 @@ def _placed(pool: PoolPlan, group: OptionPool) -> dict[str, Any]:
             return {}
 
 
-def _system(plan: PlatformPlan, foundation: GcpFoundation) -> list[CloudResource]:
-    """Nodes for the controllers, spread over zones; none of ours on a cluster that has its own."""
+def _system(plan: PlatformPlan, foundation: GcpNodePoolInputs) -> list[CloudResource]:
+    """System nodes, spread over zones; none on a cluster that has its own."""
     system = plan.system
     if system is None:
         return []

@@ -1,4 +1,4 @@
-"""Stores at Google: file systems beside the nodes, buckets, and what each team's pods may do with them."""
+"""Storage on Google Cloud: file systems, buckets, and the permissions of each team's pods."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,43 +8,49 @@ from gpuyard.catalogue.cluster.stores import FILESTORE
 from gpuyard.names import DATA_ACCOUNT, system_namespace
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, PlatformPlan, TeamPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.storage import KEEP_DAYS
 from gpuyard.render.cloud.graph import CloudResource, Joined, TextBefore
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.names import resource_labels
 from gpuyard.render.gcp.place import GcpLocation
-from gpuyard.render.storage import CHECKPOINTS_STORE, SHARE, filesystem, store_name
+from gpuyard.render.storage import (
+    CHECKPOINTS_STORE,
+    SHARE,
+    dataset_store_name,
+    lustre_filesystem_name,
+)
 from gpuyard.spec.sections import DatasetKind, StoreTier
 
 _BUCKET = "gcp:storage/bucket:Bucket"
 _MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"
 _READER, _USER = "roles/storage.objectViewer", "roles/storage.objectUser"
 _NAME_LENGTH = 32
-"""What a project's id, of 30 letters at most, and a dash leave of a bucket's name."""
+"""Length that a project id, with up to 30 characters, and a dash leave for a bucket's name."""
 _ABORT_DAYS = 7
 _PEERING_BITS = 20
-"""Of the range for services: each Lustre takes a /23 of it."""
+"""Of the range for services: each Lustre file system uses a /23 of it."""
 _PORTS = ["988", "6988"]
-"""Of Lustre, and of Lustre on nodes older than GKE 1.33.2."""
+"""Ports of Lustre, and of Lustre on nodes older than GKE 1.33.2."""
 _BASIC = (StoreTier.BASIC_HDD, StoreTier.BASIC_SSD)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GcpStoreFoundation:
-    """What stores rest on, whether the cluster is made or was there."""
+    """What storage needs of a cluster, new or existing."""
 
     place: GcpLocation
     network: Any
-    """The network of the cluster, as its own cloud calls it."""
+    """The network of the cluster, in the form of its cloud."""
     managed: bool
-    """Whether the network is made here."""
+    """Whether gpuyard creates the network."""
     ready: tuple[str, ...] = ()
-    """The cluster, if it is made: before the first of a project there is no pool of identities."""
+    """The cluster if gpuyard creates it: a project has no identity pool before its first
+    cluster."""
 
 
 def store_parts(plan: PlatformPlan, foundation: GcpStoreFoundation) -> list[CloudResource]:
-    """All that is made for data and checkpoints, in order."""
+    """All resources for data and checkpoints, in order."""
     results: list[CloudResource] = []
     if DatasetKind.MANAGED_LUSTRE in plan.storage.kinds and foundation.managed:
         results += _peering(plan, foundation)
@@ -56,7 +62,9 @@ def store_parts(plan: PlatformPlan, foundation: GcpStoreFoundation) -> list[Clou
                 _lustre(plan, foundation, data, tuple(each.name for each in results[:2]))
             )
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
-            results.append(_bucket(plan, foundation, store_name(data), retention_days=KEEP_DAYS))
+            results.append(
+                _bucket(plan, foundation, dataset_store_name(data), retention_days=KEEP_DAYS)
+            )
     checkpoints = plan.storage.checkpoints
     if checkpoints and checkpoints.bucket is None:
         results.append(
@@ -67,26 +75,28 @@ def store_parts(plan: PlatformPlan, foundation: GcpStoreFoundation) -> list[Clou
 
 
 def store_values(plan: PlatformPlan, place: GcpLocation) -> dict[str, Any]:
-    """What objects in the cluster are told of stores, by the names of their late values."""
+    """Values of stores for objects in the cluster, by the names of their late values."""
     values: dict[str, Any] = {}
     for data in plan.storage.datasets:
-        name = store_name(data)
+        name = dataset_store_name(data)
         if data.kind is DatasetKind.FILESTORE:
-            values[f"{name}.address"] = Late(f"{name}.networks.0.ipAddresses.0")
+            values[f"{name}.address"] = UnresolvedOutput(f"{name}.networks.0.ipAddresses.0")
         elif data.kind is DatasetKind.MANAGED_LUSTRE:
-            own = Late(f"{name}.instanceId")
+            own = UnresolvedOutput(f"{name}.instanceId")
             values[f"{name}.handle"] = Joined(place.project, f"/{data.zone}/", own)
-            values[f"{name}.address"] = TextBefore(Late(f"{name}.mountPoint"), "@")
+            values[f"{name}.address"] = TextBefore(UnresolvedOutput(f"{name}.mountPoint"), "@")
         elif data.kind is DatasetKind.BUCKET and data.bucket is None:
-            values[f"{name}.bucket"] = Late(f"{name}.name")
+            values[f"{name}.bucket"] = UnresolvedOutput(f"{name}.name")
     checkpoints = plan.storage.checkpoints
     if checkpoints and checkpoints.bucket is None:
-        values[f"{CHECKPOINTS_STORE}.url"] = Joined("gs://", Late(f"{CHECKPOINTS_STORE}.name"))
+        values[f"{CHECKPOINTS_STORE}.url"] = Joined(
+            "gs://", UnresolvedOutput(f"{CHECKPOINTS_STORE}.name")
+        )
     return values
 
 
 def _key(plan: PlatformPlan) -> str | None:
-    """The key that the stack file names, which says itself who may use it."""
+    """The key of the stack file, which has its own access policy."""
     return cluster_spec(plan.spec).key
 
 
@@ -94,13 +104,13 @@ def _key(plan: PlatformPlan) -> str | None:
 def _filestore(
     plan: PlatformPlan, foundation: GcpStoreFoundation, data: DatasetPlan
 ) -> CloudResource:
-    """Reached from the cluster's network alone."""
+    """Reached only from the cluster's network."""
     key = _key(plan) if data.tier not in _BASIC else None
     return CloudResource(
         kind="gcp:filestore/instance:Instance",
-        name=store_name(data),
+        name=dataset_store_name(data),
         inputs={
-            "name": fit(f"{plan.name}-{data.name}"),
+            "name": fit_name(f"{plan.name}-{data.name}"),
             "location": data.zone or foundation.place.region,
             "tier": FILESTORE[str(data.tier)].name,
             "fileShares": {"name": SHARE, "capacityGb": data.size_gib},
@@ -120,11 +130,11 @@ def _lustre(
     key = _key(plan)
     return CloudResource(
         kind="gcp:lustre/instance:Instance",
-        name=store_name(data),
+        name=dataset_store_name(data),
         inputs={
-            "instanceId": fit(f"{plan.name}-{data.name}"),
+            "instanceId": fit_name(f"{plan.name}-{data.name}"),
             "location": data.zone,
-            "filesystem": filesystem(data),
+            "filesystem": lustre_filesystem_name(data),
             "capacityGib": str(data.size_gib),
             "perUnitStorageThroughput": str(data.throughput),
             "network": foundation.network,
@@ -139,12 +149,12 @@ def _lustre(
 
 
 def _peering(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[CloudResource]:
-    """Managed Lustre lies in a network of Google's, which is joined to ours; its servers call nodes back."""
+    """Managed Lustre is in a peered Google network; its servers open connections to nodes."""
     address_range = CloudResource(
         kind="gcp:compute/globalAddress:GlobalAddress",
         name="services-range",
         inputs={
-            "name": fit(f"{plan.name}-services"),
+            "name": fit_name(f"{plan.name}-services"),
             "purpose": "VPC_PEERING",
             "addressType": "INTERNAL",
             "prefixLength": _PEERING_BITS,
@@ -167,7 +177,7 @@ def _peering(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[Clo
         kind="gcp:compute/firewall:Firewall",
         name="from-lustre",
         inputs={
-            "name": fit(f"{plan.name}-from-lustre"),
+            "name": fit_name(f"{plan.name}-from-lustre"),
             "network": foundation.network,
             "direction": "INGRESS",
             "sourceRanges": [Joined(address_range.get("address"), f"/{_PEERING_BITS}")],
@@ -180,13 +190,15 @@ def _peering(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[Clo
 def _bucket(
     plan: PlatformPlan, foundation: GcpStoreFoundation, name: str, *, retention_days: int
 ) -> CloudResource:
-    """Closed to the public; nothing that is current goes, and what is deleted can be had back for a while."""
+    """Closed to the public; current objects never expire, deleted ones are kept for a while."""
     key = _key(plan)
     return CloudResource(
         kind=_BUCKET,
         name=name,
         inputs={
-            "name": Joined(foundation.place.project, "-", fit(f"{plan.name}-{name}", _NAME_LENGTH)),
+            "name": Joined(
+                foundation.place.project, "-", fit_name(f"{plan.name}-{name}", _NAME_LENGTH)
+            ),
             "location": foundation.place.region,
             "uniformBucketLevelAccess": True,
             "publicAccessPrevention": "enforced",
@@ -213,11 +225,11 @@ def _bucket(
     )
 
 
-# ── what a team may ───────────────────────────────────────────────────────────────────────────────
+# ── permissions of teams ──────────────────────────────────────────────────────────────────────────
 def _team(
     plan: PlatformPlan, foundation: GcpStoreFoundation, team: TeamPlan
 ) -> Iterator[CloudResource]:
-    """The pods of one service account in its namespaces are let in, with no account of Google's between."""
+    """Access for the pods of one service account in its namespaces, without a Google account."""
     name = team.stable_name
     for space in team.namespaces:
         for data in plan.storage.buckets(name):
@@ -231,7 +243,7 @@ def _team(
 
 def _check(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[CloudResource]:
     """The pods of the check that read buckets."""
-    for data in plan.read_by_check:
+    for data in plan.datasets_read_by_validation:
         if data.kind is DatasetKind.BUCKET:
             yield _bucket_iam_member(foundation, system_namespace(plan.name), data, _READER)
 
@@ -251,9 +263,9 @@ def _bucket_iam_member(
 ) -> CloudResource:
     return CloudResource(
         kind=_MEMBER,
-        name=f"{space}_{store_name(data)}",
+        name=f"{space}_{dataset_store_name(data)}",
         inputs={
-            "bucket": data.bucket or Late(f"{store_name(data)}.name"),
+            "bucket": data.bucket or UnresolvedOutput(f"{dataset_store_name(data)}.name"),
             "role": role,
             "member": _member(foundation, space),
         },
@@ -269,8 +281,8 @@ def _place(
     space: str,
     member: Joined,
 ) -> CloudResource:
-    """What begins with the team's name, and the list of it."""
-    bucket = checkpoints.bucket or Late(f"{CHECKPOINTS_STORE}.name")
+    """Access to objects with the team's prefix, and permission to list them."""
+    bucket = checkpoints.bucket or UnresolvedOutput(f"{CHECKPOINTS_STORE}.name")
     named = Joined('resource.name.startsWith("projects/_/buckets/', bucket, f'/objects/{team}/")')
     listed = (
         f'api.getAttribute("storage.googleapis.com/objectListPrefix", "").startsWith("{team}/")'

@@ -1,4 +1,4 @@
-"""NVIDIA's GPU Operator: its chart and values, what its agents read, and what another's must be told."""
+"""NVIDIA's GPU Operator: chart, agent configurations, and requirements of an existing operator."""
 
 from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin_config
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects

@@ -1,18 +1,18 @@
-"""Network adapters of nodes of your own: the RDMA device plugin hands them to pods that ask for them.
+"""Network adapters of your own nodes, which the RDMA device plugin assigns to requesting pods.
 
-It shares: a pod that asks has every adapter of the fabric, and NCCL takes those that the stack file names. It
-tells adapters by vendor and link type, for it knows no names as NCCL has them. It stands in the operator's
-namespace, which lets pods have devices of their node.
+The plugin shares: a requesting pod gets every adapter of the fabric, and NCCL uses those that the
+stack file lists. The plugin selects adapters by vendor and link type, since it does not know NCCL's
+names. It runs in the operator's namespace, which allows pods access to devices of their node.
 """
 
 import json
 from collections.abc import Mapping
 
 from gpuyard.catalogue.software.charts import RDMA_PLUGIN
-from gpuyard.catalogue.software.digests import pinned
-from gpuyard.names import RDMA, adapters_name
+from gpuyard.catalogue.software.digests import pinned_image_reference
+from gpuyard.names import RDMA, fabric_plugin_name
 from gpuyard.plan.digests import short_digest
-from gpuyard.plan.pools.fabrics import SHARED_BY, has_device_plugin
+from gpuyard.plan.pools.fabrics import SHARED_BY, uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import (
     PRIORITY_CLASS,
@@ -20,7 +20,7 @@ from gpuyard.render.gpu_operator.objects import (
     operator_namespace,
 )
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, managed_object, on_pools
+from gpuyard.render.objects import Object, managed_object, pool_affinity
 from gpuyard.spec.sections import FabricKind
 
 _LINKS: Mapping[FabricKind, str] = {
@@ -28,12 +28,12 @@ _LINKS: Mapping[FabricKind, str] = {
     FabricKind.ROCE: "ether",
 }
 _VENDOR = "15b3"
-"""Mellanox, whose adapters NVIDIA's are."""
+"""Mellanox: the vendor id of NVIDIA's adapters."""
 _PLUGINS, _REGISTRY = "/var/lib/kubelet/device-plugins", "/var/lib/kubelet/plugins_registry"
 
 
 def adapter_objects(plan: PlatformPlan) -> list[Object]:
-    """For each fabric what the plugin reads, and the plugin; nothing where nobody is to hand out adapters."""
+    """Configuration and plugin for each fabric; none if no pool uses the plugin."""
     if plan.queueing.dispatch:
         return []
     results: list[Object] = []
@@ -41,7 +41,7 @@ def adapter_objects(plan: PlatformPlan) -> list[Object]:
         pools = [
             p
             for p in plan.pools
-            if p.fabric and p.fabric.kind is kind and has_device_plugin(p.fabric)
+            if p.fabric and p.fabric.kind is kind and uses_rdma_device_plugin(p.fabric)
         ]
         if pools:
             results += _of_fabric(plan, kind, pools)
@@ -49,8 +49,12 @@ def adapter_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def _of_fabric(plan: PlatformPlan, kind: FabricKind, pools: list[PoolPlan]) -> list[Object]:
-    name, space, text = adapters_name(plan.name, kind.value), operator_namespace(plan), _text(kind)
-    # It reads its file once: another text has another name, and pods of it start anew.
+    name, space, text = (
+        fabric_plugin_name(plan.name, kind.value),
+        operator_namespace(plan),
+        _text(kind),
+    )
+    # The plugin reads its file once: a changed text gets another name, which restarts the pods.
     config = f"{name}-{short_digest(text)}"
     labels = {"app.kubernetes.io/name": name}
     spec = {
@@ -87,13 +91,13 @@ def _pod(plan: PlatformPlan, pools: list[PoolPlan], config: str) -> Object:
         "automountServiceAccountToken": False,
         "hostNetwork": True,
         "tolerations": agent_tolerations(plan),
-        "affinity": on_pools(pools),
+        "affinity": pool_affinity(pools),
         "containers": [
             {
                 "name": "plugin",
                 "image": f"{mirrored(plan.spec, RDMA_PLUGIN.image)}:{_tag()}",
                 "resources": {"requests": {"cpu": "10m", "memory": "50Mi"}},
-                # It reads devices of the node, and sets links up.
+                # It reads the node's devices and configures links.
                 "securityContext": {"privileged": True},
                 "volumeMounts": [
                     {"name": "config", "mountPath": "/k8s-rdma-shared-dev-plugin"},
@@ -109,4 +113,4 @@ def _pod(plan: PlatformPlan, pools: list[PoolPlan], config: str) -> Object:
 
 
 def _tag() -> str:
-    return pinned(RDMA_PLUGIN.image, RDMA_PLUGIN.tag)
+    return pinned_image_reference(RDMA_PLUGIN.image, RDMA_PLUGIN.tag)

@@ -1,27 +1,29 @@
-"""What a team's jobs claim GPUs by: a template for each shape that it has quota for, and its NVLink domain.
+"""Claims of a team's jobs for GPUs: a template for each shape with quota, and its NVLink domain.
 
-A job names the template in `resourceClaimTemplateName`. Pods of a shape that goes over several machines of a
-rack also name the template of channels, which the DRA driver makes of the ComputeDomain.
+A job sets the template in `resourceClaimTemplateName`. Pods of a shape that spans several machines
+of a rack also name the channel template, which the DRA driver creates from the ComputeDomain.
 """
 
 from gpuyard.catalogue.kubernetes.claims import GPU_CLASS
 from gpuyard.names import CHANNEL_SUFFIX, COMPUTE_DOMAINS_GROUP
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, ShapePlan, TeamPlan
-from gpuyard.plan.sharing.claims import serves_claims
+from gpuyard.plan.sharing.claims import installs_dra_driver
 from gpuyard.render.objects import Object, managed_object
 
 REQUEST = "gpus"
-"""What the one request of a claim is called."""
+"""Name of the only request of a claim."""
 
 
 def claim_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
-    """Of one of its namespaces; nothing where the team claims no GPU."""
+    """The objects of one namespace; none if the team claims no GPUs."""
     claimed = {pool.name: pool.dra for pool in plan.pools if pool.dra}
     shapes = [s for s in plan.shapes if s.pool in claimed and team.name in s.teams]
     domains = [
         _domain(plan, space, shape)
         for shape in shapes
-        if shape.nodes > 1 and claimed[shape.pool].compute_domains and serves_claims(plan.spec)
+        if shape.nodes > 1
+        and claimed[shape.pool].compute_domains
+        and installs_dra_driver(plan.spec)
     ]
     return [*(_template(plan, space, shape) for shape in shapes), *domains]
 
@@ -43,7 +45,7 @@ def _template(plan: PlatformPlan, space: NamespacePlan, shape: ShapePlan) -> Obj
 
 
 def _domain(plan: PlatformPlan, space: NamespacePlan, shape: ShapePlan) -> Object:
-    """No number of nodes: pods join as they start, and the field is going (ComputeDomain of v0.5.0)."""
+    """Without a number of nodes: pods join as they start, and the field is deprecated (v0.5.0)."""
     channel = {
         "allocationMode": "Single",
         "resourceClaimTemplate": {"name": f"{shape.name}{CHANNEL_SUFFIX}"},

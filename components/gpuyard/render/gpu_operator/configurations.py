@@ -1,4 +1,4 @@
-"""Configurations of the node agents: how they cut and share GPUs, pool by pool."""
+"""Configurations of the node agents: how they partition and share GPUs, pool by pool."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 
 
 def mig_parted_config(plan: PlatformPlan) -> dict[str, Any]:
-    """Every layout under the name that its pool's node label carries; `all-disabled` is the default label."""
+    """Every layout, by the value of its pool's node label; `all-disabled` is the default value."""
     configs: dict[str, Any] = {"all-disabled": [{"devices": "all", "mig-enabled": False}]}
     for pool in plan.pools:
         if pool.mig_config:
@@ -34,7 +34,8 @@ def _layout(layout: GpuLayout, gpus: int) -> dict[str, Any]:
 def plugin_config(pool: PoolPlan) -> dict[str, Any]:
     """The device plugin's configuration for one pool.
 
-    A request for several shares is refused: they would be turns on the same GPU, not more of it.
+    Requests for several shares are denied: they would be time slices of the same GPU, not more of
+    it.
     """
     config: dict[str, Any] = {"version": "v1", "flags": {"migStrategy": pool.mig_strategy}}
     if pool.replicas > 1 and not is_gke_managed(pool):

@@ -1,8 +1,8 @@
-"""The chart of NVIDIA's DRA driver by itself, for claims on GKE, where no GPU Operator brings it.
+"""The separate chart of NVIDIA's DRA driver, for claims on GKE, where no GPU Operator installs it.
 
-It stands in the operator's namespace: that one admits privileged pods, and has the quota without which GKE
-lets no pod of a critical priority in. Google's page "Prepare GKE infrastructure for DRA workloads" leaves the
-priority out for want of one.
+It uses the operator's namespace, which admits privileged pods and has the quota that GKE requires
+for pods of critical priority. Google's page "Prepare GKE infrastructure for DRA workloads" omits
+the priority because it has no such quota.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from gpuyard.names import (
     SYSTEM_POOL,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.sharing.claims import CLAIM_IMAGE, installs_claim_driver
+from gpuyard.plan.sharing.claims import CLAIM_IMAGE, installs_dra_driver_chart
 from gpuyard.render.charts import Release
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
 from gpuyard.render.mirror import chart_location, image_repository, image_tag
@@ -26,8 +26,8 @@ _ROOT = CLAIM_IMAGE.settings["toolkit.installDir"]
 
 
 def dra_driver_release(plan: PlatformPlan) -> Release | None:
-    """What Helm installs; None where the operator answers claims, somebody else does, or nobody claims."""
-    if plan.queueing.dispatch or not installs_claim_driver(plan.spec):
+    """The release; None if the operator or another driver serves claims, or no pool uses claims."""
+    if plan.queueing.dispatch or not installs_dra_driver_chart(plan.spec):
         return None
     return Release(
         name=DRA_DRIVER_CHART.name,
@@ -39,11 +39,11 @@ def dra_driver_release(plan: PlatformPlan) -> Release | None:
 
 
 def dra_driver_values(plan: PlatformPlan) -> dict[str, Any]:
-    """The chart's values: Google's driver, GPUs that nobody else hands out, and our nodes."""
+    """The chart's values: Google's driver, GPUs without a device plugin, and gpuyard's nodes."""
     racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
     return {
         "nvidiaDriverRoot": _ROOT,
-        "gpuResourcesEnabledOverride": True,  # no device plugin is on these nodes
+        "gpuResourcesEnabledOverride": True,  # these nodes have no device plugin
         "resourceApiVersion": API_VERSION,
         "image": {
             "repository": image_repository(plan.spec, DRA_DRIVER_CHART),
@@ -54,7 +54,7 @@ def dra_driver_values(plan: PlatformPlan) -> dict[str, Any]:
             "priorityClassName": "system-cluster-critical",
             "nodeSelector": {POOL_LABEL: SYSTEM_POOL},
             "tolerations": system_tolerations(),
-            "affinity": {},  # the chart's looks for control planes, which GKE hides
+            "affinity": {},  # the chart's affinity selects control planes, which GKE hides
         },
         "kubeletPlugin": {
             "priorityClassName": PRIORITY_CLASS,

@@ -1,12 +1,12 @@
-"""The record of a pool's driver: what stands in the cluster when the operator was let exchange it there."""
+"""The record of a pool's driver in the cluster, written when the operator may roll it out there."""
 
 from gpuyard.names import system_namespace
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import Object, managed_object
 
 
-def driver_object(plan: PlatformPlan, pool: PoolPlan, driver: str) -> Object:
-    """Of one pool; it changes with the driver, once in each deployment that exchanges it."""
+def driver_record(plan: PlatformPlan, pool: PoolPlan, driver: str) -> Object:
+    """The record of one pool; it changes with the driver, in each deployment that rolls one out."""
     return managed_object(
         plan.name,
         "v1",

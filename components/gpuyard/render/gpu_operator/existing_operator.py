@@ -1,7 +1,8 @@
-"""An operator that is there already: what it must be told, so that nodes are what the plan says.
+"""An existing operator: how it must be configured so that nodes match the plan.
 
-It has one ClusterPolicy. Of that only what the plan stands on is compared: who brings a part, with which
-settings, which configurations the agents read, and the taints they pass. All else is its owner's.
+It has one ClusterPolicy. Only the fields that the plan depends on are compared: which part it
+installs, with which settings, which configurations the agents read, and their tolerations. All
+others are its owner's.
 """
 
 from collections.abc import Iterator, Mapping
@@ -15,13 +16,13 @@ from gpuyard.render.gpu_operator.values import operator_values
 _DECIDED_BY_OWNER = frozenset(
     {"version", "kernelModuleType", "upgradePolicy", "repository", "manager"}
 )
-"""Of a part that the operator brings: which, from where, and when nodes get another."""
+"""Fields of a part that the owner decides: version, source and upgrade policy."""
 _ON = True
-"""What a policy means that does not say whether a part is enabled."""
+"""Default of a policy that does not set `enabled` of a part."""
 
 
 def required_values(plan: PlatformPlan) -> dict[str, Any]:
-    """Of our values those that another's operator must have; empty where it is ours, or brings nothing."""
+    """Required values of an existing operator; empty if gpuyard installs it or it has no parts."""
     parts = plan.operator
     if parts is None or not joins_operator(plan.spec) or not any(parts.enabled.values()):
         return {}
@@ -36,7 +37,7 @@ def required_values(plan: PlatformPlan) -> dict[str, Any]:
 
 
 def differences(plan: PlatformPlan, policy: Mapping[str, Any]) -> list[str]:
-    """What of a ClusterPolicy is not as nodes need it: the path, what is there, what is needed."""
+    """Differences of a ClusterPolicy from what nodes need: path, actual value, required value."""
     return list(_differences(required_values(plan), policy.get("spec") or {}, ""))
 
 
@@ -49,11 +50,11 @@ def _differences(needed: Mapping[str, Any], existing: Mapping[str, Any], at: str
             if missing := [each for each in expected if each not in (has or [])]:
                 yield f"{path} lacks {', '.join(_shown(each) for each in missing)}"
         elif not _serves(path, expected, has):
-            yield f"{path} is {_shown(has)}, needed {_shown(expected)}"
+            yield f"{path} is {_shown(has)}, required {_shown(expected)}"
 
 
 def _serves(path: str, expected: object, has: object) -> bool:
-    """Unsaid is on, and an empty strategy lets each pool have its own."""
+    """A missing value means enabled, and an empty strategy lets each pool have its own."""
     if has is None or has == "":
         return expected == "" or path == "mig.strategy" or expected is _ON
     return has == expected

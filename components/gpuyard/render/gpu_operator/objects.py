@@ -1,6 +1,7 @@
-"""The operator's namespace, what its agents read there, and what lets them in.
+"""The operator's namespace, configurations of its agents, and the quota that admits its pods.
 
-Where another's operator runs, the namespace is not ours: it holds two ConfigMaps more, of names of their own.
+The namespace of an existing operator is not gpuyard's: only two ConfigMaps with unique names are
+added.
 """
 
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ from gpuyard.names import (
     POD_SECURITY_LABEL,
 )
 from gpuyard.plan.records import PlatformPlan, Taint
-from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.claims import operator_serves_dra_claims
 from gpuyard.plan.software.gpu_operator import config_map_names, joins_operator
 from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin_config
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
@@ -24,21 +25,22 @@ from gpuyard.render.text import yaml_text
 from gpuyard.spec.platform import Cloud
 
 PRIORITY_CLASS = "system-node-critical"
-"""Of all that the operator starts: where GPUs are full of jobs, it still finds its place on the node."""
+"""Of all operator pods: they still fit on a node whose GPUs are fully used."""
 _PODS = 100
-"""As many as NVIDIA's page for GKE lets in: the operator's own, and one on each node of the system."""
+"""As many as NVIDIA's page for GKE allows: the operator's own, and one on each system node."""
 _PODS_PER_NODE = 16
-"""On a node with GPUs: 13 kinds at most, and what is replaced while its successor starts."""
+"""On a node with GPUs: at most 13 kinds, and pods that are replaced while their successors
+start."""
 
 
 def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
-    """The namespace and both configurations; on simulated nodes also the policy that a chart would make.
+    """The namespace and both configurations; on simulated nodes also the chart's policy.
 
-    Nothing where no node is: the operator of the clusters that have them does it.
+    None if the cluster has no nodes: the operators of the worker clusters have them.
     """
     if plan.queueing.dispatch:
         return []
-    objects = [] if installs_claims(plan.spec) else _configurations(plan)
+    objects = [] if operator_serves_dra_claims(plan.spec) else _configurations(plan)
     if joins_operator(plan.spec):
         return objects
     labels = {POD_SECURITY_LABEL: "privileged"}
@@ -46,12 +48,14 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
     if plan.cloud is Cloud.GCP:
         objects.insert(1, _quota(plan))
     if plan.simulated:
-        objects.append(_gpu_cluster(plan) if installs_claims(plan.spec) else _cluster_policy(plan))
+        objects.append(
+            _gpu_cluster(plan) if operator_serves_dra_claims(plan.spec) else _cluster_policy(plan)
+        )
     return objects
 
 
 def _configurations(plan: PlatformPlan) -> list[Object]:
-    """What agents of counted GPUs read."""
+    """Configurations of the agents for GPUs of the device plugin."""
     mig, plugin = config_map_names(plan.spec)
     plugins = {pool.plugin_config: yaml_text(plugin_config(pool)) for pool in plan.pools}
     return [
@@ -61,7 +65,7 @@ def _configurations(plan: PlatformPlan) -> list[Object]:
 
 
 def operator_namespace(plan: PlatformPlan) -> str:
-    """Where the operator runs and reads."""
+    """The namespace in which the operator runs and its agents read."""
     if joins_operator(plan.spec):
         return plan.spec.gpu_operator.namespace
     return GPU_OPERATOR_NAMESPACE
@@ -74,7 +78,7 @@ def _config_map(plan: PlatformPlan, name: str, data: dict[str, str]) -> Object:
 
 
 def _quota(plan: PlatformPlan) -> Object:
-    """GKE lets pods of critical priority into a namespace only where a quota counts them."""
+    """GKE admits pods of critical priority only in a namespace with a quota for them."""
     nodes = sum(pool.nodes.high for pool in plan.pools)
     classes = {
         "scopeName": "PriorityClass",
@@ -97,8 +101,8 @@ def _quota(plan: PlatformPlan) -> Object:
 
 def _cluster_policy(plan: PlatformPlan) -> Object:
     spec = {
-        # Required, and written though it is the default: an empty mapping can be made, but once anything was
-        # in it, server-side apply leaves null, which the API server refuses.
+        # Required, and set although it is the default: an empty mapping can be created, but once it
+        # had a field, server-side apply leaves null, which the API server rejects.
         "operator": {"runtimeClass": "nvidia"},
         "daemonsets": {"tolerations": agent_tolerations(plan)},
         "driver": {
@@ -121,7 +125,7 @@ def _cluster_policy(plan: PlatformPlan) -> Object:
 
 
 def _gpu_cluster(plan: PlatformPlan) -> Object:
-    """As the chart makes it of its values, for fakes that answer claims."""
+    """As the chart creates it from its values, for fakes that serve claims."""
     racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
     spec = {
         "draDriver": {
@@ -136,7 +140,7 @@ def _gpu_cluster(plan: PlatformPlan) -> Object:
 
 
 def agent_tolerations(plan: PlatformPlan) -> list[Object]:
-    """Node agents run on every pool, so they tolerate the key of each taint whatever its value."""
+    """Node agents run on every pool, so they tolerate the key of each taint with any value."""
     taints = {str(t): t for pool in plan.pools for t in plan.initial_taints(pool)}
     return [_any_value(taint) for taint in _by_key(taints.values())]
 

@@ -1,4 +1,4 @@
-"""How the operator exchanges drivers: by which words of its chart, and of the ClusterPolicy made of them."""
+"""Driver upgrades of the operator: fields of its chart and of the resulting ClusterPolicy."""
 
 from typing import Any
 
@@ -18,12 +18,12 @@ CHART_UPGRADES: dict[str, Any] = {
         "deleteEmptyDir": False,
     },
 }
-"""Another driver reaches one node at a time, closed to new pods, when its last job of a queue has ended; no
-pod is deleted that nobody makes anew, or that has data on the node."""
+"""A new driver is installed on one node at a time, cordoned, when its last queued job has ended; a
+pod is not deleted if it has no controller or has data on the node."""
 
 
 def policy_upgrades() -> dict[str, Any]:
-    """The same as the chart writes it into the ClusterPolicy."""
+    """The same fields as the chart writes them into the ClusterPolicy."""
     return {_policy_word(word): value for word, value in CHART_UPGRADES.items()}
 
 

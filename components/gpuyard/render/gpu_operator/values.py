@@ -1,8 +1,9 @@
-"""The GPU Operator's chart with values from the plan: which part it brings to nodes, and how each behaves.
+"""The GPU Operator's chart with values from the plan: which parts it installs, and their settings.
 
-The operator turns `mig.strategy` into an environment variable that overrules the strategy in every pool's own
-device-plugin configuration. What serves all pools is written all the same: of an empty value the chart makes
-`mig: null`, which server-side apply refuses (Helm 4, Argo CD), and which is dropped where it is not used.
+The operator turns `mig.strategy` into an environment variable that overrides the strategy in every
+pool's device plugin configuration. A value that fits all pools is still set: from an empty value
+the chart renders `mig: null`, which server-side apply rejects (Helm 4, Argo CD) and client-side
+apply drops.
 """
 
 from typing import Any
@@ -14,7 +15,7 @@ from gpuyard.catalogue.software.charts import (
     OPERATOR_IMAGES,
     OperatorImage,
 )
-from gpuyard.catalogue.software.digests import digest_of, pinned
+from gpuyard.catalogue.software.digests import digest_of, pinned_image_reference
 from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.catalogue.software.pins import GPU_OPERATOR
 from gpuyard.names import (
@@ -43,15 +44,16 @@ _CONTROL_PLANE = {
     "value": "",
     "effect": "NoSchedule",
 }
-"""The chart's own toleration: a list of ours replaces it."""
+"""The chart's own toleration: a list in gpuyard's values replaces it."""
 _EVERY_RELEASE = frozenset({"operator", "validator"})
-"""Parts of the chart that have no switch of ours."""
+"""Parts of the chart without a switch in gpuyard."""
 _UNPRIVILEGED = {"ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false"}
-"""Else any pod that sets NVIDIA_VISIBLE_DEVICES has GPUs of others. Devices reach pods by CDI."""
+"""Otherwise a pod that sets NVIDIA_VISIBLE_DEVICES gets GPUs of others. Devices reach pods by
+CDI."""
 
 
 def gpu_operator_release(plan: PlatformPlan) -> Release | None:
-    """What Helm installs; None where nobody needs an operator, and where there is one already."""
+    """The release; None if no pool needs an operator, and if one already exists."""
     if plan.operator is None or not plan.operator.install:
         return None
     chart = GPU_OPERATOR_CHART
@@ -66,7 +68,7 @@ def gpu_operator_release(plan: PlatformPlan) -> Release | None:
 
 
 def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
-    """The chart's values: each part that is decided, whatever the chart's own default is."""
+    """The chart's values: every part is set, also where the default is the same."""
     mig, plugin = config_map_names(plan.spec)
     brings = {part: {"enabled": parts.enabled[part.value]} for part in SoftwarePart}
     observed = plan.spec.observability
@@ -85,7 +87,7 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
             "master": {"tolerations": [_CONTROL_PLANE, *system_tolerations()]},
             "gc": {"tolerations": [_CONTROL_PLANE, *system_tolerations()]},
         },
-        "psa": {"enabled": False},  # the namespace has its labels from us
+        "psa": {"enabled": False},  # gpuyard sets the labels of the namespace
         "cdi": {"enabled": True},
         "mig": {"strategy": mig_strategy(plan)},
         "driver": {**brings[SoftwarePart.DRIVER], **_driver(parts)},
@@ -99,7 +101,7 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
             **brings[SoftwarePart.MIG_MANAGER],
             "config": {"name": mig, "default": "all-disabled"},
         },
-        "dcgm": {"enabled": False},  # the exporter has its own
+        "dcgm": {"enabled": False},  # the exporter has an embedded one
         "dcgmExporter": {"enabled": True},
         "nodeStatusExporter": {"enabled": measured},
         "gdrcopy": {"enabled": parts.gdrcopy},
@@ -115,7 +117,7 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
 
 
 def _claims(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
-    """A GPUCluster and no ClusterPolicy: the chart takes one of them. Its driver is an object of its own."""
+    """A GPUCluster instead of a ClusterPolicy: the chart allows one. Its driver is separate."""
     racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
     results: dict[str, Any] = {
         "clusterPolicy": {"deployCR": False},
@@ -136,7 +138,7 @@ def _claims(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
 
 
 def mig_strategy(plan: PlatformPlan) -> str:
-    """What fits every pool; empty, so that each has its own, where none does: no MPS under mixed."""
+    """The strategy for all pools; empty, for one in each pool, if none fits: MPS excludes mixed."""
     if not any(pool.mig_config for pool in plan.pools):
         return "none"
     by_mps = (pool for pool in plan.pools if pool.sharing is SharingMethod.MPS)
@@ -144,7 +146,7 @@ def mig_strategy(plan: PlatformPlan) -> str:
 
 
 def _controller(plan: PlatformPlan) -> Object:
-    """On system nodes where there are any of ours."""
+    """On gpuyard's system nodes if there are any."""
     result: Object = {
         "priorityClassName": PRIORITY_CLASS,
         "tolerations": [_CONTROL_PLANE, *system_tolerations()],
@@ -155,7 +157,7 @@ def _controller(plan: PlatformPlan) -> Object:
 
 
 def _agents(plan: PlatformPlan) -> list[Object]:
-    """The taints of every pool, and the one that GKE puts on nodes of Arm."""
+    """The taints of every pool, and the taint of GKE for Arm nodes."""
     arm = plan.cloud is Cloud.GCP and any(pool.machine.arch == "arm64" for pool in plan.pools)
     taint = {"key": ARCH_LABEL, "operator": "Exists", "effect": "NoSchedule"}
     return agent_tolerations(plan) + ([taint] if arm else [])
@@ -172,7 +174,7 @@ def _driver(parts: OperatorParts) -> dict[str, Any]:
 
 
 def _set(values: dict[str, Any], path: list[str], value: str) -> None:
-    """One value; what stands below `env` is a variable, and the chart has a list of these."""
+    """Sets one value; a key below `env` is a variable, and the chart has a list of these."""
     *above, key = path
     at: Any = values
     for each in above:
@@ -184,27 +186,27 @@ def _set(values: dict[str, Any], path: list[str], value: str) -> None:
 
 
 def _versions_and_mirror(values: dict[str, Any], plan: PlatformPlan, parts: OperatorParts) -> None:
-    """Versions that the stack file picks or that have a digest, and where images come from with a mirror.
+    """Versions that the stack file sets or that have a digest, and repositories of a mirror.
 
-    A reference may name a tag and a digest: the operator puts a colon before whatever version it is given,
-    and so does its chart (internal/image of v26.7.0). An image of each system takes a tag alone.
+    A version may be a tag with a digest: the operator and its chart put a colon before any version
+    (internal/image of v26.7.0). An image with a tag for each operating system supports only a tag.
     """
     for image in OPERATOR_IMAGES:
         if plan.spec.mirror is not None:
             _set(values, [*image.values, "repository"], mirrored(plan.spec, image.repository))
         tag = operator_tag(plan, image)
         picked = image.pin in plan.spec.software
-        if picked or (runs(image, values, parts) and digest_of(image.home, tag)):
-            _set(values, [*image.values, "version"], pinned(image.home, tag))
+        if picked or (uses_image(image, values, parts) and digest_of(image.home, tag)):
+            _set(values, [*image.values, "version"], pinned_image_reference(image.home, tag))
     nfd = ["node-feature-discovery", "image"]
     if tag := nfd_tag(plan):
-        _set(values, [*nfd, "tag"], pinned(NFD_IMAGE, tag))
+        _set(values, [*nfd, "tag"], pinned_image_reference(NFD_IMAGE, tag))
     if plan.spec.mirror is not None:
         _set(values, [*nfd, "repository"], mirrored(plan.spec, NFD_IMAGE))
 
 
-def runs(image: OperatorImage, values: dict[str, Any], parts: OperatorParts) -> bool:
-    """Whether a pod of it is started somewhere."""
+def uses_image(image: OperatorImage, values: dict[str, Any], parts: OperatorParts) -> bool:
+    """Whether a pod uses the image."""
     section = image.values[0]
     if section == "draDriver":
         return parts.claims
@@ -212,14 +214,14 @@ def runs(image: OperatorImage, values: dict[str, Any], parts: OperatorParts) -> 
 
 
 def operator_tag(plan: PlatformPlan, image: OperatorImage) -> str:
-    """What it is tagged with; empty where another chart than the one we know names a version of its own."""
+    """The tag of the image; empty if an unknown version of the chart sets its own."""
     if image.pin:
         return _tag(plan, image.pin, image.tag)
     return GPU_OPERATOR_CHART.tag.format(plan.software[GPU_OPERATOR_CHART.name])
 
 
 def nfd_tag(plan: PlatformPlan) -> str:
-    """Of the image of its subchart."""
+    """The tag of the image of the subchart."""
     return _tag(plan, "node-feature-discovery", "v{}")
 
 

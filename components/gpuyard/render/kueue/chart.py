@@ -1,4 +1,4 @@
-"""Kueue's own chart with values from the plan: where it runs, how big it is, what it reads at its start."""
+"""Kueue's chart with values from the plan: placement, size and initial configuration."""
 
 from typing import Any
 
@@ -20,15 +20,16 @@ from gpuyard.render.objects import Object, managed_object, namespace_object, sys
 from gpuyard.render.text import yaml_text
 
 _MEMORY = ((100, "512Mi"), (1000, "2Gi"))
-"""Up to so many nodes, so much memory. The first is the chart's own; the others are an estimate: the manager
-keeps every workload, and with topology every pod and node, in memory."""
+"""Memory by maximum number of nodes. The first is the chart's own; the others are an estimate: the
+manager caches every workload, and with topology every pod and node."""
 _MOST_MEMORY = "4Gi"
 REPLICAS = 2
-"""One leads, the other answers webhooks while it moves: without an answer nobody can create a pod."""
+"""One leads, the other serves webhooks when the leader moves: without webhooks no pod can be
+created."""
 
 
 def kueue_release(plan: PlatformPlan) -> Release | None:
-    """What Helm installs, None where Kueue is there already."""
+    """The release; None if Kueue already exists."""
     if not plan.queueing.install:
         return None
     return Release(
@@ -40,10 +41,11 @@ def kueue_release(plan: PlatformPlan) -> Release | None:
     )
 
 
-def kueue_answers(plan: PlatformPlan) -> Object:
-    """A service that has pods behind it as soon as a manager is ready, and its webhooks answer.
+def kueue_readiness_service(plan: PlatformPlan) -> Object:
+    """A service that has endpoints once a manager is ready and serves webhooks.
 
-    A deployment waits for that before it makes the first queue: without webhooks nobody can make one.
+    A deployment waits for it before it creates the first queue: without webhooks no queue can be
+    created.
     """
     selector = {"app.kubernetes.io/name": KUEUE, "control-plane": "controller-manager"}
     spec = {"selector": selector, "ports": [{"name": "webhooks", "port": 443, "targetPort": 9443}]}
@@ -53,18 +55,18 @@ def kueue_answers(plan: PlatformPlan) -> Object:
 
 
 def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
-    """The chart as an object, where objects become files: Flux can take its values from here."""
+    """The chart as an object in rendered files: Flux can read its values from it."""
     return release_object(plan.name, KUEUE_RELEASE, release)
 
 
 def kueue_objects(plan: PlatformPlan) -> list[Object]:
-    """The namespace that the chart is installed into."""
+    """The namespace of the chart."""
     labels = {POD_SECURITY_LABEL: "restricted"}
     return [namespace_object(plan.name, KUEUE_NAMESPACE, labels)] if plan.queueing.install else []
 
 
 def kueue_values(plan: PlatformPlan) -> dict[str, Any]:
-    """The chart's values: only those that differ from its own, but for the image."""
+    """The chart's values: only those that differ from its own, except the image."""
     image = {
         "repository": image_repository(plan.spec, KUEUE_CHART),
         "tag": image_tag(KUEUE_CHART, plan.software[KUEUE_CHART.name]),
@@ -76,7 +78,7 @@ def kueue_values(plan: PlatformPlan) -> dict[str, Any]:
         "limits": {"cpu": "2", "memory": memory},
     }
     return {
-        # Whatever a release is called elsewhere, the configuration names these objects.
+        # The configuration refers to these object names in every release.
         "fullnameOverride": KUEUE,
         "controllerManager": {
             "replicas": REPLICAS,
@@ -89,7 +91,7 @@ def kueue_values(plan: PlatformPlan) -> dict[str, Any]:
 
 
 def _placement(plan: PlatformPlan) -> dict[str, Any]:
-    """On system nodes where there are any of ours, and not both replicas on one when that can be."""
+    """On gpuyard's system nodes if there are any, and on two of them if possible."""
     spread = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",

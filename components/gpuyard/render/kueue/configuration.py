@@ -1,4 +1,4 @@
-"""Kueue's own configuration for a platform: what counts as quota, and who shares fairly."""
+"""Kueue's configuration for a platform: which resources count as quota, and fair sharing."""
 
 from typing import Any
 
@@ -40,11 +40,11 @@ _CHARTS_OWN: dict[str, Any] = {
     },
     "clientConnection": {"qps": 300, "burst": 500},
 }
-"""What the chart's own configuration sets (charts/kueue/values.yaml, Kueue v0.19.2). Ours replaces it as a
-whole: without these the manager has 20 requests a second, and one worker for each kind."""
+"""The chart's own configuration (charts/kueue/values.yaml, Kueue v0.19.2). gpuyard's replaces all
+of it: without these the manager has 20 requests a second, and one worker for each kind."""
 
 SAMPLING = "5m"
-"""How often Kueue looks at who uses what (Kueue v0.19 has the same)."""
+"""How often Kueue samples usage for fair sharing (as in Kueue v0.19)."""
 
 
 def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
@@ -55,7 +55,7 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
         "kind": "Configuration",
         "namespace": KUEUE_NAMESPACE,
         **_CHARTS_OWN,
-        # Quota and use of each queue as metrics: the chart leaves them out, dashboards need them.
+        # Quota and usage of each queue as metrics: the chart omits them, dashboards need them.
         "metrics": {"bindAddress": ":8443", "enableClusterQueueResources": True},
         "internalCertManagement": {
             "enable": True,
@@ -68,7 +68,7 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
         "resources": {"excludeResourcePrefixes": list(WITHOUT_QUOTA)},
         "waitForPodsReady": {
             "timeout": f"{minutes}m",
-            # a pod that fails needs another node as its job did at first
+            # a replacement of a failed pod needs another node, as its job did at first
             "recoveryTimeout": f"{minutes}m",
             "blockAdmission": False,
             "requeuingStrategy": {
@@ -100,7 +100,7 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
 
 
 def _worth(plan: PlatformPlan) -> dict[str, float]:
-    """What using one of each resource counts: the part of a GPU that it is, the largest of several pools."""
+    """The weight of one unit of each resource: its fraction of a GPU, the largest of all pools."""
     worth: dict[str, float] = {}
     for offer in (a for pool in plan.pools for a in pool.counted_resources):
         share = round(float(offer.gpu_share), 4)
@@ -109,7 +109,7 @@ def _worth(plan: PlatformPlan) -> dict[str, float]:
 
 
 def kueue_configuration_object(plan: PlatformPlan) -> Object:
-    """The ConfigMap that Kueue's own chart would make; the manager reads it when it starts."""
+    """The ConfigMap that Kueue's own chart would create; the manager reads it at startup."""
     data = {KUEUE_CONFIG_KEY: yaml_text(kueue_configuration(plan))}
     return managed_object(
         plan.name, "v1", "ConfigMap", KUEUE_CONFIGMAP, namespace=KUEUE_NAMESPACE, data=data

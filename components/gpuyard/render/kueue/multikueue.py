@@ -1,7 +1,7 @@
-"""MultiKueue's objects: the clusters that jobs are sent to, and the check that sends them.
+"""MultiKueue's objects: the worker clusters of jobs, and the admission check that dispatches jobs.
 
-A secret is named and never made: what leads to another cluster comes past this stack file, past its state and
-past the manifests.
+A Secret is only named, never created: credentials of another cluster must not be in the stack file,
+the state or the manifests.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ CONTROLLER = f"{KUEUE_GROUP}/multikueue"
 
 
 def multikueue_objects(plan: PlatformPlan) -> list[Object]:
-    """Clusters before the configuration that names them, and that before the check: none is active alone."""
+    """Clusters, then the configuration that names them, then the check: each needs the former."""
     dispatch = plan.queueing.dispatch
     if dispatch is None:
         return []
@@ -34,7 +34,8 @@ def multikueue_objects(plan: PlatformPlan) -> list[Object]:
         )
         for worker in dispatch.clusters
     ]
-    # quotas are those of the plan: Kueue's own sum of the clusters' quotas is for one flavor, and alpha
+    # quotas come from the plan: Kueue's sum of the clusters' quotas supports one flavor, and is
+    # alpha
     config = {"clusters": [w.title for w in dispatch.clusters], "quotaManagement": "Manual"}
     named = {"apiGroup": KUEUE_GROUP, "kind": _CONFIG, "name": dispatch.config}
     check = {"controllerName": CONTROLLER, "parameters": named}
@@ -45,14 +46,14 @@ def multikueue_objects(plan: PlatformPlan) -> list[Object]:
     ]
 
 
-def dispatch_checks(plan: PlatformPlan) -> list[Object]:
-    """The check of every queue; for all its flavors, since Kueue takes no queue where it is for some."""
+def multikueue_admission_checks(plan: PlatformPlan) -> list[Object]:
+    """The check of every queue, for all flavors: Kueue rejects one only for some."""
     dispatch = plan.queueing.dispatch
     return [{"name": dispatch.check}] if dispatch else []
 
 
 def dispatch_configuration(plan: PlatformPlan) -> dict[str, Any]:
-    """The manager's settings, in place of those for jobs that run here."""
+    """The manager's settings, instead of those for jobs that run in this cluster."""
     dispatch = plan.queueing.dispatch
     if dispatch is None:
         return {}
@@ -60,7 +61,7 @@ def dispatch_configuration(plan: PlatformPlan) -> dict[str, Any]:
         "integrations": {"frameworks": list(FRAMEWORKS)},
         "multiKueue": {
             "gcInterval": COLLECT_EVERY,
-            # two dispatchers of one origin would each delete what the other sent
+            # two dispatchers with the same origin would delete each other's jobs
             "origin": plan.name,
             "workerLostTimeout": LOST_AFTER,
             "dispatcherName": dispatch.dispatcher,

@@ -1,7 +1,7 @@
-"""A team's own priority, written into its jobs by the API server.
+"""A team's default priority, which the API server sets on its jobs.
 
-The namespace says which, so one policy serves all teams, and members cannot change it. A job that names a
-priority keeps it; so do the parts of a job that Kueue takes as one, which say nothing by themselves.
+The namespace has the priority, so one policy serves all teams, and members cannot change it. A job
+that sets a priority keeps it; the parts of a job that Kueue admits as one are not changed.
 """
 
 from gpuyard.catalogue.kubernetes.api import changes_jobs
@@ -20,7 +20,7 @@ _GIVEN = f"namespaceObject.metadata.labels['{TEAM_PRIORITY_LABEL}']"
 
 
 def priority_objects(plan: PlatformPlan) -> list[Object]:
-    """The policy and where it holds; none where no team has a priority, or no API server knows policies."""
+    """The policy and its binding; none without priorities or support of the API server."""
     if not changes_jobs(plan.kubernetes) or not any(team.priority for team in plan.teams):
         return []
     name = f"gpuyard-{plan.name}-priority"
@@ -37,7 +37,7 @@ def priority_objects(plan: PlatformPlan) -> list[Object]:
                     "resources": kinds,
                 }
                 for group, kinds in queued_by_group().items()
-                if group != "workload.codeflare.dev"  # members may make none (`access`)
+                if group != "workload.codeflare.dev"  # members may create none (`access`)
             ]
         },
         "matchConditions": [

@@ -3,7 +3,7 @@
 from typing import Any
 
 from gpuyard.names import KUEUE_API, KUEUE_GROUP
-from gpuyard.plan.records import CheckPlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records import AdmissionCheckPlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, managed_object
 
 _CONFIG = "ProvisioningRequestConfig"
@@ -11,11 +11,11 @@ CONTROLLER = f"{KUEUE_GROUP}/provisioning-request"
 
 
 def check_objects(plan: PlatformPlan) -> list[Object]:
-    """The configuration before the check that names it: a check without it is inactive."""
+    """The configuration before the check that refers to it: a check without it is inactive."""
     return [obj for check in plan.queueing.checks for obj in _check(plan.name, check)]
 
 
-def _check(owner: str, check: CheckPlan) -> list[Object]:
+def _check(owner: str, check: AdmissionCheckPlan) -> list[Object]:
     config: dict[str, Any] = {
         "provisioningClassName": check.provisioning_class,
         "retryStrategy": {
@@ -41,7 +41,7 @@ def _check(owner: str, check: CheckPlan) -> list[Object]:
 
 
 def admission_checks(plan: PlatformPlan, team: TeamPlan) -> dict[str, Any]:
-    """The part of a queue's spec that names its checks, each for the flavors that it is about."""
+    """The part of a queue's spec with its checks, each for the flavors that it applies to."""
     queue_flavors = {flavor for group in team.resource_groups for flavor in group.flavors}
     checks = []
     for check in plan.queueing.checks:

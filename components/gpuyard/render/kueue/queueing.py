@@ -16,28 +16,28 @@ from gpuyard.plan.records import (
     TeamPlan,
 )
 from gpuyard.render.kueue.configuration import kueue_configuration_object
-from gpuyard.render.kueue.multikueue import dispatch_checks, multikueue_objects
+from gpuyard.render.kueue.multikueue import multikueue_admission_checks, multikueue_objects
 from gpuyard.render.kueue.priority import priority_objects
 from gpuyard.render.kueue.provisioning import admission_checks, check_objects
-from gpuyard.render.kueue.requeue import eviction_policy_objects
+from gpuyard.render.kueue.requeue import pod_failure_policy_objects
 from gpuyard.render.kueue.topology import topology_name, topology_objects
 from gpuyard.render.objects import Object, managed_object, taint_object, toleration_object
 from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import PoolStopPolicy
-from gpuyard.spec.teams import Stop
+from gpuyard.spec.teams import StopPolicy
 
-STOP_POLICIES = {Stop.HOLD: "Hold", Stop.DRAIN: "HoldAndDrain"}
+STOP_POLICIES = {StopPolicy.HOLD: "Hold", StopPolicy.DRAIN: "HoldAndDrain"}
 
 
 def queueing_objects(plan: PlatformPlan) -> list[Object]:
     """Flavors and cohorts first: a cluster queue that names a missing one is inactive."""
-    # Elsewhere Kueue's chart brings its configuration.
+    # With an existing Kueue, its own chart has the configuration.
     simulated = plan.simulated
     return [
         *([kueue_configuration_object(plan)] if simulated else []),
         *(_priority(plan.name, priority) for priority in plan.queueing.priorities),
         *priority_objects(plan),
-        *eviction_policy_objects(plan),
+        *pod_failure_policy_objects(plan),
         *topology_objects(plan),
         *(_flavor(plan.name, flavor) for flavor in plan.queueing.flavors),
         *check_objects(plan),
@@ -48,19 +48,19 @@ def queueing_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def _priority(owner: str, priority: PriorityPlan) -> Object:
-    """The value stands at the top: this kind has no spec."""
+    """The value is a top-level field: this kind has no spec."""
     return managed_object(
         owner,
         KUEUE_API,
         "WorkloadPriorityClass",
         priority.name,
         value=priority.value,
-        description=f"of platform {owner}",
+        description=f"priority class of platform {owner}",
     )
 
 
 def _flavor(owner: str, flavor: FlavorPlan) -> Object:
-    # a brake is a taint that the flavor does not tolerate for its pods, so queues pass over it
+    # a stop policy is a taint that the flavor does not tolerate for its pods, so queues skip it
     stop_taints = (Taint(STOP_TAINT, PoolStopPolicy.HOLD.value),) if flavor.stopped else ()
     spec = {
         "nodeLabels": dict(flavor.node_labels),
@@ -85,10 +85,10 @@ def _cohort(plan: PlatformPlan, cohort: CohortPlan) -> Object:
 
 
 def _spec_field(spec: Object) -> dict[str, Any]:
-    """The spec, where it says anything.
+    """The spec, if it is not empty.
 
-    Server-side apply takes the last field of a mapping away as null, which the API server then refuses for
-    every kind that it knows by a definition: an empty mapping can be made, but nothing can be brought to it.
+    Server-side apply sends null to remove the last field of a mapping, which the API server rejects
+    for every kind with a definition: an empty mapping can be created, but not reached by an update.
     """
     return {"spec": spec} if spec else {}
 
@@ -115,7 +115,9 @@ def _cluster_queue(plan: PlatformPlan, team: TeamPlan) -> Object:
         spec["fairSharing"] = {"weight": f"{team.weight:g}"}
     if plan.queueing.usage_half_life_hours is not None:
         spec["admissionScope"] = {"admissionMode": "UsageBasedAdmissionFairSharing"}
-    if checks := dispatch_checks(plan):  # never beside those above: `provisioning.clusters`
+    if checks := multikueue_admission_checks(
+        plan
+    ):  # never with those above: `provisioning.clusters`
         spec["admissionChecksStrategy"] = {"admissionChecks": checks}
     if team.stop_policy:
         spec["stopPolicy"] = STOP_POLICIES[team.stop_policy]
@@ -129,7 +131,7 @@ def _preemption(policy: Preemption) -> dict[str, Any]:
 
 
 def _limits(plan: PlatformPlan, cohort: CohortPlan) -> list[Object]:
-    """A cohort's own quota is nothing; its limits count what its queues and the cohorts below it have."""
+    """A cohort's own quota is zero; its limits count its queues and the cohorts below it."""
     by_key = {(plan.pool(m.pool).flavor, m.resource): m for m in cohort.limits}
 
     def entry(flavor: str, resource: str) -> Object:
@@ -156,7 +158,7 @@ def _quotas(
 def resource_group_objects(
     groups: Iterable[ResourceGroup], entry: Callable[[str, str], Object]
 ) -> list[Object]:
-    """What Kueue counts together, with an entry for each flavor and resource."""
+    """The resources that Kueue counts together, with an entry for each flavor and resource."""
     return [
         {
             "coveredResources": list(group.resources),
@@ -170,7 +172,7 @@ def resource_group_objects(
 
 
 def _resource(name: str, quota: Quota | None, *, limits: bool) -> Object:
-    """Every flavor of a group lists every resource of it; what it does not have, or nobody may use, is 0."""
+    """Every flavor of a group lists all its resources; 0 for one that is missing or not allowed."""
     entry: Object = {"name": name, "nominalQuota": str(quota.nominal if quota else 0)}
     if limits:
         entry["borrowingLimit"] = str(quota.borrow if quota else 0)

@@ -1,9 +1,10 @@
-"""Gangs that lose a node: the program that queues them again whole, and jobs that do not fail by it.
+"""Gangs that lose a node: the agent that requeues them, and a failure policy for jobs.
 
-The same program tells of nodes that were bought in a lower way than the best of their pool's ladder.
+The same agent reports nodes that were bought at a later capacity option than the first of their
+pool.
 
-A pod that is put out of its node ends its job where that allows no failure, and a JobSet counts a restart. So
-jobs of teams that say nothing of failures are told that such a pod is none, by the API server.
+A pod evicted from its node fails a job that allows no failure, and a JobSet counts a restart. So
+for jobs of teams without a failure policy, the API server adds one that ignores such pods.
 """
 
 import json
@@ -17,15 +18,15 @@ from gpuyard.names import (
     KUEUE_GROUP,
     TEAM_LABEL,
     WORKLOAD_ANNOTATION,
+    pod_failure_policy_name,
     requeue_name,
-    spared_name,
     system_namespace,
 )
 from gpuyard.plan.capacity.interruption import LOOK_SECONDS
 from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
-from gpuyard.render.access import RBAC, granted
+from gpuyard.render.access import RBAC, role_with_binding
 from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import metadata_kept, optional
+from gpuyard.render.admission.cel import optional, other_metadata_unchanged_expressions
 from gpuyard.render.gpu_operator.objects import agent_tolerations
 from gpuyard.render.kueue.priority import API
 from gpuyard.render.objects import Object, managed_object, namespaces_with, service_account
@@ -35,7 +36,7 @@ from gpuyard.render.scaling.priority_expander import expander_settings, selector
 PACKAGE = "gpuyard_requeue"
 BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}
 STARTS_AGAIN = tuple(kind for kind in JOBS if QUEUED_KINDS[kind].by_default)
-"""Owners of workloads that start again when these do."""
+"""Owners of workloads that restart when their workloads do."""
 _KEPT = (
     "podSets",
     "queueName",
@@ -44,11 +45,11 @@ _KEPT = (
     "maximumExecutionTimeSeconds",
     "preemptionGates",
 )
-"""All that a workload's spec says (Kueue v0.19.2, v1beta2) beside whether it is active."""
+"""All fields of a workload's spec (Kueue v0.19.2, v1beta2) except `active`."""
 
 
 def requeue_objects(plan: PlatformPlan) -> list[Object]:
-    """Rights and their limits first; nothing where no node goes, and each is bought in one way."""
+    """Permissions and limits first; none without interruptible nodes and later capacity options."""
     interruption = plan.interruption
     if interruption is None:
         return []
@@ -75,12 +76,12 @@ def requeue_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def _spaces(plan: PlatformPlan, interruption: InterruptionPlan) -> list[NamespacePlan]:
-    """Where gangs lose nodes; where none goes it has nothing to do there, and no rights."""
+    """Namespaces where gangs lose nodes; elsewhere the agent has no task and no permissions."""
     return [space for team in plan.teams if interruption.pools for space in team.namespaces]
 
 
 def settings_text(plan: PlatformPlan, interruption: InterruptionPlan) -> str:
-    """What the program is told, as JSON."""
+    """The settings of the agent, as JSON."""
     pools = [plan.pool(each.pool) for each in interruption.pools]
     settings = {
         "every_seconds": LOOK_SECONDS,
@@ -91,19 +92,19 @@ def settings_text(plan: PlatformPlan, interruption: InterruptionPlan) -> str:
         "kinds": list(STARTS_AGAIN),
         "workload": WORKLOAD_ANNOTATION,
         "interrupted": INTERRUPTED_LABEL,
-        "ladders": _capacity_options(plan, interruption),
+        "pool_options": _capacity_options(plan, interruption),
     }
     return json.dumps(settings, indent=2) + "\n"
 
 
 def _capacity_options(plan: PlatformPlan, interruption: InterruptionPlan) -> list[dict[str, Any]]:
-    return expander_settings(plan, [plan.pool(name) for name in interruption.ladders])
+    return expander_settings(plan, [plan.pool(name) for name in interruption.fallback_pools])
 
 
 def _rights(
     plan: PlatformPlan, interruption: InterruptionPlan, name: str, home: str
 ) -> list[Object]:
-    """Nodes to list; where teams run pods to list, workloads to stop and start, and events to tell."""
+    """List nodes; in namespaces with pods list them, stop and start workloads, create events."""
     who = [{"kind": "ServiceAccount", "name": name, "namespace": home}]
     ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     nodes = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
@@ -118,22 +119,22 @@ def _rights(
         managed_object(
             plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who
         ),
-        # where events of nodes stand, which have no namespace
+        # the namespace of events of nodes, which have none
         *(
-            granted(plan.name, "default", name, events, who)
+            role_with_binding(plan.name, "default", name, events, who)
             if _capacity_options(plan, interruption)
             else []
         ),
         *(
             o
             for s in _spaces(plan, interruption)
-            for o in granted(plan.name, s.name, name, inside, who)
+            for o in role_with_binding(plan.name, s.name, name, inside, who)
         ),
     ]
 
 
 def _holds() -> dict[str, str]:
-    """Of a workload the account changes one label of ours and whether it is active, and nothing else."""
+    """On a workload, the account changes one gpuyard label and `active`, and nothing else."""
     same = (
         " == ".join(
             optional(each, f"spec.{part}", "''") for each in ("dyn(object)", "dyn(oldObject)")
@@ -141,7 +142,7 @@ def _holds() -> dict[str, str]:
         for part in _KEPT
     )
     return {
-        **metadata_kept(labels=(INTERRUPTED_LABEL,), annotations=()),
+        **other_metadata_unchanged_expressions(labels=(INTERRUPTED_LABEL,), annotations=()),
         "parts of the spec": " && ".join(same),
     }
 
@@ -155,19 +156,19 @@ _ADDED = (
     f"[JSONPatch{{op: 'add', path: '/spec/podFailurePolicy', value: {_IGNORES}}},"
     " JSONPatch{op: 'add', path: '/spec/podReplacementPolicy', value: 'Failed'}]"
 )
-"""As a patch: lists that are one value, such as rules, are not merged."""
+"""As a JSON patch: a merge patch does not merge atomic lists, such as rules."""
 
 
-def eviction_policy_objects(plan: PlatformPlan) -> list[Object]:
-    """Jobs of teams are not failed by a pod that is put out; where API servers know such policies.
+def pod_failure_policy_objects(plan: PlatformPlan) -> list[Object]:
+    """Jobs of teams do not fail from an evicted pod, if the API server supports such policies.
 
-    Only where the pods are never started again in their place: Kubernetes has no such rule else. Who has
-    written rules of their own keeps them.
+    Only for pods that are never restarted in place: Kubernetes has no such rule otherwise. A job
+    with its own rules keeps them.
     """
     interruption = plan.interruption
     if interruption is None or not interruption.pools or not changes_jobs(plan.kubernetes):
         return []
-    name = spared_name(plan.name)
+    name = pod_failure_policy_name(plan.name)
     rule = {
         "apiGroups": ["batch"],
         "apiVersions": ["v1"],

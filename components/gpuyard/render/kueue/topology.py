@@ -1,4 +1,4 @@
-"""Kueue's picture of how near nodes are."""
+"""Kueue's topologies: the network distance of nodes."""
 
 from typing import Any
 

@@ -1,1 +1,1 @@
-"""The least that whoever deploys a platform must be allowed: documents for AWS, roles for Google."""
+"""The minimum permissions to deploy a platform: policies for AWS, roles for Google Cloud."""

@@ -1,4 +1,4 @@
-"""What the deployer of an AWS graph must be allowed: each action, on what, and under which condition."""
+"""Permissions that the deployer of an AWS graph needs: actions, resources and conditions."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ from gpuyard.render.cloud.graph import CloudGraph, CloudResource, resolve_values
 
 ANY = "*"
 PolicyCondition = tuple[tuple[str, str, tuple[str, ...]], ...]
-"""Operator, key and values, as a policy has them."""
+"""Operator, key and values, in the form of a policy."""
 _ATTACH = ("iam:AttachRolePolicy", "iam:DetachRolePolicy")
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 _KINDS = {
@@ -27,11 +27,11 @@ _KINDS = {
     "route-table/": "aws:ec2/routeTable:RouteTable",
     "key/": "aws:kms/key:Key",
 }
-"""What may be somebody else's: it has our tag only where the graph makes it."""
+"""Resources that may exist already: one has gpuyard's tag only if the graph creates it."""
 _ID = {"aws:s3/bucket:Bucket": "bucket", "aws:sqs/queue:Queue": "name"}
-"""What is found by the name that it is given, or has its name in what it is found by."""
+"""The input with the name, for resources whose id is, or contains, their name."""
 _UNMARKED = ("security-group-rule/", "network-interface/")
-"""What never has a tag of ours."""
+"""Resources that never have gpuyard's tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,20 +39,20 @@ class PermissionRequest:
     """One action that must be allowed."""
 
     statement: str
-    """The word by which needs of one kind become one statement."""
+    """The key by which requests of one kind become one statement."""
     action: str
     arns: tuple[str, ...]
     condition: PolicyCondition = ()
 
     @property
     def service(self) -> str:
-        """Whose action it is."""
+        """The service of the action."""
         return self.action.partition(":")[0]
 
 
 @dataclass(frozen=True, slots=True)
 class AccountPlace:
-    """Whose account, and where in it; `*` is every one."""
+    """Partition, region and account; `*` matches every one."""
 
     platform: str
     partition: str = ANY
@@ -61,7 +61,7 @@ class AccountPlace:
 
 
 def required_actions(graph: CloudGraph, where: AccountPlace) -> list[PermissionRequest]:
-    """All needs of a graph, each as often as something has it."""
+    """All requests of a graph, as often as they occur."""
     reader = _Reader(graph, where)
     results = [need for each in graph.resources for need in reader.of(each)]
     for call in (*graph.calls, *graph.prerequisites):
@@ -78,7 +78,7 @@ def required_actions(graph: CloudGraph, where: AccountPlace) -> list[PermissionR
 
 
 class _Reader:
-    """A graph whose late values are read as what is known of them."""
+    """A graph whose late values are resolved as far as they are known."""
 
     def __init__(self, graph: CloudGraph, where: AccountPlace) -> None:
         self._where = where
@@ -88,7 +88,7 @@ class _Reader:
 
     # ── names ─────────────────────────────────────────────────────────────────────────────────────
     def text(self, value: Any) -> str:
-        """The value as far as it is known; `*` for what is not."""
+        """The value as far as it is known; `*` for unknown parts."""
         return str(resolve_values(value, self._known))
 
     def _known(self, late: str) -> str:
@@ -112,15 +112,15 @@ class _Reader:
         return named if named.startswith("arn:") else f"arn:{where.partition}:{named}"
 
     def own(self, each: CloudResource) -> tuple[str, ...]:
-        """What a resource is called, as far as that can be said before it is there."""
+        """The ARNs of a resource, as far as they are known before it exists."""
         names = {key: self.text(value) for key, value in each.inputs.items()}
         names["own"] = _own_name(each) if "name" not in each.inputs else names["name"]
         names.setdefault("bucket", names["own"])
         return tuple(self.arn(pattern, names) for pattern in AWS_KINDS[each.kind].arns)
 
-    # ── needs ─────────────────────────────────────────────────────────────────────────────────────
+    # ── requests ──────────────────────────────────────────────────────────────────────────────────
     def of(self, each: CloudResource) -> Iterator[PermissionRequest]:
-        """Everything that one resource asks for, from its first day to its last."""
+        """All actions of one resource, from its creation to its deletion."""
         row = AWS_KINDS[each.kind]
         own = self.own(each)
         for action in row.actions:
@@ -168,7 +168,7 @@ class _Reader:
         return (("StringEquals", whose, (self._where.platform,)),) if row.ownership_tag else ()
 
     def _related_request(self, action: str, arn: str) -> PermissionRequest:
-        """What an action is also done to: with our tag, unless it is another's or can have none."""
+        """An action's further resources: with gpuyard's tag, unless unmanaged or without tags."""
         type_ = arn.split(":")[5].partition("/")[0] + "/"
         if type_ in _UNMARKED or _KINDS.get(type_, "") not in {"", *self._kinds}:
             return PermissionRequest("Beside", action, (arn,))
@@ -204,7 +204,7 @@ class _Reader:
                     )
 
     def _launched(self) -> Iterator[PermissionRequest]:
-        """EKS tries the launch template in the caller's name, and tags what it would start."""
+        """EKS tests the launch template in the caller's name, and tags what it would start."""
         kinds = [*LAUNCHES]
         if "aws:ec2/placementGroup:PlacementGroup" in self._kinds:
             kinds.append("placement-group")
@@ -227,7 +227,7 @@ class _Reader:
         )
 
     def _arns(self, value: Any) -> tuple[str, ...]:
-        """A role or key that is given by its ARN, or that the graph makes."""
+        """A role or key, given by its ARN or created by the graph."""
         if isinstance(value, str):
             return (value,)
         return self.own(self._made[value.name.partition(".")[0]])
@@ -242,12 +242,12 @@ class _Names(dict[str, str]):
 
 
 def _own_name(each: CloudResource) -> str:
-    """The name that Pulumi makes: of its component, of ours, and of seven digits."""
+    """The name that Pulumi generates: component name, resource name, and seven digits."""
     return f"*{each.name}-*"
 
 
 def _values(tree: Any, path: list[str]) -> Iterator[Any]:
-    """What stands at a path, through lists; nothing where it is not there."""
+    """The values at a path, through lists; none if it is missing."""
     if not path:
         yield tree
     elif isinstance(tree, list):

@@ -1,4 +1,4 @@
-"""What the deployer of a plan must be allowed, by its cloud."""
+"""Permissions that the deployer of a plan needs, by its cloud."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -22,12 +22,12 @@ class AwsPermissions:
 
     @property
     def actions(self) -> tuple[str, ...]:
-        """Of all statements."""
+        """The actions of all statements."""
         return tuple(sorted({a for each in self.statements for a in each.actions}))
 
 
 def aws_needs(plan: PlatformPlan, graph: CloudGraph, account: str = ANY) -> list[PermissionRequest]:
-    """Each action that a plan on AWS asks for; without an account in any, which a policy names no better."""
+    """Each action that a plan on AWS needs; without an account, ARNs match any account."""
     partition = aws_location(plan).partition
     where = AccountPlace(
         platform=plan.name,
@@ -39,11 +39,11 @@ def aws_needs(plan: PlatformPlan, graph: CloudGraph, account: str = ANY) -> list
 
 
 def aws_permissions(plan: PlatformPlan, account: str = ANY) -> AwsPermissions:
-    """Of a plan on AWS, in one account or in any."""
+    """The policies of a plan on AWS, in one account or in any."""
     statements = statements_of(aws_needs(plan, aws_graph(plan), account))
     return AwsPermissions(tuple(statements), tuple(documents_of(statements)))
 
 
 def gcp_permissions(plan: PlatformPlan) -> GcpPermissions:
-    """Of a plan on Google Cloud."""
+    """The roles of a plan on Google Cloud."""
     return permissions_of(gcp_graph(plan), plan.name)

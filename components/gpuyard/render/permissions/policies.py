@@ -1,4 +1,4 @@
-"""Needs as policy documents of IAM: as few statements as say the same, in as many documents as hold them."""
+"""Permission requests as IAM policies, with as few statements and documents as possible."""
 
 import json
 from collections import Counter
@@ -25,7 +25,7 @@ class Statement:
 
     @property
     def tree(self) -> dict[str, Any]:
-        """As it stands in a document."""
+        """The statement in the form of a document."""
         operators = sorted({operator for operator, _, _ in self.condition})
         conditions = {
             operator: {key: _one(values) for o, key, values in self.condition if o == operator}
@@ -41,13 +41,14 @@ class Statement:
 
 
 def statements_of(needs: Iterable[PermissionRequest]) -> list[Statement]:
-    """Needs of one service, for one reason and under one condition, are one statement.
+    """Requests of one service, for one reason and under one condition, are one statement.
 
-    That allows nothing more: each action is of some types of resource only, and all of these are ours.
+    That allows nothing more: each action applies to some resource types only, and all of these are
+    gpuyard's.
     """
     results: dict[tuple[Any, ...], tuple[set[str], set[str]]] = {}
     for need in _combined(needs):
-        apart = need.arns == (ANY,)  # beside others it would swallow them
+        apart = need.arns == (ANY,)  # with others it would include them
         key = (_ORDER.index(need.statement), need.service, apart, need.condition)
         actions, arns = results.setdefault(key, (set(), set()))
         actions.add(need.action)
@@ -59,7 +60,7 @@ def statements_of(needs: Iterable[PermissionRequest]) -> list[Statement]:
 def _statement(
     key: tuple[Any, ...], actions: set[str], arns: set[str], seen: Counter[str]
 ) -> Statement:
-    """One statement; of those that would have the same name the later ones are numbered."""
+    """One statement; of several with the same name, the later ones are numbered."""
     order, service, _, condition = key
     what = _ORDER[order]
     word = f"{service.title()}{what}"
@@ -71,7 +72,7 @@ def _statement(
 
 
 def _combined(needs: Iterable[PermissionRequest]) -> list[PermissionRequest]:
-    """Needs that differ in the values of their one condition as one need that has all values."""
+    """Merges requests that differ only in the values of their one condition."""
     values_by_condition: dict[tuple[Any, ...], tuple[set[str], set[str]]] = {}
     rest: list[PermissionRequest] = []
     for need in dict.fromkeys(needs):
@@ -101,7 +102,7 @@ def _one(values: Sequence[str]) -> str | list[str]:
 def documents_of(
     statements: Iterable[Statement], most: int = MANAGED_POLICY_CHARACTERS
 ) -> list[dict[str, Any]]:
-    """The statements in order, as many in a document as it can hold."""
+    """The statements in order, as many in each document as it can hold."""
     documents: list[list[Statement]] = [[]]
     for each in statements:
         if documents[-1] and size_of(document((*documents[-1], each))) > most:
@@ -111,10 +112,10 @@ def documents_of(
 
 
 def document(statements: Iterable[Statement]) -> dict[str, Any]:
-    """A policy of these statements."""
+    """A policy with these statements."""
     return {"Version": VERSION, "Statement": [each.tree for each in statements]}
 
 
 def size_of(policy: dict[str, Any]) -> int:
-    """Its characters as IAM counts them: without white space."""
+    """Its size in characters as IAM counts them: without white space."""
     return len(json.dumps(policy, separators=(",", ":")))

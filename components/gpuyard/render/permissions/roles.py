@@ -1,4 +1,4 @@
-"""What the deployer of a GCP graph must be allowed, as custom roles and their bindings."""
+"""Permissions that the deployer of a GCP graph needs, as custom roles and their bindings."""
 
 import re
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ _ACTS_AS = "iam.serviceAccounts.actAs"
 
 @dataclass(frozen=True, slots=True)
 class CustomRole:
-    """A role of the project, as `gcloud iam roles create` reads it."""
+    """A role of the project, in the format of `gcloud iam roles create`."""
 
     role_id: str
     title: str
@@ -22,7 +22,7 @@ class CustomRole:
 
     @property
     def tree(self) -> dict[str, Any]:
-        """As it stands in a file."""
+        """The role in the form of a file."""
         return {
             "title": self.title,
             "description": "Written by gpuyard permissions",
@@ -33,7 +33,7 @@ class CustomRole:
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """A role that the deployer has in the project, and the condition under which."""
+    """A role of the deployer in the project, and its condition."""
 
     role: str
     condition: str = ""
@@ -42,7 +42,7 @@ class Binding:
 
 @dataclass(frozen=True, slots=True)
 class GcpPermissions:
-    """All that the deployer has in the project, and the APIs that must be on."""
+    """All roles of the deployer in the project, and the APIs that must be enabled."""
 
     roles: tuple[CustomRole, ...]
     bindings: tuple[Binding, ...]
@@ -50,15 +50,15 @@ class GcpPermissions:
 
     @property
     def permissions(self) -> tuple[str, ...]:
-        """Of all custom roles."""
+        """The permissions of all custom roles."""
         return tuple(sorted({p for role in self.roles for p in role.permissions}))
 
 
 def permissions_of(graph: CloudGraph, platform: str) -> GcpPermissions:
-    """The least that makes, changes and deletes what the graph has.
+    """The minimum to create, change and delete the resources of the graph.
 
-    Who may grant roles may grant himself all of them, so that is a role of its own: it is bound under a
-    condition that names the roles which the graph grants.
+    A principal that may grant roles may grant itself all of them, so this permission is a separate
+    role: its binding has a condition that names the roles which the graph grants.
     """
     result, granted = _permissions(graph), _granted(graph)
     rows = [GCP_KINDS[each.kind] for each in graph.resources]
@@ -69,7 +69,7 @@ def permissions_of(graph: CloudGraph, platform: str) -> GcpPermissions:
     )
     roles, bindings = (
         [deployer],
-        [Binding(deployer.role_id, why="what the stack makes, changes and deletes")],
+        [Binding(deployer.role_id, why="resources that the stack creates, changes and deletes")],
     )
     if granted:
         grants = CustomRole(
@@ -78,9 +78,7 @@ def permissions_of(graph: CloudGraph, platform: str) -> GcpPermissions:
         roles.append(grants)
         names = ", ".join(f"'{each}'" for each in granted)
         only = f"api.getAttribute('iam.googleapis.com/modifiedGrantsByRole', []).hasOnly([{names}])"
-        bindings.append(
-            Binding(grants.role_id, only, "the roles of nodes and administrators, and no other")
-        )
+        bindings.append(Binding(grants.role_id, only, "the roles of nodes and administrators only"))
     bindings.append(Binding(IN_CLUSTER, why="namespaces, roles and policies inside the cluster"))
     return GcpPermissions(tuple(roles), tuple(bindings), tuple(sorted({row.api for row in rows})))
 
@@ -98,8 +96,8 @@ def _permissions(graph: CloudGraph) -> set[str]:
 
 
 def _granted(graph: CloudGraph) -> tuple[str, ...]:
-    """The roles that the graph gives to somebody in the project."""
-    return tuple(sorted({str(each.inputs["role"]) for each in graph.of(_MEMBER)}))
+    """The roles that the graph grants in the project."""
+    return tuple(sorted({str(each.inputs["role"]) for each in graph.resources_of_kind(_MEMBER)}))
 
 
 def _at(tree: Any, path: list[str]) -> Any:

@@ -1,1 +1,1 @@
-"""What keeps nodes where no job asks for them."""
+"""Objects that keep nodes without jobs."""

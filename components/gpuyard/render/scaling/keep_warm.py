@@ -1,7 +1,8 @@
-"""Nodes that are kept although no job asks for them: a pod that asks for nothing, on each of so many nodes.
+"""Nodes kept without a job: a pod without requests on each of a number of nodes.
 
-Whoever scales a pool adds nodes for pods that wait, and takes none away on which such a pod runs. They take
-no GPU, no CPU and no memory, and so are in no job's way: a node with jobs counts among those that are kept.
+The autoscaler of a pool adds nodes for pending pods, and removes no node on which such a pod runs.
+The pods use no GPU, CPU or memory, and so do not block jobs: a node with jobs counts among the kept
+nodes.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,14 +19,14 @@ from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import KeepWarmWindow, Provisioning
 
 _BEGINS_WITHIN = 600
-"""Seconds: a window that nobody could begin in time is left out, or it would end so much later."""
+"""Seconds: a window that could not start in time is skipped, or it would end that much later."""
 _RETRIES = 1000
-"""A pod that is put out of its node is no failure; what else ends one is made good for."""
+"""An evicted pod does not count as a failure; after other failures the pod is replaced."""
 _TEMPLATE_LABEL = "pod-template-hash"
 
 
 def keep_warm_objects(plan: PlatformPlan) -> list[Object]:
-    """Floors of pools whose autoscaler has none, and every window of a pool that scales."""
+    """Minimums of pools whose autoscaler has none, and keep-warm windows of pools that scale."""
     if plan.queueing.dispatch:
         return []
     return [each for pool in plan.pools for each in _of_pool(plan, pool)]
@@ -40,7 +41,7 @@ def _of_pool(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:
 
 
 def _minimum_deployment(plan: PlatformPlan, pool: PoolPlan) -> Object:
-    """For as long as the platform is there; a deployment does not wait for nodes that boot."""
+    """Lasts as long as the platform; a deployment does not wait for nodes that boot."""
     spec = {
         "replicas": pool.nodes.low,
         "selector": {"matchLabels": _labels(pool)},
@@ -59,15 +60,15 @@ def _minimum_deployment(plan: PlatformPlan, pool: PoolPlan) -> Object:
 
 
 def _window(plan: PlatformPlan, pool: PoolPlan, number: int, window: KeepWarmWindow) -> Object:
-    """The cluster's own clock begins it, and its deadline ends it: nothing of ours runs for that.
+    """The CronJob controller starts it, and its deadline ends it: no gpuyard program is involved.
 
-    A window that begins again before it has ended goes on until the later end, on the nodes that it has.
+    A window that starts again before its end lasts until the later end, on the nodes that it has.
     """
     job = {
         "parallelism": window.nodes,
         "completions": window.nodes,
         "activeDeadlineSeconds": window_seconds(window),
-        # Its end is no failure that anybody should be told of.
+        # Its end is expected: the failed Job is deleted at once.
         "ttlSecondsAfterFinished": 0,
         "backoffLimit": _RETRIES,
         "podFailurePolicy": POD_FAILURE_POLICY,
@@ -88,7 +89,7 @@ def _window(plan: PlatformPlan, pool: PoolPlan, number: int, window: KeepWarmWin
 
 
 def window_seconds(window: KeepWarmWindow) -> int:
-    """How long it lasts; a deadline has whole seconds, and one at least."""
+    """The duration; a deadline has whole seconds, at least one."""
     return max(1, round(window.hours * 3600))
 
 
@@ -99,7 +100,7 @@ def _labels(pool: PoolPlan) -> dict[str, str]:
 def _template(
     plan: PlatformPlan, pool: PoolPlan, one_set: str, more: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """A pod a node: those of one set keep apart, and of two sets each may keep the same node."""
+    """One pod on each node: pods of one set repel each other, pods of two sets may share a node."""
     apart = {
         "topologyKey": HOSTNAME_LABEL,
         "labelSelector": {"matchLabels": _labels(pool)},

@@ -1,4 +1,4 @@
-"""Which nodes are of which rung, by labels of whoever makes them: for a program that tells of lower ones."""
+"""The capacity option of nodes, by label: for the agent that reports later options."""
 
 from typing import Any
 
@@ -8,18 +8,18 @@ from gpuyard.spec.pools import Scaling
 
 
 def expander_settings(plan: PlatformPlan, pools: list[PoolPlan]) -> list[dict[str, Any]]:
-    """Of these pools, which a cloud sells in several ways; each cloud loads nothing of another."""
+    """Settings of those pools that have several capacity options."""
     settings: list[dict[str, Any]] = []
     for pool in pools:
-        label, rungs = _on_aws(pool) if plan.cloud is Cloud.AWS else _on_gke(pool)
+        label, options = _on_aws(pool) if plan.cloud is Cloud.AWS else _on_gke(pool)
         settings.append(
-            {"pool": pool.name, "selector": selector_of(pool), "label": label, "rungs": rungs}
+            {"pool": pool.name, "selector": selector_of(pool), "label": label, "options": options}
         )
     return settings
 
 
 def selector_of(pool: PoolPlan) -> str:
-    """Nodes of a pool, as an API server is asked for them."""
+    """The label selector for nodes of a pool."""
     return ",".join(f"{key}={value}" for key, value in sorted(pool.node_selector.items()))
 
 
@@ -27,14 +27,14 @@ def _on_aws(pool: PoolPlan) -> tuple[str, list[dict[str, Any]]]:
     from gpuyard.catalogue.kubernetes.eks_nodes import GROUP_OF_NODE
     from gpuyard.catalogue.kubernetes.karpenter import POOL_OF_NODE
     from gpuyard.render.aws.pools import group_name, group_sizes
-    from gpuyard.render.cloud.spelling import fit
+    from gpuyard.render.cloud.spelling import fit_name
 
     label = POOL_OF_NODE if pool.scaling is Scaling.KARPENTER else GROUP_OF_NODE
     return label, [
         {
-            "says": _option_name(size.option),
-            "names": [fit(group_name(pool, size.option))],
-            "most": size.high,
+            "description": _option_name(size.option),
+            "names": [fit_name(group_name(pool, size.option))],
+            "max_nodes": size.high,
         }
         for size in group_sizes(pool)
     ]
@@ -42,14 +42,16 @@ def _on_aws(pool: PoolPlan) -> tuple[str, list[dict[str, Any]]]:
 
 def _on_gke(pool: PoolPlan) -> tuple[str, list[dict[str, Any]]]:
     from gpuyard.catalogue.gke.nodes import POOL_OF_NODE
-    from gpuyard.render.gcp.capacity_options import groups
+    from gpuyard.render.gcp.capacity_options import option_node_pools
 
     results: dict[str, dict[str, Any]] = {}
-    for each in groups(pool):
+    for each in option_node_pools(pool):
         option_text = _option_name(each.option)
-        entry = results.setdefault(option_text, {"says": option_text, "names": [], "most": 0})
+        entry = results.setdefault(
+            option_text, {"description": option_text, "names": [], "max_nodes": 0}
+        )
         entry["names"].append(each.name)
-        entry["most"] = max(entry["most"], each.max_nodes)
+        entry["max_nodes"] = max(entry["max_nodes"], each.max_nodes)
     return POOL_OF_NODE, list(results.values())
 
 

@@ -1,1 +1,1 @@
-"""What a platform brings into a cluster from outside."""
+"""Images and charts that a platform needs from outside the cluster."""

@@ -1,7 +1,7 @@
-"""Every image that a platform's pods pull: by digest where the catalogue knows one, else by tag alone.
+"""Every image that a platform's pods pull: by digest if the catalogue has one, otherwise by tag.
 
-Those of charts are known by the charts' own values. What a cloud puts on its nodes itself is not here, nor
-what teams run.
+Images of charts are known from the charts' own values. Images that a cloud puts on its nodes itself
+are not included, and neither are images of teams.
 """
 
 from collections.abc import Iterator
@@ -27,8 +27,8 @@ from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
-from gpuyard.render.gpu_operator.values import nfd_tag, operator_tag, operator_values, runs
-from gpuyard.render.mirror import home_of, mirrored
+from gpuyard.render.gpu_operator.values import nfd_tag, operator_tag, operator_values, uses_image
+from gpuyard.render.mirror import mirrored, upstream_image_repository
 from gpuyard.render.platform import cloud_objects
 from gpuyard.render.scaling.keep_warm import keep_warm_objects
 from gpuyard.render.supply.prepull import pause_image, prepull_images
@@ -37,45 +37,46 @@ _AGENTS = {
     EFA_PLUGIN.name: "EFA's device plugin",
     RDMA_PLUGIN.name: "the RDMA device plugin",
 }
-_AHEAD = "what nodes pull ahead"
+_AHEAD = "image pre-pull"
 OF_EACH_SYSTEM = frozenset({"driver", "gdrcopy"})
-"""Parts of the operator with an image for each system that nodes have: it puts its name after the tag."""
+"""Components of the operator with one image per operating system: it appends the name to the
+tag."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class PulledImage:
-    """One image, as nodes are told it."""
+    """One image, as nodes pull it."""
 
     repository: str
     tag: str
-    """Empty where a chart that we do not know names it."""
+    """Empty if it is set by a chart version unknown to gpuyard."""
     digest: str = ""
-    """Empty where nobody has published one that we have seen: whoever holds the tag may change the image."""
+    """Empty if no published digest is known: the owner of the tag may change the image."""
     component: str = ""
-    """What of the platform pulls it."""
+    """The component of the platform that pulls it."""
     tag_suffix: str = ""
-    """What is put after the tag on each node, in words."""
+    """Description of the suffix that each node appends to the tag."""
     upstream: str = ""
-    """Where its project publishes it; what the stack file itself names is there."""
+    """The repository of its project; for images of the stack file, the repository given there."""
 
     @property
     def reference(self) -> str:
-        """As a registry is asked for it."""
+        """The reference for a registry."""
         tag = f":{self.tag}" if self.tag else ""
         return f"{self.repository}{tag}" + (f"@{self.digest}" if self.digest else "")
 
     @property
     def why_by_tag(self) -> str:
-        """Why no digest names it."""
+        """The reason why the image has no digest."""
         if self.digest:
             return ""
         if not self.tag:
-            return "its chart names the version, and we do not know that chart"
-        return BY_TAG.get(self.upstream, "no digest of this version was found")
+            return "its chart sets the version, and gpuyard does not know that chart"
+        return BY_TAG.get(self.upstream, "no published digest of this version is known")
 
 
 def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
-    """Each once, by name; none on a simulated cluster, whose nodes run nothing."""
+    """Each image once, by name; none on a simulated cluster, whose nodes run nothing."""
     if plan.simulated:
         return []
     results = (_charts, _operator, _of_cloud, _programs, _validator)
@@ -89,7 +90,7 @@ def pulled_images(plan: PlatformPlan) -> list[PulledImage]:
 
 
 def without_mirror(plan: PlatformPlan) -> PlatformPlan:
-    """The same platform, with everything from where its projects publish it."""
+    """The same platform with images and charts from their projects' registries."""
     return replace(plan, spec=plan.spec.model_copy(update={"mirror": None}))
 
 
@@ -105,18 +106,20 @@ def _charts(plan: PlatformPlan) -> Iterator[PulledImage]:
 
 
 def _of_chart(plan: PlatformPlan, chart: Chart, pin: str, of: str) -> PulledImage:
-    return _published(plan, home_of(chart), chart.tag.format(plan.software[pin]), of)
+    return _published(
+        plan, upstream_image_repository(chart), chart.tag.format(plan.software[pin]), of
+    )
 
 
 def _published(plan: PlatformPlan, home: str, tag: str, of: str, adds: str = "") -> PulledImage:
-    """With the digest that its project gave it, wherever it is pulled from."""
+    """With the digest that its project published, wherever it is pulled from."""
     return PulledImage(
         mirrored(plan.spec, home), tag, digest_of(home, tag), component=of, tag_suffix=adds
     )
 
 
 def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
-    """Found in the objects: what is not made pulls nothing, and images of init containers are on the node."""
+    """Read from the rendered objects; images of init containers are on the node already."""
     for each in cloud_objects(plan):
         pod = each.get("spec", {}).get("template", {}).get("spec", {})
         for image in (container["image"] for container in pod.get("containers", ())):
@@ -125,23 +128,23 @@ def _of_cloud(plan: PlatformPlan) -> Iterator[PulledImage]:
 
 
 def _programs(plan: PlatformPlan) -> Iterator[PulledImage]:
-    """Of ours, which run in an image of Python."""
+    """The agents of gpuyard, which run in a Python image."""
     programs = (("idle reclaim", plan.idle), ("requeueing", plan.interruption))
     runs = [what for what, result in programs if result is not None]
     if runs:
         mirror = plan.spec.mirror
-        yield _named(PYTHON.at(mirror.images if mirror else None), " and ".join(runs))
+        yield _named(PYTHON.image_reference(mirror.images if mirror else None), " and ".join(runs))
     if keep_warm_objects(plan):
-        yield _named(pause_image(plan), "kept nodes")
+        yield _named(pause_image(plan), "keep-warm nodes")
 
 
 def _validator(plan: PlatformPlan) -> Iterator[PulledImage]:
-    if plan.validation is not None and plan.validation.checks:
-        yield _named(plan.validation.image, "the check of hardware")
+    if plan.validation is not None and plan.validation.checks_any_node:
+        yield _named(plan.validation.image, "hardware validation")
 
 
 def _ahead(plan: PlatformPlan) -> Iterator[PulledImage]:
-    """What the stack file says itself, and the pause of the pod that pulls it."""
+    """Images of the stack file, and the pause image of the pod that pulls them."""
     images = prepull_images(plan)
     if images:
         yield replace(_named(pause_image(plan), _AHEAD), upstream=PAUSE_HOME)
@@ -150,7 +153,7 @@ def _ahead(plan: PlatformPlan) -> Iterator[PulledImage]:
 
 
 def _named(image: str, of: str) -> PulledImage:
-    """An image as pods name it; without a tag a registry gives the one that is called latest."""
+    """An image as pods name it; without a tag, registries use `latest`."""
     name, _, digest = image.partition("@")
     folder, slash, last = name.rpartition("/")
     repository, _, tag = last.partition(":")
@@ -165,12 +168,12 @@ def _operator(plan: PlatformPlan) -> Iterator[PulledImage]:
         return
     values = operator_values(plan, parts)
     for image in OPERATOR_IMAGES:
-        if not runs(image, values, parts):
+        if not uses_image(image, values, parts):
             continue
         tag = operator_tag(plan, image)
         if image.values == ("driver",) and parts.driver:
             tag = image.tag.format(parts.driver)
-        adds = "the system of the node, as -ubuntu24.04" if _of_each_system(image) else ""
+        adds = "the operating system of the node, as -ubuntu24.04" if _of_each_system(image) else ""
         yield _published(plan, image.home, tag, "GPU Operator", adds)
     yield _published(plan, NFD_IMAGE, nfd_tag(plan), "GPU Operator")
 

@@ -1,6 +1,6 @@
-"""What a mirror must hold, as a script: each image and chart, from where it is published to its place there.
+"""The contents of a mirror as a script: it copies images and charts from their registries.
 
-Whole images are copied, every architecture of them, so that their digests stay: nodes ask for those.
+Images are copied with every architecture, so that the digests that nodes request stay the same.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from gpuyard.render.mirror import OCI
 from gpuyard.render.supply.images import PulledImage, pulled_images, without_mirror
 
 SYSTEMS = "NODE_SYSTEMS"
-"""The variable that says for which systems of nodes there is an image each."""
+"""The variable with the operating systems of nodes, each of which has its own image."""
 
 
 class Copier(StrEnum):
@@ -32,23 +32,23 @@ _COPY = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class PulledChart:
-    """One chart, as Helm is told it."""
+    """One chart, as Helm expects it."""
 
     name: str
     version: str
     chart: str
     """`oci://…`, its name in `repository`, or a folder."""
     repository: str
-    """Whose index lists it; empty where `chart` says all."""
+    """The repository that lists it; empty if `chart` is a full location."""
     digest: str
-    """Of the artifact; empty where nobody has published one that we have seen."""
+    """Digest of the artifact; empty if no published digest is known."""
     upstream: str
-    """`chart` where its project publishes it."""
+    """`chart` as its project publishes it."""
     upstream_repository: str
 
 
 def pulled_charts(plan: PlatformPlan) -> list[PulledChart]:
-    """Every chart that Helm is asked to install, by name."""
+    """Every chart that Helm installs, by name."""
     if plan.simulated:
         return []
     pulled, home = releases(plan), releases(without_mirror(plan))
@@ -69,10 +69,14 @@ def _pulled(release: Release, home: Release) -> PulledChart:
 
 
 def copy_script(plan: PlatformPlan, copier: Copier) -> str:
-    """For a shell, with access to both places; running it again copies nothing twice."""
+    """A shell script that needs access to both registries; repeated runs copy nothing twice."""
     images = [image for image in pulled_images(plan) if image.upstream != image.repository]
     charts = [chart for chart in pulled_charts(plan) if chart.upstream != chart.chart]
-    lines = ["#!/bin/sh", f"# What {plan.name} pulls, into its mirror.", "set -eu"]
+    lines = [
+        "#!/bin/sh",
+        f"# Copies the images and charts of {plan.name} into its mirror.",
+        "set -eu",
+    ]
     for image in images:
         lines += _image(image, copier)
     for chart in charts:
@@ -82,12 +86,16 @@ def copy_script(plan: PlatformPlan, copier: Copier) -> str:
 
 def _image(image: PulledImage, copier: Copier) -> list[str]:
     if not image.tag:
-        return [f"# {image.upstream}: {image.why_by_tag}; copy the one that `helm template` names."]
+        return [
+            (f"# {image.upstream}: {image.why_by_tag}; copy the image that `helm template` shows.")
+        ]
     if image.tag_suffix:
         by_system = replace(image, tag=f"{image.tag}-$system", tag_suffix="")
-        what = f"{image.upstream}:{image.tag}-SYSTEM, for nodes where the operator brings it"
+        what = (
+            f"{image.upstream}:{image.tag}-SYSTEM, for nodes on which the GPU Operator installs it"
+        )
         return [
-            f"# {what}: {SYSTEMS} says which, such as ubuntu24.04",
+            f"# {what}: {SYSTEMS} lists them, such as ubuntu24.04",
             f"for system in ${{{SYSTEMS}:?}}; do",
             f"  {_copy(by_system, copier)}",
             "done",
@@ -96,7 +104,7 @@ def _image(image: PulledImage, copier: Copier) -> list[str]:
 
 
 def _copy(image: PulledImage, copier: Copier) -> str:
-    """From its digest: a tag may have moved since. No tool takes a tag and a digest at once."""
+    """Copies by digest: a tag may have moved since. No tool accepts a tag and a digest at once."""
     source = f"{image.upstream}@{image.digest}" if image.digest else f"{image.upstream}:{image.tag}"
     return _COPY[copier].format(source, f"{image.repository}:{image.tag}")
 

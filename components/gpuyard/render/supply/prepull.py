@@ -1,24 +1,24 @@
-"""Images that GPU nodes pull when they come: a training image of 20 GiB takes minutes, with GPUs held idle.
+"""Images that new GPU nodes pull in advance: 20 GiB of a training image take minutes of idle GPUs.
 
-A DaemonSet of the platform's own namespace, held to `restricted`. Its init containers are the images, one
-after the other, each of which runs `true` and ends; then nothing runs but a pause. What was pulled a kubelet
-may throw out again where a disk is full; a pod that comes then pulls as ever.
+A DaemonSet in the platform's own namespace, which enforces `restricted`. Its init containers use
+the images, one after the other; each runs `true` and ends, and then only a pause container runs. A
+kubelet may delete pulled images when its disk is full; later pods pull them again.
 """
 
-from gpuyard.catalogue.software.digests import pinned
+from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.catalogue.software.programs import PAUSE_HOME, PAUSE_TAG
 from gpuyard.names import prepull_name, system_namespace
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import agent_tolerations
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, managed_object, on_pools
+from gpuyard.render.objects import Object, managed_object, pool_affinity
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
 
 _SMALL = {"requests": {"cpu": "5m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}}
 
 
 def prepull_images(plan: PlatformPlan) -> list[str]:
-    """Images, as the stack file names them; none where no node of this cluster has GPUs."""
+    """Images of the stack file; none if no node of this cluster has GPUs."""
     mirror = plan.spec.mirror
     if mirror is None or plan.queueing.dispatch:
         return []
@@ -26,12 +26,12 @@ def prepull_images(plan: PlatformPlan) -> list[str]:
 
 
 def pause_image(plan: PlatformPlan) -> str:
-    """As nodes are told it."""
-    return f"{mirrored(plan.spec, PAUSE_HOME)}:{pinned(PAUSE_HOME, PAUSE_TAG)}"
+    """The pause image, as nodes pull it."""
+    return f"{mirrored(plan.spec, PAUSE_HOME)}:{pinned_image_reference(PAUSE_HOME, PAUSE_TAG)}"
 
 
 def prepull_objects(plan: PlatformPlan) -> list[Object]:
-    """One DaemonSet for all pools; nothing where nothing is to be pulled."""
+    """One DaemonSet for all pools; none without images to pull."""
     images = prepull_images(plan)
     if not images:
         return []
@@ -39,7 +39,7 @@ def prepull_objects(plan: PlatformPlan) -> list[Object]:
     labels = {"app.kubernetes.io/name": name}
     spec = {
         "selector": {"matchLabels": labels},
-        # All at once: it is a change of what to pull, and nobody waits for these pods.
+        # All at once: only the images change, and no user depends on these pods.
         "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": "100%"}},
         "template": {"metadata": {"labels": labels}, "spec": _pod(plan, images)},
     }
@@ -58,13 +58,13 @@ def prepull_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def _pod(plan: PlatformPlan, images: list[str]) -> Object:
-    """On nodes of every pool, whatever they are tainted with; it asks for no GPU and holds none up."""
+    """On nodes of every pool, with any taint; it requests no GPU and blocks none."""
     return {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "terminationGracePeriodSeconds": 1,
         "tolerations": agent_tolerations(plan),
-        "affinity": on_pools(plan.pools),
+        "affinity": pool_affinity(plan.pools),
         "securityContext": dict(UNPRIVILEGED_USER),
         "initContainers": [
             {**_container(f"image-{n}", image), "command": ["true"]}

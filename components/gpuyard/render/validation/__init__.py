@@ -1,1 +1,1 @@
-"""The check of hardware: what each node must be, and the pods that hold it against that."""
+"""Hardware validation: what each node must have, and the pods that check it."""

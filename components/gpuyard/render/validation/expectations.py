@@ -1,13 +1,13 @@
-"""What a node must be, for the program that looks: one JSON document.
+"""The expectations of a node for the validator: one JSON document.
 
-The program (`gpuyard_validator`) stands beside this package and reads it; neither imports the other. The
-document's schema is the program's: `python -m gpuyard_validator --schema`.
+The validator (`gpuyard_validator`) is a separate package that reads it; neither imports the other.
+The document's schema belongs to the validator: `python -m gpuyard_validator --schema`.
 """
 
 import json
 from typing import Any
 
-from gpuyard.catalogue.fabric import interfaces
+from gpuyard.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan
 from gpuyard.spec.platform import Cloud
@@ -17,7 +17,7 @@ SCHEMA = "gpuyard.dev/expectations/v3"
 
 
 def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
-    """That of a pool; None where a node has a part of a GPU, which tells nothing of the whole."""
+    """The expectations of a pool; None if its nodes see only part of a GPU."""
     machine = pool.machine
     if machine.gpu is None or machine.gpu_fraction != 1:
         return None
@@ -40,7 +40,7 @@ def expectations_text(plan: PlatformPlan, pool: PoolPlan) -> str | None:
 
 
 def work_expectations_text(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
-    """That of a pool whose GPUs are put to work."""
+    """The expectations of a pool whose GPUs are tested under load."""
     document: dict[str, Any] = json.loads(expectations_text(plan, pool) or "{}")
     document["profile"] = plan.validation.profile if plan.validation else "quick"
     nodes = 1 if check.single_node_reason else check.nodes
@@ -49,8 +49,8 @@ def work_expectations_text(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck)
     return json.dumps(document, indent=2) + "\n"
 
 
-def any_expectations_text(gpu: Gpu, gpus: int) -> str:
-    """That of a machine of which no plan says anything: what every GPU of its product must be."""
+def unplanned_expectations_text(gpu: Gpu, gpus: int) -> str:
+    """The expectations of a machine without a plan: what every GPU of its product must have."""
     return _document(gpu, gpus, platform="", pool="")
 
 
@@ -84,7 +84,7 @@ def _document(  # noqa: PLR0913  the parts of a document
         "sharing": sharing,
         "layouts": layouts or [],
         "network": network,
-        # What puts GPUs to work is asked for apart: `work_expectations_text`.
+        # Load tests have a separate document: `work_expectations_text`.
         "profile": "quick",
         "collectives": None,
         "accepted": accepted or [],
@@ -93,7 +93,7 @@ def _document(  # noqa: PLR0913  the parts of a document
 
 
 def _accepted(plan: PlatformPlan, pool: PoolPlan, *, at_work: bool) -> list[dict[str, Any]]:
-    """Those of checks that put no load on GPUs, or all: none is told what its verdict does not rest on."""
+    """Accepted thresholds of checks without GPU load, or of all: those that affect the verdict."""
     result = plan.validation.accepted_thresholds if plan.validation else ()
     return [
         {"check": each.check, "value": each.value, "reason": each.reason, "until": each.until}
@@ -103,15 +103,15 @@ def _accepted(plan: PlatformPlan, pool: PoolPlan, *, at_work: bool) -> list[dict
 
 
 def pinned_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
-    """That of the pool's image or the operator's; simulated nodes have what their ClusterPolicy says."""
+    """The driver of the pool's image or operator, or a simulated node's of its ClusterPolicy."""
     if pool.node_software is None:
         return plan.software["driver"]
     return pool.node_software.driver
 
 
 def _network(plan: PlatformPlan, pool: PoolPlan) -> dict[str, Any] | None:
-    """Those that a launch template of ours lists, or that the stack file names for nodes of your own."""
-    ours = interfaces(pool.machine) if plan.cloud is Cloud.AWS else ()
+    """The adapters of gpuyard's launch template, or those in the stack file for your own nodes."""
+    ours = efa_interfaces_to_launch(pool.machine) if plan.cloud is Cloud.AWS else ()
     if efa := sum(each.kind.startswith("efa") for each in ours):
         return _adapters("efa", efa, (), None)
     fabric = pool.fabric

@@ -1,8 +1,8 @@
-"""The check of nodes that come later: pods that look at each node without a verdict, and what acts on it.
+"""Validation of new nodes: pods that check nodes without a verdict, and an agent that acts on it.
 
-A DaemonSet for each pool has a pod on every node that does not say it has passed by this digest. The program
-reads how these pods ended, writes that on their nodes, and opens or closes them. So the
-program makes no pods, and all that it may change is what a policy lets it change on nodes.
+A DaemonSet for each pool has a pod on every node without a passed verdict for this digest. The
+agent reads how these pods ended, writes the result on their nodes, and opens or closes them. So the
+agent creates no pods, and a policy limits what it may change on nodes.
 """
 
 import json
@@ -18,12 +18,18 @@ from gpuyard.names import (
     gate_name,
 )
 from gpuyard.plan.records import STARTS_WITH, PlatformPlan, PoolPlan, ValidationPlan
-from gpuyard.render.access import RBAC, granted
+from gpuyard.render.access import RBAC, role_with_binding
 from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import metadata_kept, optional, quoted
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.admission.cel import optional, other_metadata_unchanged_expressions, quoted
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
-from gpuyard.render.objects import Object, managed_object, on_nodes, service_account, taint_object
+from gpuyard.render.objects import (
+    Object,
+    managed_object,
+    node_affinity,
+    service_account,
+    taint_object,
+)
 from gpuyard.render.programs import AgentDeployment
 from gpuyard.render.validation.jobs import (
     check_pod,
@@ -46,11 +52,11 @@ NAMES: Object = {
     "tainted_since": CHECK_CLOSED,
     "taint": taint_object(STARTS_WITH),
 }
-"""What both programs know of nodes."""
+"""Names of nodes' fields that both agents use."""
 
 
 def gate_objects(plan: PlatformPlan) -> list[Object]:
-    """Rights and their limits first; nothing where no node is looked at when it comes."""
+    """Permissions and limits first; none if new nodes are not validated."""
     validation, pools = plan.validation, gated_pools(plan)
     if validation is None or not pools:
         return []
@@ -64,12 +70,12 @@ def gate_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def gated_pools(plan: PlatformPlan) -> list[PoolPlan]:
-    """The pools whose nodes are looked at when they come."""
+    """The pools whose new nodes are validated."""
     return [plan.pool(p.pool) for p in (plan.validation.pools if plan.validation else ()) if p.gate]
 
 
 def settings_text(plan: PlatformPlan, validation: ValidationPlan) -> str:
-    """What the program is told, as JSON."""
+    """The settings of the agent, as JSON."""
     gates = {each.pool: each.gate for each in validation.pools}
     settings = {
         "namespace": operator_namespace(plan),
@@ -91,11 +97,11 @@ def settings_text(plan: PlatformPlan, validation: ValidationPlan) -> str:
 
 
 def _name(plan: PlatformPlan, pool: PoolPlan) -> str:
-    return fit(f"{gate_name(plan.name)}-{pool.stable_name}", 56)
+    return fit_name(f"{gate_name(plan.name)}-{pool.stable_name}", 56)
 
 
 def _rights(plan: PlatformPlan) -> list[Object]:
-    """Nodes to list and patch, pods of one namespace to list, events to tell."""
+    """List and patch nodes, list pods of one namespace, create events."""
     name, space = gate_name(plan.name), operator_namespace(plan)
     who = [{"kind": "ServiceAccount", "name": name, "namespace": space}]
     ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
@@ -113,13 +119,13 @@ def _rights(plan: PlatformPlan) -> list[Object]:
         managed_object(
             plan.name, f"{RBAC}/v1", "ClusterRoleBinding", name, roleRef=ref, subjects=who
         ),
-        *granted(plan.name, space, name, pods, who),
-        *granted(plan.name, "default", name, events, who),
+        *role_with_binding(plan.name, space, name, pods, who),
+        *role_with_binding(plan.name, "default", name, events, who),
     ]
 
 
 def _policy(plan: PlatformPlan) -> list[Object]:
-    """Of a node the account changes its marks, our taint and whether it takes pods, and nothing else."""
+    """The account changes only its labels and annotations, the gate taint and cordoning."""
     name = gate_name(plan.name)
     ours = (CHECKED_LABEL, CHECK_RESULT_LABEL, CHECK_SAYS, CHECK_BOOT, CHECK_CLOSED)
     text = f"t.key + '=' + {optional('t', 'value', quoted(''))} + ':' + t.effect"
@@ -127,7 +133,10 @@ def _policy(plan: PlatformPlan) -> list[Object]:
     new, old = (
         f"{optional(each, 'spec.taints', '[]')}.{other_taints}" for each in ("object", "oldObject")
     )
-    holds = {**metadata_kept(labels=ours, annotations=ours), "taints": f"{new} == {old}"}
+    holds = {
+        **other_metadata_unchanged_expressions(labels=ours, annotations=ours),
+        "taints": f"{new} == {old}",
+    }
     return account_policy(plan.name, name, operator_namespace(plan), ("", "v1", "nodes"), holds)
 
 
@@ -143,19 +152,19 @@ def _looker(plan: PlatformPlan, validation: ValidationPlan) -> AgentDeployment:
 
 
 def _program(plan: PlatformPlan, validation: ValidationPlan) -> list[Object]:
-    # It must not wait for what it is there to open.
+    # It tolerates the gate taint, which it removes.
     return _looker(plan, validation).objects(plan.name, agent_tolerations(plan))
 
 
 def _checks(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> list[Object]:
-    """Its pods end at once and are started again, until their node says that it has passed.
+    """Its pods end at once and are restarted until their node has passed.
 
-    So one that was mended is seen to be, five minutes later at most: the longest that a kubelet waits.
+    So a repaired node is detected within five minutes: the maximum restart delay of a kubelet.
     """
     name, digest = _name(plan, pool), node_digest(plan, pool)
     expects = f"{name}-{digest}"
     pod = check_pod(plan, validation, pool, expects)
-    pod["affinity"] = on_nodes(
+    pod["affinity"] = node_affinity(
         *(
             [*node_ready_terms(plan, pool), {"key": label, "operator": "NotIn", "values": [value]}]
             for label, value in ((CHECKED_LABEL, digest), (CHECK_RESULT_LABEL, PASSED))
@@ -175,7 +184,7 @@ def _checks(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> l
             "DaemonSet",
             name,
             namespace=operator_namespace(plan),
-            # It is never ready: its pods are there to go.
+            # Its pods end by design, so it is never ready.
             annotations={"pulumi.com/skipAwait": "true"},
             spec=spec,
         ),

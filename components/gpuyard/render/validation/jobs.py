@@ -1,11 +1,11 @@
-"""The pods that check nodes before a deployment ends: a Job for each pool, over the nodes it begins with.
+"""The pods that check nodes before a deployment ends: a Job for each pool, for its initial nodes.
 
-A pod that has passed stays until all pods of its Job run, so that each has a node of its own: for that it may
-read the Job, and nothing else.
+A pod that has passed stays until all pods of its Job run, so that each has its own node: for that
+it may read the Job, and nothing else.
 
-They hold no GPU and see all of them, so no queue and no guarantee knows of them (docs/decisions/0045). The
-engine waits for a Job, and knows two ways in which one fails: too many failed pods, and too late. So no pod
-is tried again, and a deadline always stands.
+The pods hold no GPU but see all of them, so no queue and no guarantee counts them
+(docs/decisions/0045). The engine waits for a Job, and detects two kinds of failure: too many failed
+pods, and a deadline. So no pod is retried, and there is always a deadline.
 https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/await/checker/job/check.go
 """
 
@@ -24,41 +24,41 @@ from gpuyard.names import (
     validator_name,
 )
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
-from gpuyard.plan.records.late import Late
-from gpuyard.render.access import granted
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.access import role_with_binding
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import (
     POD_FAILURE_POLICY,
     Object,
     managed_object,
-    on_nodes,
+    node_affinity,
     service_account,
     toleration_object,
 )
 from gpuyard.render.programs import package_source
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
-from gpuyard.render.validation.pods import PACKAGE, container, mounted, program_text
+from gpuyard.render.validation.pods import PACKAGE, container, program_text, validator_volumes
 from gpuyard.spec.platform import Cloud
 
 EXPECTATIONS_FILE = "expectations.json"
 NOT_BESIDE_WORK = ("load.processes", "load.utilization")
 """Checks of an idle node: pods of teams may run on this one."""
 WAITS_MORE_SECONDS = 120
-"""The engine's own patience after the Job's: its clock starts anew with each event."""
+"""The engine's timeout in addition to the Job's: it restarts with each event."""
 TEXTFILE = "gpu_validation.prom"
 FIGURES_KEY, FIGURES = "figures", "validation.figures"
-"""What its pods have measured: known when they have ended."""
+"""Measurements of its pods: known when they have ended."""
 VERDICT = "validation.verdict"
 """Passed, or why the check was deferred."""
 MIXED_KEY, MIXED = "mixed", "validation.mixed"
-"""What its nodes do not have alike, which no pod knows by itself."""
+"""Differences between its nodes, which no single pod can detect."""
 _NAME = 50
-"""With the digest and the number of a pod after it, a name is still one label of DNS."""
+"""With the digest and a pod's index appended, a name is still a valid DNS label."""
 
 
 def validation_objects(plan: PlatformPlan) -> list[Object]:
-    """Account and program, then for each pool what is expected and the Job; nothing where none is checked."""
+    """Account and program, then expectations and Job of each pool; none if no pool is checked."""
     pools = [obj for pool in checked_pools(plan) for obj in pool_check_objects(plan, pool)]
     return [*validator_objects(plan), *pools]
 
@@ -66,45 +66,43 @@ def validation_objects(plan: PlatformPlan) -> list[Object]:
 def validator_objects(plan: PlatformPlan) -> list[Object]:
     """Account and program, which the checks of all pools share."""
     validation = plan.validation
-    if validation is None or not validation.checks:
+    if validation is None or not validation.checks_any_node:
         return []
     checked = checked_pools(plan)
     name, space = validator_name(plan.name), operator_namespace(plan)
     account = {"kind": "ServiceAccount", "name": name, "namespace": space}
     return [
         service_account(plan.name, name, space),
-        *(granted(plan.name, space, name, [_rights(plan)], [account]) if checked else []),
+        *(role_with_binding(plan.name, space, name, [_rights(plan)], [account]) if checked else []),
         managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
     ]
 
 
 def pool_check_objects(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
-    """What is expected of a pool's nodes, and the Job that looks at them."""
+    """The expectations of a pool's nodes, and the Job that checks them."""
     return [] if plan.validation is None else list(_of_pool(plan, plan.validation, pool))
 
 
 def checked_pools(plan: PlatformPlan) -> list[PoolPlan]:
-    """The pools of which nodes are checked."""
+    """The pools whose nodes are checked."""
     validation = plan.validation
     if validation is None or not validation.image:
         return []
-    return [plan.pool(each.pool) for each in validation.pools if each.runs]
+    return [plan.pool(each.pool) for each in validation.pools if each.checks_any_node]
 
 
 def check_name(plan: PlatformPlan, pool: PoolPlan) -> str:
-    """Of the Job: another one when what is expected, the image, the program or the number of nodes is."""
-    return (
-        f"{fit(f'gpuyard-{plan.name}-check-{pool.stable_name}', _NAME)}-{check_digest(plan, pool)}"
-    )
+    """The name of the Job: it changes with expectations, image, program and number of nodes."""
+    return f"{fit_name(f'gpuyard-{plan.name}-check-{pool.stable_name}', _NAME)}-{check_digest(plan, pool)}"
 
 
 def check_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
-    """Six digits of all that the verdict rests on. Floors are part of the program."""
+    """Six digits of all inputs of the verdict. Minimum values are part of the program."""
     return digest_of(*_rests_on(plan, pool), pool.start_nodes)
 
 
 def node_digest(plan: PlatformPlan, pool: PoolPlan) -> str:
-    """The same of one node's verdict, which rests on no number of nodes."""
+    """The digest for one node, which does not depend on the number of nodes."""
     return digest_of(*_rests_on(plan, pool))
 
 
@@ -119,7 +117,7 @@ def _rests_on(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
 
 
 def node_inputs(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
-    """What makes a cloud's nodes anew when it changes: the check of those before says nothing of them."""
+    """Inputs whose change replaces a cloud's nodes, to which earlier verdicts do not apply."""
     software = pool.node_software
     if plan.cloud not in {Cloud.AWS, Cloud.GCP} or software is None:
         return ()
@@ -130,12 +128,12 @@ def node_inputs(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
 
 
 def digest_of(*parts: object) -> str:
-    """Six digits of these."""
+    """Six digits of a digest of these values."""
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:6]
 
 
 def verdict_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
-    """What is made when every node has passed, for people and for the next deployment."""
+    """Created when every node has passed, for people and for the next deployment."""
     return managed_object(
         plan.name,
         "v1",
@@ -146,8 +144,8 @@ def verdict_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
             "pool": pool.name,
             "nodes": str(pool.start_nodes),
             "verdict": "passed",
-            FIGURES_KEY: Late(FIGURES),
-            MIXED_KEY: Late(MIXED),
+            FIGURES_KEY: UnresolvedOutput(FIGURES),
+            MIXED_KEY: UnresolvedOutput(MIXED),
         },
     )
 
@@ -158,7 +156,7 @@ def _rights(plan: PlatformPlan) -> Object:
 
 
 def expectations_object(plan: PlatformPlan, pool: PoolPlan, name: str) -> Object:
-    """What pods of this name hold a node against."""
+    """The expectations that pods of this name compare a node with."""
     data = {EXPECTATIONS_FILE: expectations_text(plan, pool)}
     return managed_object(
         plan.name, "v1", "ConfigMap", name, namespace=operator_namespace(plan), data=data
@@ -183,9 +181,9 @@ def _of_pool(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> 
 
 
 def validation_job(validation: ValidationPlan, job: Object, pods: int, pod: Object) -> Object:
-    """A Job with so many such pods, all at once and each once; a deployment waits for its verdict."""
+    """A Job with this number of pods, all at once, each once; deployments wait for its verdict."""
     annotations = {
-        # Else a Job that has failed stays as it is, and fails each later deployment.
+        # Otherwise a failed Job stays, and fails each later deployment.
         "pulumi.com/replaceUnready": "true",
         "pulumi.com/timeoutSeconds": str(validation.deadline_seconds + WAITS_MORE_SECONDS),
     }
@@ -197,7 +195,7 @@ def validation_job(validation: ValidationPlan, job: Object, pods: int, pod: Obje
         "parallelism": pods,
         "backoffLimit": 0,
         "activeDeadlineSeconds": validation.deadline_seconds,
-        # A node that is drained or taken back says nothing of its hardware.
+        # The eviction of a pod or loss of a node does not show a hardware fault.
         "podFailurePolicy": POD_FAILURE_POLICY,
         "template": pod,
     }
@@ -211,7 +209,7 @@ def check_pod(
     expects: str,
     words: Iterable[str] = (),
 ) -> Object:
-    """All of a node's devices: the platform gives these to no other pod. `expects`: a ConfigMap."""
+    """Sees all devices of a node; no other pod of the platform does. `expects`: a ConfigMap."""
     return {
         "serviceAccountName": validator_name(plan.name),
         "automountServiceAccountToken": False,
@@ -219,14 +217,14 @@ def check_pod(
         "runtimeClassName": "nvidia",
         "nodeSelector": dict(pool.node_selector),
         "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
-        "affinity": on_nodes(node_ready_terms(plan, pool)),
+        "affinity": node_affinity(node_ready_terms(plan, pool)),
         "containers": [_container(validation, words)],
-        "volumes": [*mounted(validator_name(plan.name), expects), *_textfile(validation)],
+        "volumes": [*validator_volumes(validator_name(plan.name), expects), *_textfile(validation)],
     }
 
 
 def node_ready_terms(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
-    """What a node says of itself when there is something to check: its driver answers, its GPUs are cut."""
+    """Labels of a node that is ready to be checked: its driver runs, its GPUs are partitioned."""
     results: list[Object] = [{"key": COUNT_LABEL, "operator": "Exists"}]
     if driver := _brought_driver(plan, pool):
         results.append({"key": DRIVER_VERSION_LABEL, "operator": "In", "values": [driver]})
@@ -237,7 +235,7 @@ def node_ready_terms(plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
 
 
 def _brought_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
-    """The one that the operator puts there, some time after it was told; an image has its own at once."""
+    """The driver that the operator installs with a delay; that of an image is there at once."""
     software = pool.node_software
     if (
         software is not None
@@ -248,7 +246,7 @@ def _brought_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
 
 
 def _textfile(validation: ValidationPlan) -> list[Object]:
-    """A pod is gone before anybody scrapes it: its node's exporter reads what it leaves."""
+    """A pod ends before it could be scraped: its node's exporter reads the file that it writes."""
     if not validation.textfile:
         return []
     folder = {"path": validation.textfile, "type": "DirectoryOrCreate"}
@@ -270,11 +268,11 @@ def _container(validation: ValidationPlan, words: Iterable[str]) -> Object:
         },
         mounts=[{"name": "textfile", "mountPath": "/textfile"}] if validation.textfile else [],
     )
-    # The toolkit gives a pod devices that it does not hold only where it is privileged, and so it should.
+    # The toolkit gives a pod devices that it did not request only if it is privileged.
     privileged = {
         "privileged": True,
         "readOnlyRootFilesystem": True,
-        # An image may run as nobody, who may not write where the node's exporter reads.
+        # An image may run as `nobody`, who may not write in the folder of the node's exporter.
         **({"runAsUser": 0} if validation.textfile else {}),
     }
     return spec | {"securityContext": privileged}

@@ -1,4 +1,4 @@
-"""What every pod of the check has: the validator's source, what a node is held to, and its last words."""
+"""Common parts of validation pods: source, expectations and termination message."""
 
 from collections.abc import Iterable, Mapping
 
@@ -11,12 +11,12 @@ PACKAGE = "gpuyard_validator"
 
 
 def program_text() -> Mapping[str, str]:
-    """The validator, as a ConfigMap has it."""
+    """The validator, as data of a ConfigMap."""
     return {file_key(path): text for path, text in package_source(PACKAGE).items()}
 
 
-def mounted(program: str, expects: str) -> list[Object]:
-    """The volumes of each such pod, by the ConfigMaps of its program and of what it expects."""
+def validator_volumes(program: str, expects: str) -> list[Object]:
+    """The volumes of each such pod, from the ConfigMaps of the program and its expectations."""
     items = [{"key": file_key(path), "path": path} for path in package_source(PACKAGE)]
     return [
         {"name": "program", "configMap": {"name": program, "items": items}},
@@ -34,11 +34,11 @@ def container(
     resources: Object,
     mounts: Iterable[Object] = (),
 ) -> Object:
-    """One that holds what it finds against a file of expectations, as strict as pods of teams may be."""
+    """A container that compares results with expectations, as restricted as pods of teams."""
     return {
         "name": "validator",
         "image": validation.image,
-        # -B: nothing is written beside the source, which is read-only.
+        # -B: no bytecode is written to the source, which is read-only.
         "command": ["python3", "-B", "-m", module],
         "args": [
             "--expect",

@@ -1,9 +1,9 @@
-"""The queue of checks that hold GPUs: it owns nothing, takes from nobody, and gives back to everybody."""
+"""The queue of checks that hold GPUs: without a guarantee or preemption, always reclaimed from."""
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuyard.names import KUEUE_API, system_namespace, work_name
+from gpuyard.names import KUEUE_API, load_validation_name, system_namespace
 from gpuyard.plan.queueing.queueing import resource_groups
 from gpuyard.plan.records import PlatformPlan, PoolCheck
 from gpuyard.render.kueue.queueing import resource_group_objects
@@ -11,39 +11,39 @@ from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
 
 LEAST = -1_000_000_000
-"""The least that a stack file can give a priority; Kueue's own are larger."""
+"""The lowest priority in a stack file; Kueue's own values are higher."""
 SHARE = 0.75
-"""Of the deadline: nodes pull the image for the rest."""
+"""Fraction of the deadline for the check; in the rest, nodes pull the image."""
 STRICT: Final[Mapping[str, Any]] = {
     **CONFINED,
     "runAsNonRoot": True,
     "runAsUser": UNPRIVILEGED_USER["runAsUser"],
     "seccompProfile": UNPRIVILEGED_USER["seccompProfile"],
 }
-"""As strict as pods of teams may be: these hold devices as theirs do."""
+"""As restricted as pods of teams: these hold devices as theirs do."""
 
 
-def gpu_checks(plan: PlatformPlan) -> list[PoolCheck]:
-    """Those whose GPUs or shares a check holds."""
+def checks_with_gpu_pods(plan: PlatformPlan) -> list[PoolCheck]:
+    """Checks that hold GPUs or shares."""
     validation = plan.validation
     result = [] if validation is None or not validation.image else validation.pools
-    return [each for each in result if each.works or each.tried]
+    return [each for each in result if each.runs_load_checks or each.runs_share_checks]
 
 
 def queue_objects(plan: PlatformPlan) -> list[Object]:
-    """The queue with its priority."""
-    holding = gpu_checks(plan)
+    """The queue and its priority."""
+    holding = checks_with_gpu_pods(plan)
     pools = [plan.pool(each.pool) for each in holding]
     most = {
         (pool.flavor, each.resource): pool.start_nodes * each.per_node
         for pool in pools
         for each in pool.counted_resources
     }
-    # One pod too many is admitted, to wait at the scheduler: nobody else can borrow what is not there.
+    # One pod too many is admitted, to stay pending at the scheduler; its quota cannot be borrowed.
     beyond = {
         (pool.flavor, each.resource): check.spare
         for pool, check in zip(pools, holding, strict=True)
-        if check.tried
+        if check.runs_share_checks
         for each in pool.counted_resources
     }
 
@@ -52,7 +52,7 @@ def queue_objects(plan: PlatformPlan) -> list[Object]:
         limits = {"nominalQuota": str(own), "borrowingLimit": str(borrow)}
         return {"name": resource, **limits, **({"lendingLimit": "0"} if own else {})}
 
-    name, space = work_name(plan.name), system_namespace(plan.name)
+    name, space = load_validation_name(plan.name), system_namespace(plan.name)
     spec: dict[str, Any] = {
         "cohortName": plan.name,
         "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": space}},
@@ -61,8 +61,8 @@ def queue_objects(plan: PlatformPlan) -> list[Object]:
         "resourceGroups": resource_group_objects(resource_groups(pools), entry),
     }
     if plan.queueing.fair_sharing:
-        spec["fairSharing"] = {"weight": "0"}  # whoever shares with it goes first
-    description = "the check that puts GPUs to work"
+        spec["fairSharing"] = {"weight": "0"}  # all queues that share with it go first
+    description = "the GPU load test"
     return [
         managed_object(
             plan.name,

@@ -1,16 +1,16 @@
-"""Nodes that have passed are checked again: a CronJob takes the mark of those that are idle.
+"""Recurring validation: a CronJob removes the verdict of idle nodes, which are then checked again.
 
-It makes no pod and holds no GPU: whoever looks at nodes without a verdict does the rest, beside the work that
-may come meanwhile. Its account may take one label away, and write down by which run.
+It creates no pods and holds no GPU: the checks of nodes without a verdict run next to new jobs. Its
+account may remove one label, and record which run did so.
 """
 
 import json
 
-from gpuyard.names import CHECK_AGAIN, CHECKED_LABEL, JOB_NAME_LABEL, again_name
+from gpuyard.names import CHECK_AGAIN, CHECKED_LABEL, JOB_NAME_LABEL, recurring_validation_name
 from gpuyard.plan.records import PlatformPlan, PoolPlan, RecurringCheck, ValidationPlan
 from gpuyard.render.access import RBAC
 from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import metadata_kept, optional, quoted
+from gpuyard.render.admission.cel import optional, other_metadata_unchanged_expressions, quoted
 from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
 from gpuyard.render.objects import Object, managed_object, service_account
 from gpuyard.render.programs import SETTINGS_FILE, AgentDeployment
@@ -18,7 +18,7 @@ from gpuyard.render.programs import SETTINGS_FILE, AgentDeployment
 MODULE = "gpuyard_gate.recurring"
 EVERY_SECONDS = 30
 _ENDS_SECONDS = 300
-"""So long after its time a run that hangs is ended."""
+"""A run that hangs is ended this many seconds after its time."""
 
 
 def recurring_objects(
@@ -28,7 +28,7 @@ def recurring_objects(
     looker: AgentDeployment,
     names: Object,
 ) -> list[Object]:
-    """Rights and their limits, then the program on its schedule; nothing where none is asked for."""
+    """Permissions and limits, then the scheduled program; none without recurring validation."""
     if validation.recurring is None or not pools:
         return []
     return [
@@ -58,8 +58,8 @@ def _settings_json(validation: ValidationPlan, pools: list[PoolPlan], names: Obj
 
 
 def _rights(plan: PlatformPlan) -> list[Object]:
-    """Nodes to list and patch; pods of everybody to list, for they say which node is idle."""
-    name, space = again_name(plan.name), operator_namespace(plan)
+    """List and patch nodes; list all pods, which show whether a node is idle."""
+    name, space = recurring_validation_name(plan.name), operator_namespace(plan)
     who = [{"kind": "ServiceAccount", "name": name, "namespace": space}]
     ref = {"apiGroup": RBAC, "kind": "ClusterRole", "name": name}
     rules = [
@@ -76,11 +76,11 @@ def _rights(plan: PlatformPlan) -> list[Object]:
 
 
 def _policy(plan: PlatformPlan) -> list[Object]:
-    """It may take the mark away, and give none: only a check says that a node has passed."""
-    name = again_name(plan.name)
+    """It may remove the verdict, but not set one: only a check sets `passed`."""
+    name = recurring_validation_name(plan.name)
     ours = f"metadata.?labels[?{quoted(CHECKED_LABEL)}].orValue('')"
     holds = {
-        **metadata_kept(labels=(CHECKED_LABEL,), annotations=(CHECK_AGAIN,)),
+        **other_metadata_unchanged_expressions(labels=(CHECKED_LABEL,), annotations=(CHECK_AGAIN,)),
         "marks": f"object.{ours} in ['', oldObject.{ours}]",
         "taints": " == ".join(
             optional(each, "spec.taints", "[]") for each in ("object", "oldObject")
@@ -95,7 +95,7 @@ def _policy(plan: PlatformPlan) -> list[Object]:
 def _program(
     plan: PlatformPlan, again: RecurringCheck, looker: AgentDeployment, settings: str
 ) -> list[Object]:
-    name, space = again_name(plan.name), operator_namespace(plan)
+    name, space = recurring_validation_name(plan.name), operator_namespace(plan)
     pod = looker.pod(agent_tolerations(plan))
     (container,) = pod["containers"]
     (volume,) = pod["volumes"]

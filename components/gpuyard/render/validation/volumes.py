@@ -1,7 +1,8 @@
-"""The pods that read datasets before a deployment ends: one on a node of each pool, by claims of their own.
+"""Pods that read datasets before a deployment ends: one on a node of each pool, with own claims.
 
-They hold no GPU, so no queue knows of them, and stand in the platform's own namespace as unprivileged as
-pods of teams. They mount what teams mount, and only to read. A node of each pool reads at the same time.
+They hold no GPU, so no queue counts them, and run in the platform's own namespace, unprivileged
+like pods of teams. They mount what teams mount, read-only. One node of each pool reads at the same
+time.
 """
 
 import json
@@ -11,16 +12,16 @@ from gpuyard.names import (
     CHECKS_LABEL,
     DATA_ACCOUNT,
     WORK_LABEL,
+    load_validation_name,
     system_namespace,
-    volumes_name,
-    work_name,
+    volume_validation_name,
 )
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
-from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.objects import Object, managed_object, toleration_object
 from gpuyard.render.programs import package_source
-from gpuyard.render.storage import read_objects
+from gpuyard.render.storage import dataset_check_volumes
 from gpuyard.render.validation.jobs import (
     FIGURES,
     FIGURES_KEY,
@@ -28,7 +29,7 @@ from gpuyard.render.validation.jobs import (
     node_inputs,
     validation_job,
 )
-from gpuyard.render.validation.pods import PACKAGE, container, mounted
+from gpuyard.render.validation.pods import PACKAGE, container, validator_volumes
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 
@@ -39,24 +40,24 @@ _MOUNTED = "/volumes"
 
 
 def reading_pools(plan: PlatformPlan) -> list[PoolPlan]:
-    """The pools of which a node reads; none where nothing is read."""
+    """The pools of which a node reads; none if there is nothing to read."""
     checks = plan.validation.pools if plan.validation else ()
-    return [plan.pool(each.pool) for each in checks if each.reads]
+    return [plan.pool(each.pool) for each in checks if each.runs_read_checks]
 
 
 def volume_objects(plan: PlatformPlan) -> list[Object]:
-    """Claims and their volumes, then for each pool what is expected, and the Job."""
+    """Claims and their volumes, then the expectations and the Job of each pool."""
     validation = plan.validation
     if validation is None:
         return []
     pools = [obj for pool in reading_pools(plan) for obj in _of_pool(plan, validation, pool)]
-    return [*read_objects(plan), *pools]
+    return [*dataset_check_volumes(plan), *pools]
 
 
 def volumes_job_name(plan: PlatformPlan, pool: PoolPlan) -> str:
-    """Of the Job: another one when anything is that the verdict rests on."""
+    """The name of the Job: it changes with every input of the verdict."""
     image = plan.validation.image if plan.validation else ""
-    sold = [(d.kind, d.tier, d.size_gib, d.throughput) for d in plan.read_by_check]
+    sold = [(d.kind, d.tier, d.size_gib, d.throughput) for d in plan.datasets_read_by_validation]
     rests = (
         volumes_text(plan, pool),
         sold,
@@ -64,11 +65,13 @@ def volumes_job_name(plan: PlatformPlan, pool: PoolPlan) -> str:
         dict(package_source(PACKAGE)),
         *node_inputs(plan, pool),
     )
-    return f"{fit(f'gpuyard-{plan.name}-volumes-{pool.stable_name}', _NAME)}-{digest_of(*rests)}"
+    return (
+        f"{fit_name(f'gpuyard-{plan.name}-volumes-{pool.stable_name}', _NAME)}-{digest_of(*rests)}"
+    )
 
 
 def volumes_text(plan: PlatformPlan, pool: PoolPlan) -> str:
-    """How fast its node reads what, as the program reads it."""
+    """The datasets and minimum speeds of a pool's node, in the validator's format."""
     readings = [
         {
             "name": each.name,
@@ -82,10 +85,15 @@ def volumes_text(plan: PlatformPlan, pool: PoolPlan) -> str:
     return json.dumps(document, indent=2) + "\n"
 
 
-def read_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
-    """What is made when its node has read all of it fast enough."""
+def volumes_result_object(plan: PlatformPlan, pool: PoolPlan) -> Object:
+    """Created when the node has read all datasets fast enough."""
     name, space = f"{volumes_job_name(plan, pool)}-passed", system_namespace(plan.name)
-    data = {"pool": pool.name, "nodes": "1", "verdict": "passed", FIGURES_KEY: Late(FIGURES)}
+    data = {
+        "pool": pool.name,
+        "nodes": "1",
+        "verdict": "passed",
+        FIGURES_KEY: UnresolvedOutput(FIGURES),
+    }
     return managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
 
 
@@ -93,7 +101,7 @@ def _of_pool(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> 
     name, space = volumes_job_name(plan, pool), system_namespace(plan.name)
     expects = {VOLUMES_FILE: volumes_text(plan, pool)}
     yield managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
-    labels = {CHECKS_LABEL: name, WORK_LABEL: volumes_name(plan.name)}
+    labels = {CHECKS_LABEL: name, WORK_LABEL: volume_validation_name(plan.name)}
     template = {
         "metadata": {"labels": labels, **_gcsfuse_metadata(plan)},
         "spec": _pod(plan, validation, pool, name),
@@ -103,15 +111,15 @@ def _of_pool(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> 
 
 
 def _gcsfuse_metadata(plan: PlatformPlan) -> Object:
-    """GKE puts what mounts buckets beside the containers of pods that say so."""
-    buckets = any(data.kind is DatasetKind.BUCKET for data in plan.read_by_check)
+    """With this annotation, GKE adds the sidecar that mounts buckets."""
+    buckets = any(data.kind is DatasetKind.BUCKET for data in plan.datasets_read_by_validation)
     if plan.cloud is not Cloud.GCP or not buckets:
         return {}
     return {"annotations": {"gke-gcsfuse/volumes": "true"}}
 
 
 def _pod(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, name: str) -> Object:
-    claims = [data.name for data in plan.read_by_check]
+    claims = [data.name for data in plan.datasets_read_by_validation]
     return {
         "serviceAccountName": DATA_ACCOUNT,
         "automountServiceAccountToken": False,
@@ -121,7 +129,7 @@ def _pod(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, name: s
         "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
         "containers": [_container(validation, claims)],
         "volumes": [
-            *mounted(work_name(plan.name), name),
+            *validator_volumes(load_validation_name(plan.name), name),
             *(
                 {"name": f"data-{n}", "persistentVolumeClaim": {"claimName": claim}}
                 for n, claim in enumerate(claims)

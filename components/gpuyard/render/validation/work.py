@@ -1,8 +1,9 @@
-"""The pods that put GPUs to work before a deployment ends: a Job for each pool, through the checks' queue.
+"""Pods that test GPUs under load before a deployment ends: a Job for each pool, in a queue.
 
-They stand in the platform's own namespace, which admits no privileged pod: these hold their GPUs as those of
-teams do. Their queue owns nothing and borrows what nobody uses. Whoever is guaranteed it gets it back at
-once, and the check begins anew later; its priority is the least there is. So no guarantee waits for a check.
+They run in the platform's own namespace, which admits no privileged pod: they hold their GPUs like
+pods of teams. Their queue has no guarantee and borrows idle capacity. A team with a guarantee
+reclaims it at once, and the check starts again later; its priority is the lowest. So no guarantee
+waits for a check.
 """
 
 from collections.abc import Iterator
@@ -16,16 +17,16 @@ from gpuyard.names import (
     RDMA,
     TOKEN_OF,
     WORK_LABEL,
+    load_validation_name,
     system_namespace,
-    work_name,
 )
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPlan
-from gpuyard.plan.records.late import Late
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.objects import (
     Object,
     managed_object,
-    on_nodes,
+    node_affinity,
     service_account,
     toleration_object,
 )
@@ -41,19 +42,19 @@ from gpuyard.render.validation.jobs import (
     node_ready_terms,
     validation_job,
 )
-from gpuyard.render.validation.pods import PACKAGE, container, mounted, program_text
+from gpuyard.render.validation.pods import PACKAGE, container, program_text, validator_volumes
 from gpuyard.render.validation.queue import SHARE, queue_objects
 from gpuyard.render.validation.shares import (
     share_checks,
     share_job_name,
     share_objects,
-    shared_object,
+    share_result_object,
 )
 from gpuyard.render.validation.volumes import (
-    read_object,
     reading_pools,
     volume_objects,
     volumes_job_name,
+    volumes_result_object,
 )
 
 PORT = 29500
@@ -62,12 +63,12 @@ _IDS = ("compute", "utility")
 
 
 def work_objects(plan: PlatformPlan) -> list[Object]:
-    """Queue, account and token, then what each pool's pods need, and their Job; nothing where none works."""
-    validation, working = plan.validation, working_pools(plan)
+    """Queue, account and token, then the inputs and Job of each pool; none without load tests."""
+    validation, working = plan.validation, load_test_checks(plan)
     holding, reading = working or share_checks(plan), reading_pools(plan)
     if validation is None or not (holding or reading):
         return []
-    name, space = work_name(plan.name), system_namespace(plan.name)
+    name, space = load_validation_name(plan.name), system_namespace(plan.name)
     return [
         *(queue_objects(plan) if holding else []),
         managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=program_text()),
@@ -82,21 +83,19 @@ def work_objects(plan: PlatformPlan) -> list[Object]:
     ]
 
 
-def working_pools(plan: PlatformPlan) -> list[PoolCheck]:
-    """What becomes of the check on pools whose GPUs are put to work."""
+def load_test_checks(plan: PlatformPlan) -> list[PoolCheck]:
+    """The checks of pools whose GPUs are tested under load."""
     validation = plan.validation
     return (
         []
         if validation is None or not validation.image
-        else [p for p in validation.pools if p.works]
+        else [p for p in validation.pools if p.runs_load_checks]
     )
 
 
 def work_job_name(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
-    """Of the Job: another one when anything is that the verdict rests on."""
-    return (
-        f"{fit(f'gpuyard-{plan.name}-work-{pool.stable_name}', _NAME)}-{_digest(plan, pool, check)}"
-    )
+    """The name of the Job: it changes with every input of the verdict."""
+    return f"{fit_name(f'gpuyard-{plan.name}-work-{pool.stable_name}', _NAME)}-{_digest(plan, pool, check)}"
 
 
 def _digest(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
@@ -108,51 +107,51 @@ def _digest(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> str:
 
 
 def work_result_object(plan: PlatformPlan, pool: PoolPlan, check: PoolCheck) -> Object:
-    """What is made when every node's GPUs have worked well, or could not because teams use them."""
+    """Created when the GPUs of every node have passed, or are in use by teams and untested."""
     name, space = f"{work_job_name(plan, pool, check)}-passed", system_namespace(plan.name)
     data = {
         "pool": pool.name,
         "nodes": str(check.nodes),
-        "verdict": Late(VERDICT),
-        FIGURES_KEY: Late(FIGURES),
+        "verdict": UnresolvedOutput(VERDICT),
+        FIGURES_KEY: UnresolvedOutput(FIGURES),
     }
     return managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=data)
 
 
 @dataclass(frozen=True, slots=True)
-class LateJob:
-    """A Job of the check that begins when teams have what they need, and is awaited last."""
+class DeferredJob:
+    """A Job of the check that starts when teams have what they need, and is awaited last."""
 
     pool: PoolPlan
     name: str
     nodes: int
-    """Of how many nodes it says something."""
+    """The number of nodes that its verdict covers."""
     verdict_object: Object
-    """What is made when it has passed."""
-    spare: int | None = None
-    """How many of its pods have to wait for a node; None where no queue admits it."""
+    """Created when it has passed."""
+    pending_pod_count: int | None = None
+    """The number of its pods that must stay pending; None if no queue admits it."""
 
 
-def late_jobs(plan: PlatformPlan) -> Iterator[LateJob]:
-    """All of them: GPUs at work, shares, volumes."""
-    for each in working_pools(plan):
+def deferred_jobs(plan: PlatformPlan) -> Iterator[DeferredJob]:
+    """All late Jobs: load tests, shares, volumes."""
+    for each in load_test_checks(plan):
         pool = plan.pool(each.pool)
         result_object = work_result_object(plan, pool, each)
-        yield LateJob(pool, work_job_name(plan, pool, each), pool.start_nodes, result_object, 0)
+        yield DeferredJob(pool, work_job_name(plan, pool, each), pool.start_nodes, result_object, 0)
     for tried in share_checks(plan):
-        pool, result_object = tried.pool, shared_object(plan, tried)
+        pool, result_object = tried.pool, share_result_object(plan, tried)
         name, spare = share_job_name(plan, tried), tried.check.spare
-        yield LateJob(pool, name, pool.start_nodes, result_object, spare)
+        yield DeferredJob(pool, name, pool.start_nodes, result_object, spare)
     for pool in reading_pools(plan):
-        yield LateJob(pool, volumes_job_name(plan, pool), 1, read_object(plan, pool))
+        yield DeferredJob(pool, volumes_job_name(plan, pool), 1, volumes_result_object(plan, pool))
 
 
 def _account(plan: PlatformPlan) -> list[Object]:
-    """An account without rights, and a token that the cluster makes for it.
+    """An account without permissions, and a token that the cluster issues for it.
 
-    By that, which nobody else knows, ranks know each other: none is drawn here, and none stands in a file.
+    The token is the shared secret of the ranks: gpuyard generates none, and no file contains it.
     """
-    name, space = work_name(plan.name), system_namespace(plan.name)
+    name, space = load_validation_name(plan.name), system_namespace(plan.name)
     peers = {"matchLabels": {WORK_LABEL: name}}
     return [
         service_account(plan.name, name, space),
@@ -171,7 +170,7 @@ def _account(plan: PlatformPlan) -> list[Object]:
             "NetworkPolicy",
             name,
             namespace=space,
-            # All ports: NCCL picks its own. Nobody else reaches these pods, by IPv4 or IPv6.
+            # All ports: NCCL picks its own. No other pod reaches these pods, by IPv4 or IPv6.
             spec={
                 "podSelector": peers,
                 "policyTypes": ["Ingress"],
@@ -187,14 +186,14 @@ def _of_pool(
     name, space = work_job_name(plan, pool, check), system_namespace(plan.name)
     expects = {EXPECTATIONS_FILE: work_expectations_text(plan, pool, check)}
     yield managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
-    labels = {CHECKS_LABEL: name, WORK_LABEL: work_name(plan.name)}
+    labels = {CHECKS_LABEL: name, WORK_LABEL: load_validation_name(plan.name)}
     yield managed_object(
         plan.name,
         "v1",
         "Service",
         name,
         namespace=space,
-        # It has pods behind it only when its Job has: nobody waits for that.
+        # It has endpoints only once its Job has pods: a deployment does not wait for it.
         annotations={"pulumi.com/skipAwait": "true"},
         spec={
             "clusterIP": "None",
@@ -203,7 +202,10 @@ def _of_pool(
             "selector": {CHECKS_LABEL: name},
         },
     )
-    queued = {QUEUE_LABEL: work_name(plan.name), PRIORITY_LABEL: work_name(plan.name)}
+    queued = {
+        QUEUE_LABEL: load_validation_name(plan.name),
+        PRIORITY_LABEL: load_validation_name(plan.name),
+    }
     pod = {"metadata": {"labels": labels}, "spec": _pod(plan, validation, pool, check, name)}
     job = managed_object(plan.name, "batch/v1", "Job", name, namespace=space, labels=queued)
     yield validation_job(validation, job, check.nodes, pod)
@@ -212,23 +214,23 @@ def _of_pool(
 def _pod(
     plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, check: PoolCheck, name: str
 ) -> Object:
-    """It holds all GPUs of a node, so each has a node of its own, and nobody else works there."""
+    """It holds all GPUs of a node, so each pod has its own node, without other GPU pods."""
     return {
-        "serviceAccountName": work_name(plan.name),
+        "serviceAccountName": load_validation_name(plan.name),
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
         "restartPolicy": "Never",
         "subdomain": name,
         "nodeSelector": dict(pool.node_selector),
         "tolerations": [toleration_object(taint) for taint in plan.initial_taints(pool)],
-        "affinity": on_nodes(node_ready_terms(plan, pool)),
+        "affinity": node_affinity(node_ready_terms(plan, pool)),
         "containers": [_container(validation, pool, check, name)],
         "volumes": [
-            *mounted(work_name(plan.name), name),
+            *validator_volumes(load_validation_name(plan.name), name),
             {
                 "name": "token",
                 "secret": {
-                    "secretName": work_name(plan.name),
+                    "secretName": load_validation_name(plan.name),
                     "items": [{"key": "token", "path": "token"}],
                 },
             },
@@ -251,7 +253,7 @@ def _container(validation: ValidationPlan, pool: PoolPlan, check: PoolCheck, nam
         devices[EFA] = str(pool.machine.efa_interfaces)
     elif check.transport != "tcp":
         devices[RDMA] = (
-            "1"  # the plugin of ours shares: whoever asks has every adapter of the fabric
+            "1"  # gpuyard's plugin shares: a requesting pod gets every adapter of the fabric
         )
     memory = f"{2 + 2 * pool.machine.gpus}Gi"
     variables = pool.nccl.variables if pool.nccl and not check.single_node_reason else {}
@@ -267,7 +269,7 @@ def _container(validation: ValidationPlan, pool: PoolPlan, check: PoolCheck, nam
         },
         mounts=[
             {"name": "token", "mountPath": "/token", "readOnly": True},
-            {"name": "memory", "mountPath": "/dev/shm"},  # noqa: S108  NCCL's own place
-            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108  of this container alone
+            {"name": "memory", "mountPath": "/dev/shm"},  # noqa: S108  the path that NCCL uses
+            {"name": "scratch", "mountPath": "/tmp"},  # noqa: S108  only in this container
         ],
     )

@@ -1,1 +1,1 @@
-"""Clusters that a cloud makes, and the one that a platform asks for; no cloud loads what is another's."""
+"""Cloud clusters and their components; a platform loads only the modules of its own cloud."""

@@ -1,4 +1,4 @@
-"""ClusterAutoscaler component: the chart for node groups of EKS, and classes for node pools of GKE."""
+"""ClusterAutoscaler component: the chart for EKS node groups, ComputeClasses for GKE node pools."""
 
 from typing import TypedDict
 
@@ -16,18 +16,18 @@ from gpuyard.spec.sections import Apply
 
 
 class ClusterAutoscalerArgs(TypedDict):
-    """What a ClusterAutoscaler is given."""
+    """Arguments of a ClusterAutoscaler."""
 
     platform: PlatformLike
-    """The whole platform."""
+    """The complete platform."""
 
 
 class ClusterAutoscaler(Component):
-    """Cluster Autoscaler, in a cluster of ours on EKS: node groups grow and shrink with what asks for them.
+    """Cluster Autoscaler on an EKS cluster that gpuyard creates: scales node groups with pending pods.
 
-    The best way of buying is tried first, and a node goes when nothing on it asks for anything. GKE scales
-    its node pools itself: there it is a ComputeClass for each pool. A cluster of EKS that was there before
-    may have an autoscaler, and is left to it.
+    It tries a pool's capacity options in order and removes a node that no pod needs. On GKE, which
+    scales its node pools itself, the component creates a ComputeClass for each pool. On an existing
+    EKS cluster it installs nothing: the cluster's own autoscaler is used.
     """
 
     def __init__(
@@ -40,7 +40,7 @@ class ClusterAutoscaler(Component):
         plan = validate_platform(values["platform"]).plan
         super().__init__("gpuyard:index:ClusterAutoscaler", name, {"platform": plan.name}, opts)
         if plan.cloud is Cloud.GCP:
-            self._expect(CLASS_GROUP)  # a while after the cluster is there
+            self._expect(CLASS_GROUP)  # served some time after the cluster is created
         objects = self._register(autoscaler_objects(plan))
         release = autoscaler_release(plan)
         if release is not None and plan.spec.apply is Apply.RENDER:

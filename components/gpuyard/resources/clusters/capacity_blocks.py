@@ -1,10 +1,10 @@
-"""Before a capacity block is bought: has anybody bought this offer already, and told nobody?
+"""Prevents a second purchase of a capacity block whose first purchase is missing from the state.
 
-An engine that is killed between the purchase and its own state knows of no block, and would buy it again; AWS
-takes the money each time. The tag of the offer is put on at the purchase itself, so the account can be asked.
-It is asked through AWS's list of what has tags: the provider's own question about blocks
-(`DataSourceCapacityBlockReservation` of terraform-provider-aws, as of 2026-06) sends an empty id beside any
-filter, which EC2 refuses as malformed.
+If the engine is killed between the purchase and the write of its state, it would purchase the block
+again, and AWS charges each time. The offer's tag is set with the purchase, so the account can be
+queried for it. The query uses AWS's tagging API: the provider's data source for blocks
+(`DataSourceCapacityBlockReservation` of terraform-provider-aws, as of 2026-06) sends an empty id
+with any filter, which EC2 rejects as malformed.
 """
 
 import pulumi
@@ -20,8 +20,8 @@ from gpuyard.resources.errors import PlatformRejected
 _RESERVATIONS = "ec2:capacity-reservation"
 
 
-def reject_duplicate_block(block: CloudResource) -> None:
-    """PlatformRejected where the offer was bought by a deployment that this state knows nothing of."""
+def reject_purchased_offering(block: CloudResource) -> None:
+    """Raise PlatformRejected if the offer was purchased by a deployment that is missing from the state."""
     offer = str(block.inputs["capacityBlockOfferingId"])
     if _has(offer):
         return
@@ -35,21 +35,23 @@ def reject_duplicate_block(block: CloudResource) -> None:
     except Exception as problem:  # noqa: BLE001  the SDK has no other class
         raise _refused(
             offer,
-            f"nobody can say whether {offer} was bought already, so it is not bought: {problem}",
-            "ask again when the cloud answers; `tag:GetResources` must be allowed",
+            f"gpuyard cannot determine whether {offer} was already purchased, so it does not "
+            f"purchase it: {problem}",
+            "retry when the cloud API responds; `tag:GetResources` must be allowed",
         ) from None
     if result := answer.get("resourceTagMappingLists"):
         reservation = str(result[0]["resourceArn"]).rpartition("/")[2]
         raise _refused(
             offer,
-            f"{offer} was bought already, as {reservation}, and this stack's state does not have it",
-            f"`gpuyard recover STACK` takes it up where the deployment that bought it was killed;"
-            f" else write `block: {reservation}` in place of the offer, without `purchase`",
+            f"{offer} was already purchased as {reservation}, which is missing from this stack's "
+            "state",
+            "run `gpuyard recover STACK` if the deployment that purchased it was interrupted; "
+            f"otherwise set `block: {reservation}` in place of the offer, without `purchase`",
         )
 
 
 def _has(offer: str) -> bool:
-    """Whether the last deployment of this stack has it."""
+    """Whether the last deployment of this stack has the offer."""
     state = last_known_state()
     resources = state.resources if state else ()
     return any(

@@ -1,7 +1,8 @@
-"""Before anything is registered: what the deployment would take away of what the last one left.
+"""Before anything is registered: what the deployment would remove of the last one.
 
-A program is told its own last state by the engine (`pulumi:pulumi:readStackResourceOutputs`): the outputs of
-every resource, at a preview as at an `up`. `gpuyard check --against` says the same of an exported state.
+The engine gives a program its own last state (`pulumi:pulumi:readStackResourceOutputs`): the
+outputs of every resource, in a preview as in an `up`. `gpuyard check --against` reports the same
+for an exported state.
 """
 
 from collections.abc import Mapping
@@ -29,22 +30,22 @@ _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
 
 @dataclass(frozen=True, slots=True)
 class ChangePreview:
-    """What a deployment does to what is there."""
+    """Effects of a deployment on existing resources."""
 
     findings: tuple[Finding, ...] = ()
     rollout_waves: RolloutWaves = ()
-    """Where several pools change: which first."""
+    """The order of pools if several of them change."""
     driver_rollouts: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Pools that get another driver by the operator, and the one that they have."""
+    """Pools whose driver the operator changes, with their current driver."""
     resized: CloudGraph | None = None
-    """The graph of the cloud where bounds of deployed node groups change."""
+    """The cloud graph, if the size limits of deployed node groups change."""
 
 
 def preview_changes(name: str, plan: PlatformPlan) -> ChangePreview:
-    """What else there is to say; PlatformRejected where something is lost that nobody consented to.
+    """The changes and their findings; PlatformRejected if a loss is not approved.
 
-    Where no cloud makes nodes nothing that is bought is given back, and only jobs are lost, on GPUs that are
-    cut anew or get another driver.
+    Without cloud nodes no purchased capacity is given up: only jobs are lost, on GPUs that are
+    repartitioned or get another driver.
     """
     graph = graph_of(plan)
     driven = any(driver_of(plan, each) for each in plan.pools)
@@ -63,13 +64,13 @@ def preview_changes(name: str, plan: PlatformPlan) -> ChangePreview:
         )
         changes = replace(changes, disruptions=jobs, reduced_quotas=(), unplanned_removals=())
     result = change_findings(plan, changes)
-    if refused := [each for each in result if each.severity is Severity.ERROR]:
-        raise PlatformRejected(f"the change of the platform {plan.name}", refused)
+    if rejected := [each for each in result if each.severity is Severity.ERROR]:
+        raise PlatformRejected(f"the change preview of platform {plan.name}", rejected)
     return ChangePreview(tuple(result), changes.rollout_waves, changes.driver_rollouts, resized)
 
 
-def resized_part(component: str, part: str, graph: CloudGraph) -> CloudGraph:
-    """The graph for a component outside of a Platform: with sizes where bounds of its node groups change."""
+def keep_node_group_sizes(component: str, part: str, graph: CloudGraph) -> CloudGraph:
+    """The graph for a component outside a Platform, with sizes if the limits of its node groups change."""
     grows = any(each.ignores for each in graph.of_part(part))
     stand = last_known_state() if grows else None
     there = stand.of_part(component, part, graph) if stand is not None else {}
@@ -77,7 +78,7 @@ def resized_part(component: str, part: str, graph: CloudGraph) -> CloudGraph:
 
 
 def last_known_state() -> DeployedState | None:
-    """What the last deployment left; None from an engine that has none to tell, or a mock of it."""
+    """The resources of the last deployment; None if the engine (or a mock) provides no state."""
     if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):
         return None
     stack = f"{pulumi.get_organization()}/{pulumi.get_project()}/{pulumi.get_stack()}"
@@ -85,8 +86,9 @@ def last_known_state() -> DeployedState | None:
         answer = pulumi.runtime.invoke(_LAST_STATE, {"stackName": stack}).value
     except Exception as problem:  # noqa: BLE001  a backend that does not tell must not stop a deployment
         pulumi.log.warn(
-            f"nobody could look at the last state of {stack}, so nothing is said of what is lost: {problem}"
-            "\n  fix: look before: pulumi stack export | gpuyard check STACK --against -"
+            f"gpuyard could not read the last state of {stack}, so it reports no losses: "
+            f"{problem}\n  fix: check before deploying: pulumi stack export | gpuyard check STACK "
+            "--against -"
         )
         return None
     return deployed_state_from_engine(answer.get("outputs", {}))

@@ -1,8 +1,8 @@
-"""Does the API server of a cluster that exists answer? Asked before anything is bought for it.
+"""Checks that the API server of an existing cluster responds, before anything is purchased for it.
 
-Behind a private endpoint, or a firewall, the cloud still knows the cluster: roles, stores and nodes would be
-made, and nothing could be put inside. No credential is sent, and whatever is answered is an answer, a refusal
-too.
+With a private endpoint or a firewall the cloud API still knows the cluster: roles, storage and
+nodes would be created, but no object inside it. The request carries no credential, and any HTTP
+response counts, including a denial.
 """
 
 import asyncio
@@ -24,32 +24,34 @@ from gpuyard.resources.clouds import CloudResources
 from gpuyard.spec.sections import Apply
 
 SECONDS = 10.0
-"""How long one question may take, the look-up of the name with it."""
+"""Timeout of one request, including the name lookup."""
 PAUSE = 1.0
 DELETE_UNREACHABLE_VARIABLE = "PULUMI_K8S_DELETE_UNREACHABLE"
-"""With it set, the Kubernetes provider forgets what is in a cluster that is gone, and nobody need answer."""
+"""With it set, the Kubernetes provider drops the objects of an unreachable cluster from the state,
+and gpuyard does not check.
+"""
 
 
 class ClusterUnreachable(pulumi.RunError):
-    """The cluster is there, and its API server cannot be reached from here."""
+    """The cluster exists, but its API server is unreachable."""
 
     def __init__(self, name: str, endpoint: str, why: str) -> None:
         super().__init__(
-            f"cluster.existing: the API server of the cluster {name} does not answer at {endpoint}: {why}\n"
-            "  nothing was made or changed\n"
-            "  fix: deploy from where it answers (a private endpoint does inside its network alone: a VPN, a"
-            " runner there), or have your range admitted; when the cluster is gone for good:"
-            f" {DELETE_UNREACHABLE_VARIABLE}=true pulumi destroy"
+            f"cluster.existing: the API server of the cluster {name} does not answer at "
+            f"{endpoint}: {why}\n  nothing was created or changed\n  fix: deploy from a network "
+            "that reaches it (a private endpoint needs a VPN or a runner in its network), or add "
+            "your address range to the allowed ones; if the cluster was deleted: "
+            f"{DELETE_UNREACHABLE_VARIABLE}=true pulumi destroy"
         )
 
 
 def wait_until_reachable(
     plan: PlatformPlan, reach: ClusterAccess, cloud: CloudResources
 ) -> pulumi.ResourceOptions | None:
-    """Options for what must not be made before the cluster has answered; None where nobody need ask.
+    """Options for resources that wait for the cluster's response; None if there is nothing to check.
 
-    That is a cluster that is made, manifests that go to a folder, a cluster that is gone, or a mock of an
-    engine.
+    Nothing is checked for a new cluster, for rendered manifests, for a deleted cluster, or with a
+    mocked engine.
     """
     name = cluster_spec(plan.spec).existing
     is_removed = os.environ.get(DELETE_UNREACHABLE_VARIABLE) == "true"
@@ -60,12 +62,12 @@ def wait_until_reachable(
 
 
 def _is_mocked() -> bool:
-    """A test of a program has no cluster, and no network."""
+    """Whether a test mocks the engine: then there is no cluster and no network."""
     return isinstance(get_monitor(), MockMonitor)
 
 
 async def _nothing(name: str, endpoint: str, authority: str | None) -> list[pulumi.Resource]:
-    """No resource to wait for, but the answer."""
+    """Wait for the response; there are no resources to depend on."""
     if why := await asyncio.to_thread(unreachable_message, endpoint, authority):
         raise ClusterUnreachable(name, endpoint, why)
     return []
@@ -79,7 +81,7 @@ def unreachable_message(
     seconds: float = SECONDS,
     pause: float = PAUSE,
 ) -> str:
-    """Why nobody answers; empty when somebody does. Asked twice: a control plane may be changing over."""
+    """Why the API server does not respond, or "". Two attempts: a control plane may be failing over."""
     why = ""
     for wait in (0.0, pause):
         time.sleep(wait)
@@ -90,13 +92,13 @@ def unreachable_message(
 
 
 def _within(seconds: float, ask: Callable[[], None]) -> str:
-    """The look-up of a name has no limit of its own: it may go on while nobody waits for it any more."""
+    """Run a request with a timeout. A name lookup has no timeout of its own and may continue in its thread."""
     reasons: list[str] = []
 
     def look() -> None:
         try:
             ask()
-        except Exception as problem:  # noqa: BLE001  whatever comes instead of an answer
+        except Exception as problem:  # noqa: BLE001  any error counts as no response
             reason = getattr(problem, "reason", None) or problem
             reasons.append(str(reason) or type(reason).__name__)
         else:
@@ -109,8 +111,8 @@ def _within(seconds: float, ask: Callable[[], None]) -> str:
 
 
 def _ask(endpoint: str, authority: str | None) -> None:
-    """By the proxy that the environment names, as every client of Kubernetes."""
-    # Most programs make their cluster themselves, and ask nobody.
+    """Send the request through the proxy of the environment, as Kubernetes clients do."""
+    # Imported here: most programs create their cluster and never check.
     from urllib.error import HTTPError
     from urllib.request import urlopen
 
@@ -120,4 +122,4 @@ def _ask(endpoint: str, authority: str | None) -> None:
         with urlopen(f"{endpoint}/version", timeout=SECONDS, context=tls):  # noqa: S310
             return
     except HTTPError:
-        return  # it wants to know who asks: it is there
+        return  # 401 or 403: the API server responds

@@ -4,7 +4,7 @@ from typing import Any, TypedDict
 
 import pulumi
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.kubeconfig import eks_reach
 from gpuyard.render.cloud.graph import CloudGraph
@@ -14,33 +14,37 @@ from gpuyard.spec.platform import Cloud
 
 
 class EksClusterArgs(TypedDict):
-    """What an EksCluster is given."""
+    """Arguments of an EksCluster."""
 
     platform: PlatformLike
-    """The whole platform: its pools say in which zones the network has subnets."""
+    """The complete platform: the zones of its pools determine the subnets of the network."""
 
 
 class EksCluster(CloudCluster):
-    """An EKS cluster: network, keys, roles, add-ons, system nodes. With `cluster.existing` one that is there.
+    """An EKS cluster, new or existing: network, keys, roles, add-ons, system nodes.
 
-    Pools are GpuNodePools, each with the `foundation` of this one. What is made inside the cluster waits for all
-    of this component: nobody may enter before an access entry is there, and nothing runs before nodes are.
+    Pools are GpuNodePool components with the `foundation` of this one. Objects inside the cluster
+    wait for the complete component: access needs the access entries, and pods need nodes.
     """
 
     cluster_name: pulumi.Output[str]
-    """Its name in EKS."""
+    """The cluster's name in EKS."""
     endpoint: pulumi.Output[str]
-    """Where its API answers; inside its network only, unless `cluster.endpoint.public` admits others."""
+    """URL of the API server; reachable only from the network, unless `cluster.endpoint.public`
+    admits other ranges.
+    """
     certificate_authority: pulumi.Output[str]
-    """The certificate of that address's authority, in base64."""
+    """The CA certificate of the API server, base64-encoded."""
     kubeconfig: pulumi.Output[str]
-    """The way in, by `aws eks get-token`: it holds no credential."""
+    """Kubeconfig that authenticates with `aws eks get-token`; it contains no credential."""
     node_role: pulumi.Output[str]
-    """The ARN of the role of all nodes."""
+    """ARN of the IAM role of all nodes."""
     foundation: pulumi.Output[dict[str, str]]
-    """What the node groups of pools rest on, for GpuNodePools."""
+    """Values that node groups need to join the cluster: the argument `foundation` of GpuNodePool."""
     stores: pulumi.Output[dict[str, str]]
-    """Where the platform's storage is, for Teams; what Karpenter's nodes start from, for Karpenter."""
+    """Storage locations for Team, and the queue and bootstrap values of nodes for Karpenter: their
+    argument `stores`.
+    """
 
     def __init__(
         self,
@@ -51,9 +55,9 @@ class EksCluster(CloudCluster):
         entered: bool = False,
         graph: CloudGraph | None = None,
     ) -> None:
-        """A cluster that is `entered` by the kubeconfig, where it exists already, must answer before.
+        """If `entered`, an existing cluster must respond first.
 
-        `graph` is the platform's where what is deployed changes it.
+        `graph` replaces the platform's graph if the state of the last deployment changes it.
         """
         values = read_args("EksCluster", args, required=("platform",))
         plan = validate_platform(values["platform"]).plan
@@ -61,10 +65,10 @@ class EksCluster(CloudCluster):
         reach = eks_reach(plan, pulumi.Config("aws").get("profile"))
         foundation = self._build(plan, graph or aws_graph(plan), reach if entered else None)
         self.kubeconfig = self._open(plan, reach)
-        self.cluster_name = self._cloud.resolve(Late("cluster.name"))
+        self.cluster_name = self._cloud.resolve(UnresolvedOutput("cluster.name"))
         self.endpoint = self._cloud.resolve(reach.endpoint)
         self.certificate_authority = self._cloud.resolve(reach.authority)
-        self.node_role = self._cloud.resolve(Late("node-role.arn"))
+        self.node_role = self._cloud.resolve(UnresolvedOutput("node-role.arn"))
         self.foundation = pulumi.Output.all(**foundation)
         self.stores = pulumi.Output.all(**self.store_names)
         outputs: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Which cluster a platform asks for: one of its cloud, with what its pools rest on; or none that is made."""
+"""Creates the cluster components that a platform needs, if any."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING, TypeAlias, cast
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     CloudCluster: TypeAlias = EksCluster | GkeCluster
 
 
-# A platform of one cloud loads nothing of the other: imports are where they are needed.
-def cluster_for(
+# Imports are local, so that a platform loads only the modules of its own cloud.
+def register_cluster(
     name: str,
     plan: PlatformPlan,
     opts: pulumi.ResourceOptions,
@@ -30,9 +30,9 @@ def cluster_for(
     entered: bool,
     graph: CloudGraph | None,
 ) -> "CloudCluster | None":
-    """The cluster of the platform, and its system's nodes; None where a kubeconfig says where it is.
+    """The platform's cluster with its system nodes; None if a kubeconfig names the cluster.
 
-    Not `entered` where a provider of the user's own is the way in.
+    `entered` is false if the user passes a Kubernetes provider.
     """
     if plan.cloud is Cloud.AWS:
         from gpuyard.resources.clusters.eks import EksCluster
@@ -45,22 +45,22 @@ def cluster_for(
     return None
 
 
-def autoscaler_for(name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions) -> None:
-    """What scales node groups of EKS, where the platform brings it; and what GKE's own goes by."""
+def register_autoscaler(name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions) -> None:
+    """Register what scales EKS node groups, if gpuyard installs it, or the ComputeClasses of GKE."""
     if installs_autoscaler(plan.spec) or any(pool.compute_class for pool in plan.pools):
         from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 
         ClusterAutoscaler(name, {"platform": plan}, opts)
 
 
-def karpenter_for(
+def register_karpenter(
     name: str,
     plan: PlatformPlan,
     opts: pulumi.ResourceOptions,
     cluster: "CloudCluster | None",
     later: Collection[str],
 ) -> "Karpenter | None":
-    """What makes nodes of EKS, where the platform brings it; of pools in `later` it is told later."""
+    """Register Karpenter, if gpuyard installs it; pools in `later` are added in a second step."""
     if installs_karpenter(plan.spec) and cluster is not None:
         from gpuyard.resources.clusters.karpenter import Karpenter, KarpenterArgs
 
@@ -72,10 +72,10 @@ def karpenter_for(
 def kubernetes_provider(
     name: str, plan: PlatformPlan, cluster: "CloudCluster | None", opts: pulumi.ResourceOptions
 ) -> ClusterProvider:
-    """The provider of what is inside a cluster of a cloud, of a named cluster, or of a folder of manifests.
+    """The provider for objects inside a cloud cluster, a named cluster, or a manifest folder.
 
-    Nobody may enter before the cluster's access entries are there, and nothing runs before its nodes. What
-    the provider waits for, all its objects wait for, and they go before it.
+    Access needs the cluster's access entries, and pods need nodes. All objects wait for what the
+    provider waits for, and are deleted before it.
     """
     rendered = plan.spec.apply is Apply.RENDER
     named = provider_of(plan, f"{name}-{'rendered' if rendered else 'kubernetes'}", opts=opts)

@@ -4,7 +4,7 @@ from typing import Any, TypedDict
 
 import pulumi
 
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.gcp.kubeconfig import gke_reach
 from gpuyard.resources.clusters.cluster import CloudCluster
@@ -13,31 +13,33 @@ from gpuyard.spec.platform import Cloud
 
 
 class GkeClusterArgs(TypedDict):
-    """What a GkeCluster is given."""
+    """Arguments of a GkeCluster."""
 
     platform: PlatformLike
-    """The whole platform: its pools say which further networks the cluster has."""
+    """The complete platform: its pools determine the additional networks of the cluster."""
 
 
 class GkeCluster(CloudCluster):
-    """A GKE cluster: networks, key, identities, system nodes. With `cluster.existing` one that is there.
+    """A GKE cluster, new or existing: networks, key, identities, system nodes.
 
-    Pools are GpuNodePools, each with the `foundation` of this one. What is made inside the cluster waits for all
-    of this component: nothing runs before nodes are.
+    Pools are GpuNodePool components with the `foundation` of this one. Objects inside the cluster
+    wait for the complete component: pods need nodes.
     """
 
     cluster_name: pulumi.Output[str]
-    """Its name in GKE."""
+    """The cluster's name in GKE."""
     endpoint: pulumi.Output[str]
-    """Where its API answers: by its DNS name with `cluster.endpoint.dns`, else by address."""
+    """Endpoint of the API server: its DNS name with `cluster.endpoint.dns`, otherwise its IP
+    address.
+    """
     kubeconfig: pulumi.Output[str]
-    """The way in, by `gke-gcloud-auth-plugin`: it holds no credential."""
+    """Kubeconfig that authenticates with `gke-gcloud-auth-plugin`; it contains no credential."""
     node_service_account: pulumi.Output[str]
-    """The address of the service account of all nodes."""
+    """Email address of the service account of all nodes."""
     foundation: pulumi.Output[dict[str, str]]
-    """What the node pools of pools rest on, for GpuNodePools."""
+    """Values that node pools need to join the cluster: the argument `foundation` of GpuNodePool."""
     stores: pulumi.Output[dict[str, str]]
-    """Where the platform's storage is, for Teams."""
+    """Storage locations of the platform: the argument `stores` of Team."""
 
     def __init__(
         self,
@@ -47,16 +49,16 @@ class GkeCluster(CloudCluster):
         *,
         entered: bool = False,
     ) -> None:
-        """A cluster that is `entered` by the kubeconfig, where it exists already, must answer before."""
+        """If `entered`, an existing cluster must respond first."""
         values = read_args("GkeCluster", args, required=("platform",))
         plan = validate_platform(values["platform"]).plan
         super().__init__(name, plan, Cloud.GCP, opts)
         reach = gke_reach(plan)
         foundation = self._build(plan, gcp_graph(plan), reach if entered else None)
         self.kubeconfig = self._open(plan, reach)
-        self.cluster_name = self._cloud.resolve(Late("cluster.name"))
+        self.cluster_name = self._cloud.resolve(UnresolvedOutput("cluster.name"))
         self.endpoint = self._cloud.resolve(reach.endpoint)
-        self.node_service_account = self._cloud.resolve(Late("nodes.email"))
+        self.node_service_account = self._cloud.resolve(UnresolvedOutput("nodes.email"))
         self.foundation = pulumi.Output.all(**foundation)
         self.stores = pulumi.Output.all(**self.store_names)
         outputs: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Karpenter component: its charts, and what it makes the nodes of its pools by."""
+"""Karpenter component: its charts, node classes and NodePools."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
@@ -7,11 +7,11 @@ from typing import Any, NotRequired, TypedDict
 import pulumi
 
 from gpuyard.catalogue.kubernetes.karpenter import NODE_CLASS_GROUP, POOL_GROUP
-from gpuyard.errors import LateValueMissing
+from gpuyard.errors import OutputValueMissing
 from gpuyard.findings import format_list
 from gpuyard.names import KARPENTER_RELEASE
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import bind, late_names
+from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.platform import karpenter_nodes_of, karpenter_releases
 from gpuyard.resources.component import Component
@@ -21,19 +21,22 @@ from gpuyard.spec.sections import Apply
 
 
 class KarpenterArgs(TypedDict):
-    """What a Karpenter is given."""
+    """Arguments of a Karpenter."""
 
     platform: PlatformLike
-    """The whole platform."""
+    """The complete platform."""
     stores: NotRequired[dict[str, pulumi.Input[str]]]
-    """The `stores` of the EksCluster: its queue, and what its nodes start from, by name."""
+    """The output `stores` of the EksCluster: Karpenter's interruption queue and the bootstrap
+    values of its nodes.
+    """
 
 
 class Karpenter(Component):
-    """Karpenter, in a cluster of ours on EKS: a node for what asks for one, by the ladder of its pool.
+    """Karpenter on an EKS cluster that gpuyard creates: provisions nodes by each pool's capacity options.
 
-    First the definitions of what it reads, then the controller, then its NodePools. They go in the opposite
-    order: a node class stays until its last node has gone, and the controller is there to end them.
+    The CRDs are installed first, then the controller, then the NodePools. Deletion runs in the
+    opposite order: a node class stays until its last node is gone, and the controller runs until
+    then.
     """
 
     def __init__(
@@ -44,15 +47,16 @@ class Karpenter(Component):
         *,
         later: Collection[str] = (),
     ) -> None:
-        """Of pools in `later`, by their first names, it is told when `then` is called."""
+        """NodePools of pools in `later` (first names) are registered by `then`."""
         values = read_args("Karpenter", args, required=("platform",), optional=("stores",))
         plan = validate_platform(values["platform"]).plan
         self._nodes, charts = karpenter_nodes_of(plan), karpenter_releases(plan)
         self._late = late = values.get("stores") or {}
-        needed = late_names([self._nodes, [chart.values for chart in charts]])
+        needed = unresolved_output_names([self._nodes, [chart.values for chart in charts]])
         if missing := sorted(needed - late.keys()):
-            raise LateValueMissing(
-                f"{name}: what Karpenter's nodes start from, nobody says: give `stores` {format_list(missing)}"
+            raise OutputValueMissing(
+                f"{name}: the bootstrap values of Karpenter's nodes are missing: set "
+                f"{format_list(missing)} in `stores`"
             )
         super().__init__("gpuyard:index:Karpenter", name, {"platform": plan.name}, opts)
         for chart in charts:
@@ -64,8 +68,10 @@ class Karpenter(Component):
                 self._register(objects, late)
         self.register_outputs({})
 
-    def then(self, pools: Collection[str], after: Iterable[pulumi.Resource]) -> None:
-        """Tell it of the pools that came later, once others have proved what their nodes are to be."""
+    def register_second_wave(
+        self, pools: Collection[str], after: Iterable[pulumi.Resource]
+    ) -> None:
+        """Register the NodePools of the second wave, after the first wave is verified."""
         self._waits_for = self._after(after)
         for pool, objects in self._nodes.items():
             if pool in pools:
@@ -74,17 +80,17 @@ class Karpenter(Component):
     def _chart(
         self, plan: PlatformPlan, chart: Release, late: Mapping[str, pulumi.Input[str]]
     ) -> pulumi.CustomResource:
-        """Installed; or, where objects become files, one of them, with the text that its values are then."""
+        """Install the chart; with rendered manifests, register an object with its values as text."""
         if plan.spec.apply is not Apply.RENDER:
-            release = replace(chart, values=bind(dict(chart.values), late.__getitem__))
+            release = replace(chart, values=resolve_outputs(dict(chart.values), late.__getitem__))
             return register_release(self, release, self._hooked(self._after([])))
 
         def written(got: Mapping[str, str]) -> Any:
-            values = bind(dict(chart.values), got.__getitem__)
+            values = resolve_outputs(dict(chart.values), got.__getitem__)
             named = KARPENTER_RELEASE.format(chart.name)
             return release_object(plan.name, named, replace(chart, values=values))
 
-        # Names are known at once, whatever the values will be.
+        # Names are known immediately, values possibly later.
         shown: dict[str, Any] = written(dict.fromkeys(late, ""))
         data = pulumi.Output.all(**late).apply(lambda got: written(got)["data"])
         return self._register([{**shown, "data": data}])[0]

@@ -1,6 +1,7 @@
-"""Before a cluster's first resource is registered, its cloud is asked for what the stack file names of it.
+"""Query the cloud for resources that the stack file names, before the first resource is registered.
 
-At a preview as at an `up`: a zone that is not there would else be met midway, with half a network made.
+This runs in a preview as in an `up`: otherwise an unknown zone would fail the deployment midway,
+with half of the network created.
 """
 
 import json
@@ -22,7 +23,7 @@ from gpuyard.resources.errors import PlatformRejected
 def check_prerequisites(
     parent: pulumi.Resource, plan: PlatformPlan, calls: Iterable[CloudCall]
 ) -> None:
-    """PlatformRejected where the cloud has not what is named; what is not answered refuses nothing."""
+    """Raise PlatformRejected if the cloud lacks a named resource; a failed query rejects nothing."""
     answers: dict[str, dict[str, Any]] = {}
     results: tuple[Finding, ...] = ()
     for call in calls:
@@ -30,7 +31,7 @@ def check_prerequisites(
         if answer is None:
             continue
         answers[call.name] = answer
-        # Nobody is asked what a zone sells that is not there.
+        # Machine types are not queried in zones that do not exist.
         results = prerequisite_findings(plan, answers)
         if has_errors(results):
             results = prerequisite_findings(plan, answers, _drawn_on(plan))
@@ -42,18 +43,19 @@ def check_prerequisites(
 
 
 def _answer(parent: pulumi.Resource, call: CloudCall) -> dict[str, Any] | None:
-    """What is there; empty where nothing is; None, with the reason in the log, where nobody says."""
+    """The response; {} if there is no result; None, with the reason in the log, if the query failed."""
     version = PROVIDERS[call.kind.partition(":")[0]].version
     opts = pulumi.InvokeOptions(parent=parent, version=version)
     try:
         answer = pulumi.runtime.invoke(call.kind, dict(call.args), opts).value
         if lacks := [field for field in call.outputs if answer.get(field) is None]:
-            raise LookupError(f"the answer has no {', '.join(lacks)}")  # noqa: TRY301
+            raise LookupError(f"the response has no {', '.join(lacks)}")  # noqa: TRY301
     except Exception as problem:  # noqa: BLE001  the SDK has no other class
         if is_not_found(call.kind, str(problem)):
             return {}
         pulumi.log.info(
-            f"{call.kind} is not answered, so nothing is said of it before it is met: {problem}",
+            f"the query {call.kind} got no response, so gpuyard cannot check it before the "
+            f"deployment: {problem}",
             parent,
         )
         return None
@@ -61,7 +63,7 @@ def _answer(parent: pulumi.Resource, call: CloudCall) -> dict[str, Any] | None:
 
 
 def _drawn_on(plan: PlatformPlan) -> Collection[str]:
-    """Reservations of the stack file that something of the last deployment names."""
+    """Reservations of the stack file that resources of the last deployment use."""
     state = last_known_state()
     outputs = [json.dumps(each.outputs, default=str) for each in state.resources] if state else ()
     return {
@@ -70,7 +72,7 @@ def _drawn_on(plan: PlatformPlan) -> Collection[str]:
 
 
 def _plain(value: Any) -> Any:
-    """A tree of the engine's as one of Python's."""
+    """A value of the engine as plain Python values."""
     if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -1,1 +1,1 @@
-"""Explanations of what the engine or the cluster refuses, for people."""
+"""Diagnoses of errors of the engine and the cluster."""

@@ -1,8 +1,8 @@
-"""Nodes that a cloud does not give: which pool, where, and what there is to do.
+"""Diagnosis of missing cloud capacity: which pool, which zones, and what to do.
 
-A node group or node pool for which there are no machines is made all the same, stays there as failed, and is
-in the state. The next `up` finds nothing to change of it and ends well, without nodes: so who made it has to
-be told, when it fails and at each `up` until it is replaced.
+A node group or node pool without available machines is created nevertheless, stays in a failed
+state, and is in Pulumi's state. The next `up` finds no change and succeeds without nodes. So
+gpuyard reports the group when it fails and at each `up` until it is replaced.
 https://docs.aws.amazon.com/eks/latest/userguide/troubleshooting.html#managed-node-group-errors-faq
 """
 
@@ -15,7 +15,7 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
 AWS_GROUP = "aws:eks/nodeGroup:NodeGroup"
-"""Of GKE no status is an output: it goes on asking for the machines of a pool by itself."""
+"""A GKE node pool has no such status: GKE retries by itself."""
 GROUPS = (AWS_GROUP, "gcp:container/nodePool:NodePool")
 _NONE_LEFT = re.compile(
     r"InsufficientInstanceCapacity|GCE_STOCKOUT|ZONE_RESOURCE_POOL_EXHAUSTED"
@@ -27,7 +27,7 @@ _FAILED = "CREATE_FAILED"
 
 
 def capacity_hook(name: str, pool: str) -> pulumi.ResourceHookBinding | None:
-    """The hook of one group; None where the engine, or a mock of it, knows none."""
+    """The hook of one group; None if the engine (or a mock) supports none."""
     if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):
         return None
 
@@ -40,26 +40,26 @@ def capacity_hook(name: str, pool: str) -> pulumi.ResourceHookBinding | None:
 
 
 def capacity_error_message(args: pulumi.ErrorHookArgs, pool: str) -> str:
-    """What to say beside the cloud's error; "" where it is about something else."""
+    """The message in addition to the cloud's error; "" if the error has another cause."""
     error = args.errors[0] if args.errors else ""
     if _TOO_MANY.search(error):
         return (
-            f"pool {pool}: this is more than the account may have; nothing was made of this group.\n"
-            "  fix: ask for the quota that `gpuyard check --live` names, then `pulumi up` again; what is made"
-            " stays"
+            f"pool {pool}: the request exceeds the account's quota; this group was not created.\n "
+            " fix: request the quota that `gpuyard check --live` names, then run `pulumi up` "
+            "again; created resources stay"
         )
     if not _NONE_LEFT.search(error):
         return ""
     where = ", ".join(_zones(error, args.new_inputs or {})) or "the zones of the pool"
     return (
-        f"pool {pool}: the cloud has no machines for it in {where} now; what is made stays, and so does this"
-        f" group, without nodes.\n  fix: {_replace(args.urn)} when there are some; or give the pool other"
-        " `zones`, or one more way to buy under `capacity`"
+        f"pool {pool}: the cloud has no capacity in {where} now; created resources stay, "
+        f"including this group without nodes.\n  fix: run {_replace(args.urn)} when capacity is "
+        "available; or set other `zones` for the pool, or add an option under `capacity`"
     )
 
 
 def _zones(error: str, inputs: Mapping[str, Any]) -> list[str]:
-    """Those that the error names; else those that were asked for by name."""
+    """The zones that the error names, otherwise the zones in the inputs."""
     return sorted(set(_ZONE.findall(error))) or list(inputs.get("nodeLocations") or [])
 
 
@@ -68,16 +68,16 @@ def _replace(urn: str) -> str:
 
 
 class NoInstancesLaunched(pulumi.RunError):
-    """A group is in the state and at the cloud, and failed when it was made."""
+    """A group exists in the state and the cloud, but its creation failed."""
 
     def __init__(self, urn: str, pool: str) -> None:
         super().__init__(
-            f"pool {pool}: its group {urn.rpartition('::')[2]} is there, failed when it was made, and gets no"
-            f" nodes: {_replace(urn)} makes it anew"
+            f"pool {pool}: its group {urn.rpartition('::')[2]} exists, failed at its creation and "
+            f"gets no nodes: {_replace(urn)} replaces it"
         )
 
 
 def reject_failed_groups(pool: str, urn: str, status: object) -> None:
-    """End the program where a group is left of an `up` that failed: the engine takes it for made."""
+    """End the program if a group of a failed `up` remains: the engine considers it created."""
     if status == _FAILED:
         raise NoInstancesLaunched(urn, pool)

@@ -1,12 +1,12 @@
-"""Error hooks: what there is to say beyond the provider's error when an object can't be made, or will not go.
+"""Error hooks: diagnoses in addition to the provider's error if an object cannot be created or deleted.
 
-And three things to do: an object whose kind comes with a chart of the same program waits for its kind, one
-whose webhook does not answer waits for that, and one whose quota two wrote at once comes again.
+Three hooks also retry: an object waits for its CRD if a chart of the same program installs it, for
+its webhook if that does not respond, and is created again after a quota write conflict.
 
-The provider names the object. Whose it is, or what inside a namespace holds it, only a second look at the
-cluster tells. Pulumi calls an error hook when an operation has failed, so a deployment that succeeds pays for
-no look. Hooks are the program's: a `destroy` has them with `--run-program`; without it the engine shows the
-provider's error alone, and docs/guides/existing-kueue.md has the commands to ask oneself.
+The provider names the object. Its owner, or what blocks a namespace, needs a further query. Pulumi
+calls an error hook only when an operation has failed, so a successful deployment has no extra cost.
+Hooks belong to the program: a `destroy` needs `--run-program` for them. Without it the engine shows
+only the provider's error, and docs/guides/existing-kueue.md lists the commands for the diagnosis.
 https://www.pulumi.com/docs/iac/concepts/resources/options/hooks
 """
 
@@ -28,13 +28,13 @@ from gpuyard.resources.diagnosis.missing_crds import (
     missing_kind_retry,
     parse_missing_kind,
 )
-from gpuyard.resources.diagnosis.ownership import owner_of, writers
+from gpuyard.resources.diagnosis.ownership import field_managers, owner_of
 from gpuyard.resources.diagnosis.quota_conflicts import PAUSE_SECONDS as RACED_SECONDS
 from gpuyard.resources.diagnosis.quota_conflicts import quota_conflict_retry
 from gpuyard.resources.diagnosis.removed_teams import admitted_workloads
 from gpuyard.resources.diagnosis.stuck_namespaces import remaining_kinds, stuck_namespace_message
 from gpuyard.resources.diagnosis.webhook_errors import PAUSE_SECONDS, webhook_retry
-from gpuyard.resources.validation.job_results import checks_nodes, failed_check
+from gpuyard.resources.validation.job_results import failed_check_message, is_node_validation_job
 
 _NUMBERS = itertools.count(1)
 _EXISTS = "already exists"
@@ -48,18 +48,18 @@ _NAMED_FOR = {
     "ResourceFlavor": "the pool",
     "WorkloadPriorityClass": "the priority",
 }
-"""Objects that are not named for the platform: what of the stack file gives each its name."""
+"""Objects without the platform's name: which part of the stack file determines the name of each."""
 _PAUSES = {webhook_retry: PAUSE_SECONDS, quota_conflict_retry: RACED_SECONDS}
-"""What passes by itself: what there is to say of it, and the seconds until the next try."""
+"""Transient errors: the function with the log message of each, and the seconds until the next try."""
 _AGGREGATION = "clusterrole-aggregation-controller"
 
 
 def hooks_of(
     name: str, kubectl: Kubectl, brought: Collection[str]
 ) -> pulumi.ResourceHookBinding | None:
-    """The hooks for objects of the provider `name`; None where the engine, or a mock of it, knows none.
+    """The hooks for objects of the provider `name`; None if the engine (or a mock) supports none.
 
-    `brought` are the API groups whose kinds the program's own charts bring, as far as it has come.
+    `brought` are the API groups whose kinds the program's charts install, filled while it runs.
     """
     if not monitor_supports_feature(resource_pb2.RESOURCE_MONITOR_FEATURE_ERROR_HOOKS):
         return None
@@ -76,14 +76,15 @@ def hooks_of(
         try:
             message = await explain_error(kubectl, args, brought)
         except Exception as problem:  # noqa: BLE001  an explanation that fails must not hide the failure
-            pulumi.log.debug(f"no explanation of the failure of {args.urn}: {problem}")
+            pulumi.log.debug(f"gpuyard could not diagnose the failure of {args.urn}: {problem}")
             message = None
         if message:
-            # A warning: the error is the provider's, and a hook of the user's may still have it retried.
+            # A warning: the provider reports the error, and a hook of the user may still retry
+            # it.
             pulumi.log.warn(message)
         return False
 
-    # The state keeps a hook's name: the same program must give the same one, and no two hooks share one.
+    # The state stores a hook's name: it must be unique and the same at each run.
     return pulumi.ResourceHookBinding(
         on_error=[pulumi.ErrorHook(f"gpuyard:{name}:{next(_NUMBERS)}", tell)]
     )
@@ -92,7 +93,7 @@ def hooks_of(
 async def explain_error(
     kubectl: Kubectl, args: pulumi.ErrorHookArgs, brought: Collection[str] = ()
 ) -> str | None:
-    """What a look at the cluster adds to the error; None when there is nothing to add."""
+    """The diagnosis from a query of the cluster, or None."""
     error = args.errors[0] if args.errors else ""
     obj = args.new_inputs or args.old_inputs or {}
     if kind := parse_missing_kind(args):
@@ -101,8 +102,8 @@ async def explain_error(
         return await _met_by_helm(kubectl, *match.groups())
     if args.failed_operation == "create" and _EXISTS in error:
         return await _name_conflict_message(kubectl, obj)
-    if args.failed_operation in {"create", "update"} and checks_nodes(obj):
-        return await failed_check(kubectl, obj)
+    if args.failed_operation in {"create", "update"} and is_node_validation_job(obj):
+        return await failed_check_message(kubectl, obj)
     if args.failed_operation == "delete":
         return await _undeleted(kubectl, obj, "\n".join(args.errors))
     return None
@@ -117,12 +118,12 @@ async def _undeleted(kubectl: Kubectl, obj: Mapping[str, Any], error: str) -> st
 
 
 def _named(kind: str, name: str, namespace: str | None) -> list[str]:
-    """An object, as kubectl takes it."""
+    """The arguments that select an object in kubectl."""
     return [kind, name, *(["-n", namespace] if namespace else [])]
 
 
 def _to_look(kubectl: Kubectl, where: list[str]) -> str:
-    """The command that shows an object with those who wrote it."""
+    """The command that shows an object with its field managers."""
     return kubectl.command("get", *where, "-o", "yaml", "--show-managed-fields")
 
 
@@ -133,13 +134,12 @@ async def _name_conflict_message(kubectl: Kubectl, obj: Mapping[str, Any]) -> st
     where = _named(kind, meta["name"], meta.get("namespace"))
     live = await kubectl.get(*where)
     if live is None:
-        owner = f"Whose it is, its labels and managedFields say: {_to_look(kubectl, where)}"
+        owner = f"Its labels and managedFields show the owner: {_to_look(kubectl, where)}"
     else:
         owner = owner_of(live, (meta.get("labels") or {}).get(PLATFORM_LABEL))
     return (
-        f"{obj['kind']} {meta['name']} is there already, and this stack did not make it.\n"
-        f"  {owner}\n"
-        f"  fix: {_name_conflict_fix(live, obj)}"
+        f"{obj['kind']} {meta['name']} exists already, and this stack did not create it.\n  "
+        f"{owner}\n  fix: {_name_conflict_fix(live, obj)}"
     )
 
 
@@ -148,42 +148,40 @@ def _name_conflict_fix(live: Mapping[str, Any] | None, obj: Mapping[str, Any]) -
     platform = (obj["metadata"].get("labels") or {}).get(PLATFORM_LABEL)
     command = f"`gpuyard recover {pulumi.get_stack()}`"
     if platform is not None and labels.get(PLATFORM_LABEL) == platform:
-        return f"{command} takes it over, when no other stack has it; then `pulumi up` again"
+        return f"if no other stack manages it, {command} adopts it; then run `pulumi up` again"
     if TEAM_LABEL in (obj["metadata"].get("labels") or {}):
         name = obj["metadata"]["name"]
         return (
-            f"where its people agree, write `namespaces: [{{name: {name}, existing: true}}]` at the team: it"
-            " is joined as it is, and never deleted; or give the team another name"
+            f"if its owners agree, set `namespaces: [{{name: {name}, existing: true}}]` at the "
+            "team: gpuyard uses it unchanged and never deletes it; or rename the team"
         )
     if (obj["kind"], obj["metadata"]["name"]) == ("Namespace", GPU_OPERATOR_NAMESPACE):
         return (
-            "where a GPU Operator runs already, write `gpu_operator: {install: false}`: it is joined as it"
-            " is, never changed and never deleted"
+            "if a GPU Operator runs already, set `gpu_operator: {install: false}`: gpuyard uses "
+            "it and never changes or deletes it"
         )
     named_for = _NAMED_FOR.get(obj["kind"], "the platform or the team")
     return (
-        f"give {named_for} another name; or, with its owner's consent, take it over: "
-        f"{command} prints the `pulumi import` for it"
+        f"rename {named_for}; or, if its owner agrees, adopt it: {command} prints the `pulumi "
+        "import` command"
     )
 
 
 async def _met_by_helm(kubectl: Kubectl, kind: str, name: str, namespace: str) -> str:
-    """Helm installs over nothing that it did not make."""
+    """Helm does not overwrite an object that it did not create."""
     where = _named(kind.lower(), name, namespace)
     live = await kubectl.get(*where)
-    if live is not None and kind == "ClusterRole" and writers(live) == {_AGGREGATION}:
+    if live is not None and kind == "ClusterRole" and field_managers(live) == {_AGGREGATION}:
         return (
-            f"ClusterRole {name} is left over from a chart that was taken out: Kubernetes wrote it anew "
-            f"while Helm deleted it, and nobody else has written it ({_AGGREGATION} is alone in its "
-            "managedFields).\n"
-            f"  fix: {kubectl.command('delete', *where)}"
+            f"ClusterRole {name} is left over from a removed chart: Kubernetes wrote it again "
+            "while Helm deleted it, and no other manager has written it (managedFields lists only "
+            f"{_AGGREGATION}).\n  fix: {kubectl.command('delete', *where)}"
         )
     owner = f"{owner_of(live)} " if live is not None else ""
     return (
-        f"{kind} {name} is there already, and Helm installs over nothing that another made.\n"
-        f"  {owner}See {_to_look(kubectl, where)}\n"
-        "  fix: where another Kueue runs, write `queueing: {install: false}`; delete the object only when "
-        "nobody uses it any more"
+        f"{kind} {name} exists already, and Helm does not overwrite objects of another manager.\n "
+        f" {owner}See {_to_look(kubectl, where)}\n  fix: if another Kueue runs, set `queueing: "
+        "{install: false}`; delete the object only if it is unused"
     )
 
 
@@ -205,9 +203,10 @@ async def _queue_in_use(kubectl: Kubectl, queue: str) -> str | None:
         return None
     look = kubectl.command("get", "workloads", "-A")
     return (
-        f"ClusterQueue {queue} stays while admitted workloads use it: {', '.join(using) or look}.\n"
-        "  fix: wait until they have ended and deploy again; or add the team again with `stop_policy: drain`, run"
-        " `pulumi up`, which ends them, and remove the team then"
+        f"ClusterQueue {queue} stays while admitted workloads use it: "
+        f"{', '.join(using) or look}.\n  fix: wait until they finish and deploy again; or add the "
+        "team again with `stop_policy: drain`, run `pulumi up`, which evicts them, then remove "
+        "the team"
     )
 
 
@@ -215,7 +214,7 @@ async def _stuck(kubectl: Kubectl, name: str) -> str:
     namespace = await kubectl.get("namespace", name)
     if namespace is None:
         command = kubectl.command("get", "namespace", name, "-o", "jsonpath={.status.conditions}")
-        return f"What holds namespace {name}, its conditions say: {command}"
+        return f"The conditions of namespace {name} show what blocks its deletion: {command}"
     items = None
     if kinds := remaining_kinds(namespace):
         result = await kubectl.get(",".join(kinds), "-n", name)

@@ -1,10 +1,9 @@
-"""An object whose kind the API server does not serve (yet): whether to try again, and what is the matter.
+"""An object whose kind the API server does not serve yet: whether to retry, and the diagnosis.
 
-A chart is in when Helm has sent its definitions. The API server takes each one up on its own after that, and
-each of several servers on its own recurring: within a second as a rule, after a minute where it has much to do.
-Until then it serves no object of the kind. The provider tries for half a minute, and then gives up. So an
-object whose kind comes with a chart of this very program is tried recurring: its creation is the one question
-whose answer cannot be out of date when the object comes. What nobody in the program brings is not waited for.
+A chart is installed when Helm has sent its CRDs. Each API server then starts to serve them on its
+own: usually within a second, under load after a minute. The provider gives up after half a minute.
+So the creation of an object whose kind a chart of the same program installs is retried: no other
+check of the kind would still be valid at the creation. Kinds of other origin are not waited for.
 https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions
 """
 
@@ -16,7 +15,7 @@ from typing import Any
 import pulumi
 
 TRIES = 10
-"""Of half a minute to a minute each: together the ten minutes that the provider waits for anything else."""
+"""Each takes 30 to 60 s: together ten minutes, the provider's timeout for other waits."""
 _NO_MATCH = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
 
 
@@ -29,28 +28,28 @@ class MissingKind:
 
     @property
     def group(self) -> str:
-        """Its API group."""
+        """The API group of the kind."""
         return self.api_version.rpartition("/")[0]
 
     def __str__(self) -> str:
-        """As people write it."""
+        """The kind as Kubernetes writes it."""
         return f"{self.kind} ({self.api_version})"
 
 
 def parse_missing_kind(args: pulumi.ErrorHookArgs) -> MissingKind | None:
-    """The kind that the last try has found missing; None when it failed for another reason."""
+    """The kind that the last try did not find; None if it failed for another reason."""
     match = _NO_MATCH.search(args.errors[0]) if args.errors else None
     return MissingKind(*match.groups()) if match and args.failed_operation != "delete" else None
 
 
 def missing_kind_retry(args: pulumi.ErrorHookArgs, brought: Collection[str]) -> str:
-    """What to say while a kind is waited for; "" when there is nothing to wait for, or it took too long."""
+    """The log message of a retry; "" if there is nothing to wait for, or after the last try."""
     kind = parse_missing_kind(args)
     if kind is None or kind.group not in brought or len(args.errors) >= TRIES:
         return ""
     return (
-        f"the API server does not serve {kind} yet, which a chart of this program brings; "
-        f"trying again ({len(args.errors)} of {TRIES})"
+        f"the API server does not serve {kind} yet, which a chart of this program installs; "
+        f"retrying ({len(args.errors)} of {TRIES})"
     )
 
 
@@ -62,9 +61,9 @@ def missing_kind_message(
     *,
     ours: bool,
 ) -> str:
-    """Why there is no such object, for a person; `definitions` is None when nobody could look."""
+    """Explain why an object does not exist; `definitions` is None if the query failed."""
     waited = f", after {TRIES} tries" if ours else ""
-    first = f"{kind.kind} {name} was not made: the API server does not serve {kind}{waited}."
+    first = f"{kind.kind} {name} was not created: the API server does not serve {kind}{waited}."
     return "\n".join((first, *(f"  {line}" for line in _lines(kind, definitions, look, ours=ours))))
 
 
@@ -75,13 +74,13 @@ def _lines(
     for one in results:
         yield from _state(one, kind)
     if definitions is not None and not results:
-        yield "no definition of it is on the cluster"
+        yield "the cluster has no CRD for it"
     if ours or results:
         yield f"fix: run the same command again when this shows the kind: {look}"
     else:
         yield (
-            "fix: install what brings it first; Kueue comes with the platform where the stack file does not "
-            "say `queueing: {install: false}`"
+            "fix: install the CRD first; gpuyard installs Kueue unless the stack file sets "
+            "`queueing: {install: false}`"
         )
 
 
@@ -91,15 +90,15 @@ def _defines(definition: Mapping[str, Any], kind: MissingKind) -> bool:
 
 
 def _state(definition: Mapping[str, Any], kind: MissingKind) -> Iterator[str]:
-    """What a definition says of itself: conditions that do not hold, the versions that it serves."""
+    """The state of a CRD: false conditions and the served versions."""
     name = definition["metadata"]["name"]
     served = [one["name"] for one in definition["spec"].get("versions", ()) if one.get("served")]
     if kind.api_version.rpartition("/")[2] not in served:
-        yield f"definition {name} serves {', '.join(served) or 'no version'}"
+        yield f"CRD {name} serves {', '.join(served) or 'no version'}"
     conditions = {c["type"]: c for c in definition.get("status", {}).get("conditions") or ()}
     for one in ("NamesAccepted", "Established"):
         condition = conditions.get(
-            one, {"status": "False", "message": "the API server has yet to say"}
+            one, {"status": "False", "message": "the API server has not reported it yet"}
         )
         if condition["status"] != "True":
-            yield f"definition {name} is not {one}: {condition.get('message')}"
+            yield f"CRD {name} is not {one}: {condition.get('message')}"

@@ -1,9 +1,9 @@
-"""Ownership of an object, as far as it tells itself: labels, annotations, and who wrote its fields.
+"""The likely owner of an object, by its labels, annotations and field managers.
 
-Nothing here is proof: a label is what somebody wrote. So the text names the sign beside the owner, and who
-wrote the object last, which the API server itself keeps (`metadata.managedFields`).
+None of these is proof: any user can set a label. So the message names the label with the owner, and
+the last writer of the object, which the API server records (`metadata.managedFields`).
 
-Where the signs come from: Helm 4, pkg/action/validate.go (release-name, release-namespace, managed-by);
+Sources of the labels: Helm 4, pkg/action/validate.go (release-name, release-namespace, managed-by);
 https://argo-cd.readthedocs.io/en/stable/user-guide/resource_tracking (the annotation is the default);
 https://fluxcd.io/flux/components/kustomize/kustomizations and /helm/helmreleases (name and namespace).
 """
@@ -22,14 +22,14 @@ _HELM = "meta.helm.sh/release-"
 
 
 def owner_of(obj: Mapping[str, Any], platform: str | None = None) -> str:
-    """Whose the object is, in one sentence; `platform` is the name of the one that asks."""
+    """The owner of the object in one sentence; `platform` is the name of the deployed platform."""
     meta = obj.get("metadata", {})
     claims = list(_claims(meta, platform))
-    message = f"It belongs to {', '.join(claims)}" if claims else "It does not say whose it is"
+    message = f"It belongs to {', '.join(claims)}" if claims else "Its metadata names no owner"
     if written := _last_written(meta.get("managedFields") or []):
         message += f"; {written}"
     elif creation_time := meta.get("creationTimestamp"):
-        message += f"; it was made at {creation_time}"
+        message += f"; it was created at {creation_time}"
     return f"{message}."
 
 
@@ -57,8 +57,8 @@ def _of_platform(theirs: str, platform: str | None) -> str:
     if theirs != platform:
         return f"platform {theirs} of GPU Yard (label {PLATFORM_LABEL})"
     return (
-        f"a platform of this very name, {theirs} (label {PLATFORM_LABEL}): another stack deploys it, "
-        "or this stack's state has lost the object"
+        f"a platform of the same name, {theirs} (label {PLATFORM_LABEL}): another stack deploys "
+        "it, or the object is missing from this stack's state"
     )
 
 
@@ -67,7 +67,7 @@ def _placed(namespace: object, name: object) -> str:
 
 
 def _last_written(managed: list[Mapping[str, Any]]) -> str:
-    """Who wrote last, and who else did; what only reports a status owns nothing."""
+    """The last writer and earlier ones; a manager of the status alone owns nothing."""
     entries = [one for one in managed if not one.get("subresource") and one.get("manager")]
     if not entries:
         return ""
@@ -79,7 +79,7 @@ def _last_written(managed: list[Mapping[str, Any]]) -> str:
     return f"last written by {last['manager']}{when}{earlier} (managedFields)"
 
 
-def writers(obj: Mapping[str, Any]) -> set[str]:
-    """The names of all who wrote the object."""
+def field_managers(obj: Mapping[str, Any]) -> set[str]:
+    """The field managers of the object."""
     managed = obj.get("metadata", {}).get("managedFields") or []
     return {str(one.get("manager")) for one in managed}

@@ -1,9 +1,8 @@
-"""An object that nobody has refused: its namespace's quota was written by two at the same moment.
+"""Retry after a write conflict on a namespace's quota, which does not mean that it is exceeded.
 
-Each object that a ResourceQuota counts changes that one object, and so does the controller that counts anew.
-The API server tries some times, and then tells whoever made something that the quota "has been modified". The
-official provider gives such an object up at once; the same request passes a moment later. A quota that is
-exceeded is refused in other words.
+Each counted object updates its ResourceQuota, and so does the controller that recounts it. After
+some conflicts the API server fails the creation with "the object has been modified". The official
+provider gives up; the same request succeeds a moment later. An exceeded quota has another message.
 https://github.com/helm/helm/issues/9710
 """
 
@@ -19,9 +18,9 @@ _RACED = re.compile(
 
 
 def quota_conflict_retry(args: pulumi.ErrorHookArgs) -> str:
-    """What to say before the next try; "" where no quota was in the way, or it was each time."""
+    """The log message before the next try; "" without a quota conflict, or after the last try."""
     match = _RACED.search(args.errors[0]) if args.errors else None
     if match is None or len(args.errors) >= TRIES:
         return ""
     count = f"{len(args.errors)} of {TRIES}"
-    return f"quota {match['name']} was written by two at once; trying again ({count})"
+    return f"two writers changed quota {match['name']} at the same time; retrying ({count})"

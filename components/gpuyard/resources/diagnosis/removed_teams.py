@@ -1,9 +1,10 @@
-"""Namespaces that no team of the stack file has any more: which stay, which go, and with what in them.
+"""Namespaces without a team in the stack file: which are kept, which are deleted, and their content.
 
-The engine shows that a namespace is forgotten or deleted, and neither what is in it nor that the team may
-only have another name now. So each preview and each `up` looks at the cluster; where nobody can look, it says
-nothing. A team whose workloads run ends the program before the engine deletes anything: Kueue would keep the
-ClusterQueue, and the deployment would fail when the rest of the team is gone.
+The engine reports that a namespace is deleted or dropped from the state, but neither its content
+nor that the team may be renamed. So each preview and each `up` queries the cluster; a failed query
+is ignored. If workloads of a removed team run, the program fails before the engine deletes
+anything: Kueue would keep the ClusterQueue, and the deployment would fail after the rest of the
+team is deleted.
 """
 
 from collections import Counter
@@ -27,39 +28,41 @@ _COUNTED = {"persistentvolumeclaim": "volume claim", "secret": "secret"}
 
 
 @dataclass(frozen=True, slots=True)
-class GoneNamespace:
-    """A namespace that no team has any more."""
+class RemovedTeamNamespace:
+    """A namespace without a team in the stack file."""
 
-    says: str
-    held: bool
-    """Whether workloads that run in it keep the queue of a team that is gone."""
+    warning: str
+    blocks_queue_deletion: bool
+    """Whether running workloads keep the queue of a removed team."""
 
 
 class TeamInUse(pulumi.RunError):
-    """Workloads use the queue of a team that is to be deleted."""
+    """Workloads use the queue of a removed team."""
 
 
 def warn_removed_teams(kubectl: Kubectl, plan: PlatformPlan) -> pulumi.Output[list[str]]:
-    """Look and tell beside the deployment, which waits for it only at its end."""
+    """Query and warn in parallel to the deployment, which waits for it only at its end."""
     return pulumi.Output.from_input(_removal_warnings(kubectl, plan))
 
 
 async def _removal_warnings(kubectl: Kubectl, plan: PlatformPlan) -> list[str]:
-    """A warning for each, or the refusal; a look that fails must fail no deployment."""
+    """The warnings, or TeamInUse; a failed query never fails the deployment."""
     try:
         result = await removed_team_namespaces(kubectl, plan)
-    except Exception as problem:  # noqa: BLE001  whatever a cluster may answer
-        pulumi.log.debug(f"no look at the namespaces of former teams: {problem}")
+    except Exception as problem:  # noqa: BLE001  a failed query is ignored
+        pulumi.log.debug(f"gpuyard could not list the namespaces of removed teams: {problem}")
         return []
-    if held := [each.says for each in result if each.held]:
+    if held := [each.warning for each in result if each.blocks_queue_deletion]:
         raise TeamInUse("\n".join(held))
     for each in result:
-        pulumi.log.warn(each.says)
-    return [each.says for each in result]
+        pulumi.log.warn(each.warning)
+    return [each.warning for each in result]
 
 
-async def removed_team_namespaces(kubectl: Kubectl, plan: PlatformPlan) -> list[GoneNamespace]:
-    """What there is to say of each."""
+async def removed_team_namespaces(
+    kubectl: Kubectl, plan: PlatformPlan
+) -> list[RemovedTeamNamespace]:
+    """The namespaces of removed teams, each with its message."""
     result = await kubectl.get("namespaces", "-l", f"{PLATFORM_LABEL}={plan.name},{TEAM_LABEL}")
     if result is None:
         return []
@@ -79,7 +82,7 @@ async def removed_team_namespaces(kubectl: Kubectl, plan: PlatformPlan) -> list[
 
 
 def admitted_workloads(workloads: Iterable[Mapping[str, Any]], queue: str) -> list[str]:
-    """Workloads that use the queue of this name, as `namespace/name`."""
+    """The workloads with quota in this ClusterQueue, as `namespace/name`."""
     results: list[str] = []
     for each in workloads:
         status, meta = each.get("status") or {}, each["metadata"]
@@ -100,10 +103,11 @@ def describe_namespace(
     new: Sequence[str],
     teams: Collection[str],
     runs: Sequence[str] = (),
-) -> GoneNamespace:
-    """Of one namespace: `left` are the objects in it, as `kind/name`, None where nobody could look.
+) -> RemovedTeamNamespace:
+    """The message for one namespace; `left` are its objects as `kind/name`, None if the query failed.
 
-    `new` are teams without a namespace yet, `teams` the first names of all, `runs` its admitted workloads.
+    `new` are teams without a namespace yet, `teams` the first names of all, `runs` its admitted
+    workloads.
     """
     meta = namespace["metadata"]
     name, team = meta["name"], meta["labels"][TEAM_LABEL]
@@ -118,38 +122,42 @@ def describe_namespace(
         else f"Team {team} has no {name}; it"
     )
     fixes = [
-        f"if {' or '.join(new)} is another name for it, write `previous_names: [{team}]` there"
+        f"if {' or '.join(new)} is its new name, set `previous_names: [{team}]` there"
         if new and is_removed
         else "",
-        f"wait until {', '.join(runs)} {'has' if len(runs) == 1 else 'have'} ended, or add the team again"
-        " with `stop_policy: drain`, run `pulumi up`, and remove it then: its queue cannot be deleted before"
+        f"wait until {', '.join(runs)} {('has' if len(runs) == 1 else 'have')} ended, or add the "
+        "team again with `stop_policy: drain`, run `pulumi up`, then remove it: its queue cannot "
+        "be deleted before"
         if runs and is_removed
         else "",
         _recommended_action(kubectl, name, theirs=theirs, stays=stays, gone=is_removed),
     ]
-    return GoneNamespace(
-        f"{sentence} {'stays' if stays else 'goes'}, with {_counted(remaining)} in it.\n"
-        f"  fix: {'; '.join(filter(None, fixes))}",
-        held=bool(runs) and is_removed and stays,
+    return RemovedTeamNamespace(
+        f"{sentence} {('stays' if stays else 'is deleted')}, with {_counted(remaining)} in it.\n  "
+        f"fix: {'; '.join(filter(None, fixes))}",
+        blocks_queue_deletion=bool(runs) and is_removed and stays,
     )
 
 
 def _recommended_action(
     kubectl: Kubectl, name: str, *, theirs: bool, stays: bool, gone: bool
 ) -> str:
-    """What to do about it, by what becomes of it."""
+    """The fix, by whether the namespace is kept."""
     if theirs:
-        return "nothing: it was there before, and only what the platform added is taken away"
+        return "nothing: it existed before, and gpuyard removes only what it added"
     if stays:
-        return f"when nobody needs it: {kubectl.command('delete', 'namespace', name)}"
+        return f"if it is no longer needed: {kubectl.command('delete', 'namespace', name)}"
     again = "the team" if gone else f"{name} to its `namespaces`"
-    return f"to keep it, add {again} again with `protect: true` and run `pulumi up` before it goes"
+    return (
+        f"to keep it, add {again} again with `protect: true` and run `pulumi up` before it is "
+        "deleted"
+    )
 
 
 def _counted(remaining: Collection[str] | None) -> str:
     """`2 volume claims and 1 secret`."""
     if remaining is None:
-        return "whatever is"
+        return "all objects"
     results = Counter(one.partition("/")[0] for one in remaining)
     return " and ".join(
         f"{results[kind] or 'no'} {word}{'' if results[kind] == 1 else 's'}"

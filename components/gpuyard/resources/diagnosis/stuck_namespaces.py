@@ -1,7 +1,7 @@
-"""Stuck namespaces: the namespace controller counts what keeps one, the objects themselves name it.
+"""Stuck namespaces: which objects block the deletion of a namespace.
 
-The controller writes kinds, counts and finalizers into the namespace's conditions, but no object's name
-(kubernetes/pkg/controller/namespace/deletion/status_condition_utils.go, 1.36).
+The namespace controller writes kinds, counts and finalizers into the namespace's conditions, but no
+names of objects (kubernetes/pkg/controller/namespace/deletion/status_condition_utils.go, 1.36).
 """
 
 import re
@@ -13,7 +13,7 @@ _ALL_SHOWN = 10
 
 
 def conditions(namespace: Mapping[str, Any]) -> list[str]:
-    """What the namespace says of its own end: what is left in it, finalizers, an API that does not answer."""
+    """What the namespace's conditions report: remaining objects, finalizers, an unavailable API."""
     return [
         str(one.get("message"))
         for one in namespace.get("status", {}).get("conditions") or []
@@ -22,13 +22,13 @@ def conditions(namespace: Mapping[str, Any]) -> list[str]:
 
 
 def remaining_kinds(namespace: Mapping[str, Any]) -> list[str]:
-    """The kinds that are left in it, as kubectl takes them: `pods`, `widgets.example.com`."""
+    """The kinds of the remaining objects in kubectl's notation: `pods`, `widgets.example.com`."""
     results = (_RESOURCES.findall(message) for message in conditions(namespace))
     return sorted({kind for kinds in results for kind in kinds})
 
 
 def remaining_objects(items: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The objects that are left, those with finalizers first; a few of them where there are many."""
+    """The remaining objects, those with finalizers first, up to a limit."""
     with_finalizers = sorted(
         _held_by(one) for one in items if one.get("metadata", {}).get("finalizers")
     )
@@ -39,12 +39,14 @@ def remaining_objects(items: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _held_by(obj: Mapping[str, Any]) -> str:
-    return f"{_place(obj)} is held by {', '.join(obj['metadata']['finalizers'])}"
+    return f"{_place(obj)} has finalizers {', '.join(obj['metadata']['finalizers'])}"
 
 
 def _going(obj: Mapping[str, Any]) -> str:
     since = obj["metadata"].get("deletionTimestamp")
-    until = f"and is to go since {since}" if since else "and nobody deletes it"
+    until = (
+        f"and its deletion was requested at {since}" if since else "and no deletion was requested"
+    )
     return f"{_place(obj)} has no finalizer, {until}"
 
 
@@ -56,9 +58,9 @@ def _place(obj: Mapping[str, Any]) -> str:
 def stuck_namespace_message(
     namespace: Mapping[str, Any], items: Sequence[Mapping[str, Any]] | None
 ) -> str:
-    """Why the namespace is still there, for a person; `items` is None when nobody could look into it."""
+    """Explain why a namespace is not deleted; `items` is None if the query failed."""
     name = namespace.get("metadata", {}).get("name")
-    return "\n".join((f"Namespace {name} does not go:", *_lines(namespace, items)))
+    return "\n".join((f"Namespace {name} is stuck in deletion:", *_lines(namespace, items)))
 
 
 def _lines(
@@ -67,14 +69,19 @@ def _lines(
     name = namespace.get("metadata", {}).get("name")
     namespace_conditions = conditions(namespace)
     yield from (
-        f"  {one}" for one in namespace_conditions or ["it says nothing of what is left in it"]
+        f"  {one}"
+        for one in namespace_conditions or [("its status does not report the remaining objects")]
     )
     if items is not None:
         yield from (f"  {one}" for one in remaining_objects(items))
     elif kinds := remaining_kinds(namespace):
         columns = "KIND:.kind,NAME:.metadata.name,FINALIZERS:.metadata.finalizers"
-        yield f"  which objects: kubectl get {','.join(kinds)} -n {name} -o custom-columns={columns}"
+        yield (
+            f"  list the objects: kubectl get {','.join(kinds)} -n {name} -o "
+            f"custom-columns={columns}"
+        )
     yield (
-        "  fix: a finalizer is taken off by whoever put it there, once it has tidied up; start that again, "
-        "and the namespace goes by itself. Take it off by hand only when nobody will."
+        "  fix: restart the controller that owns the finalizer; it removes the finalizer after "
+        "cleanup, and the namespace is deleted. Remove it manually only if that controller no "
+        "longer exists."
     )

@@ -1,10 +1,9 @@
-"""An object that nobody has refused: the webhook that the API server has to ask did not answer.
+"""Retry when an admission webhook did not respond, which does not mean that it denied the request.
 
-Kueue's webhooks stand before its queues and flavors. While its pods start, after an update or the loss of a
-node, and for some seconds after their chart is in, nobody answers there, and the API server refuses what it
-cannot have judged. The official provider gives such an object up at once. The same request passes once the
-webhook answers, so it is made again, every few seconds, for a minute. What a webhook itself has refused is
-refused.
+Kueue's webhooks check its queues and flavors. While its pods start, after an update, a node failure
+or the installation of the chart, they do not respond, and the API server rejects the request. The
+official provider gives up. The same request succeeds once the webhook responds, so it is repeated
+every few seconds for a minute. A request that the webhook itself denies is not repeated.
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#failure-policy
 """
 
@@ -14,7 +13,9 @@ import pulumi
 
 TRIES = 12
 PAUSE_SECONDS = 5.0
-"""Between two tries: together the minute in which pods start and are found by those who ask them."""
+"""Pause between two tries: all tries take one minute, in which pods start and their endpoints
+appear.
+"""
 _UNANSWERED = re.compile(
     r'failed calling webhook "(?P<name>[^"]+)": failed to call webhook: .*?'
     r"(connection refused|connection reset by peer|no endpoints available|no route to host|i/o timeout"
@@ -25,14 +26,14 @@ _UNANSWERED = re.compile(
 
 
 def unreachable_webhook(error: str) -> str:
-    """The webhook that did not answer; "" where the operation failed for another reason."""
+    """The webhook that did not respond; "" if the operation failed for another reason."""
     match = _UNANSWERED.search(error)
     return match["name"] if match else ""
 
 
 def webhook_retry(args: pulumi.ErrorHookArgs) -> str:
-    """What to say while a webhook is waited for; "" where there is none to wait for, or it took too long."""
+    """The log message of a retry; "" if there is nothing to wait for, or after the last try."""
     name = unreachable_webhook(args.errors[0]) if args.errors else ""
     if not name or len(args.errors) >= TRIES:
         return ""
-    return f"webhook {name} does not answer yet; trying again ({len(args.errors)} of {TRIES})"
+    return f"webhook {name} does not respond yet; retrying ({len(args.errors)} of {TRIES})"

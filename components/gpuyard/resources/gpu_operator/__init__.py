@@ -1,1 +1,1 @@
-"""NVIDIA's GPU Operator: its component, and a look at one that is there already."""
+"""NVIDIA's GPU Operator: its component, and checks of an existing operator."""

@@ -1,4 +1,4 @@
-"""GpuOperator component: the operator's chart, or what another's operator is to read."""
+"""GpuOperator component: the operator's chart, or configuration for an existing operator."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import pulumi
 
 from gpuyard.changes.platforms import driver_rollout_pools
-from gpuyard.changes.preserved_labels import with_preserved_labels
+from gpuyard.changes.preserved_labels import with_referenced_node_configs
 from gpuyard.names import DRA_DRIVER_RELEASE, OPERATOR_RELEASE
-from gpuyard.plan.sharing.claims import installs_claims
+from gpuyard.plan.sharing.claims import operator_serves_dra_claims
 from gpuyard.plan.software.gpu_operator import config_map_names
 from gpuyard.render.charts import release_object
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
@@ -21,7 +21,7 @@ from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
 from gpuyard.resources.gpu_operator.operator_detection import warn_other_operator
 from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.releases import register_release
-from gpuyard.resources.state import state_of
+from gpuyard.resources.state import spec_without_defaults
 from gpuyard.spec.sections import Apply
 
 if TYPE_CHECKING:
@@ -32,18 +32,19 @@ _Object = Mapping[str, Any]
 
 
 class GpuOperatorArgs(TypedDict):
-    """What a GpuOperator is given."""
+    """Arguments of a GpuOperator."""
 
     platform: PlatformLike
-    """The whole platform."""
+    """The complete platform."""
 
 
 class GpuOperator(Component):
-    """The GPU Operator: its namespace, what its agents read there, and its chart with values of the plan.
+    """The GPU Operator: namespace, configuration of its agents, chart with values of the plan.
 
-    Helm is not asked to wait: nodes may come later, and the operator looks for them all the time. With
-    `install: false` the operator is another's: two ConfigMaps are put beside it, and each preview and each
-    `up` says which of its values do not fit. Nothing of it is changed, and nothing of it goes.
+    Helm does not wait: nodes may start later, and the operator detects them continuously. With
+    `install: false` gpuyard uses an existing operator: it adds two ConfigMaps, and each preview and
+    each `up` lists values of the operator that do not match the plan. gpuyard never changes or
+    deletes that operator.
     """
 
     configurations: pulumi.Output[dict[str, str]]
@@ -60,32 +61,35 @@ class GpuOperator(Component):
         """`exchange`: which pools get another driver in this deployment, and which of them wait."""
         values = read_args("GpuOperator", args, required=("platform",))
         plan = validate_platform(values["platform"]).plan
-        state = {"platform": plan.name, "gpuOperator": state_of(plan.spec.gpu_operator)}
+        state = {
+            "platform": plan.name,
+            "gpuOperator": spec_without_defaults(plan.spec.gpu_operator),
+        }
         super().__init__("gpuyard:index:GpuOperator", name, state, opts)
         self._telling = self._telling_hooks(name, plan, exchange)
         self._plan = plan
         deployed = last_known_state() if self._ours is not None else None
         objects = gpu_operator_objects(plan)
         policies, others = _separate(
-            with_preserved_labels(objects, deployed) if deployed else objects
+            with_referenced_node_configs(objects, deployed) if deployed else objects
         )
         resources = self._register(others)
         resources += (policy := self._register(policies, first=self._telling))
         self.chart = self._install_chart(plan, resources)
         self.told = policy or self.chart
-        """What says which driver comes."""
+        """The object that sets the driver version."""
         if self._ours is not None and self._ours.kubectl is not None:
             warn_other_operator(self._ours.kubectl, plan)
         mig, plugin = config_map_names(plan.spec)
         names: dict[str, str] = {"migManager": mig, "devicePlugin": plugin}
-        reads = bool(resources) and not installs_claims(plan.spec)
+        reads = bool(resources) and not operator_serves_dra_claims(plan.spec)
         self.configurations = after_created(names if reads else {}, *resources)
         self.register_outputs({"configurations": self.configurations})
 
     def _telling_hooks(
         self, name: str, plan: "PlatformPlan", exchange: DriverRollout
     ) -> pulumi.ResourceHookBinding | None:
-        """Made once: the engine knows each hook by its name, and takes none twice."""
+        """Created once: the engine rejects a second hook of the same name."""
         looks = self._ours.kubectl if self._ours is not None else None
         if looks is None or not driver_rollout_pools(plan):
             return None
@@ -113,13 +117,15 @@ class GpuOperator(Component):
         return installed
 
     def agent_configuration(self) -> list[pulumi.CustomResource]:
-        """What a node agent starts with; nodes wait for it."""
+        """Configuration that node agents read at their start; nodes wait for it."""
         space = operator_namespace(self._plan)
-        read = () if installs_claims(self._plan.spec) else config_map_names(self._plan.spec)
+        read = (
+            () if operator_serves_dra_claims(self._plan.spec) else config_map_names(self._plan.spec)
+        )
         return [self._object("ConfigMap", each, space) for each in read]
 
 
 def _separate(objects: Sequence[_Object]) -> tuple[list[_Object], list[_Object]]:
-    """The policy, by which fakes are told which driver comes, and everything beside it."""
+    """The policy that sets the driver version on simulated nodes, and all other objects."""
     policies = [each for each in objects if each["kind"] == "ClusterPolicy"]
     return policies, [each for each in objects if each["kind"] != "ClusterPolicy"]

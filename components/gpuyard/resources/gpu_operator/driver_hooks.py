@@ -1,4 +1,4 @@
-"""Where in a deployment drivers are exchanged: what runs before and after the engine changes an object."""
+"""Hooks of a driver rollout: they run before and after the engine changes an object."""
 
 import pulumi
 
@@ -17,7 +17,7 @@ from gpuyard.resources.gpu_operator.driver_rollout import (
 def rollout_hooks(
     name: str, kubectl: Kubectl, plan: PlatformPlan, exchange: DriverRollout
 ) -> pulumi.ResourceHookBinding:
-    """Around the change by which the operator is told another driver."""
+    """Hooks around the change of the operator's driver version."""
 
     async def before(_: pulumi.ResourceHookArgs) -> None:
         await pause_rollout(kubectl, plan, exchange)
@@ -34,7 +34,7 @@ def rollout_hooks(
 def rollout_record_hooks(
     name: str, kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan, exchange: DriverRollout
 ) -> pulumi.ResourceHookBinding | None:
-    """Before it is written down which driver a pool has; None where it keeps its own."""
+    """Hooks before the record of a pool's driver is written; None if its driver does not change."""
     waits, tries = exchange.is_pending(pool), exchange.is_awaited(pool)
     if not waits and not tries:
         return None
@@ -48,5 +48,5 @@ def rollout_record_hooks(
             await wait_for_driver(kubectl, plan, pool, had=had, comes=comes)
 
     hook = pulumi.ResourceHook(f"gpuyard:{name}:drivers:{pool.stable_name}", before)
-    # a deployment by an earlier release of ours has written none down
+    # earlier gpuyard releases wrote no record
     return pulumi.ResourceHookBinding(before_create=[hook], before_update=[hook])

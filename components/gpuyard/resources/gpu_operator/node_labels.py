@@ -1,7 +1,7 @@
-"""Nodes that exist already: the labels that the plan lists for their pool, put on them and given back.
+"""Labels of existing nodes: set as the plan lists them for each pool, and removed with the pool.
 
-Each preview and each `up` looks for the nodes that a pool selects. What a label says is another's as long as
-another's field manager owns it: nothing is overwritten but what is ours, and the GPU Operator's default.
+Each preview and each `up` looks for the nodes that a pool selects. A label belongs to its field
+manager: gpuyard overwrites only its own labels and the GPU Operator's default.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,66 +24,65 @@ _NODE_PATCH = "kubernetes:core/v1:NodePatch"
 
 
 class NodeLabelError(pulumi.RunError):
-    """Nodes that get no labels, and why; nothing was changed."""
+    """Nodes could not be labelled; nothing was changed."""
 
 
 def labelled_pools(plan: PlatformPlan) -> list[str]:
-    """Pools whose nodes exist already, and get their labels from us."""
+    """Pools on existing nodes, which gpuyard labels."""
     return [pool.name for pool in plan.spec.pools if labels_nodes(plan.spec, pool)]
 
 
-def labelled(kubectl: Kubectl | None, plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
-    """The labels of each node that the pool selects; none where its nodes are not selected.
+def node_label_patches(kubectl: Kubectl | None, plan: PlatformPlan, pool: PoolPlan) -> list[Object]:
+    """The labels of each node that the pool selects; none if gpuyard does not label its nodes.
 
     Raises:
-        NodeLabelError: nobody can look, or a label is another's.
+        NodeLabelError: kubectl cannot list them, or a label has another owner.
     """
     if pool.name not in labelled_pools(plan):
         return []
     if kubectl is None:
         pulumi.log.warn(
-            f"nobody looks for the nodes of pool {pool.name}, so no labels are put on them\n"
-            "  fix: give the provider of `provider_of` or a ClusterProvider; or label them by hand, as"
-            " `gpuyard plan -v` says"
+            f"gpuyard cannot query the nodes of pool {pool.name} with this provider, so it sets "
+            "no labels on them\n  fix: pass the provider of `provider_of` or a ClusterProvider; "
+            "or set the labels that `gpuyard plan -v` lists"
         )
         return []
     chosen = label_selector(pool.node_selector)
     result = _sync_await(kubectl.get("nodes", "-l", chosen))
     if result is None:
         raise NodeLabelError(
-            f"the nodes of pool {pool.name} get their labels from this platform, and nobody can look for"
-            " them; nothing was changed\n"
-            "  fix: deploy where kubectl is on PATH and reaches the cluster:"
-            f" {kubectl.command('get', 'nodes', '-l', chosen)}"
+            f"gpuyard labels the nodes of pool {pool.name}, but cannot list them; nothing was "
+            "changed\n  fix: deploy from where kubectl is on PATH and reaches the cluster: "
+            f"{kubectl.command('get', 'nodes', '-l', chosen)}"
         )
     nodes = sorted(result["items"], key=lambda node: str(node["metadata"]["name"]))
-    if problems := [each for node in nodes for each in conflicts(plan, pool, node)]:
+    if problems := [each for node in nodes for each in label_conflicts(plan, pool, node)]:
         raise NodeLabelError("\n".join(problems))
     if len(nodes) != pool.nodes.high:
         pulumi.log.warn(
-            f"pool {pool.name} counts {pool.nodes.high} nodes, and the cluster has {len(nodes)} with"
-            f" {chosen}: quotas are of what the pool counts\n"
-            f"  fix: write `nodes: {len(nodes)}`, or label the nodes that are meant"
+            f"pool {pool.name} sets {pool.nodes.high} nodes, but the cluster has {len(nodes)} "
+            f"with {chosen}: quotas use the number of the pool\n  fix: set `nodes: {len(nodes)}`, "
+            "or label the right nodes"
         )
     return [
         node_labels(plan, pool, node["metadata"]["name"], node["metadata"]["uid"]) for node in nodes
     ]
 
 
-def conflicts(plan: PlatformPlan, pool: PoolPlan, node: Mapping[str, Any]) -> Iterator[str]:
-    """What others say of a node with a label of ours."""
+def label_conflicts(plan: PlatformPlan, pool: PoolPlan, node: Mapping[str, Any]) -> Iterator[str]:
+    """Labels of gpuyard that other field managers set to other values."""
     name, ours = node["metadata"]["name"], label_field_manager(plan.name)
     current = node["metadata"].get("labels") or {}
     for key, value in pool.labels.items():
         if current.get(key, value) == value or (key, current[key]) == (MIG_CONFIG_LABEL, MIG_OFF):
-            continue  # the GPU Operator says of each node that can be cut that it is not
+            continue  # the GPU Operator labels each MIG-capable node as unpartitioned
         owners = [each for each in owners_of(node, key) if not each.startswith(ours)]
         if owners or not owners_of(node, key):
             yield (
-                f"label {key} of node {name} is {current[key]}, and pool {pool.name} needs {value};"
-                f" it belongs to {', '.join(owners) or 'nobody who says so'} (managedFields)."
-                " Nothing was changed\n"
-                f"  fix: where its owner agrees, take it off: kubectl label node {name} {key}-"
+                f"label {key} of node {name} is {current[key]}, but pool {pool.name} needs "
+                f"{value}; its owner is {', '.join(owners) or 'unknown'} (managedFields). Nothing "
+                f"was changed\n  fix: if its owner agrees, remove it: kubectl label node {name} "
+                f"{key}-"
             )
 
 
@@ -97,11 +96,11 @@ def owners_of(node: Mapping[str, Any], label: str) -> list[str]:
     ]
 
 
-def removed_nodes(kubectl: Kubectl, component: str) -> list[Object]:
-    """What the state still has of nodes that are in the cluster no more.
+def stale_node_patches(kubectl: Kubectl, component: str) -> list[Object]:
+    """Nodes of the state that are no longer in the cluster.
 
-    The provider gives labels back by an apply, and an apply makes a node that is not there: so what the state
-    has of such a one stays there, to be left alone when it leaves, until a refresh takes it out.
+    The provider removes labels with an apply, which would create a missing node. So the entries of
+    such nodes stay untouched in the state until a refresh removes them.
     """
     state = last_known_state()
     begins = f"{component}:Node:"

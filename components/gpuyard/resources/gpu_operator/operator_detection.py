@@ -1,7 +1,6 @@
-"""A look at an operator that is not ours: whether nodes will be what the plan says.
+"""Compares an existing GPU Operator with the plan.
 
-Each preview and each `up` looks at the one ClusterPolicy of the cluster; where nobody can look, it says
-nothing.
+Each preview and each `up` reads the cluster's one ClusterPolicy; a failed query is ignored.
 """
 
 import pulumi
@@ -15,18 +14,18 @@ from gpuyard.resources.diagnosis.ownership import owner_of
 
 
 def warn_other_operator(kubectl: Kubectl, plan: PlatformPlan) -> pulumi.Output[str] | None:
-    """Look and tell beside the deployment; None where there is no other's operator to look at."""
+    """Query and warn in parallel to the deployment; None if gpuyard installs the operator."""
     if not required_values(plan):
         return None
     return pulumi.Output.from_input(_message(kubectl, plan))
 
 
 async def _message(kubectl: Kubectl, plan: PlatformPlan) -> str:
-    """A warning, or nothing; a look that fails must fail no deployment."""
+    """The warning, or ""; a failed query never fails the deployment."""
     try:
         message = await other_operator_message(kubectl, plan)
-    except Exception as problem:  # noqa: BLE001  whatever a cluster may answer
-        pulumi.log.debug(f"no look at the GPU Operator: {problem}")
+    except Exception as problem:  # noqa: BLE001  a failed query is ignored
+        pulumi.log.debug(f"gpuyard could not read the GPU Operator: {problem}")
         return ""
     if message:
         pulumi.log.warn(message)
@@ -34,7 +33,7 @@ async def _message(kubectl: Kubectl, plan: PlatformPlan) -> str:
 
 
 async def other_operator_message(kubectl: Kubectl, plan: PlatformPlan) -> str:
-    """What there is to say of the operator; empty where it agrees, or nobody could look."""
+    """The mismatches of the operator; "" if it matches, or if the query failed."""
     result = await kubectl.get("clusterpolicies.nvidia.com", "--ignore-not-found")
     if result is None:
         return ""
@@ -43,9 +42,9 @@ async def other_operator_message(kubectl: Kubectl, plan: PlatformPlan) -> str:
     namespace = plan.spec.gpu_operator.namespace
     if policy is None:
         return (
-            "The stack file says that the cluster has a GPU Operator, and it has no ClusterPolicy: no node"
-            " advertises a GPU.\n"
-            f"  fix: install one into {namespace}, or leave `gpu_operator` out and get it from the platform"
+            "The stack file expects an existing GPU Operator, but the cluster has no "
+            f"ClusterPolicy: no node advertises a GPU.\n  fix: install one into {namespace}, or "
+            "remove `gpu_operator` so that gpuyard installs it"
         )
     mismatches = differences(plan, policy)
     if not mismatches:
@@ -53,7 +52,7 @@ async def other_operator_message(kubectl: Kubectl, plan: PlatformPlan) -> str:
     lines = "".join(f"\n    {each}" for each in mismatches)
     values = "".join(f"\n    {line}" for line in yaml_text(required_values(plan)).splitlines())
     return (
-        f"ClusterPolicy {policy['metadata']['name']} is not as nodes of this platform need it:{lines}\n"
-        f"  {owner_of(policy)}\n"
-        f"  fix: have its owner give the chart in {namespace} these values too:{values}"
+        f"ClusterPolicy {policy['metadata']['name']} does not match what nodes of this platform "
+        f"need:{lines}\n  {owner_of(policy)}\n  fix: ask its owner to add these values to the "
+        f"chart in {namespace}:{values}"
     )

@@ -1,10 +1,10 @@
-"""What agents of the operator have said on a node: why something did not come about there."""
+"""Messages of the operator's agents on a node: why an operation failed there."""
 
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 
 
 async def last_message(kubectl: Kubectl, app: str, node: str) -> str:
-    """The last lines of an agent's pod there; empty where it has none, or nobody could read them."""
+    """The last log lines of an agent's pod on the node; "" if it has none or they cannot be read."""
     where = ("-A", "-l", f"app={app}", "--field-selector", f"spec.nodeName={node}")
     for pod in (await kubectl.get("pods", *where) or {}).get("items") or []:
         meta = pod["metadata"]
@@ -14,7 +14,7 @@ async def last_message(kubectl: Kubectl, app: str, node: str) -> str:
 
 
 async def event_messages(kubectl: Kubectl, node: str, reason: str) -> list[str]:
-    """Events of a node with that reason, the last one last."""
+    """Messages of a node's events with this reason, the latest last."""
     fields = f"involvedObject.name={node},reason={reason}"
     result = await kubectl.get("events", "-A", "--field-selector", fields)
     events = sorted(

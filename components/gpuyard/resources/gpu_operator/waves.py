@@ -1,4 +1,4 @@
-"""When the engine is about to change nodes: whether GPUs are cut anew, who agreed, and how many at once."""
+"""Before the engine changes nodes: whether GPUs are repartitioned, the approval, and the parallelism."""
 
 import asyncio
 from collections.abc import Mapping
@@ -31,16 +31,17 @@ from gpuyard.resources.gpu_operator.node_labels import owners_of
 
 _NODE, _OWN_NODE = ":Node", ":NodePatch"
 _AT_ONCE = 4
-"""A fourth of a pool's nodes is closed at most, as for another driver."""
+"""At most one fourth of a pool's nodes is cordoned at a time, as for driver upgrades."""
 PROPAGATION_SECONDS = 120.0
-"""A kubelet hands a changed ConfigMap on when it next looks at the pod, about once a minute; of a name that
-is not in its file the MIG manager says that it failed, and looks no second time."""
+"""A kubelet propagates a changed ConfigMap about once a minute. For a layout that is missing from
+its file the MIG manager reports a failure and does not retry.
+"""
 
 
 def mig_reconfigure_hook(
     name: str, kubectl: Kubectl, plan: PlatformPlan, pool: PoolPlan
 ) -> pulumi.ResourceHook:
-    """What runs before the engine changes a node of this pool."""
+    """The hook that runs before the engine changes a node of this pool."""
     turns = asyncio.Semaphore(max(1, pool.start_nodes // _AT_ONCE))
 
     async def before(args: pulumi.ResourceHookArgs) -> None:
@@ -51,14 +52,15 @@ def mig_reconfigure_hook(
             return
         expected = {MIG_CONFIG_LABEL: new.get(MIG_CONFIG_LABEL, MIG_OFF)}
         if not first and _is_one(args) and await _is_as_wanted(kubectl, _name(args), expected):
-            return  # the last state says less of a node that a killed deployment has made
+            return  # for nodes of an interrupted deployment the last state is incomplete
         digests = repartition_digests(plan, pool)
         if first and not set(digests) & set(plan.spec.approved_changes):
             await _refuse_users(kubectl, _name(args), digests[0])
         elif not set(digests) & set(plan.spec.approved_changes):
             raise MigReconfigureError(
-                f"the GPUs of {args.name} would be cut anew, and nobody consented; nothing was changed\n"
-                f"  fix: when jobs on pool {pool.name} may be put out, write {digests[0]} under `approved_changes`"
+                f"the GPUs of {args.name} would be repartitioned, which is not approved; nothing "
+                f"was changed\n  fix: if jobs on pool {pool.name} may be evicted, add "
+                f"{digests[0]} to `approved_changes`"
             )
         nodes = await _nodes(kubectl, pool, args)
         if not plan.simulated:
@@ -72,14 +74,14 @@ def mig_reconfigure_hook(
 
 
 async def _nodes(kubectl: Kubectl, pool: PoolPlan, args: pulumi.ResourceHookArgs) -> list[str]:
-    """The node itself; of a node group or node pool all that the pool has, one after the other."""
+    """The node itself; for a node group or node pool all nodes of the pool, one after the other."""
     if _is_one(args):
         return [_name(args)]
     result = await kubectl.get("nodes", "-l", f"{POOL_LABEL}={pool.stable_name}")
     if result is None:
         raise MigReconfigureError(
-            f"the nodes of pool {pool.name} cannot be looked at, so no job was put out and no GPU cut anew\n"
-            "  fix: deploy where kubectl reaches the cluster"
+            f"gpuyard cannot list the nodes of pool {pool.name}, so no job was evicted and no GPU "
+            "repartitioned\n  fix: deploy from where kubectl reaches the cluster"
         )
     return sorted(each["metadata"]["name"] for each in result["items"])
 
@@ -91,13 +93,13 @@ def _is_one(args: pulumi.ResourceHookArgs) -> bool:
 async def _current_layout(
     kubectl: Kubectl, plan: PlatformPlan, args: pulumi.ResourceHookArgs
 ) -> dict[str, str]:
-    """The layout of a node that gets its first labels from us; the wanted one where nothing is to be cut."""
+    """The layout of a node that is labelled for the first time; the expected one if it needs no change."""
     node, expected = _name(args), _labels(args.new_inputs)
     result = await kubectl.get("node", node)
     if result is None:
-        raise MigReconfigureError(f"node {node} cannot be looked at: nothing on it was changed")
+        raise MigReconfigureError(f"gpuyard cannot read node {node}: nothing on it was changed")
     if MIG_CONFIG_LABEL not in expected:
-        return {}  # a pool that cuts nothing says nothing of a layout
+        return {}  # a pool without MIG sets no layout
     labels = result["metadata"].get("labels") or {}
     layout = str(labels.get(MIG_CONFIG_LABEL, MIG_OFF))
     owners = owners_of(result, MIG_CONFIG_LABEL)
@@ -108,26 +110,26 @@ async def _current_layout(
 
 
 async def _refuse_users(kubectl: Kubectl, node: str, digest: str) -> None:
-    """Nobody is put out of a node that had no labels yet, either."""
+    """Reject an unapproved layout change of a newly labelled node if pods use its GPUs."""
     if users := [pod_name(pod) for pod in await gpu_pods(kubectl, node)]:
         raise MigReconfigureError(
-            f"the GPUs of node {node} would be cut under {', '.join(users)}, and nobody consented;"
-            " nothing was changed\n"
-            f"  fix: when jobs on it may be put out, write {digest} under `approved_changes`; or let them end"
+            f"the GPUs of node {node} would be repartitioned while {', '.join(users)} use them, "
+            "which is not approved; nothing was changed\n  fix: if jobs on it may be evicted, add "
+            f"{digest} to `approved_changes`; or wait until they end"
         )
 
 
 def _write(
     kubectl: Kubectl, args: pulumi.ResourceHookArgs, expected: Mapping[str, str]
 ) -> Write | None:
-    """Labels of a node that is not ours: all that we own there at once, so that a destroy gives all back."""
+    """Writes labels of an existing node, always all that gpuyard owns, so that a destroy removes all of them."""
     if not args.type.endswith(_OWN_NODE):
         return None
     metadata = (args.new_inputs or {})["metadata"]
     name, before = metadata["name"], _labels(args.old_inputs)
 
     async def write(labels: Labels) -> str:
-        """The manager looks when its label changes: what it said of the layout before is taken off first."""
+        """Remove the state of the previous layout first: the MIG manager acts when its label changes."""
         forward = labels[MIG_CONFIG_LABEL] == expected[MIG_CONFIG_LABEL]
         ours = {**(metadata["labels"] if forward else before), **labels}
         set_labels = {key: value for key, value in ours.items() if value is not None}
@@ -143,7 +145,7 @@ def _name(args: pulumi.ResourceHookArgs) -> str:
 
 
 async def _is_as_wanted(kubectl: Kubectl, node: str, expected: Mapping[str, str]) -> bool:
-    """Whether a node has the layout already, and takes jobs: one that is closed is in the middle of it."""
+    """Whether a node has the layout and is schedulable; a cordoned node is still being repartitioned."""
     result = await kubectl.get("node", node) or {}
     layout = (result.get("metadata", {}).get("labels") or {}).get(MIG_CONFIG_LABEL, MIG_OFF)
     return bool(result) and layout == expected[MIG_CONFIG_LABEL] and _is_done(result)
@@ -156,14 +158,14 @@ def _is_done(node: Mapping[str, Any]) -> bool:
 
 
 def is_repartitioned(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Another layout on the machine that it is; another machine has nothing on it yet."""
+    """Whether the layout changes on the same machine; a replaced machine has no workloads yet."""
     if old.get(INSTANCE_TYPE_LABEL) != new.get(INSTANCE_TYPE_LABEL):
         return False
     return bool(old.get(MIG_CONFIG_LABEL) != new.get(MIG_CONFIG_LABEL))
 
 
 def _labels(properties: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """Of a node, a node group of EKS, a node pool of GKE."""
+    """The labels of a node, an EKS node group or a GKE node pool."""
     for at in ("metadata", "nodeConfig"):
         if at in (properties or {}):
             return (properties or {})[at].get("labels") or {}

@@ -1,1 +1,1 @@
-"""The check of hardware that a deployment waits for: its component, and looks at what became of it."""
+"""Hardware validation during a deployment: its component and the evaluation of its results."""

@@ -1,4 +1,4 @@
-"""Validation: pods that hold each node of a pool against its plan, and a deployment that waits for them."""
+"""Validation component: Jobs that compare each node of a pool with its plan; the deployment waits for them."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypedDict
@@ -23,9 +23,9 @@ from gpuyard.render.validation.jobs import (
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
-from gpuyard.resources.state import state_of
+from gpuyard.resources.state import spec_without_defaults
 from gpuyard.resources.validation.job_results import (
-    every_node_hook,
+    all_nodes_validated_hook,
     job_measurements,
     pool_inconsistencies,
     wait_for_job,
@@ -35,61 +35,67 @@ from gpuyard.resources.validation.node_consistency import recorded_inconsistenci
 
 
 class ValidationArgs(TypedDict):
-    """What a Validation is given."""
+    """Arguments of a Validation."""
 
     platform: PlatformLike
-    """The whole platform; what it says under `validation` counts."""
+    """The complete platform; its `validation` settings apply."""
 
 
 class AcceptedValue(TypedDict):
-    """A lower floor that somebody has accepted for a while."""
+    """A lower threshold that was accepted until a date."""
 
     value: float
-    """What is enough meanwhile."""
+    """The accepted threshold."""
     unit: str
-    """What it is counted in."""
+    """Unit of the value."""
     reason: str
-    """Why."""
+    """Reason for the lower threshold."""
     until: str
-    """The last day that it holds."""
+    """The last day on which it applies."""
 
 
-# Names are single words, as of the platform's own summaries.
+# Names are single words, as in the summaries of the platform.
 class PoolVerdict(TypedDict):
-    """What became of the check on one pool."""
+    """Result of the validation of one pool."""
 
     verdict: str
-    """passed, `not awaited` (not required), `deferred` (no node is there yet), else `not checked`."""
+    """passed, `not awaited` (not required), `deferred` (no node exists yet), or `not checked`."""
     nodes: int
-    """How many nodes that is said of."""
+    """Number of nodes that the verdict covers."""
     digest: str
-    """Of all that the verdict rests on; empty where nothing is checked."""
+    """Digest of everything that determines the verdict; empty if nothing is validated."""
     why: str
-    """Why nothing is checked."""
+    """Why nothing is validated; otherwise empty."""
     figures: dict[str, Measurement]
-    """What was measured, by check: only of a pool that has passed."""
+    """Measured values by check; only for a pool that has passed."""
     mixed: dict[str, dict[str, list[str]]]
-    """Driver and firmware that its nodes do not have alike: by part and version, which nodes have it."""
+    """Driver and firmware versions that differ between nodes: by part and version, the nodes that
+    have it.
+    """
     work: str
-    """The same of its GPUs at work: passed, `not awaited`, `deferred: ...`, or why they did none."""
+    """Verdict of the GPUs under load: passed, `not awaited`, `deferred: ...`, or why they were not
+    tested.
+    """
     shares: str
-    """The same of its shares, all at once: passed, `not awaited`, `deferred: ...`, or why none was tried."""
+    """Verdict of all GPU shares at once: passed, `not awaited`, `deferred: ...`, or why none was
+    tested.
+    """
     volumes: str
-    """The same of the datasets that one of its nodes reads: passed, `not awaited`, or why none is read."""
+    """Verdict of reading the datasets on one node: passed, `not awaited`, or why none was read."""
     accepted: dict[str, AcceptedValue]
-    """Lower floors that its checks were told of, by check."""
+    """Accepted lower thresholds of its checks, by check."""
 
 
 class Validation(Component):
-    """The check of hardware: a Job for each pool, over the nodes that it begins with.
+    """Hardware validation: a Job for each pool, on the nodes that the pool starts with.
 
-    Where it is required, the deployment fails when a node does not pass, is not there in time, or was not
-    looked at. A Job runs again only when the pool, its driver, the image or the program is another one. What
-    makes the GPU Operator and the nodes must be in `depends_on`.
+    If validation is required, the deployment fails when a node fails, is not ready in time, or was
+    not validated. A Job runs again only when the pool, its driver, the image or the validator
+    changes. Add the components that create the GPU Operator and the nodes to `depends_on`.
     """
 
     pools: pulumi.Output[dict[str, PoolVerdict]]
-    """What became of the check, by pool; the deployment has ended well only where all of this is so."""
+    """Result of the validation by pool; available once all required ones have passed."""
 
     def __init__(
         self,
@@ -99,13 +105,13 @@ class Validation(Component):
         *,
         later: Collection[str] = (),
     ) -> None:
-        """Pools in `later`, by their first names, are checked when `then` is called for the last of them."""
+        """Pools in `later` (first names) are validated after the last call of `then` for them."""
         values = read_args("Validation", args, required=("platform",))
         plan = validate_platform(values["platform"]).plan
         validation_spec = plan.spec.validation
         state = {
             "platform": plan.name,
-            "validation": state_of(validation_spec) if validation_spec else {},
+            "validation": spec_without_defaults(validation_spec) if validation_spec else {},
         }
         super().__init__("gpuyard:index:Validation", name, state, opts)
         self._plan, self._called = plan, name
@@ -119,12 +125,14 @@ class Validation(Component):
         if not later:
             self._report()
 
-    def passed(self, pools: Iterable[str]) -> list[pulumi.CustomResource]:
-        """What stands when these pools have passed, as far as they are looked at."""
+    def verdict_resources(self, pools: Iterable[str]) -> list[pulumi.CustomResource]:
+        """The verdict objects of these pools, as far as they are registered."""
         return [self._last[pool] for pool in pools if pool in self._last]
 
-    def then(self, pools: Collection[str], nodes: Iterable[pulumi.Resource]) -> None:
-        """Look at the pools that came later, once their nodes are there."""
+    def validate_second_wave(
+        self, pools: Collection[str], nodes: Iterable[pulumi.Resource]
+    ) -> None:
+        """Validate the pools of the second wave, after their nodes exist."""
         self._waits_for = self._after(nodes)
         plan = self._plan
         late = [pool for pool in checked_pools(plan) if pool.stable_name in pools]
@@ -134,10 +142,10 @@ class Validation(Component):
         self._report()
 
     def _check(self, pools: Iterable[PoolPlan]) -> None:
-        """A check that fails ends the engine: what looks at nodes later must be there before.
+        """Register the validation. A failed one ends the engine, so the node validation is registered before.
 
-        The program that acts on it is not waited for until it runs: it would close a bad node, and the check
-        would find no place on it, and say nothing.
+        The controller that acts on verdicts is not awaited: it would cordon a bad node, the Job
+        would find no place on it, and no result would be reported.
         """
         before, self._waits_for = self._waits_for, self._after(self._gates)
         self._register([obj for pool in pools for obj in pool_check_objects(self._plan, pool)])
@@ -154,14 +162,14 @@ class Validation(Component):
     def _verdict_resource(
         self, name: str, plan: PlatformPlan, pool: PoolPlan
     ) -> pulumi.CustomResource:
-        """What stands when the pool has passed; where nobody waits for that, the Job itself."""
+        """The object that exists when the pool has passed; the Job itself if the verdict is not awaited."""
         job = self._object("Job", check_name(plan, pool), operator_namespace(plan))
         if plan.validation is None or not plan.validation.required:
             return job
         self._waits_for, before = self._after([job]), self._waits_for
         looks = self._ours.kubectl if self._ours is not None else None
-        hooks = every_node_hook(name, looks, plan, pool) if looks is not None else None
-        # Once written down they stay: the pods that said so may be gone.
+        hooks = all_nodes_validated_hook(name, looks, plan, pool) if looks is not None else None
+        # The first written values stay: the pods that reported them may be deleted.
         kept = [f"data.{FIGURES_KEY}", f"data.{MIXED_KEY}"]
         late = {
             FIGURES: _measured(job, looks, plan, pool),
@@ -203,11 +211,11 @@ def _with_figures(known: list[Any]) -> dict[str, PoolVerdict]:
     }
 
 
-def with_more_figures(
+def with_job_measurements(
     pools: pulumi.Output[dict[str, PoolVerdict]],
     outputs: Mapping[str, list[pulumi.Output[Mapping[str, str]]]],
 ) -> pulumi.Output[dict[str, PoolVerdict]]:
-    """The same with what GPUs at work and shares have come to, by pool, as it is kept with their verdicts."""
+    """The verdicts with the recorded values of GPUs under load and of shares, by pool."""
 
     def both(known: list[Any]) -> dict[str, PoolVerdict]:
         verdicts, more = known
@@ -232,9 +240,9 @@ def _verdicts(plan: PlatformPlan, validation: ValidationPlan | None) -> dict[str
     awaited = "passed" if validation.required else "not awaited"
     results: dict[str, PoolVerdict] = {}
     for each in validation.pools:
-        runs = bool(validation.image) and each.runs
-        why = each.skip_reason or "no node of it runs from the beginning"
-        why += ": they are checked when they come" if each.gate else ""
+        runs = bool(validation.image) and each.checks_any_node
+        why = each.skip_reason or "it starts without nodes"
+        why += ": nodes are validated when they start" if each.gate else ""
         results[each.pool] = {
             "verdict": awaited if runs else "deferred" if each.gate else "not checked",
             "nodes": each.nodes if runs else 0,
@@ -242,14 +250,16 @@ def _verdicts(plan: PlatformPlan, validation: ValidationPlan | None) -> dict[str
             "why": "" if runs else why if validation.image else "no image is named",
             "figures": {},
             "mixed": {},
-            "work": awaited if runs and each.works else each.idle or "no node is checked",
+            "work": awaited
+            if runs and each.runs_load_checks
+            else each.idle or "no node is validated",
             "shares": awaited
-            if runs and each.tried
-            else each.shares_skip_reason or "no node is checked",
+            if runs and each.runs_share_checks
+            else each.shares_skip_reason or "no node is validated",
             "accepted": _accepted(validation, each.pool),
             "volumes": awaited
-            if runs and each.reads
-            else each.volumes_skip_reason or "no node is checked",
+            if runs and each.runs_read_checks
+            else each.volumes_skip_reason or "no node is validated",
         }
     return results
 

@@ -20,11 +20,11 @@ from gpuyard.names import (
     DEFERRED_ANNOTATION,
     JOB_UID_LABEL,
     QUEUE_LABEL,
-    work_name,
+    load_validation_name,
 )
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.validation.jobs import FIGURES, FIGURES_KEY, VERDICT
-from gpuyard.render.validation.work import LateJob
+from gpuyard.render.validation.work import DeferredJob
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.validation.job_results import (
     job_deferral_reason,
@@ -44,20 +44,22 @@ _WORKLOADS = "workloads.kueue.x-k8s.io"
 _Object = Mapping[str, Any]
 
 
-class DeferredCheck:
+class QueuedJobWatch:
     """Watches one Job of a queue while the engine waits for it."""
 
-    def __init__(self, kubectl: Kubectl, plan: PlatformPlan, job: LateJob, namespace: str) -> None:
-        """`kubectl` reaches the cluster in which the Job is made."""
+    def __init__(
+        self, kubectl: Kubectl, plan: PlatformPlan, job: DeferredJob, namespace: str
+    ) -> None:
+        """`kubectl` reaches the cluster in which the Job is created."""
         self._kubectl, self._job, self._namespace = kubectl, job, namespace
-        self._queue = work_name(plan.name)
+        self._queue = load_validation_name(plan.name)
         self._patience = min(PATIENCE_SECONDS, plan.queueing.start_minutes * 30.0)
         self._watch: asyncio.Task[None] | None = None
         self._why = ""  # the verdict of a Job that this deployment began to defer
         self._deferred = self._succeeded = False
 
     def hook(self, name: str) -> pulumi.ResourceHookBinding:
-        """Start watching when the engine is about to make the Job."""
+        """Start watching before the engine creates the Job."""
 
         async def before(_: pulumi.ResourceHookArgs) -> None:
             self._watch = asyncio.create_task(self.watch())
@@ -83,7 +85,7 @@ class DeferredCheck:
         return job_deferral_reason(await self._get()) or "passed"
 
     async def figures(self) -> str:
-        """Those of an earlier deployment where the check has passed, else those of the Job's pods."""
+        """The values of the earlier deployment in which the check passed, otherwise those of the Job's pods."""
         name = self._job.verdict_object["metadata"]["name"]
         config_map = await self._kubectl.get("configmap", name, "-n", self._namespace) or {}
         data = config_map.get("data") or {}
@@ -102,7 +104,7 @@ class DeferredCheck:
             await asyncio.sleep(PAUSE_SECONDS)
 
     async def _look(self, found: _Object, since: float | None) -> float | None:
-        """Since when the Job waits for what teams use; a look that fails changes nothing."""
+        """Since when the Job waits for resources that teams use; a failed query changes nothing."""
         pool, waits = self._job.pool, await self._waits(found)
         queues = await self._kubectl.get("clusterqueues.kueue.x-k8s.io") if waits else {"items": ()}
         if waits is None or queues is None:
@@ -112,11 +114,11 @@ class DeferredCheck:
         if since is None:
             since = time.monotonic()
             pulumi.log.info(
-                f"pool {pool.name}: check {self._job.name} waits: {usage}. It is deferred in"
-                f" {self._patience:.0f} s unless they are free by then"
+                f"pool {pool.name}: validation {self._job.name} waits: {usage}. gpuyard defers it "
+                f"in {self._patience:.0f} s if they are still in use"
             )
         if time.monotonic() - since >= self._patience:
-            self._why = f"{DEFERRED}: {usage}; the next deployment tries it again"
+            self._why = f"{DEFERRED}: {usage}; the next deployment retries it"
             await self._defer(found)
         return since
 
@@ -130,12 +132,14 @@ class DeferredCheck:
         pods = await pods_of(self._kubectl, self._job.name, self._namespace)
         if pods is None:
             return None
-        return sum(not pod["spec"].get("nodeName") for pod in pods) > (self._job.spare or 0)
+        return sum(not pod["spec"].get("nodeName") for pod in pods) > (
+            self._job.pending_pod_count or 0
+        )
 
     async def _defer(self, result: _Object) -> None:
         """End the Job without pods. Kueue may suspend it again: the watch then calls this again.
 
-        Once begun it is finished even if the pool is free meanwhile: a Job outside its queue never starts.
+        It completes even if the pool becomes free meanwhile: a Job outside its queue never starts.
         """
         problem = ""
         if result["spec"].get("suspend"):
@@ -149,10 +153,14 @@ class DeferredCheck:
             },
         )
         if problem:
-            pulumi.log.info(f"check {self._job.name} cannot be deferred yet: {problem}")
+            pulumi.log.info(
+                f"gpuyard cannot defer validation {self._job.name} yet and tries again: {problem}"
+            )
         elif not self._deferred:
             self._deferred = True
-            pulumi.log.warn(f"pool {self._job.pool.name}: check {self._job.name} is {self._why}")
+            pulumi.log.warn(
+                f"pool {self._job.pool.name}: validation {self._job.name} is {self._why}"
+            )
 
     async def _leave_queue(self, uid: str) -> str:
         """Kueue would admit an active Workload, and suspend a Job with the label of a queue again."""
@@ -169,7 +177,7 @@ class DeferredCheck:
 
     async def _patch(self, kind: str, name: str, change: _Object) -> str:
         where = (kind, name, "-n", self._namespace)
-        return await self._kubectl.change(
+        return await self._kubectl.run_mutating(
             "patch", *where, "--type", "merge", "-p", json.dumps(change)
         )
 
@@ -190,10 +198,10 @@ def used_by_teams(queues: Iterable[_Object], ours: str, pool: PoolPlan) -> str:
 
 
 def verdict_fields(
-    job: LateJob,
+    job: DeferredJob,
     resource: pulumi.CustomResource,
     looks: Kubectl | None,
-    watch: DeferredCheck | None,
+    watch: QueuedJobWatch | None,
     namespace: str,
 ) -> tuple[dict[str, pulumi.Input[str]], list[str]]:
     """Verdict and figures of a Job, and which of these fields keep the value first written."""

@@ -1,7 +1,7 @@
-"""What was measured on the nodes of a pool, out of the last words of the pods that looked at them.
+"""Measured values of a pool's nodes, from the termination messages of the validation pods.
 
-Last words are written by a program on a node: what of them becomes an output is a number, or a short text,
-and no more of them than there are checks.
+A program on a node writes these messages, so only numbers and short texts become outputs, and at
+most one for each check.
 """
 
 import json
@@ -10,37 +10,37 @@ from math import isfinite
 from typing import Any, TypedDict
 
 BEGINS = "figures: "
-"""The line for programs; gpuyard_validator's report writes it."""
+"""Prefix of the machine-readable line; gpuyard_validator's report writes it."""
 DEFERRED = "deferred"
-"""The verdict of a check that could not run because teams use its pool begins so."""
+"""Prefix of the verdict of a check that could not run because teams use its pool."""
 MOST_CHECKS = 100
 MOST_LETTERS = 160
 
 
 class Measurement(TypedDict):
-    """One check that comes to a number, over all devices of all nodes of a pool."""
+    """The measured value of one check, over all devices of all nodes of a pool."""
 
     least: float
-    """The lowest value that was seen."""
+    """The lowest measured value."""
     most: float
     """The highest."""
     floor: float | None
-    """What it was held against; null where that is no number, or not the same on each device."""
+    """The threshold; null if it is not a number, or differs between devices."""
     unit: str
-    """What both are counted in."""
+    """Unit of both values."""
     source: str
-    """Who says so of the floor."""
+    """Source of the threshold."""
     nodes: int
-    """Of how many nodes it is known."""
+    """Number of nodes with a measured value."""
 
 
 def readable_lines(message: str) -> list[str]:
-    """The lines of last words that people read."""
+    """The human-readable lines of a termination message."""
     return [line for line in message.strip().splitlines() if not line.startswith(BEGINS)]
 
 
 def parse_measurements(messages: Iterable[str]) -> dict[str, Measurement]:
-    """The figures of all nodes in one; what nobody can read counts as not said."""
+    """The combined values of all nodes; unreadable ones are ignored."""
     results: dict[str, Measurement] = {}
     for message in messages:
         for check, one in _parse_message(message).items():
@@ -53,12 +53,12 @@ def parse_measurements(messages: Iterable[str]) -> dict[str, Measurement]:
 
 
 def measurements_text(messages: Iterable[str]) -> str:
-    """The same as it is kept."""
+    """The combined values as recorded text."""
     return json.dumps(parse_measurements(messages), sort_keys=True)
 
 
 def recorded_measurements(text: object) -> dict[str, Measurement]:
-    """What is kept; nothing where it was written before figures were, or by somebody else."""
+    """The recorded values; {} if an earlier version or another program wrote the text."""
     try:
         raw = json.loads(str(text))
     except ValueError:
@@ -88,10 +88,10 @@ def _parse_message(message: str) -> dict[str, Measurement]:
 
 
 def _figure(row: Any, sources: Any) -> Measurement:
-    """One of them.
+    """Parse one value.
 
     Raises:
-        ValueError, TypeError, IndexError: it is none.
+        ValueError, TypeError, IndexError: it is invalid.
     """
     least, most, floor, unit, source = row
     return {
@@ -106,18 +106,18 @@ def _figure(row: Any, sources: Any) -> Measurement:
 
 def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
-        raise ValueError(f"{value!r} is no figure")
+        raise ValueError(f"{value!r} is not a number")
     return value
 
 
 def _short(text: object) -> str:
     if not isinstance(text, str):
-        raise TypeError(f"{text!r} is no text")
+        raise TypeError(f"{text!r} is not a string")
     return text[:MOST_LETTERS]
 
 
 def termination_message(pod: Mapping[str, Any]) -> str:
-    """What the container of a pod that has ended wrote at last; empty where it did not."""
+    """The termination message of a pod's container; "" if it has none."""
     for container in (pod.get("status") or {}).get("containerStatuses") or []:
         ended = (container.get("state") or {}).get("terminated") or {}
         if message := str(ended.get("message") or "").strip():

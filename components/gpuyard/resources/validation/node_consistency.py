@@ -1,6 +1,6 @@
-"""Driver and firmware over the nodes of a pool: each looks at itself alone, here their words meet.
+"""Compares driver and firmware versions between the nodes of a pool; each node reports only its own.
 
-As in figures, what a node says is a short text, and no more of it than there are nodes.
+As with measured values, only short texts become outputs, and at most one for each node.
 """
 
 import json
@@ -13,7 +13,7 @@ InconsistentNodes = Mapping[str, Mapping[str, list[str]]]
 """By part: its versions, each with the nodes that have it."""
 MOST_PARTS, MOST_VERSIONS, MOST_NODES = 8, 8, 64
 SHOWN = 8
-"""So many nodes of one version are named in a warning."""
+"""The maximum number of node names per version in a warning."""
 _CALLED = {
     "driver": "driver",
     "vbios": "VBIOS",
@@ -23,7 +23,7 @@ _CALLED = {
 
 
 def inconsistent_nodes(messages: Iterable[tuple[str, str]]) -> InconsistentNodes:
-    """Of nodes and their last words: parts of which they have several versions, as far as they say so."""
+    """The parts with several versions, from the nodes' termination messages."""
     results: dict[str, dict[str, set[str]]] = {}
     for node, message in messages:
         for part, version in _parts(message).items():
@@ -39,12 +39,12 @@ def inconsistent_nodes(messages: Iterable[tuple[str, str]]) -> InconsistentNodes
 
 
 def inconsistency_text(messages: Iterable[tuple[str, str]]) -> str:
-    """The same as it is kept."""
+    """The inconsistent nodes as recorded text."""
     return json.dumps(inconsistent_nodes(messages), sort_keys=True)
 
 
 def recorded_inconsistencies(text: object) -> dict[str, dict[str, list[str]]]:
-    """What is kept; nothing where it was written before this was, or by somebody else."""
+    """The recorded inconsistencies; {} if an earlier version or another program wrote the text."""
     try:
         raw = json.loads(str(text))
     except ValueError:
@@ -52,8 +52,8 @@ def recorded_inconsistencies(text: object) -> dict[str, dict[str, list[str]]]:
     return raw if isinstance(raw, dict) else {}
 
 
-def warning(pool: str, mixed: InconsistentNodes) -> str:
-    """What there is to say of it; empty where all have the same."""
+def inconsistency_warning(pool: str, mixed: InconsistentNodes) -> str:
+    """The warning; "" if all nodes have the same versions."""
     if not mixed:
         return ""
     lines = [
@@ -62,10 +62,10 @@ def warning(pool: str, mixed: InconsistentNodes) -> str:
         for version, nodes in versions.items()
     ]
     fix = (
-        "bring them to one version, by one node image and one VBIOS: a job over several of them may run at"
-        " the pace of the slowest, or fail on one and not on another"
+        "use one node image and one VBIOS for all: a job on several of them may run at the pace "
+        "of the slowest, or fail on one only"
     )
-    return "\n".join([f"The nodes of pool {pool} are not alike:", *lines, f"  fix: {fix}"])
+    return "\n".join([f"The nodes of pool {pool} are not identical:", *lines, f"  fix: {fix}"])
 
 
 def _names(nodes: list[str]) -> str:
@@ -74,7 +74,7 @@ def _names(nodes: list[str]) -> str:
 
 
 def _parts(message: str) -> dict[str, str]:
-    """By part one text: a node whose GPUs differ has a version of its own."""
+    """One text by part; a node whose GPUs differ has a combined version."""
     line = next((each for each in message.splitlines() if each.startswith(BEGINS)), "")
     try:
         raw: Any = json.loads(line.removeprefix(BEGINS))["parts"]
@@ -85,5 +85,5 @@ def _parts(message: str) -> dict[str, str]:
 
 def _short(text: object) -> str:
     if not isinstance(text, str):
-        raise TypeError(f"{text!r} is no text")
+        raise TypeError(f"{text!r} is not a string")
     return text[:MOST_LETTERS]

@@ -1,1 +1,1 @@
-"""Rules on admission: what team pods are held to."""
+"""Rules on admission: requirements on the pods of teams."""

@@ -1,4 +1,4 @@
-"""GPU-ADM-01: what asks for GPUs in a team's namespace names a queue."""
+"""GPU-ADM-01: workloads that request GPUs in a team namespace name a queue."""
 
 from gpuyard.admission.requirements import QUEUED
 from gpuyard.findings import Severity
@@ -9,8 +9,8 @@ RULE = Rule(
     id=QUEUED.id,
     title=QUEUED.title,
     severity=Severity.ERROR,
-    why="GPUs past the queue are counted in nobody's quota, and taken from jobs that were promised them.",
-    fix="Label what asks for GPUs with kueue.x-k8s.io/queue-name; pods of a DaemonSet by their template.",
+    why="GPUs used outside a queue count against no quota and are missing for admitted jobs.",
+    fix="Label workloads that request GPUs with kueue.x-k8s.io/queue-name; for a DaemonSet, its pod template.",
     sources=(
         "kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework/defaults.go: the queue called default",
         "the same, pkg/controller/jobs/deployment and statefulset, webhooks and pod reconciler: own labels",

@@ -1,4 +1,4 @@
-"""GPU-ADM-03: pods of a team mount nothing that hands out devices."""
+"""GPU-ADM-03: pods of a team mount no device files or device sockets."""
 
 from gpuyard.admission.requirements import DEVICES
 from gpuyard.findings import Severity
@@ -9,8 +9,8 @@ RULE = Rule(
     id=DEVICES.id,
     title=DEVICES.title,
     severity=Severity.ERROR,
-    why="Who mounts device files, or the socket that hands them out, has GPUs that nobody gave it.",
-    fix="Remove hostPath volumes of devices, of the driver, the kubelet and the container runtime.",
+    why="A pod that mounts device files or the device-plugin socket can use GPUs that it did not request.",
+    fix="Remove hostPath volumes of devices, the driver, the kubelet and the container runtime.",
     sources=(
         "Kubernetes Pod Security Standards, baseline",
         "Kubernetes documentation, device plugins and the pod-resources socket",

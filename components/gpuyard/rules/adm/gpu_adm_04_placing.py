@@ -1,4 +1,4 @@
-"""GPU-ADM-04: pods of a team stay off nodes that are kept for others."""
+"""GPU-ADM-04: pods of a team stay off nodes reserved for others."""
 
 from gpuyard.admission.requirements import PLACING
 from gpuyard.findings import Severity
@@ -9,8 +9,8 @@ RULE = Rule(
     id=PLACING.id,
     title=PLACING.title,
     severity=Severity.ERROR,
-    why="A pool is a team's, and GPU nodes are for GPUs, only as long as nobody else's pods tolerate them.",
-    fix="Tolerate by key, and leave the taints of pools to the queue; choose nodes by labels, not by name.",
+    why="Taints reserve pools for teams and GPU nodes for GPU pods only if no other pod tolerates them.",
+    fix="Tolerate taints by key; let the queue add tolerations of pools; select nodes by label, not by name.",
     sources=("Kubernetes documentation, taints and tolerations: nodeName bypasses the scheduler",),
     kinds=ADMISSION_KINDS,
     check_stack=check_requirement(PLACING),

@@ -2,17 +2,17 @@
 
 from gpuyard.admission.requirements import SOURCES
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Reference, Rule
+from gpuyard.rules.rule import AuditReference, Rule
 from gpuyard.rules.subjects.admission import ADMISSION_KINDS, check_requirement
 
 RULE = Rule(
     id=SOURCES.id,
     title=SOURCES.title,
     severity=Severity.ERROR,
-    why="An image from anywhere runs beside data and GPUs that others pay for.",
-    fix="Use images of the registries that `allowed_images` of the team, or of `admission`, allows.",
+    why="An image from an unknown registry runs next to the data and GPUs of other teams.",
+    fix="Use images from registries listed in `allowed_images` of the team or of `admission`.",
     sources=("github.com/distribution/reference: splitDockerDomain",),
-    references=(Reference("CIS EKS 1.8.0", "5.1.4"),),
+    references=(AuditReference("CIS EKS 1.8.0", "5.1.4"),),
     kinds=ADMISSION_KINDS,
     check_stack=check_requirement(SOURCES),
 )

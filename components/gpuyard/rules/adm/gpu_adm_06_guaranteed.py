@@ -1,4 +1,4 @@
-"""GPU-ADM-06: training pods request as much CPU and memory as they may use."""
+"""GPU-ADM-06: training pods request as much CPU and memory as their limits."""
 
 from gpuyard.admission.requirements import GUARANTEED
 from gpuyard.findings import Severity
@@ -9,8 +9,8 @@ RULE = Rule(
     id=GUARANTEED.id,
     title=GUARANTEED.title,
     severity=Severity.ERROR,
-    why="A gang is as slow as the pod whose cores others took, and ends with the first that has no memory.",
-    fix="Give pods of class training the same CPU and memory as request and limit, in every container.",
+    why="A gang is as slow as its pod with the least CPU, and fails when one pod runs out of memory.",
+    fix="In pods of class training, set equal CPU and memory requests and limits in every container.",
     sources=(
         "Kubernetes documentation, quality of service: Guaranteed; CPU manager, static policy",
     ),

@@ -1,4 +1,4 @@
-"""GPU-ADM-07: nobody in a team names the controller of what it makes."""
+"""GPU-ADM-07: team members do not set a controller in ownerReferences."""
 
 from gpuyard.admission.requirements import OWNED
 from gpuyard.findings import Severity
@@ -9,8 +9,8 @@ RULE = Rule(
     id=OWNED.id,
     title=OWNED.title,
     severity=Severity.ERROR,
-    why="Queues count a pod with its controller. Who may name one at will runs GPUs that nobody counts.",
-    fix="Remove owners with controller: true; controllers of the cluster write them into what they make.",
+    why="Kueue counts a pod with its controller. A pod with a made-up owner runs GPUs that Kueue does not count.",
+    fix="Remove ownerReferences with controller: true; controllers set them on the objects they create.",
     sources=(
         "kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework, FindAncestorJobManagedByKueue",
     ),

@@ -1,4 +1,4 @@
-"""GPU-ADM-08: pods of a team push nobody aside and end when they are told."""
+"""GPU-ADM-08: pods of a team do not preempt others and honour termination."""
 
 from gpuyard.admission.requirements import TURNS
 from gpuyard.findings import Severity
@@ -9,10 +9,10 @@ RULE = Rule(
     id=TURNS.id,
     title=TURNS.title,
     severity=Severity.ERROR,
-    why="A PriorityClass evicts other teams' jobs past every queue; a pod that stays keeps what it borrowed.",
+    why="A PriorityClass evicts other teams' jobs outside Kueue; a pod that does not end keeps borrowed GPUs.",
     fix=(
-        "Leave priorityClassName out, or have it listed in admission.priority_classes; name priorities of the"
-        " platform; end within admission.max_grace_period_seconds (an hour without GPUs); put no finalizers into"
+        "Omit priorityClassName, or list it in admission.priority_classes; use priorities that the platform"
+        " defines; end within admission.max_grace_period_seconds (an hour without GPUs); set no finalizers on"
         " pods."
     ),
     sources=(

@@ -1,4 +1,4 @@
-"""GPU-ADM-09: pods of a team mount volumes of the cluster alone."""
+"""GPU-ADM-09: pods of a team mount cluster volumes only."""
 
 from gpuyard.admission.requirements import VOLUMES
 from gpuyard.findings import Severity
@@ -9,8 +9,8 @@ RULE = Rule(
     id=VOLUMES.id,
     title=VOLUMES.title,
     severity=Severity.ERROR,
-    why="What a node mounts for a pod comes by the node's network: past what a team may reach, from anybody.",
-    fix="Mount claims, config maps, secrets and empty folders; admins make volumes of what is elsewhere.",
+    why="A node mounts volumes over its own network, which bypasses the network policies of the team.",
+    fix="Mount PersistentVolumeClaims, ConfigMaps, Secrets and emptyDirs; let admins create other volumes.",
     sources=("Kubernetes Pod Security Standards, restricted: volume types",),
     kinds=ADMISSION_KINDS,
     check_stack=check_requirement(VOLUMES),

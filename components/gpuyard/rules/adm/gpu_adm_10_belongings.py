@@ -1,4 +1,4 @@
-"""GPU-ADM-10: what a team makes beside pods takes nothing of others."""
+"""GPU-ADM-10: Services, claims and Secrets of a team take nothing from others."""
 
 from gpuyard.admission.requirements import BELONGINGS
 from gpuyard.findings import Severity
@@ -10,8 +10,8 @@ RULE = Rule(
     id=BELONGINGS.id,
     title=BELONGINGS.title,
     severity=Severity.ERROR,
-    why="Who writes down an address, or the name of a volume, has it, whosever it was; lasting tokens leak.",
-    fix="Leave out externalIPs and volumeName, and let pods have tokens of their own that expire.",
+    why="With externalIPs or volumeName a team takes addresses or volumes of others; long-lived tokens leak.",
+    fix="Omit externalIPs and volumeName; use projected service account tokens, which expire.",
     sources=(
         "CVE-2020-8554: Services with externalIPs",
         "Kubernetes documentation, persistent volumes: reserving one by its claimRef",

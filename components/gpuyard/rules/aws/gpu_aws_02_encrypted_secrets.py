@@ -1,11 +1,11 @@
-"""GPU-AWS-02: secrets are encrypted with a key of your own."""
+"""GPU-AWS-02: Secrets are encrypted with a customer-managed key."""
 
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
+    AuditReference,
     Parameters,
-    Reference,
     Resource,
     Rule,
     Violation,
@@ -22,8 +22,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if not key or "secrets" not in map(enum_value, items(result.get("resources"))):
         yield Violation(
             ("encryptionConfig",),
-            "secrets in etcd are under a key of AWS's, which you can neither audit nor take back",
-            "give encryptionConfig a KMS key of yours, with resources: [secrets]",
+            "Secrets in etcd are encrypted with an AWS-owned key, which you can neither audit nor revoke",
+            "set encryptionConfig with your KMS key and resources: [secrets]",
             is_advisory=True,
         )
 
@@ -32,10 +32,10 @@ RULE = Rule(
     id="GPU-AWS-02",
     title="EKS secrets are encrypted with a customer key",
     severity=Severity.WARNING,
-    why="Registry credentials and model keys stand in secrets; auditors ask whose key is around them.",
-    fix="Give the cluster an encryptionConfig with a KMS key of yours; it cannot be taken away again.",
+    why="Secrets hold registry credentials and model keys; auditors ask for a customer-managed key.",
+    fix="Set encryptionConfig of the cluster with your KMS key; you cannot remove it later.",
     sources=("EKS user guide, envelope encryption: an AWS key by default",),
-    references=(Reference("CIS EKS 1.8.0", "5.3.1"),),
+    references=(AuditReference("CIS EKS 1.8.0", "5.3.1"),),
     kinds=("aws:eks/Cluster",),
     check=_check,
 )

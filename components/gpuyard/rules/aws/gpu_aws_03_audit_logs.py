@@ -1,10 +1,18 @@
-"""GPU-AWS-03: the cluster keeps the logs that an investigation needs."""
+"""GPU-AWS-03: the cluster writes audit and authenticator logs."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, enum_value, items
+from gpuyard.rules.rule import (
+    AuditReference,
+    Parameters,
+    Resource,
+    Rule,
+    Violation,
+    enum_value,
+    items,
+)
 
 _AUDIT = "audit"
 _NEEDED = (_AUDIT, "authenticator")
@@ -14,12 +22,12 @@ _FIELD = "enabledClusterLogTypes"
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     on = {enum_value(each) for each in items(resource.properties.get(_FIELD))}
     if missing := [each for each in _NEEDED if each not in on]:
-        # the audit log names the principal of each request; whom the door turned away it does not
+        # the audit log names the principal of each request, but not of rejected logins
         seen = _AUDIT in on
         yield Violation(
             (_FIELD,),
-            f"nobody will know {'whom it turned away' if seen else 'who did what'}:"
-            f" {' and '.join(missing)} logs are off",
+            f"the cluster does not log {'rejected logins' if seen else 'who did what'}:"
+            f" {' and '.join(missing)} logs are disabled",
             f"add {', '.join(missing)} to {_FIELD}",
             severity=Severity.INFO if seen else None,
         )
@@ -34,10 +42,10 @@ RULE = Rule(
     id="GPU-AWS-03",
     title="EKS audit and authenticator logs are enabled",
     severity=Severity.WARNING,
-    why="Without them nobody can tell who took the GPUs, or the secrets.",
-    fix="Turn on the audit and authenticator logs of the control plane.",
+    why="Without them you cannot tell who used the GPUs or read the Secrets.",
+    fix="Enable the audit and authenticator logs of the control plane.",
     sources=("EKS user guide, control plane logging: off by default",),
-    references=(Reference("CIS EKS 1.8.0", "2.1.1"),),
+    references=(AuditReference("CIS EKS 1.8.0", "2.1.1"),),
     kinds=("aws:eks/Cluster",),
     check=_check,
     remediate=_remediate,

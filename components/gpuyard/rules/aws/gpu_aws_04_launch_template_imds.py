@@ -1,12 +1,12 @@
-"""GPU-AWS-04: pods cannot take the credentials of their node."""
+"""GPU-AWS-04: pods cannot use the credentials of their node."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
+    AuditReference,
     Parameters,
-    Reference,
     Resource,
     Rule,
     Violation,
@@ -17,7 +17,7 @@ from gpuyard.rules.rule import (
 )
 
 OF_PODS = 2
-"""As many as pods need that are meant to ask: what the usual modules for EKS set by themselves."""
+"""The hop limit that pods with access to IMDS need, and that common EKS modules set by default."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -26,7 +26,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if not requires_tokens:
         yield Violation(
             ("metadataOptions", "httpTokens"),
-            "any request to the metadata service is answered, also one a pod was tricked into",
+            "the metadata service answers IMDSv1 requests, including forged ones (SSRF)",
             "set httpTokens: required (IMDSv2)",
         )
     hops = number(options.get("httpPutResponseHopLimit"))
@@ -34,8 +34,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         yield Violation(
             ("metadataOptions", "httpPutResponseHopLimit"),
             f"a hop limit of {hops:.0f} lets pods fetch the credentials of their node",
-            "set it to 1, and give pods credentials by Pod Identity",
-            # as EKS's own managed node groups have it: whoever asks for tokens has thought of it
+            "set it to 1, and give pods credentials with Pod Identity",
+            # the default of EKS managed node groups: requiring tokens shows that it is deliberate
             severity=Severity.WARNING if requires_tokens else None,
             is_advisory=requires_tokens and hops == OF_PODS,
         )
@@ -52,11 +52,11 @@ RULE = Rule(
     title="Launch templates require IMDSv2 with a hop limit of 1",
     severity=Severity.ERROR,
     why="The node's role can pull every image and often read every bucket; a pod must not have it.",
-    fix="Set httpTokens: required and httpPutResponseHopLimit: 1; nodes are replaced to take it up.",
+    fix="Set httpTokens: required and httpPutResponseHopLimit: 1; EKS replaces the nodes to apply it.",
     sources=(
         "EKS best practices guide, identity and access: restrict access to the instance profile",
     ),
-    references=(Reference("EKS Best Practices", "IAM"),),
+    references=(AuditReference("EKS Best Practices", "IAM"),),
     kinds=("aws:ec2/LaunchTemplate",),
     check=_check,
     remediate=_remediate,

@@ -1,17 +1,26 @@
-"""GPU-AWS-06: who may enter the cluster is said by access entries."""
+"""GPU-AWS-06: access entries control access to the cluster."""
 
 from collections.abc import Iterator
 
 from gpuyard.catalogue.software.versions import is_version, parse_version
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, is_true, text
+from gpuyard.rules.rule import (
+    AuditReference,
+    Parameters,
+    Resource,
+    Rule,
+    Violation,
+    at,
+    is_true,
+    text,
+)
 
 _LISTED = ("API", "API_AND_CONFIG_MAP")
-"""With these the creator has an access entry, as everybody: it is listed, and can be deleted."""
+"""With these modes the creator has an access entry that you can list and delete."""
 
 
 _SINCE = (1, 23)
-"""The first Kubernetes of EKS whose clusters have access entries."""
+"""The first Kubernetes version of EKS with access entries."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -21,22 +30,22 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if mode != "API":
         yield Violation(
             ("accessConfig", "authenticationMode"),
-            "the aws-auth ConfigMap decides who enters: one bad edit locks everybody out, or lets them in",
-            "set authenticationMode: API, and write access entries",
-            is_advisory=bool(mode),  # what is written out is meant
+            "the aws-auth ConfigMap controls access: one wrong edit locks out all users or admits too many",
+            "set authenticationMode: API, and create access entries",
+            is_advisory=bool(mode),  # an explicit value is deliberate
         )
     creator = at(resource.properties, "accessConfig", "bootstrapClusterCreatorAdminPermissions")
     if mode not in _LISTED and (creator is None or is_true(creator)):
         yield Violation(
             ("accessConfig", "bootstrapClusterCreatorAdminPermissions"),
-            "whoever created the cluster is its administrator for good, and no list says so",
-            "set it to false, and give an access entry to the role that administers",
+            "the creator of the cluster stays its administrator, and no list of access shows it",
+            "set it to false, and create an access entry for the administrator role",
             is_advisory=creator is not None,
         )
 
 
 def _is_before_them(version: object) -> bool:
-    written = str(version)  # a number where nobody quoted it
+    written = str(version)  # a number if it is not quoted
     return (
         is_version("kubernetes", written) and parse_version("kubernetes", written).numbers < _SINCE
     )
@@ -46,13 +55,13 @@ RULE = Rule(
     id="GPU-AWS-06",
     title="EKS access uses access entries",
     severity=Severity.WARNING,
-    why="The CI role that made the cluster should not stay its hidden administrator.",
-    fix="Use authenticationMode: API with access entries, without the creator's standing rights.",
+    why="The CI role that created the cluster should not stay its hidden administrator.",
+    fix="Set authenticationMode: API, use access entries, and disable bootstrapClusterCreatorAdminPermissions.",
     sources=(
         "EKS user guide, access entries and authentication modes",
-        "hashicorp/terraform-provider-aws 5.33.0: access_config; of one before nothing is asked",
+        "hashicorp/terraform-provider-aws 5.33.0: access_config; earlier versions are not checked",
     ),
-    references=(Reference("CIS EKS 1.8.0", "4.1.7"),),
+    references=(AuditReference("CIS EKS 1.8.0", "4.1.7"),),
     kinds=("aws:eks/Cluster",),
     check=_check,
 )

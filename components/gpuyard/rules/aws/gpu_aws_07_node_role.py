@@ -1,4 +1,4 @@
-"""GPU-AWS-07: rights to data belong to pods, not to nodes."""
+"""GPU-AWS-07: pods, not nodes, have permissions on data."""
 
 import re
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from typing import Any
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
     UNKNOWN,
+    AuditReference,
     NotEvaluatedError,
     Parameters,
-    Reference,
     Rule,
     Stack,
     Violation,
@@ -36,13 +36,13 @@ _NEEDED = frozenset(
 _TEMPLATE = "aws:ec2/LaunchTemplate"
 ATTACHMENT = "aws:iam/RolePolicyAttachment"
 REFERENCE = "aws_iam_role."
-"""How what refers to a role of Terraform's begins; of what is called so there nobody knows the name."""
+"""The prefix of references to Terraform roles: such a role has no known name."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     sure, maybe = _roles(stack)
     unknown, closed = False, _keeps_tokens(stack)
-    for attachment in stack.of(ATTACHMENT):
+    for attachment in stack.resources_of_kinds(ATTACHMENT):
         role, policy = (attachment.properties.get(each) for each in ("role", "policyArn"))
         if not isinstance(role, str):
             unknown = unknown or role is UNKNOWN
@@ -58,7 +58,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             yield Violation(
                 ("policyArn",),
                 f"every pod on the nodes of {role} can use {name}",
-                "give it to a role that the one workload assumes by Pod Identity",
+                "attach it to a role that only the workload assumes, with Pod Identity",
                 attachment,
                 is_advisory=closed,
             )
@@ -67,8 +67,8 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 
 def _keeps_tokens(stack: Stack) -> bool:
-    """Whether every launch template in view keeps the node's role from pods: tokens, and one hop."""
-    templates = stack.of(_TEMPLATE)
+    """Whether every launch template in the input keeps the node's role from pods: tokens and a hop limit of 1."""
+    templates = stack.resources_of_kinds(_TEMPLATE)
     options = [block(each.properties.get("metadataOptions")) for each in templates]
     return bool(options) and all(
         each.get("httpTokens") == "required" and number(each.get("httpPutResponseHopLimit")) == 1
@@ -77,10 +77,10 @@ def _keeps_tokens(stack: Stack) -> bool:
 
 
 def _roles(stack: Stack) -> tuple[set[Any], set[Any]]:
-    """Roles of groups that have GPUs, and those of groups of which nobody knows."""
+    """Roles of groups with GPUs, and of groups with unknown machines."""
     sure: set[Any] = set()
     maybe: set[Any] = set()
-    for group in stack.of(NODE_GROUP):
+    for group in stack.resources_of_kinds(NODE_GROUP):
         value = group.properties.get("nodeRoleArn")
         role = value.rpartition("/")[2] if isinstance(value, str) else value
         try:
@@ -97,10 +97,10 @@ RULE = Rule(
     id="GPU-AWS-07",
     title="The role of GPU nodes has no access to data",
     severity=Severity.WARNING,
-    why="What the node may do, every pod on it may do: one notebook reads every team's bucket.",
-    fix="Leave nodes the policies that joining needs; give workloads roles by Pod Identity or IRSA.",
+    why="Every pod on a node can use the node's role: one notebook can read the buckets of all teams.",
+    fix="Attach only the policies that nodes need to join; give workloads roles with Pod Identity or IRSA.",
     sources=("EKS user guide, node IAM role: the policies that nodes need",),
-    references=(Reference("CIS EKS 1.8.0", "5.2.1"),),
+    references=(AuditReference("CIS EKS 1.8.0", "5.2.1"),),
     kinds=(ATTACHMENT,),
     check_stack=_check,
 )

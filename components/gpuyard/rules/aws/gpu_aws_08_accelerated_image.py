@@ -1,4 +1,4 @@
-"""GPU-AWS-08: GPU nodes boot an image that still gets drivers."""
+"""GPU-AWS-08: GPU nodes use an image that still gets driver updates."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -20,12 +20,12 @@ from gpuyard.rules.subjects.pools import NODE_CLASS, NODE_GROUP, classes_of_gpus
 _ENDED = ("AL2_",)
 _NO_DRIVER = frozenset({"AL2023_x86_64_STANDARD", "AL2023_ARM_64_STANDARD"})
 _ALIAS, _NAME, _PARAMETER = "al2@", "amazon-eks-gpu-node-", "/amazon-linux-2-gpu/"
-"""How a node class names the images of Amazon Linux 2 for GPUs; those of AL2023 say so."""
+"""Names of Amazon Linux 2 GPU images in node classes; names of AL2023 images contain the family."""
 _MAKERS = ("", "amazon", "602401143452")
 _OF_CLASSES = "alias: al2023@VERSION or bottlerocket@VERSION"
 _OF_FAMILIES = "amiFamily: AL2023 or Bottlerocket"
 _BEFORE = "karpenter.k8s.aws/v1beta1/"
-"""The API that takes a family alone, and its newest image; an alias it has not."""
+"""The API version in which amiFamily alone selects its newest image; it has no alias."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -37,7 +37,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     elif image in _NO_DRIVER:
         yield Violation(
             ("amiType",),
-            f"{image} has no GPU driver: the nodes join and offer no GPU",
+            f"{image} has no GPU driver: the nodes join but advertise no GPU",
             f"use {image.replace('STANDARD', 'NVIDIA')}",
         )
 
@@ -46,7 +46,7 @@ def _check_classes(stack: Stack, _: Parameters) -> Iterator[Violation]:
     for node_class, pools in classes_of_gpus(stack):
         spec = mapping(node_class.properties.get("spec"))
         results = [_old_image(mapping(each)) for each in items(spec.get("amiSelectorTerms"))]
-        # of several terms the newest image boots: one of another kind may have it
+        # of several terms Karpenter boots the newest image, which may be of another kind
         for index, (key, image) in enumerate(each for each in results if all(results) and each):
             path = ("spec", "amiSelectorTerms", index, key)
             yield _of_class(path, image, node_class, pools)
@@ -57,7 +57,7 @@ def _check_classes(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 
 def _old_image(term: Mapping[str, Any]) -> tuple[str, str] | None:
-    """The key and the value by which a term takes an image of Amazon Linux 2 for GPUs, where it does."""
+    """The key and value of a term that selects an Amazon Linux 2 GPU image, if it does."""
     alias, name, parameter = (text(term.get(key)) for key in ("alias", "name", "ssmParameter"))
     if alias.startswith(_ALIAS):
         return "alias", alias
@@ -67,7 +67,7 @@ def _old_image(term: Mapping[str, Any]) -> tuple[str, str] | None:
 
 
 def _of_class(path: Path, image: str, node_class: Resource, pools: Sequence[str]) -> Violation:
-    """Of a class, and of the pools whose nodes boot its image: it says nothing of GPUs itself."""
+    """For a node class and the pools that use it: the class itself does not mention GPUs."""
     before = node_class.kind.startswith(_BEFORE)
     violation = _of_before(path, image, _OF_FAMILIES if before else _OF_CLASSES)
     names = ", ".join(sorted(set(pools)))
@@ -77,7 +77,7 @@ def _of_class(path: Path, image: str, node_class: Resource, pools: Sequence[str]
 
 def _of_before(path: Path, image: str, instead: str) -> Violation:
     message = (
-        f"{image} is Amazon Linux 2: EKS makes no new image of it, so its driver stays as it is"
+        f"{image} is Amazon Linux 2: EKS publishes no new AMIs of it, so its driver gets no updates"
     )
     return Violation(path, message, f"use {instead}")
 
@@ -86,8 +86,8 @@ RULE = Rule(
     id="GPU-AWS-08",
     title="EKS GPU nodes use a current accelerated image",
     severity=Severity.ERROR,
-    why="An image without a driver gives nodes that cost like GPU nodes and have none.",
-    fix="Use the AL2023 or Bottlerocket images with NVIDIA's driver, or a custom image of yours.",
+    why="Without a driver in the image you pay for GPU nodes that advertise no GPU.",
+    fix="Use the AL2023 or Bottlerocket images with the NVIDIA driver, or your own custom image.",
     sources=(
         "awslabs/amazon-eks-ami releases; terraform-aws-eks v21 defaults to AL2023",
         "awslabs/amazon-eks-ami#2545: no images of Amazon Linux 2 after 2025-11-26",

@@ -1,4 +1,4 @@
-"""GPU-CAP-01: GPU nodes are kept for GPU pods."""
+"""GPU-CAP-01: GPU nodes are reserved for GPU pods."""
 
 from collections.abc import Iterator
 
@@ -17,7 +17,7 @@ from gpuyard.rules.rule import (
 from gpuyard.rules.subjects.device_counts import max_gpus_per_node
 from gpuyard.rules.subjects.pools import GPU, KARPENTER, NODE_GROUP, gpu_pool
 
-_OF_EKS = ", an effect that EKS calls NO_SCHEDULE; a small group without GPUs takes the cluster's own pods"
+_OF_EKS = " (EKS calls the effect NO_SCHEDULE), and add a small group without GPUs for system pods"
 _KEEPS = frozenset({"NO_SCHEDULE", "NO_EXECUTE", "NoSchedule", "NoExecute"})
 
 
@@ -29,15 +29,17 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         of_eks = _OF_EKS if resource.group_kind == NODE_GROUP else ""
         yield Violation(
             pool.taints_at,
-            "no taint keeps other pods off these GPU nodes: a web server can hold a machine of GPUs",
+            "no taint keeps other pods off these GPU nodes: a web server can occupy a GPU machine",
             f"taint it {GPU}=present:NoSchedule{of_eks}",
         )
 
 
 def _context_effect(stack: Stack, resource: Resource, _: Path) -> ContextEffect:
-    """Where it is one machine with one GPU, and no other pool is in view, all pods have to run there."""
+    """With one machine with one GPU and no other pool, all pods have to run there."""
     most = number(at(resource.properties, "scalingConfig", "maxSize"))
-    only = stack.of(NODE_GROUP) == (resource,) and not stack.of(KARPENTER)
+    only = stack.resources_of_kinds(NODE_GROUP) == (resource,) and not stack.resources_of_kinds(
+        KARPENTER
+    )
     alone = only and most == 1 and max_gpus_per_node(stack) == 1
     return ContextEffect.CHOICE if alone else ContextEffect.FULL
 
@@ -46,8 +48,8 @@ RULE = Rule(
     id="GPU-CAP-01",
     title="A pool of GPU nodes is tainted",
     severity=Severity.ERROR,
-    why="Untainted GPU nodes fill with pods that need no GPU, and never scale down.",
-    fix="Give the pool a NoSchedule taint, nvidia.com/gpu by custom; GKE adds that one by itself.",
+    why="Untainted GPU nodes fill with pods that need no GPU and never scale down.",
+    fix="Add a NoSchedule taint to the pool, by convention nvidia.com/gpu; GKE adds it automatically.",
     sources=("awsdocs/amazon-eks-user-guide, node taints on managed node groups",),
     kinds=(NODE_GROUP, KARPENTER),
     check=_check,

@@ -1,4 +1,4 @@
-"""GPU-CAP-02: the number of GPUs has an end that somebody has chosen."""
+"""GPU-CAP-02: each GPU pool has a maximum size."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if not results and not _by_something_else(resource):
         yield Violation(
             bounds[0][:-1],
-            "nothing bounds the GPUs of this pool but the cloud's quota and your card",
+            "this pool has no maximum size: only the cloud's quota limits its GPUs and cost",
             f"set {'.'.join(str(step) for step in bounds[0])}",
         )
     if not results:
@@ -39,13 +39,13 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
     if (gpus := int(bound) * per_node) > parameters["max_gpus_per_node"]:
         yield Violation(
             path,
-            f"the pool may grow to {gpus:,} GPUs, more than the {parameters['max_gpus_per_node']:,} allowed",
+            f"the pool can grow to {gpus:,} GPUs; the maximum is {parameters['max_gpus_per_node']:,}",
             f"lower it to {parameters['max_gpus_per_node'] // per_node}",
         )
 
 
 def _by_something_else(resource: Resource) -> bool:
-    """Karpenter's limits in CPUs or memory end a pool of GPU machines as well."""
+    """Karpenter limits in CPU or memory also bound a pool of GPU machines."""
     limits = (
         mapping(at(resource.properties, "spec", "limits"))
         if resource.group_kind == KARPENTER
@@ -63,8 +63,8 @@ RULE = Rule(
     id="GPU-CAP-02",
     title="A pool of GPU nodes has an upper bound",
     severity=Severity.ERROR,
-    why="Without one, a loop that makes jobs spends until the cloud's quota ends it.",
-    fix="Set maxSize, maxNodeCount, or Karpenter's limits in nvidia.com/gpu.",
+    why="Without one, a loop that creates jobs adds nodes until it reaches the cloud's quota.",
+    fix="Set maxSize, maxNodeCount, or nvidia.com/gpu in spec.limits of a Karpenter NodePool.",
     sources=("Karpenter documentation, NodePools: unset limits mean none",),
     kinds=POOL_KINDS,
     parameters={"max_gpus_per_node": 10_000},

@@ -1,4 +1,4 @@
-"""GPU-CAP-03: a pool on spot has somewhere else to turn."""
+"""GPU-CAP-03: a spot pool has a fallback."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -22,34 +22,34 @@ _CLASS = "cloud.google.com/ComputeClass"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    for compute_class in stack.of(_CLASS):
+    for compute_class in stack.resources_of_kinds(_CLASS):
         yield from _of_class(compute_class)
-    pools = list(gpu_pools(stack.of(*POOL_KINDS)))
+    pools = list(gpu_pools(stack.resources_of_kinds(*POOL_KINDS)))
     if any(pool.on_demand for pool in pools):
         return
     for pool in pools:
-        if pool.spot and len(set(pool.machines)) == 1:  # none: it may be any of a family
+        if pool.may_use_spot and len(set(pool.machines)) == 1:  # none: any machine of a family
             yield Violation(
                 _where(pool),
-                "all GPU nodes are spot of one machine type: when it runs out there is none at all",
-                "allow several machine types, or add a pool on demand that spot falls back to",
+                "all GPU nodes are spot of one machine type: when it is unavailable, no node starts",
+                "allow several machine types, or add an on-demand pool as fallback",
                 pool.resource,
             )
 
 
 def _of_class(compute_class: Resource) -> Iterator[Violation]:
-    """Each priority is tried when the one before has nothing; then what may be anything, or nothing."""
+    """GKE tries priorities in order; after the last, any machine or none."""
     spec = mapping(compute_class.properties, "spec")
     tried = mappings(spec, "priorities")
     usual = mapping(spec, "priorityDefaults")
     if any("nodepools" in each for each in tried) or not any(map(_has_gpus, tried)):
-        return  # how a pool that is named buys its nodes stands elsewhere
+        return  # the provisioning of a named pool is defined elsewhere
     spot = all(is_true(each.get("spot", usual.get("spot"))) for each in tried)
     if spot and len({str(_machine(each)) for each in tried}) < _ENOUGH_TYPES:
         yield Violation(
             ("spec", "priorities"),
-            "all GPU nodes of this class are spot of one machine type: when it runs out there is none at all",
-            "add a priority without spot, or of other machines",
+            "all GPU nodes of this class are spot of one machine type: when it is unavailable, no node starts",
+            "add a priority without spot or with another machine type",
             compute_class,
         )
 
@@ -59,7 +59,7 @@ def _has_gpus(priority: Mapping[str, Any]) -> bool:
 
 
 def _machine(priority: Mapping[str, Any]) -> Any:
-    """What one priority gets nodes of."""
+    """The machines of one priority."""
     return text(priority, "machineType") or text(priority, "gpu", "type")
 
 
@@ -74,8 +74,8 @@ RULE = Rule(
     id="GPU-CAP-03",
     title="Spot GPU nodes have a fallback",
     severity=Severity.WARNING,
-    why="Spot capacity of one GPU type in one region goes all at once, and with it every job.",
-    fix="Give spot pools several machine types, or a pool on demand beside them.",
+    why="Spot capacity of one GPU type in one region disappears all at once, with every job on it.",
+    fix="Allow several machine types in spot pools, or add an on-demand pool.",
     sources=(
         "Karpenter documentation, disruption: interruption; AWS spot best practices",
         "GKE documentation, custom compute classes: priorities, spot, priorityDefaults",

@@ -1,4 +1,4 @@
-"""GPU-CAP-04: Karpenter may disturb GPU nodes only as somebody has decided."""
+"""GPU-CAP-04: disruption budgets bound when Karpenter may disrupt GPU nodes."""
 
 from collections.abc import Callable, Iterator
 
@@ -22,55 +22,55 @@ from gpuyard.rules.subjects.pods import all_gpu_pods_block_disruption
 from gpuyard.rules.subjects.pools import KARPENTER, NODE_CLASS, GpuPool, gpu_pool
 
 _WITH_THAT_DEFAULT = (None, "karpenter.k8s.aws")
-"""EKS Auto Mode and AKS end nodes by rules of their own."""
+"""EKS Auto Mode and AKS terminate nodes by their own rules."""
 
 _MISPLACED = (("spec", "disruption"), ("spec",))
-"""Where the end of a node stands and is not read; GPU-CFG-03 says so."""
+"""Places where Karpenter ignores expireAfter; GPU-CFG-03 reports them."""
 _BUDGETS_SINCE = (0, 34)
-"""The first Karpenter that knows a budget: others reject the field."""
+"""The first Karpenter version with budgets: earlier ones reject the field."""
 _ENDS_SINCE = (1,)
-"""The first that ends a node whatever runs on it: before, it waits for pods that ask it not to."""
+"""The first that terminates nodes forcefully; earlier ones wait for pods with do-not-disrupt."""
 _V1 = "karpenter.sh/v1/NodePool"
-"""Served since then."""
+"""The kind in the API version that Karpenter 1.0 introduced."""
 _CLASS = ("spec", "template", "spec", "nodeClassRef", "name")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    """What is not known of a pool, which is told once."""
+    """An unknown value of a pool, which is reported once."""
     _lacks_budgets(resource)
     _may_end(resource)
     yield from ()
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    """Budgets and an end, as far as the Karpenter beside them has them."""
+    """Budgets and expiration, as far as the Karpenter version supports them."""
     budgets = not version_if_all_older(stack, "karpenter", _BUDGETS_SINCE)
     ends = not version_if_all_older(stack, "karpenter", _ENDS_SINCE)
     long_running = all_gpu_pods_block_disruption(stack)
-    for resource in stack.of(KARPENTER):
+    for resource in stack.resources_of_kinds(KARPENTER):
         spot = _sure(_is_spot, resource)
-        # one of before reads none of these: it is for another Karpenter, whatever else is pinned here
+        # an older Karpenter serves no v1: such an object is for another one than the pinned version
         new = resource.kind == _V1
         if (budgets or new) and _sure(_lacks_budgets, resource):
             yield Violation(
                 ("spec", "disruption"),
-                "without budgets Karpenter may take a tenth of the GPU nodes at any hour",
-                "write spec.disruption.budgets, such as nodes: 0 while people train",
+                "without budgets Karpenter may disrupt 10 % of the GPU nodes at any time",
+                'set spec.disruption.budgets, for example nodes: "0" during training hours',
                 resource,
                 is_advisory=spot or _takes_none(resource, stack, kept=long_running),
             )
         if (ends or new) and _sure(_may_end, resource):
             yield Violation(
                 ("spec", "template", "spec"),
-                "without expireAfter every GPU node is ended after 720 hours, whatever runs on it",
-                "write spec.template.spec.expireAfter: Never, or how long the longest job may be",
+                "without expireAfter Karpenter terminates every GPU node after 720 hours, with the jobs on it",
+                "set spec.template.spec.expireAfter to Never or to the length of your longest job",
                 resource,
                 is_advisory=spot or (long_running and _sure(_waits_for_pods, resource)),
             )
 
 
 def _sure(judge: Callable[[Resource], bool], pool: Resource) -> bool:
-    """Whether something is known to hold: what is unknown is said of each pool alone."""
+    """Whether a condition certainly holds: an unknown value is reported for each pool separately."""
     try:
         return judge(pool)
     except NotEvaluatedError:
@@ -78,7 +78,7 @@ def _sure(judge: Callable[[Resource], bool], pool: Resource) -> bool:
 
 
 def _disturbed(resource: Resource) -> GpuPool | None:
-    """The pool, where it has GPUs, and Karpenter decides how many nodes it has."""
+    """The pool, if it has GPUs and Karpenter decides its node count."""
     pool = gpu_pool(resource)
     fixed = pool is None or at(resource.properties, "spec", "replicas") is not None
     return None if fixed else pool
@@ -90,13 +90,13 @@ def _lacks_budgets(resource: Resource) -> bool:
 
 
 def _is_spot(resource: Resource) -> bool:
-    """Whether its nodes may end at any hour anyway."""
+    """Whether its nodes may be terminated at any time anyway."""
     pool = gpu_pool(resource)
     return pool is not None and pool.spot_first
 
 
 def _takes_none(pool: Resource, stack: Stack, *, kept: bool) -> bool:
-    """Whether a node goes only when nothing runs on it: none is consolidated, nor drifts under its pods."""
+    """Whether Karpenter removes only empty nodes: no consolidation, no drift under running pods."""
     try:
         return _waits(pool) and (kept or _keeps_image(pool, stack))
     except NotEvaluatedError:
@@ -112,13 +112,13 @@ def _waits(pool: Resource) -> bool:
 
 
 def _waits_for_pods(pool: Resource) -> bool:
-    """Whether a node that ends waits as long as a pod asks for it, and not until some hour."""
+    """Whether a terminating node waits as long as a pod requires it, without a time limit."""
     return at(pool.properties, "spec", "template", "spec", "terminationGracePeriod") is None
 
 
 def _keeps_image(pool: Resource, stack: Stack) -> bool:
     named = text(at(pool.properties, *_CLASS))
-    classes = stack.named(named, NODE_CLASS)
+    classes = stack.resources_named(named, NODE_CLASS)
     return bool(classes) and all(map(_is_pinned, classes))
 
 
@@ -129,7 +129,7 @@ def _is_pinned(node_class: Resource) -> bool:
 
 
 def _may_end(resource: Resource) -> bool:
-    """Whether its nodes end at a time that nobody has written."""
+    """Whether its nodes expire after the default time."""
     if _disturbed(resource) is None:
         return False
     template = at(resource.properties, "spec", "template", "spec")
@@ -142,8 +142,8 @@ RULE = Rule(
     id="GPU-CAP-04",
     title="A Karpenter NodePool with GPUs sets disruption budgets",
     severity=Severity.WARNING,
-    why="The defaults suit web servers: they end a training run in its last hour.",
-    fix="Write disruption budgets and expireAfter for GPU NodePools.",
+    why="The defaults suit web servers: they can terminate a training run in its last hour.",
+    fix="Set disruption budgets and expireAfter for GPU NodePools.",
     sources=(
         "kubernetes-sigs/karpenter v1.14.1 pkg/apis/v1/nodepool.go, defaults",
         "aws/karpenter-provider-aws upgrade guide, v0.34.0: budgets",

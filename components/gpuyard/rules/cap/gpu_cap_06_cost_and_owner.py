@@ -1,4 +1,4 @@
-"""GPU-CAP-06: what the pools may cost together has been agreed, and somebody is named who pays."""
+"""GPU-CAP-06: the maximum cost of the pools is agreed, and tags name who pays."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -36,7 +36,7 @@ _NODES: Mapping[str, tuple[tuple[str, ...], ...]] = {
 
 
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
-    pools = list(gpu_pools(stack.of(*POOL_KINDS)))
+    pools = list(gpu_pools(stack.resources_of_kinds(*POOL_KINDS)))
     ceiling = parameters["usd_per_hour"]
     costs = [] if ceiling is None else [(pool, _worst(pool)) for pool in pools]
     total = sum(cost for _, cost in costs)
@@ -44,9 +44,9 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
         dearest = max(costs, key=lambda each: each[1])[0]
         yield Violation(
             (),
-            f"with every node running these pools cost {total:,.0f} $/hour at list price,"
-            f" {ceiling:,.0f} is agreed",
-            "lower the largest bound, or agree on more",
+            f"with all nodes running, these pools cost {total:,.0f} $/hour at list price;"
+            f" the maximum (`usd_per_hour`) is {ceiling:,.0f}",
+            "lower the maximum size of the most expensive pool, or raise `usd_per_hour`",
             dearest.resource,
         )
     expected = tuple(parameters["tags"]) or _used(pools)
@@ -55,7 +55,7 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
 
 
 def _used(pools: Sequence[GpuPool]) -> tuple[str, ...]:
-    """Where nobody was asked for tags: those that another pool has, for whoever uses them means all."""
+    """Without configured tags: those that another pool has, because its owner wants them on all pools."""
     present = {tag for pool in pools for tag in _tags(pool)}
     return tuple(tag for tag in _OF_WHO_PAYS if tag in present)
 
@@ -88,7 +88,7 @@ def _untagged(pool: GpuPool, expected: tuple[str, ...]) -> Iterator[Violation]:
     if missing := [tag for tag in expected if tag not in tags]:
         yield Violation(
             path,
-            f"nobody is named who pays for these GPUs: no {' and no '.join(missing)}",
+            f"the pool lacks tags for cost allocation: no {' and no '.join(missing)}",
             f"tag the pool with {', '.join(missing)}",
             pool.resource,
         )
@@ -98,8 +98,8 @@ RULE = Rule(
     id="GPU-CAP-06",
     title="GPU pools stay under the agreed cost and name an owner",
     severity=Severity.WARNING,
-    why="A bill without a name is nobody's, and grows.",
-    fix="Agree on a ceiling (`usd_per_hour`) and on `tags`, such as owner and cost-center, for every pool.",
+    why="Cost without an owner is not controlled.",
+    fix="Set a maximum (`usd_per_hour`) and require `tags`, such as owner and cost-center, on every pool.",
     sources=("list prices of gpuyard.catalogue.machines",),
     kinds=POOL_KINDS,
     parameters={"usd_per_hour": None, "tags": ()},

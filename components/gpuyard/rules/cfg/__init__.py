@@ -1,1 +1,1 @@
-"""Rules on configuration of GPU software."""
+"""Rules on the configuration of GPU software."""

@@ -1,4 +1,4 @@
-"""GPU-CFG-01: the device plugin's configuration shares what it says it shares."""
+"""GPU-CFG-01: the device plugin reads all fields of its sharing configuration."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,12 +36,12 @@ _OF_RESOURCE = frozenset({"name", "replicas", "rename", "devices"})
 _MEMORY = "memory"
 _SHARES = "replicas"
 _FOR_ALL = re.compile(r"default|any|all|config(?:\.ya?ml)?")
-"""What nobody labels a node with; one that is called for its GPUs may be chosen by a label set by hand."""
+"""Names for all nodes; a configuration named after its GPUs may be selected by a node label."""
 _EXAMPLE = "resources: [{name: nvidia.com/gpu, replicas: 4}]"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    for config in stack.of(PLUGIN):
+    for config in stack.resources_of_kinds(PLUGIN):
         sharing = mapping(config.properties.get("sharing"))
         copied = _is_of_the_documentation(sharing)
         for path, problem, fix in _sharing(sharing):
@@ -49,12 +49,12 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             choice |= _is_said_below(sharing, path)
             yield Violation(("sharing", *path), problem, fix, config, is_advisory=choice)
         yield from _strategy(config, stack)
-    for operator in stack.of(*OPERATORS):
+    for operator in stack.resources_of_kinds(*OPERATORS):
         yield from _chosen(operator, stack)
 
 
 def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
-    """Of configurations one that is meant for every node, of which the operator takes only the name."""
+    """A configuration meant for all nodes that the operator does not select."""
     base = OPERATORS[operator.group_kind]
     path: Path = (*base, "devicePlugin", "config")
     config = mapping(at(operator.properties, *path))
@@ -63,8 +63,8 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
     if base == () and is_undefined_config_map(config, stack):
         yield Violation(
             (*path, "create"),
-            f"config.data without create: true makes no ConfigMap: {name} is in no file here, and without it"
-            " no device plugin starts",
+            f"config.data without create: true creates no ConfigMap: no file here defines {name}, and without it"
+            " the device plugin does not start",
             "set devicePlugin.config.create: true",
             operator,
         )
@@ -73,9 +73,9 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
     if default and not _is_off(operator) and _is_none_of(default, config, stack):
         yield Violation(
             (*path, "default"),
-            f"no configuration in {name} is called {default}: on nodes that name none by a label the device"
+            f"{name} has no configuration {default}: on nodes without a label that selects one, the device"
             " plugin does not start",
-            f"write one of {', '.join(sorted(map(str, config_texts)))}",
+            f"set devicePlugin.config.default to one of {', '.join(sorted(map(str, config_texts)))}",
             operator,
         )
         return
@@ -83,8 +83,8 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
     if meant and not _is_off(operator) and not chooses_configs(stack):
         yield Violation(
             (*path, "default"),
-            f"nothing chooses one of the configurations in {name}: the operator takes none by its"
-            f" name, also not {meant}, so GPUs are shared on no node that has no label for it",
+            f"nothing selects a configuration of {name}: the operator selects none by name,"
+            f" not even {meant}, so nodes without a label for it do not share GPUs",
             f"set devicePlugin.config.default: {meant}",
             operator,
             Severity.WARNING,
@@ -92,9 +92,9 @@ def _chosen(operator: Resource, stack: Stack) -> Iterator[Violation]:
 
 
 def _is_none_of(default: str, config: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether a configuration is in no ConfigMap of that name: of each one all has to be known."""
+    """Whether a configuration is in no ConfigMap of that name; all of them must be known."""
     inline = [mapping(config.get("data"))] if config.get("create") is True else []
-    named = stack.named(text(config.get("name")), "ConfigMap")
+    named = stack.resources_named(text(config.get("name")), "ConfigMap")
     results = [*inline, *(mapping(each.properties.get("data")) for each in named)]
     is_complete = not any(isinstance(each, PartlyKnown) or not each for each in results)
     known_name = not is_entirely_placeholder(default) and not any(
@@ -109,7 +109,7 @@ def _is_none_of(default: str, config: Mapping[str, Any], stack: Stack) -> bool:
 
 
 def _for_all(configs: Mapping[Any, Any]) -> str:
-    """The configuration that is to share GPUs wherever there are some, by its name; "" where none is."""
+    """The name of the configuration that shares GPUs on all nodes; "" if none does."""
     sharing = [str(name) for name, content in configs.items() if _SHARES in str(content)]
     return next((name for name in sharing if _FOR_ALL.fullmatch(name)), "")
 
@@ -125,11 +125,11 @@ _DOCUMENTED: Mapping[str, int] = {
     "nvidia.com/mig-3g.20gb": 3,
     "nvidia.com/mig-7g.40gb": 7,
 }
-"""An entry of NVIDIA's page on time-slicing on OpenShift, which many have taken over beside their own."""
+"""An entry of NVIDIA's page on time-slicing on OpenShift, which many have copied."""
 
 
 def _is_of_the_documentation(sharing: Mapping[str, Any]) -> bool:
-    """Whether the slices are those of that page, each with as many turns as there."""
+    """Whether the slices are those of that page, with the same replicas."""
     listed = mapping(sharing.get("timeSlicing")).get("resources")
     result = (
         [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, list) else []
@@ -139,21 +139,21 @@ def _is_of_the_documentation(sharing: Mapping[str, Any]) -> bool:
 
 
 def _is_said_below(sharing: Mapping[str, Any], path: Path) -> bool:
-    """Whether a number beside `resources` is that of each of them: nothing is lost with it."""
+    """Whether a number next to `resources` equals that of each entry: dropping it loses nothing."""
     method = mapping(sharing.get(str(path[0]))) if path[1:] == ("replicas",) else {}
     replica_counts = [mapping(each).get("replicas") for each in items(method.get("resources"))]
     return bool(replica_counts) and set(replica_counts) == {method.get("replicas")}
 
 
 _Said = tuple[Path, str, str]
-_NO_FIELD = "no field here and is dropped in silence"
+_NO_FIELD = "not a field here and is silently dropped"
 _NAME, _MORE = "write name: nvidia.com/gpu", f"write {_LEAST} or more"
 
 
 def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
     methods = [method for method in _METHODS if method in sharing]
     if len(methods) == len(_METHODS):
-        yield (), "both timeSlicing and mps are here: the plugin takes one", "keep one of them"
+        yield (), "timeSlicing and mps are both set: the plugin accepts one", "keep one of them"
     for method in methods:
         result = mapping(sharing[method])
         listed = items(result.get("resources"))
@@ -170,17 +170,17 @@ def _sharing(sharing: Mapping[str, Any]) -> Iterator[_Said]:
 
 
 def _is_for_resources(key: str) -> bool:
-    """Whether a key says what belongs into the list of resources, which without it would not be missing."""
+    """Whether a key belongs in the list of resources."""
     return key in _OF_RESOURCE or nearest_name(key, ["resources"]) is not None
 
 
 def _unlisted(method: str, meant: Sequence[str]) -> _Said:
-    """No list, as one mistake with the keys that stand where it should be."""
-    stops = "the plugin stops, with `no resources specified`"
+    """A missing list, as one violation with the keys in its place."""
+    stops = "the plugin exits with `no resources specified`"
     if not meant:
-        return (method,), f"{method} without resources: {stops}", f"write {_EXAMPLE} below it"
-    are = "are no fields" if meant[1:] else "is no field"
-    problem = f"{' and '.join(meant)} {are} here, and without resources {stops}"
+        return (method,), f"{method} has no resources: {stops}", f"write {_EXAMPLE} below it"
+    are = "are not fields" if meant[1:] else "is not a field"
+    problem = f"{' and '.join(meant)} {are} here; without resources {stops}"
     return (method, meant[0]), problem, f"write {_EXAMPLE} for it"
 
 
@@ -191,7 +191,7 @@ def _resource(each: Mapping[str, Any], method: str) -> Iterator[_Said]:
     if not text(each.get("name")):
         meant = names[0] if names else ""
         unexpected.pop(meant, None)
-        yield _missing("name", meant, "a shared resource without a name is refused", _NAME)
+        yield _missing("name", meant, "the plugin rejects a shared resource without a name", _NAME)
     replicas = number(each.get("replicas"))
     if replicas is None:
         meant = numbers[0] if numbers else ""
@@ -202,7 +202,7 @@ def _resource(each: Mapping[str, Any], method: str) -> Iterator[_Said]:
     elif method == "mps" and replicas > MAX_REPLICAS:
         yield (
             ("replicas",),
-            f"MPS serves {MAX_REPLICAS} clients at most, {replicas:g} are wanted",
+            f"replicas is {replicas:g}; MPS serves at most {MAX_REPLICAS} clients",
             f"write {MAX_REPLICAS} or less",
         )
     for key in unexpected:
@@ -210,9 +210,13 @@ def _resource(each: Mapping[str, Any], method: str) -> Iterator[_Said]:
 
 
 def _missing(field: str, meant: str, problem: str, fix: str) -> _Said:
-    """A field that is missing, as one mistake with the key that was written for it."""
+    """A missing field, as one violation with the key written in its place."""
     if meant:
-        return (meant,), f"{meant} is no field here: {problem}", f"write {field} for {meant}"
+        return (
+            (meant,),
+            f"{meant} is not a field here: {problem}",
+            f"write {field} instead of {meant}",
+        )
     return (() if field == "name" else (field,)), problem, fix
 
 
@@ -222,29 +226,25 @@ def _limits(key: str) -> bool:
 
 def _instead(key: str) -> str:
     if _limits(key):
-        return (
-            "remove it: time-slicing limits no memory; MPS gives each client its share, MIG its own"
-        )
-    return f"remove it; what is read is {_EXAMPLE}"
+        return "remove it: time-slicing limits no memory; MPS and MIG do"
+    return f"remove it; the plugin reads {_EXAMPLE}"
 
 
 def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
-    """What a configuration says of MIG, against what the operator tells the plugin by its environment."""
+    """The MIG strategy of a configuration, compared with the one that the operator sets by environment."""
     expected = text(at(config.properties, "flags", "migStrategy"))
     if expected == "mixed" and "mps" in mapping(config.properties.get("sharing")):
-        problem = "the plugin refuses MPS together with mixed"
+        problem = "the plugin rejects MPS together with migStrategy: mixed"
         yield Violation(("sharing", "mps"), problem, "use one of them", config)
     if not expected:
         return
     for (strategy, without_mig), defaults in _strategies(stack).items():
         if strategy != expected and not _says_the_same(strategy, expected, stack):
-            is_opt_in = defaults.isdisjoint(
-                {"", config.name}
-            )  # only a node's label asks for this one
+            is_opt_in = defaults.isdisjoint({"", config.name})  # only a node label selects this one
             yield Violation(
                 ("flags", "migStrategy"),
-                f"the operator's mig.strategy, {strategy}, wins over {expected} here: it comes by environment",
-                f'set mig.strategy: "" in the operator, or {expected} there',
+                f"the operator's mig.strategy, {strategy}, overrides {expected} here: it sets MIG_STRATEGY",
+                f'set mig.strategy of the operator to "" or to {expected}',
                 config,
                 Severity.INFO if is_opt_in else None,
                 is_advisory=is_opt_in or without_mig,
@@ -253,9 +253,9 @@ def _strategy(config: Resource, stack: Stack) -> Iterator[Violation]:
 
 @once_per_stack
 def _strategies(stack: Stack) -> Mapping[tuple[str, bool], set[str]]:
-    """The default configurations of the operators, by their MIG strategy and whether they cut no GPU."""
+    """The default configurations of the operators, by MIG strategy and whether they partition no GPU."""
     found: dict[tuple[str, bool], set[str]] = {}
-    for operator in stack.of(*OPERATORS):
+    for operator in stack.resources_of_kinds(*OPERATORS):
         base, in_values = OPERATORS[operator.group_kind], operator.group_kind == OPERATOR_VALUES
         mig = at(operator.properties, *base, "mig")
         said = known_value(mig.get("strategy")) if isinstance(mig, Mapping) else None
@@ -268,13 +268,13 @@ def _strategies(stack: Stack) -> Mapping[tuple[str, bool], set[str]]:
 
 
 def _is_without_mig(operator: Resource, base: Path) -> bool:
-    """Whether nothing cuts a GPU there: then no strategy has anything to name."""
+    """Whether no GPU is partitioned: the strategy then has no effect."""
     manager = at(operator.properties, *base).get("migManager")
     return isinstance(manager, Mapping) and is_switched_off(manager.get("enabled"))
 
 
 def _says_the_same(strategy: str, expected: str, stack: Stack) -> bool:
-    """Whether every GPU is advertised alike under both.
+    """Whether both strategies advertise every GPU identically.
 
     `mixed` advertises a GPU without MIG as `none` does; `single` and `none` differ on GPUs with MIG only.
     """
@@ -285,15 +285,15 @@ def _says_the_same(strategy: str, expected: str, stack: Stack) -> bool:
 
 @once_per_stack
 def _any_cuts(stack: Stack) -> bool:
-    return any(map(has_partitions, stack.of(MIG_PARTED)))
+    return any(map(has_partitions, stack.resources_of_kinds(MIG_PARTED)))
 
 
 RULE = Rule(
     id="GPU-CFG-01",
     title="A device-plugin configuration uses fields that the plugin reads",
     severity=Severity.ERROR,
-    why="The plugin drops unknown fields without a word, and without resources it stops: no GPU on the node.",
-    fix="Write sharing.timeSlicing.resources (or mps.resources) with name and replicas, and nothing else.",
+    why="The plugin silently drops unknown fields; without resources it exits, and the node has no GPU.",
+    fix="Set sharing.timeSlicing.resources (or mps.resources) with name and replicas, and nothing else.",
     sources=(
         "NVIDIA/k8s-device-plugin v0.20.0, api/config/v1: sharing.go, replicas.go",
         "NVIDIA/gpu-operator controllers/object_controls.go: FALLBACK_STRATEGIES is empty since v1.11.0",

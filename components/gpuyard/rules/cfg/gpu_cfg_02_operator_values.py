@@ -1,4 +1,4 @@
-"""GPU-CFG-02: values that the GPU Operator reads."""
+"""GPU-CFG-02: the GPU Operator chart reads all values."""
 
 import re
 from collections.abc import Container, Iterator, Mapping
@@ -27,14 +27,14 @@ from gpuyard.rules.subjects.operator_settings import (
 from gpuyard.spec.suggestions import nearest_name
 
 _FOUND = ("operator", "defaultRuntime")
-"""Nobody misses it: what it chose is found without it."""
+"""Without effect: the operator detects the setting."""
 _INSTEAD: Mapping[tuple[str, ...], str] = {
     (
         "mig",
         "config",
-    ): "label nodes nvidia.com/mig.config; layouts of your own go into migManager.config",
-    _FOUND: "remove it: the container runtime is found on the node",
-    ("migParted",): "write migManager.config with create, a name and data",
+    ): "label nodes nvidia.com/mig.config; put your own layouts into migManager.config",
+    _FOUND: "remove it: the operator detects the container runtime",
+    ("migParted",): "set migManager.config with create, name and data",
     ("devicePlugin", "mps", "enabled"): "remove it; write sharing.mps into devicePlugin.config",
     ("devicePlugin", "mps", "replicas"): "remove it; write sharing.mps into devicePlugin.config",
     ("mps",): "remove it; write sharing.mps into devicePlugin.config",
@@ -42,13 +42,13 @@ _INSTEAD: Mapping[tuple[str, ...], str] = {
     ("driver", "maxParallelUpgrades"): "write driver.upgradePolicy.maxParallelUpgrades",
     ("driver", "autoUpgrade"): "write driver.upgradePolicy.autoUpgrade",
 }
-"""Keys of guides that the chart does not have, or reads and drops."""
+"""Keys from guides that the chart does not have, or reads and drops."""
 _FAILS = frozenset(
     {("mig", "config"), ("migParted",), ("devicePlugin", "mps", "enabled"), ("mps",)}
 )
-"""Where pods wait for what was never made: for slices, or for shares."""
+"""Settings without which pods wait for missing slices or shares."""
 _SLIP = 0.9
-"""From here on a key is another one with a letter too many, and not one that begins alike."""
+"""Minimum similarity of a misspelled key, so that keys with only a common prefix do not match."""
 _SWITCHES = ("enable", "enabled")
 _OLD_OPERATOR, _OLD_TOOLKIT = re.compile(r"v?1\.\d+\."), re.compile(r"1\.[0-7]\.|v1\.(?:[89]|10)\.")
 _STRATEGIES = ("none", "single", "mixed", "")
@@ -65,7 +65,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _of_before(values: Mapping[str, Any]) -> bool:
-    """Whether their versions are of the operator before 22.9: its chart had other keys, tags had no v."""
+    """Whether the operator versions are before 22.9: that chart had other keys, and tags had no v."""
     operator, toolkit = (text(at(values, part, "version")) for part in ("operator", "toolkit"))
     return bool(_OLD_OPERATOR.match(operator) or _OLD_TOOLKIT.match(toolkit))
 
@@ -100,7 +100,7 @@ def _ignored_keys(values: Mapping[str, Any]) -> Iterator[Violation]:
 def _unread_below(
     path: tuple[str, ...], values: Mapping[str, Any], known_paths: Container[tuple[str, ...]]
 ) -> Iterator[Violation]:
-    """Keys deeper than the second level that are none of the fields there."""
+    """Keys below the second level that are not fields there."""
     value: Any = values
     for key in path:
         value = value.get(key) if isinstance(value, Mapping) else None
@@ -114,10 +114,10 @@ def _unread_below(
 
 
 def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Violation:
-    message = f"{'.'.join(path)} is no value of the chart: it does nothing"
+    message = f"{'.'.join(path)} is not a value of the chart: it has no effect"
     if severity is Severity.INFO:
         message = (
-            f"{'.'.join(path)} is no value of today's chart: dropped, and nothing is lost by it"
+            f"{'.'.join(path)} is not a value of the current chart: it is dropped, without loss"
         )
     return Violation(path, message, fix, severity=severity, is_advisory=severity is Severity.INFO)
 
@@ -125,7 +125,7 @@ def _dropped(path: tuple[str, ...], fix: str, severity: Severity | None) -> Viol
 def _of_guides(path: tuple[str, ...], value: Any, values: Mapping[str, Any]) -> Severity | None:
     section = path[0]
     idle = path == ("devicePlugin", "mps", "replicas") and at(values, *path[:2], "enabled") is False
-    if path == ("mps",):  # `met` takes its replicas for those of the chart
+    if path == ("mps",):  # `met` mistakes its replicas for those of the chart
         return Severity.INFO if is_off(value) or is_empty_config(value) else None
     off = value in _LAYOUTS or (value is False and not is_enable_flag(path[-1]))
     if off or path == _FOUND or idle or is_setting_satisfied(path[-1], value, values, section):
@@ -136,9 +136,9 @@ def _of_guides(path: tuple[str, ...], value: Any, values: Mapping[str, Any]) -> 
 def _severity(
     name: str, value: Any, suggestion: str | None, values: Mapping[str, Any], section: str = ""
 ) -> Severity | None:
-    """Less grave where nothing was set, or what is asked for is so anyway; grave where it fails.
+    """The severity: lower if nothing is lost or the requested state is the default anyway.
 
-    That is where what was to be off stays on, and where only a letter is wrong.
+    Higher where a component stays enabled that should be disabled, or where only a letter is wrong.
     """
     nothing = is_empty_config(value, off=not suggestion and not is_enable_flag(name))
     if nothing or is_setting_satisfied(name, value, values, section, suggestion):
@@ -151,7 +151,7 @@ def _severity(
 def _lost_below(
     path: tuple[str, ...], name: str, value: Any, suggestion: str | None
 ) -> Severity | None:
-    """The same of a field of something closed: what is so by default is not lost."""
+    """The same for a field of a closed object: a default value is not lost."""
     idle = suggestion is None and (value is True and normalize_key(name) == "enabled")
     if (
         idle
@@ -181,21 +181,21 @@ def _wrong(values: Mapping[str, Any], base: Path) -> Iterator[Violation]:
     if layout not in _LAYOUTS:
         yield Violation(
             (*base, "migManager", "config", "default"),
-            f"a ClusterPolicy takes only all-disabled here, {layout} is rejected",
+            f"{layout} is rejected: a ClusterPolicy allows only all-disabled here",
             f"label nodes nvidia.com/mig.config={layout}",
         )
     strategy = at(values, "mig", "strategy")
     if strategy is not None and strategy not in _STRATEGIES:
         yield Violation(
             (*base, "mig", "strategy"),
-            f"mig.strategy is none, single or mixed, {strategy} is rejected",
+            f"mig.strategy {strategy} is rejected: it must be none, single or mixed",
             "write one of them",
         )
     version = text(at(values, "toolkit", "version"))
     if version[:1].isdigit() and not _of_before(values):
         yield Violation(
             (*base, "toolkit", "version"),
-            f"no image of the container toolkit is tagged {version}: tags begin with v",
+            f"the container toolkit has no image with tag {version}: tags begin with v",
             f"write v{version}",
         )
 
@@ -204,8 +204,8 @@ RULE = Rule(
     id="GPU-CFG-02",
     title="GPU Operator values exist in its chart",
     severity=Severity.ERROR,
-    why="Helm takes any key without a word: a layout or a runtime that was set so was never set.",
-    fix="Write values as the chart has them; MIG layouts are labels of nodes.",
+    why="Helm silently accepts any key: a layout or a runtime under an unknown key has no effect.",
+    fix="Use only values of the chart; set MIG layouts with node labels.",
     sources=(
         "NVIDIA/gpu-operator v26.7.0 deployments/gpu-operator/values.yaml and the ClusterPolicy CRD",
     ),

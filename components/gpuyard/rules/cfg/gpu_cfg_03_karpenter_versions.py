@@ -1,4 +1,4 @@
-"""GPU-CFG-03: Karpenter objects in the words of the version that is served."""
+"""GPU-CFG-03: Karpenter objects use the fields of the served version."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -31,7 +31,7 @@ from gpuyard.rules.subjects.pods import POD_KINDS, speaks_of_gpus
 from gpuyard.rules.subjects.pools import (
     KARPENTER,
     gpu_pools,
-    has_no_gpus,
+    is_class_without_gpus,
     requests_gpus,
     without_gpus,
 )
@@ -46,7 +46,7 @@ _OLD_KINDS = {
 _GONE_SINCE = (0, 33)
 """The first Karpenter without the old kinds."""
 _V1_ALONE_SINCE = (1, 1)
-"""The first that serves nothing before v1."""
+"""The first that serves only v1."""
 _V1_SINCE = (1,)
 """The first that serves v1."""
 _PROGRAM = "karpenter"
@@ -64,27 +64,31 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         if _version(resource) != _ALPHA:
             yield Violation(
                 ("apiVersion",),
-                f"{resource.kind} is served by no Karpenter: there is {_ALPHA} of it alone",
+                f"no Karpenter serves {resource.kind}: only {_ALPHA} exists",
                 f"write karpenter.sh/{_ALPHA}",
             )
         yield from _overlay(mapping(resource.properties, "spec"))
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    """Versions that are gone; with a Karpenter beside them that has them still, both are old together."""
+    """Versions that are no longer served; with an old Karpenter in the same input, both are old together."""
     if not _speaks_of_gpus(stack):
         return
     older = version_if_all_older(stack, _PROGRAM, _GONE_SINCE)
     sure = any_at_least(stack, _PROGRAM, _GONE_SINCE)
-    for resource in stack.of(*_OLD_KINDS):
+    for resource in stack.resources_of_kinds(*_OLD_KINDS):
         if without_gpus(resource):
             continue
-        kind, problem = resource.group_kind, f"{resource.kind} is of Karpenter before 0.32"
-        problem += f", as {older} here is: no later one has it" if older else ": nothing serves it"
+        kind, problem = resource.group_kind, f"{resource.kind} is an API of Karpenter before 0.32"
+        problem += (
+            f", which {older} here serves; later ones do not"
+            if older
+            else ": current ones do not serve it"
+        )
         fix = f"write it as {_OLD_KINDS[kind]} of {_served(kind)}"
-        fix += ", with a Karpenter of today" if older else ""
-        grave = Severity.INFO if older else _where(sure=sure)
-        yield Violation(("kind",), problem, fix, resource, grave, is_advisory=bool(older))
+        fix += ", with a current Karpenter" if older else ""
+        severity = Severity.INFO if older else _where(sure=sure)
+        yield Violation(("kind",), problem, fix, resource, severity, is_advisory=bool(older))
     older = version_if_all_older(stack, _PROGRAM, _V1_ALONE_SINCE)
     before = version_if_all_older(stack, _PROGRAM, _V1_SINCE)
     unsure = not older and is_version_unknown(stack, _PROGRAM)
@@ -95,46 +99,52 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
             continue
         beta = _version(resource) == _BETA
         if beta and unsure:
-            continue  # a variable decides which Karpenter reads it
-        grave = Severity.INFO if beta and older else _where(sure=sure or not beta)
+            continue  # a variable decides which Karpenter version reads it
+        severity = Severity.INFO if beta and older else _where(sure=sure or not beta)
         problem = f"{resource.kind} is not served since Karpenter 1.1"
         fix = f"write {_served(resource.group_kind)}"
         if beta and before:
-            fix = f"when you upgrade Karpenter {before}, which has no later one, {fix}"
-        # where it is the only one that is served, it is right until then
+            fix = f"when you upgrade Karpenter {before}, which serves no later version, {fix}"
+        # valid until the upgrade, if the installed Karpenter serves only this version
         choice = beta and bool(before)
-        yield Violation(("apiVersion",), problem, fix, resource, grave, is_advisory=choice)
-        if grave is not Severity.INFO:
-            yield from (_as_served(each, grave) for each in _of(resource))
+        yield Violation(("apiVersion",), problem, fix, resource, severity, is_advisory=choice)
+        if severity is not Severity.INFO:
+            yield from (_as_served(each, severity) for each in _of(resource))
 
 
 def _speaks_of_gpus(stack: Stack) -> bool:
-    """Whether a pool, its class or a pod says a word of them: else none of it is for GPUs."""
+    """Whether a pool, its class or a pod mentions GPUs."""
     kinds = (KARPENTER, NODE_CLASS, *_OLD_KINDS, *POD_KINDS)
-    if any(map(speaks_of_gpus, stack.of(*kinds))) or any(gpu_pools(stack.of(KARPENTER))):
+    if any(map(speaks_of_gpus, stack.resources_of_kinds(*kinds))) or any(
+        gpu_pools(stack.resources_of_kinds(KARPENTER))
+    ):
         return True
-    return any(map(requests_gpus, stack.of(*_OLD_KINDS)))
+    return any(map(requests_gpus, stack.resources_of_kinds(*_OLD_KINDS)))
 
 
 def _where(*, sure: bool) -> Severity | None:
-    """Objects of yesterday are right beside a Karpenter of yesterday, pinned where nobody looks."""
+    """Old objects are correct with an old Karpenter, whose version may be pinned elsewhere."""
     return None if sure else Severity.WARNING
 
 
-def _as_served(violation: Violation, grave: Severity | None) -> Violation:
-    """What is wrong of it once it is written as today's version."""
+def _as_served(violation: Violation, severity: Severity | None) -> Violation:
+    """A violation that remains after conversion to the served version."""
     problem = (
         violation.problem
         if violation.problem.startswith("as ")
         else f"as {_SERVED}, {violation.problem}"
     )
-    return replace(violation, problem=problem, severity=violation.severity or grave)
+    return replace(violation, problem=problem, severity=violation.severity or severity)
 
 
 def _about_gpus(stack: Stack) -> Iterator[Resource]:
-    """Pools and node classes, but for those that say that no GPUs are theirs."""
-    yield from (pool for pool in stack.of(KARPENTER) if not without_gpus(pool))
-    yield from (each for each in stack.of(NODE_CLASS) if not has_no_gpus(each, stack))
+    """Pools and node classes, except those without GPUs."""
+    yield from (pool for pool in stack.resources_of_kinds(KARPENTER) if not without_gpus(pool))
+    yield from (
+        each
+        for each in stack.resources_of_kinds(NODE_CLASS)
+        if not is_class_without_gpus(each, stack)
+    )
 
 
 def _of(resource: Resource) -> Iterator[Violation]:
@@ -147,7 +157,7 @@ def _version(resource: Resource) -> str:
 
 
 def _fields(resource: Resource) -> Iterator[Violation]:
-    """As the version that is served has them."""
+    """Violations of the fields of the served version."""
     yield from _pool(resource) if resource.group_kind == KARPENTER else _class(resource)
 
 
@@ -161,7 +171,7 @@ def _pool(resource: Resource) -> Iterator[Violation]:
     if missing := [key for key in REFERENCE if not text(reference.get(key))]:
         yield Violation(
             (*_TEMPLATE, "nodeClassRef"),
-            f"a node class is named by group, kind and name; no {' and no '.join(missing)} here",
+            f"nodeClassRef requires group, kind and name; no {' and no '.join(missing)} here",
             "write nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: …}",
         )
     disruption = mapping(at(properties, "spec", "disruption"))
@@ -169,18 +179,18 @@ def _pool(resource: Resource) -> Iterator[Violation]:
     if policy and policy not in CONSOLIDATION_POLICIES:
         yield Violation(
             ("spec", "disruption", "consolidationPolicy"),
-            f"{policy} is rejected: it is one of {', '.join(CONSOLIDATION_POLICIES)}",
+            f"{policy} is rejected: consolidationPolicy must be one of {', '.join(CONSOLIDATION_POLICIES)}",
             f"write {PACKED if 'nder' in policy else EMPTY_ALONE}",
         )
     for path in (("spec", "disruption"), ("spec",)):
         value = mapping(at(properties, *path))
         if "expireAfter" not in value:
             continue
-        # of yesterday it was read here, and without a word nodes end at the same time
+        # the earlier version read it here; with this value, dropping it changes nothing
         same = _version(resource) != _SERVED and text(value["expireAfter"]) == _BY_DEFAULT
         yield Violation(
             (*path, "expireAfter"),
-            "expireAfter is read below the template only: here it is dropped, and nodes end after 720h",
+            "Karpenter reads expireAfter only in the template: here it is dropped, and nodes expire after 720h",
             "move it to spec.template.spec.expireAfter",
             severity=Severity.INFO if same else None,
             is_advisory=same,
@@ -193,30 +203,30 @@ def _labels(properties: Any) -> Iterator[Violation]:
         if key.partition("/")[0].endswith(_RESERVED) and key != _ALLOWED:
             yield Violation(
                 ("spec", "template", "metadata", "labels", key),
-                f"labels under {_RESERVED} are Karpenter's own: the NodePool is rejected",
-                "use a domain of your own",
+                f"labels under {_RESERVED} are reserved: the API server rejects the NodePool",
+                "use your own domain",
             )
     for index, each in enumerate(items(at(properties, *_TEMPLATE, "requirements"))):
         if not text(mapping(each).get("key")):
-            problem = "a requirement without a key is rejected"
-            yield Violation((*_TEMPLATE, "requirements", index), problem, "name the label as key")
+            problem = "the API server rejects a requirement without a key"
+            yield Violation((*_TEMPLATE, "requirements", index), problem, "set key to the label")
 
 
 def _class(resource: Resource) -> Iterator[Violation]:
     spec = mapping(at(resource.properties, "spec"))
     if "subnetSelectorTerms" in spec and not known_value(spec.get("amiSelectorTerms")):
-        # the version before took amiFamily alone: it is the one that is served that does not
+        # only the earlier version accepts amiFamily alone; the served version does not
         which = "an" if _version(resource) == _SERVED else f"as {_SERVED}, an"
         yield Violation(
             ("spec", "amiSelectorTerms"),
-            f"{which} EC2NodeClass without amiSelectorTerms is rejected: amiFamily alone chooses no image",
+            f"{which} EC2NodeClass without amiSelectorTerms is rejected: amiFamily alone selects no image",
             "write amiSelectorTerms: [{alias: al2023@VERSION}]",
         )
     for key in mapping(at(resource.properties, "spec", "kubelet")):
         if key in KUBELET_ELSEWHERE:
             yield Violation(
                 ("spec", "kubelet", key),
-                f"{key} is no field of an EC2NodeClass",
+                f"{key} is not a field of an EC2NodeClass",
                 "write it into userData, as a NodeConfig with spec.kubelet.config",
             )
 
@@ -228,15 +238,15 @@ def _overlay(spec: Any) -> Iterator[Violation]:
     ):
         yield Violation(
             ("spec", "priceAdjustment"),
-            "a NodeOverlay with price and priceAdjustment is rejected: one says what a node costs",
+            "the API server rejects a NodeOverlay with both price and priceAdjustment",
             "keep one of them",
         )
     for name in mapping(spec, "capacity"):
         if name in _NOT_ADDED:
             yield Violation(
                 ("spec", "capacity", name),
-                f"a NodeOverlay that sets {name} is rejected: it adds resources of devices alone",
-                "remove it; what a node has of it Karpenter takes from the machine type",
+                f"a NodeOverlay that sets {name} is rejected: it may add extended resources only",
+                "remove it; Karpenter takes it from the instance type",
             )
 
 
@@ -244,8 +254,8 @@ RULE = Rule(
     id="GPU-CFG-03",
     title="Karpenter objects use a served version and its fields",
     severity=Severity.ERROR,
-    why="An old version is rejected, and fields that moved are dropped: the pool makes other nodes, or none.",
-    fix="Write karpenter.sh/v1 with a whole nodeClassRef; kubelet policies go into userData.",
+    why="The API server rejects old versions and drops moved fields: the pool creates wrong nodes, or none.",
+    fix="Use karpenter.sh/v1 with a complete nodeClassRef; put kubelet policies into userData.",
     sources=(
         "kubernetes-sigs/karpenter v1.14.1 CRDs and aws/karpenter-provider-aws EC2NodeClass",
         "kubernetes-sigs/karpenter CRD karpenter.sh_nodeoverlays.yaml, its validations and its one version",

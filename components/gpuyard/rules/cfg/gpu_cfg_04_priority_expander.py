@@ -1,4 +1,4 @@
-"""GPU-CFG-04: the priority expander tries the pools in the order that was meant."""
+"""GPU-CFG-04: the priority expander tries the groups in the intended order."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ _BOUGHT = (
     ("on-demand", re.compile(r"on-?_?demand", re.IGNORECASE)),
     ("spot", re.compile(r"spot|preempt", re.IGNORECASE)),
 )
-"""How capacity is bought, by what a pattern says, dearest last to be thrown away: the order to try."""
+"""Capacity types by pattern, in the order in which to try them."""
 _ALL = re.compile(r"\^?\.[*+]\$?")
 
 
@@ -54,13 +54,13 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         lowest = min(results, key=lambda each: each[0])[1]
         yield Violation(
             (*path, lowest),
-            "no pattern is for the rest: a group that none names is not scaled while another matches",
+            "no pattern matches all groups: an unlisted group does not scale while another one matches",
             "add the lowest priority with `.*`",
         )
 
 
 def _are_ranks(results: list[tuple[float, Any, str]]) -> bool:
-    """1, 2, 3: whoever writes that may mean the first. With 10 and 50 most do mean spot before on-demand."""
+    """1, 2, 3 may be ranks. 10 and 50 usually mean spot before on-demand."""
     numbers = sorted({priority for priority, _, _ in results})
     return numbers == list(range(1, len(numbers) + 1))
 
@@ -83,22 +83,22 @@ def _order(
         if high > low:
             yield Violation(
                 (*path, key),
-                f"the highest number is tried first: {pattern} ({high:g}) before {low_pattern} ({low:g}),"
+                f"the autoscaler tries the highest number first: {pattern} ({high:g}) before {low_pattern} ({low:g}),"
                 f" {second} before {first}",
-                f"give {first} the higher number; if {second} first is meant, set spot_first"
+                f"give {first} the higher number; to prefer {second}, set spot_first"
                 if first == "on-demand"
-                else f"give {first} the higher number: it is paid for already",
+                else f"give {first} the higher number: it is already paid for",
             )
 
 
 def _context_effect(stack: Stack, _: Resource, __: Path) -> ContextEffect:
-    """Where pools are in view and none has GPUs, groups that wait are dear to others."""
+    """If pools are in the input and none has GPUs, the groups are not expensive."""
     return ContextEffect.CHOICE if _has_other_pools_alone(stack) else ContextEffect.FULL
 
 
 @once_per_stack
 def _has_other_pools_alone(stack: Stack) -> bool:
-    pools = stack.of(*POOL_KINDS)
+    pools = stack.resources_of_kinds(*POOL_KINDS)
     return bool(pools) and not any(map(gpu_pool, pools))
 
 
@@ -106,8 +106,8 @@ RULE = Rule(
     id="GPU-CFG-04",
     title="The priority expander ranks the preferred groups highest and has a default",
     severity=Severity.WARNING,
-    why="Read as ranks, 1 the best, the numbers send every job to the pool that was meant as the last.",
-    fix="Give the pool to try first the highest number, and everything else `.*` with the lowest.",
+    why="If you number groups as ranks with 1 as best, every job goes to the last choice first.",
+    fix="Give the preferred group the highest number, and add `.*` with the lowest.",
     sources=(
         "kubernetes/autoscaler cluster-autoscaler/expander/priority: readme.md and priority.go",
     ),

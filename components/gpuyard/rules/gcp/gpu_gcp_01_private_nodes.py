@@ -1,11 +1,11 @@
-"""GPU-GCP-01: the API of the cluster is not open to the world, and nodes have no public address."""
+"""GPU-GCP-01: the API server is not open to the internet, and nodes have no public address."""
 
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
+    AuditReference,
     Parameters,
-    Reference,
     Resource,
     Rule,
     Violation,
@@ -24,8 +24,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if not is_true(private.get("enablePrivateNodes")):
         yield Violation(
             ("privateClusterConfig", "enablePrivateNodes"),
-            "every GPU node has an address on the internet",
-            "set enablePrivateNodes: true, with Cloud NAT for pulling images",
+            "every GPU node has a public IP address",
+            "set enablePrivateNodes: true, and use Cloud NAT to pull images",
         )
     by_address = at(
         resource.properties, "controlPlaneEndpointsConfig", "ipEndpointsConfig", "enabled"
@@ -37,8 +37,8 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if not allowed or _WORLD & set(allowed):
         yield Violation(
             ("masterAuthorizedNetworksConfig",),
-            "the whole internet reaches the API of this cluster",
-            "set enablePrivateEndpoint: true, or authorise your networks only",
+            "the whole internet reaches the API server of this cluster",
+            "set enablePrivateEndpoint: true, or authorize only your networks",
         )
 
 
@@ -46,10 +46,10 @@ RULE = Rule(
     id="GPU-GCP-01",
     title="A GKE cluster has private nodes and an endpoint for listed networks",
     severity=Severity.ERROR,
-    why="Whoever holds a leaked token of a GPU cluster can use it from anywhere.",
-    fix="Turn private nodes on; make the endpoint private, or authorise named networks.",
+    why="A leaked token of a GPU cluster works from any network.",
+    fix="Enable private nodes; make the endpoint private, or authorize listed networks.",
     sources=("GKE documentation, network isolation",),
-    references=(Reference("CIS GKE 1.9.0", "5.6.3-5.6.5"),),
+    references=(AuditReference("CIS GKE 1.9.0", "5.6.3-5.6.5"),),
     kinds=("gcp:container/Cluster",),
     check=_check,
 )

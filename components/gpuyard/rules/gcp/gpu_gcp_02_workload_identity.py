@@ -1,11 +1,11 @@
-"""GPU-GCP-02: pods have identities of their own, not the node's."""
+"""GPU-GCP-02: pods have their own identities, not that of the node."""
 
 from collections.abc import Iterator
 
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
+    AuditReference,
     Parameters,
-    Reference,
     Resource,
     Rule,
     Violation,
@@ -18,7 +18,7 @@ from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
 
 _CLUSTER = "gcp:container/Cluster"
 _EVERYTHING = ("/cloud-platform", "/compute")
-"""Ends of the scopes with which an account may use what it is allowed of a project."""
+"""Suffixes of scopes that do not restrict a service account."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -27,7 +27,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         if not pool and not is_true(resource.properties.get("enableAutopilot")):
             yield Violation(
                 ("workloadIdentityConfig",),
-                "without Workload Identity every pod acts as the node it is on",
+                "without Workload Identity every pod uses the service account of its node",
                 "set workloadPool: PROJECT.svc.id.goog",
             )
     elif gpu_pool(resource) is not None:
@@ -39,20 +39,22 @@ def _node(resource: Resource, path: Path) -> Iterator[Violation]:
     if mode != "GKE_METADATA":
         yield Violation(
             (*path, "workloadMetadataConfig"),
-            "pods can ask the node's metadata server for the node's token",
+            "pods can fetch the node's token from the metadata server",
             "set workloadMetadataConfig: {mode: GKE_METADATA}",
         )
     if text(at(resource.properties, *path, "serviceAccount")) in {"", "default"}:
-        # GKE gives narrow ones where none are asked for: of logs and metrics
+        # the default scopes of GKE are narrow: logs and metrics
         scopes = [text(each) for each in items(at(resource.properties, *path, "oauthScopes"))]
         bound = not any(each.endswith(_EVERYTHING) for each in scopes)
         much = (
-            "of which its scopes alone keep most away" if bound else "an editor of everything in it"
+            "limited only by its access scopes"
+            if bound
+            else "which can edit everything in the project"
         )
         yield Violation(
             (*path, "serviceAccount"),
-            f"the nodes act as the project's default account, {much}",
-            "make an account with container.defaultNodeServiceAccount only",
+            f"the nodes use the default service account, {much}",
+            "create a service account with only roles/container.defaultNodeServiceAccount",
             severity=Severity.WARNING if bound else None,
         )
 
@@ -61,14 +63,14 @@ RULE = Rule(
     id="GPU-GCP-02",
     title="GKE workloads use Workload Identity",
     severity=Severity.ERROR,
-    why="A notebook that can ask for the node's token reads whatever the node may read.",
-    fix="Use Workload Identity, the GKE metadata server, and an account of the nodes' own.",
+    why="A notebook that can fetch the node's token can read everything that the node can.",
+    fix="Use Workload Identity, the GKE metadata server, and a dedicated service account for nodes.",
     sources=(
         "GKE documentation, harden your cluster: node service account, metadata",
         "GKE documentation, Workload Identity Federation: always enabled on Autopilot clusters",
         "GKE documentation, access scopes: a legacy way to bound a default service account",
     ),
-    references=(Reference("CIS GKE 1.9.0", "5.2.1, 5.2.2, 5.4.1"),),
+    references=(AuditReference("CIS GKE 1.9.0", "5.2.1, 5.2.2, 5.4.1"),),
     kinds=(_CLUSTER, NODE_POOL),
     check=_check,
 )

@@ -1,11 +1,11 @@
-"""GPU-GCP-03: GPU nodes boot what was signed."""
+"""GPU-GCP-03: GPU nodes use secure boot."""
 
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import (
+    AuditReference,
     Parameters,
-    Reference,
     Resource,
     Rule,
     Violation,
@@ -20,11 +20,11 @@ from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
 
 _PATH = ("nodeConfig", "shieldedInstanceConfig")
 _NO_PLUGIN = "gke-no-default-nvidia-gpu-device-plugin"
-"""A label that keeps Google's plugin away, for the operator's."""
+"""A label that disables Google's device plugin in favour of the operator's."""
 _SECURE_BOOT = "enableSecureBoot"
 _EFFECTS = {
-    _SECURE_BOOT: "a kernel module that nobody signed can be loaded on these nodes",
-    "enableIntegrityMonitoring": "nobody notices when these nodes boot something else",
+    _SECURE_BOOT: "these nodes load unsigned kernel modules",
+    "enableIntegrityMonitoring": "a changed boot sequence of these nodes goes unnoticed",
 }
 
 
@@ -35,14 +35,14 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         if field == _SECURE_BOOT and _compiled_there(resource):
             continue
         value = at(resource.properties, *_PATH, field)
-        # integrity monitoring is on unless it is turned off, secure boot the other way round
+        # integrity monitoring is on by default, secure boot is off
         on = is_true(value) or (value is None and field == "enableIntegrityMonitoring")
         if not on:
             yield Violation((*_PATH, field), effect, f"set {field}: true")
 
 
 def _compiled_there(pool: Resource) -> bool:
-    """Whether the driver is compiled on the node, as the GPU Operator does on Ubuntu; nobody signs it."""
+    """Whether the driver is compiled on the node, as the GPU Operator does on Ubuntu: it is unsigned."""
     config = block(pool.properties.get("nodeConfig"))
     if not text(config.get("imageType")).upper().startswith("UBUNTU"):
         return False
@@ -56,10 +56,10 @@ RULE = Rule(
     id="GPU-GCP-03",
     title="GKE GPU nodes use secure boot",
     severity=Severity.WARNING,
-    why="GPU nodes load kernel modules by design; secure boot keeps that to signed ones.",
-    fix="Turn secure boot and integrity monitoring on; use drivers that Google signs.",
+    why="GPU nodes load kernel modules by design; secure boot allows only signed ones.",
+    fix="Enable secure boot and integrity monitoring; use drivers that Google signs.",
     sources=("GKE documentation, shielded nodes, and secure kernel modules on COS",),
-    references=(Reference("CIS GKE 1.9.0", "5.5.5-5.5.7"),),
+    references=(AuditReference("CIS GKE 1.9.0", "5.5.5-5.5.7"),),
     kinds=(NODE_POOL,),
     check=_check,
 )

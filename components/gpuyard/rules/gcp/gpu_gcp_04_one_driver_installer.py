@@ -1,4 +1,4 @@
-"""GPU-GCP-04: one party installs the driver, and it is said which."""
+"""GPU-GCP-04: exactly one component installs the driver."""
 
 import re
 from collections.abc import Iterator
@@ -24,21 +24,23 @@ _OPERATOR = ("values:gpu-operator", "nvidia.com/ClusterPolicy")
 _OFF = "INSTALLATION_DISABLED"
 _VERSION = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})-gke\.(\d{1,9})")
 _INSTALLS_SINCE = (1, 30, 1, 1156000)
-"""From here on GKE installs its default driver where nothing is said."""
+"""The first version in which GKE installs its default driver without configuration."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    by_operator = any(_installs(result.properties) for result in stack.of(*_OPERATOR))
-    for pool in gpu_pools(stack.of(NODE_POOL)):
+    by_operator = any(
+        _installs(result.properties) for result in stack.resources_of_kinds(*_OPERATOR)
+    )
+    for pool in gpu_pools(stack.resources_of_kinds(NODE_POOL)):
         mode, path = _mode(pool)
         is_unset = mode in {"", "GPU_DRIVER_VERSION_UNSPECIFIED"}
         version = pool.resource.properties.get("version")
         old = is_unset and _comes_before_it_installed(version)
         if by_operator and mode != _OFF and not old:
-            shown_mode = "as it does where nothing is said" if is_unset else mode
+            shown_mode = "by default" if is_unset else mode
             yield Violation(
                 path,
-                f"GKE installs the driver ({shown_mode}) and so does the GPU Operator: nodes break at boot",
+                f"GKE ({shown_mode}) and the GPU Operator both install the driver: nodes fail at boot",
                 f"set {_OFF} here, or driver.enabled: false in the operator",
                 pool.resource,
             )
@@ -49,14 +51,14 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         ):
             yield Violation(
                 path,
-                f"nobody says who installs the driver, and GKE {version} does not by itself",
+                f"nothing installs the driver: GKE {version} does not by default",
                 "set gpuDriverVersion: LATEST, or INSTALLATION_DISABLED with the GPU Operator",
                 pool.resource,
             )
 
 
 def _comes_before_it_installed(version: object) -> bool:
-    """Whether GKE of this version, of a pool that says nothing, leaves the driver to somebody else."""
+    """Whether GKE of this version does not install a driver by default."""
     numbers = _VERSION.match(version) if isinstance(version, str) else None
     return numbers is not None and tuple(map(int, numbers.groups())) < _INSTALLS_SINCE
 
@@ -69,7 +71,7 @@ def _mode(pool: GpuPool) -> tuple[str, tuple[str | int, ...]]:
 
 
 def _installs(values: object) -> bool:
-    """The operator installs the driver unless it is told not to."""
+    """The operator installs the driver unless driver.enabled is false."""
     for driver in (at(values, "driver"), at(values, "spec", "driver")):
         if driver is not None:
             enabled = driver if is_entirely_placeholder(driver) else block(driver).get("enabled")
@@ -81,8 +83,8 @@ RULE = Rule(
     id="GPU-GCP-04",
     title="One installer provides the GPU driver on GKE",
     severity=Severity.ERROR,
-    why="Two installers fight over one kernel module, and the node offers no GPU.",
-    fix="Set the driver installation mode of the pool, and switch the other party's off.",
+    why="Two installers conflict over one kernel module, and the node advertises no GPU.",
+    fix="Set the driver installation mode of the pool, and disable the other installer.",
     sources=(
         "NVIDIA GPU Operator documentation, google-gke.rst",
         "GKE documentation, GPUs in Standard node pools: installed by default since 1.30.1-gke.1156000",

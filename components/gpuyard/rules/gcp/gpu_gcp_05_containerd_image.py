@@ -1,9 +1,9 @@
-"""GPU-GCP-05: GPU nodes run the image that GKE's GPU support is made for."""
+"""GPU-GCP-05: GPU nodes use an image that GKE's GPU support covers."""
 
 from collections.abc import Iterator
 
 from gpuyard.findings import Severity
-from gpuyard.rules.rule import Parameters, Reference, Resource, Rule, Violation, at, text
+from gpuyard.rules.rule import AuditReference, Parameters, Resource, Rule, Violation, at, text
 from gpuyard.rules.subjects.pools import NODE_POOL, gpu_pool
 
 _KNOWN = frozenset({"COS_CONTAINERD", "UBUNTU_CONTAINERD"})
@@ -14,7 +14,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if gpu_pool(resource) is not None and image and image not in _KNOWN:
         yield Violation(
             ("nodeConfig", "imageType"),
-            f"{image} is no image that GKE or the GPU Operator has a driver for",
+            f"neither GKE nor the GPU Operator has a driver for {image}",
             "use COS_CONTAINERD, or UBUNTU_CONTAINERD with the GPU Operator's own driver",
         )
 
@@ -23,10 +23,10 @@ RULE = Rule(
     id="GPU-GCP-05",
     title="GKE GPU nodes use a containerd image with a driver",
     severity=Severity.ERROR,
-    why="On another image the node joins and offers no GPU.",
-    fix="Use COS_CONTAINERD; UBUNTU_CONTAINERD where the GPU Operator installs the driver.",
+    why="With another image the node joins but advertises no GPU.",
+    fix="Use COS_CONTAINERD, or UBUNTU_CONTAINERD if the GPU Operator installs the driver.",
     sources=("NVIDIA GPU Operator documentation, google-gke.rst and platform-support.rst",),
-    references=(Reference("CIS GKE 1.9.0", "5.5.1"),),
+    references=(AuditReference("CIS GKE 1.9.0", "5.5.1"),),
     kinds=(NODE_POOL,),
     check=_check,
 )

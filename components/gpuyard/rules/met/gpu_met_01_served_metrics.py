@@ -1,4 +1,4 @@
-"""GPU-MET-01: every metric that is asked for is served by somebody."""
+"""GPU-MET-01: a component serves every queried metric."""
 
 import re
 from collections.abc import Iterator
@@ -35,38 +35,38 @@ from gpuyard.spec.suggestions import nearest_name
 
 _FIELD = re.compile(r"DCGM_(FI|EXP)_")
 _OF_OTEL = "_total"
-"""What a collector of OpenTelemetry puts behind the names of counters that it brings."""
+"""The suffix that an OpenTelemetry collector adds to counter names."""
 _SUMS = {
-    f"{DEV}FB_TOTAL": f"write {DEV}FB_USED + {DEV}FB_FREE + {DEV}FB_RESERVED, or list the field"
+    f"{DEV}FB_TOTAL": f"write {DEV}FB_USED + {DEV}FB_FREE + {DEV}FB_RESERVED, or add the field to the list"
 }
-"""What can be had without the field; no list that an exporter comes with has it."""
-_OF_A_LIST = ": no list of counters here has it"
-_OF_NVIDIAS = ": the exporter's own list has it not"
-_OF_NONE = ", unless your list has it: the exporter's own has it not"
-"""Where no exporter is in view, and so nobody here knows which list it is given."""
+"""A replacement for a field that no default list contains."""
+_OF_A_LIST = ": no list of counters here contains it"
+_OF_NVIDIAS = ": the exporter's default list does not contain it"
+_OF_NONE = " unless your list contains it: the exporter's default list does not"
+"""Without an exporter in the input, its list of counters is unknown."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     listed = {
         text(name)
-        for counters in stack.of(COUNTERS)
+        for counters in stack.resources_of_kinds(COUNTERS)
         for name in items(counters.properties.get("fields"))
         if _FIELD.match(text(name))
     }
     served = frozenset(listed or DCGM_DEFAULT)
     default = serves_default_metrics(stack)
     in_view = bool(listed) or default
-    anybodys = serves_custom_metrics(stack)  # and so is an exporter of one's own
+    custom_metrics = serves_custom_metrics(stack)  # a custom exporter may serve any
     own = recording_rules(stack)
     of_old = serves_legacy_names(stack)
-    for resource in stack.of(*QUERY_KINDS):
+    for resource in stack.resources_of_kinds(*QUERY_KINDS):
         for path, query in queries(resource):
             metrics = dict.fromkeys(each.metric for each in read_promql(query).selectors)
             for metric in metrics:
                 is_field = _FIELD.match(metric) is not None
-                sure = not anybodys and (metric in _SUMS or is_no_field(metric))
+                sure = not custom_metrics and (metric in _SUMS or is_no_field(metric))
                 if metric in own or not (in_view or sure or not is_field):
-                    continue  # what nobody here serves, somebody elsewhere may
+                    continue  # components outside the input may serve it
                 if of_old and not is_field:
                     continue
                 where = _OF_A_LIST if listed else _OF_NVIDIAS if default else _OF_NONE
@@ -76,7 +76,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 
 def _unserved(metric: str, served: frozenset[str], where: str) -> tuple[str, str] | None:
-    """What is wrong with the name, and what to do; None when somebody serves it, or nobody here knows it."""
+    """The problem and fix for a name; None if it is served, or unknown."""
     if metric.startswith(KUEUE_PREFIX):
         return None if kueue_type(metric) else _unknown_of_kueue(metric)
     for autoscaler in AUTOSCALERS:
@@ -86,12 +86,10 @@ def _unserved(metric: str, served: frozenset[str], where: str) -> tuple[str, str
         return None
     if not _FIELD.match(metric):
         meant = suggested_metric(metric) or nearest_name(metric, sorted(DCGM_DEFAULT))
-        fix = (
-            f"write {meant}" if meant else "write a name as the exporter's list of counters has it"
-        )
-        return f"no exporter serves {metric}: the expression is empty, and says nothing", fix
+        fix = f"write {meant}" if meant else "write a name from the exporter's list of counters"
+        return f"no exporter serves {metric}: the expression is always empty", fix
     if where == _OF_NONE and is_no_field(metric):
-        problem = f"DCGM has no field {metric}: no list of counters can serve it"
+        problem = f"DCGM has no field {metric}: no list of counters can contain it"
         return problem, f"write {_field_for(metric)}"
     suggestion = nearest_name(metric, sorted(served))
     add = f"add {metric} to a list of counters"
@@ -100,28 +98,28 @@ def _unserved(metric: str, served: frozenset[str], where: str) -> tuple[str, str
 
 
 def _field_for(metric: str) -> str:
-    """The field that a name was to be: of the other group, or one that it begins with."""
+    """The intended field: of the other group, or one with this prefix."""
     profiled = metric.replace(DEV, PROF)
     if profiled != metric and not is_no_field(profiled):
         return profiled
     begun = [name for name in DCGM_DEFAULT if metric.startswith(name)]
-    return max(begun, key=len, default="a name as DCGM's list of fields has it")
+    return max(begun, key=len, default="a name from DCGM's list of fields")
 
 
 def _unknown_of_kueue(metric: str) -> tuple[str, str]:
     name = metric.removeprefix(KUEUE_PREFIX)
     suggestion = nearest_name(name, sorted(KUEUE))
     meant = name if name in MULTIKUEUE else suggestion and f"{KUEUE_PREFIX}{suggestion}"
-    fix = f"write {meant}" if meant else "write a name as Kueue's reference has it"
-    return f"Kueue serves no {metric}: the expression is empty, and says nothing", fix
+    fix = f"write {meant}" if meant else "write a name from Kueue's metrics reference"
+    return f"Kueue serves no {metric}: the expression is always empty", fix
 
 
 def _slip_in(metric: str, autoscaler: Autoscaler) -> tuple[str, str] | None:
-    """Only what is near a name that it serves: providers of other clouds serve more of their own."""
+    """Only names close to a served one: providers of other clouds serve more metrics of their own."""
     suggestion = nearest_name(metric.removeprefix(autoscaler.prefix), sorted(autoscaler.served))
     if suggestion is None or autoscaler.serves(metric):
         return None
-    problem = f"{autoscaler.name} serves no {metric}: the expression is empty, and says nothing"
+    problem = f"{autoscaler.name} serves no {metric}: the expression is always empty"
     return problem, f"write {autoscaler.prefix}{suggestion}"
 
 
@@ -129,8 +127,8 @@ RULE = Rule(
     id="GPU-MET-01",
     title="Alerts, dashboards and scalers query metrics that exist",
     severity=Severity.ERROR,
-    why="An alert on a name that nobody serves never fires, and a scaler on one never scales.",
-    fix="Write names as the exporter's list of counters has them; what is not in it has to be added.",
+    why="An alert on a metric that does not exist never fires, and a scaler on one never scales.",
+    fix="Use names from the exporter's list of counters, or add fields to the list.",
     sources=(
         "NVIDIA/dcgm-exporter 4.6.0-4.8.3 etc/default-counters.csv",
         DCGM_FIELDS.title,

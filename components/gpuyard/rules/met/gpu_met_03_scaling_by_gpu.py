@@ -1,4 +1,4 @@
-"""GPU-MET-03: what scales pods can see what it scales by."""
+"""GPU-MET-03: autoscalers can read the metrics that they scale on."""
 
 import re
 from collections.abc import Iterator
@@ -27,17 +27,17 @@ _BY_RESOURCE = {"Resource": "resource", "ContainerResource": "containerResource"
 _GONE = {"v2beta1": "1.25", "v2beta2": "1.26"}
 _OF_GPUS = re.compile(r"gpu|dcgm|nvidia|vllm|triton", re.IGNORECASE)
 _ONE_OF_MANY = ("DCGM_", "vllm:", "nv_inference_", "nv_gpu_")
-"""Metrics of which each pod, or each GPU, has a series of its own."""
+"""Metrics with one series per pod or per GPU."""
 _OF_EACH_SERIES = frozenset(
     {
         *("rate", "irate", "increase", "delta", "deriv", "histogram_quantile"),
         *("avg_over_time", "max_over_time", "min_over_time", "sum_over_time", "last_over_time"),
     }
 )
-"""Functions that give as many figures as they take."""
+"""Functions that return as many values as they take."""
 _OF_SEVERAL = frozenset({"sum", "avg", "max", "min", "count"})
 _ONE_EACH = frozenset({"pod", "instance", "UUID", "exported_pod", "exported_instance"})
-"""Labels of which each pod or GPU has its own value; the number of a GPU is the same on every node."""
+"""Labels with a distinct value per pod or GPU; the index of a GPU repeats on every node."""
 _WITHOUT = re.compile(r"\bwithout\b", re.IGNORECASE)
 _NO_PATTERN = re.compile(r"[\w.-]+")
 
@@ -52,29 +52,29 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    for resource in stack.of(HPA):
+    for resource in stack.resources_of_kinds(HPA):
         version = resource.kind.split("/")[1]
         if version in _GONE and (_says_gpus(resource) or _scales_gpus(resource, stack)):
             yield Violation(
                 ("apiVersion",),
-                f"nothing serves {resource.kind} since Kubernetes {_GONE[version]}",
-                "write autoscaling/v2: a metric is metric.name with a target",
+                f"Kubernetes {_GONE[version]} and later do not serve {resource.kind}",
+                "write autoscaling/v2, with metric.name and target for each metric",
                 resource,
             )
 
 
 def _says_gpus(resource: Resource) -> bool:
-    """Of what scales by GPUs; others are somebody else's matter."""
+    """Autoscalers on GPU metrics; others are out of scope."""
     named = [str(each) for each in items(at(resource.properties, "spec", "metrics"))]
     named += [resource.name, text(at(resource.properties, "spec", "scaleTargetRef", "name"))]
     return any(map(_OF_GPUS.search, named))
 
 
 def _scales_gpus(resource: Resource, stack: Stack) -> bool:
-    """Whether what it scales is in view, and asks for GPUs."""
+    """Whether its scale target is in the input and requests GPUs."""
     target = mapping(at(resource.properties, "spec", "scaleTargetRef"))
     kind = text(target.get("kind"))
-    named = stack.named(text(target.get("name")), *POD_KINDS)
+    named = stack.resources_named(text(target.get("name")), *POD_KINDS)
     scaled = (each for each in named if each.group_kind.rpartition("/")[2] == kind)
     return any(is_gpu_pod(pod) for each in scaled for pod in pods_of(each))
 
@@ -88,29 +88,29 @@ def _many(resource: Resource) -> Iterator[Violation]:
         if by := _unselected_labels(each, query):
             yield Violation(
                 path,
-                f"by ({', '.join(by)}) gives a figure for each, and KEDA takes one:"
-                " from the second on the scaler fails",
-                f"write {each.functions[-1]}() without by, or another aggregate around it",
+                f"by ({', '.join(by)}) returns several values, and KEDA accepts one:"
+                " with more the scaler fails",
+                f"write {each.functions[-1]}() without by, or wrap it in another aggregate",
             )
-        elif not result.grouped and _OF_EACH_SERIES.issuperset(each.functions):
+        elif not result.grouping_labels and _OF_EACH_SERIES.issuperset(each.functions):
             aggregate = f"sum({each.functions[-1]}(…))" if each.functions else f"sum({each.metric})"
             yield Violation(
                 path,
-                f"{each.metric} has a series for each pod or GPU, and KEDA takes one figure:"
-                " from the second on the scaler fails",
+                f"{each.metric} has one series per pod or GPU, and KEDA accepts one value:"
+                " with more the scaler fails",
                 f"write {aggregate} or another aggregate",
             )
 
 
 def _unselected_labels(each: Selector, query: str) -> list[str]:
-    """The labels by which one aggregation leaves a figure for each pod or GPU, that it names none of."""
+    """Labels by which an aggregation keeps one value per pod or GPU, if it selects none of them."""
     together = [name for name in each.functions if name not in _OF_EACH_SERIES]
     if each.functions[-1:] != tuple(together) or not _OF_SEVERAL.issuperset(together):
-        return []  # more is done with it, and so it may be one figure in the end
-    named = (label for label in each.grouped & _ONE_EACH if label in each.labels)
+        return []  # more functions follow, so the result may be a single value
+    named = (label for label in each.grouping_labels & _ONE_EACH if label in each.labels)
     if _WITHOUT.search(query) or any(_NO_PATTERN.fullmatch(each.labels[name]) for name in named):
         return []
-    return sorted(each.grouped & _ONE_EACH)
+    return sorted(each.grouping_labels & _ONE_EACH)
 
 
 def _pods(resource: Resource) -> Iterator[Violation]:
@@ -121,8 +121,8 @@ def _pods(resource: Resource) -> Iterator[Violation]:
             path: Path = ("spec", "metrics", index, field, "name")
             yield Violation(
                 path,
-                f"an autoscaler knows the use of cpu and memory only: of {name} it never learns any",
-                "take a metric of type Pods or External on DCGM_FI_DEV_GPU_UTIL, or a ScaledObject of KEDA",
+                f"a HorizontalPodAutoscaler has resource metrics of cpu and memory only, not of {name}",
+                "use a Pods or External metric on DCGM_FI_DEV_GPU_UTIL, or a KEDA ScaledObject",
             )
 
 
@@ -136,8 +136,8 @@ def _sizes(resource: Resource) -> Iterator[Violation]:
                         *("spec", "resourcePolicy", "containerPolicies", index),
                         *("controlledResources", position),
                     ),
-                    f"a vertical autoscaler sets cpu and memory only, never {text(name)}",
-                    "remove it; ask for the slice or share that the work needs",
+                    f"a VerticalPodAutoscaler sets cpu and memory only, never {text(name)}",
+                    "remove it; request the slice or share that the workload needs",
                 )
 
 
@@ -145,8 +145,8 @@ RULE = Rule(
     id="GPU-MET-03",
     title="Autoscalers can read the metrics that they scale on",
     severity=Severity.ERROR,
-    why="A resource that metrics-server has not, or a query of many figures: the workload keeps its size.",
-    fix="Scale by a metric of the exporter, through KEDA or an adapter, and by one figure of it.",
+    why="With a resource unknown to metrics-server or a query with several values, the workload never scales.",
+    fix="Scale on one value of an exporter metric, through KEDA or an adapter.",
     sources=(
         "Kubernetes documentation, HorizontalPodAutoscaler: resource metrics are cpu and memory",
         "Kubernetes deprecation guide: autoscaling/v2beta1 until 1.24, v2beta2 until 1.25",

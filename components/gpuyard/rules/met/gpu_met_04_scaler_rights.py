@@ -1,4 +1,4 @@
-"""GPU-MET-04: KEDA and the adapter are asked in their own words."""
+"""GPU-MET-04: KEDA scalers and adapter rules have the fields that they need."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ _MATCHERS = "<<.LabelMatchers>>"
 _FIELDS = frozenset({"Series", "LabelMatchers", "LabelValuesByName", "GroupBy", "GroupBySlice"})
 _FIELD = re.compile(r"<<-?\s*\.(\w+)")
 _SUMMED = re.compile(r"\b(?:sum|avg|min|max|count|topk|bottomk|quantile|stddev|group)\b")
-"""What takes labels away; `avg_over_time` and its like take none."""
+"""Functions that remove labels; `avg_over_time` and others keep them."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -21,7 +21,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if kind == ADAPTER:
         yield from _adapter(resource)
     elif kind in _MISNAMED:
-        problem = f"nothing serves {resource.kind}: KEDA's group is keda.sh"
+        problem = f"no API serves {resource.kind}: KEDA's group is keda.sh"
         yield Violation(("apiVersion",), problem, "write keda.sh/v1alpha1")
     else:
         yield from _queues(resource)
@@ -35,20 +35,20 @@ def _queues(resource: Resource) -> Iterator[Violation]:
         if text(at(trigger, "metadata", "identityOwner")) != "operator":
             yield Violation(
                 ("spec", "triggers", index),
-                "nobody says with whose rights the queue is read: the scaler fails, and nothing scales",
+                "the scaler has no credentials to read the queue: it fails, and nothing scales",
                 "name a TriggerAuthentication in authenticationRef",
             )
 
 
 def _of_namespaces(rule: Mapping[str, Any]) -> bool:
-    """A figure of whole namespaces is told apart by the label that it is grouped by."""
+    """Values of whole namespaces differ by the label that they are grouped by."""
     overrides = mapping(mapping(rule.get("resources")).get("overrides"))
     kinds = {text(mapping(each).get("resource")) for each in overrides.values()}
     return bool(kinds) and kinds <= {"namespace", "namespaces"}
 
 
 def _labels(rule: Mapping[str, Any]) -> list[str]:
-    """Those by which a series is told to be of an object, not of a namespace; any where a template says."""
+    """Labels that assign a series to an object, not to a namespace; any label if a template decides."""
     resources = mapping(rule.get("resources"))
     overrides = mapping(resources.get("overrides"))
     of_template = [" by"] if text(resources.get("template")) else []
@@ -60,17 +60,17 @@ def _labels(rule: Mapping[str, Any]) -> list[str]:
 
 
 def _without_matchers(path: Path, query: str, rule: Mapping[str, Any]) -> Violation:
-    """The adapter looks its objects up by a label of what comes back: a query may well have kept it."""
+    """The adapter finds objects by a label of the result: the query may have kept it."""
     match = not _SUMMED.search(query) or any(
         label in query for label in (*_labels(rule), "GroupBy")
     )
     if match:
         problem = (
-            f"without {_MATCHERS} all namespaces are read:"
-            " of two objects of one name each may be told the other's"
+            f"without {_MATCHERS} the query reads all namespaces:"
+            " two objects with the same name may get each other's value"
         )
     else:
-        problem = f"without {_MATCHERS} the figure is one of all pods, and is told of none"
+        problem = f"without {_MATCHERS} the query returns one value for all pods, which no pod gets"
     fix = f"write <<.Series>>{{{_MATCHERS}}}, by (<<.GroupBy>>)"
     return Violation(path, problem, fix, severity=Severity.WARNING if match else None)
 
@@ -82,7 +82,7 @@ def _adapter(resource: Resource) -> Iterator[Violation]:
             path = (key, index, "metricsQuery")
             for name in _FIELD.findall(query):
                 if name not in _FIELDS:
-                    problem = f"<<.{name}>> is nothing that a metricsQuery is given: the rule fails"
+                    problem = f"<<.{name}>> is not a template field of metricsQuery: the rule fails"
                     yield Violation(path, problem, "group by <<.GroupBy>>")
             if (
                 key in OF_PODS
@@ -98,8 +98,8 @@ RULE = Rule(
     id="GPU-MET-04",
     title="KEDA scalers have their API group and permissions; adapter rules have matchers",
     severity=Severity.ERROR,
-    why="A scaler that cannot read its metric leaves GPUs idle, and says so in a status only.",
-    fix="Write keda.sh/v1alpha1 with authenticationRef; keep <<.LabelMatchers>> in every metricsQuery.",
+    why="A scaler that cannot read its metric leaves GPUs idle and reports it only in its status.",
+    fix="Use keda.sh/v1alpha1 with authenticationRef; keep <<.LabelMatchers>> in every metricsQuery.",
     sources=(
         "kedacore/keda v2.20 CRDs, scaler aws-sqs-queue",
         "kubernetes-sigs/prometheus-adapter docs/config.md and MatchValuesToNames",

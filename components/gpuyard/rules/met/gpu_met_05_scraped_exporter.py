@@ -1,4 +1,4 @@
-"""GPU-MET-05: the exporter is started with what it takes, and scraped where it listens."""
+"""GPU-MET-05: the exporter has valid arguments and a scraped port."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
@@ -31,39 +31,39 @@ _PORTS = {
     _OPERATORS: "gpu-metrics",
     ("app.kubernetes.io/name", "dcgm-exporter"): "metrics",
 }
-"""By the label of its Service: what the operator, and the exporter's own chart, call the port."""
+"""The port name by label of the Service: of the operator and of the exporter's own chart."""
 _POD_MONITORS = {
     "monitoring.coreos.com/PodMonitor": "podMetricsEndpoints",
     "monitoring.googleapis.com/PodMonitoring": "endpoints",
     "monitoring.googleapis.com/ClusterPodMonitoring": "endpoints",
 }
-"""What scrapes pods, and where it says their ports."""
+"""Objects that scrape pods, and the path of their ports."""
 _FIELD = "DCGM_"
 _WORDS = ("command", "args")
 _OPERATORS_AT: Mapping[str, Path] = {
     OPERATOR_VALUES: ("dcgmExporter", "env"),
     CLUSTER_POLICY: ("spec", "dcgmExporter", "env"),
 }
-"""Where an operator is told its exporter's variables."""
+"""The path at which an operator sets the variables of its exporter."""
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    for monitor in stack.of(MONITOR):
+    for monitor in stack.resources_of_kinds(MONITOR):
         yield from _port(monitor, stack)
     for kind, field in _POD_MONITORS.items():
-        for monitor in stack.of(kind):
+        for monitor in stack.resources_of_kinds(kind):
             seen = _pods_in_view(monitor, stack)
             yield from (
                 _port_in_view(monitor, field, seen) if seen else _port_of_pods(monitor, field)
             )
-    for values in stack.of(EXPORTER_VALUES):
+    for values in stack.resources_of_kinds(EXPORTER_VALUES):
         yield from _collectors(values, ("arguments",))
         if not _has_an_option(values, ("arguments",)):
             yield from _variable(values, ("extraEnv",))
-    for resource in stack.of(*POD_KINDS):
+    for resource in stack.resources_of_kinds(*POD_KINDS):
         yield from _started(resource)
     for kind, path in _OPERATORS_AT.items():
-        for resource in stack.of(kind):
+        for resource in stack.resources_of_kinds(kind):
             yield from _operator_violations(resource, path)
 
 
@@ -78,7 +78,7 @@ def _started(resource: Resource) -> Iterator[Violation]:
 
 
 def _operator_violations(resource: Resource, path: Path) -> list[Violation]:
-    """What an operator tells its exporter; where that is not known, there is no more to say."""
+    """Violations in the settings that an operator passes to its exporter; none if they are unknown."""
     try:
         return [*_variable(resource, path)]
     except NotEvaluatedError:
@@ -89,20 +89,20 @@ def _port(monitor: Resource, stack: Stack) -> Iterator[Violation]:
     labels = mapping(at(monitor.properties, "spec", "selector", "matchLabels"))
     named = next((port for (key, value), port in _PORTS.items() if labels.get(key) == value), "")
     if not named or _having(labels, _services(stack)):
-        return  # a Service of somebody's own has ports of other names
+        return  # a custom Service has other port names
     for index, each in enumerate(items(at(monitor.properties, "spec", "endpoints"))):
         port = text(mapping(each).get("port"))
         if port and port != named:
             yield Violation(
                 ("spec", "endpoints", index, "port"),
-                f"the exporter's Service has no port {port}: nothing is scraped, and nothing says so",
+                f"the exporter's Service has no port {port}: Prometheus scrapes nothing and reports no error",
                 f"write port: {named}",
                 monitor,
             )
 
 
 def _port_of_pods(monitor: Resource, field: str) -> Iterator[Violation]:
-    """Who scrapes pods goes past the Service: a port is called as the container calls it."""
+    """Monitors of pods bypass the Service: they use the port name of the container."""
     labels = mapping(at(monitor.properties, "spec", "selector", "matchLabels"))
     if labels.get(_OPERATORS[0]) != _OPERATORS[1]:
         return
@@ -111,15 +111,15 @@ def _port_of_pods(monitor: Resource, field: str) -> Iterator[Violation]:
         if port == _PORTS[_OPERATORS]:
             yield Violation(
                 ("spec", field, index, "port"),
-                f"{port} is a port of the exporter's Service, its pods have none of that name:"
-                " nothing is scraped, and nothing says so",
+                f"{port} is a port of the exporter's Service, not of its pods:"
+                " Prometheus scrapes nothing and reports no error",
                 "write port: metrics",
                 monitor,
             )
 
 
 def _pods_in_view(monitor: Resource, stack: Stack) -> list[Pod]:
-    """The exporters that it selects; none where it selects others too, or nobody knows which."""
+    """The exporters that it selects; none if it selects others too, or if unknown."""
     try:
         return [*_selected(monitor, stack)]
     except NotEvaluatedError:
@@ -142,7 +142,7 @@ def _selected(monitor: Resource, stack: Stack) -> Iterator[Pod]:
 
 
 def _port_in_view(monitor: Resource, field: str, pods: Sequence[Pod]) -> Iterator[Violation]:
-    """A port by its name, which none of the containers has."""
+    """A port name that no container has."""
     containers = [container for pod in pods for _, container in pod.containers()]
     ports = [mapping(port) for each in containers for port in items(each.get("ports"))]
     names = sorted({name for port in ports if (name := enum_value(port.get("name")))})
@@ -151,8 +151,8 @@ def _port_in_view(monitor: Resource, field: str, pods: Sequence[Pod]) -> Iterato
         if port and not port.isdigit() and port not in names:
             yield Violation(
                 ("spec", field, index, "port"),
-                f"no pod that it selects has a port {port}: nothing is scraped, and nothing says so",
-                f"write port: {names[0]}" if names else "name the port of the container",
+                f"no selected pod has a port {port}: Prometheus scrapes nothing and reports no error",
+                f"write port: {names[0]}" if names else "name the container port",
                 monitor,
             )
 
@@ -164,14 +164,18 @@ _ByLabel = Mapping[str, list[tuple[_Labels, _Labelled]]]
 
 @once_per_stack
 def _services(stack: Stack) -> _ByLabel[Resource]:
-    services = stack.of("Service")
+    services = stack.resources_of_kinds("Service")
     return _by_label((mapping(at(s.properties, "metadata", "labels")), s) for s in services)
 
 
 @once_per_stack
 def _pods(stack: Stack, namespace: str | None) -> _ByLabel[Pod]:
-    """The pods of a namespace, or of all."""
-    named = stack.of(*POD_KINDS) if namespace is None else _by_namespace(stack).get(namespace, ())
+    """The pods of a namespace, or all."""
+    named = (
+        stack.resources_of_kinds(*POD_KINDS)
+        if namespace is None
+        else _by_namespace(stack).get(namespace, ())
+    )
     pods = (pod for resource in named for pod in pods_of(resource))
     return _by_label((complete_mapping(pod.metadata.get("labels")), pod) for pod in pods)
 
@@ -179,7 +183,7 @@ def _pods(stack: Stack, namespace: str | None) -> _ByLabel[Pod]:
 @once_per_stack
 def _by_namespace(stack: Stack) -> Mapping[str, list[Resource]]:
     found: dict[str, list[Resource]] = {}
-    for resource in stack.of(*POD_KINDS):
+    for resource in stack.resources_of_kinds(*POD_KINDS):
         found.setdefault(resource.namespace, []).append(resource)
     return found
 
@@ -193,7 +197,7 @@ def _by_label(labelled: Iterable[tuple[_Labels, _Labelled]]) -> _ByLabel[_Labell
 
 
 def _having(labels: _Labels, by_label: _ByLabel[_Labelled]) -> list[_Labelled]:
-    """What has all these labels, looked for among what has the rarest of them."""
+    """The objects with all these labels, searched among those with the rarest label."""
     fewest = min((by_label.get(f"{key}={labels[key]}", []) for key in labels), key=len)
     return [each for given, each in fewest if labels.items() <= given.items()]
 
@@ -205,7 +209,7 @@ def _collectors(resource: Resource, where: Path) -> Iterator[Violation]:
 
 
 def _has_an_option(resource: Resource, where: Path) -> bool:
-    """Whether a command line says the list itself: then nobody reads the variable."""
+    """Whether a command-line option names the list: the variable then has no effect."""
     words = (text(each).partition("=")[0] for each in items(at(resource.properties, *where)))
     return any(each in OPTIONS for each in words)
 
@@ -222,8 +226,8 @@ def _variable(resource: Resource, where: Path) -> Iterator[Violation]:
 def _no_path(where: Path, resource: Resource) -> Violation:
     return Violation(
         where,
-        "the exporter takes the path of a list here, not fields: it ends as it starts",
-        "write the fields into a list of counters, and give its path",
+        "the exporter expects the path of a list here, not fields: it exits at startup",
+        "write the fields into a list of counters, and set its path",
         resource,
     )
 
@@ -241,8 +245,8 @@ RULE = Rule(
     id="GPU-MET-05",
     title="The DCGM exporter has a counter list and a scraped port",
     severity=Severity.ERROR,
-    why="A monitor of a port that is not there scrapes nothing; an exporter that ends serves nothing.",
-    fix="Write the port as the Service has it; give --collectors the path of a file.",
+    why="A monitor of a missing port scrapes nothing; an exporter that exits serves nothing.",
+    fix="Use the port name of the Service; set --collectors to the path of a file.",
     sources=(
         "NVIDIA/gpu-operator assets/state-dcgm-exporter/0400_service.yaml: port gpu-metrics",
         "NVIDIA/gpu-operator assets/state-dcgm-exporter/0800_daemonset.yaml: the container's port metrics",

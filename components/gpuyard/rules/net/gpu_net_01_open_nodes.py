@@ -1,4 +1,4 @@
-"""GPU-NET-01: nobody outside reaches the nodes, and nobody reaches them by SSH."""
+"""GPU-NET-01: nodes accept no traffic from the internet and no SSH."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,10 +7,10 @@ from typing import Any
 
 from gpuyard.findings import Path, Severity
 from gpuyard.rules.rule import (
+    AuditReference,
     ContextEffect,
     NotEvaluatedError,
     Parameters,
-    Reference,
     Resource,
     Rule,
     Stack,
@@ -36,23 +36,23 @@ _WORLD = frozenset({"0.0.0.0/0", "::/0"})
 _SSH = 22
 _WEB = frozenset({80.0, 443.0})
 _DATABASES = frozenset({1433.0, 3306.0, 5432.0, 6379.0, 27017.0})
-"""As bad, and no node: others look for those."""
+"""Equally dangerous, but not a node; other linters check them."""
 
 _OF_NODES = (_SSH, 2379, 2380, 6443, 9345, 10250, 10255)
-"""Ports of the machine itself: etcd, the API of Kubernetes and of RKE2, the kubelet."""
+"""Ports of the machine itself: etcd, the API servers of Kubernetes and RKE2, the kubelet."""
 _OF_OTHERS = re.compile(
     r"(^|[^a-z])([ane]?lb|load.?balancer|ingress|bastion|jump|vpn|rds|db|redis|efs|fsx|proxy)([^a-z]|$)",
     re.IGNORECASE,
 )
-"""By name, whose the group is: of a front door, a way in or a store it is not our subject."""
+"""Names of groups for load balancers, bastions and storage, which this rule does not check."""
 _ICMP = frozenset({"icmp", "icmpv6", "1", "58"})
-"""By names and by numbers: a rule for it opens no port, its from and to are types of messages."""
+"""ICMP by name and by number: such a rule opens no port, its from and to are message types."""
 _GRAVE = frozenset({f"port {_SSH}", "every port"})
-"""Which a service that is meant for all never needs; of another port nobody can say."""
+"""Ports that a public service never needs; other ports may be intended."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    # of Terraform the name begins with the type
+    # Terraform names begin with the type
     words = f"{resource.name.rpartition('.')[2]} {resource.properties.get('name')}"
     if resource.group_kind == NODE_GROUP or not _OF_OTHERS.search(words):
         yield from _CHECKS[resource.group_kind](resource)
@@ -97,7 +97,7 @@ def _violations(
         (0, 65535) if first is None or first < 0 else (first, last if last is not None else first)
     )
     if low == high and low in _WEB | _DATABASES:
-        return  # a load balancer's front door
+        return  # a public service, not a node
     if _WORLD & ranges:
         yield _open(path, _named(low, high), own=any(low <= each <= high for each in _OF_NODES))
     elif low <= _SSH <= high and ranges - {""}:
@@ -105,7 +105,7 @@ def _violations(
 
 
 def _named(low: float, high: float) -> str:
-    """One port, or several: a range with SSH in it is as bad as all of them; media have one of their own."""
+    """One port or a range: a large range with SSH counts as every port."""
     if high - low > _SSH >= low:
         return "every port"
     return f"port {low:.0f}" if low == high else f"ports {low:.0f} to {high:.0f}"
@@ -131,7 +131,7 @@ def _firewall(resource: Resource) -> Iterator[Violation]:
 
 
 def _reaches_a_node(ports: str) -> bool:
-    """Whether a port, or a range such as 1024-65535, has one of a node's own in it."""
+    """Whether a port, or a range such as 1024-65535, includes one of the node."""
     first, _, last = ports.partition("-")
     low, high = number(first), number(last or first)
     return low is None or high is None or any(low <= each <= high for each in _OF_NODES)
@@ -141,7 +141,7 @@ def _node_group(resource: Resource) -> Iterator[Violation]:
     if gpu_pool(resource) is None or not at(resource.properties, "remoteAccess", "ec2SshKey"):
         return
     if items(at(resource.properties, "remoteAccess", "sourceSecurityGroupIds")):
-        # off unless somebody sets a key, and here from groups that somebody named
+        # off unless a key is set, and here limited to named groups
         yield replace(_ssh(("remoteAccess",)), is_advisory=True)
     else:
         yield _open(("remoteAccess",), f"port {_SSH}", own=True)
@@ -151,23 +151,23 @@ def _open(path: Path, what: str, *, own: bool) -> Violation:
     return Violation(
         path,
         f"the whole internet reaches {what} of these machines",
-        "admit named networks only; services come in through a load balancer",
+        "allow only listed networks; expose services through a load balancer",
         severity=None if what in _GRAVE else Severity.WARNING,
-        is_advisory=not own,  # somebody's own service, which may be meant for all
+        is_advisory=not own,  # a custom service, which may be public deliberately
     )
 
 
 def _ssh(path: Path) -> Violation:
     return Violation(
         path,
-        "SSH goes around every quota, log and admission rule of the cluster",
-        "remove it; use Session Manager or `kubectl debug node` for the rare case",
-        severity=Severity.WARNING,  # from networks that somebody named
+        "SSH bypasses every quota, log and admission rule of the cluster",
+        "remove it; use Session Manager or `kubectl debug node` when needed",
+        severity=Severity.WARNING,  # limited to named networks
     )
 
 
 def _context_effect(stack: Stack, resource: Resource, _: Path) -> ContextEffect:
-    """A firewall of Google's for tags is for the machines that carry one of them: some in view, or none."""
+    """A Google firewall with target tags counts if a machine in the input has one of them."""
     target_tags = {text(each) for each in items(resource.properties.get("targetTags"))}
     if resource.group_kind != FIREWALL or not target_tags:
         return ContextEffect.FULL
@@ -180,9 +180,11 @@ def _context_effect(stack: Stack, resource: Resource, _: Path) -> ContextEffect:
 
 @once_per_stack
 def _tags(stack: Stack) -> set[str]:
-    """Of all of Google's machines in view."""
-    pools = (block(pool.properties.get("nodeConfig")) for pool in stack.of(*_GOOGLES))
-    machines = (machine.properties for machine in stack.of(*_MACHINES))
+    """The tags of all Google machines in the input."""
+    pools = (
+        block(pool.properties.get("nodeConfig")) for pool in stack.resources_of_kinds(*_GOOGLES)
+    )
+    machines = (machine.properties for machine in stack.resources_of_kinds(*_MACHINES))
     return {text(tag) for each in (*pools, *machines) for tag in items(each.get("tags"))}
 
 
@@ -197,10 +199,10 @@ RULE = Rule(
     id="GPU-NET-01",
     title="GPU nodes accept no traffic from the internet, and no SSH",
     severity=Severity.ERROR,
-    why="An H100 that answers on the internet is found within hours, and mines until somebody looks.",
-    fix="Admit named networks only; no port 22 on GPU nodes.",
+    why="Attackers find a GPU node that is open to the internet within hours and use it for mining.",
+    fix="Allow only listed networks; do not open port 22 on GPU nodes.",
     sources=("EKS API, RemoteAccessConfig: without source groups port 22 is open to the world",),
-    references=(Reference("CIS EKS 1.8.0", "5.4"), Reference("CIS GKE 1.9.0", "5.6")),
+    references=(AuditReference("CIS EKS 1.8.0", "5.4"), AuditReference("CIS GKE 1.9.0", "5.6")),
     kinds=(GROUP, GROUP_RULE, INGRESS, FIREWALL, NODE_GROUP),
     check=_check,
     adjust=_context_effect,

@@ -1,4 +1,4 @@
-"""GPU-OLD-01: objects of a version that is on its way out."""
+"""GPU-OLD-01: objects with a deprecated API version."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -17,11 +17,11 @@ from gpuyard.rules.rule import (
     text,
 )
 from gpuyard.rules.subjects.installed_versions import (
-    first_trainer,
     has_vendor_kueue,
     is_version_unknown,
-    older_kueue,
-    older_ray,
+    kuberay_accepting_v1alpha1,
+    kueue_without_v1beta2,
+    trainer_without_trainjob,
 )
 from gpuyard.rules.subjects.pods import GPU_PREFIXES, POD_KINDS, pods_of, speaks_of_gpus
 from gpuyard.rules.subjects.tenants import CLUSTER_QUEUE, covers_gpus, resource_groups
@@ -43,27 +43,27 @@ _V1BETA1: Mapping[str, str] = {
     **{f"kueue.x-k8s.io/{kind}": "kueue.x-k8s.io/v1beta2" for kind in _KUEUE},
     **dict.fromkeys(_TEKTON, "tekton.dev/v1"),
 }
-"""Kinds whose v1beta1 is deprecated, and what is served instead."""
+"""Kinds whose v1beta1 is deprecated, and the served version."""
 _RAY = tuple(f"ray.io/{kind}" for kind in ("RayCluster", "RayJob", "RayService"))
 """Kinds whose v1alpha1 is deprecated since KubeRay 1.7."""
 _LEGACY = ("kubeflow.org/PyTorchJob", "kubeflow.org/JAXJob", "kubeflow.org/XGBoostJob")
-"""Those for which the newer line has a runtime; TensorFlow and Paddle have none there."""
+"""Kinds for which Trainer has a runtime; TensorFlow and Paddle have none."""
 _OF_GPUS = frozenset({"kai-scheduler"})
 _TRAINER = "trainer.kubeflow.org/v1alpha1"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    vendors, older = has_vendor_kueue(stack), older_kueue(stack)
+    vendors, older = has_vendor_kueue(stack), kueue_without_v1beta2(stack)
     elsewhere = bool(older) and not _speaks_of_gpus(stack)
     apart = _queues_no_gpus(stack)
     for kind, served in _V1BETA1.items():
         if (vendors or elsewhere) and kind not in _TEKTON:
-            continue  # of its own time, and its operator moves objects on
-        for resource in stack.of(kind):
+            continue  # valid at its version, and its operator converts objects
+        for resource in stack.resources_of_kinds(kind):
             ours = kind not in _TEKTON or _asks_gpus(resource.properties)
             if ours and resource.kind.split("/")[1] in {"v1beta1", "v1alpha1"}:
                 first = older and kind not in _TEKTON
-                fix = f"upgrade Kueue {older}, which has no later one, and write {served}"
+                fix = f"upgrade Kueue {older}, which serves no later version, and write {served}"
                 problem = f"{resource.kind} is deprecated"
                 violation = _old(resource, problem, fix if first else f"write {served}")
                 yield replace(violation, is_advisory=(apart or bool(older)) and kind not in _TEKTON)
@@ -72,45 +72,45 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 
 def _rays(stack: Stack) -> Iterator[Violation]:
-    """Of KubeRay, whose own version may have no later one."""
-    first = older_ray(stack)
-    for resource in stack.of(*_RAY):
+    """KubeRay objects, whose installed version may serve no later one."""
+    first = kuberay_accepting_v1alpha1(stack)
+    for resource in stack.resources_of_kinds(*_RAY):
         if resource.kind.split("/")[1] == "v1alpha1" and _asks_gpus(resource.properties):
             fix = (
                 f"when you upgrade KubeRay {first}, write ray.io/v1" if first else "write ray.io/v1"
             )
             violation = _old(resource, f"{resource.kind} is deprecated", fix)
-            # where a variable decides which KubeRay reads it, that may be one of its time
+            # where a variable decides which KubeRay version reads it, that version may serve it
             yield replace(
                 violation, is_advisory=bool(first) or is_version_unknown(stack, "kuberay-operator")
             )
 
 
 def _jobs(stack: Stack, *, apart: bool) -> Iterator[Violation]:
-    """Of the training operator, whose own version may have no later kind."""
-    first = first_trainer(stack)
-    for resource in stack.of(*_LEGACY):
+    """Training operator objects, whose installed version may have no later kind."""
+    first = trainer_without_trainjob(stack)
+    for resource in stack.resources_of_kinds(*_LEGACY):
         if not mapping(resource.properties.get("metadata")).keys() & {"name", "generateName"}:
-            continue  # a template, for a program that knows this kind
+            continue  # a template, for a program that reads this kind
         if _is_without_gpus(resource, apart=apart):
             continue
-        problem = f"{resource.kind} is of the training operator's first line"
+        problem = f"{resource.kind} is an API of the legacy training operator (v1)"
         fix = f"write a TrainJob of {_TRAINER}"
         if first:
             fix = f"when you upgrade training-operator {first} to Trainer 2, {fix}"
-        # which has no other kind: it is right there until then
+        # that version has no other kind: the object is valid until an upgrade
         yield replace(_old(resource, problem, fix), is_advisory=bool(first))
 
 
 def _speaks_of_gpus(stack: Stack) -> bool:
-    """Whether a queue, a flavor or a job of it says a word of them: else it is of its own time alone."""
+    """Whether a queue, a flavor or a job mentions GPUs: otherwise it is only old."""
     kinds = (*(f"kueue.x-k8s.io/{kind}" for kind in _KUEUE), *_LEGACY, *POD_KINDS)
-    return any(map(speaks_of_gpus, stack.of(*kinds)))
+    return any(map(speaks_of_gpus, stack.resources_of_kinds(*kinds)))
 
 
 def _queues_no_gpus(stack: Stack) -> bool:
-    """Whether all queues in view are seen to cover something else, with no word of GPUs beside them."""
-    queues = stack.of(CLUSTER_QUEUE)
+    """Whether all queues in the input cover other resources, and nothing else there mentions GPUs."""
+    queues = stack.resources_of_kinds(CLUSTER_QUEUE)
     try:
         plain = [bool(resource_groups(each)) and not covers_gpus(each) for each in queues]
     except NotEvaluatedError:
@@ -119,18 +119,18 @@ def _queues_no_gpus(stack: Stack) -> bool:
 
 
 def _asks_gpus(value: Any) -> bool:
-    """Whether a resource of GPUs is a key anywhere in it: Tekton has called the place in three ways."""
+    """Whether a GPU resource is a key anywhere in it: Tekton has had three names for the place."""
     if isinstance(value, Mapping):
         return any(str(k).startswith(GPU_PREFIXES) or _asks_gpus(each) for k, each in value.items())
     return isinstance(value, list) and any(map(_asks_gpus, value))
 
 
 def _is_without_gpus(job: Resource, *, apart: bool) -> bool:
-    """Whether its containers are written, none asks for a GPU, and no queue or scheduler of GPUs has it."""
+    """Whether its containers are listed, none requests a GPU, and no GPU queue or scheduler handles it."""
     pods = [pod for pod in pods_of(job) if list(pod.containers())]
     placed = any(text(pod.spec.get("schedulerName")) in _OF_GPUS for pod in pods)
     queued = not apart and QUEUE_LABEL in mapping(job.properties, "metadata", "labels")
-    # a number may be filled in later: the name of the resource is enough
+    # a number may be a placeholder: the name of the resource is enough
     return bool(pods) and not (placed or queued or _asks_gpus(job.properties))
 
 
@@ -142,13 +142,13 @@ RULE = Rule(
     id="GPU-OLD-01",
     title="Objects use API versions that are not deprecated",
     severity=Severity.INFO,
-    why="A deprecated version is served until it is not, and the upgrade that ends it is somebody else's.",
-    fix="Write kueue.x-k8s.io/v1beta2, ray.io/v1, tekton.dev/v1, and TrainJobs.",
+    why="An upgrade by another team can remove a deprecated version, and your objects are rejected.",
+    fix="Use kueue.x-k8s.io/v1beta2, ray.io/v1, tekton.dev/v1 and TrainJobs.",
     sources=(
         "kubernetes-sigs/kueue v0.15.0: v1beta2 is served",
         "kubernetes-sigs/kueue v0.19.2: v1beta1 deprecated, kubeflow.org kinds off in the chart",
         "kubeflow/trainer v2.3.0; tektoncd/pipeline: v1 since 0.43",
-        "ray-project/kuberay issue 5124: v1alpha1 deprecated in 1.7, served no more in 1.9",
+        "ray-project/kuberay issue 5124: v1alpha1 deprecated in 1.7, removed in 1.9",
     ),
     kinds=(*_V1BETA1, *_RAY, *_LEGACY),
     check_stack=_check,

@@ -9,9 +9,9 @@ from gpuyard.admission.host import PRIVILEGED, SHARES_HOST
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.pods import container_name
 from gpuyard.rules.rule import (
+    AuditReference,
     ContextEffect,
     Parameters,
-    Reference,
     Resource,
     Rule,
     Stack,
@@ -48,9 +48,9 @@ from gpuyard.rules.subjects.pools import GPU
 
 _DEVICES = ("/dev/nvidia", "/dev/dri")
 _ALL_DEVICES = frozenset({"", "/dev"})
-"""Without a slash at the end; the first is the root. There is no device below /sys."""
+"""Without a trailing slash; the first is the root. There is no device below /sys."""
 _FABRIC = re.compile(r"/dev/infiniband\b|/dev/aperture_devices\b|/run/tcpx\b")
-_SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a file of ours
+_SHM = "/dev/shm"  # noqa: S108  the path as a pod has it, not a local file
 _SHARED_MEMORY = "hostIPC"
 _OF_HOST = "hostPath"
 _PROCESSES = "hostPID"
@@ -58,28 +58,28 @@ _SHARED = (_PROCESSES, _SHARED_MEMORY)
 _SAMPLES = re.compile(
     r"(^|/)(?:cuda-sample|cuda-vector-add|dcgmproftester\d*|samples:dcgmproftester)\b"
 )
-"""NVIDIA's own, with which its guides show that GPUs are shared: nvidia-smi sees the processes then."""
+"""NVIDIA images whose guides demonstrate GPU sharing: nvidia-smi then shows the processes."""
 _OF_A_RACKS_NODE = 4
-"""Nodes of a rack that is one NVLink domain have four; claims of the domain's channels tell them."""
+"""GPUs per node in a rack that is one NVLink domain; claims of the domain's channels identify it."""
 _RACK = re.compile(r"compute-?domain|\bimex\b|gb[23]00", re.IGNORECASE)
 _PRIVILEGE = ("securityContext", "privileged")
 _FIRST, _NETWORK = "initContainers", "NET_ADMIN"
-"""What only waits before others needs none of their privileges."""
+"""Init containers that only wait need no privileges."""
 _SHELL = re.compile(r"(^|/)(?:ba|da)?sh$")
 _STEPS = re.compile(r"&&|\|\||;")
 _KERNEL = re.compile(
     r"(?:/\S*/)?sysctl\b|ulimit\b|set\s+-|(?:true|exit\s*\d*|sleep\s+\d+)$|"
     r"(?:echo|printf)\b[^>]*(?:>+\s*/(?:proc/sys|sys/kernel/mm)/\S+)?$"
 )
-"""One step of a shell that sets a value of the kernel, or does nothing."""
+"""One shell command that sets a kernel parameter, or does nothing."""
 _EMPTY_DIR = "emptyDir"
 _TAKES = frozenset({"privileged", "path", "hostPath", _SHARED_MEMORY})
 _ROOT = frozenset({"/", "//"})
-"""All that is on a node is more than its GPUs."""
+"""Access to the whole node includes more than its GPUs."""
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
-    """Each place once: steps of a workflow share its volumes, and none of them may have it for another."""
+    """Each path once: steps of a workflow share its volumes."""
     results: dict[Path, Violation] = {}
     for violation in _of_pods(resource, parameters):
         before = results.get(violation.path)
@@ -102,7 +102,7 @@ def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                 slip.path[-1] == _PROCESSES and _verifies(pod)
             )
             yield Violation(slip.path, slip.problem, slip.fix, is_advisory=mine)
-        grave = Severity.WARNING if has_whole_node or _on_a_fabric(pod) else None
+        severity = Severity.WARNING if has_whole_node or _on_a_fabric(pod) else None
         for slip in () if _tests_a_node(pod) else _privileged(pod):
             if slip.path[: -len(_PRIVILEGE)] not in agents:
                 mine = (
@@ -111,31 +111,33 @@ def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
                     or slip.path[: -len(_PRIVILEGE)] in measures
                     or (_only_prepares(resource, slip.path) if _FIRST in slip.path else keeper)
                 )
-                yield Violation(slip.path, slip.problem, slip.fix, severity=grave, is_advisory=mine)
+                yield Violation(
+                    slip.path, slip.problem, slip.fix, severity=severity, is_advisory=mine
+                )
         yield from _volumes(pod, keeper=keeper, whole=has_whole_node)
 
 
 def _agents(resource: Resource) -> set[Path]:
-    """Containers of NVIDIA's own on every node, in whatever namespace: there to look after every GPU."""
+    """NVIDIA's own containers on every node, in any namespace, which manage every GPU."""
     if resource.group_kind != "apps/DaemonSet":
         return set()
     return {result.path[:-1] for result in components_in(resource)}
 
 
 def _measures(resource: Resource, pod: Pod) -> set[Path]:
-    """Containers of exporters on every node, from whatever registry."""
+    """Exporter containers on every node, from any registry."""
     if resource.group_kind != "apps/DaemonSet":
         return set()
     return {path for path, container in pod.containers() if is_gpu_monitor(container)}
 
 
 def _reaches_for_devices(pod: Pod) -> bool:
-    """Whether for GPUs of ours: of a graphics card without a request nobody knows whose it is."""
+    """Whether it mounts NVIDIA devices: a graphics card without a request may be of any vendor."""
     return any(_path(volume).startswith(_DEVICES[0]) for _, volume in pod.volumes())
 
 
 def _on_a_fabric(pod: Pod) -> bool:
-    """Whether it drives network cards of the host, for which their vendors' guides ask for privilege."""
+    """Whether it manages network cards of the host, for which vendors' guides require privileges."""
     containers = [container for _, container in pod.containers()]
     mounted = [
         text(mapping(mount).get("mountPath"))
@@ -147,16 +149,16 @@ def _on_a_fabric(pod: Pod) -> bool:
 
 
 def _tests_a_node(pod: Pod) -> bool:
-    """Whether it is a fabric's own, and has as many GPUs as a node: none is left to take from others.
+    """Whether it belongs to a fabric and uses all GPUs of a node: it takes none from other pods.
 
-    One in the node's network has the node as well: the cards of the fabric are there once.
+    A pod in the host network has the node to itself: the fabric's network cards exist once.
     """
     alone = pod.gpus().get(GPU, 0) >= MAX_GPUS_PER_NODE or is_true(pod.spec.get("hostNetwork"))
     return is_fabric_daemon(pod) and alone
 
 
 def _has_the_node(pod: Pod) -> bool:
-    """Whether every GPU of its node is its own: no privilege gives it one of somebody else's."""
+    """Whether it uses every GPU of its node: privileges then give it no GPU of another pod."""
     gpus = pod.gpus().get(GPU, 0)
     if gpus >= min(MAX_GPUS_PER_NODE, gpus_of_selected_nodes(pod) or MAX_GPUS_PER_NODE):
         return True
@@ -164,13 +166,13 @@ def _has_the_node(pod: Pod) -> bool:
 
 
 def _asks_for_some(pod: Pod) -> bool:
-    """Whether how many GPUs it asks for is filled in later, as `$GPUS_PER_NODE`: they may be all."""
+    """Whether its GPU count is a placeholder, such as `$GPUS_PER_NODE`: it may be all."""
     limits = (mapping(each, "resources", "limits").get(GPU) for _, each in pod.containers())
     return any(each is not None and number(each) is None for each in limits)
 
 
 def _verifies(pod: Pod) -> bool:
-    """Whether nothing runs in it but samples of NVIDIA's."""
+    """Whether it runs only NVIDIA samples."""
     images = [text(container.get("image")) for _, container in pod.containers()]
     return bool(images) and all(map(_SAMPLES.search, images))
 
@@ -181,14 +183,14 @@ def _is_in_a_rack(pod: Pod) -> bool:
 
 
 def _only_prepares(resource: Resource, path: Path) -> bool:
-    """Before the work begins: the network, as meshes and JupyterHub do, or settings of the kernel."""
+    """Init containers that configure the network, as meshes and JupyterHub do, or set kernel parameters."""
     container = mapping(at(resource.properties, *path[: -len(_PRIVILEGE)]))
     added = mapping(at(resource.properties, *path[:-1])).get("capabilities")
     return _NETWORK in items(mapping(added).get("add")) or _sets_the_kernel(container)
 
 
 def _sets_the_kernel(container: Mapping[str, object]) -> bool:
-    """Whether it does nothing but set values of the kernel, as databases and servers ask for."""
+    """Whether it only sets kernel parameters, as databases and servers require."""
     words = [text(each) for part in ("command", "args") for each in items(container.get(part))]
     lines = (
         words[-1].splitlines() if len(words) > 1 and _SHELL.search(words[0]) else [" ".join(words)]
@@ -200,10 +202,10 @@ def _sets_the_kernel(container: Mapping[str, object]) -> bool:
 
 @once_per_stack
 def _with_a_default(stack: Stack) -> set[str]:
-    """Namespaces where a container without a limit of memory gets one."""
+    """Namespaces with a default memory limit for containers."""
     return {
         each.namespace
-        for each in stack.of("LimitRange")
+        for each in stack.resources_of_kinds("LimitRange")
         for limit in mappings(each.properties, "spec", "limits")
         if limit.get("type") == "Container"
         if mapping(limit.get("default")).get("memory") is not None
@@ -211,7 +213,7 @@ def _with_a_default(stack: Stack) -> set[str]:
 
 
 def _context_effect(stack: Stack, resource: Resource, path: Path) -> ContextEffect:
-    """By how many GPUs a machine has: with all of them asked for, none is left to take from others."""
+    """By GPUs per machine: a pod that requests all of them takes none from others."""
     if path[-1] == _EMPTY_DIR and resource.namespace in _with_a_default(stack):
         return ContextEffect.CHOICE
     if path[-1] not in _TAKES or text(at(resource.properties, *path)) in _ROOT:
@@ -240,14 +242,14 @@ def _path(volume: object) -> str:
 def _host(pod: Pod) -> Iterator[requirement.Violation]:
     for field in _SHARED:
         if is_true(pod.spec.get(field)):
-            yield SHARES_HOST[field].violation(pod.at(field))
+            yield SHARES_HOST[field].fill_in(pod.field_path(field))
 
 
 def _privileged(pod: Pod) -> Iterator[requirement.Violation]:
     for path, container in pod.containers():
         if is_true(mapping(container.get("securityContext")).get("privileged")):
             where = (*path, *_PRIVILEGE)
-            yield PRIVILEGED.violation(where, container=container_name(path, container))
+            yield PRIVILEGED.fill_in(where, container=container_name(path, container))
 
 
 def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:
@@ -255,19 +257,17 @@ def _volumes(pod: Pod, *, keeper: bool, whole: bool) -> Iterator[Violation]:
     for where, volume in pod.volumes():
         path = _path(volume)
         if path.startswith(_DEVICES) or (path and path.rstrip("/") in _ALL_DEVICES):
-            root = (
-                f"the host's {path} is all that is on the node, other pods' files and keys among it"
-            )
+            root = f"the host's {path} contains all files of the node, including other pods' files and keys"
             yield Violation(
                 (*where, "hostPath", "path"),
-                f"the host's {path} hands out devices past the device plugin"
+                f"the host's {path} gives access to devices past the device plugin"
                 if path.strip("/")
                 else root,
-                "remove the volume; the device plugin mounts what the pod was given",
+                "remove the volume; the device plugin mounts the allocated devices",
                 is_advisory=(keeper or whole) and bool(path.strip("/")),
             )
         for violation in _shared_memory(volume, where, shm):
-            # as with hostIPC, which is the same memory: of one without a limit a fabric's test is alone
+            # like hostIPC, which is the same memory; without a limit only a fabric test is exempt
             shared = violation.path[-1] == _OF_HOST
             mine = whole or (shared and _asks_for_some(pod))
             yield replace(violation, is_advisory=mine and (shared or is_fabric_daemon(pod)))
@@ -286,16 +286,16 @@ def _shm_volumes(pod: Pod) -> dict[str, bool]:
 
 
 def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iterator[Violation]:
-    """What is written there counts against the memory limit of who writes it."""
+    """Data in shared memory counts against the memory limit of the container that writes it."""
     bounded = shm.get(text(mapping(volume).get("name")))
     if bounded is None:
         return
     if _path(volume):
         yield Violation(
             (*where, _OF_HOST),
-            f"the host's {_SHM} is shared with every pod that mounts it, and keeps what a pod leaves there",
+            f"the host's {_SHM} is shared with every pod that mounts it, and files outlive the pod",
             "use emptyDir: {medium: Memory, sizeLimit: …}",
-            severity=Severity.WARNING,  # guides of vendors have it, for pods that have their nodes alone
+            severity=Severity.WARNING,  # vendor guides do so, for pods with dedicated nodes
         )
         return
     empty = mapping(volume).get(_EMPTY_DIR)
@@ -305,7 +305,7 @@ def _shared_memory(volume: object, where: Path, shm: Mapping[str, bool]) -> Iter
     if endless and not bounded:
         yield Violation(
             (*where, _EMPTY_DIR),
-            "shared memory without sizeLimit may take all memory of the node",
+            "shared memory without sizeLimit can use all memory of the node",
             "add sizeLimit, at most the pod's memory limit",
             severity=Severity.WARNING,
         )
@@ -315,10 +315,13 @@ RULE = Rule(
     id="GPU-POD-02",
     title="A GPU pod has no privileges and no host devices",
     severity=Severity.ERROR,
-    why="Privilege, the host's devices or its shared memory undo every share, slice and quota there is.",
-    fix="Remove privileged, hostPID, hostIPC and hostPath devices; give /dev/shm an emptyDir with sizeLimit.",
+    why="Privileges, host devices and host shared memory bypass shares, slices and quotas.",
+    fix="Remove privileged, hostPID, hostIPC and hostPath devices; mount an emptyDir with sizeLimit at /dev/shm.",
     sources=("Kubernetes Pod Security Standards, baseline and restricted",),
-    references=(Reference("CIS EKS 1.8.0", "4.2.1-4.2.5"), Reference("CIS GKE 1.9.0", "4.2.1")),
+    references=(
+        AuditReference("CIS EKS 1.8.0", "4.2.1-4.2.5"),
+        AuditReference("CIS GKE 1.9.0", "4.2.1"),
+    ),
     kinds=POD_KINDS,
     parameters={"namespaces": SYSTEM_NAMESPACES},
     check=_check,

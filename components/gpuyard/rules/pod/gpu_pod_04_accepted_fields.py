@@ -1,4 +1,4 @@
-"""GPU-POD-04: GPU pods say nothing that is refused, or that nobody reads."""
+"""GPU-POD-04: GPU pods use only valid fields, tags and amounts."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -38,23 +38,23 @@ from gpuyard.rules.subjects.pods import (
 
 _VENDOR = re.compile(r"nvidia|nvcr|cuda|dcgm")
 _CUDA = re.compile(r"(?:(?:[\w-]+\.)*docker\.(?:io|com)/|nvcr\.io/)?nvidia/cuda")
-"""Where NVIDIA keeps it; another's mirror may have kept what is gone here."""
+"""NVIDIA's registry; a mirror may keep removed tags."""
 _TWO_PARTS = re.compile(r"(\d{1,9})\.(\d{1,9})(?:-|$)")
 _EXPORTER = re.compile(r"(^|/)nvidia/(k8s/)?dcgm-exporter$")
 _THREE_PARTS = re.compile(r"v?[2-9]\.\d+\.\d+")
-"""Before its second version a tag was the exporter's alone."""
+"""Before version 2, a tag contained only the exporter's version."""
 _BESIDE: Mapping[str, tuple[Path, ...]] = {
     "batch/CronJob": (("spec",), ("spec", "jobTemplate", "spec")),
     **{f"apps/{kind}": (("spec",),) for kind in ("Deployment", "StatefulSet", "DaemonSet")},
     "batch/Job": (("spec",),),
 }
-"""By kind: where fields of its pods are put in vain."""
+"""By kind: where pod fields have no effect."""
 _OF_PODS = ("tolerations", "nodeSelector", "affinity", "runtimeClassName", "priorityClassName")
 _VARIABLES: Mapping[str, str] = {
     "CUDA_MEMORY_LIMIT": "share by MPS or MIG, which do limit memory",
     "GPU_MEMORY_LIMIT": "share by MPS or MIG, which do limit memory",
 }
-"""Variables of guides that neither CUDA nor the container toolkit reads."""
+"""Variables from guides that neither CUDA nor the container toolkit reads."""
 _MPS_SERVER = "nvidia-cuda-mps-control -d"
 _MPS_WORDS: Mapping[str, tuple[str, str]] = {
     "set_default_memory_limit": (
@@ -62,7 +62,7 @@ _MPS_WORDS: Mapping[str, tuple[str, str]] = {
         "let the device plugin run MPS: sharing.mps limits the memory of each client",
     ),
     _MPS_SERVER: (
-        "an MPS server of a pod serves no other pod: they do not see its pipes",
+        "an MPS server in a pod serves no other pod: other pods cannot reach its pipes",
         "let the device plugin run MPS: sharing.mps in its configuration",
     ),
 }
@@ -83,7 +83,7 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
 
 
 def _beside_the_template(resource: Resource) -> Iterator[Violation]:
-    """Fields of a pod one level too high: there the API has none of that name."""
+    """Pod fields one level too high, where the API has no such field."""
     levels = _BESIDE.get(resource.group_kind, ())
     if not levels or not any(map(is_gpu_pod, pods_of(resource))):
         return
@@ -91,7 +91,7 @@ def _beside_the_template(resource: Resource) -> Iterator[Violation]:
         if at(resource.properties, *above, field) is not None:
             yield Violation(
                 (*above, field),
-                f"{field} is a field of pods: here it is refused, or dropped, and the pods have none",
+                f"{field} is a field of pods: here the API server rejects or drops it, and the pods lack it",
                 f"move it to {'.'.join(map(str, levels[-1]))}.template.spec.{field}",
             )
 
@@ -107,22 +107,22 @@ def _image(where: Path, image: str) -> Iterator[Violation]:
     if _EXPORTER.search(name) and _THREE_PARTS.fullmatch(tag):
         yield Violation(
             where,
-            f"no image of the exporter is tagged {tag}: a tag is DCGM's version, its own, and its system",
-            "write one such as 4.6.0-4.8.3-distroless",
+            f"the exporter has no image with tag {tag}: a tag is DCGM version, exporter version and system",
+            "write, for example, 4.6.0-4.8.3-distroless",
         )
 
 
 def _cuda(path: Path, tag: str, version: tuple[int, int]) -> Violation:
-    """Of a tag with two parts; those of new versions never were, and those of old ones are no more."""
-    is_withdrawn = "NVIDIA has removed it, as all tags of that age"
-    never = "versions have three parts, and old ones were removed"
+    """A tag with two parts: new versions never had one, and old ones were removed."""
+    is_withdrawn = "NVIDIA has removed all tags of that age"
+    never = "its versions have three parts, and old two-part tags were removed"
     reason = is_withdrawn if version <= LAST_OF_TWO_PARTS else never
     instead = suggested_tag(version, tag)
     if instead is None:
-        which = "CUDA 11 or newer" if version < OLDEST else "one with three parts"
-        instead = f"{which}, as {suggested_tag(NEWEST_OF_OLDEST, tag)}"
-    problem = f"there is no image of CUDA tagged {tag}: {reason}"
-    return Violation(path, problem, f"write {instead}, best by digest")
+        which = "CUDA 11 or newer" if version < OLDEST else "a tag with three parts"
+        instead = f"{which}, such as {suggested_tag(NEWEST_OF_OLDEST, tag)}"
+    problem = f"no CUDA image has the tag {tag}: {reason}"
+    return Violation(path, problem, f"write {instead}, preferably with its digest")
 
 
 def _rights(path: Path, context: Mapping[str, Any]) -> Iterator[Violation]:
@@ -131,15 +131,15 @@ def _rights(path: Path, context: Mapping[str, Any]) -> Iterator[Violation]:
         if name.startswith("CAP_"):
             yield Violation(
                 (*path, "securityContext", "capabilities", "add", index),
-                f"names of capabilities are without CAP_ here: {name} is none that the runtime knows",
+                f"the runtime does not know {name}: capability names have no CAP_ prefix here",
                 f"write {name.removeprefix('CAP_')}",
             )
     strong = is_true(context.get("privileged")) or "CAP_SYS_ADMIN" in added
     if known_value(context.get("allowPrivilegeEscalation")) is False and strong:
         yield Violation(
             (*path, "securityContext", "allowPrivilegeEscalation"),
-            "the API refuses a container that is privileged or adds CAP_SYS_ADMIN, and may not gain rights",
-            "remove the privilege; GPU pods need none",
+            "the API server rejects allowPrivilegeEscalation: false with privileged or CAP_SYS_ADMIN",
+            "remove privileged or CAP_SYS_ADMIN; GPU pods need neither",
         )
 
 
@@ -147,7 +147,11 @@ def _variables(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
     for index, variable in enumerate(items(container.get("env"))):
         name = text(mapping(variable).get("name"))
         if name in _VARIABLES:
-            yield Violation((*path, "env", index), f"nothing reads {name}", _VARIABLES[name])
+            yield Violation(
+                (*path, "env", index),
+                f"neither CUDA nor the container toolkit reads {name}",
+                _VARIABLES[name],
+            )
 
 
 def _commands(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
@@ -155,9 +159,9 @@ def _commands(path: Path, container: Mapping[str, Any]) -> Iterator[Violation]:
         words = " ".join(text(each) for each in items(container.get(field)))
         for result, (problem, fix) in _MPS_WORDS.items():
             if result in words:
-                # a server for the processes of one pod is of use to that pod
-                grave = Severity.WARNING if result == _MPS_SERVER else None
-                yield Violation((*path, field), problem, fix, severity=grave)
+                # a server for the processes of one pod is useful to that pod
+                severity = Severity.WARNING if result == _MPS_SERVER else None
+                yield Violation((*path, field), problem, fix, severity=severity)
 
 
 def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]:
@@ -178,16 +182,18 @@ def _quantities(path: Path, resources: Mapping[str, Any]) -> Iterator[Violation]
         if amount is None or amount % 1:
             yield Violation(
                 where,
-                f"{value} is no number of {name}: GPUs are whole",
-                "ask for 1 and share by MIG or MPS",
+                f"{value} is not a valid amount of {name}: it must be a whole number",
+                "request 1 and share GPUs with MIG or MPS",
             )
         elif name not in limits and not is_entirely_placeholder(resources.get("limits")):
-            yield Violation(where, f"{name} without a limit is refused", "write it under limits")
+            yield Violation(
+                where, f"the API server rejects {name} without a limit", "write it under limits"
+            )
         elif name in requests and request != limit:
             yield Violation(
                 where,
-                f"{requests[name]} requested and {limits[name]} the limit of {name}: they have to be equal",
-                "leave the request out",
+                f"{name} has request {requests[name]} and limit {limits[name]}: they must be equal",
+                "omit the request",
             )
 
 
@@ -195,8 +201,8 @@ RULE = Rule(
     id="GPU-POD-04",
     title="A GPU pod uses valid resource requests and fields",
     severity=Severity.ERROR,
-    why="Such a pod is refused, never starts for want of its image, or runs without the limit it counts on.",
-    fix="Write tags that exist, capabilities without CAP_, whole GPUs as limits; share by MIG or MPS.",
+    why="Such a pod is rejected, cannot pull its image, or runs without the expected limit.",
+    fix="Use existing tags, capabilities without CAP_, and whole GPUs as limits; share with MIG or MPS.",
     sources=(
         "Kubernetes API validation of extended resources and of allowPrivilegeEscalation",
         "NVIDIA/k8s-device-plugin v0.20.0, MPS; tags of nvidia/cuda and of the exporter",

@@ -1,4 +1,4 @@
-"""GPU-POD-05: pods select nodes by labels that somebody sets."""
+"""GPU-POD-05: pods select nodes by labels that a component sets."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,16 +25,16 @@ from gpuyard.rules.subjects.pods import POD_KINDS, Pod, is_gpu_pod, pods_of
 from gpuyard.rules.subjects.pools import OWN_LABELS, POOL_KINDS, gpu_pool, sets_label
 
 _INSTEAD = (
-    f"select nvidia.com/gpu.product, nvidia.com/gpu.clique or, on nodes of gpuyard, {NVLINK_GPUS_LABEL}",
+    f"select nvidia.com/gpu.product, nvidia.com/gpu.clique or, on gpuyard nodes, {NVLINK_GPUS_LABEL}",
     "select karpenter.sh/capacity-type or eks.amazonaws.com/capacityType",
 )
 _INVENTED = tuple(zip(OWN_LABELS, _INSTEAD, strict=True))
-"""Labels of guides that nothing puts on nodes, by how they begin."""
+"""Prefixes of labels from guides that no component sets."""
 _OF_CLOUDS = frozenset(
     f"gpu.nvidia.com/{name}"
     for name in ("class", "count", "model", "vram", "gpus", "driver", "cuda")
 )
-"""Labels that CoreWeave's nodes have."""
+"""Labels of CoreWeave nodes."""
 _NUMBERS = frozenset({"nvidia.com/gpu.memory", "nvidia.com/gpu.count", "nvidia.com/gpu.replicas"})
 _PLUGINS = re.compile(r"(^|/)(?<!rocm/)(k8s-device-plugin|dcgm-exporter)(:|@|$)")
 _EXPORTER = re.compile(r"(^|/)nvidia/(k8s/)?dcgm-exporter(:|@|$)")
@@ -43,10 +43,10 @@ _ABOUT = "DCGM_EXPORTER_KUBERNETES"
 _SELECTOR = "nodeSelector"
 _WAITS = "--fail-on-init-error=false"
 _WAITED = re.compile(r"(^|/)k8s-device-plugin:(1\.|v?0\.[0-6]\.)")
-"""Device plugins of before 0.7, which wait where there is no GPU whatever they are told."""
+"""Device plugins before 0.7, which wait on nodes without GPUs, with any options."""
 _SPACE = re.compile(r"\s")
 _OFF = frozenset({"false", "False", "0"})
-"""Of whom a GPU is, it is not to say then."""
+"""The vendor of the GPU is unknown then."""
 
 
 def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
@@ -61,20 +61,20 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
 
 
 def _spaces(pod: Pod) -> Iterator[Violation]:
-    """The name of a GPU as nvidia-smi has it: feature discovery writes its label with dashes."""
+    """The name of a GPU in nvidia-smi: feature discovery writes its label with dashes."""
     for key, value in mapping(pod.spec.get(_SELECTOR)).items():
         name = text(value).strip()
         if _SPACE.search(name) and not is_placeholder(name):
             yield Violation(
-                pod.at(_SELECTOR, key),
-                f"the API server rejects the pod: no label of a node has a space, as {name!r} has",
+                pod.field_path(_SELECTOR, key),
+                f"the API server rejects the pod: a label value has no spaces, and {name!r} does",
                 f"write {key}: {_SPACE.sub('-', name)}",
             )
 
 
 def _selected(pod: Pod) -> Iterator[tuple[Path, str, list[str]]]:
     for key, value in mapping(pod.spec.get(_SELECTOR)).items():
-        yield pod.at(_SELECTOR, key), str(key), [text(value)]  # a key may be a number
+        yield pod.field_path(_SELECTOR, key), str(key), [text(value)]  # a key may be a number
     for path, term in _terms(pod):
         for index, each in enumerate(items(term.get("matchExpressions"))):
             expression = mapping(each)
@@ -86,11 +86,11 @@ def _terms(pod: Pod) -> Iterator[tuple[Path, Mapping[str, Any]]]:
     node = mapping(mapping(pod.spec.get("affinity")).get("nodeAffinity"))
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     for index, term in enumerate(items(mapping(node.get(required)).get("nodeSelectorTerms"))):
-        path = pod.at("affinity", "nodeAffinity", required, "nodeSelectorTerms", index)
+        path = pod.field_path("affinity", "nodeAffinity", required, "nodeSelectorTerms", index)
         yield path, mapping(term)
     preferred = "preferredDuringSchedulingIgnoredDuringExecution"
     for index, each in enumerate(items(node.get(preferred))):
-        path = pod.at("affinity", "nodeAffinity", preferred, index, "preference")
+        path = pod.field_path("affinity", "nodeAffinity", preferred, index, "preference")
         yield path, mapping(mapping(each).get("preference"))
 
 
@@ -98,13 +98,15 @@ def _label(path: Path, key: str, values: list[str]) -> Iterator[Violation]:
     for beginning, instead in _INVENTED:
         if key.startswith(beginning) and key not in _OF_CLOUDS:
             yield Violation(
-                path, f"nothing labels nodes {key}: the pod waits, or the wish is idle", instead
+                path,
+                f"no component sets node label {key}: the pod stays pending, or the preference has no effect",
+                instead,
             )
     for value in values if key in _NUMBERS else ():
         if not value.isdigit():
             yield Violation(
                 path,
-                f"{key} is a whole number in text, MiB for memory: no node has {value!r}",
+                f"{key} is a whole number as a string, MiB for memory: no node has {value!r}",
                 f'write {key}: "40960", or compare with Gt',
             )
 
@@ -114,7 +116,7 @@ def _placed(pod: Pod) -> bool:
 
 
 def _waits(pod: Pod) -> bool:
-    """A device plugin that finds no GPU and has been told not to fail: NVIDIA's own manifest is so."""
+    """A device plugin that does not fail without a GPU, such as in NVIDIA's own manifest."""
     containers = [container for _, container in pod.containers()]
     if any(_WAITED.search(text(container.get("image"))) for container in containers):
         return True
@@ -132,24 +134,24 @@ def _waits(pod: Pod) -> bool:
 
 
 def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
-    """A device plugin or an exporter of one's own."""
+    """A device plugin or an exporter that the operator does not manage."""
     images = [text(container.get("image")) for _, container in pod.containers()]
     if not any(_PLUGINS.search(image) for image in images):
         return
     if not mapping(spec.get("selector")):
-        problem = "a DaemonSet without a selector of its pods is rejected"
+        problem = "the API server rejects a DaemonSet without a pod selector"
         yield Violation(
-            ("spec", "selector"), problem, "repeat the template's labels as matchLabels"
+            ("spec", "selector"), problem, "set matchLabels to the labels of the template"
         )
     if not (_placed(pod) or _waits(pod)):
-        asking = requests_gpus(pod)  # it is started on none without GPUs then
+        asking = requests_gpus(pod)  # it does not start on nodes without GPUs then
         yield Violation(
-            pod.at(_SELECTOR),
-            "a pod of it waits on every node without GPUs, for the GPU that it asks for"
+            pod.field_path(_SELECTOR),
+            "one pod per node without GPUs stays pending, because it requests a GPU"
             if asking
-            else "it runs on every node, those without GPUs too: a toleration keeps it off none",
+            else "it runs on every node, including those without GPUs: a toleration excludes none",
             'select nvidia.com/gpu.present: "true"',
-            # NVIDIA's own manifest of the exporter has no more
+            # NVIDIA's own manifest of the exporter has only these
             is_advisory=asking or all(_EXPORTER.search(image) for image in images),
         )
     mounted = [text(mapping(each.get("hostPath")).get("path")) for _, each in pod.volumes()]
@@ -160,15 +162,15 @@ def _agent(pod: Pod, spec: Mapping[str, Any]) -> Iterator[Violation]:
                 continue
             yield Violation(
                 (*path, "env", index),
-                "the exporter cannot say whose GPU it is: the kubelet's socket is not mounted",
+                "the exporter cannot map GPUs to pods: the kubelet's socket is not mounted",
                 f"mount hostPath {_POD_RESOURCES}",
             )
 
 
 def _context_effect(stack: Stack, resource: Resource, path: Path) -> ContextEffect:
-    """A label that something in view gives to nodes is right, whatever it is called.
+    """A label that a resource in the input sets on nodes is valid.
 
-    NVIDIA's own manifests select no nodes: it matters where nodes without GPUs are.
+    NVIDIA's own manifests select no nodes: it matters only if there are nodes without GPUs.
     """
     label = _label_at(resource, path)
     if label.startswith(OWN_LABELS):
@@ -179,11 +181,11 @@ def _context_effect(stack: Stack, resource: Resource, path: Path) -> ContextEffe
 
 @once_per_stack
 def _has_other_pools(stack: Stack) -> bool:
-    return None in map(gpu_pool, stack.of(*POOL_KINDS))
+    return None in map(gpu_pool, stack.resources_of_kinds(*POOL_KINDS))
 
 
 def _label_at(resource: Resource, path: Path) -> str:
-    """The label that is selected at a place, in a selector or in an expression; "" at another."""
+    """The selected label at a path, in a selector or in an expression; "" at other paths."""
     if path[-2:-1] == (_SELECTOR,):
         return str(path[-1])
     if path[-2:-1] == ("matchExpressions",):
@@ -192,7 +194,7 @@ def _label_at(resource: Resource, path: Path) -> str:
 
 
 def _holds_the_socket(path: str) -> bool:
-    """Whether the folder of the socket stands there, below it or above."""
+    """Whether the socket's folder, a parent or a child of it is mounted."""
     return path.startswith(_POD_RESOURCES) or f"{_POD_RESOURCES}/".startswith(
         f"{path.rstrip('/')}/"
     )
@@ -202,8 +204,8 @@ RULE = Rule(
     id="GPU-POD-05",
     title="Node selectors use labels that nodes have",
     severity=Severity.WARNING,
-    why="A label of somebody's guide is on no node: the pod waits for ever, and the autoscaler adds nothing.",
-    fix="Select by the labels of GPU feature discovery, of the cloud, or of your pools.",
+    why="With a label that no node has, the pod stays pending and the autoscaler adds no node.",
+    fix="Select labels of GPU feature discovery, of the cloud, or of your pools.",
     sources=(
         "NVIDIA/k8s-device-plugin v0.20.0 docs/gpu-feature-discovery: labels",
         "Kubernetes v1.36 ValidatePodSpec: values of a nodeSelector are values of labels",

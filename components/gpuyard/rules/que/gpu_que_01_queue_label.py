@@ -1,4 +1,4 @@
-"""GPU-QUE-01: jobs stand in a queue that there is."""
+"""GPU-QUE-01: jobs name an existing queue."""
 
 from collections.abc import Iterator, Mapping
 
@@ -17,7 +17,11 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.subjects.installed_versions import composes_queues, has_vendor_kueue, older_kueue
+from gpuyard.rules.subjects.installed_versions import (
+    composes_queues,
+    has_vendor_kueue,
+    kueue_without_v1beta2,
+)
 from gpuyard.rules.subjects.pods import is_gpu_pod, pods_of
 from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, QUOTA, covers_gpus
 
@@ -25,22 +29,22 @@ CLUSTER_QUEUE = "kueue.x-k8s.io/ClusterQueue"
 _LABEL: Path = ("metadata", "labels", QUEUE_LABEL)
 _ANNOTATION: Path = ("metadata", "annotations", QUEUE_LABEL)
 _DEFAULT = "default"
-_READ_ONCE = f"as an annotation {QUEUE_LABEL} is read by Kueue before 0.15 alone"
+_READ_ONCE = f"only Kueue before 0.15 reads {QUEUE_LABEL} as an annotation"
 _COUNTED = "requests.nvidia.com/"
-_NOBODY = "nobody counts its GPUs"
+_NOT_COUNTED = "no quota counts its GPUs"
 _PODSET = "kueue.x-k8s.io/podset-"
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     queues: dict[str, set[str]] = {}
-    for queue in stack.of(LOCAL_QUEUE):
+    for queue in stack.resources_of_kinds(LOCAL_QUEUE):
         known_value(at(queue.properties, "metadata", "name"))
         queues.setdefault(queue.namespace, set()).add(queue.name)
-    of_cluster = {queue.name for queue in stack.of(CLUSTER_QUEUE)}
-    older = bool(older_kueue(stack)) or has_vendor_kueue(stack)
+    of_cluster = {queue.name for queue in stack.resources_of_kinds(CLUSTER_QUEUE)}
+    older = bool(kueue_without_v1beta2(stack)) or has_vendor_kueue(stack)
     composed = composes_queues(stack)
-    bounded = {quota.namespace for quota in stack.of(QUOTA) if _binds(quota)}
-    for job in stack.of(*JOBS):
+    bounded = {quota.namespace for quota in stack.resources_of_kinds(QUOTA) if _binds(quota)}
+    for job in stack.resources_of_kinds(*JOBS):
         here = _reached(job, queues)
         for violation in _job_violations(job, here, of_cluster, counted=job.namespace in bounded):
             if older and violation.path == _ANNOTATION:
@@ -52,40 +56,40 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 
 def _binds(quota: Resource) -> bool:
-    """Whether a quota of a namespace counts GPUs by itself."""
+    """Whether a ResourceQuota of a namespace counts GPUs."""
     return any(str(key).startswith(_COUNTED) for key in mapping(quota.properties, "spec", "hard"))
 
 
 def _is_about_gpus(job: Resource, stack: Stack) -> bool:
-    """Whether the job asks for GPUs, or the queue that it names has some."""
+    """Whether the job requests GPUs, or its queue covers some."""
     name = text(at(job.properties, *_ANNOTATION))
     leads = {
         text(at(queue.properties, "spec", "clusterQueue"))
-        for queue in stack.named(name, LOCAL_QUEUE)
+        for queue in stack.resources_named(name, LOCAL_QUEUE)
     }
     is_gpu_queue = any(
-        covers_gpus(each) for lead in leads for each in stack.named(lead, CLUSTER_QUEUE)
+        covers_gpus(each) for lead in leads for each in stack.resources_named(lead, CLUSTER_QUEUE)
     )
     return is_gpu_queue or any(map(is_gpu_pod, pods_of(job)))
 
 
 def _topology(job: Resource) -> Iterator[Violation]:
-    """Where the pods of a Job are to stand is said of the pods."""
+    """Topology annotations belong on the pods of a Job."""
     if job.group_kind != "batch/Job":
         return
     for key in mapping(at(job.properties, "metadata", "annotations")):
         if str(key).startswith(_PODSET):
             yield Violation(
                 ("metadata", "annotations", str(key)),
-                f"{key} is an annotation of pods: on the Job itself nobody reads it",
-                "move it to the annotations of the pod template",
+                f"{key} is a pod annotation: Kueue ignores it on the Job itself",
+                "move it to spec.template.metadata.annotations",
                 job,
                 Severity.WARNING,
             )
 
 
 def _reached(job: Resource, queues: Mapping[str, set[str]]) -> set[str]:
-    """Queues of its namespace. Where none is written, it is whichever the file is applied to."""
+    """Queues of its namespace. Without a namespace it may be any."""
     if not job.namespace:
         return {name for names in queues.values() for name in names}
     return queues.get(job.namespace, set()) | queues.get("", set())
@@ -94,7 +98,7 @@ def _reached(job: Resource, queues: Mapping[str, set[str]]) -> set[str]:
 def _job_violations(
     job: Resource, here: set[str], of_cluster: set[str], *, counted: bool
 ) -> Iterator[Violation]:
-    """What is wrong; `counted` where a quota of the namespace counts GPUs, whoever queues."""
+    """The problem; `counted` if a ResourceQuota of the namespace counts GPUs."""
     name = text(at(job.properties, *_LABEL))
     elsewhere = list(_other_places(job))
     if is_placeholder(name):
@@ -102,12 +106,16 @@ def _job_violations(
     if name:
         yield from _queue(job, name, here, of_cluster)
     elif elsewhere:
-        problem = f"{QUEUE_LABEL} is a label of the {_kind(job)} itself: from here nobody reads it"
+        problem = f"{QUEUE_LABEL} is a label of the {_kind(job)} itself: Kueue ignores it here"
         yield Violation(
             elsewhere[0], problem, f"move it to metadata.labels of the {_kind(job)}", job
         )
     elif job.namespace and here and _DEFAULT not in here and _asks_for_gpus(job):
-        who = "the namespace's quota counts its GPUs, and Kueue does not" if counted else _NOBODY
+        who = (
+            "the namespace's ResourceQuota counts its GPUs, but Kueue does not"
+            if counted
+            else _NOT_COUNTED
+        )
         yield Violation(
             _LABEL,
             f"the job names no queue, and {job.namespace} has no default: {who}",
@@ -125,9 +133,9 @@ def _asks_for_gpus(job: Resource) -> bool:
 def _queue(job: Resource, name: str, here: set[str], of_cluster: set[str]) -> Iterator[Violation]:
     if name in here or not (here or name in of_cluster):
         return
-    sort = "a ClusterQueue" if name in of_cluster else "no LocalQueue of its namespace"
+    sort = "a ClusterQueue" if name in of_cluster else "not a LocalQueue of its namespace"
     known = f"one of {', '.join(sorted(here))}" if here else "a LocalQueue of its namespace"
-    yield Violation(_LABEL, f"{name} is {sort}: the job waits for ever", f"name {known}", job)
+    yield Violation(_LABEL, f"{name} is {sort}: the job never starts", f"name {known}", job)
 
 
 def _other_places(job: Resource) -> Iterator[Path]:
@@ -147,8 +155,8 @@ RULE = Rule(
     id="GPU-QUE-01",
     title="A GPU job names a queue of its namespace in its own labels",
     severity=Severity.ERROR,
-    why="A job past the queue takes GPUs that others were promised; one in no queue never starts.",
-    fix=f"Label the job itself {QUEUE_LABEL} with the name of a LocalQueue of its namespace.",
+    why="A job outside the queues uses GPUs guaranteed to others; a job in a missing queue never starts.",
+    fix=f"Set label {QUEUE_LABEL} on the job itself to a LocalQueue of its namespace.",
     sources=("kubernetes-sigs/kueue v0.19.2 pkg/controller/jobframework and constants",),
     kinds=JOBS,
     check_stack=_check,

@@ -1,4 +1,4 @@
-"""GPU-QUE-02: Kueue's objects say what they mean where it is read."""
+"""GPU-QUE-02: Kueue objects use fields that Kueue reads."""
 
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
@@ -35,14 +35,14 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             if at(resource.properties, "spec", key) is not None:
                 yield Violation(
                     ("spec", key),
-                    f"a WorkloadPriorityClass has no spec: its {key} stands beside metadata",
+                    f"a WorkloadPriorityClass has no spec: {key} is a top-level field",
                     f"move {key} to the top level",
                 )
         if known_value(resource.properties.get("value")) is None and not at(
             resource.properties, "spec", "value"
         ):
             yield Violation(
-                ("value",), "without a value the class is rejected", "write value: 1000"
+                ("value",), "the API server rejects a class without value", "write value: 1000"
             )
         return
     if resource.group_kind == _QUEUE:
@@ -50,13 +50,13 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     if resource.kind.startswith(_SERVED) and at(resource.properties, "spec", "cohort"):
         yield Violation(
             ("spec", "cohort"),
-            "v1beta2 calls it cohortName: this queue is in no cohort and borrows nothing",
+            "the field is cohortName in v1beta2: this queue joins no cohort and borrows nothing",
             "write cohortName",
         )
 
 
 def _covered(queue: Resource) -> Iterator[Violation]:
-    """Every flavor of a group has all that the group covers, in its order: the API refuses another."""
+    """Every flavor of a group lists all covered resources in order: the API server rejects others."""
     for g, group in enumerate(items(at(queue.properties, "spec", "resourceGroups"))):
         covered = [text(each) for each in items(mapping(group).get("coveredResources"))]
         for f, flavor in enumerate(items(mapping(group).get("flavors"))):
@@ -69,22 +69,24 @@ def _covered(queue: Resource) -> Iterator[Violation]:
                 and not any(map(is_entirely_placeholder, (*resource_names, *covered)))
             ):
                 missing = [name for name in covered if name not in resource_names]
-                what = f"no {' and no '.join(missing)}" if missing else "another order, or more"
+                what = (
+                    f"no {' and no '.join(missing)}" if missing else "another order, or extra ones"
+                )
                 yield Violation(
                     ("spec", "resourceGroups", g, "flavors", f, "resources"),
-                    f"the queue is rejected: a flavor has what its group covers, in its order; {what} here",
-                    f"list {', '.join(covered)}, or make a group of its own for this flavor",
+                    f"the queue is rejected: a flavor must list the covered resources of its group in order; {what} here",
+                    f"list {', '.join(covered)}, or create a separate group for this flavor",
                 )
 
 
 def _duplicates(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    """Of two with one name in one file the later one is there, and the earlier was never meant to go.
+    """Two objects with one name in one file: the later one overwrites the earlier.
 
-    Of two in files that one kustomization lists none is: it is not built then.
+    In files of one kustomization neither applies: the build fails.
     """
     first: dict[tuple[str, ...], Resource] = {}
     listed = _listed(stack)
-    for each in stack.of(*_NAMED):
+    for each in stack.resources_of_kinds(*_NAMED):
         name = at(each.properties, "metadata", "name")
         inside = each.namespace if each.group_kind == LOCAL_QUEUE else ""
         if not isinstance(name, str) or is_placeholder(name):
@@ -99,24 +101,26 @@ def _duplicates(stack: Stack, _: Parameters) -> Iterator[Violation]:
 def _called_so(each: Resource, name: str, before: Resource) -> Violation:
     kind = each.kind.rpartition("/")[2]
     if before.source == each.source:
-        where, then = "here", "the one that is applied last is there, for both"
+        where, then = "here", "the last one applied overwrites the other"
     else:
-        where, then = "of this kustomization", "kustomize builds nothing of it"
-    problem = f"another {kind} {where} is called {name} as well, with other contents: {then}"
-    return Violation(("metadata", "name"), problem, "give each a name of its own", each)
+        where, then = "of this kustomization", "kustomize build fails"
+    problem = f"another {kind} {where} has the same name {name} and different content: {then}"
+    return Violation(("metadata", "name"), problem, "use different names", each)
 
 
 def _listed(stack: Stack) -> Mapping[str, Sequence[str]]:
-    """By file, the kustomizations that list it; Flux makes one of what is in a folder that has none."""
+    """By file, the kustomizations that list it; Flux generates one for a folder without."""
     results: dict[str, list[str]] = {}
     folders: set[str] = set()
-    for each in stack.of(_KUSTOMIZATION):
+    for each in stack.resources_of_kinds(_KUSTOMIZATION):
         folders.add(folder := posixpath.dirname(each.source))
         for name in items(each.properties.get("resources")):
             file = posixpath.normpath(posixpath.join(folder, text(name)))
             results.setdefault(file, []).append(each.source)
-    flux_paths = {path for each in stack.of(_FLUX) if (path := _folder(each)) != "."}
-    for file in {each.source for each in stack.of(*_NAMED)} if flux_paths else ():
+    flux_paths = {
+        path for each in stack.resources_of_kinds(_FLUX) if (path := _folder(each)) != "."
+    }
+    for file in {each.source for each in stack.resources_of_kinds(*_NAMED)} if flux_paths else ():
         folder = posixpath.dirname(file)
         if folder not in folders and any(f"/{folder}".endswith(f"/{path}") for path in flux_paths):
             results.setdefault(file, []).append(f"{folder}/")
@@ -124,7 +128,7 @@ def _listed(stack: Stack) -> Mapping[str, Sequence[str]]:
 
 
 def _folder(flux: Resource) -> str:
-    """The folder of a Kustomization of Flux, "." where none is named, or nobody knows it yet."""
+    """The folder of a Flux Kustomization, "." if it names none or a placeholder."""
     spec = flux.properties.get("spec")
     path = spec.get("path") if isinstance(spec, Mapping) else None
     return posixpath.normpath(path).strip("/") if isinstance(path, str) else "."
@@ -138,8 +142,8 @@ RULE = Rule(
     id="GPU-QUE-02",
     title="Kueue priorities, cohorts and queues use fields that Kueue reads",
     severity=Severity.ERROR,
-    why="A priority in the wrong place is rejected, a cohort of the wrong name is none, of two one is.",
-    fix="Write value at the top of a WorkloadPriorityClass, cohortName in queues, no name twice.",
+    why="A misplaced priority is rejected, a misnamed cohort is ignored, and duplicates overwrite each other.",
+    fix="Set value at the top level of a WorkloadPriorityClass, cohortName in queues, and unique names.",
     sources=(
         "kubernetes-sigs/kueue v0.19.2 CRDs of v1beta2",
         "kubernetes-sigs/kustomize api/resmap, Append: may not add resource with an already registered id",

@@ -1,4 +1,4 @@
-"""GPU-QUE-03: queues of Volcano have the fields that Volcano has."""
+"""GPU-QUE-03: Volcano queues have only fields that Volcano reads."""
 
 from collections.abc import Iterator
 
@@ -13,9 +13,9 @@ FIELDS = frozenset(
         *("parent", "priority", "reclaimable", "type", "weight"),
     }
 )
-"""What the spec of a Queue has in v1.15."""
+"""The fields of the spec of a Queue in v1.15."""
 _PREEMPTION = (
-    "add preempt and reclaim to the scheduler's actions; reclaimable says whether others may"
+    "add preempt and reclaim to the scheduler's actions; set reclaimable to allow reclaiming"
 )
 _STRATEGIES = ("fifo", "traverse")
 
@@ -28,14 +28,14 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             fix = f"write {suggestion}" if suggestion else "remove it"
             yield Violation(
                 ("spec", key),
-                f"a Queue has no {key}: it is dropped in silence",
+                f"a Queue has no field {key}: it is silently dropped",
                 _PREEMPTION if key.lower().startswith("preempt") else fix,
             )
     strategy = text(spec.get("dequeueStrategy"))
     if strategy and strategy not in _STRATEGIES:
         yield Violation(
             ("spec", "dequeueStrategy"),
-            f"{strategy} is rejected: it is {' or '.join(_STRATEGIES)}",
+            f"{strategy} is rejected: dequeueStrategy must be {' or '.join(_STRATEGIES)}",
             f"write {_STRATEGIES[1]}, the default",
         )
 
@@ -44,7 +44,7 @@ RULE = Rule(
     id="GPU-QUE-03",
     title="A Volcano queue has only fields that Volcano reads",
     severity=Severity.ERROR,
-    why="Preemption that was set in a queue was never set: the scheduler's actions decide it.",
+    why="Preemption fields in a queue have no effect: the scheduler's actions control preemption.",
     fix="Use weight, deserved, guarantee, capability and reclaimable; preempt in the scheduler's actions.",
     sources=("volcano-sh/volcano v1.15.1 CRD scheduling.volcano.sh_queues",),
     kinds=(QUEUE,),

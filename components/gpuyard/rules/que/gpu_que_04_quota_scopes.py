@@ -1,4 +1,4 @@
-"""GPU-QUE-04: a quota with a scope counts what the scope can count."""
+"""GPU-QUE-04: a scoped quota counts only what its scope supports."""
 
 from collections.abc import Iterator
 
@@ -27,17 +27,17 @@ _SELECTED: Path = ("spec", "scopeSelector", "matchExpressions")
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    of_kueue = {each.name for each in stack.of(PRIORITY)}
-    of_pods = {each.name for each in stack.of(CLASS)}
-    for quota in stack.of(QUOTA):
+    of_kueue = {each.name for each in stack.resources_of_kinds(PRIORITY)}
+    of_pods = {each.name for each in stack.resources_of_kinds(CLASS)}
+    for quota in stack.resources_of_kinds(QUOTA):
         expressions = items(at(quota.properties, *_SELECTED))
         for index, each in enumerate(expressions):
             for v, name in enumerate(items(mapping(each).get("values"))):
                 if text(name) in of_kueue - of_pods:
                     yield Violation(
                         (*_SELECTED, index, "values", v),
-                        f"{text(name)} is a WorkloadPriorityClass: a quota looks at the class of pods only",
-                        "give the pods a PriorityClass and name that, or let the queue limit it",
+                        f"{text(name)} is a WorkloadPriorityClass: a quota scope matches PriorityClasses of pods only",
+                        "set a PriorityClass on the pods and use it here, or limit it in the queue",
                         quota,
                     )
         if expressions or items(at(quota.properties, "spec", "scopes")):
@@ -49,8 +49,8 @@ def _unscoped(quota: Resource) -> Iterator[Violation]:
         if key.startswith(_NOT_OF_PODS) or _BY_STORAGE in key:
             yield Violation(
                 ("spec", "hard", key),
-                f"{key} has no scope: the API rejects the quota, unsupported scope applied to resource",
-                "put it into a quota of its own, without a scope",
+                f"{key} supports no scope: the API server rejects the quota (unsupported scope applied to resource)",
+                "move it to a separate quota without a scope",
                 quota,
             )
 
@@ -59,8 +59,8 @@ RULE = Rule(
     id="GPU-QUE-04",
     title="A quota scope names PriorityClasses and counts pods only",
     severity=Severity.ERROR,
-    why="Classes of Kueue are not those of pods: a quota scoped by one is never used up.",
-    fix="Scope quotas by PriorityClass; limit Kueue's classes in queues; split off what is not of pods.",
+    why="Kueue's priority classes are not those of pods: a quota scoped by one never limits anything.",
+    fix="Scope quotas by PriorityClass; limit Kueue's classes in queues; move non-pod resources to another quota.",
     sources=("Kubernetes documentation, resource quotas per PriorityClass and quota scopes",),
     kinds=(QUOTA,),
     check_stack=_check,

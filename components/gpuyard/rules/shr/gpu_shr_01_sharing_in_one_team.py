@@ -1,4 +1,4 @@
-"""GPU-SHR-01: GPUs that are shared in turns are shared by people who trust each other."""
+"""GPU-SHR-01: time-slicing and MPS share GPUs within one team only."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -46,47 +46,51 @@ def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
             continue
         yield Violation(
             path,
-            f"by {method} the GPUs here serve pods of several teams at once ({', '.join(tenants)}):"
-            " no memory limit that holds, and one team's fault ends the other's pods",
-            "share inside one team only, or cut the GPUs with MIG",
+            f"{method} shares these GPUs between pods of several teams ({', '.join(tenants)}):"
+            " no enforced memory limit, and one team's fault ends the other team's pods",
+            "share within one team only, or partition the GPUs with MIG",
             resource,
         )
 
 
 def _labelled(stack: Stack, parameters: Parameters) -> set[str]:
-    """Namespaces that say themselves that they accept it."""
+    """Namespaces whose label accepts sharing."""
     return {
         namespace.name
-        for namespace in stack.of("Namespace")
+        for namespace in stack.resources_of_kinds("Namespace")
         if text(mapping(at(namespace.properties, "metadata", "labels")).get(parameters["label"]))
         == parameters["value"]
     }
 
 
 def _users(stack: Stack, *, renamed: bool) -> set[str]:
-    """Teams that can get a shared GPU: with a name of its own, and quotas of it, those that have one."""
+    """Teams that can get a shared GPU: if it has its own name and quotas, those with a quota."""
     if renamed:
-        quotas = [q for q in stack.of(QUOTA) if any(key.endswith(_SHARED) for key in gpu_keys(q))]
+        quotas = [
+            q
+            for q in stack.resources_of_kinds(QUOTA)
+            if any(key.endswith(_SHARED) for key in gpu_keys(q))
+        ]
         if quotas:
             return {quota.namespace for quota in quotas}
     return gpu_tenants(stack)
 
 
 def _users_of_pool(stack: Stack, config: Mapping[str, Any]) -> set[str]:
-    """Of nodes that GKE shares: behind a taint of their own those whose queues lead there."""
+    """The teams on nodes that GKE shares: with a custom taint, those whose queues have a flavor for it."""
     fenced = any(text(taint, "key") not in {"", GPU} for taint in mappings(config, "taints"))
     led = tenants_of_nodes(stack, mapping(config.get("labels"))) if fenced else None
     return gpu_tenants(stack) if led is None else led
 
 
 def _shared(stack: Stack) -> Iterator[tuple[Resource, Path, str, set[str]]]:
-    """What is shared: where it says so, how, and by whom."""
-    for plugin in stack.of(PLUGIN):
+    """Shared resources: the path, the method and the teams."""
+    for plugin in stack.resources_of_kinds(PLUGIN):
         for key, method in _METHODS.items():
             if mapping(at(plugin.properties, "sharing", key)):
                 renamed = is_true(at(plugin.properties, "sharing", key, "renameByDefault"))
                 yield plugin, ("sharing", key), method, _users(stack, renamed=renamed)
-    for pool in stack.of(NODE_POOL):
+    for pool in stack.resources_of_kinds(NODE_POOL):
         config = block(pool.properties.get("nodeConfig"))
         accelerators = items(config.get("guestAccelerators"))
         for index, accelerator in enumerate(accelerators):
@@ -101,8 +105,8 @@ RULE = Rule(
     id="GPU-SHR-01",
     title="Time-slicing and MPS stay within one team",
     severity=Severity.ERROR,
-    why="They give neither memory nor fault isolation: one team's out-of-memory is the other team's.",
-    fix="Give each team shared GPUs of its own, or cut GPUs with MIG for teams that share a node.",
+    why="They isolate neither memory nor faults: one team's out-of-memory error hits the other team.",
+    fix="Give each team its own shared GPUs, or use MIG for teams that share a node.",
     sources=("NVIDIA GPU Operator documentation, gpu-sharing.rst: no memory or fault isolation",),
     kinds=(PLUGIN, NODE_POOL),
     parameters={"trusted": (), "label": ISOLATION_LABEL, "value": "shared"},

@@ -1,4 +1,4 @@
-"""GPU-SHR-02: teams that must not be seen by others get whole nodes."""
+"""GPU-SHR-02: teams that require isolation get whole nodes."""
 
 from collections.abc import Iterator
 
@@ -13,20 +13,20 @@ _PARTS = ("mig-", ".shared")
 def _check(stack: Stack, parameters: Parameters) -> Iterator[Violation]:
     apart = {
         text(at(namespace.properties, "metadata", "name"))
-        for namespace in stack.of("Namespace")
+        for namespace in stack.resources_of_kinds("Namespace")
         if text(mapping(at(namespace.properties, "metadata", "labels")).get(parameters["label"]))
         == parameters["value"]
     }
-    for quota in stack.of(QUOTA):
+    for quota in stack.resources_of_kinds(QUOTA):
         if quota.namespace not in apart:
             continue
         for key in gpu_keys(quota):
             if any(part in key for part in _PARTS):
                 yield Violation(
                     ("spec", "hard", key),
-                    f"{quota.namespace} is to be kept apart from others, and gets parts of GPUs"
-                    " that others have parts of as well",
-                    "give it whole nodes of its own, or confidential computing",
+                    f"{quota.namespace} requires isolation and gets parts of GPUs"
+                    " that other teams also use",
+                    "give it dedicated nodes, or use confidential computing",
                     quota,
                 )
 
@@ -35,8 +35,8 @@ RULE = Rule(
     id="GPU-SHR-02",
     title="Teams with isolation requirements get whole nodes, not slices",
     severity=Severity.ERROR,
-    why="MIG separates memory and faults, not timing: across slices a neighbour's model can be told apart.",
-    fix="Give such a team nodes of its own; slices are for teams that trust each other.",
+    why="MIG isolates memory and faults, not timing: a slice can identify the model in another slice.",
+    fix="Give such a team dedicated nodes; use slices for teams that trust each other.",
     sources=("Behind Bars, USENIX Security 2026; NVBleed, arXiv 2503.17847",),
     kinds=(QUOTA,),
     parameters={"label": ISOLATION_LABEL, "value": "node"},

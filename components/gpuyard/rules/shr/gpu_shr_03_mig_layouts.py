@@ -1,4 +1,4 @@
-"""GPU-SHR-03: MIG layouts exist on a GPU, and quotas and claims name slices that there are."""
+"""GPU-SHR-03: MIG layouts fit a GPU, and quotas and claims name existing slices."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ _CLAIMS: Mapping[str, Path] = {
     "resource.k8s.io/ResourceClaim": ("spec",),
     "resource.k8s.io/ResourceClaimTemplate": ("spec", "spec"),
 }
-"""Where claims of devices have what they ask for."""
+"""By kind, the path of device requests in claims."""
 _PROFILE = re.compile(r"""\.profile\s*==\s*["']([^"']+)["']""")
 _DRIVER = "gpu.nvidia.com"
 _OF_ONE_GPU = f"{_DRIVER}/parentUUID"
@@ -44,14 +44,14 @@ _NAMES = frozenset(_RESOURCES.values())
 
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
-    for config in stack.of(MIG_PARTED):
+    for config in stack.resources_of_kinds(MIG_PARTED):
         yield from _layouts(config)
         yield from config_violations(config)
     yield from unread_layouts(stack)
-    for resource in stack.of(_CLASS):
+    for resource in stack.resources_of_kinds(_CLASS):
         yield from _selected(resource, mapping(resource.properties, "spec"), ("spec",))
     for kind, path in _CLAIMS.items():
-        for resource in stack.of(kind):
+        for resource in stack.resources_of_kinds(kind):
             yield from _claimed(resource, path)
     named = list(_named(stack))
     for resource, path, name in named:
@@ -59,10 +59,10 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             suggestion = nearest_name(name, list(_RESOURCES))
             yield Violation(
                 path,
-                f"no GPU has a slice {name.removeprefix(_PREFIX)}: nothing ever counts against this",
+                f"no GPU has a slice {name.removeprefix(_PREFIX)}: this entry limits nothing",
                 f"write {suggestion}"
                 if suggestion
-                else "write a profile as `gpuyard mig GPU` lists them",
+                else "write a profile that `gpuyard mig GPU` lists",
                 resource,
             )
     if named:
@@ -76,7 +76,7 @@ def _layouts(config: Resource) -> Iterator[Violation]:
             path: Path = ("mig-configs", name, index, "mig-devices")
             if counts and (problem := _impossible(counts, mapping(group).get("device-filter"))):
                 yield Violation(
-                    path, problem, "`gpuyard mig GPU LAYOUT` finds one that fits", config
+                    path, problem, "run `gpuyard mig GPU LAYOUT` for a layout that fits", config
                 )
 
 
@@ -86,7 +86,7 @@ def _counts(devices: Any) -> dict[str, int]:
 
 
 def _impossible(counts: Mapping[str, int], device_filter: Any) -> str:
-    """Why no GPU can be cut so; "" when one can."""
+    """Why no GPU supports this layout; "" if one does."""
     products = [p for p in _products(device_filter) if all(p.profile(name) for name in counts)]
     shown = ", ".join(f"{name}: {count}" for name, count in counts.items())
     if not products:
@@ -94,11 +94,11 @@ def _impossible(counts: Mapping[str, int], device_filter: Any) -> str:
     if any(place_profiles(product, counts) is not None for product in products):
         return ""
     gpus = ", ".join(product.gpu for product in products)
-    return f"{{{shown}}} fits on no GPU that has such slices ({gpus}): {placement_error(products[0], counts)}"
+    return f"{{{shown}}} fits no GPU with these slices ({gpus}): {placement_error(products[0], counts)}"
 
 
 def _products(device_filter: Any) -> list[MigProduct]:
-    """Those that a device filter names by PCI id; all where there is none, or an id nobody knows."""
+    """The products that a device filter selects by PCI id; all without a filter or with an unknown id."""
     ids = (
         [device_filter]
         if isinstance(device_filter, str)
@@ -112,12 +112,12 @@ def _products(device_filter: Any) -> list[MigProduct]:
 
 
 def _named(stack: Stack) -> Iterator[tuple[Resource, Path, str]]:
-    for quota in stack.of(QUOTA):
+    for quota in stack.resources_of_kinds(QUOTA):
         for key in gpu_keys(quota):
             name = key.removeprefix("requests.")
             if name.startswith(_PREFIX):
                 yield quota, ("spec", "hard", key), name
-    for queue in stack.of(QUEUE):
+    for queue in stack.resources_of_kinds(QUEUE):
         for index, group in enumerate(items(at(queue.properties, "spec", "resourceGroups"))):
             for position, name in enumerate(items(mapping(group).get("coveredResources"))):
                 if text(name).startswith(_PREFIX):
@@ -144,13 +144,11 @@ def _claimed(resource: Resource, path: Path) -> Iterator[Violation]:
             names = [text(each) for each in items(constraint, "requests")] or list(counts)
             if problem := _on_one_gpu([counts.get(name, {}) for name in names]):
                 where = (*path, "devices", "constraints", index)
-                yield Violation(
-                    where, problem, "ask for slices that one GPU has room for", resource
-                )
+                yield Violation(where, problem, "request slices that fit on one GPU", resource)
 
 
 def _on_one_gpu(layouts: list[dict[str, int]]) -> str:
-    """Why these are on no GPU together; "" where they may be, or where nobody can say what they are."""
+    """Why no GPU has these slices together; "" if one may, or if unknown."""
     total: dict[str, int] = {}
     for each in layouts:
         for name, count in each.items():
@@ -160,7 +158,7 @@ def _on_one_gpu(layouts: list[dict[str, int]]) -> str:
 
 
 def _slices(ask: Mapping[Any, Any]) -> dict[str, int]:
-    """Of a request, its profile and how many."""
+    """The profile and count of a request."""
     results = {name for _, name in _profiles(ask, ())}
     count = number(ask.get("count"))
     return (
@@ -181,24 +179,24 @@ def _selected(resource: Resource, ask: Mapping[Any, Any], path: Path) -> Iterato
             suggestion = nearest_name(name, sorted(_NAMES))
             yield Violation(
                 where,
-                f"no GPU has a slice {name}: no device ever matches, and who claims one waits",
+                f"no GPU has a slice {name}: no device matches, and pods that claim one stay pending",
                 f"write {suggestion}"
                 if suggestion
-                else "write a profile as `gpuyard mig GPU` lists them",
+                else "write a profile that `gpuyard mig GPU` lists",
                 resource,
             )
 
 
 def _single(stack: Stack) -> Iterator[Violation]:
-    operators = stack.of(*_STRATEGIES)
+    operators = stack.resources_of_kinds(*_STRATEGIES)
     for operator in (
         operators if len(operators) == 1 else ()
-    ):  # of several, one is for another cluster
+    ):  # one of several is for another cluster
         path: Path = ("mig",) if operator.kind.startswith("values:") else ("spec", "mig")
         if text(at(operator.properties, *path, "strategy")) == "single":
             yield Violation(
                 (*path, "strategy"),
-                "with the strategy single every slice is called nvidia.com/gpu:"
+                "with mig.strategy: single every slice is named nvidia.com/gpu:"
                 " quotas and queues here count nvidia.com/mig-*, which no node advertises",
                 "set mig.strategy: mixed, or count nvidia.com/gpu",
                 operator,
@@ -209,8 +207,8 @@ RULE = Rule(
     id="GPU-SHR-03",
     title="MIG layouts fit their GPU, and quotas and claims name existing slices",
     severity=Severity.ERROR,
-    why="An impossible layout fails on the node, with a label as its only word; a wrong name counts nothing.",
-    fix="Take layouts that `gpuyard mig` proves, and names as nodes advertise them.",
+    why="An impossible layout fails on the node and only a label shows it; a wrong name counts nothing.",
+    fix="Use layouts that `gpuyard mig` validates, and resource names that nodes advertise.",
     sources=(
         "MIG User Guide, placements; mig-parted v0.15.0; gpuyard.catalogue.mig",
         "NVIDIA/mig-parted api/spec/v1/spec.go; values of the gpu-operator chart, migManager.config",

@@ -1,4 +1,4 @@
-"""GPU-SHR-04: whoever asks for a part of a GPU knows that it is one."""
+"""GPU-SHR-04: a share of a GPU has its own resource name."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -31,7 +31,7 @@ _TURNS = frozenset({GPU, f"{GPU}.shared"})
 
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     counted, asks_for_two = _counts_gpus(stack), _asks_for_two(stack)
-    for config in stack.of(PLUGIN):
+    for config in stack.resources_of_kinds(PLUGIN):
         for violation in _of_config(config, counted=counted, asked=asks_for_two):
             yield replace(violation, resource=config)
 
@@ -40,26 +40,26 @@ def _of_config(config: Resource, *, counted: bool, asked: bool) -> Iterator[Viol
     path = ("sharing", "timeSlicing")
     slicing = mapping(at(config.properties, *path))
     if not slicing or not any(map(_shares, mappings(slicing, "resources"))):
-        return  # of fewer than two turns nobody gets two
+        return  # with fewer than two shares no pod gets two
     if counted and not is_true(slicing.get("renameByDefault")):
         yield Violation(
             (*path, "renameByDefault"),
-            f"a turn on a GPU is called {GPU}, as a whole GPU is, and quotas here count it as one",
-            f"set renameByDefault: true and ask for {GPU}.shared",
+            f"a time-slicing share has the name {GPU} of a whole GPU, and quotas here count it as one",
+            f"set renameByDefault: true and request {GPU}.shared",
         )
     if not is_true(slicing.get("failRequestsGreaterThanOne")):
         yield Violation(
             (*path, "failRequestsGreaterThanOne"),
-            "a pod that asks for two turns may get both on one GPU, and is no faster for it",
+            "a pod that requests two shares may get both on one GPU, without any speedup",
             "set failRequestsGreaterThanOne: true",
             is_advisory=not asked
-            or slicing.get("failRequestsGreaterThanOne") is False,  # in so many words
+            or slicing.get("failRequestsGreaterThanOne") is False,  # set explicitly
         )
 
 
 def _asks_for_two(stack: Stack) -> bool:
-    """Whether a container in view asks for more than one turn: else the plugin's default does no harm yet."""
-    for resource in stack.of(*POD_KINDS):
+    """Whether a container requests more than one share: otherwise the plugin's default is harmless."""
+    for resource in stack.resources_of_kinds(*POD_KINDS):
         try:
             containers = [each for pod in pods_of(resource) for _, each in pod.containers()]
             requests_by_container = [gpu_requests(each) for each in containers]
@@ -81,14 +81,18 @@ def _shares(resource: Mapping[str, Any]) -> bool:
 
 
 def _counts_gpus(stack: Stack) -> bool:
-    """Whether anything counts GPUs by the name that a turn would have: else the name is a matter of taste."""
+    """Whether anything counts GPUs by the name of a share: otherwise the name does not matter."""
     covered = (
         name
-        for queue in stack.of(QUEUE)
+        for queue in stack.resources_of_kinds(QUEUE)
         for group in items(at(queue.properties, "spec", "resourceGroups"))
         for name in items(mapping(group).get("coveredResources"))
     )
-    quotas = (key.removeprefix("requests.") for quota in stack.of(QUOTA) for key in gpu_keys(quota))
+    quotas = (
+        key.removeprefix("requests.")
+        for quota in stack.resources_of_kinds(QUOTA)
+        for key in gpu_keys(quota)
+    )
     return GPU in {*covered, *quotas}
 
 
@@ -96,7 +100,7 @@ RULE = Rule(
     id="GPU-SHR-04",
     title="Time-sliced GPUs are counted as shares, one for each pod",
     severity=Severity.WARNING,
-    why="Karpenter and quotas cannot tell a turn from a GPU by the same name; two turns are not two GPUs.",
+    why="Karpenter and quotas cannot tell a share from a GPU of the same name; two shares are not two GPUs.",
     fix="Set renameByDefault and failRequestsGreaterThanOne.",
     sources=("NVIDIA/k8s-device-plugin v0.20.0 README, shared access to GPUs",),
     kinds=(PLUGIN,),

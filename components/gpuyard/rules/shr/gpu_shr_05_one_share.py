@@ -1,4 +1,4 @@
-"""GPU-SHR-05: a container asks for one share of a GPU at most."""
+"""GPU-SHR-05: a container requests at most one share of a GPU."""
 
 from collections.abc import Iterator
 
@@ -19,8 +19,8 @@ RULE = Rule(
     id=SHARES.id,
     title=SHARES.title,
     severity=Severity.ERROR,
-    why="Such a pod gets a node, is refused there with UnexpectedAdmissionError, and its job starts another.",
-    fix="Ask for one nvidia.com/gpu.shared; who needs more of a GPU takes a slice or a whole one.",
+    why="The kubelet rejects such a pod with UnexpectedAdmissionError, and its job creates another.",
+    fix="Request one nvidia.com/gpu.shared; for more capacity request a slice or a whole GPU.",
     sources=(
         "NVIDIA/k8s-device-plugin v0.18 internal/rm/rm.go, ValidateRequest",
         "NVIDIA/k8s-device-plugin README, failRequestsGreaterThanOne; with MPS it always holds",

@@ -1,4 +1,4 @@
-"""GPU-STA-01: what cannot be made again is protected, and secrets are not written down."""
+"""GPU-STA-01: irreplaceable resources are protected, and secrets are not in plain text."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,11 +21,11 @@ _SECRET = re.compile(
 _ABOUT_MODELS = re.compile(
     r"gpu|nvidia|cuda|model|hf_|hugging|wandb|ngc|train|infer", re.IGNORECASE
 )
-"""Of a ConfigMap: what it is for. A secret elsewhere is as bad, and the subject of other linters."""
+"""ConfigMaps about GPUs or models. Secrets in others are equally bad, but other linters find them."""
 _PLAIN = re.compile(r"[A-Za-z0-9+/=_.:-]{12,}")
 _HINTS = ("example", "dummy")
 _SPENT = re.compile(r"claim-[\w-]+")
-"""A code by which Plex takes a server over, once and within four minutes."""
+"""A claim code of Plex, valid once and for four minutes."""
 _WORDS = re.compile(r"[a-z]+(?:-[a-z]+)+")
 _REFERENCE = re.compile(
     r"""
@@ -39,7 +39,7 @@ _REFERENCE = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
-"""What injectors and programs that read secrets from a store take in the place of one."""
+"""References that injectors and secret-store clients accept instead of a secret."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -71,12 +71,12 @@ def _unprotected(resource: Resource) -> Iterator[Violation]:
     if resource.protected is True or field is True:
         return
     if resource.protected is None and field is not False:
-        return  # a file that cannot say it either way
+        return  # a file that cannot express protection
     yield Violation(
         ("deletionProtection",) if field is False else (),
-        f"one wrong update deletes {resource.name} and all that is in it",
-        "protect it: ResourceOptions(protect=True), and deletionProtection where there is one",
-        # a word of the file's own is meant, and nobody can say what else protects it
+        f"one wrong update deletes {resource.name} with its content",
+        "set ResourceOptions(protect=True), and deletionProtection where available",
+        # an explicit false is deliberate, and any other protection is unknown
         severity=Severity.INFO if resource.protected is None else None,
         is_advisory=resource.protected is None,
     )
@@ -89,7 +89,7 @@ def _in_mapping(results: Mapping[str, Any], path: Path) -> Iterator[Violation]:
 
 
 def _in_generators(resource: Resource) -> Iterator[Violation]:
-    """ConfigMaps that a kustomization makes of lines such as `HF_TOKEN=hf_…`."""
+    """ConfigMaps that a kustomization generates from lines such as `HF_TOKEN=hf_…`."""
     for g, each in enumerate(items(resource.properties.get("configMapGenerator"))):
         generator = mapping(each)
         if not _ABOUT_MODELS.search(f"{generator.get('name')} {generator.get('literals')}"):
@@ -122,7 +122,7 @@ def _in_environment(resource: Resource) -> Iterator[Violation]:
 
 
 def _is_secret(value: Any) -> bool:
-    """Long enough, and no reference to something else; what is unknown is usually a real secret, kept."""
+    """Long enough and not a reference; an unknown value usually comes from a secret store."""
     if not isinstance(value, str) or not _PLAIN.fullmatch(value):
         return False
     return not (
@@ -135,15 +135,15 @@ def _is_secret(value: Any) -> bool:
 
 
 def _is_a_name(value: str) -> bool:
-    """Words in small letters with dashes, as a Secret or a key in one is called."""
+    """Lowercase words with dashes, such as the name of a Secret or of a key in one."""
     return _WORDS.fullmatch(value) is not None
 
 
 def _written(path: Path) -> Violation:
     return Violation(
         path,
-        "a secret in plain text: whoever reads the file, the cluster or the state has it",
-        "put it into a Secret (or a secret store), and refer to it",
+        "a secret in plain text: anyone who can read the file, the cluster or the state can use it",
+        "move it to a Secret or a secret store, and reference it",
     )
 
 
@@ -151,8 +151,8 @@ RULE = Rule(
     id="GPU-STA-01",
     title="Clusters and checkpoint storage are protected, and secrets are not in plain text",
     severity=Severity.ERROR,
-    why="A fleet can be bought again; a month of training and a leaked key cannot be had back.",
-    fix="Protect clusters and checkpoint stores from deletion; keep secrets in Secrets.",
+    why="You can replace nodes, but not a month of checkpoints or a leaked key.",
+    fix="Protect clusters and checkpoint storage from deletion; keep credentials in Secrets.",
     sources=("EKS and GKE APIs, deletionProtection; Pulumi documentation, protect",),
     kinds=(
         *(*CLUSTERS, *STORES, "ConfigMap", *_KUSTOMIZED),

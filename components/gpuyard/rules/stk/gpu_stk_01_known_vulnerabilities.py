@@ -1,4 +1,4 @@
-"""GPU-STK-01: nothing on the nodes has a published vulnerability."""
+"""GPU-STK-01: no component has a published vulnerability."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -41,15 +41,15 @@ from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 _PLUGIN_VALUES = "values:nvidia-device-plugin"
 _OPERATOR, _TOOLKIT = "gpu-operator", "container-toolkit"
-"""Bulletins list the operator for the toolkit that it installs, and say that the fault is that one's."""
+"""Bulletins list the operator with the toolkit that it installs, and attribute the fault to the toolkit."""
 _CDI = "cdi"
 _BY_CDI = re.compile(r"\bcdi\b", re.IGNORECASE)
 _ONLY_A_BRANCH = re.compile(r"\d+(-|$)")
-"""As of a precompiled driver: 535-5.15.0-1048-nvidia is the newest of its branch on the day it was built."""
+"""The tag of a precompiled driver: 535-5.15.0-1048-nvidia was the newest of its branch at build time."""
 
 
 _BEFORE_CDI: Mapping[str, tuple[int, ...]] = {"device-plugin": (0, 17), "mig-manager": (0, 12)}
-"""Of operators that handed out by the environment, unless they were told otherwise."""
+"""Operators that pass devices by environment variable by default."""
 _FIRST = "initContainers"
 _TO_THE_END = frozenset({"batch/Job", "batch/CronJob"})
 _STRATEGY = "DEVICE_LIST_STRATEGY"
@@ -67,17 +67,15 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
                 elif _is_of_the_chart(resource, result):
                     yield replace(
                         violation, is_advisory=True
-                    )  # who takes another release gets another one
+                    )  # an explicit release of the toolkit overrides this one
                 elif result.component == _OPERATOR and has_more_values(resource, result.path[:-1]):
-                    yield replace(
-                        violation, severity=Severity.WARNING
-                    )  # they may leave the toolkit out
+                    yield replace(violation, severity=Severity.WARNING)  # they may omit the toolkit
                 else:
                     yield violation
 
 
 def _is_without_toolkit(resource: Resource, result: ComponentVersion) -> bool:
-    """Whether the operator is told to install none: nodes have one of their own, that no file here says."""
+    """Whether the operator installs none: nodes have their own, whose version is not in the input."""
     within = OPERATORS.get(resource.group_kind)
     values = (
         values_of(resource, result.path[:-1])
@@ -93,21 +91,21 @@ def _may_be_off(toolkit: object) -> bool:
 
 
 def _is_of_the_chart(resource: Resource, result: ComponentVersion) -> bool:
-    """Whether it stands in a copy of a chart's whole values, as that release brings it."""
+    """Whether it is in a copy of a chart's complete default values, as in that release."""
     return resource.group_kind == OPERATOR_VALUES and is_as_released(
         resource.properties, str(result.path[0])
     )
 
 
 def _is_on_nodes(resource: Resource, result: ComponentVersion) -> bool:
-    """Whether it is run as what it is, on every node: of a DaemonSet, or of what a chart makes."""
+    """Whether it runs as itself on every node: in a DaemonSet, or in an object of its chart."""
     if resource.group_kind not in POD_KINDS:
         return True
     return resource.group_kind == "apps/DaemonSet" and _FIRST not in result.path
 
 
 def _less(violation: Violation, resource: Resource, result: ComponentVersion) -> Violation:
-    """An image is there for something in it where it runs before others, or to its end."""
+    """An image of an init container or a job is used for a tool in it."""
     once = _FIRST in result.path or resource.group_kind in _TO_THE_END
     return replace(
         violation,
@@ -124,7 +122,7 @@ def _is_before_cdi(result: ComponentVersion) -> bool:
 
 
 def _uses_cdi(resource: Resource) -> bool | None:
-    """Whether devices are handed out by CDI; None where nobody can say: the operator of today does."""
+    """Whether CDI assigns devices; None if unknown. The current operator does by default."""
     if resource.group_kind in OPERATORS:
         value = mapping(resource.properties, *OPERATORS[resource.group_kind])
         cdi = mapping(value.get("cdi"))
@@ -155,7 +153,7 @@ def _vulnerable(
     try:
         against = known_vulnerabilities(result.component, result.version)
     except ValueError:
-        return  # a tag such as `latest` is no version; another rule is about those
+        return  # a tag such as `latest` is no version; GPU-POD-03 checks those
     if by_cdi is False:
         against = tuple(each for each in against if not _BY_CDI.search(each.condition or ""))
     if not toolkit:
@@ -164,7 +162,7 @@ def _vulnerable(
     if not against:
         return
     plain = [each for each in against if not _remark(each, result)]
-    worst = (plain or against)[0]  # what some alone are affected by stands behind what all are
+    worst = (plain or against)[0]  # vulnerabilities with conditions come after unconditional ones
     lowest = minimum_fixed_version(result.component, branch_of(result.component, result.version))
     score = "" if worst.score is None else f" (score {worst.score})"
     more = f" and {len(against) - 1} more" if against[1:] else ""
@@ -174,21 +172,21 @@ def _vulnerable(
         result.path,
         f"{result.component} {result.version} has {worst.cve}{score}"
         f"{f'{more}{bulletin}' if of_one else f'{bulletin},{more}'}{_remark(worst, result)}",
-        f"take a version {lowest}"
+        f"upgrade to a version {lowest}"
         if lowest is not None and lowest.unaffected_above
-        else f"take {lowest} or later",
+        else f"upgrade to {lowest} or later",
         severity=None if plain else _grave(worst),
-        is_advisory=not plain and not worst.condition,  # the bulletin says both: the owner decides
+        is_advisory=not plain and not worst.condition,  # the bulletin contradicts itself
     )
 
 
 def _grave(advisory: Advisory) -> Severity:
-    """Where a setting decides, a warning; where a bulletin says both of one version, no more than a note."""
+    """A setting decides: a warning. The bulletin contradicts itself: at most info."""
     return Severity.WARNING if advisory.condition else Severity.INFO
 
 
 def _remark(advisory: Advisory, result: ComponentVersion) -> str:
-    """Who alone is affected, or why the bulletin may not mean this version; "" where it is plain."""
+    """Who is affected, or why the bulletin may not cover this version; "" if unconditional."""
     value, fixed = (parse_version(result.component, v) for v in (result.version, advisory.fixed_in))
     remark = advisory.condition or (advisory.doubt if value >= fixed else None)
     if advisory.introduced and advisory.precedes(value):
@@ -200,8 +198,8 @@ RULE = Rule(
     id="GPU-STK-01",
     title="No component has a known vulnerability",
     severity=Severity.ERROR,
-    why="These run as root on every GPU node; several known faults lead from a container to the host.",
-    fix="Take a version above the floor that NVIDIA's bulletins give.",
+    why="These run as root on every GPU node; several known vulnerabilities allow container escapes.",
+    fix="Upgrade to a fixed version from NVIDIA's security bulletins.",
     sources=("NVIDIA/product-security CSAF files, as gpuyard.catalogue.cves has them",),
     kinds=VERSIONED_KINDS,
     check=_check,

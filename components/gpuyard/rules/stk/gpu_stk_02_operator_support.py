@@ -1,4 +1,4 @@
-"""GPU-STK-02: the GPU Operator is of a line that still gets fixes."""
+"""GPU-STK-02: the GPU Operator is on a supported release line."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ from gpuyard.catalogue.software.pins import GPU_OPERATOR
 from gpuyard.catalogue.software.support import OperatorStatus, operator_status
 from gpuyard.findings import Severity
 from gpuyard.rules.rule import Parameters, Resource, Rule, Violation
-from gpuyard.rules.stk.gpu_stk_05_exact_charts import is_closed
+from gpuyard.rules.stk.gpu_stk_05_exact_charts import is_ended_release_line
 from gpuyard.rules.subjects.components import (
     CLUSTER_POLICY,
     OPERATOR_VALUES,
@@ -15,8 +15,8 @@ from gpuyard.rules.subjects.components import (
 )
 
 _SAYS = {
-    OperatorStatus.ENDED: "is of a line whose support has ended: no fix comes any more",
-    OperatorStatus.DEPRECATED: "is of the line before the current one: only grave faults are fixed",
+    OperatorStatus.ENDED: "is no longer supported: its release line gets no fixes",
+    OperatorStatus.DEPRECATED: "is on the previous release line: it gets only critical fixes",
 }
 
 
@@ -29,13 +29,13 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             yield Violation(
                 result.path,
                 f"GPU Operator {result.version} {_SAYS[status]}",
-                f"go to the next line, one at a time, until v{GPU_OPERATOR.version}",
+                f"upgrade one release line at a time to v{GPU_OPERATOR.version}",
             )
 
 
 def _status(version: str) -> OperatorStatus | None:
-    """Of a range as well, where all that it can be has ended; None of what is no version at all."""
-    if is_closed("gpu-operator", version):
+    """For a range too, if all its versions are unsupported; None if it is not a version."""
+    if is_ended_release_line("gpu-operator", version):
         return OperatorStatus.ENDED
     try:
         return operator_status(version)
@@ -47,8 +47,8 @@ RULE = Rule(
     id="GPU-STK-02",
     title="The GPU Operator version is supported",
     severity=Severity.WARNING,
-    why="Upgrades are supported from one line to the next only: later is more steps, each with a drain.",
-    fix="Upgrade the operator line by line to the current one.",
+    why="NVIDIA supports upgrades to the next release line only: each skipped line adds an upgrade and a drain.",
+    fix="Upgrade the operator one release line at a time to the current one.",
     sources=("NVIDIA GPU Operator documentation, life-cycle policy",),
     kinds=(OPERATOR_VALUES, CLUSTER_POLICY, *RELEASES),
     check=_check,

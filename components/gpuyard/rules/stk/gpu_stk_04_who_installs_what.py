@@ -1,4 +1,4 @@
-"""GPU-STK-04: what the image brings, the operator does not install a second time."""
+"""GPU-STK-04: the operator does not install what the image includes."""
 
 from collections.abc import Iterator
 
@@ -14,11 +14,11 @@ _OWNED = {"driver": "the driver", "toolkit": "the container toolkit"}
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     images = [
         (pool, text(pool.resource.properties.get("amiType")))
-        for pool in gpu_pools(stack.of(NODE_GROUP))
+        for pool in gpu_pools(stack.resources_of_kinds(NODE_GROUP))
     ]
     brought = [image for _, image in images if "NVIDIA" in image]
     bare = [(pool, image) for pool, image in images if image and not _has_driver(image)]
-    for operator in stack.of(*OPERATORS):
+    for operator in stack.resources_of_kinds(*OPERATORS):
         path = OPERATORS[operator.group_kind]
         for part in _PARTS:
             on = not is_switched_off(at(operator.properties, *path, part, "enabled"))
@@ -27,7 +27,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             elif bare and not brought and not on and part == "driver":
                 yield Violation(
                     (*path, part, "enabled"),
-                    f"nobody installs the driver: {bare[0][1]} has none and the operator is told not to",
+                    f"nothing installs the driver: {bare[0][1]} has none and driver.enabled is false",
                     "set driver.enabled: true, or use an image with the driver",
                     operator,
                 )
@@ -40,10 +40,10 @@ def _has_driver(image: str) -> bool:
 def _duplicates(operator: Resource, path: tuple[str, ...], part: str, image: str) -> Violation:
     return Violation(
         path,
-        f"{image} brings {_OWNED[part]}, and the operator starts its own beside it",
+        f"{image} includes {_OWNED[part]}, and the operator installs another",
         f"set {part}.enabled: false",
         operator,
-        Severity.WARNING,  # its driver pod goes again where it finds a driver
+        Severity.WARNING,  # the operator removes its driver pod if the node has a driver
     )
 
 
@@ -51,8 +51,8 @@ RULE = Rule(
     id="GPU-STK-04",
     title="Node image and GPU Operator do not install the same component",
     severity=Severity.ERROR,
-    why="Two drivers on one node fight over one kernel module; with none the node offers no GPU.",
-    fix="Switch driver and toolkit off in the operator where the image has them, and on where it has not.",
+    why="Two drivers on one node conflict over a kernel module; without one the node advertises no GPU.",
+    fix="Disable driver and toolkit in the operator if the image has them; enable them if it does not.",
     sources=("NVIDIA GPU Operator documentation, amazon-eks.rst; awslabs/amazon-eks-ami",),
     kinds=tuple(OPERATORS),
     check_stack=_check,

@@ -1,4 +1,4 @@
-"""GPU-STK-05: what is installed is what was tried."""
+"""GPU-STK-05: charts have exact versions."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ from gpuyard.rules.rule import Parameters, Resource, Rule, Violation, at, is_tru
 from gpuyard.rules.subjects.components import RELEASES, releases_of
 
 _AROUND = frozenset({"kube-prometheus-stack", "prometheus-adapter", "opencost", "keda"})
-"""They watch a GPU platform, as they do any: a newer one breaks graphs, not nodes."""
+"""Monitoring charts: a newer one breaks dashboards, not nodes."""
 CHARTS = _AROUND | frozenset(
     {
         *("gpu-operator", "nvidia-device-plugin", "dcgm-exporter", "network-operator"),
@@ -18,29 +18,29 @@ CHARTS = _AROUND | frozenset(
         *("k8s-dra-driver-gpu", "nvidia-dra-driver-gpu", "node-feature-discovery"),
     }
 )
-"""Charts that a GPU platform is made of."""
+"""Charts that a GPU platform consists of."""
 _PATCHES = re.compile(r"v?\d+\.\d+\.[xX*]|~>?\s*v?\d+\.\d+\.\d+")
-"""The patches of one line, whatever they are on the day."""
+"""Any patch version of one minor version."""
 _LINE = re.compile(r"(?:[~^]|v?\d)")
-"""What stays within a line, which may be an old one: `65.x`, `^65`; not `*` nor `>=65`."""
+"""Ranges within one release line, also an old one: `65.x`, `^65`; not `*` nor `>=65`."""
 _BOUNDED = re.compile(
     r">=?\s*v?(\d{1,9})\.(\d{1,9})(?:\.\d+)?(?:-0)?[\s,]+<\s*v?(\d{1,9})(?:\.(\d{1,9}))?(?:\.0)?(?:-0)?"
 )
-"""From one version to before another: `>=0.17.0 <0.18`, `>=1.2, <2`."""
+"""Ranges with a lower and an upper bound: `>=0.17.0 <0.18`, `>=1.2, <2`."""
 _FLUX = "helm.toolkit.fluxcd.io/HelmRelease"
 _EXPORTER = "dcgm-exporter"
 _NEWEST: Mapping[str, str] = {
     "gpu-operator": GPU_OPERATOR.version,
-    # of DCGM and the exporter, whose version the chart has
+    # for DCGM and the exporter, whose version the chart contains
     **{
         each.name: each.version.partition("-")[2]
         for each in OPERATOR_PARTS
         if each.name == _EXPORTER
     },
 }
-"""Charts of which nothing new comes in a line once the next has begun, by their newest version."""
+"""Charts whose release lines end when the next begins, by their newest version."""
 _WITHIN = re.compile(r"[~^=v]*\s*v?(\d{1,9})(?:\.[\dxX*]+){0,2}")
-"""A range that stays within one first number."""
+"""A range within one major version."""
 _EXACT = re.compile(r"(?:=\s*)?v?\d+\.\d+\.\d+([-+][0-9A-Za-z.+-]+)?")
 
 
@@ -51,33 +51,33 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
 
 
 def _is_in_a_repository(resource: Resource) -> bool:
-    """Whether Flux takes the chart as a folder of files: it reads no version then."""
+    """Whether Flux takes the chart from a folder: it then ignores the version."""
     source = at(resource.properties, "spec", "chart", "spec", "sourceRef", "kind")
     return resource.group_kind == _FLUX and source in {"GitRepository", "Bucket"}
 
 
 def _release(resource: Resource, chart: str, version: str, path: Path) -> Iterator[Violation]:
-    partly = is_placeholder(version) and not is_entirely_placeholder(version)  # as v${VERSION}
-    if not (partly or _EXACT.fullmatch(version) or is_closed(chart, version)):
+    partly = is_placeholder(version) and not is_entirely_placeholder(version)  # such as v${VERSION}
+    if not (partly or _EXACT.fullmatch(version) or is_ended_release_line(chart, version)):
         value = f"`{version}`" if version else "no version"
         yield Violation(
             path,
-            f"{value} of {chart} installs whatever is newest on the day",
-            "write one exact version",
+            f"{chart} with {value} installs the newest version at install time",
+            "write an exact version",
             severity=Severity.WARNING if chart in _AROUND or _is_a_line(version) else None,
-            # a line that somebody has named, of what runs no GPUs
+            # a named release line of a chart that runs no GPUs
             is_advisory=_takes_patches(version) or (chart in _AROUND and _is_a_line(version)),
         )
     if is_true(resource.properties.get("reuseValues")):
         yield Violation(
             ("reuseValues",),
-            "values of earlier releases stay in force, unseen by whoever reads this file",
-            "remove reuseValues: the file then says all of it",
+            "Helm reuses values of earlier releases, which this file does not show",
+            "remove reuseValues, so that the file contains all values",
         )
 
 
 def _takes_patches(version: str) -> bool:
-    """Whether only the last of its three numbers can move."""
+    """Whether only the patch version can change."""
     within = _BOUNDED.fullmatch(version)
     if within is None or within[4] is None:
         return _PATCHES.fullmatch(version) is not None
@@ -85,7 +85,7 @@ def _takes_patches(version: str) -> bool:
 
 
 def _is_a_line(version: str) -> bool:
-    """Whether its first number stays."""
+    """Whether the major version is fixed."""
     within = _BOUNDED.fullmatch(version)
     if within is None:
         return _LINE.match(version) is not None
@@ -94,8 +94,8 @@ def _is_a_line(version: str) -> bool:
     )
 
 
-def is_closed(chart: str, version: str) -> bool:
-    """Whether a range is of a line that has ended: every install gets the same chart."""
+def is_ended_release_line(chart: str, version: str) -> bool:
+    """Whether a range is of an ended release line: every install gets the same chart."""
     match = _WITHIN.fullmatch(version)
     newest = _NEWEST.get(chart, "").partition(".")[0]
     return match is not None and newest.isdigit() and int(match[1]) < int(newest)
@@ -105,8 +105,8 @@ RULE = Rule(
     id="GPU-STK-05",
     title="Charts have exact versions, and their values are in the repository",
     severity=Severity.ERROR,
-    why="Two clusters from one file should be alike, also when one is made a month later.",
-    fix="Write exact chart versions; do not reuse values of earlier releases.",
+    why="One file must give identical clusters, also when you create one a month later.",
+    fix="Use exact chart versions; do not reuse values of earlier releases.",
     sources=("Helm documentation, version constraints and --reuse-values",),
     kinds=RELEASES,
     check=_check,

@@ -1,4 +1,4 @@
-"""GPU-STK-06: definitions of custom resources move with the operator that needs them."""
+"""GPU-STK-06: CRDs are upgraded with their operator."""
 
 from collections.abc import Iterator
 
@@ -8,7 +8,7 @@ from gpuyard.rules.stk.gpu_stk_05_exact_charts import CHARTS
 from gpuyard.rules.subjects.components import OPERATOR_VALUES, RELEASES, releases_of
 
 _APART = frozenset({"karpenter"})
-"""Whose definitions have a chart of their own, to be installed before it."""
+"""Charts whose CRDs have a separate chart, to be installed first."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -16,24 +16,24 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
         if at(resource.properties, "operator", "upgradeCRD") is False:
             yield Violation(
                 ("operator", "upgradeCRD"),
-                "an upgrade leaves the old ClusterPolicy definition, and new fields are dropped in silence",
-                "leave operator.upgradeCRD on, or apply the definitions before each upgrade",
+                "an upgrade keeps the old ClusterPolicy CRD, and the API server silently drops new fields",
+                "set operator.upgradeCRD: true, or apply the CRDs before each upgrade",
                 is_advisory=True,  # Argo CD applies them at each sync, and charts before 24.9 have it off
             )
         if is_true(at(resource.properties, "operator", "cleanupCRD")):
             yield Violation(
                 ("operator", "cleanupCRD"),
-                "removing the release removes its definitions too, and what others made by them",
-                "leave operator.cleanupCRD off",
-                is_advisory=True,  # written out against the default, for who installs it anew
+                "uninstalling the release deletes its CRDs and all their objects",
+                "set operator.cleanupCRD: false",
+                is_advisory=True,  # explicitly set against the default, for users who reinstall
             )
         return
     ours = {chart for chart, _, _ in releases_of(resource)} & CHARTS
     if ours and is_true(resource.properties.get("skipCrds")):
         yield Violation(
             ("skipCrds",),
-            "the definitions of custom resources are not installed: nothing that needs them can be made",
-            "remove skipCrds, or apply the definitions from their own release first",
+            "the CRDs are not installed: the API server rejects their objects",
+            "remove skipCrds, or install the CRDs from a separate release first",
             is_advisory=ours <= _APART,
         )
 
@@ -42,8 +42,8 @@ RULE = Rule(
     id="GPU-STK-06",
     title="CRDs are installed and upgraded with their operator",
     severity=Severity.WARNING,
-    why="Helm never upgrades what stands in a chart's crds folder; the operator's hook does.",
-    fix="Leave the operator's own upgrade hook on; do not skip definitions.",
+    why="Helm never upgrades CRDs in a chart's crds folder; the operator's hook does.",
+    fix="Keep the operator's CRD upgrade hook enabled; do not skip CRDs.",
     sources=("NVIDIA GPU Operator documentation, upgrade.rst: hook on by default since 24.9.0",),
     kinds=(OPERATOR_VALUES, *RELEASES),
     check=_check,

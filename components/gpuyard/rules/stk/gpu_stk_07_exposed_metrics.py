@@ -21,7 +21,7 @@ from gpuyard.rules.subjects.components import CLUSTER_POLICY, OPERATOR_VALUES, i
 
 _OPEN = frozenset({"LoadBalancer", "NodePort"})
 _PORT = 9400.0
-"""The exporter's. DCGM's own engine has 5555, as much else has."""
+"""The exporter's port. The DCGM host engine uses 5555, as other programs do."""
 _TYPE = ("dcgmExporter", "service", "type")
 _EXPORTER_VALUES = "values:dcgm-exporter"
 _TYPES = {
@@ -29,31 +29,34 @@ _TYPES = {
     CLUSTER_POLICY: (("spec", *_TYPE),),
     _EXPORTER_VALUES: (_TYPE, ("service", "type")),
 }
-"""Where values say how the exporter is served."""
+"""The path at which values configure the Service of the exporter."""
 _BY_RULES = ("networking.k8s.io/Ingress", "gateway.networking.k8s.io/HTTPRoute")
 _OF_ISTIO = "networking.istio.io/VirtualService"
 _OF_TRAEFIK = ("traefik.io/IngressRoute", "traefik.containo.us/IngressRoute")
 _OF_OPENSHIFT = "route.openshift.io/Route"
 _ROUTES = (*_BY_RULES, _OF_ISTIO, *_OF_TRAEFIK, _OF_OPENSHIFT)
 _INSIDE = "mesh"
-"""The gateway of Istio that is every sidecar and no way in, and what a VirtualService without any has."""
+"""Istio's gateway for all sidecars, which is no entry point, and the default of a VirtualService."""
 _FROM_THE_NETWORK = (
     ("alb.ingress.kubernetes.io/scheme", "internal"),
     ("kubernetes.io/ingress.class", "gce-internal"),
     ("service.beta.kubernetes.io/aws-load-balancer-scheme", "internal"),
     ("service.beta.kubernetes.io/aws-load-balancer-internal", "true"),
-    ("service.beta.kubernetes.io/aws-load-balancer-internal", "0.0.0.0/0"),  # as it was at first
+    (
+        "service.beta.kubernetes.io/aws-load-balancer-internal",
+        "0.0.0.0/0",
+    ),  # as in the first version
     ("networking.gke.io/load-balancer-type", "internal"),
     ("cloud.google.com/load-balancer-type", "internal"),
     ("service.beta.kubernetes.io/azure-load-balancer-internal", "true"),
 )
-"""Annotations of a load balancer that only the cloud's own network reaches."""
+"""Annotations of an internal load balancer."""
 _EXPORTER = "dcgm-exporter"
 _WORDS = ("dcgm", "gpu-metrics", "nvidia-exporter")
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
-    """Who reaches it from the network of the cloud alone is warned: that can be meant so."""
+    """A warning if only the cloud network reaches it: that can be intended."""
     for violation in _shown(resource):
         yield (
             replace(violation, severity=Severity.WARNING)
@@ -91,13 +94,13 @@ def _shown(resource: Resource) -> Iterator[Violation]:
 
 
 def _is_off(resource: Resource, path: Path) -> bool:
-    """Whether the exporter that a service is of is switched off."""
+    """Whether the exporter behind a Service is disabled."""
     exporter = path[: -len(("service", "type"))]
     return is_switched_off(known_value(at(resource.properties, *exporter, "enabled")))
 
 
 def _routed(resource: Resource) -> Iterator[Violation]:
-    """A way in from outside that ends at the exporter's Service."""
+    """An external route that ends at the exporter's Service."""
     kind = resource.group_kind.rpartition("/")[2]
     for path, name in _ends(resource):
         if _EXPORTER in name:
@@ -105,7 +108,7 @@ def _routed(resource: Resource) -> Iterator[Violation]:
 
 
 def _ends(resource: Resource) -> Iterator[tuple[Path, str]]:
-    """Each Service that a way ends at, and the rule that says so."""
+    """Each Service at the end of a route, and the routing rule."""
     spec = mapping(resource.properties.get("spec"))
     if resource.group_kind == _OF_OPENSHIFT:
         yield ("spec", "to"), text(at(spec, "to", "name"))
@@ -137,7 +140,7 @@ def _serves_metrics(resource: Resource) -> bool:
 
 
 def _is_the_exporters(port: Mapping[str, Any]) -> bool:
-    """By its number, unless it says that the pods listen at another."""
+    """By port number, unless targetPort differs."""
     return number(port.get("port")) == _PORT and number(port.get("targetPort")) in {None, _PORT}
 
 
@@ -153,8 +156,8 @@ def _labels(properties: Mapping[str, Any]) -> list[str]:
 def _violation(path: Path, kind: str) -> Violation:
     return Violation(
         path,
-        f"{_a(kind)} {kind} shows GPU metrics, and the exporter's debug pages, to whoever reaches it",
-        "use ClusterIP, and let Prometheus scrape inside the cluster",
+        f"{_a(kind)} {kind} exposes GPU metrics and the exporter's debug pages to all who can reach it",
+        "use ClusterIP, and scrape from inside the cluster",
     )
 
 
@@ -166,8 +169,8 @@ RULE = Rule(
     id="GPU-STK-07",
     title="GPU metrics are not exposed outside the cluster",
     severity=Severity.ERROR,
-    why="The exporter has no password, and served profiles of its memory until CVE-2026-47483 was fixed.",
-    fix="Make the Service a ClusterIP; let a NetworkPolicy admit Prometheus only.",
+    why="The exporter has no authentication, and served memory profiles until CVE-2026-47483 was fixed.",
+    fix="Use a ClusterIP Service; allow only Prometheus with a NetworkPolicy.",
     sources=(
         "NVIDIA bulletin on CVE-2026-47483",
         "AWS Load Balancer Controller, annotation scheme; GKE documentation, internal load balancers",

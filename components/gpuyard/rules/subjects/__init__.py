@@ -1,1 +1,1 @@
-"""Readers that several rules share, by what is read: pods, pools, queries, tenants."""
+"""Readers that several rules share, by subject: pods, pools, queries, tenants."""

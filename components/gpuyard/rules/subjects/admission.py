@@ -1,7 +1,7 @@
-"""The requirements of admission as rules: what a team's namespace refuses is found in a file before.
+"""The admission requirements as rules, so that lint finds what a team namespace would reject.
 
-A file, or a preview, says what a team is held to when the team's namespace is in it, with its annotations.
-Files without it are about no team of ours, and nothing is said of them.
+A file or a preview defines the requirements of a team if it contains the team's namespace with its
+annotations. Files without it are not about a team of gpuyard and are not checked.
 """
 
 from collections.abc import Callable, Iterator
@@ -27,25 +27,25 @@ ADMISSION_KINDS = (
     "batch/Job",
     *OF_OTHER_PROJECTS,
 )
-"""What the API server holds to them."""
+"""Kinds for which the API server enforces them."""
 _AS_WRITTEN = {
     name: replace(kind, places=tuple(replace(place, adapter=None) for place in kind.places))
     for name, kind in KINDS.items()
     if name in ADMISSION_KINDS
 }
-"""Where they keep pods, without what others add when they are made."""
+"""The paths of their pods, before other components add fields on creation."""
 BELONGINGS = ("PersistentVolumeClaim", "Secret", "Service", "apps/StatefulSet")
-"""What it holds to the requirement about what members make beside pods."""
+"""The requirement on objects other than pods that members create."""
 
 
 def check_requirement(
     requirement: Requirement, kinds: tuple[str, ...] = ADMISSION_KINDS
 ) -> Callable[[Stack, Parameters], Iterator[Violation]]:
-    """The check of a rule that is a requirement of admission."""
+    """The check of a rule for an admission requirement."""
 
     def check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         parameters = parameters_by_namespace(stack)
-        for resource in stack.of(*kinds) if parameters else ():
+        for resource in stack.resources_of_kinds(*kinds) if parameters else ():
             mine = parameters.get(resource.namespace)
             if mine is not None and not _is_admitted(resource):
                 for slip in requirement.check(workload(resource), mine):
@@ -60,9 +60,9 @@ def _is_admitted(resource: Resource) -> bool:
 
 
 def parameters_by_namespace(stack: Stack) -> dict[str, TeamParameters]:
-    """What each namespace of a team is held to, as its annotations say."""
+    """The requirements of each team namespace, from its annotations."""
     results: dict[str, TeamParameters] = {}
-    for each in stack.of("Namespace"):
+    for each in stack.resources_of_kinds("Namespace"):
         annotations = mapping(at(each.properties, "metadata", "annotations"))
         if any(str(key).startswith(ADMISSION_ANNOTATIONS) for key in annotations):
             results[each.name] = read_parameters(annotations)
@@ -70,7 +70,7 @@ def parameters_by_namespace(stack: Stack) -> dict[str, TeamParameters]:
 
 
 def workload(resource: Resource) -> Workload:
-    """A resource that has or makes pods, as admission looks at it."""
+    """A resource with pods, or a pod template, as admission sees it."""
     return Workload(
         kind=resource.group_kind.rpartition("/")[2],
         metadata=mapping(resource.properties.get("metadata")),

@@ -1,4 +1,4 @@
-"""Claims of devices (DRA), and whose devices they are: what a pod claims stands in another object."""
+"""Device claims (DRA) and their devices: a pod references claims in other objects."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -20,15 +20,15 @@ from gpuyard.rules.rule import (
 _TEMPLATE = "resource.k8s.io/ResourceClaimTemplate"
 _CLAIM = "resource.k8s.io/ResourceClaim"
 _NAMES: Mapping[str, str] = {_TEMPLATE: "resourceClaimTemplateName", _CLAIM: "resourceClaimName"}
-"""By kind: how a pod names one."""
+"""By kind: the field in which a pod references one."""
 _OTHERS = re.compile(r"(?:^|\.)(?:intel|amd|google|habana|amazonaws|furiosa)\.", re.IGNORECASE)
 _FILLED_IN = re.compile(r"\$\{[^{}]*\}")
 
 
 def claims_only_other_devices(stack: Stack, pod: Pod) -> bool:
-    """Whether a pod counts no GPU, and all that it claims is of another vendor, by the claims in view.
+    """Whether a pod requests no GPU, and all its claims in the input are for devices of other vendors.
 
-    Their names may be filled in, as `${APP}-gpu` is by Flux: every one counts that may be meant.
+    Names may contain a placeholder, such as `${APP}-gpu` with Flux: every possible match counts.
     """
     try:
         if any(pod.gpus().values()):
@@ -48,7 +48,7 @@ def claims_only_other_devices(stack: Stack, pod: Pod) -> bool:
 
 
 def _meant(stack: Stack, kind: str, name: str) -> Iterator[Resource]:
-    yield from stack.named(name, kind)
+    yield from stack.resources_named(name, kind)
     for resource in _filled_in(stack, kind):
         if resource.name != name and _may_be(resource.name, name):
             yield resource
@@ -56,7 +56,7 @@ def _meant(stack: Stack, kind: str, name: str) -> Iterator[Resource]:
 
 @once_per_stack
 def _filled_in(stack: Stack, kind: str) -> list[Resource]:
-    return [each for each in stack.of(kind) if "${" in each.name]
+    return [each for each in stack.resources_of_kinds(kind) if "${" in each.name]
 
 
 def _may_be(written: str, name: str) -> bool:

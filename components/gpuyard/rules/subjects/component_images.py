@@ -1,7 +1,7 @@
-"""Pods that a kind describes in words of its own: an image here, a number of GPUs there.
+"""Pods that custom resources describe in their own fields: images and GPU counts.
 
-Only rules look at them: what becomes of the pods, their controllers decide. A place that is told is where the
-kind has it, or the nearest thing around.
+Only rules use them. Controllers decide what the pods become. A reported place is the field of the kind, or
+the nearest one.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -15,14 +15,14 @@ _OF_CONTAINERS = ("env", "envFrom", "volumeMounts", "command", "args")
 
 
 def _trainer(properties: Mapping[str, Any]) -> Iterator[Pod]:
-    """Of a TrainJob: one container, its resources those of a node; what else the runtime has is not here."""
+    """A TrainJob: one container with the resources of a node; its runtime may add others."""
     trainer = mapping(properties, "spec", "trainer")
     if trainer:
         yield _alone(("spec",), "trainer", trainer, trainer.get("resourcesPerNode"))
 
 
 def _role(name: str, *spec: str) -> Callable[[Mapping[str, Any]], Iterator[Pod]]:
-    """Of a Spark application: GPUs by name and number, an image of its own or that of all."""
+    """A Spark application: GPUs by name and number, with its own image or the common one."""
 
     def pods(properties: Mapping[str, Any]) -> Iterator[Pod]:
         of_all = mapping(properties, *spec)
@@ -39,7 +39,7 @@ def _role(name: str, *spec: str) -> Callable[[Mapping[str, Any]], Iterator[Pod]]
 
 
 def image_at(resource: Resource, container: Path) -> Path:
-    """Where the image of a container stands: that of all roles, where it has none of its own."""
+    """The path of a container image: that of all roles if the container has none."""
     own = "image" in mapping(at(resource.properties, *container))
     return (*(container if own else container[:-1]), "image")
 
@@ -50,7 +50,7 @@ def _application(*spec: str) -> Callable[[Mapping[str, Any]], Iterator[Pod]]:
 
 
 def _nim(properties: Mapping[str, Any]) -> Iterator[Pod]:
-    """A NIM's spec is that of a container, its image in parts."""
+    """The spec of a NIM is that of a container, with its image in parts."""
     spec = mapping(properties, "spec")
     if spec:
         yield _alone((), "spec", {**spec, "image": _image(spec)}, spec.get("resources"))
@@ -71,7 +71,7 @@ def _image(spec: Mapping[Any, Any]) -> str:
 
 
 def _workers(properties: Mapping[str, Any]) -> Iterator[Pod]:
-    """What serves a model on several nodes: workers beside the predictor's own container."""
+    """Objects that serve a model on several nodes: workers in addition to the predictor's container."""
     spec = mapping(properties, "spec", "predictor", "workerSpec")
     if spec:
         servers = tuple(
@@ -83,7 +83,7 @@ def _workers(properties: Mapping[str, Any]) -> Iterator[Pod]:
 
 
 def _alone(path: Path, name: str, fields: Mapping[Any, Any], resources: Any) -> Pod:
-    """A pod of one container, whose fields stand among those of the pod."""
+    """A pod with one container, whose fields are among those of the pod."""
     container = {key: fields[key] for key in ("image", *_OF_CONTAINERS) if key in fields}
     if isinstance(security := known_value(fields.get("securityContext")), Mapping):
         container["securityContext"] = security

@@ -1,4 +1,4 @@
-"""Components of a GPU platform and their versions, wherever a file says them."""
+"""Components of a GPU platform and their versions, from any file."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -16,7 +16,7 @@ from gpuyard.spec.yaml_tree import parse_documents
 OPERATOR_VALUES = "values:gpu-operator"
 CLUSTER_POLICY = "nvidia.com/ClusterPolicy"
 OPERATORS: Mapping[str, tuple[str, ...]] = {OPERATOR_VALUES: (), CLUSTER_POLICY: ("spec",)}
-"""What tells the GPU Operator what to do, and where in it what it is told begins."""
+"""Kinds that configure the GPU Operator, and the path of its settings."""
 RELEASES = (
     "helm:Release",
     "helm:Chart",
@@ -28,17 +28,17 @@ RELEASES = (
 )
 _OCI = RELEASES[-1]
 _OF_CHARTS = re.compile(r"chart|helm", re.IGNORECASE)
-"""In the address or the media type of what a registry has: others are manifests."""
+"""In the address or the media type of a registry artifact: others are manifests."""
 _SOURCES: Mapping[str, Path] = {
     "argoproj.io/Application": ("spec",),
     "argoproj.io/ApplicationSet": ("spec", "template", "spec"),
 }
-"""Where Argo CD has what it deploys: one source, or several."""
+"""The path of Argo CD's source or sources."""
 _CHARTS: Mapping[str, str] = {
     "values:dcgm-exporter": "dcgm-exporter",
     "values:nvidia-device-plugin": "k8s-device-plugin",
 }
-"""Values that say one image, and which it is where they name none."""
+"""Values with one image, and the default image."""
 VERSIONED_KINDS = (OPERATOR_VALUES, CLUSTER_POLICY, *_CHARTS, *RELEASES, *POD_KINDS)
 
 _GFD = "gfd"
@@ -64,12 +64,12 @@ _IMAGES: Mapping[str, str] = {
 }
 _VENDORS = ("nvidia", "nvcr")
 _OF_ITS_OWN = re.compile(r"v?0\.(?:\d|1[0-4])\b.*")
-"""GPU Feature Discovery was a program of its own up to 0.14, and since then is one of the device plugin's."""
+"""GPU Feature Discovery was a separate program up to 0.14, and is part of the device plugin since then."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComponentVersion:
-    """A component at a version, and where it is said."""
+    """A component at a version, and its place."""
 
     component: str
     version: str
@@ -77,7 +77,7 @@ class ComponentVersion:
 
 
 def components_in(resource: Resource) -> Iterator[ComponentVersion]:
-    """Every component whose version the resource says."""
+    """Every component whose version the resource sets."""
     kind = resource.group_kind
     if kind == OPERATOR_VALUES:
         yield from _parts(resource.properties, ())
@@ -98,7 +98,7 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
         value = mapping(values.get(key))
         version = text(value.get("version"))
         version_match = key == _GFD and _OF_ITS_OWN.fullmatch(version)
-        # nobody runs what is switched off, and what may be so is never wrong
+        # a disabled component does not run, and one that may be disabled is never wrong
         enabled = value.get("enabled")
         off = is_switched_off(enabled) or enabled is UNKNOWN or is_entirely_placeholder(enabled)
         if version and not version_match and not off:
@@ -106,7 +106,7 @@ def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
 
 
 def is_switched_off(value: Any) -> bool:
-    """Whether a switch of the operator is off: its chart writes text without quotes, so `"false"` is off."""
+    """Whether a switch of the operator is off; its chart does not quote text, so `"false"` is off."""
     return value is False or (isinstance(value, str) and value.lower() == "false")
 
 
@@ -130,14 +130,14 @@ def _of_image(image: str, tag: str, path: Path) -> Iterator[ComponentVersion]:
 
 
 def _image(values: Mapping[str, Any], usual: str) -> Iterator[ComponentVersion]:
-    """An image in parts, as charts have it: `image: {repository, tag}`."""
+    """An image in parts, as in charts: `image: {repository, tag}`."""
     image = mapping(values.get("image"))
     tag = text(image.get("tag")).partition("@")[0]
     yield from _of_image(text(image.get("repository")) or usual, tag, ("image", "tag"))
 
 
 def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:
-    """The charts that it installs, the version of each, and where the version stands."""
+    """The charts that it installs, with version and its place."""
     kind = resource.group_kind
     if kind == _OCI:
         yield from _in_a_registry(mapping(resource.properties, "spec"))
@@ -153,21 +153,21 @@ def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:
 
 
 def _in_a_registry(spec: Mapping[Any, Any]) -> Iterator[tuple[str, str, Path]]:
-    """A chart that Flux has from a registry: its name ends the address; a digest is a version for good."""
+    """A chart that Flux pulls from a registry: its name ends the address; a digest fixes the version."""
     ref, address = mapping(spec, "ref"), text(spec, "url").rstrip("/")
     field = "semver" if ref.get("semver") else "tag"
     written = f"{address} {text(spec, 'layerSelector', 'mediaType')}"
     if _OF_CHARTS.search(written) and not ref.get("digest"):
-        # a registry has no `+` in its tags
+        # registry tags contain no `+`
         yield address.rpartition("/")[2], text(ref, field).replace("_", "+"), ("spec", "ref", field)
 
 
 CHART_FIELDS: Mapping[str, str] = {"kustomize.config.k8s.io/Kustomization": "name"}
-"""What the name of a chart stands under, where that is another word."""
+"""The key of a chart's name, if it has another name."""
 
 
 def chart_references(kind: str, properties: Mapping[str, Any]) -> Iterator[Path]:
-    """Where a resource of RELEASES says which chart, and by what version."""
+    """The paths of the chart and its version in a resource of RELEASES."""
     if kind == "helm.toolkit.fluxcd.io/HelmRelease":
         yield ("spec", "chart", "spec")
     elif kind in CHART_FIELDS:
@@ -189,7 +189,7 @@ VALUES_BESIDE: Mapping[str, tuple[Path, ...]] = {
     "helm:Release": (("values",),),
     "helm:Chart": (("values",),),
 }
-"""By kind: where values stand beside the name of their chart."""
+"""By kind: the path of values next to the name of their chart."""
 VALUES_ELSEWHERE: Mapping[str, tuple[Path, Path]] = {
     "helm.toolkit.fluxcd.io/HelmRelease": (
         ("spec", "chart", "spec", "chart"),
@@ -197,11 +197,11 @@ VALUES_ELSEWHERE: Mapping[str, tuple[Path, Path]] = {
     ),
     "helm.cattle.io/HelmChart": (("spec", "chart"), ("spec", "valuesContent")),
 }
-"""By kind: where the name of a chart and its values stand, where they do not stand together."""
+"""By kind: the paths of a chart name and of its values, if they are separate."""
 
 
 def values_of(resource: Resource, chart: Path) -> Iterator[Mapping[str, Any]]:
-    """The values that a release says for the chart at a path, as far as they are known."""
+    """The known values of a release for the chart at a path."""
     kind = resource.group_kind
     paths = [(*chart, *below) for below in VALUES_BESIDE.get(kind, ())]
     paths += [VALUES_ELSEWHERE[kind][1]] if kind in VALUES_ELSEWHERE else []
@@ -216,21 +216,21 @@ _VALUES_UNDER: Mapping[str, tuple[Path, ...]] = {
     "argoproj.io/ApplicationSet": (("helm", "valueFiles"),),
     "kustomize.config.k8s.io/Kustomization": (("valuesFile",), ("additionalValuesFiles",)),
 }
-"""By kind: values from elsewhere beside a chart, which those that stand here are laid over."""
+"""By kind: references to other values, over which the inline ones are merged."""
 _APART_UNDER: Mapping[str, tuple[Path, ...]] = {
     "helm.toolkit.fluxcd.io/HelmRelease": (("spec", "valuesFrom"),),
 }
-"""The same, where they do not stand beside the chart."""
+"""The same, if they are not next to the chart."""
 
 
 def accepts_other_values(kind: str, properties: Mapping[str, Any], chart: Path) -> bool:
-    """Whether values of the chart at a path are laid over others, which stand elsewhere."""
+    """Whether values of the chart at a path are merged over values from elsewhere."""
     paths = ((*chart, *below) for below in _VALUES_UNDER.get(kind, ()))
     return any(at_path(properties, path) for path in (*paths, *_APART_UNDER.get(kind, ())))
 
 
 def has_more_values(resource: Resource, chart: Path) -> bool:
-    """Whether a release gets values for the chart at a path that do not stand in it, or are not known."""
+    """Whether a release gets values for the chart at a path from elsewhere, or unknown ones."""
     properties, kind = resource.properties, resource.group_kind
     if kind == _OCI or accepts_other_values(kind, properties, chart):
         return True
@@ -242,7 +242,7 @@ def has_more_values(resource: Resource, chart: Path) -> bool:
 
 
 def at_path(value: Any, path: Path) -> Any:
-    """What stands there, unknown or not; None where nothing does."""
+    """The value at a path, known or not; None if there is none."""
     for step in path:
         if isinstance(step, int):
             value = value[step] if isinstance(value, list | tuple) else None
@@ -252,7 +252,7 @@ def at_path(value: Any, path: Path) -> Any:
 
 
 def _written(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Values as a text, as Argo CD and Terraform take them."""
+    """Values as text, as Argo CD and Terraform accept them."""
     try:
         documents = parse_documents(value.encode(), "values") if isinstance(value, str) else []
     except (UsageError, UnicodeEncodeError):

@@ -1,7 +1,7 @@
-"""Whether an image is built on CUDA's: those set NVIDIA_VISIBLE_DEVICES themselves, to all.
+"""Whether an image is based on CUDA images, which set NVIDIA_VISIBLE_DEVICES to all.
 
-NVIDIA's container runtime gives GPUs to an image that sets the variable, and to no other: under the runtime
-class alone `python:3.12-slim` gets none. No file says what an image sets, so that only names tell.
+NVIDIA's container runtime gives GPUs only to images that set the variable: with the runtime class alone
+`python:3.12-slim` gets none. No file shows the variables of an image, so only its name can tell.
 """
 
 import re
@@ -9,9 +9,9 @@ import re
 from gpuyard.manifests.placeholders import repository_of
 
 _WORDS = re.compile(r"(?<![a-z])(?:cuda|gpu|nvidia|cu\d{2,3}|cublas|tensorrt)(?![a-z])")
-"""In a name or a tag: who builds two images of one program calls the one on CUDA so."""
+"""In a name or a tag: projects with two image variants mark the CUDA one so."""
 _OTHERS = re.compile(r"(?<![a-z])(?:cpu|rocm|amd|intel|xpu|hpu|vulkan|tpu|neuron)(?![a-z])")
-"""The one for other machines."""
+"""The marks of the other variant."""
 _REGISTRY = "nvcr.io/"
 _SETS_IT_ELSE = frozenset(
     {
@@ -22,7 +22,7 @@ _SETS_IT_ELSE = frozenset(
         *("runpod/pytorch", "jellyfin/jellyfin"),
     }
 )
-"""Of more than one architecture none, or CUDA's where the tag names no other."""
+"""Images that set the variable, unless the tag names other hardware."""
 _PLAIN = frozenset(
     {
         *(
@@ -82,11 +82,11 @@ _PLAIN = frozenset(
         *("open-webui", "litellm", "n8n", "wyoming-openwakeword", "wyoming_openai", "filebrowser"),
     }
 )
-"""Images of which everybody knows that they have no CUDA, by the last part of their names."""
+"""Well-known images without CUDA, by the last part of their names."""
 
 
 def is_cuda_image(image: str) -> bool | None:
-    """Whether an image sets the variable, by its name; None where the name does not tell."""
+    """Whether an image sets the variable, by its name; None if the name does not tell."""
     reference = image.partition("@")[0].lower()
     if not reference:
         return None

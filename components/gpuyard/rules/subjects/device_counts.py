@@ -1,7 +1,7 @@
-"""Whether anybody in view counts GPUs, and how many one machine has.
+"""Whether the input counts GPUs, and the number of GPUs per machine.
 
-On one machine of somebody's own, where no pod asks for `nvidia.com/gpu`, who takes the GPUs takes them from
-nobody; with one GPU a machine, who is given one is given all.
+On a single machine where no pod requests `nvidia.com/gpu`, a pod takes GPUs from no other. With one GPU per
+machine, a pod with one has all.
 """
 
 import re
@@ -34,19 +34,19 @@ _MACHINES: Mapping[str, tuple[str, ...]] = {
     "aws:ec2/Instance": ("instanceType",),
     "gcp:compute/Instance": ("machineType",),
 }
-"""What else makes a machine, and where it says of which type."""
+"""Other resources that create a machine, and the field with its type."""
 MAX_GPUS_PER_NODE = 8
-"""GPUs of the largest machines that most have."""
+"""GPUs of the largest common machines."""
 _COUNT_LABEL = "-gpu-count"
 _TYPES = ("kubernetes.io/instance-type",)
 _COUNTS = (_COUNT_LABEL, "gke-accelerator-count", "nvidia.com/gpu.count")
-"""Ends of labels that say of which type a node is, or how many GPUs it has."""
+"""Suffixes of labels with the type of a node, or with its number of GPUs."""
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 @once_per_stack
-def counts_gpus(stack: Stack) -> bool:
-    """Whether somebody asks for GPUs by number or claim, or has a quota of them."""
+def has_gpu_requests(stack: Stack) -> bool:
+    """Whether a resource requests GPUs by number or claim, or has a GPU quota."""
     return any(
         _counts(resource.properties)
         for resource in stack.resources
@@ -63,7 +63,7 @@ def _counts(value: Any) -> bool:
 
 
 def _requests_gpus(key: object, value: object) -> bool:
-    """Of one field: a number of GPUs that is not none, a resource of a queue, a claim of devices."""
+    """In one field: a nonzero number of GPUs, a resource of a queue, a claim of devices."""
     if isinstance(key, str) and _ASKED.match(key):
         return not isinstance(value, (Mapping, list)) and quantity(value) != 0
     if key == _COVERED:
@@ -73,11 +73,11 @@ def _requests_gpus(key: object, value: object) -> bool:
 
 @once_per_stack
 def uses_time_slicing(stack: Stack) -> bool:
-    """Whether a device plugin in view gives one GPU to several: a request keeps nobody else off it then."""
+    """Whether a device plugin shares one GPU between pods: a request then does not exclude other pods."""
     try:
         slicing = (
             at(each.properties, "sharing", "timeSlicing")
-            for each in stack.of("config:device-plugin")
+            for each in stack.resources_of_kinds("config:device-plugin")
         )
         return any(
             (number(resource.get("replicas")) or 0) > 1
@@ -90,7 +90,7 @@ def uses_time_slicing(stack: Stack) -> bool:
 
 @once_per_stack
 def max_gpus_per_node(stack: Stack) -> int | None:
-    """The most GPUs that a machine in view has; None where none is in view, or nobody knows of one."""
+    """The maximum number of GPUs of a machine in the input; None if unknown."""
     try:
         counts = [*_of_pools(stack), *_of_machines(stack)]
     except NotEvaluatedError:
@@ -99,7 +99,7 @@ def max_gpus_per_node(stack: Stack) -> int | None:
 
 
 def requests_all_gpus(stack: Stack, pod: Pod) -> bool:
-    """Whether it asks for every GPU that its node, or any machine in view, has."""
+    """Whether it requests every GPU of its node, or of any machine in the input."""
     least = min(
         each
         for each in (MAX_GPUS_PER_NODE, gpus_of_selected_nodes(pod), max_gpus_per_node(stack))
@@ -109,7 +109,7 @@ def requests_all_gpus(stack: Stack, pod: Pod) -> bool:
 
 
 def gpus_of_selected_nodes(pod: Pod) -> int | None:
-    """How many GPUs each node has at most on which a pod may run, by labels; None where they do not tell."""
+    """The maximum number of GPUs of the nodes a pod can run on, by labels; None if unknown."""
     selected = [
         _by_label(str(key), [value]) for key, value in mapping(pod.spec.get("nodeSelector")).items()
     ]
@@ -132,7 +132,7 @@ def _least(counts: Sequence[int | None]) -> int | None:
 
 
 def _by_label(key: str, values: Sequence[Any]) -> int | None:
-    """The most GPUs of a node with one of these values of a label."""
+    """The maximum number of GPUs of a node with one of these label values."""
     if key.endswith(_TYPES):
         counts = [gpus_of_machine(text(each)) for each in values]
     elif key.endswith(_COUNTS):
@@ -143,12 +143,12 @@ def _by_label(key: str, values: Sequence[Any]) -> int | None:
 
 
 def _of_pools(stack: Stack) -> Iterator[int]:
-    for pool in gpu_pools(stack.of(*POOL_KINDS)):
+    for pool in gpu_pools(stack.resources_of_kinds(*POOL_KINDS)):
         yield from _of_pool(pool)
 
 
 def _of_pool(pool: GpuPool) -> list[int]:
-    """Of each type that it may be; none where nobody can tell, which is not one either."""
+    """The GPUs of each possible machine type; 0 if unknown, which is not one either."""
     sizes = [gpus_of_machine(each) or 0 for each in pool.machines]
     if sizes and all(sizes):
         return sizes
@@ -175,6 +175,6 @@ def _asked_of_karpenter(pool: GpuPool) -> list[int]:
 
 def _of_machines(stack: Stack) -> Iterator[int]:
     for kind, path in _MACHINES.items():
-        for resource in stack.of(kind):
+        for resource in stack.resources_of_kinds(kind):
             if gpus := gpus_of_machine(text(at(resource.properties, *path))):
                 yield gpus

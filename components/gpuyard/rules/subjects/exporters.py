@@ -1,4 +1,4 @@
-"""Exporters of GPU metrics that stand in a stack, and which list of counters they serve."""
+"""Exporters of GPU metrics in a stack, and their lists of counters."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -21,34 +21,34 @@ _IMAGE = re.compile(r"(^|/)dcgm-exporter(:|@|$)")
 COLLECTORS = "DCGM_EXPORTER_COLLECTORS"
 _VARIABLES = {COLLECTORS, "DCGM_EXPORTER_CONFIGMAP_DATA", "DCGM_EXPORTER_CONFIG_FILE"}
 _OF_OLD = "1.x-compatibility-metrics.csv"
-"""A list of the image that names metrics as its first line did."""
+"""A list in the image that names metrics as its first release line did."""
 OPTIONS = ("-f", "--collectors")
 _OPTIONS = (*OPTIONS, "-m", "--configmap-data", "--config-file")
-"""The others name a ConfigMap with a list, "none" by itself, and a file that can say all of it."""
+"""Other options name a ConfigMap with a list, literally "none", or a configuration file."""
 _NO_CONFIG_MAP = "none"
 _FOLDER = "/etc/dcgm-exporter"
-"""Where the image has its lists: what is mounted there lies over them."""
+"""The folder of lists in the image: a mount there replaces them."""
 _OF_THE_IMAGE = ("default-counters.csv", "dcp-metrics-included.csv")
-"""Lists that the exporter's image has: they are the default, with figures of profiling or without."""
+"""Lists in the exporter's image: the defaults, with profiling metrics or without."""
 
 
 def is_exporter(image: str) -> bool:
-    """Whether a container of this image is one."""
+    """Whether a container with this image is an exporter."""
     return _IMAGE.search(image) is not None
 
 
 def serves_default_metrics(stack: Stack) -> bool:
-    """Whether an exporter is in view that was given no list of its own: its metrics are known."""
+    """Whether an exporter without its own list is in the input: its metrics are known."""
     return any(not any(map(_is_own, lists)) for lists in _lists(stack))
 
 
 def serves_custom_metrics(stack: Stack) -> bool:
-    """Whether one is in view that was given another list: what that has, only who reads it knows."""
+    """Whether an exporter with another list is in the input: its metrics are known only from that list."""
     return any(any(map(_is_own, lists)) for lists in _lists(stack))
 
 
 def serves_legacy_names(stack: Stack) -> bool:
-    """Whether one is told to serve what its first line did, dcgm_gpu_utilization and the like."""
+    """Whether an exporter serves metrics of its first release line, dcgm_gpu_utilization and similar."""
     return any(name.endswith(_OF_OLD) for lists in _lists(stack) for name in lists)
 
 
@@ -57,13 +57,13 @@ def _is_own(name: str) -> bool:
 
 
 def exporter_versions(stack: Stack) -> list[tuple[int, ...]]:
-    """Versions of the exporters in view, as far as they are known; its own, not DCGM's."""
+    """The known versions of the exporters; the exporter's own, not DCGM's."""
     results: list[tuple[int, ...]] = []
-    for resource in stack.of(*VERSIONED_KINDS):
+    for resource in stack.resources_of_kinds(*VERSIONED_KINDS):
         try:
             parts = [each for each in components_in(resource) if each.component == _NAME]
         except NotEvaluatedError:
-            continue  # of one that is not known, no more can be said than of one that is not there
+            continue  # an unknown version is like a missing one
         results += [
             parse_version(_NAME, p.version)[0] for p in parts if is_version(_NAME, p.version)
         ]
@@ -71,8 +71,8 @@ def exporter_versions(stack: Stack) -> list[tuple[int, ...]]:
 
 
 def _of_copies(stack: Stack) -> Iterator[tuple[int, ...]]:
-    """Of images under somebody's own address, which no bulletin is about."""
-    for resource in stack.of(*POD_KINDS):
+    """Images of other publishers, which no bulletin covers."""
+    for resource in stack.resources_of_kinds(*POD_KINDS):
         try:
             images = [
                 text(c.get("image")) for pod in pods_of(resource) for _, c in pod.containers()
@@ -84,8 +84,8 @@ def _of_copies(stack: Stack) -> Iterator[tuple[int, ...]]:
 
 
 def _lists(stack: Stack) -> Iterator[list[str]]:
-    """Of each exporter the lists that it is given."""
-    for resource in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
+    """The lists of each exporter."""
+    for resource in stack.resources_of_kinds(OPERATOR_VALUES, CLUSTER_POLICY):
         path = (
             ("dcgmExporter",)
             if resource.group_kind == OPERATOR_VALUES
@@ -95,7 +95,7 @@ def _lists(stack: Stack) -> Iterator[list[str]]:
         if not is_switched_off(known_value(exporter.get("enabled"))):
             config = text(mapping(exporter.get("config")).get("name"))
             yield [*([config] if config else []), *_of_variables(exporter)]
-    for resource in stack.of(EXPORTER_VALUES):
+    for resource in stack.resources_of_kinds(EXPORTER_VALUES):
         properties = resource.properties
         custom = ["customMetrics"] if properties.get("customMetrics") else []
         yield [
@@ -103,7 +103,7 @@ def _lists(stack: Stack) -> Iterator[list[str]]:
             *_of_arguments(properties, "arguments"),
             *_of_variables(properties, "extraEnv"),
         ]
-    for resource in stack.of(*POD_KINDS):
+    for resource in stack.resources_of_kinds(*POD_KINDS):
         for pod in pods_of(resource):
             for _, container in pod.containers():
                 if is_exporter(text(container.get("image"))):
@@ -126,7 +126,7 @@ def _of_variables(within: Mapping[str, Any], field: str = "env") -> Iterator[str
 
 
 def _of_arguments(within: Mapping[str, Any], field: str) -> Iterator[str]:
-    """What the options are given, in words of their own or in a line for a shell."""
+    """The values of options, as separate arguments or in a shell command."""
     words = [word for each in items(within.get(field)) for word in text(each).split()]
     for word, after in zip(words, [*words, ""][1:], strict=True):
         name, _, value = word.partition("=")

@@ -1,4 +1,4 @@
-"""Layouts of MIG as mig-parted reads them: one word that it does not know, and it refuses the whole file."""
+"""MIG layouts as mig-parted reads them: it rejects the whole file for one unknown field."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,14 +27,14 @@ _REQUIRED = (_DEVICES, _ENABLED)
 _FIELDS = (*_REQUIRED, _SLICES, "device-filter")
 _ALL = "all"
 _FILE = "config.yaml"
-"""The key of the ConfigMap that the manager mounts, whatever else is in it."""
+"""The key of the ConfigMap that the MIG manager mounts."""
 _DISABLED = "all-disabled"
-"""What the operator's chart has every node labelled with that has no label for a layout."""
-_REFUSED = "mig-parted refuses the whole file, and no node is cut by any of its layouts"
+"""The default label value of the operator's chart for nodes without a layout label."""
+_REFUSED = "mig-parted rejects the whole file, and no node gets any of its layouts"
 
 
 def config_violations(config: Resource) -> Iterator[Violation]:
-    """What of a file of layouts mig-parted cannot read."""
+    """Errors of mig-parted in a file of layouts."""
     version = config.properties.get("version")
     if version not in {_VERSION, UNKNOWN}:
         found_version = f"version {version}" if version is not None else "no version"
@@ -53,7 +53,7 @@ def _group(group: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
     for key in unexpected:
         meant = nearest_name(key, _FIELDS)
         fix = f"write {meant}" if meant else f"write {', '.join(_FIELDS)} only"
-        yield (key,), f"{key} is no field of a layout", fix
+        yield (key,), f"{key} is not a field of a layout", fix
     if unexpected or isinstance(group, PartlyKnown):
         return
     for key in _REQUIRED:
@@ -61,16 +61,16 @@ def _group(group: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
             yield (), f"{key} is missing", f"write {key}"
     devices, enabled, slices = (group.get(key) for key in (_DEVICES, _ENABLED, _SLICES))
     if isinstance(devices, str) and devices != _ALL:
-        yield (_DEVICES,), f"{devices!r} names no GPUs", f"write {_ALL}, or a list of indexes"
+        yield (_DEVICES,), f"{devices!r} selects no GPUs", f"write {_ALL}, or a list of indexes"
     if enabled is True and slices is None:
         yield (), f"{_ENABLED} is true without {_SLICES}", f"write {_SLICES}"
     if enabled is False and slices and slices is not UNKNOWN:
-        problem = f"{_SLICES} beside {_ENABLED}: false"
-        yield (_SLICES,), problem, f"write {_ENABLED}: true, or leave {_SLICES} out"
+        problem = f"{_SLICES} is set with {_ENABLED}: false"
+        yield (_SLICES,), problem, f"write {_ENABLED}: true, or omit {_SLICES}"
 
 
 def has_partitions(config: Resource) -> bool:
-    """Whether any of its layouts cuts a GPU."""
+    """Whether any layout partitions a GPU."""
     groups = (
         g for each in mapping(config.properties.get("mig-configs")).values() for g in items(each)
     )
@@ -78,8 +78,8 @@ def has_partitions(config: Resource) -> bool:
 
 
 def unread_layouts(stack: Stack) -> Iterator[Violation]:
-    """Layouts of one's own that the operator's manager does not find where it looks for them."""
-    for operator in stack.of(OPERATOR_VALUES, CLUSTER_POLICY):
+    """Custom layouts that the MIG manager does not find."""
+    for operator in stack.resources_of_kinds(OPERATOR_VALUES, CLUSTER_POLICY):
         yield from _of_operator(operator, stack)
 
 
@@ -92,21 +92,25 @@ def _of_operator(operator: Resource, stack: Stack) -> Iterator[Violation]:
     if not name or not config_texts or isinstance(config_texts, PartlyKnown):
         return
     if by_chart and is_undefined_config_map(config, stack):
-        problem = f"config.data without create: true makes no ConfigMap: {name} is in no file here"
+        problem = (
+            f"config.data without create: true creates no ConfigMap: no file here defines {name}"
+        )
         yield Violation((*path, "create"), problem, "set migManager.config.create: true", operator)
         return
     if _FILE not in config_texts:
-        problem = f"the manager reads {_FILE} of {name}, which it has not: no layout is ever found"
-        yield Violation((*path, "name"), problem, f"call the key {_FILE}", operator)
+        problem = (
+            f"the MIG manager reads key {_FILE} of {name}, which does not exist: it finds no layout"
+        )
+        yield Violation((*path, "name"), problem, f"rename the key to {_FILE}", operator)
         return
     default = text(config.get("default", _DISABLED if by_chart else ""))
-    files = stack.of(MIG_PARTED)
+    files = stack.resources_of_kinds(MIG_PARTED)
     layouts = mapping(files[0].properties.get("mig-configs")) if len(files) == 1 else {}
-    partly = is_placeholder(default) and not is_entirely_placeholder(default)  # as all-${LAYOUT}
+    partly = is_placeholder(default) and not is_entirely_placeholder(default)  # all-${LAYOUT}
     if default and not partly and layouts and layouts.get(default) is None:
         yield Violation(
             (*path, "default" if "default" in config else "name"),
-            f"a node that nobody labels is to have {default}, which is not in {name}: it fails there",
+            f"unlabelled nodes use layout {default}, which is not in {name}: the MIG manager fails on them",
             f"add {default} to the layouts"
             + (f": [{{{_DEVICES}: {_ALL}, {_ENABLED}: false}}]" if default == _DISABLED else "")
             + ", or set migManager.config.default",

@@ -1,8 +1,8 @@
-"""What a key that the GPU Operator's chart does not read asks for, and whether it is so without it.
+"""The effect that a key unknown to the GPU Operator's chart intends, and whether it applies anyway.
 
 Guides and other charts have keys such as `tolerations` at the top, `driver.nodeSelector` or
-`nodeFeatureDiscovery.enabled`. Where the chart does the same by default, or a value beside them decides it,
-nothing is lost with such a key.
+`nodeFeatureDiscovery.enabled`. If the chart does the same by default, or another value decides it,
+such a key is harmless.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -25,18 +25,18 @@ Values = Mapping[str, Any]
 _Wish = Callable[[Any, Values, str], bool]
 _RUNTIMES = frozenset({"nvidia", "containerd", "docker", "crio", "cri-o"})
 _PRIVILEGED = frozenset({"driver", "toolkit", "devicePlugin", "gfd", "migManager", "validator"})
-"""Parts whose pods the operator runs privileged."""
+"""Components whose pods the operator runs as privileged."""
 _AS_THEY_RUN = ({"privileged": True}, {"privileged": True, "seLinuxOptions": {"level": "s0"}})
 _TELLING = 5
-"""So many letters of a name tell what is meant: `interval`, and not `name`."""
+"""Minimum length of an unambiguous name: `interval`, but not `name`."""
 _EXPORTER_PORT = 9400
 _YES = ("true", True, "present", "yes", "")
 _OF_EVERY_GPU = ("cloud.google.com/gke-accelerator", "k8s.amazonaws.com/accelerator")
-"""Labels that the nodes with GPUs of a cloud have, with the model as their value."""
+"""Labels with the GPU model that cloud nodes have."""
 
 
 def normalize_key(name: Any) -> str:
-    """A name in small letters and without signs: of one thing there are many spellings."""
+    """A name in lowercase without punctuation: one setting has many spellings."""
     return "".join(sign for sign in str(name).lower() if sign.isalnum())
 
 
@@ -47,12 +47,12 @@ _SECTIONS: Mapping[str, str] = {
 
 
 def suggested_setting(name: str) -> str | None:
-    """The key of the first level that goes by this name elsewhere."""
+    """The top-level key with this name in other charts."""
     return _SECTIONS.get(normalize_key(name))
 
 
 def suggest_field(name: str, fields: Iterable[str]) -> str | None:
-    """The field that a key of something closed is for: nearly it, or the only one that it is a part of."""
+    """The intended field of a closed object: a similar one, or the only one that contains the name."""
     suggestion = nearest_name(name, sorted(fields))
     if suggestion is not None:
         return suggestion
@@ -67,20 +67,20 @@ def _is_part(word: str, field: str) -> bool:
 
 
 def is_default(path: tuple[str, ...], field: str | None, value: Any) -> bool:
-    """Whether the chart has this by itself in the field at this path."""
+    """Whether the chart has this value as the default of the field at this path."""
     default = FIELDS[path][field] if field else None
     return default is not None and value == default and type(value) is type(default)
 
 
 def is_empty_config(value: Any, *, off: bool = False) -> bool:
-    """True where nothing is set at all; with `off` also where things are only switched off."""
+    """True if nothing is set; with `off`, also if things are only disabled."""
     if isinstance(value, Mapping):
         return all(is_empty_config(each, off=off) for each in value.values())
     return value in (None, "", []) or (off and value is False)
 
 
 def is_off(value: Any) -> bool:
-    """Whether something is to be switched off."""
+    """Whether it disables something."""
     return value is False or (isinstance(value, Mapping) and value.get("enabled") is False)
 
 
@@ -103,16 +103,16 @@ _OF_EVERY_RELEASE = frozenset(
 )
 """Keys that the chart's own values have had for years."""
 _NEARLY_ALL, _OF_A_POLICY = 18, 13
-"""A ClusterPolicy has less: what is about the chart alone is not in it."""
+"""A ClusterPolicy has fewer: settings of the chart alone are not in it."""
 
 
 def is_full_copy(values: Values, *, policy: bool = False) -> bool:
-    """Whether nearly all that the chart has is written out: nobody does so by hand."""
+    """Whether nearly all values of the chart are set: only a generated copy does so."""
     return len(_OF_EVERY_RELEASE & set(values)) >= (_OF_A_POLICY if policy else _NEARLY_ALL)
 
 
 def is_as_released(values: Values, part: str) -> bool:
-    """Whether a part has the version of the release whose whole values were copied."""
+    """Whether a component has the version of the release whose default values were copied."""
     if not is_full_copy(values):
         return False
     versions = {
@@ -124,14 +124,14 @@ def is_as_released(values: Values, part: str) -> bool:
 
 
 def is_enable_flag(name: str) -> bool:
-    """Whether it is known what a key of this name asks for; of others that are off it is not."""
+    """Whether the effect of a key with this name is known; a disabled key of unknown effect is not."""
     return normalize_key(name) in _WISHES
 
 
 def is_setting_satisfied(
     name: str, value: Any, values: Values, section: str = "", suggestion: str | None = None
 ) -> bool:
-    """Whether the chart does what is asked for by itself, or has it decided beside the key."""
+    """Whether the chart has the intended effect by default, or decides it by another key."""
     wish = _WISHES.get(normalize_key(name))
     if wish is not None:
         return wish(value, values, section)
@@ -149,7 +149,7 @@ def is_setting_satisfied(
 
 
 def _stands_in(value: Any, section: Any) -> bool:
-    """Whether all that is asked for is said in the section that is read, too."""
+    """Whether the section that the chart reads already contains the setting."""
     if not isinstance(value, Mapping) or not isinstance(section, Mapping) or not value:
         return False
     return all(
@@ -159,7 +159,7 @@ def _stands_in(value: Any, section: Any) -> bool:
 
 
 _UNSWITCHED = frozenset(name for name, keys in SECTIONS.items() if "enabled" not in keys)
-"""What cannot be switched off."""
+"""Components that cannot be disabled."""
 
 
 def _is_switch(name: str, suggestion: str | None, section: str) -> bool:
@@ -167,7 +167,7 @@ def _is_switch(name: str, suggestion: str | None, section: str) -> bool:
 
 
 def _section_value(values: Values, section: str, name: str) -> Any:
-    """What another key says; None where it says nothing."""
+    """The value of another key; None if it is not set."""
     below = values.get(section)
     return below.get(name) if isinstance(below, Mapping) else None
 
@@ -181,7 +181,7 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def _tolerated(value: Any, values: Values, _: str) -> bool:
-    """Only the taint of GPU nodes, which the daemon sets tolerate unless values take that from them."""
+    """Only the taint of GPU nodes, which the DaemonSets tolerate unless values override that."""
     own = _section_value(values, "daemonsets", "tolerations")
     tolerates_gpus = not isinstance(own, list) or any(_of_gpus(each) for each in own)
     return tolerates_gpus and isinstance(value, list) and all(_of_gpus(each) for each in value)
@@ -194,7 +194,7 @@ def _of_gpus(each: Any) -> bool:
 
 
 def _selected(value: Any, _: Values, __: str) -> bool:
-    """Only nodes with GPUs, which the operator finds by their labels itself."""
+    """Only GPU nodes, which the operator finds by their labels anyway."""
     return isinstance(value, Mapping) and all(_says_gpu(*each) for each in value.items())
 
 
@@ -205,7 +205,7 @@ def _says_gpu(label: Any, value: Any) -> bool:
 
 
 def _is_of_gpus(label: str) -> bool:
-    """A label that every node with a GPU has, and no other: of NFD, of GFD, of the operator, of Talos."""
+    """A label of every node with a GPU, and of no other: of NFD, of GFD, of the operator, of Talos."""
     prefix, _, name = label.partition("/")
     if prefix == "nvidia.com":
         return name in ("gpu", "gpu.present") or name.startswith("gpu.deploy.")
@@ -215,7 +215,7 @@ def _is_of_gpus(label: str) -> bool:
 
 
 def _is_gpu_affinity(value: Any, _: Values, __: str) -> bool:
-    """An affinity for nodes with GPUs and for nothing else."""
+    """An affinity for GPU nodes and for nothing else."""
     if not isinstance(value, Mapping) or set(value) != {"nodeAffinity"}:
         return False
     results = list(_expressions(value["nodeAffinity"]))
@@ -223,7 +223,7 @@ def _is_gpu_affinity(value: Any, _: Values, __: str) -> bool:
 
 
 def _expressions(value: Any) -> Iterator[Any]:
-    """Everything that terms ask of nodes."""
+    """All expressions of the node selector terms."""
     if isinstance(value, list):
         for each in value:
             yield from _expressions(each)
@@ -251,14 +251,14 @@ def _expects_gpu(expression: Any) -> bool:
 
 
 def _scraped(value: Any, _: Values, __: str) -> bool:
-    """Only how Prometheus scrapes by annotations: the exporter's Service has them anyway."""
+    """Only annotations for Prometheus, which the exporter's Service has anyway."""
     return isinstance(value, Mapping) and all(
         str(each).startswith("prometheus.io/") for each in value
     )
 
 
 def _runs(value: Any, _: Values, __: str) -> bool:
-    """A runtime that is found on the node, or the class of it that the operator makes."""
+    """A runtime that the operator detects on the node, or its runtime class."""
     return all(each is None or each in _RUNTIMES for each in _leaves(value))
 
 
@@ -283,14 +283,14 @@ def _replaced(value: Any, values: Values, _: str) -> bool:
 
 
 def _by_objects(value: Any, values: Values, _: str) -> bool:
-    """Drivers by objects of their own: `driver.enabled` beside it says whether there are any."""
+    """Drivers as separate objects: `driver.enabled` decides whether there are any."""
     switch = _section_value(values, "driver", "enabled")
     is_enabled = isinstance(value, Mapping) and value.get("enabled") is True
     return switch is not None and not (is_enabled and switch is True)
 
 
 def _is(expected: Any) -> _Wish:
-    """Whether it is what the chart has by default; 1 is no truth."""
+    """Whether it is the default of the chart; 1 is not a boolean."""
     return lambda given, _, __: given == expected and type(given) is type(expected)
 
 
@@ -299,12 +299,12 @@ def _on(value: Any, _: Values, __: str) -> bool:
 
 
 def _on_or_off(value: Any, _: Values, __: str) -> bool:
-    """Of what the chart finds out: which modules the kernel takes."""
+    """Settings that the chart detects, such as the kernel module type."""
     return isinstance(value, bool)
 
 
 def _is_removed(*_: object) -> bool:
-    """Of PodSecurityPolicies, which Kubernetes has had none of since 1.25: on or off is the same."""
+    """PodSecurityPolicies, which Kubernetes removed in 1.25: on and off are equivalent."""
     return True
 
 
@@ -338,4 +338,4 @@ _WISHES: Mapping[str, _Wish] = {
     **dict.fromkeys(("installcrds", "crds"), _all_on),
     **dict.fromkeys(("rbac", "serviceaccount"), _is({"create": True})),
 }
-"""By the folded name of a key that guides write: whether what it asks for is so anyway."""
+"""By the normalized name of a key from guides: whether its intended effect applies anyway."""

@@ -1,4 +1,4 @@
-"""Texts for the operator that a ConfigMap holds: the device plugin's configuration, layouts of MIG."""
+"""Texts in ConfigMaps for the operator: device-plugin configurations and MIG layouts."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,15 +8,15 @@ from gpuyard.rules.rule import UNKNOWN, Stack, mapping, text
 
 
 def texts_of(config: Mapping[str, Any], stack: Stack) -> Mapping[Any, Any]:
-    """What is in the ConfigMap that a `config` of the operator names: beside the name, or of one in view."""
+    """The data of the ConfigMap that a `config` of the operator names: inline, or in the input."""
     name = text(config.get("name"))
     return mapping(config.get("data")) or next(
-        (mapping(c.properties.get("data")) for c in stack.named(name, "ConfigMap")), {}
+        (mapping(c.properties.get("data")) for c in stack.resources_named(name, "ConfigMap")), {}
     )
 
 
 def is_undefined_config_map(config: Mapping[str, Any], stack: Stack) -> bool:
-    """Whether values of the operator's chart have the text of a ConfigMap that is not made of it."""
+    """Whether chart values of the operator contain the data of a ConfigMap that the chart does not create."""
     name, create = text(config.get("name")), config.get("create")
     if (
         not name
@@ -26,4 +26,4 @@ def is_undefined_config_map(config: Mapping[str, Any], stack: Stack) -> bool:
         or create is UNKNOWN
     ):
         return False
-    return not stack.named(name, "ConfigMap")
+    return not stack.resources_named(name, "ConfigMap")

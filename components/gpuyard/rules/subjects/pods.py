@@ -1,4 +1,4 @@
-"""Pods inside the many kinds that make them, so that a pod rule is written once."""
+"""Pods in all kinds that create them, so that a pod rule is written once."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 POD_KINDS = tuple(sorted({*WITH_PODS, *PARTS}))
-"""Every kind in which a pod stands, as Kubernetes has it or in parts of the kind's own."""
+"""Every kind with a pod, in the Kubernetes form or in the kind's own fields."""
 SYSTEM_NAMESPACES = (
     *(
         "gpu-operator",
@@ -43,7 +43,7 @@ SYSTEM_NAMESPACES = (
     ),
     *("kube-system", "kueue-system"),
 )
-"""Where those run who bring GPUs to nodes, as their own guides name it."""
+"""Namespaces of components that provide GPUs to nodes, as in their own guides."""
 _OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
 _OF_AGENTS = re.compile(
     r"exporter|monitor|metric|telemetr|collector|agent|probe|health|check|diagnos|observ|dcgm|"
@@ -51,16 +51,16 @@ _OF_AGENTS = re.compile(
     re.IGNORECASE,
 )
 _EXPORTER_IMAGE = re.compile(r"(^|/)(?:dcgm-exporter|nvidia_gpu_exporter)([:@]|$)")
-"""By the last part of the name: copies of them stand in registries of all sorts."""
+"""By the last part of the name: many registries have copies of them."""
 _EXPORTER_NAMES = frozenset({"dcgm-exporter", "nvidia-dcgm-exporter"})
 _RUNS_EXPORTER = re.compile(r"(?:^|[\s(;&|]|/bin/)dcgm-exporter(?=[\s;)&|]|$)")
-"""Where a command begins it, as a shell that begins it again does."""
+"""The exporter at the start of a command, also inside a shell command."""
 _WORDS = re.compile(r"gpu|nvidia", re.IGNORECASE)
 _RUNTIMES = ("serving.kserve.io/ServingRuntime", "serving.kserve.io/ClusterServingRuntime")
-"""KServe refuses a model that asks for one that is `disabled`, and chooses none by itself."""
+"""KServe rejects a model that requests one that is `disabled`, and selects none by default."""
 _STAYS = "karpenter.sh/do-not-disrupt"
 _KEPT = 64
-"""Of so many resources, the last that were asked for."""
+"""The number of recent results that are kept."""
 OTHER_ACCELERATORS = (
     "google.com/tpu",
     "amd.com/gpu",
@@ -68,11 +68,11 @@ OTHER_ACCELERATORS = (
     "habana.ai/",
     "gpu.intel.com/",
 )
-"""Accelerators that are not ours to judge: what their pods claim besides is theirs."""
+"""Accelerators of other vendors: their pods' claims are not checked."""
 
 
 def is_gpu_pod(pod: Pod) -> bool:
-    """Whether it asks for GPUs, as many as it may be, or claims devices that may be GPUs."""
+    """Whether it requests GPUs, in any number, or claims devices that may be GPUs."""
     resource_names = {
         str(name)
         for _, container in pod.containers()
@@ -84,11 +84,11 @@ def is_gpu_pod(pod: Pod) -> bool:
 
 
 def all_gpu_pods_block_disruption(stack: Stack) -> bool:
-    """Whether pods with GPUs are in view, and each asks Karpenter to leave its node alone."""
+    """Whether pods with GPUs are in the input, and each asks Karpenter not to disrupt its node."""
     try:
         results = [
             text(mapping(pod.metadata.get("annotations")).get(_STAYS))
-            for resource in stack.of(*POD_KINDS)
+            for resource in stack.resources_of_kinds(*POD_KINDS)
             for pod in pods_of(resource)
             if is_gpu_pod(pod)
         ]
@@ -98,18 +98,18 @@ def all_gpu_pods_block_disruption(stack: Stack) -> bool:
 
 
 def is_fabric_daemon(pod: Pod) -> bool:
-    """Whether it is of Google's GPUDirect, or the test of a fabric: it is there to look at nodes."""
+    """Whether it belongs to Google's GPUDirect or tests a fabric: it inspects nodes."""
     images = [text(container.get("image")) for _, container in pod.containers()]
     return any(map(_OF_FABRIC.search, images))
 
 
 def speaks_of_gpus(resource: Resource) -> bool:
-    """Whether a word anywhere in it is of GPUs: where none is, it has nothing to do with them."""
+    """Whether it mentions GPUs anywhere."""
     return _WORDS.search(str(resource.properties)) is not None
 
 
 def pods_of(resource: Resource) -> Iterator[Pod]:
-    """Every pod, or template of pods, that stands in a resource as Kubernetes has it."""
+    """Every pod or pod template in a resource."""
     result, known_to_the_end = _pods(resource)
     yield from result
     if not known_to_the_end:
@@ -117,12 +117,12 @@ def pods_of(resource: Resource) -> Iterator[Pod]:
 
 
 def pod_at(resource: Resource, path: Path) -> Pod | None:
-    """The pod in which a place of a resource is."""
+    """The pod at a path of a resource."""
     return next((pod for pod in pods_of(resource) if pod.path == path[: len(pod.path)]), None)
 
 
 def is_gpu_monitor(container: Mapping[str, Any]) -> bool:
-    """Whether an exporter of GPU metrics runs in it, by its image, its name or what it is told to run."""
+    """Whether it runs an exporter of GPU metrics, by image, name or command."""
     words = (text(each) for field in ("command", "args") for each in items(container.get(field)))
     return (
         _EXPORTER_IMAGE.search(text(container.get("image"))) is not None
@@ -132,9 +132,9 @@ def is_gpu_monitor(container: Mapping[str, Any]) -> bool:
 
 
 def is_node_agent(resource: Resource, pod: Pod) -> bool:
-    """Whether it is on every node, asks for no GPU, and says that it measures, tests or keeps them all.
+    """Whether it runs on every node, requests no GPU, and is named as a monitor, a test or a manager of all GPUs.
 
-    Exporters are so as well where they ask for one: who measures all GPUs of a node needs none.
+    So are exporters that request one: monitoring all GPUs of a node needs none.
     """
     if resource.group_kind != "apps/DaemonSet":
         return False
@@ -148,7 +148,7 @@ def is_node_agent(resource: Resource, pod: Pod) -> bool:
 
 @lru_cache(maxsize=_KEPT)
 def _pods(resource: Resource) -> tuple[tuple[Pod, ...], bool]:
-    """Kept for the next rule, which asks for the same; and whether what is unknown does not hide others."""
+    """Cached for the next rule, which needs the same; an unknown value does not hide others."""
     kind = KINDS.get(resource.group_kind)
     results: list[Pod] = []
     if resource.group_kind in _RUNTIMES and at(resource.properties, "spec", "disabled") is True:
@@ -163,7 +163,7 @@ def _pods(resource: Resource) -> tuple[tuple[Pod, ...], bool]:
 
 
 def pods_in(kind: Kind, resource: Resource) -> Iterator[Pod]:
-    """The same where it is known of what kind it is."""
+    """The same if its kind is known."""
     for result in templates_of(kind, resource.properties):
         if not (result.spec and result.is_written) or result.form is PodsForm.PARTS:
             continue
@@ -176,7 +176,7 @@ def pods_in(kind: Kind, resource: Resource) -> Iterator[Pod]:
         )
         listed = (
             shared_list if isinstance(shared_list, list) else []
-        )  # what is unknown lends nothing
+        )  # an unknown value adds nothing
         shared = tuple(
             ((*result.inherited_volumes_path, n), mapping(each)) for n, each in enumerate(listed)
         )

@@ -1,4 +1,4 @@
-"""GPU node pools of any maker as one thing, so that a rule about pools is written once."""
+"""GPU node pools of all kinds as one type, so that a pool rule is written once."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -35,8 +35,8 @@ POOL_KINDS = (NODE_GROUP, NODE_POOL, KARPENTER)
 GPU = "nvidia.com/gpu"
 _GPU_LABELS = (
     "karpenter.k8s.aws/instance-gpu-",
-    "eks.amazonaws.com/instance-gpu-",  # of EKS Auto Mode
-    "karpenter.azure.com/sku-gpu-",  # of AKS
+    "eks.amazonaws.com/instance-gpu-",  # EKS Auto Mode
+    "karpenter.azure.com/sku-gpu-",  # AKS
 )
 _TYPE_LABEL = "node.kubernetes.io/instance-type"
 _CAPACITY_LABEL = "karpenter.sh/capacity-type"
@@ -52,17 +52,17 @@ _NONE: Mapping[str, Callable[[float], bool]] = {
     "Lt": lambda value: value <= 1,
     "Lte": lambda value: value <= 0,
 }
-"""By its operator, which values of a number ask for none."""
+"""By operator, the values of a number that allow none."""
 _OTHER_LABELS = ("karpenter.k8s.aws/instance-accelerator-",)
-"""Of accelerators that are no GPUs."""
+"""Labels of accelerators that are not GPUs."""
 
 
 _LIMITS = ("cpu", "memory", "nodes", GPU)
-"""Of what every GPU machine has some."""
+"""Fields of which every GPU machine has a nonzero value."""
 OWN_LABELS = ("gpu.nvidia.com/", "k8s.amazonaws.com/ec2-spot-termination")
-"""Labels that nothing puts on nodes by itself, by how they begin: of guides, and of whoever gives them."""
+"""Prefixes of labels that no component sets by default: from guides or set by users."""
 NODE_LABELS = "command:labels"
-"""Labels, by `names`, that a command or a text beside the files gives to nodes."""
+"""Labels, by `names`, that a command or a document assigns to nodes."""
 _LABELLED: Mapping[str, tuple[str, ...]] = {
     NODE_GROUP: ("labels",),
     NODE_POOL: ("nodeConfig", "labels"),
@@ -70,7 +70,7 @@ _LABELLED: Mapping[str, tuple[str, ...]] = {
     "karpenter.sh/Provisioner": ("spec", "labels"),
     "Node": ("metadata", "labels"),
 }
-"""Who gives labels to nodes, and where."""
+"""Kinds that assign labels to nodes, and the path."""
 _FEATURES = "nfd.k8s-sigs.io/NodeFeatureRule"
 
 
@@ -80,54 +80,54 @@ _GPU_IMAGE = re.compile(r"NVIDIA|_GPU$")
 
 @dataclass(frozen=True, slots=True)
 class GpuPool:
-    """A pool of GPU nodes, whoever makes them. What it does not say yet ends only a rule that asks for it."""
+    """A GPU node pool of any kind. An unknown field stops only the rules that need it."""
 
     resource: Resource
     configured_machines: Any
     configured_taints: Any
     taints_at: Path
-    configured_modes: Any
-    """How its nodes are bought: of _SPOT and _ON_DEMAND."""
+    configured_capacity_types: Any
+    """How its nodes are provisioned: of _SPOT and _ON_DEMAND."""
 
     @property
     def machines(self) -> tuple[str, ...]:
-        """Machine types it may be of, as far as it says."""
+        """Machine types it may use, as far as known."""
         return tuple(text(each) for each in known_value(self.configured_machines))
 
     @property
     def taints(self) -> tuple[Mapping[str, Any], ...]:
-        """What keeps other pods off its nodes."""
+        """The taints of its nodes."""
         return tuple(mapping(each) for each in items(self.configured_taints))
 
     @property
-    def spot(self) -> bool:
-        """Whether its nodes may be taken back at any time."""
-        return _SPOT in known_value(self.configured_modes)
+    def may_use_spot(self) -> bool:
+        """Whether its nodes may be reclaimed at any time."""
+        return _SPOT in known_value(self.configured_capacity_types)
 
     @property
     def on_demand(self) -> bool:
-        """Whether its nodes may be of those that stay."""
-        return _ON_DEMAND in known_value(self.configured_modes)
+        """Whether its nodes may be on-demand or reserved."""
+        return _ON_DEMAND in known_value(self.configured_capacity_types)
 
     @property
     def only_spot(self) -> bool:
-        """Whether all its nodes may be: what else ends them at any hour adds little."""
-        return set(known_value(self.configured_modes)) == {_SPOT}
+        """Whether all its nodes may be reclaimed: other causes of termination then add little."""
+        return set(known_value(self.configured_capacity_types)) == {_SPOT}
 
     @property
     def spot_first(self) -> bool:
-        """Whether they are spot as long as there is some: Karpenter takes it before on demand."""
-        modes = set(known_value(self.configured_modes))
+        """Whether they are spot while available: Karpenter prefers it to on-demand."""
+        modes = set(known_value(self.configured_capacity_types))
         return _SPOT in modes and _RESERVED not in modes
 
 
 def gpu_pool(resource: Resource) -> GpuPool | None:
-    """The pool, None when its nodes have no GPUs as far as it says."""
+    """The pool; None if its nodes have no GPUs as far as known."""
     return _MAKERS[resource.group_kind](resource)
 
 
 def _any_sure(signs: Iterable[bool | UnknownValue]) -> bool:
-    """Whether one sign of GPUs is there; nobody knows where none is and one is unknown."""
+    """Whether one sign of GPUs is present; unknown if none is and one is unknown."""
     seen = list(signs)
     if True not in seen and UNKNOWN in seen:
         raise NotEvaluatedError
@@ -143,7 +143,7 @@ def _listed(value: Any) -> Any:
 
 
 def _signs(machines: Any) -> list[bool | UnknownValue]:
-    """Of each machine type, whether it has GPUs."""
+    """For each machine type, whether it has GPUs."""
     if isinstance(machines, UnknownValue):
         return [UNKNOWN]
     return [_sign(each, is_gpu_machine) for each in machines]
@@ -161,7 +161,9 @@ def _node_group(resource: Resource) -> GpuPool | None:
         machines,
         configured_taints=properties.get("taints"),
         taints_at=("taints",),
-        configured_modes=mode if isinstance(mode, UnknownValue) else _BOUGHT.get(text(mode), ()),
+        configured_capacity_types=mode
+        if isinstance(mode, UnknownValue)
+        else _BOUGHT.get(text(mode), ()),
     )
 
 
@@ -185,7 +187,9 @@ def _node_pool(resource: Resource) -> GpuPool | None:
         UNKNOWN if isinstance(machine, UnknownValue) else (machine,),
         configured_taints=config.get("taints"),
         taints_at=("nodeConfig", "taints"),
-        configured_modes=UNKNOWN if unsure else (_SPOT if True in spot_flags else _ON_DEMAND,),
+        configured_capacity_types=UNKNOWN
+        if unsure
+        else (_SPOT if True in spot_flags else _ON_DEMAND,),
     )
 
 
@@ -209,18 +213,18 @@ def _karpenter(resource: Resource) -> GpuPool | None:
         UNKNOWN if UNKNOWN in machines else machines,
         configured_taints=spec.get("taints"),
         taints_at=("spec", "template", "spec", "taints"),
-        configured_modes=UNKNOWN if UNKNOWN in modes else modes or (_ON_DEMAND,),
+        configured_capacity_types=UNKNOWN if UNKNOWN in modes else modes or (_ON_DEMAND,),
     )
 
 
 def _is_closed(properties: Mapping[str, Any]) -> bool:
-    """Whether no machine fits its limits: Karpenter makes none that would go beyond one of them."""
+    """Whether no machine fits its limits: Karpenter creates none that would exceed one of them."""
     limits = (at(properties, "spec", "limits", each) for each in _LIMITS)
     return any(each in (0, "0") and each is not False for each in limits)
 
 
 def _required_labels(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
-    """The labels that nodes of Karpenter are to have, and their values."""
+    """The labels of nodes that Karpenter creates, and their values."""
     for each in map(mapping, items(spec.get("requirements"))):
         if text(each.get("operator")) not in {"NotIn", "DoesNotExist"}:
             values = _listed(each.get("values"))
@@ -228,7 +232,7 @@ def _required_labels(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]
 
 
 def _asks_for_none(spec: Mapping[str, Any]) -> bool:
-    """Whether a requirement leaves machines without GPUs alone, whatever the others say."""
+    """Whether a requirement excludes machines without GPUs, regardless of the others."""
     requirements = map(mapping, items(spec.get("requirements")))
     return any(
         _is_none(each) for each in requirements if text(each.get("key")).startswith(_GPU_LABELS)
@@ -236,7 +240,7 @@ def _asks_for_none(spec: Mapping[str, Any]) -> bool:
 
 
 def _is_none(requirement: Mapping[str, Any]) -> bool:
-    """No label of GPUs, or a number of them, or of their memory, below one."""
+    """No GPU label, or a number of GPUs or of their memory below one."""
     operator = text(requirement.get("operator"))
     if operator == "DoesNotExist":
         return True
@@ -248,7 +252,7 @@ def _is_none(requirement: Mapping[str, Any]) -> bool:
 
 
 def _signs_of(key: str, values: list[Any]) -> list[bool | UnknownValue]:
-    """What one requirement says of GPUs."""
+    """Whether one requirement selects GPUs."""
     if key in _FAMILY_LABELS:
         return [_sign(value, _gpu_families().__contains__) for value in values]
     if not key.startswith(_GPU_LABELS):
@@ -262,7 +266,7 @@ _MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter
 
 
 def requests_gpus(pool: Resource) -> bool:
-    """Whether a pool of Karpenter, of any of its versions, asks for machines that have them."""
+    """Whether a Karpenter pool, in any API version, requires machines with GPUs."""
     spec = mapping(pool.properties.get("spec"))
     requirements = (*_required_labels(spec), *_required_labels(block(at(spec, "template", "spec"))))
     signs = (
@@ -273,8 +277,8 @@ def requests_gpus(pool: Resource) -> bool:
 
 
 def without_gpus(pool: Resource) -> bool:
-    """Whether a pool of Karpenter says of which machines it is, and none has GPUs of ours."""
-    spec = mapping(pool.properties.get("spec"))  # of a Provisioner, and below it of a NodePool
+    """Whether a Karpenter pool lists its machines, and none has an NVIDIA GPU."""
+    spec = mapping(pool.properties.get("spec"))  # for a Provisioner, and below it for a NodePool
     of_nodes = block(at(spec, "template", "spec"))
     if _asks_for_none(spec) or _asks_for_none(of_nodes):
         return True
@@ -288,8 +292,8 @@ def without_gpus(pool: Resource) -> bool:
     return bool(signs) and UNKNOWN not in signs and True not in signs
 
 
-def has_no_gpus(node_class: Resource, stack: Stack) -> bool:
-    """Whether a node class is named by pools in view, and by none that may have GPUs."""
+def is_class_without_gpus(node_class: Resource, stack: Stack) -> bool:
+    """Whether pools in the input use a node class, and none of them may have GPUs."""
     named = _pools_by_class(stack).get(node_class.name, ())
     return bool(named) and all(map(without_gpus, named))
 
@@ -297,30 +301,30 @@ def has_no_gpus(node_class: Resource, stack: Stack) -> bool:
 @once_per_stack
 def _pools_by_class(stack: Stack) -> Mapping[str, list[Resource]]:
     results: dict[str, list[Resource]] = {}
-    for pool in stack.of(KARPENTER):
+    for pool in stack.resources_of_kinds(KARPENTER):
         results.setdefault(text(at(pool.properties, *_CLASS_NAME)), []).append(pool)
     return results
 
 
 def classes_of_gpus(stack: Stack) -> Iterator[tuple[Resource, list[str]]]:
-    """The node classes of EC2 that GPU pools in view name, and what these are called."""
+    """The EC2 node classes of GPU pools, and the names of the pools."""
     of_gpus: dict[str, list[str]] = {}
-    for pool in gpu_pools(stack.of(KARPENTER)):
+    for pool in gpu_pools(stack.resources_of_kinds(KARPENTER)):
         named = text(at(pool.resource.properties, *_CLASS_NAME))
         of_gpus.setdefault(named, []).append(pool.resource.name)
-    for node_class in stack.of(NODE_CLASS):
+    for node_class in stack.resources_of_kinds(NODE_CLASS):
         if node_class.name in of_gpus:
             yield node_class, of_gpus[node_class.name]
 
 
 def is_gpu_machine(name: str) -> bool:
-    """True for a machine type that the catalogue knows to have GPUs."""
+    """True for a machine type with GPUs in the catalogue."""
     return has_gpus(name)
 
 
 @cache
 def _gpu_families() -> frozenset[str]:
-    """Families and categories of EC2 that have GPUs: p5, g6e, and their letters p and g."""
+    """EC2 families and categories with GPUs: p5, g6e, and their letters p and g."""
     families = {
         name.partition(".")[0] for name, m in MACHINES.items() if m.cloud == "aws" and m.gpu
     }
@@ -336,10 +340,13 @@ def gpu_pools(resources: Iterator[Resource] | tuple[Resource, ...]) -> Iterator[
 
 @once_per_stack
 def sets_label(stack: Stack, name: str) -> bool:
-    """Whether something in view puts a label on nodes, or may: labels of a pool that nobody knows yet."""
-    if any(name in items(each.properties.get("names")) for each in stack.of(NODE_LABELS)):
+    """Whether the input sets a label on nodes, or may: the labels of a pool can be unknown."""
+    if any(
+        name in items(each.properties.get("names"))
+        for each in stack.resources_of_kinds(NODE_LABELS)
+    ):
         return True
-    return any(_labels(each, name) for each in stack.of(*_LABELLED, _FEATURES))
+    return any(_labels(each, name) for each in stack.resources_of_kinds(*_LABELLED, _FEATURES))
 
 
 def _labels(resource: Resource, name: str) -> bool:
@@ -356,7 +363,7 @@ def _labels(resource: Resource, name: str) -> bool:
 
 
 def _label_mappings(resource: Resource) -> Iterator[Any]:
-    """Every mapping of labels in it."""
+    """Every mapping of labels in a value."""
     if resource.group_kind == _FEATURES:
         for rule in items(at(resource.properties, "spec", "rules")):
             yield at(rule, "labels")

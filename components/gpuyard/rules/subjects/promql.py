@@ -1,4 +1,4 @@
-"""PromQL expressions: metrics that they read, and what they do with them; words are read, not meaning."""
+"""PromQL expressions: the metrics that they read and how. A tokenizer, not an evaluator."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -17,59 +17,59 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 _LISTS = frozenset({"by", "without", "on", "ignoring", "group_left", "group_right"})
-"""Words before a list of labels."""
+"""Keywords before a list of labels."""
 _OF_GROUPS = frozenset({"by", "without"})
-"""Those of an aggregation, before what it aggregates or after it; the others are of two sides."""
+"""Keywords of an aggregation, before or after its operand; the others are of binary operators."""
 _WORDS = frozenset({"and", "or", "unless", "offset", "bool", "atan2", "inf", "nan", "start", "end"})
 _NAME_LABEL = "__name__"
 DEEPEST = 100
-"""How many parentheses may be open at one place: reading each selector takes time for all around it."""
+"""Maximum number of nested parentheses: the time to read a selector grows with the depth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """One place where an expression reads a metric."""
+    """One selector of an expression."""
 
     metric: str
     labels: Mapping[str, str]
-    """By label, what it must equal; labels that are matched otherwise have their pattern."""
+    """By label, the required value; other matchers have their pattern."""
     ranged: bool
-    """True when it reads a stretch of time, as rate() wants it."""
+    """True for a range selector, as rate() needs it."""
     functions: tuple[str, ...]
-    """What is done with it, the nearest first."""
-    before: str
-    """The operator between it and the metric to its left, "" where more than that stands between them."""
-    grouped: frozenset[str] = frozenset()
-    """The labels that what it is part of is grouped and joined by."""
+    """The enclosing functions, innermost first."""
+    preceding_operator: str
+    """The operator between it and the metric to its left, "" if more than that is between them."""
+    grouping_labels: frozenset[str] = frozenset()
+    """The labels by which the enclosing expression groups and joins."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """What an expression reads, and the labels that it groups and joins by."""
+    """The selectors of an expression, and the labels by which it groups and joins."""
 
     selectors: tuple[Selector, ...]
-    grouped: frozenset[str]
-    whole: bool = True
-    """False where more than DEEPEST parentheses are open: the expression is read up to there."""
+    grouping_labels: frozenset[str]
+    is_fully_read: bool = True
+    """False if more than DEEPEST parentheses are nested: the expression is read up to there."""
 
 
 @dataclass(slots=True)
 class _Reader:
-    """Goes through the words once."""
+    """Reads the tokens once."""
 
     words: list[tuple[str, str]]
     at: int = 0
     ended: int = 0
-    """Where the selector before ended."""
+    """The end of the previous selector."""
     stack: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=lambda: [0])
-    """Parentheses that are open, each with a number of its own; 0 is the whole."""
+    """Open parentheses, each with its number; 0 is the whole expression."""
     opened: int = 0
     closed: int = 0
-    """How many there were, and which was closed last."""
+    """The number of parentheses so far, and the one closed last."""
     found: list[tuple[Selector, frozenset[int]]] = field(default_factory=list)
     grouped: dict[int, set[str]] = field(default_factory=dict)
-    """By parentheses, the labels that hold for what is in them."""
+    """By parentheses, the labels that apply to their content."""
 
     def read(self) -> None:
         while self.at < len(self.words) and len(self.stack) <= DEEPEST:
@@ -94,7 +94,7 @@ class _Reader:
         self.grouped.setdefault(by, set()).update(self._labels())
 
     def labels_of(self, group: int) -> set[str]:
-        """What holds for all in these parentheses."""
+        """The labels that apply to everything in these parentheses."""
         return self.grouped.get(group, set())
 
     def _name(self, word: str) -> None:
@@ -127,7 +127,7 @@ class _Reader:
         return self.words[self.at][1] if self.at < len(self.words) else ""
 
     def _labels(self) -> Iterator[str]:
-        """The labels of a list in parentheses; none where no list follows."""
+        """The labels of a list in parentheses; none if no list follows."""
         if self._next() != "(":
             return
         while self.at < len(self.words):
@@ -139,7 +139,7 @@ class _Reader:
                 return
 
     def _select(self, metric: str) -> None:
-        """A selector whose name, if it has one before the braces, has been read."""
+        """A selector whose name, if it precedes the braces, has been read."""
         begun = self.at - 1
         labels: dict[str, str] = {}
         if metric and self._next() == "{":
@@ -169,12 +169,12 @@ class _Reader:
             elif kind == "string" and label:
                 labels[label], label = word[1:-1], ""
             elif kind == "string":
-                labels[_NAME_LABEL] = word[1:-1]  # {"a.metric"}, as Prometheus 3 has it
+                labels[_NAME_LABEL] = word[1:-1]  # {"a.metric"}, as in Prometheus 3
         return labels
 
 
 def read_promql(text: str) -> Expression:
-    """The selectors of an expression; text that is none has words that look like some."""
+    """The selectors of an expression; text that is not PromQL gives meaningless selectors."""
     words = [
         (str(match.lastgroup), match[0])
         for match in _TOKEN.finditer(text)
@@ -183,8 +183,8 @@ def read_promql(text: str) -> Expression:
     reader = _Reader(words)
     reader.read()
     selectors = tuple(
-        replace(each, grouped=frozenset().union(*map(reader.labels_of, groups)))
+        replace(each, grouping_labels=frozenset().union(*map(reader.labels_of, groups)))
         for each, groups in reader.found
     )
     grouped = frozenset[str]().union(*reader.grouped.values())
-    return Expression(selectors, grouped, whole=len(reader.stack) <= DEEPEST)
+    return Expression(selectors, grouped, is_fully_read=len(reader.stack) <= DEEPEST)

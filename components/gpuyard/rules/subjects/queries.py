@@ -1,4 +1,4 @@
-"""PromQL queries in resources: alerts, dashboards, adapters and what scales by it."""
+"""PromQL queries in resources: alerts, dashboards, adapters and scalers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -23,15 +23,15 @@ _ENDPOINTS = {
     "monitoring.coreos.com/PodMonitor": "podMetricsEndpoints",
     "monitoring.googleapis.com/PodMonitoring": "endpoints",
 }
-"""What scrapes, and where it says how; Google's has no honorLabels, and so never keeps them."""
+"""Scrape configurations and the path of honorLabels; Google's has none, and so never keeps labels."""
 _SERVER = "monitoring.coreos.com/Prometheus"
 _JOBS = "config:scrape-jobs"
 _JOBS_AT = ("scrape_configs", "additionalScrapeConfigs")
 _OF_EXPORTER = re.compile(r"dcgm|nvidia|gpu|:9400", re.IGNORECASE)
 _ASKS = "prometheus_io_scrape"
-"""An annotation that anybody's pods can have."""
+"""An annotation that pods of any application can have."""
 _MAY_SCRAPE = re.compile(rf"dcgm|nvidia|gpu|:9400|{_ASKS}", re.IGNORECASE)
-"""Words of a job that may be the exporter's."""
+"""Words in a scrape job that may be for the exporter."""
 _EXPORTER = "dcgm-exporter"
 _OF_WORK = frozenset({"pod", "namespace", "container"})
 _EXPORTERS = ("values:gpu-operator", "nvidia.com/ClusterPolicy", "values:dcgm-exporter")
@@ -43,14 +43,14 @@ _MONITOR_AT: tuple[Path, ...] = (
 
 
 def queries(resource: Resource) -> Iterator[tuple[Path, str]]:
-    """Every expression in a resource of QUERY_KINDS, and where it stands."""
+    """Every expression in a resource of QUERY_KINDS, and its path."""
     for path, value in _WHERE[resource.group_kind](resource):
         if query := text(value):
             yield path, query
 
 
 def rule_words(resource: Resource, path: Path) -> str:
-    """What the rule that has its expression here calls itself and says of itself: "" for what is no rule."""
+    """The name and the annotations of the rule with this expression; "" if it is not in a rule."""
     if resource.group_kind != RULE_FILES or path[-1] != "expr":
         return ""
     rule = mapping(at(resource.properties, *path[:-1]))
@@ -74,7 +74,7 @@ def _of_rules(resource: Resource) -> _Found:
 
 
 def _of_alerts(group: Mapping[str, Any], path: Path) -> _Found:
-    """Grafana's own alerts: each has several queries, of which some are its arithmetic."""
+    """Grafana alerts: each has several queries, some of them arithmetic expressions."""
     for r, rule in enumerate(items(group.get("rules"))):
         yield from _of_alert(mapping(rule), (*path, "rules", r))
 
@@ -105,7 +105,7 @@ def _of_panels(within: object, path: Path) -> _Found:
         here: Path = (*path, "panels", p)
         for t, target in enumerate(items(mapping(panel).get("targets"))):
             yield (*here, "targets", t, "expr"), mapping(target).get("expr")
-        yield from _of_panels(panel, here)  # a row has panels of its own
+        yield from _of_panels(panel, here)  # a row contains panels
 
 
 def _of_scaler(resource: Resource) -> _Found:
@@ -125,32 +125,33 @@ _WHERE = {
 
 
 def recording_rules(stack: Stack) -> frozenset[str]:
-    """Names that rules of this stack record: they are served by Prometheus itself."""
+    """Recording rule names of this stack: Prometheus itself serves them."""
     return frozenset(
         text(mapping(rule).get("record"))
-        for resource in stack.of(RULE_FILES)
+        for resource in stack.resources_of_kinds(RULE_FILES)
         for group in items(resource.properties.get("groups"))
         for rule in items(mapping(group).get("rules"))
     )
 
 
 def exporter_keeps_labels(stack: Stack) -> bool:
-    """True where all that is in view says that labels of the exporter stay as they are: honorLabels.
+    """True if everything in the input keeps the exporter's labels: honorLabels.
 
-    One that says it otherwise, or may scrape the exporter without it, is enough for no.
+    One job that does not, or may scrape the exporter without it, is enough for False.
     """
-    own = [_of_own_monitor(resource) for resource in stack.of(*_EXPORTERS)]
+    own = [_of_own_monitor(resource) for resource in stack.resources_of_kinds(*_EXPORTERS)]
     scrape_settings = [*_monitored(stack), *_scraped(stack)]
     known = [each for each in (*own, *scrape_settings) if each is not None]
     makes = any(is_label_created(stack, f"exported_{label}") for label in _OF_WORK)
     makes |= any(
-        is_true(at(each.properties, "spec", "overrideHonorLabels")) for each in stack.of(_SERVER)
+        is_true(at(each.properties, "spec", "overrideHonorLabels"))
+        for each in stack.resources_of_kinds(_SERVER)
     )
     return bool(known) and all(known) and not makes
 
 
 def _of_own_monitor(resource: Resource) -> bool | None:
-    """Whether an exporter's own monitor keeps labels, which by itself it does not; None where it is off."""
+    """Whether an exporter's own monitor keeps labels, by default it does not; None if it is disabled."""
     monitors = [mapping(at(resource.properties, *path)) for path in _MONITOR_AT]
     if any(is_true(each.get("honorLabels")) for each in monitors):
         return True
@@ -160,12 +161,12 @@ def _of_own_monitor(resource: Resource) -> bool | None:
 
 
 def _monitored(stack: Stack) -> Iterator[bool]:
-    """Of each endpoint of a monitor that chooses the exporter by its labels, whether it keeps labels.
+    """For each endpoint of a monitor that selects the exporter by labels, whether it keeps labels.
 
-    Of those that may be the exporter's, only that one does not.
+    An endpoint that may be the exporter's counts only if it does not.
     """
     for kind, field in _ENDPOINTS.items():
-        for monitor in stack.of(kind):
+        for monitor in stack.resources_of_kinds(kind):
             chosen = mapping(at(monitor.properties, "spec", "selector", "matchLabels"))
             certain = any(_EXPORTER in text(value) for value in chosen.values())
             for endpoint in items(at(monitor.properties, "spec", field)):
@@ -175,7 +176,7 @@ def _monitored(stack: Stack) -> Iterator[bool]:
 
 
 def _scraped(stack: Stack) -> Iterator[bool]:
-    """Of each job of a Prometheus that scrapes the exporter, or whatever asks to be scraped."""
+    """The same for each Prometheus job that scrapes the exporter or all annotated pods."""
     for job in _all_jobs(stack):
         words, keeps = str(job), is_true(job.get("honor_labels"))
         if _EXPORTER in words or (not keeps and _MAY_SCRAPE.search(words)):
@@ -183,47 +184,47 @@ def _scraped(stack: Stack) -> Iterator[bool]:
 
 
 def honors_labels(stack: Stack) -> bool:
-    """True where a monitor of the exporter leaves its labels as they are: honorLabels, or no others made."""
-    if any(map(_leaves_labels, _jobs(stack))) or any(map(_keeps_anybodys, _all_jobs(stack))):
+    """True if a monitor of the exporter keeps its labels: honorLabels, or no conflicting ones added."""
+    if any(map(_leaves_labels, _jobs(stack))) or any(map(_keeps_custom_metrics, _all_jobs(stack))):
         return True
-    for resource in stack.of(*_EXPORTERS):
+    for resource in stack.resources_of_kinds(*_EXPORTERS):
         if any(is_true(at(resource.properties, *path, "honorLabels")) for path in _MONITOR_AT):
             return True
     return any(
         is_true(mapping(endpoint).get("honorLabels"))
-        for monitor in stack.of(MONITOR)
+        for monitor in stack.resources_of_kinds(MONITOR)
         for endpoint in items(at(monitor.properties, "spec", "endpoints"))
     )
 
 
 def is_scraped_here(stack: Stack) -> bool:
-    """Whether anything in view says how an exporter is scraped: else nobody knows whose its labels are."""
-    monitors = stack.of(*_ENDPOINTS)
+    """Whether the input shows how an exporter is scraped: otherwise the origin of its labels is unknown."""
+    monitors = stack.resources_of_kinds(*_ENDPOINTS)
     return (
-        bool(stack.of(*_EXPORTERS))
+        bool(stack.resources_of_kinds(*_EXPORTERS))
         or any(_OF_EXPORTER.search(str(each.properties)) for each in monitors)
         or any(True for _ in _jobs(stack))
     )
 
 
 def _jobs(stack: Stack) -> Iterator[Mapping[str, Any]]:
-    """Jobs of a Prometheus that scrape an exporter of GPUs, as far as their words tell."""
+    """Prometheus jobs that scrape a GPU exporter, judged by their text."""
     return (job for job in _all_jobs(stack) if _OF_EXPORTER.search(str(job)))
 
 
 def _all_jobs(stack: Stack) -> Iterator[Mapping[str, Any]]:
-    for resource in stack.of(_JOBS):
+    for resource in stack.resources_of_kinds(_JOBS):
         for field in _JOBS_AT:
             yield from map(mapping, items(resource.properties.get(field)))
 
 
-def _keeps_anybodys(job: Mapping[str, Any]) -> bool:
-    """A job that keeps labels, for whatever asks to be scraped, as the operator's Service does."""
+def _keeps_custom_metrics(job: Mapping[str, Any]) -> bool:
+    """A job that keeps labels and scrapes all annotated objects, such as the operator's Service."""
     return is_true(job.get("honor_labels")) and _ASKS in str(job)
 
 
 def _leaves_labels(job: Mapping[str, Any]) -> bool:
-    """Prometheus renames a label of the exporter only where the job makes one of that name."""
+    """Prometheus renames a label of the exporter only if the job adds one with that name."""
     target_labels = {
         text(mapping(each).get("target_label")) for each in items(job.get("relabel_configs"))
     }
@@ -234,12 +235,14 @@ _RELABELINGS = ("relabelings", "metricRelabelings")
 
 
 def is_label_created(stack: Stack, name: str) -> bool:
-    """True where a monitor gives series a label of this name, whatever the exporter calls it."""
+    """True if a monitor adds a label with this name to series, regardless of the exporter's labels."""
     places = [
-        at(resource.properties, *path) for resource in stack.of(*_EXPORTERS) for path in _MONITOR_AT
+        at(resource.properties, *path)
+        for resource in stack.resources_of_kinds(*_EXPORTERS)
+        for path in _MONITOR_AT
     ]
     for kind, field in _ENDPOINTS.items():
-        for monitor in stack.of(kind):
+        for monitor in stack.resources_of_kinds(kind):
             places += items(at(monitor.properties, "spec", field))
     by_jobs = (
         text(mapping(each).get("target_label")) == name

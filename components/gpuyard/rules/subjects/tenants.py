@@ -1,4 +1,4 @@
-"""Tenants of a stack: its namespaces that have a claim on GPUs."""
+"""Tenants of a stack: namespaces with a claim on GPUs."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -27,22 +27,24 @@ _ORDINARY = ("cpu", "memory", "pods", "ephemeral-storage", "hugepages-")
 
 @once_per_stack
 def gpu_tenants(stack: Stack) -> set[str]:
-    """Namespaces with a queue of Kueue's, or a quota of GPUs; not of a queue that is seen to have none."""
-    without = {each.name for each in stack.of(CLUSTER_QUEUE) if not covers_gpus(each)}
+    """Namespaces with a Kueue queue or a GPU quota, unless the queue is known to have no GPUs."""
+    without = {
+        each.name for each in stack.resources_of_kinds(CLUSTER_QUEUE) if not covers_gpus(each)
+    }
     queues = (
         queue
-        for queue in stack.of(LOCAL_QUEUE)
+        for queue in stack.resources_of_kinds(LOCAL_QUEUE)
         if text(at(queue.properties, "spec", "clusterQueue")) not in without
     )
-    quotas = (quota for quota in stack.of(QUOTA) if gpu_keys(quota))
+    quotas = (quota for quota in stack.resources_of_kinds(QUOTA) if gpu_keys(quota))
     results = {resource.namespace for resource in (*queues, *quotas)}
     return results - {""}
 
 
 def tenants_of_nodes(stack: Stack, labels: Mapping[str, Any]) -> set[str] | None:
-    """Namespaces whose queues may send pods to nodes with these labels; None where no flavor selects them.
+    """Namespaces whose queues may send pods to nodes with these labels; None if no flavor selects them.
 
-    That of a platform's own checks is none: everybody trusts what runs there.
+    The namespace of the platform's own checks is none: all teams trust it.
     """
     by_label = _flavors_by_label(stack)
     flavors = {
@@ -64,10 +66,10 @@ _Selects = Mapping[str, str]
 
 @once_per_stack
 def _flavors_by_label(stack: Stack) -> Mapping[tuple[str, str], list[tuple[_Selects, str]]]:
-    """What each flavor selects, and its name, by the label of it that the fewest flavors select."""
+    """The labels and the name of each flavor, by the label that the fewest flavors select."""
     selecting = [
         ({key: text(value) for key, value in selects.items()}, flavor.name)
-        for flavor in stack.of(FLAVOR)
+        for flavor in stack.resources_of_kinds(FLAVOR)
         if (selects := mapping(at(flavor.properties, "spec", "nodeLabels")))
     ]
     often = Counter(label for selects, _ in selecting for label in selects.items())
@@ -82,11 +84,11 @@ def _flavors_by_label(stack: Stack) -> Mapping[tuple[str, str], list[tuple[_Sele
 def _namespaces_by_flavor(stack: Stack) -> Mapping[str, set[str]]:
     """Namespaces whose queues have quota of each flavor, or may borrow it."""
     namespaces: dict[str, set[str]] = {}
-    for local in stack.of(LOCAL_QUEUE):
+    for local in stack.resources_of_kinds(LOCAL_QUEUE):
         queue = text(at(local.properties, "spec", "clusterQueue"))
         namespaces.setdefault(queue, set()).add(local.namespace)
     found: dict[str, set[str]] = {}
-    for each in stack.of(CLUSTER_QUEUE):
+    for each in stack.resources_of_kinds(CLUSTER_QUEUE):
         for flavor in _given(each):
             found.setdefault(flavor, set()).update(namespaces.get(each.name, ()))
     return found
@@ -94,15 +96,16 @@ def _namespaces_by_flavor(stack: Stack) -> Mapping[str, set[str]]:
 
 @once_per_stack
 def platform_namespaces(stack: Stack) -> set[str]:
-    """Namespaces of ours that are no team's."""
+    """System namespaces, which belong to no team."""
     labels = {
-        n.name: mapping(at(n.properties, "metadata", "labels")) for n in stack.of("Namespace")
+        n.name: mapping(at(n.properties, "metadata", "labels"))
+        for n in stack.resources_of_kinds("Namespace")
     }
     return {name for name, of in labels.items() if PLATFORM_LABEL in of and TEAM_LABEL not in of}
 
 
 def _given(queue: Resource) -> Iterator[str]:
-    """The flavors that a queue of the cluster has quota of, or may borrow."""
+    """The flavors of which a ClusterQueue has quota, or may borrow."""
     for group in mappings(resource_groups(queue)):
         for flavor in mappings(group, "flavors"):
             for quota in mappings(flavor, "resources"):
@@ -114,12 +117,12 @@ def _given(queue: Resource) -> Iterator[str]:
 
 
 def resource_groups(queue: Resource) -> list[Any]:
-    """The groups of a queue of the cluster."""
+    """The resource groups of a ClusterQueue."""
     return items(at(queue.properties, "spec", "resourceGroups"))
 
 
 def covers_gpus(queue: Resource) -> bool:
-    """Whether a queue of the cluster may have GPUs to give."""
+    """Whether a ClusterQueue may have GPUs."""
     return any(
         can_match_gpu(name)
         for group in resource_groups(queue)
@@ -128,12 +131,12 @@ def covers_gpus(queue: Resource) -> bool:
 
 
 def can_match_gpu(name: Any) -> bool:
-    """Whether a resource may be one: claims of devices are counted under any name that Kueue is told."""
+    """Whether a resource may be a GPU: device claims are counted under any name configured in Kueue."""
     return bool(text(name)) and not text(name).startswith((*_ORDINARY, *OTHER_ACCELERATORS))
 
 
 def teams_of(stack: Stack, namespaces: Iterable[str]) -> set[str]:
-    """Whose the namespaces are: several of one team are one tenant, one that says nothing is its own."""
+    """The tenant of each namespace: several of one team are one tenant, one without a team is its own."""
     team_labels = _team_labels(stack)
     return {team_labels.get(name) or name for name in namespaces}
 
@@ -145,11 +148,11 @@ def _team_labels(stack: Stack) -> Mapping[str, str]:
         namespace.name: text(
             mapping(at(namespace.properties, "metadata", "labels")).get(TEAM_LABEL)
         )
-        for namespace in stack.of("Namespace")
+        for namespace in stack.resources_of_kinds("Namespace")
     }
 
 
 def gpu_keys(quota: Resource) -> list[str]:
-    """The keys of a quota that give GPUs: 0 says that there are none."""
+    """The keys of a quota that allow GPUs: 0 means none."""
     hard = mapping(at(quota.properties, "spec", "hard"))
     return [key for key, most in hard.items() if VENDOR in key and number(most) != 0]

@@ -1,4 +1,4 @@
-"""GPU-TEN-01: namespaces with GPUs hold their pods to a standard."""
+"""GPU-TEN-01: namespaces with GPUs enforce a Pod Security level."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -7,8 +7,8 @@ from typing import Any
 from gpuyard.findings import Severity
 from gpuyard.names import TEAM_LABEL
 from gpuyard.rules.rule import (
+    AuditReference,
     Parameters,
-    Reference,
     Resource,
     Rule,
     Stack,
@@ -37,36 +37,39 @@ _AUDIT = re.compile(
 def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     tenants = gpu_tenants(stack) - set(_restricted_namespaces(stack))
     by_policy = _is_policed(stack)
-    for namespace in stack.of("Namespace"):
+    for namespace in stack.resources_of_kinds("Namespace"):
         name = text(at(namespace.properties, "metadata", "name"))
         level = text(mapping(at(namespace.properties, "metadata", "labels")).get(_LABEL))
         if name in tenants and level not in _ENOUGH and (level or not _on_openshift(namespace)):
-            value = f"`{level}`" if level else "nothing"
+            value = f"`{level}`" if level else "no Pod Security level"
             ours = TEAM_LABEL in mapping(at(namespace.properties, "metadata", "labels"))
             if by_policy and not level and not ours:
                 continue
             yield Violation(
                 _PATH,
-                f"{value} is asked of pods in {name}: a privileged one reaches every GPU of its node",
+                f"{name} enforces {value}: a privileged pod reaches every GPU of its node",
                 f"label it {_LABEL}: restricted",
                 namespace,
-                # where nothing is said, a policy engine or the API server's own default may still hold pods
+                # without a label, a policy engine or a default of the API server may still restrict pods
                 None if level or ours else Severity.WARNING,
             )
 
 
 def _restricted_namespaces(stack: Stack) -> Iterator[str]:
-    """Namespaces that one of their manifests has a level for: two of one name are one."""
-    for namespace in stack.of("Namespace"):
+    """Namespaces that have a level in one of their manifests: two with one name are the same."""
+    for namespace in stack.resources_of_kinds("Namespace"):
         metadata = mapping(at(namespace.properties, "metadata"))
         if text(mapping(metadata.get("labels")).get(_LABEL)) in _ENOUGH:
             yield text(metadata.get("name"))
 
 
 def _is_policed(stack: Stack) -> bool:
-    """Whether a policy in view keeps privileged pods out of every namespace."""
+    """Whether a policy in the input rejects privileged pods in every namespace."""
     constraints = (kind for kind in stack.by_kind if kind.startswith(_GATEKEEPER))
-    policies = [*stack.of(*_KYVERNO, *constraints), *filter(_is_bound(stack), stack.of(_POLICY))]
+    policies = [
+        *stack.resources_of_kinds(*_KYVERNO, *constraints),
+        *filter(_is_bound(stack), stack.resources_of_kinds(_POLICY)),
+    ]
     specs = (str(policy.properties.get("spec")) for policy in policies)
     return any(
         (_PRIVILEGES.search(spec) or policy.group_kind.startswith(_GATEKEEPER))
@@ -77,10 +80,10 @@ def _is_policed(stack: Stack) -> bool:
 
 
 def _is_bound(stack: Stack) -> Callable[[Resource], bool]:
-    """Whether a policy of the API server's own is bound to deny."""
+    """Whether a ValidatingAdmissionPolicy is bound with Deny."""
     bound = {
         text(at(each.properties, "spec", "policyName"))
-        for each in stack.of(f"{_POLICY}Binding")
+        for each in stack.resources_of_kinds(f"{_POLICY}Binding")
         if "Deny" in items(at(each.properties, "spec", "validationActions"))
         and not at(each.properties, "spec", "matchResources")
     }
@@ -88,7 +91,7 @@ def _is_bound(stack: Stack) -> Callable[[Resource], bool]:
 
 
 def _on_openshift(namespace: Resource) -> bool:
-    """Where constraints hold every pod, and the labels of namespaces follow from them."""
+    """Whether constraints apply to every pod, and namespace labels follow from them."""
     metadata = mapping(at(namespace.properties, "metadata"))
     words = [*mapping(metadata.get("labels")), *mapping(metadata.get("annotations"))]
     return any(each in str(word) for word in words for each in _OF_OPENSHIFT)
@@ -104,10 +107,10 @@ RULE = Rule(
     id="GPU-TEN-01",
     title="Namespaces of teams enforce a Pod Security level",
     severity=Severity.ERROR,
-    why="Quotas and slices hold only as long as no pod is privileged.",
-    fix="Enforce restricted in teams' namespaces, baseline where images become root.",
+    why="Quotas and slices are effective only if no pod is privileged.",
+    fix="Enforce restricted in teams' namespaces, or baseline where images run as root.",
     sources=("Kubernetes documentation, Pod Security Admission",),
-    references=(Reference("CIS EKS 1.8.0", "4.2"), Reference("CIS GKE 1.9.0", "4.2.1")),
+    references=(AuditReference("CIS EKS 1.8.0", "4.2"), AuditReference("CIS GKE 1.9.0", "4.2.1")),
     kinds=("Namespace",),
     check_stack=_check,
     remediate=_remediate,

@@ -1,4 +1,4 @@
-"""GPU-TEN-02: a GPU quota that binds."""
+"""GPU-TEN-02: GPU quotas are effective."""
 
 from collections.abc import Iterator
 
@@ -9,7 +9,7 @@ _VENDOR = "nvidia.com/"
 _OF_HAMI = frozenset(
     f"limits.{_VENDOR}{part}" for part in ("gpumem", "gpumem-percentage", "gpucores")
 )
-"""Shares of a GPU that no node has: HAMi's scheduler alone knows them, and counts them by this key."""
+"""GPU shares of HAMi: only its scheduler reads and counts these keys."""
 
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
@@ -20,7 +20,7 @@ def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
             bound = f"requests.{name}" in hard
             yield Violation(
                 ("spec", "hard", key),
-                f"`{key}` never binds: of extended resources a quota counts only `requests.`",
+                f"`{key}` limits nothing: for extended resources a quota supports only `requests.`",
                 "remove it" if bound else f"write requests.{name}",
                 severity=Severity.WARNING if bound else None,
             )
@@ -30,8 +30,8 @@ RULE = Rule(
     id="GPU-TEN-02",
     title="GPU quotas use the requests. prefix",
     severity=Severity.ERROR,
-    why="A namespace with an inert quota takes every GPU of the cluster, and nothing says so.",
-    fix="Key GPU quotas by requests., as requests.nvidia.com/gpu.",
+    why="A namespace with an ineffective quota can use every GPU of the cluster without any warning.",
+    fix="Prefix GPU quota keys with requests., for example requests.nvidia.com/gpu.",
     sources=(
         "kubernetes pkg/quota/v1/evaluator/core/pods.go",
         "Project-HAMi/HAMi pull request 1359: quotas of memory and cores",

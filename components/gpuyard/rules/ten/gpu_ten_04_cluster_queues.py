@@ -1,4 +1,4 @@
-"""GPU-TEN-04: a Kueue queue that admits whom it should, and says how much it may borrow."""
+"""GPU-TEN-04: a ClusterQueue selects its namespaces and limits borrowing."""
 
 import re
 from collections import Counter
@@ -23,8 +23,8 @@ from gpuyard.rules.subjects.tenants import CLUSTER_QUEUE as QUEUE
 from gpuyard.rules.subjects.tenants import LOCAL_QUEUE, can_match_gpu, covers_gpus, resource_groups
 
 _FOR_ALL = re.compile(r"shared|common|public|default|burst|best-?effort|(^|-)all(-|$)")
-"""Names of queues that are there for everybody."""
-_FIX = "select the team's namespace by a label of its own"
+"""Names of queues for all teams."""
+_FIX = "select the team's namespace by its label"
 _SELECTOR: Path = ("spec", "namespaceSelector")
 
 
@@ -43,12 +43,15 @@ def _check_together(stack: Stack, _: Parameters) -> Iterator[Violation]:
 
 
 def _shut_in_cohorts(stack: Stack) -> Iterator[Violation]:
-    """A queue that nobody stands in is there to lend, where others of its cohort are in view."""
-    cohorts = Counter(_in_cohort(mapping(each.properties.get("spec"))) for each in stack.of(QUEUE))
+    """A queue without a LocalQueue exists to lend, if other queues of its cohort are in the input."""
+    cohorts = Counter(
+        _in_cohort(mapping(each.properties.get("spec"))) for each in stack.resources_of_kinds(QUEUE)
+    )
     queue_names = {
-        text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)
+        text(at(queue.properties, "spec", "clusterQueue"))
+        for queue in stack.resources_of_kinds(LOCAL_QUEUE)
     }
-    for queue in stack.of(QUEUE):
+    for queue in stack.resources_of_kinds(QUEUE):
         spec = mapping(queue.properties.get("spec"))
         cohort = _in_cohort(spec)
         if (
@@ -64,24 +67,25 @@ def _shut_in_cohorts(stack: Stack) -> Iterator[Violation]:
 
 
 def _shut_beside_gpus(stack: Stack) -> Iterator[Violation]:
-    """A queue of something else in which somebody stands, on a platform where GPUs are queued too."""
-    queues = stack.of(QUEUE)
+    """A queue for other resources with a LocalQueue, on a platform that also queues GPUs."""
+    queues = stack.resources_of_kinds(QUEUE)
     if not any(map(covers_gpus, queues)):
         return
     queue_names = {
-        text(at(queue.properties, "spec", "clusterQueue")) for queue in stack.of(LOCAL_QUEUE)
+        text(at(queue.properties, "spec", "clusterQueue"))
+        for queue in stack.resources_of_kinds(LOCAL_QUEUE)
     }
     selecting = {
         queue.name for queue in queues if known_value(at(queue.properties, *_SELECTOR)) is not None
     }
     shut = queue_names - selecting
-    for queue in queues:  # of two manifests of one queue, one that selects is enough
+    for queue in queues:  # of two manifests of one queue, one with a selector is enough
         if queue.name in shut and not _is_of_gpus(queue):
             yield _shut(queue, Severity.WARNING)
 
 
 def _is_of_gpus(queue: Resource) -> bool:
-    """Whether it covers GPUs, or does not say what it covers."""
+    """Whether it covers GPUs, or does not list its resources."""
     return not resource_groups(queue) or covers_gpus(queue)
 
 
@@ -95,8 +99,8 @@ def _in_cohort(spec: Mapping[str, Any]) -> str:
 
 
 def _wide_open(stack: Stack) -> Iterator[Violation]:
-    """Where no queue selects, the cluster is of one team, or a sample; beside others it may be meant."""
-    queues = [queue for queue in stack.of(QUEUE) if covers_gpus(queue)]
+    """If no queue has a selector, the cluster is of one team, or an example; otherwise it may be deliberate."""
+    queues = [queue for queue in stack.resources_of_kinds(QUEUE) if covers_gpus(queue)]
     selectors = [at(queue.properties, *_SELECTOR) for queue in queues]
     for queue, selector in (
         zip(queues, selectors, strict=True) if any(map(mapping, selectors)) else ()
@@ -109,19 +113,19 @@ def _wide_open(stack: Stack) -> Iterator[Violation]:
                 _FIX,
                 queue,
                 severity=Severity.WARNING,
-                is_advisory=True,  # who may make a LocalQueue decides it as well
+                is_advisory=True,  # permission to create a LocalQueue decides it as well
             )
 
 
 def _borrowing(queue: Resource) -> Iterator[Violation]:
-    """Who says what a queue lends has thought of what it borrows; one with none of its own is there to."""
+    """A queue with a lendingLimit borrows deliberately; one without its own quota exists to borrow."""
     for path in _unlimited(queue):
         yield Violation(
             (*path, "borrowingLimit"),
-            "without a borrowingLimit the queue may take everything that others leave idle",
-            "say how much; 0 borrows nothing",
+            "without a borrowingLimit the queue can borrow all idle capacity of its cohort",
+            "set borrowingLimit; 0 disables borrowing",
             severity=Severity.WARNING,
-            is_advisory=True,  # lending what is idle is what a cohort is for
+            is_advisory=True,  # lending idle quota is the purpose of a cohort
         )
 
 
@@ -142,8 +146,8 @@ RULE = Rule(
     id="GPU-TEN-04",
     title="A ClusterQueue selects its namespaces and limits borrowing",
     severity=Severity.ERROR,
-    why="A null selector admits nobody, an empty one everybody, and borrowing without limit is not a plan.",
-    fix="Select namespaces by a label of the team, and give its GPUs a borrowingLimit.",
+    why="A null selector admits no namespace, an empty one all; unlimited borrowing takes all idle capacity.",
+    fix="Select namespaces by a team label, and set a borrowingLimit for GPUs.",
     sources=("kubernetes-sigs/kueue v0.19.2 apis/kueue/v1beta2/clusterqueue_types.go",),
     kinds=(QUEUE,),
     check=_check,

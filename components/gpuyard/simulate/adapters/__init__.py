@@ -1,1 +1,1 @@
-"""The fake of what hands out network adapters: the RDMA device plugin, from its own ConfigMap."""
+"""The fake RDMA device plugin, which advertises network adapters from its own ConfigMap."""

@@ -1,7 +1,7 @@
 """The fake RDMA shared device plugin (v1.5.3): which `rdma/*` resources a node advertises, and how many.
 
-It reads its file when its pod starts and never again: another text under the same name reaches it with its
-next pod. What the node has stands in an annotation, written by whoever stands in for the machine.
+It reads its file only when its pod starts: a change under the same name takes effect with the next pod.
+The node's adapters are in an annotation, written by the fake cloud.
 """
 
 import json
@@ -23,7 +23,7 @@ _SELECTORS: Final = ("vendors", "deviceIDs", "drivers", "ifNames", "linkTypes")
 
 
 class AdaptersRefused(Exception):
-    """Why the plugin ends."""
+    """Why the plugin exits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +35,16 @@ class RunningPlugin:
     """The file as its ConfigMap has it now."""
 
     def read(self, started: str | None) -> tuple[str, str]:
-        """The text that it goes by, that of its start where it runs already; and what is kept of it."""
+        """The text in use, that of its start where it already runs; and the state to keep."""
         before = json.loads(started) if started else ["", ""]
         text = str(before[1]) if before[0] == self.pod else self.text
         return text, json.dumps([self.pod, text])
 
 
-def plugin_in(
+def find_running_plugin(
     pod: Mapping[str, Any], maps: Mapping[str, Mapping[str, str]]
 ) -> RunningPlugin | None:
-    """The plugin, where a pod is one that runs; without its ConfigMap no pod starts."""
+    """The plugin, where a pod of it runs; without its ConfigMap no pod starts."""
     if (pod.get("status") or {}).get("phase") != "Running":
         return None
     for container in pod["spec"]["containers"]:
@@ -66,10 +66,10 @@ def _mounted(
 
 
 def advertised(adapters: str | None, text: str) -> dict[str, int]:
-    """Resources by name; one whose adapters are not there is advertised too, as none.
+    """Resources by name; a resource without adapters is advertised with 0.
 
     Raises:
-        AdaptersRefused: the plugin ends with an error, and the node advertises nothing of it.
+        AdaptersRefused: the plugin exits with an error, and the node advertises none of its resources.
     """
     known_adapters: list[Mapping[str, str]] = json.loads(adapters) if adapters else []
     results: dict[str, int] = {}

@@ -14,11 +14,13 @@ from gpuyard.simulate.tools import Tools
 
 
 def main() -> int:
-    """Run until ended; returns the exit code when it cannot start."""
+    """Run until stopped; returns the exit code when it cannot start."""
     parser = argparse.ArgumentParser(prog="gpuyard.simulate.agents", description=__doc__)
-    parser.add_argument("--kubeconfig", type=Path, required=True, help="of the simulated cluster")
-    parser.add_argument("--cluster", help="its name, by which Kueue is started anew")
-    parser.add_argument("--tools", type=Path, help="where the programs are")
+    parser.add_argument(
+        "--kubeconfig", type=Path, required=True, help="kubeconfig of the simulated cluster"
+    )
+    parser.add_argument("--cluster", help="name of the cluster, for restarts of Kueue")
+    parser.add_argument("--tools", type=Path, help="folder of the programs")
     options = parser.parse_args()
     try:
         api = connect(options.kubeconfig)
@@ -36,7 +38,7 @@ def main() -> int:
 
 
 def _renew(name: str, tools: Path) -> bool:
-    # imported when it is needed: it doubles the process
+    # imported on demand: it doubles the size of the process
     from gpuyard.simulate.cluster import renew_kueue
 
     return renew_kueue(name, Tools(tools))

@@ -1,9 +1,8 @@
-"""A fake of Cluster Autoscaler's answers to ProvisioningRequests: is there room on the nodes that are there?
+"""A fake of Cluster Autoscaler's answers to ProvisioningRequests: do the pods fit onto existing nodes?
 
-As Cluster Autoscaler 1.36 answers the class check-capacity: room that was found is booked for ten minutes,
-or until the pods came that it was found for; a request with `noRetry` that finds none has failed at once.
-No fake node can be added, so that best-effort-atomic-scale-up is answered by the same look, and tried again
-until the request is too old.
+As Cluster Autoscaler 1.36 answers the class check-capacity: capacity is booked for ten minutes, or until the
+pods arrive; a request with `noRetry` that does not fit fails at once. Fake nodes cannot be added, so
+best-effort-atomic-scale-up gets the same answer, and is retried until the request expires.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,16 +19,16 @@ PROVISIONING_CLASSES: Final = (
     "best-effort-atomic-scale-up.autoscaling.x-k8s.io",
 )
 CONSUMES: Final = "autoscaling.x-k8s.io/consume-provisioning-request"
-"""On a pod: the request whose room it takes."""
+"""On a pod: the request whose capacity it uses."""
 BOOKING_DURATION: Final = timedelta(minutes=10)
 VALID_SECONDS: Final = 600
-"""How long a request is tried that does not say how long."""
+"""How long a request without its own limit is retried."""
 _PODS: Final = "pods"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What the autoscaler sees; templates by namespace and name."""
+    """The autoscaler's input; templates by namespace and name."""
 
     nodes: Sequence[ApiObject]
     pods: Sequence[ApiObject]
@@ -46,7 +45,7 @@ class ProvisioningAnswer:
 
 
 def verdicts(world: ClusterView, now: datetime) -> list[ProvisioningAnswer]:
-    """What there is to say about every request that waits or whose booking ends, the oldest first."""
+    """Conditions of all requests that wait or whose booking ends, oldest first."""
     responses: list[ProvisioningAnswer] = []
     order = sorted(world.requests, key=lambda r: str(r["metadata"].get("creationTimestamp", "")))
     booked = [r for r in order if _holds(r, now)]
@@ -68,20 +67,25 @@ def _verdict(
         if _is(have, "BookingExpired") or _holds(request, now):
             return None
         return _with(
-            have, now, "BookingExpired", "True", "BookingExpired", "nobody took the room in time"
+            have,
+            now,
+            "BookingExpired",
+            "True",
+            "BookingExpired",
+            "the booking expired before its pods arrived",
         )
-    have = _with(have, now, "Accepted", "True", "Accepted", "the fake autoscaler looks for room")
+    have = _with(
+        have, now, "Accepted", "True", "Accepted", "the fake autoscaler searches for capacity"
+    )
     unplaced = _without_room(world, request, booked)
     if unplaced == 0:
         return _with(
-            have, now, "Provisioned", "True", "CapacityIsFound", "there is room on nodes that run"
+            have, now, "Provisioned", "True", "CapacityIsFound", "the pods fit onto running nodes"
         )
-    message = f"no room for {unplaced} of {sum(s['count'] for s in _sets(request))} pods on nodes that run"
+    message = f"{unplaced} of {sum(s['count'] for s in _sets(request))} pods do not fit onto running nodes"
     if _is_abandoned(request, now):
         return _with(have, now, "Failed", "True", "CapacityIsNotFound", message)
-    later = _with(
-        have, now, "Provisioned", "False", "CapacityIsNotFound", f"{message}, tried again"
-    )
+    later = _with(have, now, "Provisioned", "False", "CapacityIsNotFound", f"{message}, retrying")
     return None if later == before else later
 
 
@@ -95,7 +99,7 @@ def _is_abandoned(request: ApiObject, now: datetime) -> bool:
 
 
 def _holds(request: ApiObject, now: datetime) -> bool:
-    """Whether room is booked for it still."""
+    """Whether its capacity is still booked."""
     have = _conditions(request)
     if not _is(have, "Provisioned") or _is(have, "BookingExpired") or _is(have, "Failed"):
         return False
@@ -104,7 +108,7 @@ def _holds(request: ApiObject, now: datetime) -> bool:
 
 
 def _without_room(world: ClusterView, request: ApiObject, booked: Iterable[ApiObject]) -> int:
-    """How many pods of a request find no room, after those that run and those it is booked for."""
+    """Number of pods of a request that do not fit beside running and booked pods."""
     free = {n["metadata"]["name"]: amounts(n["status"]["allocatable"]) for n in world.nodes}
     came: dict[str, int] = {}
     for pod in world.pods:
@@ -127,7 +131,7 @@ def _without_room(world: ClusterView, request: ApiObject, booked: Iterable[ApiOb
 def _place(
     world: ClusterView, request: ApiObject, free: dict[str, dict[str, Any]], came: int
 ) -> int:
-    """Put the pods of a request on nodes, less those that came already; how many found none."""
+    """Place the pods of a request on nodes, less those that have arrived; returns the number that did not fit."""
     left_over = 0
     for each in _sets(request):
         arrived = min(came, each["count"])
@@ -152,7 +156,7 @@ def _place(
 
 
 def accepts(node: ApiObject, spec: ApiObject) -> bool:
-    """Labels and taints; what else a scheduler looks at, this fake does not."""
+    """Labels and taints; this fake ignores other scheduling constraints."""
     labels = node["metadata"].get("labels") or {}
     if any(labels.get(k) != v for k, v in (spec.get("nodeSelector") or {}).items()):
         return False
@@ -162,7 +166,7 @@ def accepts(node: ApiObject, spec: ApiObject) -> bool:
 
 
 def needs_of(spec: ApiObject) -> dict[str, Any]:
-    """What a pod asks for: its containers together, or its largest first one, and a pod's place."""
+    """A pod's request: the sum of its containers, or its largest init container, and one pod."""
     total: dict[str, Any] = {}
     for container in spec.get("containers") or []:
         for resource, amount in _requests(container).items():
@@ -179,13 +183,13 @@ def _requests(container: ApiObject) -> dict[str, Any]:
 
 
 def amounts(quantities: Mapping[str, Any]) -> dict[str, Any]:
-    """Quantities as numbers; what is no quantity is left out."""
+    """Quantities as numbers; invalid ones are skipped."""
     read = ((resource, quantity(value)) for resource, value in quantities.items())
     return {resource: amount for resource, amount in read if amount is not None}
 
 
 def take(free: dict[str, Any], needs: Mapping[str, Any], count: int) -> None:
-    """So much less room."""
+    """Subtract from free capacity."""
     for resource, amount in needs.items():
         free[resource] = free.get(resource, 0) - amount * count
 
@@ -209,7 +213,7 @@ def _is(conditions: Iterable[ApiObject], kind: str) -> bool:
 def _with(
     have: list[ApiObject], now: datetime, kind: str, status: str, reason: str, message: str
 ) -> list[ApiObject]:
-    """The conditions with one more; what says the same already keeps its time."""
+    """The conditions with one more; an unchanged condition keeps its time."""
     old = next((c for c in have if c["type"] == kind), None)
     if old is not None and (old["status"], old["message"]) == (status, message):
         return have

@@ -12,7 +12,7 @@ _NOT_YET_SECONDS: Final = 2.0
 
 
 class Watched:
-    """The objects of one path by name, followed in a thread of its own."""
+    """The objects of one path by name, watched in its own thread."""
 
     def __init__(
         self, api: Api, path: str, changed: Callable[[str | None], None], where: str = ""
@@ -25,11 +25,11 @@ class Watched:
         self._lock = threading.Lock()
 
     def start(self) -> None:
-        """Follow until the process ends."""
+        """Watch until the process ends."""
         threading.Thread(target=self._follow, daemon=True, name=self._path).start()
 
     def all(self) -> dict[str, ApiObject]:
-        """Every object now."""
+        """All current objects."""
         with self._lock:
             return dict(self._objects)
 
@@ -42,7 +42,7 @@ class Watched:
                 pause = _PAUSE_SECONDS
             except (
                 ApiError
-            ) as problem:  # 404: the kind is not there yet; 410: the version is too old
+            ) as problem:  # 404: the kind does not exist yet; 410: the version is too old
                 pause = _NOT_YET_SECONDS if problem.status == 404 else _PAUSE_SECONDS  # noqa: PLR2004
             time.sleep(pause)
 

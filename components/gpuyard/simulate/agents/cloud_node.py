@@ -1,7 +1,7 @@
-"""A node that a fake cloud made: annotations say what its kubelet, its image and its devices are.
+"""A node of a fake cloud: annotations describe its kubelet, its image and its devices.
 
-Whoever stands in for the cloud writes them when the instance starts. A node without them is a bare fake,
-which has all of its machine.
+The fake cloud writes them when the instance starts. A node without them is a plain fake with all of its
+machine's resources.
 """
 
 import json
@@ -13,23 +13,23 @@ from gpuyard.catalogue.gke.nodes import DISTRIBUTION_LABEL, requests_latest_driv
 from gpuyard.names import EFA, INSTANCE_TYPE_LABEL
 
 KUBELET: Final = "sim.gpuyard.dev/kubelet"
-"""JSON: capacity and allocatable, less devices."""
+"""JSON: capacity and allocatable, without devices."""
 EFA_INTERFACES: Final = "sim.gpuyard.dev/efa-interfaces"
-"""How many are attached; the EFA device plugin tells of them where it runs."""
+"""Number of attached EFA interfaces; the EFA device plugin advertises them where it runs."""
 DRIVER: Final = "sim.gpuyard.dev/driver"
-"""`none` where neither image nor cloud brings a driver of GPUs, else which version, where that is known."""
+"""`none` where neither image nor cloud installs a GPU driver, otherwise the version where known."""
 _NONE: Final = "none"
 DEVICES: Final = "sim.gpuyard.dev/devices"
-"""JSON: what a device plugin of the image or of the cloud tells of; without it the node has none."""
+"""JSON: resources that a device plugin of the image or the cloud advertises; none without it."""
 GPUS_FROM: Final = "sim.gpuyard.dev/gpus-from"
-"""Seconds since 1970 from which on the driver answers; without it the node has begun."""
+"""Unix time from which on the driver responds; without it the node has started."""
 
-# Images of pods by which agents on a node are told, as they end before the tag.
+# Images of pods that identify agents on a node: their names before the tag.
 EFA_PLUGIN: Final = "aws-efa-k8s-device-plugin"
 DRIVER_INSTALLER: Final = "cos-nvidia-installer"
-"""Of an init container that Google's DaemonSet has."""
+"""Of an init container of Google's DaemonSet."""
 LATEST_INSTALLER: Final = f"{DRIVER_INSTALLER} --version=latest"
-"""The same that was told to take the newest driver."""
+"""The same, configured to install the newest driver."""
 GOOGLE_DRIVER: Final = "580.126.20"
 """Version that GKE and Google's DaemonSet install. On a real node it follows from the node image and the GPU;
 this is one that NVIDIA/aicr at d36b498 installs on GKE (docs/integrator/gke-gb200-networking.md)."""
@@ -37,24 +37,24 @@ this is one that NVIDIA/aicr at d36b498 installs on GKE (docs/integrator/gke-gb2
 
 @dataclass(frozen=True, slots=True)
 class CloudNode:
-    """What the annotations of a node say."""
+    """Content of a node's annotations."""
 
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str]
     efa: int = 0
     driver: bool = True
     driver_version: str = ""
-    """Of the image, the cloud or Google's DaemonSet; empty where it is not known."""
+    """Of the image, the cloud or Google's DaemonSet; empty where unknown."""
     devices: Mapping[str, int] | None = None
     agents: frozenset[str] = field(default_factory=frozenset[str])
-    """Those that run there, by their images."""
+    """Agents that run there, by their images."""
     installers: frozenset[str] = frozenset()
-    """Of agents those that bring a driver which this node can load."""
+    """Agents that install a driver which this node can load."""
     gpus_from: float = 0.0
 
     @property
     def has_driver(self) -> bool:
-        """Whether the image, the cloud or Google's DaemonSet has brought one, or is about to."""
+        """Whether the image, the cloud or Google's DaemonSet has installed a driver, or is about to."""
         return self.driver or not self.installers.isdisjoint(self.agents)
 
     def with_devices(
@@ -66,7 +66,7 @@ class CloudNode:
 
 
 def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | None:
-    """What a fake cloud says of a node; None of a node that none has made."""
+    """The fake cloud's description of a node; None for a node without one."""
     notes = node["metadata"].get("annotations") or {}
     if KUBELET not in notes:
         return None
@@ -88,7 +88,7 @@ def cloud_node(node: Mapping[str, Any], agents: frozenset[str]) -> CloudNode | N
 
 
 def _installers(labels: Mapping[str, str]) -> frozenset[str]:
-    """Container-Optimized OS alone holds the image, and what it takes by itself is too old for some GPUs."""
+    """Only Container-Optimized OS contains the installer image; its default driver is too old for some GPUs."""
     if labels.get(DISTRIBUTION_LABEL) != "cos":
         return frozenset()
     latest = requests_latest_driver(labels.get(INSTANCE_TYPE_LABEL, ""))
@@ -96,14 +96,14 @@ def _installers(labels: Mapping[str, str]) -> frozenset[str]:
 
 
 def agent_in(pod: Mapping[str, Any]) -> str:
-    """Which agent of a node a pod is, once it runs; "" for any other pod."""
+    """Which agent of a node a running pod is; "" for any other pod."""
     if (pod.get("status") or {}).get("phase") != "Running":
         return ""
     spec = pod["spec"]
     if any(_image(each) == EFA_PLUGIN for each in spec["containers"]):
         return EFA_PLUGIN
     for each in spec.get("initContainers") or ():
-        # without privileges it loads nothing into a kernel
+        # only a privileged container can load a kernel module
         privileged = (each.get("securityContext") or {}).get("privileged") is True
         if privileged and _image(each) == DRIVER_INSTALLER:
             latest = "--version=latest" in " ".join(each.get("command") or ())

@@ -1,7 +1,7 @@
-"""The fake operator: says of the ClusterPolicy that it is ready, and makes the runtime class that it names.
+"""The fake operator: sets the ClusterPolicy's status, and creates the runtime class that it names.
 
-Ready means that the ConfigMaps it names exist and that on no node a pod of it waits: for a driver, for a
-configuration that is there, for the MPS daemon. A real policy waits for its DaemonSets in the same way.
+Ready means that the ConfigMaps it names exist and that no pod of it waits on a node: for a driver, for a
+configuration, for the MPS daemon. A real policy waits for its DaemonSets in the same way.
 """
 
 from collections.abc import Collection, Mapping
@@ -13,7 +13,7 @@ KIND_PATH: Final = "/apis/nvidia.com/v1/clusterpolicies"
 
 
 def status(operator: Operator, nodes: Collection[str] = ()) -> dict[str, Any]:
-    """The status of the policy of that name; the operator ignores any other. `nodes` are those that wait."""
+    """The status of the policy with that name; the operator ignores any other. `nodes` are those that wait."""
     state = "notReady" if nodes or _missing(operator) else "ready"
     return {"namespace": NAMESPACE, "state": state}
 
@@ -27,7 +27,7 @@ def _missing(operator: Operator) -> list[str]:
 
 
 def needs_update(policy: Mapping[str, Any], expected: Mapping[str, Any]) -> bool:
-    """Whether the status in the cluster says something else."""
+    """Whether the status in the cluster differs."""
     current = policy.get("status") or {}
     return policy["metadata"]["name"] == POLICY and any(
         current.get(key) != value for key, value in expected.items()
@@ -35,7 +35,7 @@ def needs_update(policy: Mapping[str, Any], expected: Mapping[str, Any]) -> bool
 
 
 def runtime_class(policy: Mapping[str, Any]) -> dict[str, Any]:
-    """By which pods see GPUs that they do not hold; without it the API server refuses such pods."""
+    """The runtime class for pods that see GPUs without requesting them; the API server rejects pods without it."""
     name = (policy["spec"].get("operator") or {}).get("runtimeClass") or "nvidia"
     owner = {
         "apiVersion": policy["apiVersion"],

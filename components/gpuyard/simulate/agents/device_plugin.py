@@ -17,14 +17,14 @@ def devices(hardware: Hardware, config: PluginConfig) -> dict[str, int]:
     """Resources by name.
 
     Raises:
-        Refused: the plugin would end with an error, so the node advertises nothing.
+        ConfigRefused: the plugin exits with an error, so the node advertises nothing.
     """
     counted = _shared(_unshared(hardware, config.strategy), hardware, config)
     return {name: count for name, count in sorted(counted.items()) if count}
 
 
-def refuses(containers: Iterable[Mapping[str, Any]], config: PluginConfig) -> str:
-    """Why the plugin hands a container no devices, as the kubelet words it; "" when it does."""
+def pod_rejection_reason(containers: Iterable[Mapping[str, Any]], config: PluginConfig) -> str:
+    """Why the plugin rejects a container, as the kubelet words it; "" when it does not."""
     if not config.one_share:
         return ""
     shared = {name + (RENAMED if config.rename else "") for name in config.replicas}
@@ -43,7 +43,7 @@ def refuses(containers: Iterable[Mapping[str, Any]], config: PluginConfig) -> st
 def _unshared(hardware: Hardware, strategy: str) -> Counter[str]:
     """Devices before sharing, by strategy."""
     slices = hardware.slices()
-    if strategy == "none":  # every GPU counts as one, cut or not
+    if strategy == "none":  # every GPU counts as one, partitioned or not
         return Counter({GPU: len(hardware.layout)})
     if strategy == "mixed":
         product = hardware.product
@@ -57,7 +57,7 @@ def _unshared(hardware: Hardware, strategy: str) -> Counter[str]:
     if hardware.whole == len(hardware.layout):
         return Counter({GPU: hardware.whole})
     if any(gpu is not None and not gpu for gpu in hardware.layout):
-        raise ConfigRefused("strategy single: a GPU with MIG on has no instances")
+        raise ConfigRefused("strategy single: a GPU with MIG on has no slices")
     if hardware.whole:
         raise ConfigRefused("strategy single: MIG is on for some GPUs and off for others")
     if len(slices) > 1:
@@ -66,7 +66,7 @@ def _unshared(hardware: Hardware, strategy: str) -> Counter[str]:
 
 
 def _shared(result: Counter[str], hardware: Hardware, config: PluginConfig) -> Counter[str]:
-    """Devices as advertised: each in as many shares as the configuration says."""
+    """Devices as advertised: each with the number of shares in the configuration."""
     if config.sharing == "mps" and hardware.whole != len(hardware.layout):
         raise ConfigRefused("MPS is not supported for MIG devices")
     shared: Counter[str] = Counter()

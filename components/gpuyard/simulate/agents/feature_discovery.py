@@ -1,7 +1,7 @@
 """The fake GPU Feature Discovery: the labels it writes, by the rules of v0.20 (internal/lm there).
 
-Memory is the nominal one of the catalogue; real devices report a few MiB less. Facts the catalogue does
-not have (streaming multiprocessors, PCI class) get no label here rather than a wrong one.
+Memory is the nominal one of the catalogue; real devices report a few MiB less. Facts that the catalogue
+lacks (streaming multiprocessors, PCI class) get no label instead of a wrong one.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from gpuyard.simulate.agents.hardware import Hardware
 from gpuyard.simulate.agents.plugin_config import PluginConfig
 
 OWNED: Final = "nfd.node.kubernetes.io/feature-labels"
-"""Annotation in which NFD notes the labels it set, so that it can take them back."""
+"""Annotation in which NFD records the labels it set, so that it can remove them."""
 DRIVER: Final = "nvidia.com/cuda.driver-version"
 NodeLabels = dict[str, str]
 RUNS = "nvidia.com/gpu.machine"
@@ -48,7 +48,7 @@ def labels(hardware: Hardware, config: PluginConfig) -> NodeLabels:
 
 
 def driver_labels(version: str) -> NodeLabels:
-    """Of the driver that answers; none where nobody says which it is."""
+    """Of the responding driver; none where the version is unknown."""
     parts = ("major", "minor", "revision")
     numbers = dict(zip(parts, version.split("."), strict=False)) if version else {}
     results = {f"{DRIVER}.{part}": number for part, number in numbers.items()}
@@ -56,7 +56,7 @@ def driver_labels(version: str) -> NodeLabels:
 
 
 def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
-    """Labels of GPUs as such; sharing is said only where at least one of them is not cut."""
+    """Labels of whole GPUs; sharing is labelled only where at least one of them is not partitioned."""
     sharing = config if hardware.whole else None
     family = {"Ada": "ada-lovelace"}.get(gpu.architecture, gpu.architecture.lower())
     major, minor = gpu.compute_capability
@@ -70,7 +70,7 @@ def _whole_gpus(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabel
 
 
 def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
-    """MIG instances under the name of whole GPUs, or the mark of a node that cannot be one."""
+    """MIG slices under the name of whole GPUs, or the label of an invalid node."""
     if hardware.whole == len(hardware.layout):
         return {}
     slices = hardware.slices()
@@ -88,7 +88,7 @@ def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
 
 
 def _mixed(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
-    """MIG instances under the names of their profiles, beside whole GPUs."""
+    """MIG slices under the names of their profiles, beside whole GPUs."""
     result: NodeLabels = {}
     for name, count in sorted(hardware.slices().items()):
         if profile := _profile(hardware, name):
@@ -103,7 +103,7 @@ def _profile(hardware: Hardware, name: str) -> MigProfile | None:
 def _instances(
     resource: str, gpu: Gpu, profile: MigProfile | None, count: int, config: PluginConfig
 ) -> NodeLabels:
-    """Labels of MIG instances of one profile."""
+    """Labels of MIG slices of one profile."""
     name = profile.name if profile else "unknown"
     result = _base(resource, count, config, gpu.product, "MIG", name)
     if profile:
@@ -117,7 +117,7 @@ def _instances(
 
 
 def _base(resource: str, count: int, sharing: PluginConfig | None, *product: str) -> NodeLabels:
-    """Product, count, replicas and strategy; `sharing` None: GPUs that are cut are not shared as such."""
+    """Product, count, replicas and strategy; `sharing` None: partitioned GPUs are not shared as whole ones."""
     replicas = sharing.replicas_of(resource) if sharing else 0
     shared = sharing is not None and replicas > 1
     parts = [part.replace("+", ".") for part in product]
@@ -138,7 +138,7 @@ def _truth(value: bool) -> str:  # noqa: FBT001  its only argument
 def change(
     current: Mapping[str, str], owned: str | None, expected: NodeLabels
 ) -> dict[str, str | None]:
-    """What to patch: labels that differ, and None for those set earlier and not wanted any more."""
+    """The patch: labels that differ, and None for those set earlier that no longer apply."""
     before = {name for name in (owned or "").split(",") if name}
     removed: dict[str, str | None] = {
         name: None for name in sorted(before - set(expected)) if name in current

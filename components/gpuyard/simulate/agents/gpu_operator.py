@@ -34,15 +34,15 @@ class MountedConfig:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """The ClusterPolicy, as far as node agents obey it."""
+    """The ClusterPolicy fields that node agents use."""
 
     mig_strategy: str = ""
-    """Set as an environment variable on the agents, where it beats their configuration file."""
+    """Set as an environment variable on the agents, where it overrides their configuration file."""
     mig: MountedConfig = field(default_factory=MountedConfig)
     plugin: MountedConfig = field(default_factory=MountedConfig)
     driver: bool = True
     driver_version: str = ""
-    """The driver it brings; empty where it brings none, or its own default."""
+    """The driver it installs; empty where it installs none, or its own default."""
     device_plugin: bool = True
     tolerations: tuple[Mapping[str, Any], ...] = USUAL
     """Of everything that it starts on nodes."""
@@ -53,7 +53,7 @@ class Operator:
 def read_operator(
     policy: Mapping[str, Any] | None, maps: Mapping[str, Mapping[str, str]]
 ) -> Operator | None:
-    """The operator's wishes from its policy and the ConfigMaps of its namespace."""
+    """The operator's settings from its policy and the ConfigMaps of its namespace."""
     if policy is None:
         return None
     spec = policy.get("spec") or {}
@@ -70,7 +70,7 @@ def read_operator(
 
 
 def _enabled(operand: Mapping[str, Any] | None) -> bool:
-    """As the operator has it: what is not turned off is on."""
+    """The operator's default: an operand that is not disabled is enabled."""
     return (operand or {}).get("enabled") is not False
 
 

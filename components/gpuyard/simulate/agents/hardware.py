@@ -1,6 +1,6 @@
-"""A node's GPUs: what the machine carries, and how each GPU is cut now.
+"""A node's GPUs: those of its machine type, and the current MIG layout of each.
 
-The layout stands in an annotation on the node, because real GPUs keep theirs, too, when an agent restarts.
+The layout is stored in an annotation of the node: real GPUs also keep theirs when an agent restarts.
 """
 
 import json
@@ -16,7 +16,7 @@ LAYOUT: Final = "sim.gpuyard.dev/mig-layout"
 MACHINE_LABEL: Final = "node.kubernetes.io/instance-type"
 
 Slices = Mapping[str, int]
-"""Instances of one GPU by profile; empty: MIG is on and nothing is cut."""
+"""Slices of one GPU by profile; empty: MIG is on without slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,11 @@ class Hardware:
 
     @property
     def product(self) -> MigProduct | None:
-        """How these GPUs can be cut."""
+        """The MIG profiles of these GPUs."""
         return self.machine.gpu.mig if self.machine.gpu else None
 
     def slices(self) -> Counter[str]:
-        """All instances on the node by profile."""
+        """All slices on the node by profile."""
         total: Counter[str] = Counter()
         for gpu in self.layout:
             total.update(gpu or {})
@@ -45,7 +45,7 @@ class Hardware:
 
 
 def hardware_of(node: Mapping[str, Any]) -> Hardware | None:
-    """The hardware behind a node by its instance type; None for a machine nobody knows."""
+    """The hardware of a node by its instance type; None for an unknown machine."""
     metadata = node.get("metadata", {})
     machine = find_machine(metadata.get("labels", {}).get(MACHINE_LABEL, ""))
     if machine is None:
@@ -56,12 +56,12 @@ def hardware_of(node: Mapping[str, Any]) -> Hardware | None:
 
 
 def layout_text(layout: Sequence[Slices | None]) -> str:
-    """The layout as it is kept on the node."""
+    """The layout, as the node's annotation stores it."""
     return json.dumps([None if gpu is None else dict(sorted(gpu.items())) for gpu in layout])
 
 
 def _read_layout(text: str | None, gpus: int) -> tuple[Slices | None, ...]:
-    """What the annotation says; anything unreadable is a node fresh from the factory: MIG off."""
+    """The layout in the annotation; without a valid one MIG is off, as on a new node."""
     try:
         result = json.loads(text or "")
         if len(result) == gpus:
@@ -74,9 +74,9 @@ def _read_layout(text: str | None, gpus: int) -> tuple[Slices | None, ...]:
 
 
 def fits(product: MigProduct, expected: Slices) -> bool:
-    """Whether the driver could cut one GPU so, by trying every placement.
+    """Whether the driver can partition one GPU this way, by trying every placement.
 
-    Deliberately not the library's solver: two searches that agree are worth more than one.
+    Deliberately not the library's solver: two independent searches check each other.
     """
     profiles: list[MigProfile] = []
     for name, count in sorted(expected.items()):

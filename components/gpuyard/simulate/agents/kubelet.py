@@ -1,7 +1,7 @@
-"""The fake kubelet: what a machine has apart from GPUs.
+"""The fake kubelet: a machine's resources other than GPUs.
 
-Nothing is reserved for the system: on a fake node nothing else runs. Whoever wants to see reservations
-must take them from the cloud's own rules, not from here.
+Nothing is reserved for the system, because nothing else runs on a fake node. Take reservations from the
+cloud's own rules, not from here.
 """
 
 from collections.abc import Mapping
@@ -12,14 +12,14 @@ from gpuyard.names import EFA
 
 PODS: Final = 110
 ROOT_DISK_GIB: Final = 100
-"""The size of the root disk is a wish of the platform, not a fact of the machine."""
+"""Size of the root disk, a choice of the platform, not a fact of the machine."""
 
 NO_DEVICES: Final = "Pod was rejected: no healthy devices present"
-"""What a kubelet says that starts anew beside GPUs that are cut in another way."""
+"""Message of a kubelet that restarts beside GPUs whose partitioning has changed."""
 
 
-def failed(why: str) -> dict[str, Any]:
-    """The status of a pod that a device plugin refuses: nobody restarts it, whoever made it makes another."""
+def failed_pod_status(why: str) -> dict[str, Any]:
+    """The status of a pod that a device plugin rejects: it is not restarted; its owner creates another."""
     no = [
         {"type": kind, "status": "False", "reason": "PodFailed"}
         for kind in ("Ready", "ContainersReady")

@@ -1,7 +1,7 @@
-"""Start Kueue anew when its configuration has changed, as a chart's checksum rolls its pods.
+"""Restarts Kueue when its configuration has changed, as a chart's checksum rolls its pods.
 
-One manager runs here, where a cluster has two: while it starts no webhook answers, and a deployment that
-makes queues just then would fail. So it waits until nobody has changed a queue for a while; on a real cluster
+One manager runs here, where a cluster has two: while it starts, no webhook answers, and a deployment that
+creates queues at that time would fail. So it waits until no queue has changed for a while; on a real cluster
 the old pods answer until the new ones do.
 """
 
@@ -26,7 +26,7 @@ _Picture = frozenset[tuple[str, int]]
 
 
 class KueueRestart:
-    """Watches the configuration in a thread of its own; `renew` starts Kueue anew where it is another one."""
+    """Watches the configuration in its own thread; `renew` restarts Kueue when it differs."""
 
     def __init__(self, api: Api, renew: Callable[[], bool], say: Callable[[str], None]) -> None:
         self._api = api
@@ -51,18 +51,18 @@ class KueueRestart:
             self.once()
 
     def once(self) -> None:
-        """When it is quiet, renew; what fails is tried again."""
+        """Renew once queues no longer change; a failure is retried."""
         try:
             self._wait_until_quiet()
             if self._renew():
-                self._say("kueue: the configuration changed, started anew")
+                self._say("kueue: the configuration changed; restarted")
         except (ApiError, EnvironmentMissing, OSError, Unreachable) as problem:
             self._say(f"kueue: again in {QUIET_SECONDS:.0f} s: {problem}")
             time.sleep(QUIET_SECONDS)
             self._changed.set()
 
     def _wait_until_quiet(self) -> None:
-        """Until no queue has come, gone or changed for as long as it takes to make a few."""
+        """Wait until no queue has been created, deleted or changed for QUIET_SECONDS."""
         picture, since = self._picture(), time.monotonic()
         while time.monotonic() - since < QUIET_SECONDS:
             time.sleep(LOOK_SECONDS)
@@ -70,7 +70,7 @@ class KueueRestart:
                 picture, since = now, time.monotonic()
 
     def _picture(self) -> _Picture:
-        """Who is there, in which version of what was asked for: a status that changes is none."""
+        """The uid and generation of each queue; status updates do not change them."""
         results = [item for path in _QUEUES for item in self._api.call("GET", path)["items"]]
         return frozenset(
             (item["metadata"]["uid"], item["metadata"].get("generation", 0)) for item in results

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import Final
 
-from gpuyard.simulate.adapters.plugin import RunningPlugin, plugin_in
+from gpuyard.simulate.adapters.plugin import RunningPlugin, find_running_plugin
 from gpuyard.simulate.agents import cluster_policy, gpu_operator, kubelet, node
 from gpuyard.simulate.agents.cache import Watched
 from gpuyard.simulate.agents.cloud_node import agent_in
@@ -25,7 +25,7 @@ _RETRY_SECONDS: Final = 1.0
 
 
 class Agents:
-    """All fakes of one cluster; the only place that talks to its API server."""
+    """All fakes of one cluster; only this class talks to its API server."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -40,16 +40,16 @@ class Agents:
         self._upgrades = FakeUpgrades(api, self._tell_of_driver)
         self._classed = ""
         self._agents: dict[str, tuple[str, str]] = {}
-        """Of pods that tell of devices or bring a driver: the node, and which they are."""
+        """For pods that advertise devices or install a driver: the node, and which pods."""
         self._waiting: set[str] = set()
-        """Nodes on which something that the operator starts does not come up."""
+        """Nodes on which an operand of the operator does not start."""
         self._later: dict[str, float] = {}
-        """When nodes are looked at again whose driver does not answer yet."""
+        """When to evaluate nodes again whose driver does not respond yet."""
         self._adapters: dict[str, RunningPlugin] = {}
-        """By node, the plugin that hands out network adapters there."""
+        """By node, the plugin that advertises network adapters."""
 
     def run(self) -> None:
-        """Work until the process is ended."""
+        """Work until the process is stopped."""
         for watched in (self._nodes, self._maps, self._policies, self._pods):
             watched.start()
         self._provisioning.start()
@@ -70,11 +70,11 @@ class Agents:
         self._gate.wake()
 
     def _all_again(self, _name: str | None) -> None:
-        self._follow_adapters()  # its pod may have been seen before its ConfigMap
+        self._follow_adapters()  # its pod may arrive before its ConfigMap
         self._work.put(None)
 
     def _wait_for_work(self) -> set[str | None]:
-        """Everything waiting, as one set: many changes of one node cost one look."""
+        """All pending events as one set: many changes of one node need one evaluation."""
         names = {self._work.get()}
         while not self._work.empty():
             names.add(self._work.get())
@@ -109,14 +109,14 @@ class Agents:
         return gpu_operator.read_operator(policy, self._config_maps())
 
     def _report_policy(self, wishes: gpu_operator.Operator) -> None:
-        policy = self._policies.all().get(gpu_operator.POLICY)  # it may be gone by now
+        policy = self._policies.all().get(gpu_operator.POLICY)  # it may be deleted by now
         status = cluster_policy.status(wishes, self._waiting)
         if policy is not None and cluster_policy.needs_update(policy, status):
             path = f"{cluster_policy.KIND_PATH}/{gpu_operator.POLICY}/status"
             merge_if_exists(self._api, path, {"status": status})
 
     def _make_runtime_class(self) -> None:
-        """The operator makes it with the policy, and it goes with it."""
+        """The operator creates it with the policy and removes it with the policy."""
         policy = self._policies.all().get(gpu_operator.POLICY)
         if policy is not None and policy["metadata"]["uid"] != self._classed:
             self._api.apply(cluster_policy.runtime_class(policy))
@@ -130,14 +130,14 @@ class Agents:
         self._follow_agents()
         self._admit(changed)
         if waits_for_pods(self._nodes.all()):
-            self._work.put("")  # no node has changed, and the operator goes on with one
+            self._work.put("")  # no node has changed, and the operator continues with one
         pods = self._pods.all()
         self._gate.wake(pods)
         for name in pods if changed is None else {changed} & pods.keys():
             self._validator.take(pods[name])
 
     def _follow_agents(self) -> None:
-        """Look again at nodes on which an agent that is a pod has started or ended."""
+        """Evaluate nodes again on which an agent pod has started or ended."""
         before = self._agents
         results = {
             name: (pod["spec"]["nodeName"], agent_in(pod)) for name, pod in self._pods.all().items()
@@ -148,10 +148,11 @@ class Agents:
         self._follow_adapters()
 
     def _follow_adapters(self) -> None:
-        """The same of the plugin of adapters; its ConfigMap is in the operator's namespace."""
+        """The same for the adapter plugin; its ConfigMap is in the operator's namespace."""
         before, maps = self._adapters, self._config_maps()
         plugins = [
-            (pod["spec"]["nodeName"], plugin_in(pod, maps)) for pod in self._pods.all().values()
+            (pod["spec"]["nodeName"], find_running_plugin(pod, maps))
+            for pod in self._pods.all().values()
         ]
         self._adapters = {where: plugin for where, plugin in plugins if plugin is not None}
         for where in before.keys() | self._adapters.keys():
@@ -162,7 +163,7 @@ class Agents:
         return {name: item.get("data") or {} for name, item in self._maps.all().items()}
 
     def _admit(self, changed: str | None) -> None:
-        """Fail pods that a device plugin refuses; whoever starts them meanwhile is overruled."""
+        """Fail pods that a device plugin rejects, even if they have been started meanwhile."""
         pods, nodes = self._pods.all(), self._nodes.all()
         wishes = self._operator()
         for name in pods if changed is None else {changed} & pods.keys():
@@ -173,9 +174,9 @@ class Agents:
                 namespace, _, own = name.partition("/")
                 path = f"/api/v1/namespaces/{namespace}/pods/{own}/status"
                 try:
-                    merge_if_exists(self._api, path, {"status": kubelet.failed(why)})
+                    merge_if_exists(self._api, path, {"status": kubelet.failed_pod_status(why)})
                 except (ApiError, Unreachable) as problem:
-                    say(f"{name} is refused, and that cannot be written: {problem}")
+                    say(f"cannot record that {name} is rejected: {problem}")
 
     def _write(self, item: ApiObject, wishes: gpu_operator.Operator | None) -> None:
         name = item["metadata"]["name"]
@@ -196,11 +197,11 @@ class Agents:
         if changes.reboots:
             for pod in self._holders(name):
                 where, own = pod["metadata"]["namespace"], pod["metadata"]["name"]
-                status = {"status": kubelet.failed(kubelet.NO_DEVICES)}
+                status = {"status": kubelet.failed_pod_status(kubelet.NO_DEVICES)}
                 merge_if_exists(self._api, f"/api/v1/namespaces/{where}/pods/{own}/status", status)
 
     def _look_again(self, name: str, when: float | None) -> None:
-        """Once a driver answers nobody says so: a look of its own finds it."""
+        """No event announces that a driver responds: a scheduled evaluation finds it."""
         if when is None:
             self._later.pop(name, None)
         elif self._later.get(name) != when:
@@ -210,7 +211,7 @@ class Agents:
             timer.start()
 
     def _gpu_pods(self, name: str) -> int:
-        """How many pods on a node hold devices."""
+        """Number of pods on a node that use devices."""
         return len(self._holders(name))
 
     def _holders(self, name: str) -> list[ApiObject]:
@@ -242,7 +243,7 @@ class Agents:
             self._api.call("POST", "/api/v1/namespaces/default/events", body)
             say(f"{name}: {event.reason}: {event.message}")
         except ApiError as problem:
-            if problem.status != 409:  # noqa: PLR2004  it has been said
+            if problem.status != 409:  # noqa: PLR2004  it is already recorded
                 raise
 
 

@@ -1,10 +1,10 @@
-"""The fake mig-manager: cuts GPUs as the label `nvidia.com/mig.config` says.
+"""The fake mig-manager: partitions GPUs by the label `nvidia.com/mig.config`.
 
-As unkind as the real one (mig-parted v0.15, cmd/nvidia-mig-manager): it runs only where a GPU can be cut,
-and acts when the label changes, not when the ConfigMap does. It stops the operator's own clients of the GPU
-by their labels, and nobody else's: a GPU that a pod holds is not cut. Where a change of MIG mode fails it
-reboots the node, when it is told to, whatever runs there. After a failure GPUs are as they were, and nothing
-is tried again until the label changes. Schema and rules of the file: `version: v1`.
+As strict as the real one (mig-parted v0.15, cmd/nvidia-mig-manager): it runs only where a GPU supports MIG,
+and acts when the label changes, not when the ConfigMap does. It stops only the operator's own clients of the
+GPU, by their labels: a GPU that a pod uses is not partitioned. If a change of MIG mode fails, it reboots the
+node where configured, with all its pods. After a failure GPUs are unchanged, and nothing is retried until
+the label changes. Schema and rules of the file: `version: v1`.
 """
 
 from collections.abc import Mapping
@@ -20,15 +20,15 @@ from gpuyard.simulate.agents.hardware import Hardware, Slices, fits
 CONFIG_LABEL: Final = "nvidia.com/mig.config"
 STATE_LABEL: Final = "nvidia.com/mig.config.state"
 APPLIED: Final = "sim.gpuyard.dev/mig-applied"
-"""The configuration the state label speaks of."""
+"""The configuration that the state label refers to."""
 BROKEN: Final = "sim.gpuyard.dev/mig-fails"
-"""An annotation by which a test makes the next change fail, with its value for a reason."""
+"""An annotation by which a test makes the next change fail; its value is the reason."""
 PAUSED: Final = "paused-for-mig-change"
 CLIENTS: Final = tuple(
     f"nvidia.com/gpu.deploy.{name}"
     for name in ("client", "dcgm", "dcgm-exporter", "device-plugin", "gpu-feature-discovery")
 )
-"""Labels by which the operator starts what holds GPUs; `false` is another's word, and stays."""
+"""Labels by which the operator starts GPU clients; `false` is set by someone else and stays."""
 KEY: Final = "config.yaml"
 _ENTRY_KEYS: Final = {"devices", "mig-enabled", "mig-devices", "device-filter"}
 
@@ -36,7 +36,7 @@ _ENTRY_KEYS: Final = {"devices", "mig-enabled", "mig-devices", "device-filter"}
 Layout = tuple[Slices | None, ...]
 
 
-class Impossible(Exception):
+class MigConfigError(Exception):
     """Why a configuration cannot be applied."""
 
 
@@ -46,7 +46,7 @@ WORKING: Final = frozenset({"pending", "rebooting"})
 
 @dataclass(frozen=True, slots=True)
 class NodeMarks:
-    """What stands on a node for the manager, and by it."""
+    """The MIG manager's inputs and outputs on a node."""
 
     labels: Mapping[str, str]
     annotations: Mapping[str, str]
@@ -70,7 +70,7 @@ def next_step(  # noqa: PLR0911  one for each thing that it may come to
     gpu_pods: int = 0,
     reboots: bool = False,
 ) -> MigStep | None:
-    """The next thing to do on a node, None when there is nothing."""
+    """The next step on a node, None when nothing is to do."""
     config = node.labels.get(CONFIG_LABEL) or source.default
     waits_for_its_file = source.named and source.data is None
     if hardware.product is None or not config or waits_for_its_file:
@@ -80,7 +80,7 @@ def next_step(  # noqa: PLR0911  one for each thing that it may come to
         return None
     try:
         layout = plan_layout(config, hardware, source)
-    except Impossible as problem:
+    except MigConfigError as problem:
         return MigStep(config, "failed", reason=str(problem))
     if not seen:
         applied = layout == hardware.layout
@@ -99,30 +99,34 @@ def next_step(  # noqa: PLR0911  one for each thing that it may come to
 
 
 def clients(state: str, labels: Mapping[str, str]) -> dict[str, str]:
-    """The labels of the operator's own clients: away while GPUs are cut, and back after that."""
+    """The labels of the operator's own clients: removed while GPUs are partitioned, then restored."""
     value = PAUSED if state in WORKING else "true"
     before = {name: labels.get(name) for name in CLIENTS}
     return {name: value for name, now in before.items() if now not in {"false", value}}
 
 
 def _modes(layout: Layout) -> list[bool]:
-    """On which GPUs MIG is on."""
+    """GPUs on which MIG is on."""
     return [gpu is not None for gpu in layout]
 
 
 def plan_layout(config: str, hardware: Hardware, source: MountedConfig) -> Layout:
-    """How the GPUs shall be cut.
+    """The requested MIG layout.
 
     Raises:
-        Impossible: the configuration is unknown, unreadable, or no GPU of this kind can be cut so.
+        Impossible: the configuration is unknown or invalid, or no GPU of this kind supports it.
     """
     product = hardware.product
     if product is None:
-        raise Impossible(f"{hardware.machine.name} has no GPU that can be cut")
-    known = parse(source.data.get(KEY, "")) if source.data is not None else generated(product)
+        raise MigConfigError(f"{hardware.machine.name} has no GPU that supports MIG")
+    known = (
+        parse(source.data.get(KEY, ""))
+        if source.data is not None
+        else generate_mig_configs(product)
+    )
     if config not in known:
-        raise Impossible(
-            f"no configuration {config!r}; there are {', '.join(sorted(known)) or 'none'}"
+        raise MigConfigError(
+            f"no configuration {config!r}; available: {', '.join(sorted(known)) or 'none'}"
         )
     layout = list(hardware.layout)
     for entry in known[config]:
@@ -137,22 +141,22 @@ def parse(text: str) -> dict[str, list[dict[str, Any]]]:
     try:
         result = yaml.safe_load(text)
         if result["version"] != "v1" or set(result) != {"version", "mig-configs"}:
-            raise Impossible("the file must have `version: v1`, `mig-configs` and nothing else")
+            raise MigConfigError("the file must have `version: v1`, `mig-configs` and nothing else")
         configs = {
             str(name): [dict(entry) for entry in entries]
             for name, entries in result["mig-configs"].items()
         }
     except (yaml.YAMLError, KeyError, TypeError, ValueError, AttributeError) as problem:
-        raise Impossible(f"the file is no mig-parted configuration ({problem})") from problem
+        raise MigConfigError(f"the file is not a mig-parted configuration ({problem})") from problem
     for name, entries in configs.items():
         for entry in entries:
             if unknown := sorted(set(entry) - _ENTRY_KEYS):
-                raise Impossible(f"configuration {name}: unknown key {unknown[0]}")
+                raise MigConfigError(f"configuration {name}: unknown key {unknown[0]}")
     return configs
 
 
-def generated(product: MigProduct) -> dict[str, list[dict[str, Any]]]:
-    """What mig-manager makes from the GPU when it is given no file: off, on, each profile, balanced."""
+def generate_mig_configs(product: MigProduct) -> dict[str, list[dict[str, Any]]]:
+    """Mig-manager's generated configurations without a file: off, on, each profile, balanced."""
     every: dict[str, Any] = {"devices": "all", "mig-enabled": True}
     slices_by_config: dict[str, dict[str, int]] = {
         "all-enabled": {},
@@ -167,7 +171,7 @@ def generated(product: MigProduct) -> dict[str, list[dict[str, Any]]]:
 
 
 def _balanced(product: MigProduct) -> dict[str, int]:
-    """Two slices of one, one of two, one of three: of those that are no wider than half of the GPU."""
+    """Two slices of one, one of two, one of three: of profiles not wider than half of the GPU."""
     half = product.slices // 2
     counts = {size: count for size, count in ((1, 2), (2, 1), (3, 1)) if size <= half}
     usual = [profile for profile in product.profiles if not profile.variant]
@@ -179,34 +183,32 @@ def _balanced(product: MigProduct) -> dict[str, int]:
 
 
 def _slices_of(entry: Mapping[str, Any], product: MigProduct) -> Slices | None:
-    """What one entry makes of a GPU."""
+    """The layout of a GPU by one entry."""
     if "device-filter" in entry:
-        raise Impossible(
-            "device-filter names PCI ids, which the catalogue does not know; leave it out"
-        )
+        raise MigConfigError("device-filter names PCI ids, which the catalogue lacks; remove it")
     devices = entry.get("mig-devices") or {}
     if not entry.get("mig-enabled"):
         if devices:
-            raise Impossible("mig-devices with mig-enabled false")
+            raise MigConfigError("mig-devices with mig-enabled false")
         return None
     if not isinstance(devices, Mapping) or not all(
         isinstance(count, int) for count in devices.values()
     ):
-        raise Impossible(f"mig-devices must count instances by profile, not {devices!r}")
+        raise MigConfigError(f"mig-devices must count instances by profile, not {devices!r}")
     slices = {str(name): int(count) for name, count in devices.items() if count}
     if not fits(product, slices):
         listed = ", ".join(f"{count} × {name}" for name, count in sorted(slices.items()))
-        raise Impossible(f"{product.gpu} cannot be cut into {listed}")
+        raise MigConfigError(f"{product.gpu} cannot be partitioned into {listed}")
     return slices
 
 
 def _devices_of(entry: Mapping[str, Any], gpus: int) -> list[int]:
-    """The GPUs an entry speaks of."""
+    """The GPUs of an entry."""
     devices = entry.get("devices")
     if devices == "all":
         return list(range(gpus))
     if not isinstance(devices, list) or not all(
         isinstance(gpu, int) and 0 <= gpu < gpus for gpu in devices
     ):
-        raise Impossible(f"devices must be `all` or numbers up to {gpus - 1}, not {devices!r}")
+        raise MigConfigError(f"devices must be `all` or numbers up to {gpus - 1}, not {devices!r}")
     return devices

@@ -1,4 +1,4 @@
-"""Everything the fakes write on one node, decided together from plain values."""
+"""Everything that the fakes write on one node, decided together from plain values."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ from gpuyard.simulate import gke_plugin, mps
 from gpuyard.simulate.adapters import plugin as rdma
 from gpuyard.simulate.agents import feature_discovery, kubelet, mig_manager
 from gpuyard.simulate.agents.cloud_node import CloudNode, cloud_node
-from gpuyard.simulate.agents.device_plugin import devices, refuses
+from gpuyard.simulate.agents.device_plugin import devices, pod_rejection_reason
 from gpuyard.simulate.agents.gpu_operator import Operator
 from gpuyard.simulate.agents.hardware import LAYOUT, Hardware, hardware_of, layout_text
 from gpuyard.simulate.agents.plugin_config import STARTED, ConfigRefused, PluginConfig, config_for
@@ -23,7 +23,7 @@ NodePatch = dict[str, str | None]
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something a person looking at the node should read."""
+    """An Event for people who inspect the node."""
 
     reason: str
     message: str
@@ -32,7 +32,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What to write on one node; empty when it is as it should be."""
+    """The changes of one node; empty when it needs none."""
 
     labels: NodePatch = field(default_factory=dict)
     annotations: NodePatch = field(default_factory=dict)
@@ -43,9 +43,9 @@ class Changes:
     reboots: bool = False
     """Whether the node reboots, and every pod on it ends."""
     is_pending: bool = False
-    """Whether a pod that the operator starts there does not come up."""
+    """Whether an operand pod of the operator does not start."""
     requeue: float | None = None
-    """When to look at the node again, in seconds since 1970: its driver answers then."""
+    """When to evaluate the node again, in Unix time: its driver responds then."""
 
     @property
     def metadata(self) -> dict[str, NodePatch]:
@@ -66,13 +66,15 @@ def is_fake_node(node: Mapping[str, Any]) -> bool:
 
 
 def refuses_pod(node: Mapping[str, Any], pod: Mapping[str, Any], operator: Operator | None) -> str:
-    """Why the node fails a pod that was sent to it; "" when it takes it."""
+    """Why the node rejects a pod that was scheduled to it; "" when it accepts it."""
     if not is_fake_node(node):
         return ""
     spec, metadata = pod["spec"], node["metadata"]
     containers = [*(spec.get("initContainers") or []), *spec["containers"]]
     allocatable = (node.get("status") or {}).get("allocatable") or {}
-    if why := gke_plugin.refuses(metadata.get("labels") or {}, allocatable, containers):
+    if why := gke_plugin.pod_rejection_reason(
+        metadata.get("labels") or {}, allocatable, containers
+    ):
         return why
     if operator is None:
         return ""
@@ -81,7 +83,7 @@ def refuses_pod(node: Mapping[str, Any], pod: Mapping[str, Any], operator: Opera
         config, _ = config_for(metadata.get("labels") or {}, operator, started)
     except ConfigRefused:
         return ""
-    return refuses(containers, config)
+    return pod_rejection_reason(containers, config)
 
 
 def changes(
@@ -92,10 +94,10 @@ def changes(
     adapters: rdma.RunningPlugin | None = None,
     now: float = 0.0,
 ) -> Changes:
-    """What the fakes want to change on a node. `gpu_pods` is asked only when the answer matters.
+    """The fakes' changes of a node. `gpu_pods` is called only when the answer matters.
 
-    `agents` are those that run there as pods of the cluster's own, which a node that a cloud made waits for;
-    `adapters` is the one of them that hands out network adapters. `now` is in seconds since 1970.
+    `agents` run there as pods of the cluster's own, which a cloud's node waits for; `adapters` is the one
+    that advertises network adapters. `now` is Unix time.
     """
     hardware = hardware_of(node)
     if hardware is None:
@@ -114,7 +116,7 @@ def changes(
 
 
 class _Draft:
-    """The changes of one node while the fakes, one after the other, have their say."""
+    """The changes of one node, collected from one fake after the other."""
 
     def __init__(
         self, node: Mapping[str, Any], hardware: Hardware, cloud: CloudNode | None, now: float
@@ -140,7 +142,7 @@ class _Draft:
         self.waits = False
 
     def reached(self, operator: Operator) -> bool:
-        """Whether its pods run here: a taint keeps out who does not bear it, and ends none that runs."""
+        """Whether its pods run here: a taint keeps out pods without a toleration, and ends none that runs."""
         if self._labels.get(OPERANDS_LABEL) == "false":
             return False
         return feature_discovery.RUNS in self._labels or daemon_set_reaches(
@@ -148,7 +150,7 @@ class _Draft:
         )
 
     def has_driver(self, operator: Operator) -> bool:
-        """Whether anybody has brought a driver: without one no agent finds a GPU."""
+        """Whether a driver is installed: without one no agent finds a GPU."""
         if self._again is not None:
             return False
         if self._cloud is not None and self._cloud.has_driver:
@@ -157,7 +159,7 @@ class _Draft:
         return (self._cloud is None or operator.driver) and not upgrading.failure_reason(self._node)
 
     def _driver_pod(self, operator: Operator) -> str:
-        """Of which version it is: one that is made now is of the newest, and one that runs stays."""
+        """The driver version: a new driver pod has the newest, a running one keeps its own."""
         current: str | None = self._annotations.get(upgrading.POD)
         wanted = (current or operator.driver_version) if operator.driver_version else None
         if wanted != current:
@@ -165,7 +167,7 @@ class _Draft:
         return wanted or ""
 
     def _driver_of(self) -> str:
-        """What the operator brings where the image has none; whoever asks the driver is told the same."""
+        """What the operator installs where the image has no driver; driver queries return the same."""
         if self._cloud is None or not self._cloud.has_driver:
             return self._pod
         return self._cloud.driver_version
@@ -197,9 +199,9 @@ class _Draft:
             self._hardware = Hardware(self._hardware.machine, step.layout)
 
     def discover(self, operator: Operator) -> None:
-        """Labels and devices: both agents read the same file; no devices while GPUs are being cut."""
+        """Labels and devices: both agents read the same file; no devices while GPUs are being partitioned."""
         try:
-            # its pod is another one once GPUs have been cut
+            # its pod is another one after partitioning
             started = None if self._restarts else self._annotations.get(STARTED)
             config, started_with = config_for(self._labels, operator, started)
             if started_with != self._annotations.get(STARTED):
@@ -217,19 +219,19 @@ class _Draft:
             self._events.append(Event("DevicePluginFailed", str(problem), "nvidia-device-plugin"))
 
     def _mps_serves(self, config: PluginConfig) -> bool:
-        """Whether nothing waits for the MPS daemon, which comes once the node's label says that it may."""
+        """Whether nothing waits for the MPS daemon, which starts once the node's label selects it."""
         running = self._annotations.get(mps.RUNNING)
         if config.sharing != "mps":
             if running is not None:
                 self._new_annotations[mps.RUNNING] = None
             return True
-        expected = mps.daemon(self._hardware, config)
+        expected = mps.mps_daemon_settings(self._hardware, config)
         if running != expected and self._labels.get(mps.CAPABLE) == "true":
             self._new_annotations[mps.RUNNING] = expected
         return running == expected
 
     def hand_out(self, plugin: rdma.RunningPlugin) -> None:
-        """Adapters, as the plugin was told when it started."""
+        """Network adapters, by the plugin's configuration at its start."""
         text, started_with = plugin.read(self._annotations.get(rdma.STARTED))
         if started_with != self._annotations.get(rdma.STARTED):
             self._new_annotations[rdma.STARTED] = started_with
@@ -240,7 +242,7 @@ class _Draft:
             self._events.append(Event("DevicePluginFailed", str(problem), rdma.IMAGE))
 
     def _plugin_of_operator(self, operator: Operator) -> bool:
-        """Whether its device plugin runs there, and not one of the image or the cloud alone."""
+        """Whether the operator's device plugin runs there, not only one of the image or the cloud."""
         is_enabled = self._labels.get(DEVICE_PLUGIN_LABEL) != "false"
         return is_enabled and (self._cloud is None or operator.device_plugin)
 
@@ -252,7 +254,7 @@ class _Draft:
             self._new_annotations[feature_discovery.OWNED] = names
 
     def finish(self) -> Changes:
-        """Only what differs from what is there; devices nobody advertises any more are taken away."""
+        """Only the differences; devices that are no longer advertised are removed."""
         return Changes(
             self._new_labels,
             self._new_annotations,

@@ -23,31 +23,31 @@ class ConfigRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class PluginConfig:
-    """What the plugin was told."""
+    """The plugin's configuration."""
 
     strategy: str = "none"
     sharing: str = "none"
     rename: bool = False
     replicas: Mapping[str, int] = field(default_factory=dict)
     one_share: bool = False
-    """Whether the plugin refuses a container more than one share."""
+    """Whether the plugin rejects a request for more than one share."""
 
     def replicas_of(self, resource: str) -> int:
-        """In how many shares a device of this resource is advertised."""
+        """Number of shares in which a device of this resource is advertised."""
         return self.replicas.get(resource, 1)
 
 
 def config_for(
     labels: Mapping[str, str], operator: Operator, started: str | None = None
 ) -> tuple[PluginConfig, str]:
-    """The configuration in force on a node, and what it was started with.
+    """The configuration in force on a node, and the one it was started with.
 
-    `started` is that of before. The plugin reads its file when it starts, and when its sidecar sees another
-    name in the node's label (k8s-device-plugin v0.20, cmd/config-manager); another file under the same name
-    it never sees.
+    `started` is the earlier one. The plugin reads its file when it starts, and when its sidecar sees another
+    name in the node's label (k8s-device-plugin v0.20, cmd/config-manager); a changed file under the same name
+    has no effect.
 
     Raises:
-        Refused: the named configuration does not exist or cannot be read; the pods then crash or wait.
+        ConfigRefused: the named configuration does not exist or is invalid; the pods then crash or wait.
     """
     source, text = operator.plugin, None
     if source.named and source.data is None:
@@ -69,19 +69,19 @@ def _file(name: str, source: MountedConfig) -> str:
     known = source.data or {}
     if name not in known:
         raise ConfigRefused(
-            f"no configuration {name!r} in ConfigMap {source.name}; there are"
+            f"no configuration {name!r} in ConfigMap {source.name}; available:"
             f" {', '.join(sorted(known)) or 'none'}"
         )
     return known[name]
 
 
 def _read(started: str | None) -> list[Any]:
-    """What was kept on the node; of nothing, something that never agrees."""
+    """The state stored on the node; without one, a state that never matches."""
     return list(json.loads(started)) if started else [None]
 
 
 def _with_strategy(config: PluginConfig, from_environment: str) -> PluginConfig:
-    """The operator's environment variable beats the file; with `mixed` it thereby kills every MPS pool."""
+    """The operator's environment variable overrides the file; `mixed` therefore breaks every MPS pool."""
     strategy = from_environment or config.strategy
     if strategy == "mixed" and config.sharing == "mps":
         raise ConfigRefused("mig strategy mixed is not supported with MPS")
@@ -92,7 +92,7 @@ def parse(text: str) -> PluginConfig:
     """Read one configuration file.
 
     Raises:
-        Refused: the plugin would not start with it.
+        ConfigRefused: the plugin does not start with it.
     """
     try:
         result = yaml.safe_load(text)
@@ -105,7 +105,9 @@ def parse(text: str) -> PluginConfig:
             if value and key in _METHODS
         }
     except (yaml.YAMLError, AttributeError, TypeError) as problem:
-        raise ConfigRefused(f"the file is no device plugin configuration ({problem})") from problem
+        raise ConfigRefused(
+            f"the file is not a device plugin configuration ({problem})"
+        ) from problem
     if strategy not in STRATEGIES:
         raise ConfigRefused(f"migStrategy must be one of {', '.join(STRATEGIES)}, not {strategy!r}")
     if len(sharing) > 1:
@@ -114,7 +116,7 @@ def parse(text: str) -> PluginConfig:
         return PluginConfig(strategy)
     method, content = next(iter(sharing.items()))
     replicas = _replicas(content, most=MOST_MPS_REPLICAS if method == "mps" else None)
-    # under MPS the plugin refuses it whatever it is told (internal/rm/rm.go, ValidateRequest)
+    # under MPS the plugin rejects it with any configuration (internal/rm/rm.go, ValidateRequest)
     one_share = method == "mps" or bool(content.get("failRequestsGreaterThanOne"))
     renames = bool(content.get("renameByDefault"))
     return PluginConfig(strategy, _METHODS[method], renames, replicas, one_share)

@@ -1,4 +1,4 @@
-"""Watch ProvisioningRequests, and write what the fake autoscaler says of them."""
+"""Watches ProvisioningRequests, and writes the fake autoscaler's answers."""
 
 import threading
 from collections.abc import Callable
@@ -10,11 +10,11 @@ from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if
 
 _REQUESTS: Final = "/apis/autoscaling.x-k8s.io/v1/provisioningrequests"
 _AGAIN_SECONDS: Final = 2.0
-"""Until it looks again at requests that wait: pods end, and nobody tells."""
+"""Interval of retries for waiting requests: no event announces that pods end."""
 
 
 class FakeAutoscaler:
-    """The fake autoscaler in a thread of its own: a question never waits for a node."""
+    """The fake autoscaler in its own thread: a request never waits for a node."""
 
     def __init__(self, api: Api, say: Callable[[str], None]) -> None:
         self._api = api
@@ -37,11 +37,11 @@ class FakeAutoscaler:
                 self._say(f"autoscaler: again in {_AGAIN_SECONDS:.0f} s: {problem}")
 
     def answer(self) -> None:
-        """One look at every request there is."""
+        """Evaluate every request once."""
         requests = self._list(_REQUESTS)
         if not requests:
             return
-        # imported with the first question: most platforms ask none, and it doubles the process
+        # imported with the first request: most platforms have none, and it doubles the process
         from gpuyard.simulate.agents import autoscaler
 
         templates = {

@@ -1,1 +1,1 @@
-"""The fake DRA driver: device classes of the operator, and slices of what each node has."""
+"""The fake DRA driver: the operator's device classes, and resource slices of each node."""

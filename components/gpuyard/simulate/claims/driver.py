@@ -1,8 +1,8 @@
-"""Watch the GPUCluster, the driver's own DaemonSet and nodes, and write what nodes have.
+"""Watches the GPUCluster, the driver's own DaemonSet and nodes, and writes ResourceSlices.
 
-Without either it makes nothing, and takes away what it has made: nobody answers claims then. Its pod
-starts where nothing keeps it off, as any DaemonSet's; a taint that comes later ends none that runs. Device
-classes come with a GPUCluster; the driver's own chart makes those that stand beside its DaemonSet.
+Without either it creates nothing and removes what it created: no driver answers claims then. Its pod starts
+wherever a DaemonSet's would; a later taint ends no running pod. Device classes come with a GPUCluster; the
+driver's own chart creates those beside its DaemonSet.
 """
 
 import threading
@@ -20,14 +20,14 @@ _CLUSTERS: Final = "/apis/nvidia.com/v1alpha1/gpuclusters"
 _NODES: Final = "/api/v1/nodes"
 _PLUGINS: Final = "/apis/apps/v1/daemonsets"
 PLUGIN_IMAGE: Final = "dra-driver-nvidia-gpu"
-"""How the image of the chart's kubelet plugin ends, before its tag."""
+"""Suffix of the image of the chart's kubelet plugin, before its tag."""
 _DOMAINS: Final = "compute-domains"
-"""The container that answers claims of compute domains; the one of GPUs is called `gpus`."""
+"""The container that serves claims of compute domains; the one for GPUs is called `gpus`."""
 _AGAIN_SECONDS: Final = 1.0
 
 
 class FakeDraDriver:
-    """The fake DRA driver of all nodes, in a thread of its own."""
+    """The fake DRA driver of all nodes, in its own thread."""
 
     def __init__(self, api: Api, say: Callable[[str], None]) -> None:
         self._api = api
@@ -38,7 +38,7 @@ class FakeDraDriver:
         self._nodes = Watched(api, _NODES, lambda _: self._changed.set())
         self._following = False
         self._there: dict[str, ApiObject] = {}
-        """What it has written, by path."""
+        """Objects that it has written, by path."""
 
     def start(self) -> None:
         """Write until the process ends."""
@@ -59,7 +59,7 @@ class FakeDraDriver:
                 again = True
 
     def publish(self) -> None:
-        """Write what differs from what it wrote last; nodes are followed from the first driver on."""
+        """Write what differs from its last writes; nodes are watched from the first driver on."""
         cluster = self._clusters.all().get(GPU_CLUSTER)
         plugins = [pod for each in self._plugins.all().values() if (pod := _plugin_of(each))]
         if (cluster is not None or plugins) and not self._following:
@@ -83,7 +83,7 @@ class FakeDraDriver:
         return {path_of(each): each for each in found}
 
     def _by_plugin(self, pod: Mapping[str, Any]) -> Iterator[ApiObject]:
-        """What the kubelet plugin of the driver's own chart tells of each node that its pod starts on."""
+        """Resources of the driver's own chart on each node where its kubelet plugin starts."""
         domains = any(each["name"] == _DOMAINS for each in pod["containers"])
         for node in self._nodes.all().values():
             labels = node["metadata"].get("labels") or {}
@@ -92,7 +92,7 @@ class FakeDraDriver:
                 yield from self._slices(node, domains=domains, starts=starts)
 
     def _slices(self, node: ApiObject, *, domains: bool, starts: bool) -> list[ApiObject]:
-        """Of one of our nodes on which the driver's pod starts, or runs: a later taint ends none."""
+        """For a fake node on which the driver's pod starts or runs: a later taint ends none."""
         slices = resource_slices(node, domains=domains) if is_fake_node(node) else []
         return slices if starts or any(path_of(each) in self._there for each in slices) else []
 
@@ -113,6 +113,6 @@ def _plugin_of(daemon_set: ApiObject) -> Mapping[str, Any] | None:
 
 
 def _starts(node: ApiObject, tolerations: Sequence[Mapping[str, Any]]) -> bool:
-    """Whether its pod starts there: no label keeps it off, and it bears every taint."""
+    """Whether its pod starts there: no label excludes it, and it tolerates every taint."""
     off = (node["metadata"].get("labels") or {}).get(OPERANDS_LABEL) == "false"
     return not off and daemon_set_reaches(tolerations, node)

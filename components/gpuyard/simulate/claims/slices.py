@@ -1,7 +1,7 @@
-"""What the DRA driver says of a node: its GPUs, their parts, and channels of its NVLink domain.
+"""The DRA driver's devices of a node: GPUs, MIG slices, and channels of its NVLink domain.
 
-Read from the node alone: the machine that it is, and how its GPUs are cut. Names of attributes and devices
-are those of the DRA driver v0.5.0. What driver a fake node runs nobody knows, so no attribute says it.
+Derived from the node alone: its machine type and MIG layout. Names of attributes and devices are those of the
+DRA driver v0.5.0. A fake node's driver version is unknown, so no attribute reports it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ CHANNELS: Final = 1
 
 
 def device_classes(*, domains: bool) -> list[ApiObject]:
-    """Classes that the operator makes of a GPUCluster."""
+    """Device classes that the operator creates for a GPUCluster."""
     results = [_class(GPU_CLASS, _is(GPU_DRIVER, "gpu")), _class(MIG_CLASS, _is(GPU_DRIVER, "mig"))]
     if domains:
         first = f" && device.attributes['{DOMAIN_DRIVER}'].id == 0"
@@ -40,7 +40,7 @@ def _class(name: str, expression: str) -> ApiObject:
 
 
 def resource_slices(node: Mapping[str, Any], *, domains: bool) -> list[ApiObject]:
-    """What the driver publishes of one node; nothing of a node without GPUs."""
+    """The driver's devices of one node; none for a node without GPUs."""
     hardware = hardware_of(node)
     if hardware is None or not hardware.machine.gpus or hardware.machine.gpu is None:
         return []
@@ -55,7 +55,7 @@ def resource_slices(node: Mapping[str, Any], *, domains: bool) -> list[ApiObject
 
 
 def _slice(node: Mapping[str, Any], driver: str, devices: list[ApiObject]) -> ApiObject:
-    """It goes with its node, which owns it."""
+    """Owned by its node, and deleted with it."""
     name, uid = node["metadata"]["name"], node["metadata"]["uid"]
     owner = {"apiVersion": "v1", "kind": "Node", "name": name, "uid": uid, "controller": True}
     return {
@@ -72,9 +72,9 @@ def _slice(node: Mapping[str, Any], driver: str, devices: list[ApiObject]) -> Ap
 
 
 def _devices(node: str, hardware: Hardware) -> Iterator[ApiObject]:
-    """Each GPU with MIG off, and of the others each instance."""
+    """Each GPU with MIG off, and each slice of the others."""
     gpu = hardware.machine.gpu
-    assert gpu is not None  # noqa: S101  whoever asks has looked
+    assert gpu is not None  # noqa: S101  the caller has checked
     common = {
         "productName": {"string": f"NVIDIA {gpu.product}"},
         "brand": {"string": "Nvidia"},

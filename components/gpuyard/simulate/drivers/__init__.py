@@ -1,1 +1,1 @@
-"""The fake upgrade controller of the GPU Operator: another driver, node by node."""
+"""The fake upgrade controller of the GPU Operator: rolls out a driver node by node."""

@@ -1,4 +1,4 @@
-"""The upgrade controller's hands: what it decides is written on nodes, and pods are put out."""
+"""Carries out the upgrade controller's decisions: writes nodes and evicts pods."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -9,12 +9,12 @@ from gpuyard.simulate.drivers.upgrading import DRAIN, JOBS, PODS, UpgradeStep, r
 
 _GONE = 404
 _HELD = 429
-"""A budget of disruption keeps the pod for now."""
+"""A PodDisruptionBudget blocks the eviction for now."""
 Tell = Callable[[ApiObject, str], None]
 
 
 class FakeUpgrades:
-    """Looks at all nodes at once, as the real one does, whenever anything has changed."""
+    """Evaluates all nodes at once, as the real one does, after every change."""
 
     def __init__(self, api: Api, tell: Tell) -> None:
         self._api = api
@@ -23,7 +23,7 @@ class FakeUpgrades:
     def look(
         self, nodes: Mapping[str, ApiObject], policy: ApiObject, pods: Mapping[str, ApiObject]
     ) -> None:
-        """One look; what it writes brings the next one."""
+        """One evaluation; its writes trigger the next one."""
         spec = policy["spec"]
         driver = spec.get("driver") or {}
         version = "" if driver.get("enabled") is False else str(driver.get("version") or "")
@@ -39,18 +39,18 @@ class FakeUpgrades:
     def _carry_out(self, node: ApiObject, step: UpgradeStep) -> None:
         for pod in step.evicts:
             if not self._evict(pod):
-                return  # it is tried again with the next look
+                return  # the next evaluation tries again
         change: ApiObject = {"metadata": {"labels": {UPGRADE_LABEL: step.state}}}
         if step.annotations:
             change["metadata"]["annotations"] = dict(step.annotations)
         if step.is_cordoned is not None:
             change["spec"] = {"unschedulable": step.is_cordoned or None}
-        if step.message:
-            self._tell(node, step.message)
+        if step.failure_message:
+            self._tell(node, step.failure_message)
         merge_if_exists(self._api, f"/api/v1/nodes/{node['metadata']['name']}", change)
 
     def _evict(self, pod: Mapping[str, Any]) -> bool:
-        """Whether it goes."""
+        """Whether the pod is deleted."""
         space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         body = {
             "apiVersion": "policy/v1",
@@ -68,7 +68,7 @@ class FakeUpgrades:
 
 
 def waits_for_pods(nodes: Mapping[str, ApiObject]) -> bool:
-    """Whether a pod that ends can let the controller go on."""
+    """Whether the end of a pod can let the controller continue."""
     states = {
         (each["metadata"].get("labels") or {}).get(UPGRADE_LABEL, "") for each in nodes.values()
     }

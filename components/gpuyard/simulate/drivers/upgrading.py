@@ -1,10 +1,10 @@
-"""What the upgrade controller does next on each node, from labels, pods and the policy.
+"""The upgrade controller's next step on each node, from labels, pods and the policy.
 
-As unkind as the real one (NVIDIA/k8s-operator-libs, pkg/upgrade, with what NVIDIA/gpu-operator turns on): a
-driver pod keeps its version until the controller starts it anew; each look moves a node by one state; nodes
-that failed count as in progress, and closed ones as away, whoever closed them; a node that is to be skipped
-waits as `upgrade-required` and is taken from there whatever its driver is by then; one that is closed goes on
-where no slot is free. Jobs are waited for without end, as our policy says: `timeoutSeconds` is not read.
+As strict as the real one (NVIDIA/k8s-operator-libs, pkg/upgrade, with the options of NVIDIA/gpu-operator): a
+driver pod keeps its version until the controller restarts it; each evaluation moves a node by one state;
+failed nodes count as in progress, and cordoned ones as unavailable, no matter what cordoned them; a skipped node
+waits as `upgrade-required` and is upgraded from there even with the current driver; a cordoned one continues
+even without a free slot. It waits for jobs without limit, as our policy has no `timeoutSeconds`.
 """
 
 import math
@@ -17,9 +17,9 @@ from gpuyard.manifests.gpu_requests import is_gpu_resource
 from gpuyard.names import SKIP_UPGRADE_LABEL, UPGRADE_LABEL
 
 POD: Final = "sim.gpuyard.dev/driver-pod"
-"""An annotation: of which version the driver pod on the node is."""
+"""An annotation: version of the driver pod on the node."""
 BROKEN: Final = "sim.gpuyard.dev/driver-fails"
-"""An annotation by which a test has a driver not come up: `VERSION: reason`."""
+"""An annotation by which a test lets a driver fail to start: `VERSION: reason`."""
 INITIAL: Final = "nvidia.com/gpu-driver-upgrade.node-initial-state.unschedulable"
 NEW, DONE, REQUIRED = "", "upgrade-done", "upgrade-required"
 CORDON, JOBS, PODS = "cordon-required", "wait-for-jobs-required", "pod-deletion-required"
@@ -38,10 +38,10 @@ class Policy:
     parallel: int = 1
     unavailable: int | str = "25%"
     jobs: str = ""
-    """By which label pods are waited for."""
+    """Label selector of pods to wait for."""
     force: bool = False
-    empties: bool = False
-    """Whether pods are deleted that nobody makes anew, and those with data on the node."""
+    delete_empty_dir: bool = False
+    """Whether pods are deleted that have no owner, and those with local data."""
     drain: bool = False
     drain_force: bool = False
     drain_empties: bool = False
@@ -49,18 +49,18 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class UpgradeStep:
-    """What to write on a node, and which pods to put out."""
+    """What to write on a node, and which pods to evict."""
 
     state: str | None
     annotations: Mapping[str, str | None] = field(default_factory=dict[str, str | None])
     is_cordoned: bool | None = None
     evicts: tuple[_Object, ...] = ()
-    message: str = ""
+    failure_message: str = ""
     """An event, where something failed."""
 
 
 def read_policy(spec: _Object) -> Policy:
-    """Of a ClusterPolicy's spec."""
+    """From a ClusterPolicy's spec."""
     policy = (spec.get("driver") or {}).get("upgradePolicy") or {}
     deletes, drain = policy.get("podDeletion") or {}, policy.get("drain") or {}
     return Policy(
@@ -69,7 +69,7 @@ def read_policy(spec: _Object) -> Policy:
         unavailable=policy.get("maxUnavailable", "25%"),
         jobs=(policy.get("waitForCompletion") or {}).get("podSelector") or "",
         force=deletes.get("force") is True,
-        empties=deletes.get("deleteEmptyDir") is True,
+        delete_empty_dir=deletes.get("deleteEmptyDir") is True,
         drain=drain.get("enable") is True,
         drain_force=drain.get("force") is True,
         drain_empties=drain.get("deleteEmptyDir") is True,
@@ -77,7 +77,7 @@ def read_policy(spec: _Object) -> Policy:
 
 
 def failure_reason(node: _Object) -> str:
-    """Why the driver pod of a node does not come up; empty where it runs."""
+    """Why the driver pod of a node does not start; empty where it runs."""
     notes = node["metadata"].get("annotations") or {}
     version, _, reason = notes.get(BROKEN, "").partition(": ")
     return reason if version and version == notes.get(POD) else ""
@@ -86,7 +86,7 @@ def failure_reason(node: _Object) -> str:
 def steps(
     nodes: Mapping[str, _Object], policy: Policy, version: str, pods_on: PodsOn
 ) -> dict[str, UpgradeStep]:
-    """One look of the controller, at nodes that have a driver pod."""
+    """One evaluation of all nodes with a driver pod."""
     managed = {
         name: node
         for name, node in sorted(nodes.items())
@@ -101,7 +101,7 @@ def steps(
 
 
 def _nodes_to_start(nodes: Mapping[str, _Object], policy: Policy) -> Iterator[str]:
-    """Nodes that are taken now."""
+    """Nodes that start now."""
     slots = _free(list(nodes.values()), policy)
     for name, node in nodes.items():
         skipped = _labels(node).get(SKIP_UPGRADE_LABEL) == "true"
@@ -111,7 +111,7 @@ def _nodes_to_start(nodes: Mapping[str, _Object], policy: Policy) -> Iterator[st
 
 
 def _free(nodes: Sequence[_Object], policy: Policy) -> int:
-    """How many more may begin."""
+    """How many more nodes may start."""
     states = Counter(map(_state, nodes))
     at_rest = sum(states[each] for each in _AT_REST)
     most = _scaled(policy.unavailable, len(nodes))
@@ -136,7 +136,7 @@ class _Controller:
     pods_on: PodsOn
 
     def next(self, name: str, node: _Object) -> UpgradeStep | None:  # noqa: PLR0911  a state each
-        """The next state of a node that is not to begin."""
+        """The next state of a node that is already in progress."""
         match _state(node):
             case "" | "upgrade-done" as state:
                 return self._rest(node, state)
@@ -165,7 +165,7 @@ class _Controller:
         return UpgradeStep(REQUIRED, {INITIAL: "true"} if _closed(node) else {})
 
     def _jobs(self, name: str) -> bool:
-        """Whether a pod that is waited for runs there; one that is pending does not count."""
+        """Whether a pod to wait for runs there; a pending one does not count."""
         return bool(self.policy.jobs) and any(
             _phase(pod) == "Running" and self.policy.jobs in _labels(pod)
             for pod in self.pods_on(name)
@@ -173,11 +173,14 @@ class _Controller:
 
     def _delete(self, name: str) -> UpgradeStep:
         pods = [pod for pod in self.pods_on(name) if _holds_gpus(pod)]
-        if all(_may_go(pod, force=self.policy.force, empties=self.policy.empties) for pod in pods):
+        if all(
+            _may_go(pod, force=self.policy.force, empties=self.policy.delete_empty_dir)
+            for pod in pods
+        ):
             return UpgradeStep(DRAIN, evicts=tuple(pods))
         if self.policy.drain:
             return UpgradeStep(DRAIN)
-        return UpgradeStep(FAILED, message="Cannot delete all required pods")
+        return UpgradeStep(FAILED, failure_message="Cannot delete all required pods")
 
     def _drain(self, name: str) -> UpgradeStep:
         if not self.policy.drain:
@@ -186,14 +189,14 @@ class _Controller:
         force, empties = self.policy.drain_force, self.policy.drain_empties
         if all(_may_go(pod, force=force, empties=empties) for pod in pods):
             return UpgradeStep(RESTART, evicts=tuple(pods))
-        return UpgradeStep(FAILED, message="Failed to drain node")
+        return UpgradeStep(FAILED, failure_message="Failed to drain node")
 
     def _restart(self, node: _Object) -> UpgradeStep:
         if not self._synced(node):
             return UpgradeStep(RESTART, {POD: self.version})
         reason = failure_reason(node)
         return (
-            UpgradeStep(FAILED, message=f"driver {self.version}: {reason}")
+            UpgradeStep(FAILED, failure_message=f"driver {self.version}: {reason}")
             if reason
             else UpgradeStep(VALIDATE)
         )
@@ -206,7 +209,7 @@ class _Controller:
 
 
 def _end(node: _Object) -> UpgradeStep:
-    """One that was closed before stays closed."""
+    """A node that was cordoned before stays cordoned."""
     if INITIAL in node["metadata"]["annotations"]:
         return UpgradeStep(DONE, {INITIAL: None})
     return UpgradeStep(UNCORDON)
@@ -251,6 +254,6 @@ def _holds_gpus(pod: _Object) -> bool:
 
 
 def _may_go(pod: _Object, *, force: bool, empties: bool) -> bool:
-    """Whether it is deleted: somebody makes it anew, and it has no data on the node."""
+    """Whether it is deleted: it has an owner that replaces it, and no data on the node."""
     keeps = any("emptyDir" in each for each in pod["spec"].get("volumes") or [])
     return (force or bool(_owners(pod))) and (empties or not keeps)

@@ -1,10 +1,9 @@
-"""Kueue's webhook certificates, kept beside the tools from one start to the next.
+"""Kueue's webhook certificates, kept beside the tools between starts.
 
-Kueue makes its certificates at its first start and then writes its authority into each CRD and webhook. Each
-of those writes makes the API server work through all its kinds again, which is most of the time a
-start takes on a busy machine. The names in the certificates are the same in every cluster and
-answer on this machine only, so the first ones made serve all clusters that follow. Kueue still checks them
-and makes new ones when they are too old.
+Kueue creates its certificates at its first start and then writes its authority into each CRD and webhook. Each
+of those writes makes the API server process all its kinds again, which is most of the start time on a busy
+machine. The names in the certificates are the same in every cluster and resolve to this machine only, so the
+first certificates serve all later clusters. Kueue still checks them and replaces expired ones.
 """
 
 import json

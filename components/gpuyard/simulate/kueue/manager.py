@@ -1,9 +1,9 @@
-"""The real Kueue manager, run beside the cluster instead of in it.
+"""The real Kueue manager, as a process outside the cluster.
 
-Four things a pod would have had are done here: the webhook service leads to this machine (a service
-of type ExternalName to `localhost`, so that certificates need no name of this machine), each webhook
-names our port, the certificate secret is copied to where the kubelet would have mounted it, and the
-CRDs get the conversion stanza that Kueue's own installation adds to some.
+Four things that a pod would have are done here: the webhook service leads to this machine (a service
+of type ExternalName to `localhost`, so that certificates do not need this machine's name), each webhook
+has our port, the certificate secret is copied to where the kubelet would mount it, and the CRDs get the
+conversion stanza that Kueue's own installation adds to some.
 """
 
 import base64
@@ -15,7 +15,7 @@ import yaml
 from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import KUEUE_API
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
-from gpuyard.simulate.definitions import lean, read_manifests
+from gpuyard.simulate.definitions import read_manifests, without_pod_descriptions
 from gpuyard.simulate.kueue.certificates import load_certificates, store_certificates
 from gpuyard.simulate.parts import Place
 from gpuyard.simulate.state import is_free, write_private
@@ -23,19 +23,19 @@ from gpuyard.simulate.state import is_free, write_private
 NAMESPACE: Final = "kueue-system"
 SERVICE: Final = "kueue-webhook-service"
 SECRET: Final = "kueue-webhook-server-cert"  # noqa: S105  its name, not its content
-# A platform may put its own configuration here, where Kueue's chart keeps it; the agents see it change.
+# A platform may write its configuration here, where Kueue's chart keeps it; the agents react to changes.
 CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/kueue-manager-config"
 CONFIG_KEY: Final = "controller_manager_config.yaml"
-# Kinds Kueue can queue when their CRD is there; the built-in ones need none.
+# Kinds that Kueue can queue when their CRD exists; built-in ones need none.
 _INTEGRATIONS: Final = {"jobsets.jobset.x-k8s.io": "jobset.x-k8s.io/jobset"}
 _BUILT_IN: Final = ("batch/job", "pod")
-# As in Kueue's own installation. Other kinds it refuses to convert, and the API server, which keeps what it
-# stores in each version that it serves, would ask again and again, whether or not anybody reads the old one.
+# As in Kueue's own installation. Kueue cannot convert other kinds, and the API server, which converts stored
+# objects into each served version, would retry forever, even without a reader of the old version.
 CONVERTED: Final = frozenset(
     f"{plural}.kueue.x-k8s.io"
     for plural in ("clusterqueues", "cohorts", "localqueues", "multikueueclusters", "workloads")
 )
-# As in Kueue's own installation: its webhooks must not stand between the control plane and its pods.
+# As in Kueue's own installation: its webhooks must not block the control plane's own pods.
 _NOT_IN_SYSTEM: Final[ApiObject] = {
     "matchExpressions": [
         {
@@ -48,7 +48,7 @@ _NOT_IN_SYSTEM: Final[ApiObject] = {
 
 
 def default_configuration(frameworks: list[str]) -> ApiObject:
-    """The configuration used until a platform brings its own."""
+    """The configuration until a platform has its own."""
     return {
         "apiVersion": "config.kueue.x-k8s.io/v1beta2",
         "kind": "Configuration",
@@ -64,7 +64,7 @@ def default_configuration(frameworks: list[str]) -> ApiObject:
 
 
 def configuration(base: ApiObject, ports: dict[str, int], certificates: Path) -> ApiObject:
-    """A configuration with the few values that running out of the cluster dictates."""
+    """A configuration with the values that running outside the cluster requires."""
     dictated: dict[str, ApiObject] = {
         "health": {"healthProbeBindAddress": f"127.0.0.1:{ports['kueue-health']}"},
         "metrics": {"bindAddress": f"127.0.0.1:{ports['kueue-metrics']}"},
@@ -97,7 +97,7 @@ def with_conversion(crd: ApiObject, port: int, authority: str = "") -> ApiObject
 
 
 def with_port(hooks: ApiObject, port: int, authority: str = "") -> ApiObject:
-    """Webhook configuration as installed under Kueue's name, leading to our port."""
+    """Webhook configuration as installed under Kueue's name, with our port."""
     changed = []
     for hook in hooks["webhooks"]:
         path = hook["clientConfig"]["service"]["path"]
@@ -120,7 +120,7 @@ def crds(place: Place) -> list[ApiObject]:
     port = place.port("kueue-webhook")
     authority = load_certificates(place.tools).get("ca.crt", "")
     result = read_manifests(place.tools.share / "kueue" / "crds")
-    return [lean(with_conversion(crd, port, authority)) for crd in result]
+    return [without_pod_descriptions(with_conversion(crd, port, authority)) for crd in result]
 
 
 def supporting_objects(place: Place) -> list[ApiObject]:
@@ -145,7 +145,7 @@ def supporting_objects(place: Place) -> list[ApiObject]:
 
 
 def wanted_configuration(api: Api, place: Place) -> str:
-    """The configuration Kueue should run with now: the platform's when it has one, else ours."""
+    """The configuration that Kueue should use: the platform's if it has one, otherwise ours."""
     kinds = [name for crd, name in _INTEGRATIONS.items() if _has_crd(api, crd)]
     config_map = api.get(CONFIG_MAP)
     text = (config_map or {}).get("data", {}).get(CONFIG_KEY)
@@ -160,7 +160,7 @@ def wanted_configuration(api: Api, place: Place) -> str:
         except (yaml.YAMLError, TypeError, ValueError) as problem:
             raise EnvironmentMissing(
                 f"ConfigMap kueue-manager-config, key {CONFIG_KEY}, is not a Kueue configuration ({problem});"
-                " correct or delete it and run `gpuyard sim up` again"
+                " fix or delete it and run `gpuyard sim up` again"
             ) from problem
     return yaml.safe_dump(result, sort_keys=True)
 
@@ -171,7 +171,7 @@ def configuration_path(place: Place) -> Path:
 
 
 def copy_certificates(api: Api, place: Place) -> None:
-    """Copy the secret to where Kueue looks for mounted files, as soon as Kueue has filled it in."""
+    """Copy the secret to where Kueue expects mounted files, as soon as Kueue has filled it in."""
     folder = place.folder.path / "kueue" / "certs"
     try:
         secret = api.get(f"/api/v1/namespaces/{NAMESPACE}/secrets/{SECRET}") or {}
@@ -203,5 +203,5 @@ def is_ready(api: Api) -> bool:
 
 
 def is_listening(place: Place) -> bool:
-    """Whether Kueue's webhook server has begun; cheaper to ask than a webhook."""
+    """Whether Kueue's webhook server has started; cheaper than calling a webhook."""
     return not is_free(place.port("kueue-webhook"))

@@ -1,1 +1,1 @@
-"""Pods that check nodes, on nodes that are fake: the real program, over what the fake node says it is."""
+"""Validation pods on fake nodes: the real program, with the fake node's hardware as input."""

@@ -1,7 +1,7 @@
-"""A program of ours that runs again and again: each run a copy of a process that has its modules.
+"""A program of gpuyard that runs repeatedly: each run forks a process that has imported its modules.
 
-Most of what a short program costs is its start. What runs is the text that is there: where it has changed
-since the process began, another one begins. The process ends with its stdin, so it never outlives this one.
+Most of the time of a short program is its start. It runs the current source: when the source has changed since
+the process started, another one is started. The process ends with its stdin, so it never outlives its parent.
 """
 
 import contextlib
@@ -20,16 +20,16 @@ from gpuyard.simulate import processes
 
 FORKING: Final = Path(__file__).with_name("forking.py")
 WITH: Final = "GPUYARD_SIM_WITH"
-"""In its environment, instead of the mark of a part: whoever looks for strays need not end it."""
+"""In its environment, instead of a part's mark: a search for stray processes skips it."""
 _TRIES: Final = 2
-"""Where somebody has killed it meanwhile, another one begins."""
+"""If the process was killed, another one is started."""
 
 Stamp = tuple[tuple[str, int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """How a program ended, and what it said on its way."""
+    """How a program ended, and its output."""
 
     code: int
     output: str
@@ -37,18 +37,20 @@ class Run:
 
 @dataclass(slots=True, weakref_slot=True, eq=False)
 class WarmProcesses:
-    """Runs of one program, one after the other; for one thread."""
+    """Runs of one program, one after the other; not thread-safe."""
 
     package: str
     flags: tuple[str, ...] = ()
     """Of Python."""
     carried: Mapping[str, str] = field(default_factory=dict[str, str])
-    """The files beside it, by path, itself below `program`; without any it is what is installed."""
+    """The program's files by path, the program itself below `program`; empty: the installed
+    version.
+    """
     _process: "subprocess.Popen[bytes] | None" = field(default=None, init=False)
     _stamp: Stamp = field(default=(), init=False)
 
     def run(self, words: Sequence[str], files: Mapping[str, str] | None = None) -> Run:
-        """The program to its end; `files`: what of the carried ones is another now."""
+        """Run the program to its end; `files` are the changed ones."""
         request, code = {"words": list(words), "files": dict(files or {})}, None
         for _ in range(_TRIES):
             if answer := _request(self._running_process(), request):
@@ -57,12 +59,12 @@ class WarmProcesses:
         return Run(code or 1, f"{self.package} was ended\n")
 
     def end(self) -> int | None:
-        """Let the process go; its exit code where there was one."""
+        """End the process; returns its exit code if it had started."""
         process, self._process = self._process, None
         return None if process is None else _finish(process)
 
     def _running_process(self) -> "subprocess.Popen[bytes]":
-        """A process that has the text as it is now."""
+        """A process with the current source."""
         now = self._text()
         if self._process is not None and now != self._stamp:
             self.end()
@@ -79,7 +81,7 @@ class WarmProcesses:
         return self._process
 
     def _text(self) -> Stamp:
-        """Of what is installed, by file, when it was written and how long it is."""
+        """Modification time and size of each installed file."""
         if self.carried:
             return ()
         result = importlib.util.find_spec(self.package.partition(".")[0])
@@ -89,7 +91,7 @@ class WarmProcesses:
 
 
 def _finish(process: "subprocess.Popen[bytes]") -> int:
-    """Its exit code, once it has seen that nobody asks any more."""
+    """Its exit code, after its stdin was closed."""
     for pipe in filter(None, (process.stdin, process.stdout)):
         with contextlib.suppress(BrokenPipeError):
             pipe.close()
@@ -97,13 +99,13 @@ def _finish(process: "subprocess.Popen[bytes]") -> int:
 
 
 def _request(process: "subprocess.Popen[bytes]", what: Mapping[str, Any]) -> bytes:
-    """Its answer; nothing where it has ended."""
+    """Its response; empty if it has ended."""
     assert process.stdout is not None  # noqa: S101  a pipe
     return process.stdout.readline() if _send(process, what) else b""
 
 
 def _send(process: "subprocess.Popen[bytes]", what: Mapping[str, Any]) -> bool:
-    """Whether it can have heard."""
+    """Whether the request could be sent."""
     assert process.stdin is not None  # noqa: S101  a pipe
     try:
         process.stdin.write(f"{json.dumps(what)}\n".encode())

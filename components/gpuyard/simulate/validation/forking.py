@@ -1,11 +1,10 @@
-"""Run a program again and again, each time as a copy of this process: `python forking.py PACKAGE`.
+"""Run a program repeatedly, each time as a fork of this process: `python forking.py PACKAGE`.
 
-What comes on stdin are lines of JSON. The first are the files that the program is carried in, by path below
-a folder that goes when this ends; without any it is what is installed. Each line that follows asks for a run,
-as `python -m PACKAGE` in that folder, and is answered by how it ended. What the main module imports is
-imported once, and what is said meanwhile goes to stderr; nothing else is shared: no thread runs and no file
-of a run is open when a copy is made. This ends when its stdin does. Who carries a program has Python and
-nothing else, so this needs no more.
+Stdin has lines of JSON. The first has the files of the program, by path below a folder that is removed at
+the end; without files, the installed version runs. Each further line requests a run, as `python -m PACKAGE`
+in that folder, and is answered with its result. The imports of the main module are done once, and their
+output goes to stderr. Nothing else is shared: at a fork no thread runs and no file of a run is open. The
+process ends with its stdin. A pod with such a program has only Python, so this module needs no more.
 """
 
 import ast
@@ -22,11 +21,11 @@ from pathlib import Path
 from typing import Any, NoReturn, TextIO
 
 PROGRAM = "program"
-"""Below the folder: where the program is, and runs."""
+"""Below the folder: the program and its working directory."""
 
 
 def main() -> None:
-    """Import, then run what is asked for."""
+    """Import, then run the requests."""
     carried = json.loads(sys.stdin.readline() or "{}")
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
@@ -37,7 +36,7 @@ def main() -> None:
 
 
 def serve(package: str, folder: Path, program: Path, answers: TextIO) -> None:
-    """What is asked for, until nobody does."""
+    """Run requests until stdin ends."""
     program.mkdir(exist_ok=True)
     os.chdir(program)
     sys.path[0] = str(program)
@@ -50,7 +49,7 @@ def serve(package: str, folder: Path, program: Path, answers: TextIO) -> None:
 
 
 def write(folder: Path, files: Mapping[str, str]) -> None:
-    """Files by their paths in a folder."""
+    """Write files by their paths below a folder."""
     for name, text in files.items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -58,17 +57,17 @@ def write(folder: Path, files: Mapping[str, str]) -> None:
 
 
 def prepare(package: str) -> None:
-    """Import what the main module does; what cannot be imported is for each run to say."""
+    """Import the modules of the main module; an import error is reported by each run."""
     try:
         for module in imports(package):
             importlib.import_module(module)
     except Exception:  # noqa: BLE001  a program may fail in any way
         return
-    gc.freeze()  # copies need not look through what they all have
+    gc.freeze()  # objects of the parent are excluded from collection in the forks
 
 
 def imports(package: str) -> list[str]:
-    """The modules that the main module of a program names at its top."""
+    """The modules that the main module of a program imports at its top level."""
     result = importlib.util.find_spec(package)
     if result is not None and result.submodule_search_locations is not None:
         result = importlib.util.find_spec(f"{package}.__main__")
@@ -82,19 +81,19 @@ def imports(package: str) -> list[str]:
 
 
 def run(package: str, words: Sequence[str]) -> dict[str, Any]:
-    """A copy to its end: its exit code, and what it has said."""
+    """Run a fork to its end: its exit code and output."""
     with tempfile.TemporaryFile() as log:
         copy = os.fork()
         if not copy:
-            become(package, words, log.fileno())
+            run_and_exit(package, words, log.fileno())
         _, status = os.waitpid(copy, 0)
         log.seek(0)
         output = log.read().decode(errors="replace")
     return {"code": os.waitstatus_to_exitcode(status), "output": output}
 
 
-def become(package: str, words: Sequence[str], log: int) -> NoReturn:
-    """Be the program, and end as an interpreter does, but for taking itself apart."""
+def run_and_exit(package: str, words: Sequence[str], log: int) -> NoReturn:
+    """Run the program, and exit without the interpreter's finalization."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     for value, own in ((nothing, 0), (log, 1), (log, 2)):
         os.dup2(value, own)

@@ -1,9 +1,8 @@
-"""Run the programs that open nodes and requeue gangs, where a pod of them runs, as the account of that pod.
+"""Runs the gate and requeue agents where their pods run, with the service account of those pods.
 
-They are those that are installed beside this, as they are when their pod starts: who edits one meanwhile
-edits that of the next pod. Each look is a process of its own: what a look begins the next one must be able
-to end. It has what its pod carries and Python, as in the image, and nothing else; what it imports is imported
-once for a pod, as there.
+It runs the installed version of the agents as of their pod's start: an edit takes effect with the next pod.
+Each iteration is a process of its own, because the next one must be able to finish it. As in the image, it has
+only the pod's files and Python; modules are imported once per pod.
 """
 
 import re
@@ -23,20 +22,20 @@ AGAIN: Final = "gpuyard_gate.recurring"
 PACKAGES: Final = ("gpuyard_gate", AGAIN, "gpuyard_requeue")
 INSTALLED: Final = Path(__file__).parents[3]
 _OURS: Final = re.compile(r"gpuyard_(gate|idle|requeue)(/[a-z_]+)+\.py")
-"""Files that are taken from there; no text of the cluster is run."""
+"""Files that come from the installation; content of the cluster is never executed."""
 _SETTINGS: Final = "settings.json"
 _ALONE: Final = ("-S", "-B")
-"""Python with nothing that is installed, which writes nothing beside the program."""
+"""Python without installed packages, and without writing bytecode files."""
 _LOOK_SECONDS: Final = 10.0
-"""Between looks when nothing has changed."""
+"""Interval while nothing has changed."""
 _SOON_SECONDS: Final = 3.0
-"""For a while after a change and after a deed: what follows may change no node and no pod."""
+"""Interval for a while after a change: its effects may change no node and no pod."""
 _PAUSE_SECONDS: Final = 0.3
-"""Many changes at once are one look."""
+"""Many changes at once cause one iteration."""
 
 
 def is_gate(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod is one of the programs, and a kubelet has started it."""
+    """Whether a pod is one of the agents, and a kubelet has started it."""
     if (
         "deletionTimestamp" in pod["metadata"]
         or (pod.get("status") or {}).get("phase") != "Running"
@@ -51,24 +50,24 @@ def _package(pod: Mapping[str, Any]) -> str | None:
 
 
 class FakeGate:
-    """Looks after each change of a node or a pod, as long as a pod of a program runs."""
+    """Iterates after each change of a node or a pod, as long as a pod of an agent runs."""
 
     def __init__(self, api: Api, say: Callable[[str], None]) -> None:
         self._api = api
         self._say = say
         self._pods: list[ApiObject] = []
         self._mounted: dict[str, WarmProcesses] = {}
-        """By the uid of a pod: its program, as it has been since its container started."""
+        """By the uid of a pod: its program, as of its container's start."""
         self._gone: set[str] = set()
-        """Those of it whose pods are no more; only whoever looks may end their programs."""
+        """Uids of deleted pods; only the iterating thread may end their programs."""
         self._changed = threading.Event()
 
     def start(self) -> None:
-        """Look until the process ends."""
+        """Iterate until the process ends."""
         threading.Thread(target=self._run, daemon=True, name="gate").start()
 
     def wake(self, pods: Mapping[str, ApiObject] | None = None) -> None:
-        """Something has changed; `pods`: all that are on nodes, where these may have."""
+        """Wake the loop; `pods`: all pods on nodes, if they may have changed."""
         if pods is not None:
             self._pods = [pod for pod in pods.values() if is_gate(pod)]
             known_uids = {pod["metadata"]["uid"] for pod in self._pods}
@@ -77,7 +76,7 @@ class FakeGate:
             self._changed.set()
 
     def _run(self) -> None:
-        did = 0.0  # when there was something to do, or to see
+        did = 0.0  # time of the last iteration with work or changes
         while True:
             lately = time.monotonic() - did < _LOOK_SECONDS
             idle = _SOON_SECONDS if lately else _LOOK_SECONDS
@@ -94,7 +93,7 @@ class FakeGate:
             threading.Event().wait(_PAUSE_SECONDS)
 
     def look(self, pod: ApiObject) -> bool:
-        """One look, whether it did anything; what the program says goes into this log."""
+        """One iteration; returns whether it changed anything; the program's output goes into this log."""
         self._forget()
         program, package = self._mount(pod), _package(pod)
         if program is None or package is None:
@@ -116,7 +115,7 @@ class FakeGate:
         return bool(lines)
 
     def _mount(self, pod: ApiObject) -> WarmProcesses | None:
-        """The program that a pod's container has started; None before it can."""
+        """The program that a pod's container has started; None before it can start."""
         uid, package = pod["metadata"]["uid"], _package(pod)
         if uid not in self._mounted and package and (files := self._files(pod)) is not None:
             self._mounted[uid] = WarmProcesses(package, _ALONE, files)
@@ -128,7 +127,7 @@ class FakeGate:
                 program.end()
 
     def _files(self, pod: ApiObject) -> Mapping[str, str] | None:
-        """What a pod's container reads when it starts, by path; None before it can."""
+        """Files that a pod's container reads at start, by path; None before it can start."""
         where = mounted_file(pod, "--settings")
         home = f"/api/v1/namespaces/{pod['metadata']['namespace']}/configmaps"
         config_map = self._api.get(f"{home}/{where[0]}") if where else None
@@ -139,7 +138,7 @@ class FakeGate:
 
 
 def _installed(pod: Mapping[str, Any]) -> dict[str, str]:
-    """The files that a pod carries, by path, with the text that they have here."""
+    """The program files of a pod, by path, with their installed content."""
     volumes = [each.get("configMap") or {} for each in pod["spec"].get("volumes") or ()]
     paths = [item["path"] for each in volumes for item in each.get("items") or ()]
     ours = [path for path in paths if _OURS.fullmatch(path) and (INSTALLED / path).is_file()]
@@ -147,7 +146,7 @@ def _installed(pod: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _run(pod: ApiObject) -> tuple[str, ...]:
-    """What the kubelet tells a pod of a Job: whose it is."""
+    """Arguments from the environment of a pod of a Job, which the kubelet sets."""
     if _package(pod) != AGAIN:
         return ()
     return ("--run", str((pod["metadata"].get("labels") or {}).get(JOB_NAME_LABEL, "")))

@@ -1,7 +1,7 @@
-"""What NVML would say on a fake node: healthy GPUs of its machine type, cut as they are now, less its faults.
+"""Simulated NVML data of a fake node: healthy GPUs of its machine type with their MIG layout, less its faults.
 
-All of it is from the node itself and the catalogue. That this agrees with what a plan expects is therefore
-worth something. What the catalogue has no figure of (clocks, firmware, power) is one that no floor is above.
+All of it comes from the node and the catalogue, so a test that compares it with the plan's expectations proves
+something. Values that the catalogue lacks (clocks, firmware, power) pass every threshold.
 """
 
 import json
@@ -16,22 +16,23 @@ from gpuyard.simulate.agents.hardware import Hardware, Slices, hardware_of
 from gpuyard.simulate.validation.work import collectives_of, load_of
 
 FAULTS: Final = "sim.gpuyard.dev/hardware-faults"
-"""On a node, JSON: by index of a GPU what it answers instead, null where it is gone; `node`: the same of the
-machine. `{"3": {"remap_failure": true}, "5": null, "node": {"driver": "535.1"}}`. `work` of a GPU is what it
-comes to at work, `share` what a pod that has a share of one finds."""
+"""Annotation of a node, JSON: by GPU index the values that differ, null for a lost GPU; `node`: the
+same for the machine. `{"3": {"remap_failure": true}, "5": null, "node": {"driver": "535.1"}}`.
+`work` of a GPU sets its results under load, `share` what a pod with a share of one observes.
+"""
 _NO: Final = {"missing": "not_supported"}
 _LINK_GBPS: Final = {"Volta": 50, "Ampere": 50, "Hopper": 50, "Blackwell": 100}
 _FABRIC: Final = ("Hopper", "Blackwell")
 _RETIRES_PAGES: Final = ("Pascal", "Volta", "Turing")
-_NOBODY: Final = "00000000-0000-0000-0000-000000000000"
+_NO_CLUSTER_UUID: Final = "00000000-0000-0000-0000-000000000000"
 _DOMAIN: Final = "00000001-0000-0000-0000-000000000001"
 _MIB: Final = 1024
 
 
 def machine_text(node: Mapping[str, Any], expectations_json: str = "") -> str:
-    """The node as a recorded machine; what its faults say and nobody can read is recorded as it is.
+    """The node as a recorded machine; invalid faults are recorded as they are.
 
-    `expected`: the document that it is held against, by which its GPUs have worked.
+    `expectations_json`: the expectations of the validation, which determine the load on its GPUs.
     """
     hardware, name = hardware_of(node), node["metadata"]["name"]
     gpus = {} if hardware is None else {str(n): _gpu(hardware, n, name) for n in _indexes(hardware)}
@@ -61,7 +62,7 @@ def machine_text(node: Mapping[str, Any], expectations_json: str = "") -> str:
 
 
 def _efas(node: Mapping[str, Any]) -> int:
-    """How many a fake cloud has attached: what its launch template asked for, not what a plan expects."""
+    """Number of EFA interfaces that the fake cloud has attached, by the launch template, not by the plan."""
     return int((node["metadata"].get("annotations") or {}).get(EFA_INTERFACES, 0))
 
 
@@ -81,7 +82,7 @@ def _parse_expectations(expectations_json: str) -> dict[str, Any]:
 def _work(
     results: dict[str, Any], gpus: dict[str, dict[str, Any]], expectations: dict[str, Any]
 ) -> None:
-    """GPUs that answer, at work, and all nodes together where they run together."""
+    """Results of GPUs under load, and of all nodes together if they run collectives."""
     indexes = [gpu["index"] for gpu in gpus.values()]
     for gpu in gpus.values():
         other_gpus = [n for n in indexes if n != gpu["index"]]
@@ -98,7 +99,7 @@ def _break(
     results: dict[str, Any], gpus: dict[str, dict[str, Any]], what: str, instead: Any
 ) -> None:
     if what == "share":
-        return  # of pods that have a part of a GPU: shares.py
+        return  # faults of GPU shares: see shares.py
     if what == "node":
         results.update(instead)
     elif instead is None:
@@ -136,7 +137,7 @@ def _gpu(hardware: Hardware, index: int, node: str) -> dict[str, Any]:
 
 
 def _memory(gpu: Gpu) -> dict[str, Any]:
-    """No fault of it, now or ever; older ones retire pages, later ones remap rows."""
+    """Memory without faults; older architectures retire pages, later ones remap rows."""
     old = gpu.architecture in _RETIRES_PAGES
     rows = {"remapped_uncorrectable": 0, "remap_pending": False, "remap_failure": False}
     pages = {"retired_pages": 0, "retired_pending": False}
@@ -166,7 +167,7 @@ def _limits() -> dict[str, Any]:
 
 
 def _links(hardware: Hardware, gpu: Gpu) -> dict[str, Any]:
-    """All that its bandwidth is made of; the fabric of a rack has a name, that of one node has none."""
+    """All NVLinks of its bandwidth; the fabric of a rack has a name, that of a single node has none."""
     if not gpu.nvlink_gbps:
         names = ("nvlinks", "nvlink_recoveries", "unreachable", "fabric")
         return dict.fromkeys(names, _NO)
@@ -174,7 +175,7 @@ def _links(hardware: Hardware, gpu: Gpu) -> dict[str, Any]:
     fabric = {
         "state": 3,
         "status": 0,
-        "cluster": _DOMAIN if rack else _NOBODY,
+        "cluster": _DOMAIN if rack else _NO_CLUSTER_UUID,
         "clique": 1 if rack else 0,
         "health": 0,
     }

@@ -1,7 +1,7 @@
-"""Run the validator of pods that were sent to fake nodes, and write how it ended, as a kubelet does.
+"""Runs the validator of pods on fake nodes, and writes its result, as a kubelet does.
 
-The program is the one that is installed beside this, as it is then: no text of the cluster is run, and of a
-pod's arguments only those are taken that leave checks out. Each run is a process of its own.
+It runs the installed program, no text of the cluster; of a pod's arguments only those that skip checks are
+used. Each run is a process of its own.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ from gpuyard.simulate.validation.volumes import is_reading, read_text
 PACKAGE: Final = "gpuyard_validator"
 PROGRAMS: Final = (PACKAGE, SHARES, VOLUMES)
 MESSAGE_BYTES: Final = 4096
-"""So much of a termination message the kubelet keeps."""
+"""Maximum size of a termination message that the kubelet keeps."""
 _LOG_BYTES: Final = 2048
-"""So much of the end of the log, where there is no message and the pod wants it."""
+"""Size in bytes of the log's end, for a pod without a termination message."""
 _CHECK: Final = re.compile(r"[a-z_.]+")
 _TAKES_SECONDS: Final = 4.0
-"""A look at a real node takes seconds at least: what its deployment makes beside it is there when it ends."""
+"""Validating a real node takes seconds at least: objects deployed in parallel exist when it ends."""
 _AGAIN_SECONDS: Final = 1.0
 _LOOK_SECONDS: Final = 0.5
 _BACKOFF_SECONDS: Final = 10.0
-"""A kubelet waits so long at first, and longer each time."""
+"""Initial restart delay of a kubelet; it grows with each restart."""
 _ENDS: Final = ("Ready", "ContainersReady")
 
 
@@ -48,7 +48,7 @@ class ProgramResult:
     message: str
 
 
-def is_check(pod: Mapping[str, Any]) -> bool:
+def is_running_validator(pod: Mapping[str, Any]) -> bool:
     """Whether a pod runs the validator, and a kubelet has started it."""
     if (
         "deletionTimestamp" in pod["metadata"]
@@ -60,7 +60,7 @@ def is_check(pod: Mapping[str, Any]) -> bool:
 
 
 class FakeValidator:
-    """The validators of all fake nodes, one after the other, in a thread of its own."""
+    """The validators of all fake nodes, one after the other, in one thread."""
 
     def __init__(
         self,
@@ -74,20 +74,20 @@ class FakeValidator:
         self._programs = {each: WarmProcesses(each) for each in PROGRAMS}
         self._work: queue.Queue[tuple[float, ApiObject]] = queue.Queue()
         self._under_way: list[tuple[float, ApiObject]] = []
-        """Pods that look at their nodes, and until when."""
+        """Pods that are being validated, and until when."""
         self._begun: set[str] = set()
         self._passed: list[tuple[ApiObject, ProgramResult]] = []
         self._shares = FakeShares(api)
         self._ended: list[tuple[float, ApiObject]] = []
-        """Pods that are started again, and when."""
+        """Pods to be restarted, and when."""
 
     def start(self) -> None:
-        """Run what comes until the process ends."""
+        """Run validators until the process ends."""
         threading.Thread(target=self._run, daemon=True, name="validator").start()
 
     def take(self, pod: ApiObject) -> None:
-        """A pod that changed; whoever has begun is not begun again."""
-        if is_check(pod) and (uid := pod["metadata"]["uid"]) not in self._begun:
+        """Queue a changed pod; one that is already running is not started again."""
+        if is_running_validator(pod) and (uid := pod["metadata"]["uid"]) not in self._begun:
             self._begun.add(uid)
             self._work.put((time.monotonic() + _TAKES_SECONDS, pod))
 
@@ -109,7 +109,7 @@ class FakeValidator:
                     self._work.put((0.0, pod))
 
     def _next(self) -> ApiObject | None:
-        """The next pod whose look is over; None when it is time to look again at those that wait."""
+        """The next pod whose validation time is over; None if waiting pods must be checked first."""
         waits = self._passed or self._ended or self._under_way or self._shares
         over = any(when <= time.monotonic() for when, _ in self._under_way)
         pause = _LOOK_SECONDS if waits else None
@@ -123,7 +123,7 @@ class FakeValidator:
         return result[1]
 
     def check(self, pod: ApiObject) -> None:
-        """One pod to its end; one that has passed waits for the others, as the program does."""
+        """Validate one pod; if it passes, it waits for the others, as the program does."""
         node_object = self._node(pod["spec"]["nodeName"])
         if node_object is None:
             return
@@ -144,12 +144,12 @@ class FakeValidator:
             self._end(pod, ended)
 
     def look_again(self) -> None:
-        """Pods that have passed, and whose Job now has all its others; those that went meanwhile, too."""
+        """End passed pods once all others of their Job run or have passed; deleted ones are dropped."""
         waiting, self._passed = self._passed, []
         for pod, ended in waiting:
             space = pod["metadata"]["namespace"]
             now = self._api.get(_path(pod))
-            if now is None or not is_check(now) or _uid(now) != _uid(pod):
+            if now is None or not is_running_validator(now) or _uid(now) != _uid(pod):
                 continue
             job = self._api.get(f"/apis/batch/v1/namespaces/{space}/jobs/{job_of(pod)}")
             if job is not None and all_pods_running(job):
@@ -158,29 +158,34 @@ class FakeValidator:
                 self._passed.append((pod, ended))
 
     def look_at_shares(self, now: float) -> None:
-        """Pods that have seen long enough who runs beside them; those that went meanwhile have ended."""
+        """End pods of shares that have observed the others long enough; deleted ones are dropped."""
         for share in self._shares.look(now):
             current = self._api.get(_path(share.pod))
             node = self._node(share.pod["spec"]["nodeName"])
-            if node and current and is_check(current) and _uid(current) == _uid(share.pod):
+            if (
+                node
+                and current
+                and is_running_validator(current)
+                and _uid(current) == _uid(share.pod)
+            ):
                 self._end(
                     share.pod, self._ran(share.pod, share.expected, observation_text(node, share))
                 )
-            self._shares.stop(share)
+            self._shares.forget(share)
 
     def start_again(self, now: float) -> None:
-        """Pods that a kubelet starts again when they have ended, as long as they are there."""
+        """Restart ended pods as a kubelet does, as long as they exist."""
         due = [pod for when, pod in self._ended if when <= now]
         self._ended = [(when, pod) for when, pod in self._ended if when > now]
         for pod in due:
             current = self._api.get(_path(pod))
-            if current is not None and is_check(current) and _uid(current) == _uid(pod):
+            if current is not None and is_running_validator(current) and _uid(current) == _uid(pod):
                 self._work.put((now + _TAKES_SECONDS, current))
 
     def _end(self, pod: ApiObject, ended: ProgramResult) -> None:
         space, name = pod["metadata"]["namespace"], pod["metadata"]["name"]
         merge_if_exists(self._api, f"{_path(pod)}/status", {"status": status_of(pod, ended)})
-        if restarts(pod):
+        if is_restart_policy_always(pod):
             self._ended.append((time.monotonic() + _BACKOFF_SECONDS, pod))
         self._say(f"validator: {space}/{name} on {pod['spec']['nodeName']} ended with {ended.code}")
 
@@ -189,7 +194,7 @@ class FakeValidator:
         return run(self._programs[program], pod, expectations, machine)
 
     def _expected(self, pod: ApiObject) -> str:
-        """The document that the pod has mounted; nothing where there is none."""
+        """The expectations that the pod has mounted; "" if there are none."""
         where = mounted_file(pod, "--expect")
         if where is None:
             return ""
@@ -199,25 +204,25 @@ class FakeValidator:
 
 
 def job_of(pod: Mapping[str, Any]) -> str:
-    """The Job whose other pods this one waits for, having passed; empty where it waits for none."""
+    """The Job for whose other pods a passed pod waits; "" if it waits for none."""
     words = [str(each) for each in _container(pod).get("args") or ()]
     return words[words.index("--together") + 1] if "--together" in words[:-1] else ""
 
 
 def all_pods_running(job: Mapping[str, Any]) -> bool:
-    """Whether as many pods as the Job wants run, or have passed."""
+    """Whether as many pods of the Job as required run or have passed."""
     status = job.get("status") or {}
     ready_pods = (status.get("ready") or 0) + (status.get("succeeded") or 0)
     return bool(ready_pods >= job["spec"]["completions"])
 
 
-def restarts(pod: Mapping[str, Any]) -> bool:
-    """Whether its kubelet starts it again when it has ended; of a DaemonSet's pods each."""
+def is_restart_policy_always(pod: Mapping[str, Any]) -> bool:
+    """Whether its kubelet restarts it after its end; for pods of DaemonSets always."""
     return bool(pod["spec"].get("restartPolicy", "Always") == "Always")
 
 
 def mounted_file(pod: Mapping[str, Any], option: str) -> tuple[str, str] | None:
-    """ConfigMap and key behind the file that the program is told of."""
+    """ConfigMap and key of the file that an option of the program names."""
     container = _container(pod)
     words = [str(each) for each in container.get("args") or ()]
     if option not in words[:-1]:
@@ -232,7 +237,7 @@ def mounted_file(pod: Mapping[str, Any], option: str) -> tuple[str, str] | None:
 def run(
     program: WarmProcesses, pod: Mapping[str, Any], expectations: str, machine: str
 ) -> ProgramResult:
-    """The program in a process of its own, over a machine, or what a share has seen, that was recorded."""
+    """Run the program in its own process, with a recorded machine or a recorded observation as input."""
     option = "--snapshot" if program.package == PACKAGE else "--seen"
     with tempfile.TemporaryDirectory() as folder:
         at = {name: Path(folder, name) for name in ("expected", "machine", "last-words")}
@@ -249,7 +254,7 @@ def run(
 
 
 def status_of(pod: Mapping[str, Any], ended: ProgramResult) -> dict[str, Any]:
-    """What a kubelet writes when the only container of a pod has ended and is not started again."""
+    """The status that a kubelet writes when the pod's only container has ended and is not restarted."""
     good, now = ended.code == 0, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     status = pod.get("status") or {}
     reason = "PodCompleted" if good else "PodFailed"
@@ -266,7 +271,7 @@ def status_of(pod: Mapping[str, Any], ended: ProgramResult) -> dict[str, Any]:
         "finishedAt": now,
     }
     container = _container(pod)
-    again = restarts(pod)
+    again = is_restart_policy_always(pod)
     waiting = {"reason": "CrashLoopBackOff", "message": "back-off restarting failed container"}
     state: dict[str, Any] = {"state": {"terminated": terminated}}
     if again:

@@ -1,6 +1,7 @@
-"""Pods that have a share of a fake GPU: who runs beside them, and what such a share lets them see and take.
+"""Pods with a share of a fake GPU: which others run at the same time, and what the share exposes.
 
-How many run at once is what the real Job says, so a fake node that advertises too few or too many shows it.
+The number of concurrent pods comes from the real Job, so a fake node that advertises too few or too
+many is detected.
 """
 
 import json
@@ -14,12 +15,12 @@ from gpuyard.simulate.validation.machine import FAULTS
 PACKAGE: Final = "gpuyard_validator.shares"
 _LOOK_SECONDS: Final = 0.5
 _HOLD: Final = 5
-"""So many looks after all have come, as the program does."""
+"""Number of further observations once all pods run, as in the program."""
 
 
 @dataclass(slots=True)
 class SharePod:
-    """A pod that has one, and what it has seen so far of the others."""
+    """A pod with a share, and its observations of the others so far."""
 
     pod: ApiObject
     expected: str
@@ -29,7 +30,7 @@ class SharePod:
     held: int = 0
 
     def sees(self, job: Mapping[str, Any]) -> None:
-        """One look at its Job."""
+        """Record one observation of its Job."""
         status = job.get("status") or {}
         ready, ended = (int(status.get(key) or 0) for key in ("ready", "succeeded"))
         at_once = int(_parse_expectations(self.expected).get("at_once") or 0)
@@ -40,7 +41,7 @@ class SharePod:
 
 
 class FakeShares:
-    """All pods that have one and wait for the others."""
+    """All pods with a share that wait for the others."""
 
     def __init__(self, api: Api) -> None:
         self._api = api
@@ -51,16 +52,16 @@ class FakeShares:
         return bool(self._waiting)
 
     def start(self, pod: ApiObject, expectations: str, now: float) -> None:
-        """A pod that begins; whoever waits already goes on."""
+        """Start a pod; a pod that already waits continues."""
         until = now + float(_option(pod, "--seconds") or 0)
         self._waiting.setdefault(pod["metadata"]["uid"], SharePod(pod, expectations, until))
 
-    def stop(self, share: SharePod) -> None:
-        """It has ended."""
+    def forget(self, share: SharePod) -> None:
+        """Remove a pod that has ended."""
         self._waiting.pop(share.pod["metadata"]["uid"], None)
 
     def look(self, now: float) -> list[SharePod]:
-        """Those that have seen enough, or may wait no longer."""
+        """Pods that have observed enough, or have reached their deadline."""
         if now - self._observed < _LOOK_SECONDS:
             return []
         self._observed = now
@@ -71,14 +72,14 @@ class FakeShares:
 
 
 def is_share(pod: Mapping[str, Any]) -> bool:
-    """Whether a pod tries a share."""
+    """Whether a pod tests a share."""
     return any(PACKAGE in (each.get("command") or ()) for each in pod["spec"]["containers"])
 
 
 def observation_text(node: Mapping[str, Any], share: SharePod) -> str:
-    """What the pod has found out; `share` in the faults of its node says what it finds instead.
+    """The pod's observations; `share` in the faults of its node replaces them.
 
-    Memory is held to a share where the device plugin of the node says that it shares by MPS.
+    Memory is limited to the share if the node's device plugin shares GPUs with MPS.
     """
     metadata = node["metadata"]
     resource = str(_parse_expectations(share.expected).get("resource", "")).removesuffix(".shared")

@@ -1,7 +1,7 @@
-"""Pods that read volumes on fake nodes: nothing is behind a claim, and it is read as fast as its volume says.
+"""Pods that read volumes on fake nodes: claims have no storage, and the read rate comes from the volume.
 
-That the claim is there and bound, and that the pod has it, are real objects: a volume that says nothing is
-read as fast as the network of the node's machine type carries.
+The claim, its binding and the pod's volume are real objects. A volume without a rate is read at the
+network rate of the node's machine type.
 """
 
 import json
@@ -13,7 +13,7 @@ from gpuyard.simulate.api import Api, ApiObject
 
 PACKAGE: Final = "gpuyard_validator.volumes"
 READS: Final = "sim.gpuyard.dev/reads"
-"""On a PersistentVolume: MB/s, or `empty`."""
+"""Annotation of a PersistentVolume: MB/s, or `empty`."""
 _UNKNOWN_GBPS: Final = 10.0
 
 
@@ -23,13 +23,13 @@ def is_reading(pod: Mapping[str, Any]) -> bool:
 
 
 def read_text(api: Api, node: Mapping[str, Any], pod: ApiObject, expectations: str) -> str:
-    """What the pod has found out of each volume that it is told of, as the program takes it."""
+    """The pod's readings of each expected volume, in the program's format."""
     results = {one["name"]: _read(api, node, pod, one["path"]) for one in _readings(expectations)}
     return json.dumps({"node": node["metadata"]["name"], "reads": results})
 
 
 def _readings(expectations: str) -> list[dict[str, str]]:
-    """A document that is none has no readings: the program says so itself."""
+    """The expected readings; an invalid document has none, which the program reports itself."""
     try:
         result = json.loads(expectations)["readings"]
         return [{"name": str(one["name"]), "path": str(one["path"])} for one in result]
@@ -40,21 +40,21 @@ def _readings(expectations: str) -> list[dict[str, str]]:
 def _read(api: Api, node: Mapping[str, Any], pod: ApiObject, path: str) -> Any:
     claim = _claim_at(pod, path)
     if claim is None:
-        return _missing(f"it cannot be read: nothing is mounted at {path}")
+        return _missing(f"cannot be read: nothing is mounted at {path}")
     space = pod["metadata"]["namespace"]
     bound = api.get(f"/api/v1/namespaces/{space}/persistentvolumeclaims/{claim}") or {}
     volume = (bound.get("spec") or {}).get("volumeName")
     persistent_volume = api.get(f"/api/v1/persistentvolumes/{volume}") if volume else None
     if persistent_volume is None:
-        return _missing(f"it cannot be read: the claim {claim} has no volume")
+        return _missing(f"cannot be read: the claim {claim} has no volume")
     annotation = (persistent_volume["metadata"].get("annotations") or {}).get(READS)
     if annotation == "empty":
-        return _missing("it is empty")
+        return _missing("the volume is empty")
     return _carried(node) if annotation is None else _number(annotation)
 
 
 def _claim_at(pod: ApiObject, path: str) -> str | None:
-    """The claim that its container has at this place."""
+    """The claim that its container mounts at this path."""
     mounts = {m["mountPath"]: m["name"] for m in pod["spec"]["containers"][0]["volumeMounts"]}
     for volume in pod["spec"]["volumes"]:
         if volume["name"] == mounts.get(path) and "persistentVolumeClaim" in volume:
@@ -63,14 +63,14 @@ def _claim_at(pod: ApiObject, path: str) -> str | None:
 
 
 def _carried(node: Mapping[str, Any]) -> float:
-    """MB/s of the node's network."""
+    """Network rate of the node in MB/s."""
     hardware = hardware_of(node)
     gbps = hardware.machine.network_gbps if hardware is not None else None
     return (gbps or _UNKNOWN_GBPS) * 1000 / 8
 
 
 def _number(text: str) -> Any:
-    """One that is none is the program's to refuse."""
+    """The number, or the text if it is none, which the program rejects."""
     try:
         return float(text)
     except ValueError:

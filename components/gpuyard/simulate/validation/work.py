@@ -1,7 +1,7 @@
-"""What fake GPUs come to at work: faster than any floor, less what a node's record says is wrong.
+"""Results of fake GPUs under load: above every threshold, except for the faults of the node.
 
-Bytes go between fake nodes by TCP: nothing else is there. Figures of real GPUs stand with the floors that
-they are held against, and nowhere else.
+Fake nodes exchange data by TCP, because they have no other transport. Measured values of real GPUs
+are kept only with the thresholds that use them.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ _RATES: Final = {
     "product": 3000e12,
     "step": 2900e12,
 }
-"""Bytes or operations a second."""
+"""In bytes or operations per second."""
 _BUS: Final = 1000e9
 _SIZE: Final = 1 << 33
 
@@ -23,7 +23,7 @@ _SIZE: Final = 1 << 33
 def load_of(
     gpu: Mapping[str, Any], other_gpus: list[int], watts: int, *, soak: bool
 ) -> dict[str, Any]:
-    """A GPU's work; `work` in its record says which rates are others, and how it ended.
+    """A GPU's results; `work` in its faults replaces rates and sets how it ended.
 
     `{"work": {"product": 100e12, "ended": "hung"}}`
     """
@@ -73,7 +73,7 @@ def _rate(task: str, speed: float, other: int | None) -> dict[str, Any]:
 
 
 def collectives_of(node: str, nodes: int, gpus: int, today: str) -> dict[str, Any]:
-    """A run of all these nodes that went well; this one's name stands for all."""
+    """A successful run of the collectives on all these nodes, recorded under this node's name."""
     ranks = list(range(nodes * gpus))
     return {
         "on": today,
@@ -98,7 +98,7 @@ def collectives_of(node: str, nodes: int, gpus: int, today: str) -> dict[str, An
 
 
 def _log(rank: int, nodes: int, gpus: int) -> str:
-    """Of one rank, as NCCL writes it: a channel inside its node, and one to the next."""
+    """NCCL's log of one rank: a channel within its node, and one to the next."""
     first = rank - rank % gpus
     lines = "NCCL INFO Using network Socket\n"
     if gpus > 1:

@@ -1,7 +1,6 @@
-"""The optional sections of a stack file: what a platform has beside pools, teams and queues.
+"""The optional sections of a stack file: everything besides pools, teams and queues.
 
-Each is small, and most have defaults that a careful platform engineer would choose. What a section turns
-into is said by the plan; a section that this release makes nothing of is named there, never ignored.
+Most have defaults. `gpuyard check` reports every section that this release does not carry out.
 """
 
 from gpuyard.spec.sections.admission import Admission, Enforce

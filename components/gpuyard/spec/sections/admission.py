@@ -1,4 +1,4 @@
-"""Admission: what every team's pods are held to."""
+"""Admission: requirements for the pods of all teams."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,9 +10,9 @@ from gpuyard.spec.values import Cidr, DriverName, ImagePrefix, Name, Switch
 
 
 class Enforce(StrEnum):
-    """What becomes of a pod that admission finds fault with.
+    """What happens to a pod that violates an admission requirement.
 
-    `deny` refuses it, `warn` lets it pass and tells its owner, `audit` only writes it down.
+    `deny` rejects it, `warn` admits it with a warning to the client, `audit` admits it and writes an audit event.
     """
 
     DENY = "deny"
@@ -21,24 +21,26 @@ class Enforce(StrEnum):
 
 
 class Admission(SpecModel):
-    """What every team's pods are held to; a team may narrow it for itself."""
+    """Admission requirements for the pods of all teams; a team may narrow them."""
 
     allowed_images: Annotated[tuple[ImagePrefix, ...], Field(max_length=100)] = ()
     """Registries or repositories that images may come from. Default: any."""
     egress_cidrs: Annotated[tuple[Cidr, ...], Field(max_length=100)] = ()
-    """Networks that pods may reach outside the cluster. Default: none but what the cluster itself needs."""
+    """Networks outside the cluster that pods may reach. Default: only those that the cluster itself
+    needs."""
     enforce: Enforce = Enforce.DENY
-    """deny, warn or audit. Default deny."""
+    """Action on a violation: deny, warn or audit. Default: deny."""
     priority_classes: Annotated[tuple[Name, ...], Field(max_length=100)] = ()
-    """PriorityClasses of the cluster that pods of teams may have; its default class is one. Default: none."""
+    """PriorityClasses of the cluster that pods may use, a global default included. Default: none."""
     csi_drivers: Annotated[tuple[DriverName, ...], Field(max_length=20)] = (
         "secrets-store.csi.k8s.io",
         "gcsfuse.csi.storage.gke.io",
     )
-    """CSI drivers whose volumes pods mount without a claim; none that mounts any address that a pod names.
-    Default: those of the Secrets Store and of GCS FUSE, which give what a service account may have."""
+    """CSI drivers whose inline volumes pods may mount; allow none that mounts an address chosen by the pod.
+    Default: Secrets Store and GCS FUSE, which check the permissions of the service account."""
     max_grace_period_seconds: Annotated[int, Field(strict=True, ge=30, le=3600)] = 300
-    """Seconds that pods with GPUs may take to end; queues count them no more from the beginning of these on.
-    Default 300; the `checkpoint_seconds` of `queueing.interruption` where that is longer."""
+    """Maximum termination grace period of pods with GPUs, in seconds; queues stop counting a pod when
+    it starts. Default: 300, or `queueing.interruption.checkpoint_seconds` if that is longer."""
     guaranteed: Switch = True
-    """Training pods must ask for as much CPU and memory as they are limited to. Default on."""
+    """Whether training pods must have equal CPU and memory requests and limits (QoS class Guaranteed).
+    Default: on."""

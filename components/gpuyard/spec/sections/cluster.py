@@ -1,4 +1,4 @@
-"""The cluster under the platform, and how objects, images and charts get there."""
+"""The Kubernetes cluster, and how objects, images and charts reach it."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -12,7 +12,7 @@ from gpuyard.spec.values import Cidr, Day, ImagePrefix, Positive, Switch, Text, 
 class Nat(StrEnum):
     """How private nodes reach the internet.
 
-    `one` gateway, which is gone with its zone; one `per_zone`; or `none`: images then come from a mirror, or
+    `one` gateway, which fails with its zone; one `per_zone`; or `none`, where images come from a mirror or
     through private endpoints.
     """
 
@@ -22,9 +22,9 @@ class Nat(StrEnum):
 
 
 class PrivateEndpoints(StrEnum):
-    """Which services of aws are reached without the internet.
+    """Which services of aws are reachable without the internet.
 
-    `gateway` is S3's, which costs nothing; `interface` adds ECR, STS, EC2, EKS and others, paid by the hour.
+    `gateway` covers S3 at no cost; `interface` adds ECR, STS, EC2, EKS and others, billed by the hour.
     """
 
     GATEWAY = "gateway"
@@ -32,35 +32,36 @@ class PrivateEndpoints(StrEnum):
 
 
 class Subnets(SpecModel):
-    """Subnets of a network that is there already."""
+    """Subnets of an existing network."""
 
     private: Annotated[tuple[Text, ...], Field(min_length=1, max_length=16)]
-    """Where nodes and the control plane's interfaces go; on gcp one subnetwork."""
+    """Private subnets of nodes and of the control plane's network interfaces; on gcp one subnetwork."""
     public: Annotated[tuple[Text, ...], Field(max_length=16)] = ()
-    """Where load balancers that face the internet go, on aws; their tag is yours to set. Default: none."""
+    """Public subnets of internet-facing load balancers, on aws; you must set their tag. Default: none."""
 
 
 class ClusterNetwork(SpecModel):
-    """The network of the cluster: one of its own, or with `id` one that is there already."""
+    """The network of the cluster: a new one, or with `id` an existing one."""
 
     cidr: Cidr | None = None
-    """Addresses of a network of its own; on gcp, of its nodes. Default 10.0.0.0/16."""
+    """Address range of a new network; on gcp, of its nodes. Default: 10.0.0.0/16."""
     pods: Cidr | None = None
-    """Addresses of pods, on gcp: on aws they come out of `cidr`. Default 10.16.0.0/13."""
+    """Address range of pods, on gcp; on aws pods use `cidr`. Default: 10.16.0.0/13."""
     services: Cidr | None = None
-    """Addresses of services. Default 172.20.0.0/16 on aws, 10.8.0.0/20 on gcp."""
+    """Address range of Services. Default: 172.20.0.0/16 on aws, 10.8.0.0/20 on gcp."""
     nat: Nat = Nat.ONE
-    """one, per_zone or none. Default one."""
+    """NAT gateways of a new network: one, per_zone or none. Default: one."""
     flow_logs: Switch = True
-    """Write down which address talked to which. Default on."""
+    """Whether flow logs record connections between addresses. Default: on."""
     endpoints: PrivateEndpoints = PrivateEndpoints.GATEWAY
-    """gateway or interface, on aws. Default gateway; without NAT, interface."""
+    """Private endpoints for services of aws: gateway or interface. Default: gateway; interface without
+    NAT."""
     id: Text | None = None
-    """A network that is there already: vpc-… on aws, its name on gcp. Default: one is made."""
+    """Existing network: vpc-… on aws, its name on gcp. Default: none; gpuyard creates one."""
     subnets: Subnets | None = None
-    """Subnets of that network. Default: those that `tags` find."""
+    """Subnets of the existing network. Default: those that `tags` select."""
     tags: Annotated[dict[Text, Text], Field(max_length=10)] = Field(default_factory=dict)
-    """Tags that the private subnets of that network carry, on aws, to find them by. Default: none."""
+    """Tags that select the private subnets of the existing network, on aws. Default: none."""
 
     @model_validator(mode="after")
     def _own_or_given(self) -> "ClusterNetwork":
@@ -68,16 +69,16 @@ class ClusterNetwork(SpecModel):
         if self.id is None:
             extra, problem = (
                 sorted(given_fields & {"subnets", "tags"}),
-                "belongs to a network that has an `id`",
+                "requires an existing network with an `id`",
             )
         else:
             extra = sorted(given_fields & {"cidr", "nat", "flow_logs", "endpoints"})
-            problem = "is about a network of its own, and this one is there already"
+            problem = "applies to a new network only, and `id` names an existing one"
         if self.id is not None and bool(self.subnets) == bool(self.tags):
             raise value_error(
                 "network_form",
-                "a network that is there already says which subnets are the cluster's, in one way",
-                allowed="subnets: {private: [ID, …]}, or tags: {KEY: VALUE} that private subnets carry",
+                "an existing network needs exactly one of `subnets` and `tags`",
+                allowed="subnets: {private: [ID, …]}, or tags: {KEY: VALUE} of the private subnets",
                 fix="remove `tags`" if self.tags else "add subnets: {private: [ID, …]}",
                 change=(("tags",), None) if self.tags else None,
             )
@@ -93,16 +94,17 @@ class ClusterNetwork(SpecModel):
 
 
 class ControlPlane(SpecModel):
-    """Who reaches the Kubernetes API; its private endpoint always answers."""
+    """Network access to the Kubernetes API; its private endpoint is always enabled."""
 
     public: Annotated[tuple[Cidr, ...], Field(max_length=40)] = ()
-    """Networks outside that may reach it, each as small as it can be. Default: none."""
+    """External networks that may reach the Kubernetes API; keep each as small as possible. Default:
+    none."""
     dns: Switch = False
-    """On gcp: its DNS name answers from outside too, to whom IAM admits. Default off."""
+    """Whether the DNS endpoint is reachable from outside, on gcp; IAM controls access. Default: off."""
 
 
 class LogKind(StrEnum):
-    """What the control plane writes down; GKE keeps `audit` and `authenticator` by itself."""
+    """Logs of the control plane; GKE always keeps `audit` and `authenticator`."""
 
     API = "api"
     AUDIT = "audit"
@@ -112,16 +114,16 @@ class LogKind(StrEnum):
 
 
 class ControlPlaneLogs(SpecModel):
-    """What is kept of what the control plane writes down."""
+    """Logs of the control plane and their retention."""
 
     kinds: tuple[LogKind, ...] = tuple(LogKind)
-    """Of api, audit, authenticator, controller-manager, scheduler. Default: all."""
+    """Logs to keep, of api, audit, authenticator, controller-manager, scheduler. Default: all."""
     retention_days: Positive = 90
-    """Days at least that they are kept, on aws. Default 90."""
+    """Minimum retention of logs in days, on aws. Default: 90."""
 
 
 class ReleaseChannel(StrEnum):
-    """How soon GKE upgrades; `extended` keeps a minor for 24 months."""
+    """How soon GKE upgrades; `extended` keeps a minor version for 24 months."""
 
     RAPID = "rapid"
     REGULAR = "regular"
@@ -132,7 +134,7 @@ class ReleaseChannel(StrEnum):
 class ClusterSupport(StrEnum):
     """What EKS does when standard support of the minor ends.
 
-    `extended` stays on it for a higher fee; `standard` upgrades the control plane by itself.
+    `extended` keeps the version for a higher fee; `standard` upgrades the control plane automatically.
     """
 
     STANDARD = "standard"
@@ -152,68 +154,73 @@ class Weekday(StrEnum):
 
 
 class Freeze(SpecModel):
-    """Days in which GKE upgrades nothing."""
+    """Days on which GKE does not upgrade."""
 
     name: Text
-    """What it is for."""
+    """Name of the maintenance exclusion."""
     start: Day
-    """Its first day, in UTC."""
+    """First day, in UTC."""
     end: Day
-    """The first day after it."""
+    """First day after the exclusion, in UTC."""
 
 
 class Maintenance(SpecModel):
-    """When GKE may upgrade control plane and nodes. EKS upgrades when you say so."""
+    """When GKE may upgrade the cluster. EKS upgrades only when you change the version."""
 
     days: Annotated[tuple[Weekday, ...], Field(min_length=1, max_length=7)] = (
         Weekday.SAT,
         Weekday.SUN,
     )
-    """Of mon, tue, wed, thu, fri, sat, sun. Default sat and sun."""
+    """Days of the maintenance window, of mon, tue, wed, thu, fri, sat, sun. Default: sat and sun."""
     start: Annotated[str, Field(strict=True, pattern=r"^([01][0-9]|2[0-3]):[0-5][0-9]$")] = "02:00"
-    """When it begins, in UTC and in quotes. Default "02:00"."""
+    """Start time of the maintenance window, in UTC and in quotes. Default: "02:00"."""
     hours: Annotated[int, Field(strict=True, ge=4, le=24)] = 8
-    """How long it lasts: 4 at least. Default 8."""
+    """Length of the maintenance window in hours, at least 4. Default: 8."""
     freezes: Annotated[tuple[Freeze, ...], Field(max_length=20)] = ()
-    """Days in which nothing is upgraded. Default: none."""
+    """Maintenance exclusions: days on which GKE does not upgrade. Default: none."""
 
 
 class ClusterSpec(SpecModel):
-    """The Kubernetes cluster under the platform."""
+    """The Kubernetes cluster of the platform."""
 
     existing: Text | None = None
-    """A cluster, or kubeconfig context, that exists already; `up` on a cluster of your own needs one."""
+    """Existing cluster, or kubeconfig context; `pulumi up` with `cloud: none` requires it.
+    Default: none; gpuyard creates a cluster on aws and gcp."""
     protect: Switch = True
-    """Refuse to delete the cluster and its pools. Default on: nobody rebuilds a fleet by a slip."""
+    """Deletion protection of the cluster and its pools. Default: on."""
     zones: Annotated[tuple[Text, ...], Field(max_length=7)] = ()
-    """Zones that it lies in: two at least on aws. Default: those of the pools, and another if that is one."""
+    """Zones of the cluster, at least two on aws. Default: the zones of the pools, plus another if that
+    is only one."""
     network: ClusterNetwork = ClusterNetwork.model_construct()
-    """The network it lies in. Default: one of its own, with private nodes."""
+    """Network of the cluster. Default: a new one with private nodes."""
     endpoint: ControlPlane = ControlPlane.model_construct()
-    """Who reaches the Kubernetes API. Default: who is in the network."""
+    """Network access to the Kubernetes API. Default: only from inside the network."""
     admins: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
-    """Who may do everything in it, who deploys it too: ARNs, or members such as group:NAME@HOST on gcp."""
+    """Cluster administrators; list the identity that deploys, too: ARNs, or members such as group:NAME@HOST on
+    gcp. Default: on aws the identity that deploys, on gcp none."""
     key: Text | None = None
-    """The key, of KMS or Cloud KMS, of secrets and nodes' disks. Default: one is made, on aws of secrets."""
+    """Key of KMS or Cloud KMS that encrypts secrets and node disks. Default: a new key; on aws for
+    secrets only."""
     logs: ControlPlaneLogs = ControlPlaneLogs.model_construct()
-    """What is kept of what the control plane writes down. Default: everything, for 90 days."""
+    """Logs of the control plane. Default: all, kept for 90 days."""
     release_channel: ReleaseChannel = ReleaseChannel.REGULAR
-    """rapid, regular, stable or extended, on gcp. Default regular."""
+    """Release channel on gcp: rapid, regular, stable or extended. Default: regular."""
     maintenance: Maintenance = Maintenance.model_construct()
-    """When GKE may upgrade. Default: at the weekend, from two to ten."""
+    """Maintenance window of GKE. Default: Saturday and Sunday, 02:00 to 10:00 UTC."""
     support: ClusterSupport = ClusterSupport.EXTENDED
-    """standard or extended, on aws. Default extended: no minor changes by itself."""
+    """Support policy on aws: standard or extended. Default: extended; the minor version never changes
+    by itself."""
 
 
 class Mirror(SpecModel):
-    """Where images and charts come from in a closed network."""
+    """Registry for images and charts in an air-gapped network."""
 
     images: ImagePrefix
-    """The registry, with path, that holds a copy of every image."""
+    """Registry, with path, that holds a copy of every image."""
     charts: Text | None = None
-    """Where charts are taken from. Default: from the same registry, as OCI artifacts."""
+    """Location of the charts. Default: the same registry, as OCI artifacts."""
     prepull: Annotated[tuple[Text, ...], Field(max_length=20)] = ()
-    """Images that every GPU node pulls when it comes, before a pod needs them. Default: none."""
+    """Images that every new GPU node pulls before a pod needs them. Default: none."""
 
 
 class Apply(StrEnum):
@@ -232,8 +239,8 @@ def parse_approvals(value: object) -> object:
     if not isinstance(digests, list | tuple) or not all(_is_digest(each) for each in digests):
         raise value_error(
             "consent_form",
-            "not a digest of a change, nor a list of them",
-            allowed="sha256:… as `gpuyard check --against STATE` prints it, or a list of such",
+            "not a digest of a change, or a list of digests",
+            allowed="sha256:… as `gpuyard check --against STATE` prints it, or a list of these",
         )
     return digests
 

@@ -1,4 +1,4 @@
-"""NVIDIA's GPU Operator in a stack file: whose it is, and where."""
+"""The NVIDIA GPU Operator in a stack file."""
 
 from pydantic import model_validator
 
@@ -8,20 +8,21 @@ from gpuyard.spec.values import Name, Switch, value_error
 
 
 class OperatorSpec(SpecModel):
-    """The GPU Operator: ours, or one that is there already."""
+    """The NVIDIA GPU Operator: installed by gpuyard, or existing."""
 
     install: Switch = True
-    """Install NVIDIA's chart. Default on; say false where an operator runs already: it is joined as it is."""
+    """Whether to install NVIDIA's chart; false if an operator already runs, which gpuyard leaves unchanged.
+    Default: on."""
     namespace: Name = GPU_OPERATOR_NAMESPACE
-    """Where the operator that is there runs. Default gpu-operator."""
+    """Namespace of the existing operator. Default: gpu-operator."""
 
     @model_validator(mode="after")
     def _ours_has_its_own(self) -> "OperatorSpec":
         if self.install and self.namespace != GPU_OPERATOR_NAMESPACE:
             raise value_error(
                 "operator_form",
-                f"an operator of ours is in {GPU_OPERATOR_NAMESPACE}; one that is there may be elsewhere",
-                allowed="namespace: NAME beside install: false",
+                f"gpuyard installs the operator in {GPU_OPERATOR_NAMESPACE}; only an existing one can be elsewhere",
+                allowed="namespace: NAME together with install: false",
                 fix="remove `namespace`",
                 change=(("namespace",), None),
             )

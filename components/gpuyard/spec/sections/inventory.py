@@ -1,8 +1,8 @@
-"""The dump of a machine of your own, as `gpuyard validate --inventory` writes it.
+"""The inventory of a machine of your own, as `gpuyard validate --inventory` writes it.
 
-The program that writes it (`gpuyard_validator.inventory`) stands beside this package, and neither imports the
-other: a test holds both to one schema. A stack file names the file; what stands in it takes its place
-before anything is read, so that whoever has the platform has all of it.
+`gpuyard_validator.inventory` writes it. Neither package imports the other; a test compares both with one
+schema. A stack file names the file; its content replaces the name before validation, so that a platform
+object is always complete.
 """
 
 import json
@@ -18,81 +18,81 @@ from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import Count, Positive, Switch, Text
 
 Files = Callable[[str], bytes]
-"""The file of a name that a stack file says; UsageError says in a sentence why there is none."""
+"""Reads a file that a stack file names; raises UsageError with the reason if it cannot."""
 VERSION = "gpuyard.dev/machine/v1"
 Mib = Annotated[int, Field(strict=True, ge=1, le=1 << 40)]
 Label = Annotated[str, Field(strict=True, max_length=317)]
 
 
 class InventoryGpu(SpecModel):
-    """One GPU of a dump."""
+    """One GPU of a machine inventory."""
 
     name: Text
-    """As NVML has it: NVIDIA H100 80GB HBM3."""
+    """Product name from NVML: NVIDIA H100 80GB HBM3."""
     memory_mib: Mib
-    """Its memory in MiB."""
+    """GPU memory in MiB."""
     numa: Count | None
-    """The NUMA node of its bus; null where the host says none."""
+    """NUMA node of its PCI bus; null if the host reports none."""
     nvlinks: Count | None
-    """NVLinks that are up; null where it has none."""
+    """Number of active NVLinks; null if it has none."""
 
 
 class InventoryNuma(SpecModel):
-    """One NUMA node of a dump, which has CPUs."""
+    """One NUMA node with CPUs of a machine inventory."""
 
     index: Count
-    """Its number."""
+    """Index of the NUMA node."""
     cpus: Positive
-    """CPU threads in it."""
+    """CPU threads of the NUMA node."""
     memory_mib: Mib
-    """Its memory in MiB, as the kernel counts it."""
+    """Memory of the NUMA node in MiB, as the kernel counts it."""
 
 
 class InventoryAdapter(SpecModel):
-    """One RDMA device of a dump."""
+    """One RDMA device of a machine inventory."""
 
     name: Text
-    """As NCCL has it: mlx5_0."""
+    """Device name, as NCCL uses it: mlx5_0."""
     driver: Annotated[str, Field(strict=True, max_length=253)]
-    """mlx5_core and others."""
+    """Kernel driver, for example mlx5_core."""
     link: Annotated[str, Field(strict=True, max_length=253)]
-    """InfiniBand or Ethernet."""
+    """Link layer: InfiniBand or Ethernet."""
     gbps: Annotated[float, Field(strict=True, ge=0, le=1e6, allow_inf_nan=False)]
-    """Gigabit a second of its port."""
+    """Speed of its port in Gbit/s."""
     active: Switch
     """Whether its port is up."""
     numa: Count | None
-    """The NUMA node of its bus; null where the host says none."""
+    """NUMA node of its PCI bus; null if the host reports none."""
 
 
 class InventoryNode(SpecModel):
-    """One node that is like the machine of a dump."""
+    """One node identical to the machine of an inventory."""
 
     name: Text
-    """Its name in the cluster."""
+    """Node name in the cluster."""
     labels: dict[Text, Label]
-    """Its labels, but for those that say what it is."""
+    """Node labels that describe the location of the node, not its hardware."""
 
 
 class MachineInventory(SpecModel):
-    """A machine of your own, and the nodes that are like it."""
+    """A machine of your own, and the nodes identical to it."""
 
     version: Literal["gpuyard.dev/machine/v1"]
-    """gpuyard.dev/machine/v1."""
+    """Format version: gpuyard.dev/machine/v1."""
     node: Text
-    """Where it was taken."""
+    """Node on which the inventory was taken."""
     driver: Text | None
-    """The driver that ran there; null where it said none."""
+    """NVIDIA driver version of the node; null if the driver reported none."""
     gpus: Annotated[tuple[InventoryGpu, ...], Field(min_length=1, max_length=64)]
-    """Its GPUs."""
+    """GPUs of the machine."""
     joined: Switch | None
-    """Every GPU reaches every other by NVLink; null where they have none."""
+    """Whether every GPU reaches every other by NVLink; null if they have no NVLink."""
     numa: Annotated[tuple[InventoryNuma, ...], Field(max_length=64)]
-    """Its NUMA nodes; empty where the host says none."""
+    """NUMA nodes of the machine; empty if the host reports none."""
     adapters: Annotated[tuple[InventoryAdapter, ...], Field(max_length=128)]
-    """Its RDMA devices."""
+    """RDMA devices of the machine."""
     nodes: Annotated[tuple[InventoryNode, ...], Field(max_length=5000)]
-    """Nodes that are like it; empty where nobody gave any."""
+    """Nodes identical to the machine; empty if none were given."""
 
 
 def _dump_kind(value: Any) -> str:
@@ -106,7 +106,7 @@ MachineInventoryRef = Annotated[
 
 
 def with_inventories(platform: Any, files: Files | None) -> tuple[Any, list[Finding]]:
-    """The platform with what stands in the files of its dumps; one that cannot be read goes, and is told."""
+    """The platform with its inventory files inlined; an unreadable one is dropped with a finding."""
     pools = platform.get("pools") if isinstance(platform, Mapping) else None
     if files is None or not isinstance(pools, list):
         return platform, []
@@ -130,11 +130,11 @@ def _document(data: bytes) -> dict[str, Any]:
     try:
         result = json.loads(data)
     except (ValueError, RecursionError):
-        raise UsageError("it is no JSON") from None
+        raise UsageError("not JSON") from None
     if not isinstance(result, dict):
-        raise UsageError("no dump stands in it")
+        raise UsageError("not a machine inventory")
     if result.get("version") != VERSION:
-        raise UsageError(f"{VERSION} is understood, and its version is {result.get('version')!r}")
+        raise UsageError(f"version {result.get('version')!r} is not supported, only {VERSION}")
     return result
 
 
@@ -142,13 +142,15 @@ def _unreadable(name: str, why: str, path: Path) -> Finding:
     return error(
         "pool.dump_file",
         path,
-        f"the dump cannot be read: {why}",
+        f"the machine inventory cannot be read: {why}",
         value=name,
-        allowed="a file that `gpuyard validate --inventory FILE` wrote, named from where Pulumi.yaml is",
-        fix=Fix(message="write one on a node of the pool, or remove `inventory`", at=path),
+        allowed="a file written by `gpuyard validate --inventory FILE`, as a path relative to Pulumi.yaml",
+        fix=Fix(message="create one on a node of the pool, or remove `inventory`", at=path),
     )
 
 
 def unread_inventory(path: Path, name: str) -> Finding:
-    """A name that is still one: whoever handed the platform in reads no files."""
-    return replace(_unreadable(name, "nobody here reads files", path), fix=None)
+    """The finding for a file name in a platform that was passed in without access to files."""
+    return replace(
+        _unreadable(name, "a platform passed as a value cannot name a file", path), fix=None
+    )

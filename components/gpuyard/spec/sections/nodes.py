@@ -1,4 +1,4 @@
-"""Nodes of a pool: warm hours, fabric, provisioning, brakes and NUMA."""
+"""Nodes of a pool: keep-warm windows, disruption windows, fabric, provisioning, upgrades and NUMA."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,35 +10,36 @@ from gpuyard.spec.values import Count, Positive, Switch, Text
 
 
 class KeepWarmWindow(SpecModel):
-    """Hours in which a pool keeps nodes running although nothing asks for them."""
+    """Hours in which a pool keeps nodes running although no job needs them."""
 
     cron: Text
-    """When it begins, as cron has it: `0 7 * * 1-5`."""
+    """Start of the window as a cron expression, for example `0 7 * * 1-5`."""
     hours: Annotated[float, Field(strict=True, gt=0, le=168, allow_inf_nan=False)]
-    """How long it lasts, in hours."""
+    """Length of the window in hours."""
     nodes: Positive
-    """How many nodes run then at least."""
+    """Minimum number of nodes in the window."""
     time_zone: Text = "UTC"
-    """Whose clock: an IANA name such as Europe/Paris. Default UTC."""
+    """Time zone of cron, an IANA name such as Europe/Paris. Default: UTC."""
 
 
 class DisruptionWindow(SpecModel):
-    """Hours in which Karpenter may replace nodes that are used: for an image, or labels."""
+    """Hours in which Karpenter may replace nodes in use, for a new image or new labels."""
 
     cron: Text
-    """When they begin, as cron has it, in UTC: `0 2 * * 6`. Days are those of the week."""
+    """Start of the window as a cron expression in UTC, by day of the week, for example `0 2 * * 6`."""
     hours: Annotated[float, Field(strict=True, gt=0, le=168, allow_inf_nan=False)]
-    """How long they last."""
+    """Length of the window in hours."""
     nodes: Positive = 1
-    """How many nodes may go at a time. Default 1."""
+    """Maximum number of nodes disrupted at a time. Default: 1."""
     max_days: Annotated[int, Field(strict=True, ge=1, le=365)] | None = None
-    """Age at which a node goes, at any time and whatever runs on it. Default: none is too old."""
+    """Maximum age of a node in days, after which it is replaced at any time, even in use. Default: no
+    maximum."""
 
 
 class FabricKind(StrEnum):
-    """How the nodes of a pool of your own reach each other's GPUs.
+    """The type of network between the GPUs of your own nodes.
 
-    `infiniband` and `roce` go past the host's TCP; `ethernet` does not.
+    `infiniband` and `roce` bypass the host's TCP stack; `ethernet` does not.
     """
 
     INFINIBAND = "infiniband"
@@ -47,29 +48,30 @@ class FabricKind(StrEnum):
 
 
 class RdmaPlugin(StrEnum):
-    """Who hands out the network adapters: NVIDIA's Network Operator, or the RDMA device plugin alone."""
+    """What advertises the network adapters: NVIDIA's Network Operator, or the RDMA device plugin alone."""
 
     NETWORK_OPERATOR = "network-operator"
     DEVICE_PLUGIN = "rdma-device-plugin"
 
 
 class FabricSpec(SpecModel):
-    """The network between the nodes of a pool of your own; on aws and gcp the machine says it."""
+    """The network between nodes of your own; on aws and gcp the machine type determines it."""
 
     kind: FabricKind
-    """infiniband, roce or ethernet."""
+    """Type of the network: infiniband, roce or ethernet."""
     hcas: Annotated[tuple[Text, ...], Field(max_length=64)] = ()
-    """Names of the network adapters next to the GPUs, as NCCL has them: mlx5_0, mlx5_1."""
+    """Names of the network adapters next to the GPUs, as NCCL uses them: mlx5_0, mlx5_1. Default: none."""
     gbps: Annotated[float, Field(strict=True, gt=0, le=1e6, allow_inf_nan=False)] | None = None
-    """Bandwidth of one node in gigabit a second, all adapters together."""
+    """Bandwidth of one node in Gbit/s, all adapters together. Default: unknown."""
     plugin: RdmaPlugin = RdmaPlugin.DEVICE_PLUGIN
-    """rdma-device-plugin, or network-operator where one of yours runs. Default rdma-device-plugin."""
+    """Device plugin for adapters: rdma-device-plugin, or network-operator if you run it. Default:
+    rdma-device-plugin."""
 
 
 class Provisioning(StrEnum):
-    """How the nodes of an autoscaled pool are asked for before a job is admitted.
+    """How the nodes of an autoscaled pool are requested before a job is admitted.
 
-    `check-capacity` looks for room on nodes that run, `atomic` adds all nodes or none, `queued` is GKE's
+    `check-capacity` checks capacity on running nodes, `atomic` adds all nodes or none, `queued` is GKE's
     queued provisioning of flex-start nodes.
     """
 
@@ -79,31 +81,37 @@ class Provisioning(StrEnum):
 
 
 class PoolStopPolicy(StrEnum):
-    """A brake for one pool: `hold` starts no new job in it."""
+    """Stop policy of one pool: `hold` starts no new job in it."""
 
     HOLD = "hold"
 
 
 class Upgrade(SpecModel):
-    """How nodes of a pool are made anew: for another version, image, disk or setting."""
+    """How nodes of a pool are replaced, for a new version, image, disk size or setting."""
 
     max_unavailable: Positive | None = None
-    """Nodes out of work at once. Default: on aws a tenth of a node group, on gcp one, none with a surge."""
+    """Maximum number of unavailable nodes. Default: on aws 10% of a node group; on gcp 1, or 0 with
+    max_surge."""
     max_surge: Count = 0
-    """Nodes made before old ones go. Default 0: a GPU is hardly had twice, and a reservation has no more."""
+    """Number of additional nodes created before old ones are removed. Default: 0, because spare GPUs
+    are scarce and a reservation has none."""
     blue_green: Switch = False
-    """On gcp: all new nodes beside all old ones, and back where they fail. Default off."""
+    """Whether to upgrade blue-green, on gcp: all new nodes run before old ones are removed, with
+    rollback on failure. Default: off."""
     drain_minutes: Annotated[int, Field(strict=True, ge=1, le=1440)] | None = None
-    """How long pods have to end before their node goes. Default 15 on EKS, 60 on gcp and with Karpenter."""
+    """Minutes that pods have to terminate before their node is removed. Default: 15 on EKS, 60 on gcp
+    and with Karpenter."""
     force: Switch = False
-    """On EKS: go on where a pod is not out in time. Default off: the update stops, and says which."""
+    """Whether the update continues when a pod is not evicted in time, on EKS. Default: off; it stops
+    and names the pod."""
 
 
 class Numa(StrEnum):
-    """The kubelet's topology policy.
+    """The topology manager policy of the kubelet.
 
-    `best-effort` tries to keep a pod in one NUMA node, `restricted` refuses pods that could have been and
-    are not, `single-numa-node` refuses every pod that needs two: also one with all GPUs of a node.
+    `best-effort` prefers one NUMA node for a pod, `restricted` rejects a pod that would
+    fit in one but would span several, `single-numa-node` rejects every pod that needs two, even one with all
+    GPUs of a node.
     """
 
     NONE = "none"

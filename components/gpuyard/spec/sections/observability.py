@@ -1,4 +1,4 @@
-"""Observability: what is measured, and the targets that measurements are held against."""
+"""Observability: metrics, and the targets they are compared with."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,7 +10,7 @@ from gpuyard.spec.values import Address, Name, Percent, PercentRange, Positive, 
 
 
 class Prometheus(StrEnum):
-    """Whose Prometheus: `install` one for the platform (not done yet), `existing`, which runs, or `none`."""
+    """Which Prometheus: `install` one for the platform (not implemented), `existing`, or `none`."""
 
     INSTALL = "install"
     EXISTING = "existing"
@@ -18,28 +18,31 @@ class Prometheus(StrEnum):
 
 
 class Observability(SpecModel):
-    """What is measured, for how long it is kept."""
+    """Metrics and their retention."""
 
     prometheus: Prometheus = Prometheus.INSTALL
-    """install, existing or none. Default install; nothing is installed yet: idle reclaim needs existing."""
+    """Prometheus of the platform: install, existing or none. `install` is not implemented; `idle` needs
+    existing. Default: install."""
     prometheus_address: Address | None = None
-    """Where it answers. Default http://prometheus-operated.monitoring.svc:9090."""
+    """URL of Prometheus. Default: http://prometheus-operated.monitoring.svc:9090."""
     retention_days: Positive = 15
-    """Days that measurements are kept. Default 15, as Prometheus has it."""
+    """Retention of metrics in days. Default: 15, as in Prometheus."""
     scrape_seconds: Annotated[int, Field(strict=True, ge=1, le=300)] = 15
-    """Seconds between two looks at a GPU. Default 15: graphs need no more."""
+    """Scrape interval of GPU metrics in seconds. Default: 15."""
     cost: Switch = True
-    """Whether used hours are to become money, with OpenCost. Default on; it is not installed yet."""
+    """Whether OpenCost computes the cost of used hours; not implemented. Default: on."""
 
 
 class Targets(SpecModel):
-    """What the platform is run towards; each is measured, shown and alerted on."""
+    """Service targets; each is measured, displayed and alerted on."""
 
     utilisation_percent: PercentRange | None = None
-    """Share of GPU time in use over the fleet, such as 65..85. The expected bill reckons with its middle."""
+    """Target share of GPU time in use, in percent, for example 65..85; expected cost uses the middle.
+    Default: none."""
     memory_percent: Percent | None = None
-    """Share of a GPU's memory that a pod should use at least, for example 80."""
+    """Minimum share of GPU memory that a pod should use, in percent, for example 80. Default: none."""
     idle_percent: Percent | None = None
-    """Share of allocated GPU time that may be idle at most, for example 20."""
+    """Maximum share of allocated GPU time that may be idle, in percent, for example 20. Default: none."""
     wait_p95_minutes: dict[Name, Positive] = Field(default_factory=dict)
-    """By priority, minutes that 95 of 100 jobs wait at most: {research: 120, production: 10}."""
+    """Maximum 95th percentile of the wait time in minutes, by priority: {research: 120, production:
+    10}. Default: none."""

@@ -1,4 +1,4 @@
-"""Policies: how strictly rules are held, and where they are not."""
+"""Policies: levels of rules, and exceptions."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -10,7 +10,7 @@ from gpuyard.spec.values import Day, Text
 
 
 class Level(StrEnum):
-    """What becomes of a rule that is broken."""
+    """What happens when a rule is violated."""
 
     OFF = "off"
     ADVISORY = "advisory"
@@ -18,22 +18,22 @@ class Level(StrEnum):
 
 
 class RuleException(SpecModel):
-    """One place where one rule need not hold for a while."""
+    """A temporary exception of one resource from one rule."""
 
     rule: Text
-    """The rule's id, for example GPU-TEN-02."""
+    """Id of the rule, for example GPU-TEN-02."""
     resource: Text
-    """Name of the resource it does not hold for."""
+    """Name of the resource that is exempt."""
     reason: Text
-    """Why. Whoever reads it in a year should understand."""
+    """Reason for the exception, understandable a year later."""
     expires: Day
-    """The day from which it holds again, as 2027-03-31."""
+    """First day on which the rule applies again, for example 2027-03-31."""
 
 
 class Policies(SpecModel):
-    """How strictly rules are held, and where they are not."""
+    """Levels of rules, and exceptions."""
 
     levels: dict[Text, Level] = Field(default_factory=dict)
-    """By rule id: off, advisory or mandatory. Default: each rule's own."""
+    """Level by rule id: off, advisory or mandatory. Default: the level of each rule."""
     exceptions: Annotated[tuple[RuleException, ...], Field(max_length=1000)] = ()
-    """Places where a rule need not hold. Default: none."""
+    """Temporary exceptions from rules. Default: none."""

@@ -1,4 +1,4 @@
-"""Prices of one's own, and commitments that are paid in any case."""
+"""Custom prices, and commitments that are paid whether used or not."""
 
 from typing import Annotated, Any
 
@@ -9,14 +9,15 @@ from gpuyard.spec.values import Percent, Positive, Text, Usd, UsdOrNothing
 
 
 class MachinePrice(SpecModel):
-    """What one machine costs you an hour, when that is not the list price."""
+    """Your hourly price of one machine, where it differs from the list price."""
 
     on_demand: Usd | None = None
-    """US dollars an hour on demand."""
+    """On-demand price in US dollars per hour. Default: the list price."""
     spot: Usd | None = None
-    """US dollars an hour on spot, as a yearly average of yours."""
+    """Spot price in US dollars per hour, as your yearly average. Default: the catalogue's price."""
     reserved: Usd | None = None
-    """US dollars an hour for nodes from a reservation or a commitment."""
+    """Price in US dollars per hour of nodes from a reservation or commitment. Default: the catalogue's
+    price."""
 
     @model_validator(mode="before")
     @classmethod
@@ -26,26 +27,27 @@ class MachinePrice(SpecModel):
 
 
 class Commitment(SpecModel):
-    """Nodes you have promised to pay for, used or not."""
+    """Nodes that you pay for over a term, used or not."""
 
     machine: Text
-    """The machine type."""
+    """Machine type of the commitment."""
     nodes: Positive
-    """How many of it are always paid."""
+    """Number of committed nodes."""
     years: Annotated[int, Field(strict=True, ge=1, le=5)] = 1
-    """For how long: 1 or 3 years usually."""
+    """Term in years, usually 1 or 3. Default: 1."""
     usd_per_hour: Usd | None = None
-    """US dollars an hour for one. Default: the catalogue's price for that term."""
+    """Price of one node in US dollars per hour. Default: the catalogue's price for that term."""
 
 
 class Prices(SpecModel):
-    """Your prices, where they are not the catalogue's list prices."""
+    """Your prices, where they differ from the catalogue's list prices."""
 
     discount_percent: Percent = 0
-    """Percent off every list price on demand. Default 0."""
+    """Discount on every on-demand list price, in percent. Default: 0."""
     machines: dict[Text, MachinePrice] = Field(default_factory=dict)
-    """By machine type: 42.5, or {on_demand: 42.5, spot: 17, reserved: 30}. They win over the discount."""
+    """Price by machine type: 42.5, or {on_demand: 42.5, spot: 17, reserved: 30}; the discount does not
+    apply to it. Default: none."""
     commitments: Annotated[tuple[Commitment, ...], Field(max_length=100)] = ()
-    """What is paid for in any case. Default: nothing."""
+    """Commitments that are paid whether used or not. Default: none."""
     cluster_usd_per_hour: UsdOrNothing | None = None
-    """US dollars an hour for the cluster itself. Default: EKS's or GKE's fee, none for one that exists."""
+    """Cluster fee in US dollars per hour. Default: the fee of EKS or GKE; none for an existing cluster."""

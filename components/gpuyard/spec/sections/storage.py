@@ -1,4 +1,4 @@
-"""Storage beside the nodes: data to train on, and checkpoints."""
+"""Shared storage: training datasets and checkpoints."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -12,10 +12,10 @@ MAX_DATASETS = 20
 
 
 class DatasetKind(StrEnum):
-    """What kind of store.
+    """Kind of storage.
 
     `efs`, `fsx-lustre` on aws; `filestore`, `managed-lustre` on gcp; `bucket` on both, mounted as files;
-    `class` is a storage class you have.
+    `class` is an existing StorageClass.
     """
 
     EFS = "efs"
@@ -27,10 +27,10 @@ class DatasetKind(StrEnum):
 
 
 class StoreTier(StrEnum):
-    """How a file system is kept.
+    """Tier of a file system.
 
-    `persistent` and `scratch` of fsx-lustre: scratch is lost with any of its servers. `zonal`, `regional`,
-    `basic-ssd` and `basic-hdd` of filestore.
+    `persistent` and `scratch` of fsx-lustre; scratch loses data when one of its servers fails. `zonal`,
+    `regional`, `basic-ssd` and `basic-hdd` of filestore.
     """
 
     PERSISTENT = "persistent"
@@ -45,52 +45,58 @@ Teams = Annotated[tuple[Name, ...], Field(max_length=1000)]
 
 
 class Dataset(SpecModel):
-    """Where training data lives: many pods read it at once, each team by a claim of this name."""
+    """Shared training data, which each team mounts through a PersistentVolumeClaim of this name."""
 
     name: Name
-    """Its name, and that of the claim in each team's namespace."""
+    """Name of the dataset and of the PersistentVolumeClaim in each team's namespace."""
     kind: DatasetKind
-    """efs, fsx-lustre, filestore, managed-lustre, bucket or class."""
+    """Kind of storage: efs, fsx-lustre, filestore, managed-lustre, bucket or class."""
     size_gib: MemoryGib | None = None
-    """Size in GiB, where it does not grow by itself. Default: the smallest that is sold; 100 of a class."""
+    """Size in GiB of storage that does not grow by itself. Default: the smallest size on offer; 100 for
+    class."""
     tier: StoreTier | None = None
-    """persistent, scratch; zonal, regional, basic-ssd, basic-hdd. Default: persistent, or zonal."""
+    """Tier: persistent or scratch of fsx-lustre; zonal, regional, basic-ssd or basic-hdd of filestore.
+    Default: persistent, or zonal."""
     throughput: Positive | None = None
-    """MB/s for each TiB of Lustre; MiB/s of all of efs. Default: 125 and 1000; efs scales by itself."""
+    """Throughput in MB/s per TiB for Lustre, in total MiB/s for efs. Default: 125 for fsx-lustre, 1000
+    for managed-lustre; efs scales by itself."""
     zone: Text | None = None
-    """Zone of a file system that lies in one. Default: that of the pools, where they are all in one."""
+    """Zone of a zonal file system. Default: the zone of the pools, if all are in one."""
     bucket: Text | None = None
-    """A bucket that exists: that of kind bucket, or what fills fsx-lustre. Default: one is made, or none."""
+    """Existing bucket: the dataset itself with kind bucket, or the import source of fsx-lustre.
+    Default: a new bucket with kind bucket, otherwise none."""
     cache_gib: MemoryGib | None = None
-    """Of kind bucket: what a pod keeps of it on its node's disks. Default: nothing."""
+    """Cache size per pod on the node's disks in GiB, with kind bucket. Default: no cache."""
     read_mb_per_s: Positive | None = None
-    """MB/s that one node reads of it at least, as the check with the profile full tries. Default: half of
-    what is sold, of buckets that exist and what is filled from one; others are not tried."""
+    """Minimum read throughput of one node in MB/s, measured by validation with profile full. Default:
+    half of the provisioned throughput, for existing buckets and file systems filled from one; others
+    are not measured."""
     class_name: Text | None = None
-    """The storage class, with kind: class."""
+    """Name of the StorageClass, with kind class. Default: none."""
     teams: Teams = ()
-    """Teams that have it. Default: all."""
+    """Teams that can mount it. Default: all."""
     writers: Teams = ()
-    """Those of them that write it, too. Default: none; a class is each team's own to write."""
+    """Teams that can also write it. Default: none; with kind class each team writes its own volume."""
 
 
 class Checkpoints(SpecModel):
-    """Where training keeps its checkpoints: a bucket, so that a lost node loses nothing."""
+    """The bucket for training checkpoints, which outlive nodes."""
 
     bucket: Text | None = None
-    """Name of a bucket that exists. Default: one is made."""
+    """Name of an existing bucket. Default: gpuyard creates one."""
     retention_days: Positive = 30
-    """Days for which a checkpoint that was deleted or written over can be had back. Default 30."""
+    """Days for which a deleted or overwritten checkpoint can be restored. Default: 30."""
     teams: Teams = ()
-    """Teams that have a place in it, each its own. Default: all."""
+    """Teams that get a prefix of their own in the bucket. Default: all."""
 
 
 class Storage(SpecModel):
-    """Storage beside the nodes."""
+    """Shared storage of the platform."""
 
     datasets: Annotated[tuple[Dataset, ...], Field(max_length=MAX_DATASETS)] = ()
-    """Data that teams share: [{name: corpus, kind: efs}]. Default: none."""
+    """Datasets that teams share: [{name: corpus, kind: efs}]. Default: none."""
     checkpoints: Checkpoints | None = None
     """Bucket for checkpoints. Default: none."""
     protect: Switch = True
-    """Nothing that is made here is deleted. Default on; take it off, and deploy, before a destroy."""
+    """Deletion protection of all storage in this section; turn it off and deploy before a destroy.
+    Default: on."""

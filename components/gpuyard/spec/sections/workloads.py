@@ -21,7 +21,7 @@ class Framework(StrEnum):
 class ScaleOn(StrEnum):
     """What a service scales on.
 
-    `gpu` is GPU activity, `queue` the length of its request queue, `schedule` a window of the day.
+    `gpu` is GPU activity, `queue` the length of its request queue, `schedule` the time of day.
     """
 
     GPU = "gpu"
@@ -30,22 +30,22 @@ class ScaleOn(StrEnum):
 
 
 class Service(SpecModel):
-    """An inference service that grows and shrinks."""
+    """An inference service with autoscaling."""
 
     name: Name
-    """The service's name."""
+    """Name of the service."""
     team: Name
-    """The team in whose namespace it runs."""
+    """Team in whose namespace it runs."""
     shape: Name
-    """The shape, of `shapes`, that one replica of it is."""
+    """Shape of `shapes` that one replica has."""
     replicas: NodeRange
-    """How many, such as 1..8."""
+    """Number of replicas, for example 1..8."""
     scale_on: ScaleOn = ScaleOn.GPU
-    """gpu, queue or schedule. Default gpu."""
+    """Scaling metric: gpu, queue or schedule. Default: gpu."""
 
 
 class Workloads(SpecModel):
-    """Runtimes for training, and services with autoscaling."""
+    """Training runtimes and inference services."""
 
     training: Annotated[tuple[Framework, ...], Field(max_length=4)] = ()
     """Training runtimes to offer: torch, deepspeed, jax, mpi. Default: none."""
@@ -54,7 +54,7 @@ class Workloads(SpecModel):
 
 
 class Addon(StrEnum):
-    """Tools that teams like to have beside the platform."""
+    """Optional tools for teams."""
 
     ARGO_WORKFLOWS = "argo-workflows"
     ARGO_CD = "argo-cd"

@@ -1,1 +1,1 @@
-"""YAML as a text: where in it each value stands."""
+"""Positions of values in a YAML text."""

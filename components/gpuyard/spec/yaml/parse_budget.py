@@ -1,4 +1,4 @@
-"""How much may be read in one run, whatever it is part of: memory is bounded by it."""
+"""The parse budget: limits how many values one run reads, and so its memory."""
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
@@ -8,32 +8,34 @@ from typing import Any
 
 from gpuyard.errors import UsageError
 
-BUDGET_EXCEEDED = "with all that was read before, it is more than one run keeps in memory: give a part of the files"
+BUDGET_EXCEEDED = (
+    "exceeds the memory limit of one run together with the files before it: pass fewer files"
+)
 
 
 MAX_CACHED_VALUES = 50_000
-"""Values of texts that are held for the case that they come again."""
+"""Maximum values of cached texts."""
 
 
 class ParseBudgetExceeded(UsageError):
-    """A text that would be read, were there room for it."""
+    """A text that exceeds the remaining parse budget."""
 
 
 class ParseBudget:
-    """A number of values that may still be read, about 130 bytes each."""
+    """The number of values that may still be read, about 130 bytes each."""
 
     __slots__ = ("_held", "_read", "left", "short")
 
     def __init__(self, remaining: int) -> None:
         self.left = remaining
         self.short = False
-        """Whether something was not read for want of it."""
+        """Whether something was not read because the budget was exhausted."""
         self._read: dict[tuple[int, bytes], tuple[int, Sequence[Any]]] = {}
-        """By the limit and the text: how many values it has, and what was read of it."""
+        """By limit and text: its number of values, and its documents."""
         self._held = 0
 
     def take(self, values: int) -> bool:
-        """Whether there was room for so many; they have it now."""
+        """Reserve so many values; False if the budget does not allow it."""
         if values > self.left:
             self.short = True
             return False
@@ -41,12 +43,12 @@ class ParseBudget:
         return True
 
     def cached(self, data: bytes, limit: int) -> Sequence[Any] | None:
-        """What was read of the same text within the same limit; it takes the same room once more."""
+        """The cached documents of the same text and limit; they count against the budget again."""
         found = self._read.get((limit, _key(data)))
         return found[1] if found is not None and self.take(found[0]) else None
 
     def cache(self, data: bytes, limit: int, values: int, read: Sequence[Any]) -> None:
-        """For the case that it comes again; what was held before goes where there is too much."""
+        """Cache the documents of a text; the cache is cleared when it is full."""
         if values > MAX_CACHED_VALUES:
             return
         if self._held + values > MAX_CACHED_VALUES:
@@ -56,8 +58,8 @@ class ParseBudget:
         self._held += values
 
     @contextmanager
-    def shared(self) -> Generator[None]:
-        """All that is read within takes of it."""
+    def active_in_context(self) -> Generator[None]:
+        """Apply this budget to everything read in the context."""
         token = _ROOM.set(self)
         try:
             yield
@@ -73,5 +75,5 @@ _ROOM: ContextVar[ParseBudget | None] = ContextVar("room", default=None)
 
 
 def parse_budget() -> ParseBudget | None:
-    """What there is room in; None where only the text itself has a limit."""
+    """The active budget; None if only the text itself is limited."""
     return _ROOM.get()

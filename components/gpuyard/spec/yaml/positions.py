@@ -1,7 +1,7 @@
-"""Where each part of a YAML document stands: numbers in the order of the text, found by walking the value.
+"""Positions of the parts of a YAML document: numbers in the order of the text, resolved by walking the value.
 
-A dictionary from every path to its line took several times the memory of the values themselves. Here a part
-costs twelve bytes, and whoever asks for one pays for the way to it.
+A dictionary from every path to its line takes several times the memory of the values. Here a part takes
+twelve bytes, and a query takes the time of the walk.
 """
 
 from array import array
@@ -11,7 +11,7 @@ from typing import Any
 from gpuyard.findings import Path
 
 _WIDE = 64
-"""What has more parts keeps where they stand once somebody has asked: a list of thousands is asked often."""
+"""Parts with more children cache their positions on the first query."""
 
 
 def _numbers() -> "array[int]":
@@ -21,7 +21,7 @@ def _numbers() -> "array[int]":
 class Positions:
     """A mark for every part of one document, in the order of the text.
 
-    A part of a mapping is marked where its key stands. The value has to stay as it was read.
+    A part of a mapping is marked at its key. The value must not be modified.
     """
 
     __slots__ = ("_wide", "columns", "ends", "lines", "value")
@@ -35,7 +35,7 @@ class Positions:
         self._wide: dict[int, Mapping[Any, int]] = {}
 
     def add(self, line: int, column: int) -> int:
-        """Mark the next part, with nothing below it yet; its number."""
+        """Mark the next part without children; returns its number."""
         self.lines.append(line)
         self.columns.append(column)
         end = len(self.lines)
@@ -43,16 +43,16 @@ class Positions:
         return end - 1
 
     def close(self, number: int) -> None:
-        """All that came since is below this part."""
+        """Close a part: everything marked since is below it."""
         self.ends[number] = len(self.lines)
 
     def drop(self, first: int) -> None:
-        """Of a value that is dropped no part is marked."""
+        """Remove all marks from this number on."""
         for numbers in (self.lines, self.columns, self.ends):
             del numbers[first:]
 
     def truncate(self, number: int) -> None:
-        """Of a part with what is below it nothing is marked any more; what is open ends later."""
+        """Remove the marks of a part and everything below it."""
         end = self.ends[number]
         for numbers in (self.lines, self.columns, self.ends):
             del numbers[number:end]
@@ -60,12 +60,12 @@ class Positions:
             self.ends[after] -= end - number
 
     def done(self, value: Any) -> None:
-        """Nothing comes any more: no room is kept for it."""
+        """Finish: release unused memory."""
         self.value = value
         self.lines, self.columns, self.ends = self.lines[:], self.columns[:], self.ends[:]
 
-    def number(self, path: Path) -> int | None:
-        """The number of a part; None where nothing is marked, as below an alias."""
+    def position_index(self, path: Path) -> int | None:
+        """The number of a part; None if it has no mark, as below an alias."""
         number: int | None = 0 if self.ends else None
         value = self.value
         for step in path:
@@ -75,8 +75,8 @@ class Positions:
             value = value[step]
         return number
 
-    def numbers(self) -> Iterator[tuple[Path, int]]:
-        """Every part that is marked and its number, in the order of the text."""
+    def position_indexes(self) -> Iterator[tuple[Path, int]]:
+        """Every marked part and its number, in the order of the text."""
         todo: list[tuple[Path, int, Any]] = [((), 0, self.value)] if self.ends else []
         while todo:
             path, number, value = todo.pop()
@@ -88,12 +88,12 @@ class Positions:
         if (children := self._wide.get(number)) is not None:
             return children
         if self.ends[number] == number + 1:
-            return {}  # of an alias nothing below is marked, however much is there
+            return {}  # parts below an alias have no marks
         results: dict[Any, int] = {}
         part, end = number + 1, self.ends[number]
         for step in range(len(value)) if isinstance(value, list) else value:
             if part >= end:
-                break  # the rest was merged into it, and stands elsewhere
+                break  # the rest was merged from elsewhere
             results[step] = part
             part = self.ends[part]
         if len(results) > _WIDE:
@@ -111,22 +111,22 @@ class Marks(Mapping[Path, int]):
         self._numbers = numbers
 
     def __getitem__(self, path: Path) -> int:
-        number = self._positions.number(path)
+        number = self._positions.position_index(path)
         if number is None:
             raise KeyError(path)
         return self._numbers[number]
 
     def __iter__(self) -> Iterator[Path]:
-        return (path for path, _ in self._positions.numbers())
+        return (path for path, _ in self._positions.position_indexes())
 
     def last_position(self, path: Path) -> int | None:
-        """The mark of the last part below a path, without asking for any other."""
-        number = self._positions.number(path)
+        """The mark of the last part below a path, without resolving others."""
+        number = self._positions.position_index(path)
         return None if number is None else self._numbers[self._positions.ends[number] - 1]
 
     def by_path(self) -> dict[Path, int]:
-        """All of them at once, which is quicker than to ask for each and takes more room."""
-        return {path: self._numbers[number] for path, number in self._positions.numbers()}
+        """All marks at once: faster than single queries, but needs more memory."""
+        return {path: self._numbers[number] for path, number in self._positions.position_indexes()}
 
     def __len__(self) -> int:
         return len(self._numbers)

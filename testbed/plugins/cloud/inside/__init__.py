@@ -1,1 +1,1 @@
-"""What is inside a cluster of the fake clouds: a control plane that answers, who may enter, and its nodes."""
+"""Inside a cluster of the fake clouds: the control plane, access to it, and its nodes."""

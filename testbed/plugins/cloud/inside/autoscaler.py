@@ -1,17 +1,17 @@
-"""A stand-in of Cluster Autoscaler's way up: which group grows, what it does when nodes do not come.
+"""A stand-in of Cluster Autoscaler's scale-up: which group grows, and what happens when nodes do not join.
 
-Nothing of it asks a cloud or a cluster (scaling.py does): a look has groups, pods and the time, and says
-which groups become how large. As the real one:
+It calls no cloud and no cluster (scaling.py does): an iteration gets groups, pods and the time, and returns
+the new sizes of groups. Like the real one:
 
-- A pod waits when the scheduler says so; nodes that are on their way, or begin, count as room for it.
-- Of the groups that may grow and whose nodes the pod would take, the expander chooses one, and a look
-  enlarges only that. `priority` takes the highest number of which a pattern is found in the group's name; a
-  group of no pattern only where none has one. Else the one that wastes the least CPU; equals by chance.
-- A group for which the cloud says that it makes no instances is set back at once, and left alone; one whose
-  nodes do not come is, too, only much later. Each time after the first it is left alone for twice as long.
+- A pod is pending when the scheduler marks it so; nodes that are on their way or starting count as capacity.
+- Of the groups that may grow and whose nodes fit the pod, the expander chooses one, and an iteration
+  enlarges only that. `priority` takes the highest number with a pattern found in the group's name; a
+  group without a pattern only if no group has one. Else the one that wastes the least CPU; ties at random.
+- A group for which the cloud reports that it starts no instances is reset at once and backed off; so is one
+  whose nodes do not join, only much later. Each further backoff lasts twice as long.
 
-- A group on none of whose nodes anything asks for something, or says that it stays, goes back to its least,
-  once that has lasted. The real one takes nodes one by one; which of them goes, a fake group cannot be told.
+- A group whose nodes run no pods with requests or `safe-to-evict: "false"` goes back to its minimum after a
+  while. The real one removes nodes one by one; a fake group cannot choose which node goes.
 
 Source: kubernetes/autoscaler, read on 2026-11-23: exponential_backoff.go, the AWS provider's
 auto_scaling_groups.go (placeholder-cannot-be-fulfilled), expander/priority, and FAQ.md about scaling down.
@@ -29,7 +29,7 @@ from testbed.plugins.cloud.inside.rooms import Pod, room_of
 
 @dataclass(frozen=True)
 class Settings:
-    """Its flags, with the real ones' defaults."""
+    """Its flags, with the real defaults."""
 
     max_node_provision_time: float = 15 * 60
     initial_node_group_backoff_duration: float = 5 * 60
@@ -37,7 +37,7 @@ class Settings:
     node_group_backoff_reset_timeout: float = 3 * 60 * 60
     scale_down_unneeded_time: float = 10 * 60
     priorities: Mapping[int, Sequence[str]] = field(default_factory=dict[int, Sequence[str]])
-    """Of the expander `priority`; without any it is `least-waste`."""
+    """For the expander `priority`; without any the expander is `least-waste`."""
 
 
 @dataclass(frozen=True)
@@ -49,24 +49,24 @@ class Scalable:
     target: int
     running: int
     node: dict[str, Any]
-    """What its next node would be: labels, taints, allocatable."""
+    """The next node: labels, taints, allocatable."""
     error: str = ""
-    """Why the cloud makes no instance, where it says so."""
+    """Why the cloud starts no instance, if it reports a reason."""
     least: int = 0
     idle: bool = False
-    """Whether nothing asks for anything on any of its nodes, but what runs on every node."""
+    """Whether no pod on its nodes has requests, except pods that run on every node."""
     starting: int = 0
-    """Nodes that are there and not ready, or have no GPUs yet: as good as on their way."""
+    """Nodes that exist but are not ready, or have no GPUs yet: they count as on their way."""
 
     @property
     def coming(self) -> int:
-        """Nodes that pods may be put on later."""
+        """Nodes that can take pods later."""
         return self.target - self.running + self.starting
 
 
 @dataclass(frozen=True)
 class Resize:
-    """A group is to be of another size."""
+    """A new size of a group."""
 
     group: str
     size: int
@@ -81,7 +81,7 @@ class _LeftAlone:
 
 
 class Autoscaler:
-    """What it remembers from one look to the next."""
+    """The autoscaler's state between iterations."""
 
     def __init__(self, settings: Settings, seed: int = 0) -> None:
         self._settings = settings
@@ -91,7 +91,7 @@ class Autoscaler:
         self._chance = random.Random(seed)  # noqa: S311  to repeat a test, not to hide anything
 
     def look(self, groups: Sequence[Scalable], pods: Sequence[Pod], now: float) -> list[Resize]:
-        """What to do now: groups that failed are set back, and one group grows."""
+        """The resizes of one iteration: failed groups are reset, and one group grows."""
         self._forget(now)
         results = [each for group in groups if (each := self._set_back(group, now))]
         back = {each.group for each in results}
@@ -104,7 +104,7 @@ class Autoscaler:
         return [*results, *grown, *self._shrink([g for g in groups if g.name not in busy], now)]
 
     def grow_for(self, groups: Sequence[Scalable], pods: Sequence[Pod], now: float) -> list[Resize]:
-        """Enlarge one of these for pods that run elsewhere; nodes that are on their way are waited for."""
+        """Enlarge one of these groups for pods that run elsewhere, unless nodes are on their way."""
         waiting = list(pods)
         for group in groups:
             waiting = _left(group, waiting, group.coming)
@@ -116,12 +116,12 @@ class Autoscaler:
         return blocked is not None and blocked.until > now
 
     def _shrink(self, groups: Sequence[Scalable], now: float) -> list[Resize]:
-        """Groups of which nothing was needed for long; nodes that have yet to come are waited for."""
+        """Groups that were unused for long, unless nodes are on their way."""
         spare = [g for g in groups if g.idle and g.least < g.target == g.running]
         self._idle = {each.name: self._idle.get(each.name, now) for each in spare}
         wait = self._settings.scale_down_unneeded_time
         return [
-            Resize(each.name, each.least, "nothing on its nodes asks for anything")
+            Resize(each.name, each.least, "no pod on its nodes has requests")
             for each in spare
             if now - self._idle[each.name] >= wait
         ]
@@ -177,7 +177,7 @@ class Autoscaler:
 
 
 def _waits(pod: Pod) -> bool:
-    """Whether the scheduler found no node for it; one that is held by a gate waits for somebody else."""
+    """Whether the scheduler found no node for it; a gated pod does not count."""
     conditions = (pod.get("status") or {}).get("conditions") or []
     return not pod["spec"].get("nodeName") and any(
         each["type"] == "PodScheduled" and each.get("reason") == "Unschedulable"
@@ -186,7 +186,7 @@ def _waits(pod: Pod) -> bool:
 
 
 def _left(group: Scalable, waiting: Sequence[Pod], nodes: int) -> list[Pod]:
-    """The pods that find no room on so many new nodes of a group."""
+    """The pods that do not fit on so many new nodes of a group."""
     rooms = [room_of(group.node) for _ in range(nodes)]
     return [
         pod
@@ -196,7 +196,7 @@ def _left(group: Scalable, waiting: Sequence[Pod], nodes: int) -> list[Pod]:
 
 
 def _nodes_for(group: Scalable, waiting: Sequence[Pod], most: int) -> int:
-    """How many new nodes hold the most of the pods; 0 where none takes any."""
+    """The number of new nodes that fits most pods; 0 if none fits."""
     count, remaining = 0, list(waiting)
     while count < most and remaining:
         after = _left(group, remaining, 1)

@@ -1,7 +1,7 @@
-"""What an instance needs to join an EKS cluster: a role, a way out, the cluster's security group, add-ons.
+"""What an instance needs to join an EKS cluster: a role, a network route, the cluster's security group, add-ons.
 
-EKS says of all of it the same: `NodeCreationFailure: Instances failed to join the kubernetes cluster`. Why
-stands in the instance's own log.
+EKS reports the same for all of it: `NodeCreationFailure: Instances failed to join the kubernetes cluster`. The
+reason is in the instance's own log.
 """
 
 import json
@@ -31,7 +31,7 @@ def must_join(
     template: Mapping[str, Any],
     existing: Held,
 ) -> None:
-    """BadUserData where the first thing that a node needs is not there."""
+    """Raise BadUserData for the first missing requirement of a node."""
     role = next(each for each in existing if group.inputs["nodeRoleArn"] in each.names)
     for message in (
         _script(reported, cluster),
@@ -45,7 +45,7 @@ def must_join(
 
 
 def _script(reported: Told, cluster: Resource) -> str:
-    """A script names the cluster itself; nodeadm and Bottlerocket are told by EKS."""
+    """Check the cluster that a script names; nodeadm and Bottlerocket get it from EKS."""
     true = {
         "cluster": cluster.id,
         "endpoint": cluster.state["endpoint"],
@@ -81,7 +81,7 @@ def _policies(role: Resource, existing: Held) -> set[str]:
 
 # ── add-ons ───────────────────────────────────────────────────────────────────────────────────────
 def _addons(cluster: Resource, role: Resource, existing: Held) -> str:
-    """A node is ready once its network add-on has given it addresses, by rights of its own or the node's."""
+    """A node is ready once its network add-on assigned addresses, with its own or the node's permissions."""
     created = {
         each.inputs["addonName"]: each
         for each in existing
@@ -114,7 +114,7 @@ def _has_identity(cluster: Resource, cni: Resource | None, existing: Held) -> bo
 
 # ── the network ───────────────────────────────────────────────────────────────────────────────────
 def _groups(template: Mapping[str, Any], cluster: Resource) -> str:
-    """EKS adds the cluster's own group only where the template names none."""
+    """EKS adds the cluster's security group only if the template names none."""
     inputs = [*items(template, "vpcSecurityGroupIds")]
     for each in items(template, "networkInterfaces"):
         inputs += items(each, "securityGroups")
@@ -125,7 +125,7 @@ def _groups(template: Mapping[str, Any], cluster: Resource) -> str:
 
 
 def _way_out(subnet: str, existing: Held) -> str:
-    """To the services that a node asks at its start: by a route, or by endpoints in its VPC."""
+    """The route to the services that a node calls at its start, or endpoints in its VPC."""
     table = next(
         (
             each.inputs["routeTableId"]

@@ -1,7 +1,7 @@
-"""The control plane behind a cluster of an account: a real API server that somebody started.
+"""The control plane behind a cluster of an account: a running, real API server.
 
-`control-plane.yaml` in the account's folder is its kubeconfig. The first cluster of the account that is made
-while it is there has it; a further cluster answers nowhere, and so does every cluster of an account without.
+`control-plane.yaml` in the account's folder is its kubeconfig. The first cluster created while the file
+exists gets it; further clusters have no working endpoint, nor have clusters of an account without it.
 """
 
 import base64
@@ -23,7 +23,7 @@ _SYSTEM_ROOTS = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bu
 
 @dataclass(frozen=True)
 class ControlPlane:
-    """An API server, and the token that lets everything be done there."""
+    """An API server, and its administrator token."""
 
     server: str
     authority: str
@@ -32,12 +32,12 @@ class ControlPlane:
 
     @property
     def host(self) -> str:
-        """As GKE says it: without a scheme."""
+        """The host as GKE returns it: without a scheme."""
         return self.server.removeprefix("https://")
 
 
 def of(folder: Path | None) -> ControlPlane | None:
-    """The one of an account's folder; None where nobody put one there."""
+    """The control plane of an account's folder, or None."""
     file = folder / FILE if folder else None
     if file is None or not file.exists():
         return None
@@ -51,10 +51,10 @@ def of(folder: Path | None) -> ControlPlane | None:
 
 
 def put(folder: Path, kubeconfig: Path) -> dict[str, str]:
-    """Put a control plane behind an account; what the environment of everybody who talks to it needs.
+    """Put a control plane behind an account; returns the environment that its clients need.
 
-    GKE's DNS endpoint shows a certificate of a public authority, so that no kubeconfig names one. Here
-    the public authorities are those of the machine and the one of this API server, in a file that OpenSSL
+    GKE's DNS endpoint has a certificate of a public authority, so that no kubeconfig names one. Here
+    the public authorities are those of the machine and this API server's, in a file that OpenSSL
     and Go read instead of the machine's.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -68,7 +68,7 @@ def put(folder: Path, kubeconfig: Path) -> dict[str, str]:
 
 
 def take_away(folder: Path) -> None:
-    """The control plane is gone; what clusters say of it stays."""
+    """Remove the control plane; clusters keep its endpoint."""
     (folder / FILE).unlink(missing_ok=True)
 
 
@@ -82,7 +82,7 @@ def _write(file: Path, text: str) -> None:
 def put_behind(
     kind: str, state: dict[str, Any], inside: ControlPlane | None, existing: Iterable[Resource]
 ) -> None:
-    """Let a new cluster answer there, unless another one does."""
+    """Give the control plane to a new cluster, unless another one has it."""
     if inside is None or kind not in {_EKS, _GKE} or holder(inside, existing):
         return
     if kind == _EKS:
@@ -102,7 +102,7 @@ def put_behind(
 
 
 def holder(inside: ControlPlane, existing: Iterable[Resource]) -> Resource | None:
-    """The cluster that answers there."""
+    """The cluster that has the control plane."""
     return next((each for each in existing if answers_at(each, inside)), None)
 
 

@@ -1,7 +1,7 @@
-"""Kinds that a cloud's own control plane serves beside those of Kubernetes: classes and networks of GKE.
+"""Kinds that a cloud's control plane serves besides those of Kubernetes: classes and networks of GKE.
 
-GKE serves ComputeClasses in every cluster, and networks where one was made with multi-networking; of these
-any fields below `spec` are taken.
+GKE serves ComputeClasses in every cluster, and networks in clusters with multi-networking; their
+`spec` accepts any fields.
 """
 
 from typing import Any
@@ -15,7 +15,7 @@ _KINDS = {"GKENetworkParamSet": "gkenetworkparamsets", "Network": "networks"}
 
 
 def serve(api: Api, cluster: Resource) -> None:
-    """Let the control plane of a new cluster serve what its fields turn on."""
+    """Serve the kinds that a new cluster's fields enable."""
     if cluster.kind == "gcp:container/cluster:Cluster":
         api.apply(definition())
     if cluster.inputs.get("enableMultiNetworking"):

@@ -1,4 +1,4 @@
-"""Nodes of an EKS node group, from the group, its launch template and all else that the account has."""
+"""Nodes of an EKS node group, from the group, its launch template and the account's other resources."""
 
 import ipaddress
 from collections.abc import Iterable, Mapping
@@ -41,19 +41,19 @@ class Boot:
     machine: Machine
     family: str
     ami: str
-    """As EKS calls the image."""
+    """EKS's name of the image."""
     told: Told
     template: Mapping[str, Any]
 
 
 def boot(group: Resource, existing: Iterable[Resource], images: Mapping[str, str]) -> Boot:
-    """What the group's instances are; BadUserData where none of them starts a kubelet."""
+    """How the group's instances start; BadUserData if they start no kubelet."""
     blocked = list(existing)
     template = template_of(group.inputs, blocked)
     types = items(group.inputs, "instanceTypes") or [text(template, "instanceType") or "t3.medium"]
     machine = find_machine(types[0])
     if machine is None:
-        raise BadUserData(f"nobody here knows what is in a {types[0]}")
+        raise BadUserData(f"the fake does not know the instance type {types[0]}")
     ami = text(group.inputs, "amiType") or "AL2023_x86_64_STANDARD"
     if image := text(template, "imageId"):
         if image not in images:
@@ -68,7 +68,7 @@ def boot(group: Resource, existing: Iterable[Resource], images: Mapping[str, str
 
 
 def nodes(group: Resource, existing: Iterable[Resource], images: Mapping[str, str]) -> list[Node]:
-    """The nodes that this group has now; BadUserData says why none of them joins."""
+    """The nodes that this group has now; BadUserData has the reason why none joins."""
     count = int(at(group.state, "scalingConfig.desiredSize") or 0)
     if not count:
         return []
@@ -120,13 +120,13 @@ def _node(group: Resource, how: Boot, subnet: Resource, number: int, nth: int) -
 
 
 def _driver(ami: str) -> str:
-    """What an image of this kind holds, as its table says."""
+    """The driver of an image of this kind, from its table."""
     results = (i.driver for i in IMAGES.values() if i.cloud == "aws" and ami in i.variants.values())
     return next(results, None) or ""
 
 
 def _address(subnet: Resource, seed: str, zone: str) -> str:
-    """The private name of an instance, out of the addresses of its subnet."""
+    """The private name of an instance, from its subnet's addresses."""
     block = ipaddress.IPv4Network(subnet.inputs["cidrBlock"])
     usable = block.num_addresses - 5  # the first four and the last are AWS's own
     address = block[4 + int(seed[:12], 16) % max(usable, 1)]
@@ -135,7 +135,7 @@ def _address(subnet: Resource, seed: str, zone: str) -> str:
     return f"ip-{str(address).replace('.', '-')}.{domain}"
 
 
-# ── what the kubelet says ─────────────────────────────────────────────────────────────────────────
+# ── values of the kubelet ─────────────────────────────────────────────────────────────────────────
 def _kept(how: Boot, efa: int) -> Kept:
     few = _FEW if how.machine.vcpus < _CPUS else _MANY
     pods = how.told.max_pods or pod_limit(how.machine) or few
@@ -148,9 +148,9 @@ def _kept(how: Boot, efa: int) -> Kept:
 
 
 def _added(kube: Mapping[str, str], system: Mapping[str, str]) -> dict[str, str]:
-    """Both reserves; where both name a resource, the larger is not enough, so that is refused."""
+    """Both reserves; a resource in both is rejected, because the larger is not enough."""
     if both := sorted(set(kube) & set(system)):
-        raise BadUserData(f"this fake adds no two reserves of {', '.join(both)}")
+        raise BadUserData(f"this fake cannot add two reserves of {', '.join(both)}")
     return {**kube, **system}
 
 
@@ -165,7 +165,7 @@ def _disk(how: Boot) -> int:
 
 
 def _devices(how: Boot) -> dict[str, int] | None:
-    """Bottlerocket of the NVIDIA variants brings a device plugin, and shares by its own settings."""
+    """Bottlerocket's NVIDIA variants include a device plugin, and share GPUs by its settings."""
     machine = how.machine
     if how.family != "BOTTLEROCKET" or "NVIDIA" not in how.ami or not machine.gpus:
         return None
@@ -204,14 +204,14 @@ def _labels(group: Resource, how: Boot, zone: str, name: str, nth: int) -> dict[
         "topology.kubernetes.io/region": region,
         "topology.kubernetes.io/zone": zone,
     }
-    # EKS hands the group's labels to the kubelet, unless the image is one that EKS does not know.
+    # EKS passes the group's labels to the kubelet, except for custom images.
     own = {} if how.ami == "CUSTOM" else dict(group.inputs.get("labels") or {})
     suggestion = topology(how.machine, zone, nth, together=together, name=name)
     return {**cloud, **suggestion, **how.told.labels, **own}
 
 
 def _taints(group: Resource, reported: Told) -> tuple[Mapping[str, str], ...]:
-    """Those of the group, in the spelling of Kubernetes, after those of the kubelet."""
+    """The group's taints in Kubernetes spelling, after the kubelet's."""
     own = tuple(
         {"key": each["key"], "value": each.get("value", ""), "effect": EFFECTS[each["effect"]]}
         for each in items(group.inputs, "taints")

@@ -1,7 +1,7 @@
-"""Who may enter a cluster: the token that its API server takes, or one that nobody takes.
+"""Access to a cluster: a token that its API server accepts, or an invalid one.
 
-A real token says who somebody is, and the cluster decides. So a token for a cluster that is not there, or for
-somebody whom it does not know, is printed too, and the API server refuses it.
+A real token identifies a caller, and the cluster decides. So a token for a missing cluster or an unknown
+caller is printed too, and the API server rejects it.
 """
 
 import base64
@@ -36,11 +36,11 @@ _REFUSED = {
 
 
 class NoToken(Exception):
-    """There are no credentials to make a token of."""
+    """There are no credentials for a token."""
 
 
 def eks_token(account: Account, cluster: str, region: str, role: str = "") -> str:
-    """The token of whoever asks, or of the role that is taken on, for a cluster of this name."""
+    """The token of the caller, or of the assumed role, for a cluster of this name."""
     _let_in("aws", account.folder)
     inside = control_plane.of(account.folder)
     blocked = account.find(EKS, cluster)
@@ -58,7 +58,7 @@ def eks_token(account: Account, cluster: str, region: str, role: str = "") -> st
 
 
 def gke_token(account: Account) -> str:
-    """The token of whoever asks, which is good for each cluster of the project."""
+    """The token of the caller, valid for each cluster of the project."""
     _let_in("gcp", account.folder)
     inside = control_plane.of(account.folder)
     if inside and control_plane.holder(inside, account.all(GKE)):
@@ -73,7 +73,7 @@ def _let_in(cloud: str, folder: Path | None) -> None:
 
 
 def _is_admin(who: str, cluster: Resource, creator: str, existing: Iterable[Resource]) -> bool:
-    """Whether somebody may do everything: as who made the cluster, or by an access entry with its policy."""
+    """Whether a caller is an administrator: the creator of the cluster, or by an access entry with the policy."""
     access = cluster.inputs.get("accessConfig") or {}
     if who == creator and access.get("bootstrapClusterCreatorAdminPermissions", True):
         return True

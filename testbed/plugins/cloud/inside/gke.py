@@ -1,4 +1,4 @@
-"""Nodes of a GKE node pool, from the pool and its cluster. No user data: all is in fields of the pool."""
+"""Nodes of a GKE node pool, from the pool and its cluster. There is no user data: the pool's fields have all settings."""
 
 import re
 from collections.abc import Iterable
@@ -78,9 +78,9 @@ def _machine(pool: Resource) -> Machine:
 
 
 def _count(pool: Resource, zones: int) -> int:
-    """A number of nodes is one of each zone; an autoscaler keeps what is there above its least, in total."""
+    """Node counts are per zone; an autoscaler keeps the current total above its minimum."""
     if at(pool.inputs, "queuedProvisioning.enabled"):
-        return 0  # nodes come when a request of the cluster asks for them
+        return 0  # nodes start when a request of the cluster needs them
     blocked = at(pool.state, "nodeCount")
     each = blocked if blocked is not None else at(pool.state, "initialNodeCount") or 0
     least = at(pool.state, "autoscaling.totalMinNodeCount") or 0
@@ -128,7 +128,7 @@ def _name(cluster: str, pool: str, zone: str, number: int) -> str:
 
 
 def _disk(config: Any, machine: Machine) -> tuple[int, int]:
-    """Bytes for pods and those of them that GKE keeps: its documentation of node sizes, ephemeral storage."""
+    """Bytes for pods and the part that GKE reserves: its documentation of node sizes, ephemeral storage."""
     value = at(config, "ephemeralStorageLocalSsdConfig.localSsdCount")
     if value is not None:
         count = int(value) or machine.nvme_gb // _SSD_GB
@@ -142,12 +142,12 @@ def _disk(config: Any, machine: Machine) -> tuple[int, int]:
 
 # ── GPUs ──────────────────────────────────────────────────────────────────────────────────────────
 def _driver(gpu: Any) -> str:
-    """Where nothing is said, GKE installs its own."""
+    """The driver version; by default GKE installs its own."""
     return text(gpu, "gpuDriverInstallationConfig.gpuDriverVersion") or "DEFAULT"
 
 
 def _devices(config: Any, gpu: Any) -> dict[str, int] | None:
-    """GKE's own device plugin calls shares and slices nvidia.com/gpu too; without a driver it finds none."""
+    """GKE's device plugin advertises shares and slices as nvidia.com/gpu too; without a driver it finds none."""
     if gpu is None or _NO_PLUGIN in (config.get("labels") or {}):
         return None
     if _driver(gpu) == "INSTALLATION_DISABLED":
@@ -155,7 +155,7 @@ def _devices(config: Any, gpu: Any) -> dict[str, int] | None:
     size = text(gpu, "gpuPartitionSize")
     parts = _PARTS.get(size, 0) if size else 1
     if not parts:
-        return {}  # no valid partition size: the installer ends in an error, and the plugin never starts
+        return {}  # no valid partition size: the installer fails, and the plugin never starts
     clients = int(at(gpu, "gpuSharingConfig.maxSharedClientsPerGpu") or 1)
     return {"nvidia.com/gpu": int(gpu["count"]) * parts * clients}
 
@@ -204,7 +204,7 @@ def _labels(
         cloud["iam.gke.io/gke-metadata-server-enabled"] = "true"
     together = pool.inputs["name"] if at(pool.inputs, "placementPolicy.type") == "COMPACT" else ""
     suggestion = topology(machine, zone, nth, together=together, name=name)
-    # Labels of the cloud's own cannot be given otherwise.
+    # Labels of the cloud cannot be overridden.
     return {**(config.get("labels") or {}), **suggestion, **_gpu_labels(config), **cloud}
 
 
@@ -229,7 +229,7 @@ def _gpu_labels(config: Any) -> dict[str, str]:
 
 
 def _taints(config: Any, machine: Machine, gpu: Any) -> tuple[dict[str, str], ...]:
-    """Those of the pool, and what GKE adds to nodes with GPUs and with Arm processors."""
+    """The pool's taints, and those that GKE adds to nodes with GPUs or Arm processors."""
     results = [
         {"key": each["key"], "value": each.get("value", ""), "effect": EFFECTS[each["effect"]]}
         for each in items(config, "taints")

@@ -1,7 +1,7 @@
-"""What groups and pools of an account ask for becomes nodes of the control plane behind its cluster.
+"""Creates the nodes of an account's groups and pools in the control plane behind its cluster.
 
-Nothing runs for it: whoever changes the account lets its nodes follow, under a lock. Whose node it is stands
-on the node itself. Where the test bed gives them time (`motion/pace.py`), a node that is not due is not made.
+No process runs for this: each change of the account updates its nodes, under a lock. The owner is recorded
+on the node itself. With a pace (`motion/pace.py`), a node that is not due is not created.
 """
 
 import base64
@@ -32,7 +32,7 @@ from testbed.plugins.cloud.service.ties import Resource
 
 CLOUD, GROUP, OWNED = (f"cloud.sim.gpuyard.dev/{name}" for name in ("account", "group", "owned"))
 LOG = "instances.log"
-"""In the account's folder: what instances that did not join have written before they were given up."""
+"""In the account's folder: the messages of instances that did not join."""
 NODES = "/api/v1/nodes"
 _GONE = 404
 _IN_THE_WAY = 409
@@ -40,16 +40,16 @@ _KINDS = {eks.GROUP: "aws:eks/cluster:Cluster", gke.POOL: "gcp:container/cluster
 
 
 def concerns(kind: str, at: str) -> bool:
-    """Whether a change can change what nodes there are: of a group or pool, or the end of their cluster."""
+    """Whether a change can affect nodes: of a group or pool, or the deletion of their cluster."""
     return kind in _KINDS or (at == "delete" and kind in _KINDS.values())
 
 
 def asked_for(
     group: Resource, existing: Iterable[Resource], images: Mapping[str, str], inside: ControlPlane
 ) -> list[Node] | None:
-    """The nodes that a group or pool has now; None where nothing answers for its cluster.
+    """The current nodes of a group or pool; None if its cluster has no control plane.
 
-    BadUserData says why none of them joins.
+    BadUserData has the reason why none joins.
     """
     blocked = list(existing)
     name = group.inputs["clusterName" if group.kind == eks.GROUP else "cluster"]
@@ -71,24 +71,24 @@ def asked_for(
 def named(
     group: Resource, existing: Iterable[Resource], images: Mapping[str, str], inside: Path
 ) -> list[str]:
-    """Names of the nodes that a group or pool asks for, by its numbers."""
+    """Names of the nodes of a group or pool, by number."""
     behind = control_plane.of(inside)
     try:
         result = asked_for(group, existing, images, behind) if behind else None
     except BadUserData:
-        result = None  # nodes that run already were made of another template
+        result = None  # running nodes were created from another template
     return [each.name for each in result or ()]
 
 
 def remember(folder: Path, group: Resource, why: str) -> None:
-    """Write what the instances have said; at the real cloud it is in their console output."""
+    """Write the instances' messages; at the real cloud they are in the console output."""
     with (folder / LOG).open("a", encoding="utf-8") as log:
         log.write(f"{group.id}: {why}\n")
 
 
 @dataclass(frozen=True)
 class Coming:
-    """Nodes on their way: how many of each group, and in how many seconds the next of them is there."""
+    """Nodes on their way: the number for each group, and the seconds until the next one joins."""
 
     nodes: Mapping[str, int] = field(default_factory=dict[str, int])
     seconds: float = 0.0
@@ -102,9 +102,9 @@ def follow(
     requested: dict[str, float],
     now: float,
 ) -> Coming:
-    """Make, change and take away nodes until they are those that the account's groups ask for.
+    """Create, change and delete nodes until they match the account's groups.
 
-    `asked` has when each node that is not there was asked for, and is kept by who calls.
+    `asked` has the time at which each missing node was requested, and is kept by the caller.
     """
     inside = control_plane.of(folder)
     if inside is None:
@@ -118,7 +118,7 @@ def follow(
         try:
             result = asked_for(group, blocked, images, inside)
         except BadUserData:
-            left_alone.add(group.id)  # nodes that run already need nothing of it
+            left_alone.add(group.id)  # running nodes do not need it
             continue
         expected |= {each.name: each for each in result or ()}
     return _Nodes(_api(inside), cloud, _Due(pace.read(folder), requested, now)).become(
@@ -127,14 +127,14 @@ def follow(
 
 
 def open_cluster(folder: Path, cluster: Resource) -> None:
-    """Let the control plane behind a new cluster serve what this one turns on."""
+    """Serve the kinds that a new cluster enables."""
     inside = control_plane.of(folder)
     if inside is not None and control_plane.answers_at(cluster, inside):
         definitions.serve(_api(inside), cluster)
 
 
 def client(folder: Path) -> Api | None:
-    """Of the API server behind an account; None where there is none."""
+    """A client of the API server behind an account, or None."""
     inside = control_plane.of(folder)
     return _api(inside) if inside else None
 
@@ -148,7 +148,7 @@ _FAILED = {"CREATE_FAILED", "CREATING", "ERROR"}
 
 @contextlib.contextmanager
 def in_turn(folder: Path) -> Any:
-    """One at a time looks at the account and lets its nodes follow."""
+    """Lock: only one process at a time updates an account's nodes."""
     with (folder / "nodes.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -156,7 +156,7 @@ def in_turn(folder: Path) -> Any:
 
 @dataclass
 class _Due:
-    """Which nodes have had their time."""
+    """Which nodes are due."""
 
     pace: pace.Pace
     asked: dict[str, float]
@@ -165,7 +165,7 @@ class _Due:
     waits: list[float] = field(default_factory=list[float])
 
     def is_there(self, node: Node) -> bool:
-        """Whether its instance has booted; one that nobody has asked for is asked for now."""
+        """Whether its instance has booted; a new one is requested now."""
         remaining = self.asked.setdefault(node.name, self.now) - self.now
         remaining += pace.takes(node, self.pace).joins
         if remaining > 0:
@@ -176,12 +176,12 @@ class _Due:
         return True
 
     def gpus_from(self, node: Node) -> float | None:
-        """When its driver answers; None: it does."""
+        """When its driver is ready; None: it is ready."""
         seconds = pace.takes(node, self.pace).counted
         return self.now + seconds if seconds else None
 
     def forget(self, expected: Mapping[str, Node]) -> None:
-        """Those that nobody asks for any more before they came."""
+        """Drop nodes that are no longer needed before they joined."""
         for name in self.asked.keys() - expected.keys():
             del self.asked[name]
 
@@ -195,7 +195,7 @@ class _Nodes:
         self._due = due
 
     def become(self, expected: Mapping[str, Node], left_alone: set[str]) -> Coming:
-        """Make what is missing and due, change what differs, drain and delete what nobody asks for."""
+        """Create missing due nodes, change differing ones, drain and delete unneeded ones."""
         here = {
             one["metadata"]["name"]: one
             for one in nodes_of(self._api)
@@ -224,7 +224,7 @@ class _Nodes:
                 raise
 
     def _change(self, item: ApiObject, node: Node) -> None:
-        """Labels and taints of a group are put on nodes that run, and taken off; others stay."""
+        """Update the group's labels and taints on running nodes; others stay."""
         fresh = _manifest(node, self._cloud)
         if _note(item, OWNED) == fresh["metadata"]["annotations"][OWNED]:
             return
@@ -246,12 +246,12 @@ class _Nodes:
 
 
 def nodes_of(api: Api) -> list[ApiObject]:
-    """Every node that there is, whoever has made it."""
+    """All nodes, including those of other creators."""
     return list(api.call("GET", NODES)["items"])
 
 
 def group_of(node: ApiObject) -> str:
-    """Id of the group or pool that it is of; empty of one that no account has made."""
+    """Id of its group or pool; empty for a node that no account created."""
     return _note(node, GROUP)
 
 
@@ -261,19 +261,19 @@ def pods_on(api: Api, name: str) -> list[ApiObject]:
 
 
 def empty(api: Api, name: str) -> None:
-    """Close a node and evict its pods; nobody waits for them."""
+    """Cordon a node and evict its pods, without waiting for them."""
     api.patch(f"{NODES}/{name}", {"spec": {"unschedulable": True}})
     for pod in pods_on(api, name):
         meta = pod["metadata"]
         where = {"name": meta["name"], "namespace": meta["namespace"]}
         path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/eviction"
         body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": where}
-        with contextlib.suppress(ApiError, Unreachable):  # what is not evicted ends with the node
+        with contextlib.suppress(ApiError, Unreachable):  # other pods end with the node
             api.call("POST", path, body)
 
 
 def remove(api: Api, name: str) -> None:
-    """There is such a machine no more."""
+    """Delete a node whose machine is gone."""
     try:
         api.call("DELETE", f"{NODES}/{name}")
     except ApiError as problem:
@@ -290,7 +290,7 @@ def _key(taint: Mapping[str, Any]) -> tuple[str, str]:
 
 
 def _manifest(node: Node, cloud: str) -> ApiObject:
-    """As a kubelet registers itself, with what the agents of the simulated cluster are told of it."""
+    """The node as its kubelet registers it, with the annotations for the simulated cluster's agents."""
     messages = {"capacity": dict(node.capacity), "allocatable": dict(node.allocatable)}
     taints = [dict(each) for each in node.taints]
     notes = {

@@ -1,4 +1,4 @@
-"""What `aws ec2 describe-…` and its like answer of a fake account: as much as finds a resource again."""
+"""Output of `aws ec2 describe-…` and similar for a fake account: enough to find a resource."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _TYPES = {
     "aws:ec2/vpc:Vpc": "vpc",
     "aws:ec2/vpcEndpoint:VpcEndpoint": "vpc-endpoint",
 }
-"""As EC2 calls them where it tells of tags."""
+"""EC2's names in descriptions of tags."""
 _RULES = {
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": True,
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": False,
@@ -27,9 +27,9 @@ _TAGGED = {
     "aws:fsx/lustreFileSystem:LustreFileSystem": "fsx:file-system",
     "aws:kms/key:Key": "kms:key",
 }
-"""As the tagging API calls them."""
+"""Names of the tagging API."""
 SERVICES = ("ec2", "efs", "fsx", "resourcegroupstaggingapi", "sqs")
-"""Those whose calls are all answered here, if at all; of `eks` only one is."""
+"""Services with known calls; `eks` has only one."""
 IDENTITIES = ["eks", "list-pod-identity-associations"]
 _CLAIMS = "aws:eks/podIdentityAssociation:PodIdentityAssociation"
 Items = list[dict[str, Any]]
@@ -38,11 +38,11 @@ Asked = dict[str, list[str]]
 
 
 class NotHere(Exception):
-    """Nothing that this stand-in knows."""
+    """The stand-in does not know the command."""
 
 
 def described(blocked: Sequence[Resource], words: Sequence[str]) -> dict[str, Any]:
-    """The answer, in the form of EC2's own."""
+    """The output, in EC2's format."""
     if list(words[:2]) == ["sqs", "list-queues"]:
         return _queues(blocked, _asked(words[2:]))
     known = {
@@ -65,7 +65,7 @@ def described(blocked: Sequence[Resource], words: Sequence[str]) -> dict[str, An
 
 
 def _queues(blocked: Sequence[Resource], requested: Asked) -> dict[str, Any]:
-    """By the beginning of their names; where there is none, SQS says nothing of a list."""
+    """Queues by name prefix; without a match SQS returns no list."""
     (begins,) = requested["--queue-name-prefix"]
     urls = [each.id for each in blocked if each.kind == "aws:sqs/queue:Queue"]
     results = [url for url in urls if url.rpartition("/")[2].startswith(begins)]
@@ -155,7 +155,7 @@ def _links(blocked: Sequence[Resource], requested: Asked) -> Items:
 
 
 def _of_files(blocked: Sequence[Resource], kind: str, expected: Sequence[str]) -> list[Resource]:
-    """What belongs to one of these file systems."""
+    """The resources of one of these file systems."""
     return [e for e in blocked if e.kind == kind and e.inputs["fileSystemId"] in expected]
 
 

@@ -1,4 +1,4 @@
-"""One node as it joins: what a kubelet says of its machine, less what it was told to keep."""
+"""One node as it joins: its machine's resources, less the kubelet's reserves."""
 
 import hashlib
 import itertools
@@ -24,7 +24,7 @@ EFFECTS = {
 
 @dataclass(frozen=True)
 class Node:
-    """A node that a group or pool asks for."""
+    """A node of a group or pool."""
 
     name: str
     group: str
@@ -35,20 +35,20 @@ class Node:
     capacity: Mapping[str, str]
     allocatable: Mapping[str, str]
     efa: int = 0
-    """EFA interfaces that are attached; a device plugin must tell of them."""
+    """Attached EFA interfaces; a device plugin must advertise them."""
     driver: bool = True
-    """Whether GPUs have a driver from the day the node starts."""
+    """Whether GPUs have a driver when the node starts."""
     driver_version: str = ""
-    """Which, where the image's table says it, or GKE installs one."""
+    """The driver version, from the image's table or GKE."""
     devices: Mapping[str, int] | None = None
-    """What a device plugin of the image or the cloud tells of; None: it has none."""
+    """Resources advertised by a device plugin of the image or the cloud; None without one."""
     gpus: int = 0
     """Of its machine."""
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a kubelet keeps of its node."""
+    """The kubelet's reserves."""
 
     reserved: Mapping[str, str] = field(default_factory=dict[str, str])
     eviction: Mapping[str, str] = field(default_factory=dict[str, str])
@@ -86,7 +86,7 @@ def resources(
 
 
 def _written(count: int) -> str:
-    """Bytes as the API server writes them back, in whole KiB."""
+    """Bytes as the API server returns them, in whole KiB."""
     kib, units = count // 1024, ["Ki", "Mi", "Gi", "Ti"]
     while kib % 1024 == 0 and len(units) > 1:
         kib, units = kib // 1024, units[1:]
@@ -94,7 +94,7 @@ def _written(count: int) -> str:
 
 
 def usual(machine: Machine) -> dict[str, str]:
-    """What a cloud's own image keeps where nobody says anything; eviction is not in it."""
+    """The default reserves of a cloud's image, without the eviction threshold."""
     return {
         "cpu": f"{round(kubelet_cpu(machine) * 1000)}m",
         "memory": f"{round(kubelet_gib(machine) * 1024) - EVICTION_MIB}Mi",
@@ -130,17 +130,17 @@ def _bytes(text: Any, complete: int) -> int:
     return int(result) if result is not None else 0
 
 
-# ── where it stands ───────────────────────────────────────────────────────────────────────────────
+# ── position ──────────────────────────────────────────────────────────────────────────────────────
 BURNED = "burned"
-"""In what an account shows of a group: numbers of machines that it has no more."""
+"""Field of a group's state: numbers of its removed machines."""
 SHORT = "short"
-"""The same of a pool of GKE: so many it has less than it was asked for, whatever its least is."""
+"""The same for a GKE pool: how many nodes it lacks, regardless of its minimum."""
 _LEAF = 4
-"""So many nodes share the lowest node of the network."""
+"""Nodes that share the lowest network node."""
 
 
 def numbers(count: int, state: Mapping[str, Any]) -> list[int]:
-    """By which a group tells its machines apart; that of one which was taken back is never used again."""
+    """The numbers of a group's machines; a removed machine's number is never reused."""
     burned = state.get(BURNED) or ()
     return list(itertools.islice((n for n in itertools.count() if n not in burned), count))
 
@@ -148,7 +148,7 @@ def numbers(count: int, state: Mapping[str, Any]) -> list[int]:
 def topology(
     machine: Machine, zone: str, number: int, *, together: str, name: str
 ) -> dict[str, str]:
-    """Labels of the cloud's network: the nth of a zone; placed together, they share all but a leaf."""
+    """Network topology labels of the nth node of a zone; nodes placed together share all but the leaf."""
     labels = network_labels(machine)
     results: dict[str, str] = {}
     for depth, label in enumerate(labels):
@@ -160,5 +160,5 @@ def topology(
 
 
 def digest(*parts: object) -> str:
-    """Digits made of these parts, the same each time."""
+    """Digits derived from these parts, always the same."""
     return hashlib.sha256("/".join(map(str, parts)).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""What a node has room for: amounts, and who keeps apart from whom on one node."""
+"""Free capacity of a node: amounts, and pod anti-affinity on one node."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,18 +14,18 @@ _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 @dataclass
 class Room:
-    """What is left of a node, and the pods on it."""
+    """The free capacity of a node, and its pods."""
 
     left: dict[str, Any]
     pods: list[Pod] = field(default_factory=list[Pod])
 
     def put(self, pod: Pod) -> None:
-        """It is there, whatever there was room for."""
+        """Place the pod, without checking the capacity."""
         take(self.left, needs_of(pod["spec"]), 1)
         self.pods.append(pod)
 
     def takes(self, pod: Pod) -> bool:
-        """Put it there if it can be."""
+        """Place the pod if it fits."""
         needs = needs_of(pod["spec"])
         if any(self.left.get(name, 0) < amount for name, amount in needs.items() if amount):
             return False
@@ -36,12 +36,12 @@ class Room:
 
 
 def room_of(node: Mapping[str, Any]) -> Room:
-    """Of a node without pods."""
+    """The capacity of a node without pods."""
     return Room(amounts(node["status"]["allocatable"]))
 
 
 def needs_its_node(pod: Pod) -> bool:
-    """Whether it keeps its node: what asks for nothing is moved elsewhere, unless it says that it stays."""
+    """Whether a pod keeps its node: one without requests can move, unless it is not safe to evict."""
     needs = needs_of(pod["spec"])
     asks = any(amount for name, amount in needs.items() if name != "pods")
     stays = (pod["metadata"].get("annotations") or {}).get(STAYS) == "false"
@@ -49,7 +49,7 @@ def needs_its_node(pod: Pod) -> bool:
 
 
 def _avoids(pod: Pod, other: Pod) -> bool:
-    """Whether a pod wants no node with the other one on it; API servers write `matchLabelKeys` out."""
+    """Whether a pod has anti-affinity to another; API servers expand `matchLabelKeys`."""
     rules = (pod["spec"].get("affinity") or {}).get("podAntiAffinity") or {}
     labels: Mapping[str, str] = (other.get("metadata") or {}).get("labels") or {}
     return any(
@@ -61,7 +61,7 @@ def _avoids(pod: Pod, other: Pod) -> bool:
 
 
 def selected(pod: Pod, budget: Mapping[str, Any]) -> bool:
-    """Whether a PodDisruptionBudget is about a pod."""
+    """Whether a PodDisruptionBudget selects a pod."""
     labels: Mapping[str, str] = pod["metadata"].get("labels") or {}
     selector = budget["spec"].get("selector") or {}
     return _space(pod) == _space(budget) and all(
@@ -70,12 +70,12 @@ def selected(pod: Pod, budget: Mapping[str, Any]) -> bool:
 
 
 def _wanted(selector: Mapping[str, Any]) -> Iterator[tuple[str, Iterable[str]]]:
-    """Labels and their values; of expressions the one kind that API servers write."""
+    """Labels and their values; of the expressions only the kind that API servers write."""
     for key, value in (selector.get("matchLabels") or {}).items():
         yield key, (value,)
     for each in selector.get("matchExpressions") or ():
         if each["operator"] != "In":
-            raise ValueError(f"this stand-in reads no {each['operator']} in an affinity")
+            raise ValueError(f"this stand-in does not support {each['operator']} in an affinity")
         yield each["key"], each["values"]
 
 

@@ -1,7 +1,7 @@
-"""Node groups of an EKS cluster as Cluster Autoscaler finds them, and what it does to them.
+"""Node groups of an EKS cluster as Cluster Autoscaler sees them, and its resizes.
 
-A group that has nodes is known by one of them. One at zero is known by its machine and by the tags of its
-auto-scaling group alone, as the real one without `eks:DescribeNodegroup` knows it.
+A group with nodes is described by one of them. A group at zero is described only by its machine and the
+tags of its auto-scaling group, as for the real one without `eks:DescribeNodegroup`.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,7 +23,7 @@ from testbed.plugins.cloud.service.ties import Resource, values
 _TAG = "aws:autoscaling/tag:Tag"
 _TOLD = "k8s.io/cluster-autoscaler/node-template/"
 _ASG = ["resources", "autoscalingGroups", "name"]
-_PODS = "110"  # that the real one reckons with, whatever the machine
+_PODS = "110"  # assumed by the real one for every machine
 _PRIORITIES = "/api/v1/namespaces/kube-system/configmaps/cluster-autoscaler-priority-expander"
 _STARTUP = "startup-taint.cluster-autoscaler.kubernetes.io/"
 _NOT_READY = "node.kubernetes.io/not-ready"
@@ -33,7 +33,7 @@ _OVER = ("Succeeded", "Failed")
 
 
 class Cloud(Protocol):
-    """What is asked of an account."""
+    """The calls to an account."""
 
     def all(self, kind: str = "") -> list[Resource]: ...
 
@@ -49,13 +49,13 @@ class Cloud(Protocol):
 
 
 class Asked(Protocol):
-    """What is asked of an API server."""
+    """The calls to an API server."""
 
     def call(self, method: str, path: str, /) -> Any: ...
 
 
 def priorities(api: Asked) -> dict[int, list[str]]:
-    """What the expander `priority` is told; nothing where nobody told it."""
+    """The configuration of the expander `priority`; empty without one."""
     try:
         result = api.call("GET", _PRIORITIES)
     except ApiError as problem:
@@ -66,7 +66,7 @@ def priorities(api: Asked) -> dict[int, list[str]]:
 
 
 def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[Resize]:
-    """One look of the autoscaler, and what it does then."""
+    """One iteration of the autoscaler."""
     cloud.settle()
     ids: dict[str, str] = {}
     groups: list[Scalable] = []
@@ -87,14 +87,14 @@ def step(cloud: Cloud, api: Asked, autoscaler: Autoscaler, now: float) -> list[R
 
 
 def begun(node: dict[str, Any]) -> dict[str, Any]:
-    """A node as it will be when it has begun: without its startup taints."""
+    """A node as it will be after its start: without its startup taints."""
     spec = node["spec"]
     retained = [t for t in spec.get("taints") or [] if not t["key"].startswith(_STARTUP)]
     return {**node, "spec": {**spec, "taints": retained}}
 
 
 def without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The pods that no node there is has room for: for the others the scheduler only needs time."""
+    """The pods that fit on no existing node: the scheduler will place the others."""
     rooms = {each["metadata"]["name"]: room_of(each) for each in nodes}
     for pod in pods:
         where = pod["spec"].get("nodeName")
@@ -104,7 +104,7 @@ def without_room(pods: list[dict[str, Any]], nodes: list[dict[str, Any]]) -> lis
 
 
 def needs_a_node(pod: dict[str, Any]) -> bool:
-    """What a DaemonSet puts on every node keeps none; nor what asks for nothing and may go."""
+    """Whether a pod keeps its node: DaemonSet pods do not, nor evictable pods without requests."""
     owners = pod["metadata"].get("ownerReferences") or ()
     over = (pod.get("status") or {}).get("phase") in _OVER
     if over or any(each["kind"] == "DaemonSet" for each in owners):
@@ -146,7 +146,7 @@ def _scalable(
 
 
 def starts(node: Mapping[str, Any]) -> bool:
-    """Whether it is not ready to an autoscaler: its kubelet is not, or its GPUs have yet to be counted."""
+    """Whether it is unready for an autoscaler: its kubelet is not ready, or its GPUs are not advertised."""
     status = node["status"]
     closed = any(each["key"] == _NOT_READY for each in node["spec"].get("taints") or ())
     ready = all(
@@ -160,7 +160,7 @@ def starts(node: Mapping[str, Any]) -> bool:
 def _at_zero(
     group: Resource, name: str, blocked: list[Resource], images: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What the first node would be: a machine of EC2, and what tags say of it."""
+    """The first node: from the EC2 machine and the tags."""
     machine = eks.boot(group, blocked, images).machine
     tags = [each.inputs["tag"] for each in blocked if each.kind == _TAG and _of(each, name)]
     reported = {each["key"].removeprefix(_TOLD): each["value"] for each in tags}

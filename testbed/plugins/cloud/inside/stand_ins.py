@@ -1,6 +1,6 @@
-"""Stand-ins of two programs that kubeconfigs run; they print the credentials that a fake account has.
+"""Stand-ins of two programs that kubeconfigs run; they print the credentials of a fake account.
 
-Of `aws` only `eks get-token` is here, and what finds a resource again.
+`aws` has only `eks get-token` and the commands that find a resource.
 
     aws eks get-token --cluster-name NAME --region REGION
     aws ec2 describe-tags --filters Name=key,Values=Name Name=value,Values=lab
@@ -18,12 +18,12 @@ from typing import NoReturn
 from testbed.plugins.cloud.account import FOLDER, Account
 from testbed.plugins.cloud.inside import entering, looking
 
-USAGE, CREDENTIALS, OTHER = 252, 253, 255  # as the AWS CLI ends
-# `eks get-token` says 14 minutes, a token of Google lasts an hour.
+USAGE, CREDENTIALS, OTHER = 252, 253, 255  # exit codes of the AWS CLI
+# `eks get-token` returns 14 minutes, a token of Google lasts an hour.
 _LASTS = {"aws": timedelta(minutes=14), "gke-gcloud-auth-plugin": timedelta(hours=1)}
 _OPTIONS = {"--cluster-name", "--region", "--role-arn", "--profile", "--output"}
 _HELP = (
-    "this is a stand-in of {name} for the fake clouds of the test bed: it knows {knows}, asks no cloud, and"
+    "this is a stand-in of {name} for the fake clouds of the test bed: it knows {knows}, calls no cloud, and"
     " its tokens open only what GPUYARD_FAKE_CLOUD names"
 )
 _KNOWS = {
@@ -33,7 +33,7 @@ _KNOWS = {
 
 
 class Ended(Exception):
-    """A program's last words, and how it ends."""
+    """A program's error message and exit code."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -41,12 +41,12 @@ class Ended(Exception):
 
 
 def main() -> NoReturn:
-    """Be the program that the first argument names."""
+    """Run the program that the first argument names."""
     sys.exit(answered(sys.argv[1], sys.argv[2:]))
 
 
 def answered(program: str, arguments: Sequence[str]) -> int:
-    """Print an ExecCredential, or say why there is none."""
+    """Print an ExecCredential, or the reason why there is none."""
     try:
         if set(arguments) & {"--version", "--help", "help"} or program not in _KNOWS:
             about = _HELP.format(name=program, knows=_KNOWS.get(program, "nothing"))
@@ -124,7 +124,7 @@ def _first(*variables: str) -> str:
 
 
 def _credential(program: str, token: str) -> dict[str, object]:
-    """In the version that was asked for."""
+    """The credential in the requested version."""
     requested = json.loads(os.environ.get("KUBERNETES_EXEC_INFO") or "{}")
     until = datetime.now(tz=UTC) + _LASTS[program]
     return {

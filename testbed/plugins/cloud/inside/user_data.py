@@ -1,8 +1,8 @@
-"""What nodes of EC2 are told when they start, read as each image reads it.
+"""User data of EC2 nodes, parsed as each image parses it.
 
 Amazon Linux has nodeadm: parts of a MIME document, of which those of type `application/node.eks.aws` are
-merged, later ones over earlier ones. Bottlerocket has TOML. Other images run a script, of which
-`/etc/eks/bootstrap.sh` alone is understood here.
+merged, later ones over earlier ones. Bottlerocket has TOML. Other images run a script, of which only
+`/etc/eks/bootstrap.sh` is understood here.
 """
 
 import base64
@@ -19,7 +19,7 @@ import yaml
 
 
 class BadUserData(Exception):
-    """No node joins with it; `code` is what EKS says of the group's health."""
+    """No node joins with it; `code` is EKS's health code of the group."""
 
     def __init__(self, message: str, code: str = "NodeCreationFailure") -> None:
         super().__init__(message)
@@ -28,25 +28,25 @@ class BadUserData(Exception):
 
 @dataclass(frozen=True)
 class Told:
-    """What a kubelet and the disks were told; the words of KubeletConfiguration."""
+    """Settings of the kubelet and the disks, with the names of KubeletConfiguration."""
 
     labels: Mapping[str, str] = field(default_factory=dict[str, str])
     taints: tuple[Mapping[str, str], ...] = ()
     reserved: Mapping[str, str] = field(default_factory=dict[str, str])
-    """kubeReserved and systemReserved together are not for pods; empty: the image reckons itself."""
+    """kubeReserved and systemReserved; empty: the image computes them."""
     system_reserved: Mapping[str, str] = field(default_factory=dict[str, str])
     eviction: Mapping[str, str] = field(default_factory=dict[str, str])
     max_pods: int | None = None
     raid: bool = False
-    """All local disks are one, and pods have it in place of the boot disk."""
+    """Local disks are combined, and pods use them instead of the boot disk."""
     devices: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """Settings of the device plugin that the image brings."""
+    """Settings of the image's device plugin."""
     joins: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Where a script was told to go: cluster, endpoint, authority."""
+    """Arguments of the script: cluster, endpoint, authority."""
 
 
 def told(encoded: str | None, family: str) -> Told:
-    """What nodes of an image family make of their user data."""
+    """The settings that an image family reads from its user data."""
     text = _decoded(encoded)
     if family == "BOTTLEROCKET":
         return _bottlerocket(text)
@@ -81,7 +81,7 @@ def _nodeadm(text: str) -> Told:
         return Told()
     document = email.message_from_string(text)
     if not document.is_multipart():
-        # EKS adds a part of its own, and so refuses what it cannot add one to.
+        # EKS adds its own part, and so rejects documents to which it cannot add one.
         raise BadUserData("User data was not in the MIME multipart format", _TEMPLATE)
     config: dict[str, Any] = {}
     for part in document.walk():
@@ -115,7 +115,7 @@ def _node_config(text: str) -> dict[str, Any]:
 
 
 def merged(under: Any, over: Any) -> Any:
-    """One tree over another; lists are replaced."""
+    """Merge one tree over another; lists are replaced."""
     if isinstance(under, Mapping) and isinstance(over, Mapping):
         return {key: merged(under.get(key), over.get(key)) for key in (*under, *over)}
     return under if over is None else over
@@ -181,7 +181,7 @@ def _of_kubelet(
     raid: bool,
     joins: Mapping[str, str] | None = None,
 ) -> Told:
-    """Flags go over the configuration; labels can be given by a flag alone."""
+    """Flags take precedence over the configuration; labels can be set only by a flag."""
     pods = flags.get("max-pods") or config.get("maxPods")
     return Told(
         labels=_pairs(flags.get("node-labels", "")),

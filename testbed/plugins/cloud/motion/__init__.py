@@ -1,1 +1,1 @@
-"""What comes and goes by itself in a fake cloud: nodes take their time, and some are taken back."""
+"""Changes in a fake cloud without a call: nodes join with a delay, and some are interrupted."""

@@ -1,6 +1,6 @@
-"""Where EventBridge puts an event: into queues that a rule of the account sends it to and that take it.
+"""Delivery of events by EventBridge: to queues that a rule targets and whose policy allows it.
 
-Patterns are read as far as people write them for instances: lists of allowed values, and trees of these.
+Supported patterns are those in use for instances: lists of allowed values, and trees of these.
 """
 
 import json
@@ -17,7 +17,7 @@ _SENDER = "events.amazonaws.com"
 
 
 def queues_of(event: Mapping[str, Any], existing: Iterable[Resource]) -> list[str]:
-    """Ids of the queues in which it is put, each once."""
+    """Ids of the queues that receive the event, each once."""
     blocked = list(existing)
     rules = [each for each in blocked if each.kind == RULE and _takes(each, event)]
     results = [
@@ -46,14 +46,14 @@ def _matches(pattern: Mapping[str, Any], event: Mapping[str, Any]) -> bool:
                 return False
             continue
         if any(not isinstance(each, str | int | bool) for each in expected):
-            raise ValueError(f"this fake reads no filter of content in a pattern: {expected}")
+            raise ValueError(f"this fake does not support content filters in a pattern: {expected}")
         if not any(each in expected for each in (has if isinstance(has, list) else [has])):
             return False
     return True
 
 
 def _may_be_sent(queue: Resource, existing: Iterable[Resource]) -> bool:
-    """[SQS] Nobody but its owner sends to a queue whose policy does not say so; EventBridge comes by TLS."""
+    """[SQS] Only its owner may send to a queue without a policy that allows more; EventBridge uses TLS."""
     messages = [
         statement
         for each in existing

@@ -1,14 +1,14 @@
-"""Machines that are taken back when their schedule says so.
+"""Scheduled interruptions of machines.
 
-EC2 tells EventBridge. At a notice after which they go EKS itself closes and drains nodes of a managed
-group; those of a Karpenter that one drains, by what is in its queue. At its end the instance is gone
-without another word to its pods, and EventBridge is told that it shuts down. On GKE the node has a taint
-from the notice on, its kubelet ends pods that are not the system's after the first half, and after the
-second the machine is gone: another one comes by the same name.
+On EC2 a notice is an event of EventBridge. If the machine ends after it, EKS cordons and drains the node of
+a managed group, and Karpenter drains its own node when it reads its queue. At the end the instance is gone
+without a further signal to its pods, and EventBridge gets the event that it shuts down. On GKE the node has a
+taint from the notice on. Its kubelet ends non-critical pods after the first half; after the second half the
+machine is gone, and a replacement has the same name.
 
 Sources: EKS user guide, managed node groups; catalogue/kubernetes/interruptions.py; GKE concepts, Spot VMs:
-pods that are ended are `Failed`, for the reason `Terminated`; Kubernetes, Pod disruption conditions: whom a
-kubelet ends because its node shuts down has `DisruptionTarget` for the reason `TerminationByKubelet`.
+pods that are ended are `Failed`, with reason `Terminated`; Kubernetes, Pod disruption conditions: a pod that its
+kubelet ends because its node shuts down has `DisruptionTarget` with reason `TerminationByKubelet`.
 """
 
 import contextlib
@@ -36,22 +36,22 @@ _SHUT_DOWN = "Pod was terminated in response to imminent node shutdown."
 _READY = ("Ready", "ContainersReady")
 _REGION = "topology.kubernetes.io/region"
 _GONE = 404
-NOBODY, TOLD, ENDED, GONE = "nobody", "told", "ended", "gone"
+PENDING, TOLD, ENDED, GONE = "pending", "told", "ended", "gone"
 Progress = dict[str, list[str]]
-"""By its schedule's beginning and its place there: how far an interruption is, and the node."""
+"""By the schedule's start and the index: the progress of an interruption, and its node."""
 
 
 @dataclass
 class Happened:
-    """What a look has done that the account must know of."""
+    """Results of one pass that the account must record."""
 
     events: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     gone: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
-    """Nodes with the group or pool that they were of; none of a Karpenter's."""
+    """Removed nodes with their group or pool; no Karpenter nodes."""
 
 
 def let_pass(api: Api, cloud: str, schedule: Schedule, progress: Progress, now: float) -> Happened:
-    """Everything that is due by now, in its order."""
+    """Perform everything that is due, in order."""
     happened = Happened()
     for place, each in enumerate(schedule.interruptions):
         if NOTICES[each.notice].cloud == cloud and schedule.at(each) <= now:
@@ -75,13 +75,13 @@ class _Machine:
 
     def let_pass(self, progress: Progress, now: float) -> None:
         stage, name = progress.get(self._key, ["", ""])
-        if stage in {NOBODY, GONE}:
+        if stage in {PENDING, GONE}:
             return
         nodes = {one["metadata"]["name"]: one for one in joining.nodes_of(self._api)}
         if not stage:
             mine = [name for name, node in nodes.items() if self._concerns(node)]
             if not mine:
-                progress[self._key] = [NOBODY, ""]
+                progress[self._key] = [PENDING, ""]
                 return
             name = self._schedule.chosen(self._place, mine)
             self._tell(nodes[name])
@@ -101,7 +101,7 @@ class _Machine:
             return False
         if self._notice.spot and not any(labels.get(k) == v for k, v in _SPOT.items()):
             raise ValueError(
-                f"{node['metadata']['name']} of {self._each.pool} is no spot machine, and has no"
+                f"{node['metadata']['name']} of {self._each.pool} is not a spot machine, and gets no"
                 f" notice {self._each.notice}"
             )
         return "deletionTimestamp" not in node["metadata"]
@@ -139,12 +139,12 @@ class _Machine:
                 continue
             where, own = pod["metadata"]["namespace"], pod["metadata"]["name"]
             path = f"/api/v1/namespaces/{where}/pods/{own}/status"
-            with contextlib.suppress(ApiError):  # gone meanwhile
+            with contextlib.suppress(ApiError):  # already gone
                 self._api.patch(path, {"status": _ended(pod, now)})
 
     def _take(self, node: ApiObject | None, name: str) -> None:
         if node is None:
-            return  # somebody was quicker, and has let go of it
+            return  # another process was faster and removed it
         if self._notice.cloud == "aws" and self._each.notice != notices.STATE:
             ends = (
                 self._schedule.at(self._each) + (self._notice.seconds or 0) * self._schedule.factor
@@ -156,7 +156,7 @@ class _Machine:
 
 
 def _ended(pod: ApiObject, now: float) -> dict[str, Any]:
-    """What its kubelet says of a pod then: it was put out, and is ready no more."""
+    """The status that its kubelet writes for a pod then: terminated, and no longer ready."""
     since = notices.written(now)
     retained = [
         {**each, "status": "False", "lastTransitionTime": since} if each["type"] in _READY else each

@@ -1,4 +1,4 @@
-"""What clouds say before a machine goes, and how long before; EC2's as EventBridge has it.
+"""Interruption notices of the clouds, and their lead times; EC2's in EventBridge's form.
 
 Sources: EC2 user guide (spot-instance-termination-notices, rebalance-recommendations,
 monitor-interruptible-cr: `resources` is a list as in all others, where that page has a text); GKE concepts,
@@ -22,13 +22,13 @@ PREEMPTION = "preemption"
 
 @dataclass(frozen=True)
 class Notice:
-    """One kind."""
+    """One kind of notice."""
 
     cloud: str
     seconds: int | None
-    """From the notice until the machine is gone; None: it stays."""
+    """Time from the notice until the machine is gone; None: it stays."""
     spot: bool = False
-    """Given to what was bought as spot alone."""
+    """Only for spot machines."""
 
 
 NOTICES: Mapping[str, Notice] = {
@@ -39,11 +39,11 @@ NOTICES: Mapping[str, Notice] = {
     RESERVATION: Notice("aws", MACHINE_SECONDS["aws"]),
     PREEMPTION: Notice("gcp", MACHINE_SECONDS["gcp"], spot=True),
 }
-"""EC2's by the words that our rules of events have, and GKE's one."""
+"""EC2's by the words of gpuyard's event rules, and GKE's one."""
 
 
 def event(word: str, instance: str, account: str, region: str, at: float) -> dict[str, Any]:
-    """One of EC2's, as a rule's target receives it."""
+    """An event of EC2, as a rule's target receives it."""
     source, kind = EVENTS[word]
     time = written(at)
     return {
@@ -60,7 +60,7 @@ def event(word: str, instance: str, account: str, region: str, at: float) -> dic
 
 
 def written(at: float) -> str:
-    """Seconds since 1970, as clouds and Kubernetes write a time."""
+    """Seconds since 1970 as a timestamp of clouds and Kubernetes."""
     return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -1,8 +1,8 @@
-"""How soon nodes come: after the catalogue's times, at the pace of the test bed.
+"""When nodes join: after the catalogue's times, scaled by the test bed's pace.
 
-`pace.json` in the account's folder: `{"factor": 0.01, "pulls_gb": 10}`. By a factor of 0.01 ten minutes last
-six seconds; `pulls_gb` is what a node pulls before its GPUs can be used. Without the file all is there at
-once.
+`pace.json` in the account's folder: `{"factor": 0.01, "pulls_gb": 10}`. With a factor of 0.01 ten minutes
+last six seconds; `pulls_gb` is the size of the images that a node pulls before its GPUs are usable. Without
+the file nodes join at once.
 """
 
 import json
@@ -20,20 +20,20 @@ _DIGITS = 8
 
 
 class Clock:
-    """Of this machine; a test may bring its own."""
+    """The clock of this machine; a test may use its own."""
 
     def now(self) -> float:
         """Seconds since 1970."""
         return time.time()
 
     def sleep(self, seconds: float) -> None:
-        """Let them pass."""
+        """Wait for so many seconds."""
         time.sleep(seconds)
 
 
 @dataclass(frozen=True)
 class Pace:
-    """What the file says."""
+    """Content of the file."""
 
     factor: float = 0.0
     pulls_gb: float = 0.0
@@ -41,21 +41,21 @@ class Pace:
 
 @dataclass(frozen=True)
 class Takes:
-    """Seconds of the test bed: until a node is ready, and from then on until its GPUs are counted."""
+    """Scaled seconds until a node is ready, and from then until its GPUs are advertised."""
 
     joins: float = 0.0
     counted: float = 0.0
 
 
 def write(folder: Path, *, factor: float, pulls_gb: float = 0.0) -> None:
-    """Let nodes take their time from now on."""
+    """Set the pace from now on."""
     fresh = folder / ".pace.new"
     fresh.write_text(json.dumps({"factor": factor, "pulls_gb": pulls_gb}), encoding="utf-8")
     fresh.replace(folder / _FILE)
 
 
 def read(folder: Path | None) -> Pace:
-    """The pace; what cannot be meant is an error."""
+    """The pace; an invalid file is an error."""
     file = folder / _FILE if folder else None
     if file is None or not file.exists():
         return Pace()
@@ -67,12 +67,12 @@ def read(folder: Path | None) -> Pace:
             f"{file}: allowed are factor and pulls_gb, not {sorted(message)}"
         ) from None
     if min(result.factor, result.pulls_gb) < 0:
-        raise ValueError(f"{file}: nothing takes less than no time")
+        raise ValueError(f"{file}: factor and pulls_gb must not be negative")
     return result
 
 
 def takes(node: Node, pace: Pace) -> Takes:
-    """Of one node: somewhere between the least and the most, and always at the same place."""
+    """The times of one node: between minimum and maximum, always the same."""
     if not pace.factor:
         return Takes()
     cloud = _CLOUDS[node.provider_id.partition(":")[0]]
@@ -89,7 +89,7 @@ def _driver(node: Node, cloud: str) -> ComponentOwner | None:
     if not node.gpus:
         return None
     if not node.driver:
-        return ComponentOwner.OPERATOR  # or a DaemonSet, of which the same is known
+        return ComponentOwner.OPERATOR  # or a DaemonSet, with the same times
     return ComponentOwner.GKE if cloud == "gcp" else ComponentOwner.IMAGE
 
 

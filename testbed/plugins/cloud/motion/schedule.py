@@ -1,12 +1,12 @@
-"""Interruptions by schedule: which pool loses a node, at which second, and with which notice.
+"""Scheduled interruptions: which pool loses a node, at which second, and with which notice.
 
-`interruptions.json` in the account's folder: when it begins, and
+`interruptions.json` in the account's folder: the start time, and
 
     {"seed": 6, "factor": 0.1, "interruptions": [{"second": 40, "pool": "burst-spot", "notice": "spot"}]}
 
 `pool` is part of the name of a node group, node pool or NodePool, `notice` a word of `notices.NOTICES`.
-`factor` makes the seconds of the schedule and of notices shorter. Which node it is the seed says; the same
-one always.
+`factor` shortens the seconds of the schedule and of notices. The seed selects the node; always the same
+one.
 """
 
 import json
@@ -32,7 +32,7 @@ class Interruption:
 
 @dataclass(frozen=True)
 class Schedule:
-    """What the file says."""
+    """Content of the file."""
 
     begins: float
     interruptions: tuple[Interruption, ...]
@@ -40,11 +40,11 @@ class Schedule:
     factor: float = 1.0
 
     def at(self, each: Interruption) -> float:
-        """When it is told, in seconds since 1970."""
+        """The time of the notice, in seconds since 1970."""
         return self.begins + each.second * self.factor
 
     def chosen(self, place: int, nodes: Sequence[str]) -> str:
-        """The node of the nth interruption, of those that are there."""
+        """The node of the nth interruption, out of the existing ones."""
         chance = random.Random(f"{self.seed}/{place}")  # noqa: S311  to repeat a test
         return chance.choice(sorted(nodes))
 
@@ -52,7 +52,7 @@ class Schedule:
 def drawn(
     seed: int, pools: Sequence[str], notices: Sequence[str], *, count: int, within: float
 ) -> tuple[Interruption, ...]:
-    """So many at random moments, the first of them first."""
+    """So many at random times, in order."""
     chance = random.Random(seed)  # noqa: S311  to repeat a test
     results = [
         Interruption(
@@ -71,7 +71,7 @@ def write(
     seed: int = 0,
     factor: float = 1.0,
 ) -> None:
-    """Let this happen from now on; what another schedule had is not done any more."""
+    """Set the schedule from now on; it replaces any other."""
     text = json.dumps(asdict(Schedule(begins, tuple(interruptions), seed, factor)))
     fresh = folder / ".interruptions.new"
     fresh.write_text(text, encoding="utf-8")
@@ -79,7 +79,7 @@ def write(
 
 
 def read(folder: Path) -> Schedule | None:
-    """The schedule; None where there is none. What cannot be meant is an error."""
+    """The schedule, or None. An invalid file is an error."""
     file = folder / _FILE
     if not file.exists():
         return None

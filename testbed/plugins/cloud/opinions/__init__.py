@@ -1,1 +1,1 @@
-"""Second opinions of what our graphs would send: the clouds' own models, walked as closed schemas."""
+"""Independent checks of the requests of gpuyard's graphs, by the clouds' own models as closed schemas."""

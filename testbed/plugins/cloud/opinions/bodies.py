@@ -1,7 +1,7 @@
-"""The requests that a provider would send for a resource: its inputs, in the words of the cloud's API.
+"""The requests that a provider would send for a resource: its inputs, with the names of the cloud's API.
 
-Names tell most of it: `subnetIds` is SubnetIds, `tags` is Tags or TagSpecifications. The rest is in
-sent.yaml. What finds no member keeps its name, so that whoever walks the request says so.
+Most names follow a pattern: `subnetIds` is SubnetIds, `tags` is Tags or TagSpecifications. The rest is in
+sent.yaml. A field without a member keeps its name, so that the check of the request reports it.
 """
 
 import json
@@ -17,18 +17,18 @@ SENT: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("sent.yaml").r
 
 @cache
 def model(cloud: str) -> Mapping[str, Any]:
-    """What a cloud says of its calls; gather.py writes it."""
+    """The model of a cloud's calls; gather.py writes it."""
     text = (Path(__file__).parent / "facts" / f"{cloud}.json").read_text("utf-8")
     created: dict[str, Any] = json.loads(text)
     return created
 
 
 def requests(kind: str, inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """By operation, the body that a resource's inputs become."""
+    """The request bodies for a resource's inputs, by operation."""
     sent = SENT[kind]
     shapes, calls = model(kind.partition(":")[0])["shapes"], sent["calls"]
     if not calls:
-        return {}  # no model says anything about it
+        return {}  # no model has it
     bodies: dict[str, dict[str, Any]] = {calls[0]: {}}
     for field, value in inputs.items():
         if field in sent.get("own", {}) or value is None:
@@ -42,7 +42,7 @@ def requests(kind: str, inputs: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def _without(value: Any, path: str, own: Mapping[str, str]) -> Any:
-    """A value without what the provider keeps to itself, or sends in words that no table has."""
+    """A value without the fields that the provider does not send, or sends in a form that no table has."""
     if isinstance(value, list):
         return [_without(each, path, own) for each in value]
     if isinstance(value, Mapping):
@@ -52,7 +52,7 @@ def _without(value: Any, path: str, own: Mapping[str, str]) -> Any:
 
 
 def _keyed(value: Any, path: str, keyed: Mapping[str, str]) -> Any:
-    """A value with the lists as mappings that the API has by a field of their items."""
+    """A value whose lists are mappings by a field of their items, where the API has mappings."""
     if isinstance(value, list) and path in keyed:
         key = keyed[path]
         return {each[key]: {k: v for k, v in each.items() if k != key} for each in value}
@@ -62,7 +62,7 @@ def _keyed(value: Any, path: str, keyed: Mapping[str, str]) -> Any:
 
 
 def _target(sent: Mapping[str, Any], field: str) -> tuple[str, list[str]]:
-    """The operation that takes a field, and where in its body; without a word about it, where its name is."""
+    """The operation that takes a field, and the path in its body; by default by the field's name."""
     first, into = sent["calls"][0], sent.get("into")
     message = sent.get("to", {}).get(field, "")
     call, slash, path = message.partition("/")
@@ -79,7 +79,7 @@ def _put(
     messages: tuple[str, Any],
     to: Mapping[str, str],
 ) -> None:
-    """Lay a value into a body, at the end of a path whose every step is a member."""
+    """Put a value into a body, at a path of members."""
     step, *deeper = at
     wrapped = step.endswith("[]")
     name, inner = _member(shapes, shape, step.removesuffix("[]"))
@@ -103,7 +103,7 @@ def _put(
 def _made(
     shapes: Mapping[str, Any], shape: str, value: Any, path: str, to: Mapping[str, str]
 ) -> Any:
-    """A value as its shape has it: a list where the provider has one alone, pairs where it has a mapping."""
+    """A value in its shape: a list where the provider has a single value, pairs where it has a mapping."""
     facts = shapes.get(shape, {})
     if "each" in facts:
         inner = facts["each"]
@@ -152,7 +152,7 @@ def _scalar(facts: Mapping[str, Any], value: Any) -> Any:
 
 # ── names ─────────────────────────────────────────────────────────────────────────────────────────
 def _member(shapes: Mapping[str, Any], shape: str, name: str) -> tuple[str, str]:
-    """The member that is called so, numbers and capitals aside, and its shape; else the name itself."""
+    """The member with this name, ignoring plural and case, and its shape; else the name itself."""
     members = shapes.get(shape, {}).get("members", {})
     plain = {_plain(member): member for member in members}
     for spelled in _spellings(_plain(name)):
@@ -186,7 +186,7 @@ def _is_tagged(shapes: Mapping[str, Any], shape: str) -> bool:
 
 
 def _tagged(shapes: Mapping[str, Any], shape: str, tags: Mapping[str, Any]) -> dict[str, Any]:
-    """The tags of what is made; its type is the operation's, which the provider fills in."""
+    """The tags of a resource; the provider fills in the operation's resource type."""
     inner = shapes[shape]["members"]["Tags"]
     if set(tags) == {"resourceType", "tags"}:
         return {

@@ -1,9 +1,9 @@
-"""Write facts/ anew: what the clouds' own models say of the calls that `sent.yaml` names.
+"""Regenerate facts/: the clouds' own models of the calls in `sent.yaml`.
 
     python -m testbed.plugins.cloud.opinions.gather FOLDER
 
-FOLDER has the wheels of botocore and google-api-python-client (both Apache-2.0): the first holds the
-models from which AWS makes its SDKs, the second Google's discovery documents. Neither is installed.
+FOLDER has the wheels of botocore and google-api-python-client (both Apache-2.0): the first contains the
+models from which AWS generates its SDKs, the second Google's discovery documents. Neither is installed.
 """
 
 import gzip
@@ -41,7 +41,7 @@ _SCALARS = {
 
 
 def main(folder: Path) -> None:
-    """Write a file for each cloud, and say what it was made of."""
+    """Write a file for each cloud, and print its sources."""
     FACTS.mkdir(exist_ok=True)
     for cloud, wheel, read in (
         ("aws", "botocore", _aws),
@@ -82,7 +82,7 @@ def _aws(archive: ZipFile, calls: list[str]) -> dict[str, Any]:
 
 
 def _reach(service: str, name: str, shapes: Mapping[str, Any], results: dict[str, Any]) -> None:
-    """The shape, and all that it is made of."""
+    """The shape, and all shapes that it uses."""
     key = f"{service}.{name}"
     if key in results:
         return
@@ -124,7 +124,7 @@ def _google(archive: ZipFile, calls: list[str]) -> dict[str, Any]:
 def _follow(
     key: str, schema: Mapping[str, Any], schemas: Mapping[str, Any], results: dict[str, Any]
 ) -> None:
-    """The schema under its key, and all that it is made of."""
+    """The schema under its key, and all schemas that it uses."""
     if key in results:
         return
     api = key.partition(".")[0]

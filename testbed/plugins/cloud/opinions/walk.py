@@ -1,4 +1,4 @@
-"""A request, walked against the cloud's model of it: nothing strange, missing, or out of bounds."""
+"""A request, checked against the cloud's model: no unknown, missing or out-of-range field."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _TYPES: Mapping[str, tuple[type, ...]] = {
 
 
 def said_against(kind: str, inputs: Mapping[str, Any]) -> list[str]:
-    """What the models say against a resource, by operation and path."""
+    """Errors of a resource by the models, by operation and path."""
     cloud = model(kind.partition(":")[0])
     first = next(iter(requests(kind, inputs)), "")
     return [
@@ -28,7 +28,7 @@ def said_against(kind: str, inputs: Mapping[str, Any]) -> list[str]:
 def _walk(
     shapes: Mapping[str, Any], shape: str, value: Any, at: str, *, whole: bool = True
 ) -> Iterator[str]:
-    """`whole` is False of what is only a part of a request: nothing is missing there."""
+    """`whole` is False for a part of a request, where no field is required."""
     facts = shapes[shape]
     if "members" in facts:
         yield from _structure(shapes, facts, value, at, whole=whole)
@@ -44,7 +44,7 @@ def _structure(
     shapes: Mapping[str, Any], facts: Mapping[str, Any], value: Any, at: str, *, whole: bool
 ) -> Iterator[str]:
     if not isinstance(value, Mapping):
-        yield f"{at}: a structure is asked for, not {value!r}"
+        yield f"{at}: a structure is required, not {value!r}"
         return
     for name, each in value.items():
         here = f"{at}.{name}".lstrip(".")
@@ -58,7 +58,7 @@ def _structure(
 
 
 def _filled_in(name: str) -> bool:
-    """What the provider or its plugin names and numbers, beside what it is given."""
+    """Whether the provider or its plugin fills in this member."""
     return name in {
         *("clientRequestToken", "CreationToken", "ClientToken", "FileSystemType", "ResourceType"),
         *("tags", "VpcEndpointId"),
@@ -69,7 +69,7 @@ def _items(
     shapes: Mapping[str, Any], facts: Mapping[str, Any], value: Any, at: str
 ) -> Iterator[str]:
     if not isinstance(value, list):
-        yield f"{at}: a list is asked for, not {value!r}"
+        yield f"{at}: a list is required, not {value!r}"
         return
     yield from _bounds(facts, len(value), at, "items")
     for index, each in enumerate(value):
@@ -80,7 +80,7 @@ def _mapping(
     shapes: Mapping[str, Any], facts: Mapping[str, Any], value: Any, at: str
 ) -> Iterator[str]:
     if not isinstance(value, Mapping):
-        yield f"{at}: a mapping is asked for, not {value!r}"
+        yield f"{at}: a mapping is required, not {value!r}"
         return
     yield from _bounds(facts, len(value), at, "entries")
     for key, each in value.items():
@@ -93,7 +93,7 @@ def _scalar(facts: Mapping[str, Any], value: Any, at: str) -> Iterator[str]:
     if not isinstance(value, _TYPES[facts["is"]]) or (
         isinstance(value, bool) and facts["is"] != "flag"
     ):
-        yield f"{at}: {facts['is']} is asked for, not {value!r}"
+        yield f"{at}: {facts['is']} is required, not {value!r}"
     elif "enum" in facts and value not in facts["enum"]:
         yield f"{at}: {value!r} is none of {', '.join(facts['enum'])}"
     elif "pattern" in facts and not re.search(_python(facts["pattern"]), str(value)):
@@ -116,11 +116,11 @@ _CLASSES = (
     (r"\p{ASCII}", r"\x00-\x7f"),
     (r"\uD800\uDC00-\uDBFF\uDFFF", r"\U00010000-\U0010ffff"),
 )
-"""Classes of characters in Java's and RE2's words, and in Python's."""
+"""Character classes of Java and RE2, and of Python."""
 
 
 def _python(pattern: str) -> str:
-    """A pattern in Python's words, for the whole text, as services match."""
+    """A pattern in Python's syntax, for the whole text, as services match."""
     for theirs, ours in _CLASSES:
         pattern = pattern.replace(theirs, ours)
     return f"^(?:{pattern})$"

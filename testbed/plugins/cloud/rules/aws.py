@@ -1,4 +1,4 @@
-"""What the aws provider checks across fields, beyond the conflicts of its tables."""
+"""Checks of the aws provider across fields, beyond the conflicts of its tables."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -6,7 +6,7 @@ from testbed.plugins.cloud.rules.looking import Inputs, Rule, at, has, text, uns
 
 
 def placement_group(inputs: Inputs) -> Iterator[str]:
-    """[tf] Each strategy has its own figure."""
+    """[tf] Each strategy has its own number field."""
     for name, expected in (("partitionCount", "partition"), ("spreadLevel", "spread")):
         if has(inputs, name) and text(inputs, "strategy") not in {"", expected}:
             yield f"{name} is for strategy {expected}; strategy is {text(inputs, 'strategy')}"
@@ -27,13 +27,13 @@ def nat_gateway(inputs: Inputs) -> Iterator[str]:
 
 
 def route(inputs: Inputs) -> Iterator[str]:
-    """[tf] The route inside the VPC is there by itself."""
+    """[tf] The local route of the VPC always exists."""
     if text(inputs, "gatewayId") == "local":
         yield "gatewayId is local; allowed: another target, for this route can only be imported"
 
 
 def auto_mode(inputs: Inputs) -> Iterator[str]:
-    """[tf] The three switches of Auto Mode agree."""
+    """[tf] The three switches of Auto Mode must agree."""
     switches = (
         "computeConfig.enabled",
         "kubernetesNetworkConfig.elasticLoadBalancing.enabled",
@@ -44,7 +44,7 @@ def auto_mode(inputs: Inputs) -> Iterator[str]:
 
 
 def lustre(inputs: Inputs) -> Iterator[str]:
-    """[tf] What a deployment type or a storage type brings with it."""
+    """[tf] Fields that a deployment type or a storage type requires."""
     deployment = text(inputs, "deploymentType")
     if has(inputs, "metadataConfiguration") and deployment not in {"", "PERSISTENT_2"}:
         yield f"metadataConfiguration is for deploymentType PERSISTENT_2; it is {deployment}"
@@ -55,14 +55,14 @@ def lustre(inputs: Inputs) -> Iterator[str]:
 
 
 def topic(inputs: Inputs) -> Iterator[str]:
-    """[tf] What only a FIFO topic has."""
+    """[tf] Fields that only a FIFO topic has."""
     for name in ("archivePolicy", "fifoThroughputScope", "contentBasedDeduplication"):
         if at(inputs, name) and at(inputs, "fifoTopic") in (None, False):
             yield f"{name} needs fifoTopic true"
 
 
 def queue(inputs: Inputs) -> Iterator[str]:
-    """[tf] A FIFO queue says so in its name, and only it removes doubles."""
+    """[tf] A FIFO queue's name ends in .fifo, and only it removes duplicates."""
     fifo = at(inputs, "fifoQueue") is True
     name = text(inputs, "name")
     if name and fifo != name.endswith(".fifo"):
@@ -76,7 +76,7 @@ def queue(inputs: Inputs) -> Iterator[str]:
 
 
 def subscription(inputs: Inputs) -> Iterator[str]:
-    """[tf] A scope is a filter's."""
+    """[tf] A filter scope needs a filter."""
     if has(inputs, "filterPolicyScope") and not has(inputs, "filterPolicy"):
         yield "filterPolicyScope needs filterPolicy"
 

@@ -1,4 +1,4 @@
-"""What AWS itself says when it is asked; its provider lets it through."""
+"""Errors of AWS itself, which its provider does not check."""
 
 import json
 import re
@@ -26,7 +26,7 @@ _RESERVED = ("kubernetes.io", "k8s.io", "eks.amazonaws.com")
 
 # ── eks ───────────────────────────────────────────────────────────────────────────────────────────
 def scaling(inputs: Inputs) -> Iterator[str]:
-    """[api] The bounds of a node group hold its size."""
+    """[api] The size of a node group is within its bounds."""
     least, expected, most = (
         number(inputs, f"scalingConfig.{name}") for name in ("minSize", "desiredSize", "maxSize")
     )
@@ -39,7 +39,7 @@ def scaling(inputs: Inputs) -> Iterator[str]:
 
 
 def with_template(inputs: Inputs) -> Iterator[str]:
-    """[api] What a launch template says is not said again."""
+    """[api] Fields that a launch template sets must not be set again."""
     if has(inputs, "launchTemplate"):
         for name in ("diskSize", "remoteAccess"):
             if has(inputs, name):
@@ -55,21 +55,21 @@ def capacity_block(inputs: Inputs) -> Iterator[str]:
 
 
 def warm_pool(inputs: Inputs) -> Iterator[str]:
-    """[api] Bottlerocket's nodes do not go back into a warm pool."""
+    """[api] Bottlerocket nodes do not return to a warm pool."""
     reuse = at(inputs, "warmPoolConfig.reuseOnScaleIn") is True
     if reuse and text(inputs, "amiType").startswith("BOTTLEROCKET"):
         yield "InvalidParameterException: warmPoolConfig.reuseOnScaleIn is not for Bottlerocket"
 
 
 def access_entry(inputs: Inputs) -> Iterator[str]:
-    """[api] Nodes come in by a role."""
+    """[api] Nodes authenticate with a role."""
     who, type_ = text(inputs, "principalArn"), text(inputs, "type")
     if type_ in _NODE_TYPES and who and ":role/" not in who:
         yield f"InvalidParameterException: type {type_} takes an IAM role; principalArn is {who}"
 
 
 def access_scope(inputs: Inputs) -> Iterator[str]:
-    """[api] A scope is of the cluster or of namespaces, and these it names."""
+    """[api] A scope is the cluster or a list of namespaces."""
     if text(inputs, "accessScope.type") not in {"", "cluster", "namespace"}:
         yield "InvalidParameterException: accessScope.type is neither cluster nor namespace"
     if text(inputs, "accessScope.type") == "namespace" and not has(
@@ -79,14 +79,14 @@ def access_scope(inputs: Inputs) -> Iterator[str]:
 
 
 def service_range(inputs: Inputs) -> Iterator[str]:
-    """[api] A cluster of IPv6 gets its service range by itself."""
+    """[api] An IPv6 cluster gets its service range from EKS."""
     value = has(inputs, "kubernetesNetworkConfig.serviceIpv4Cidr")
     if value and text(inputs, "kubernetesNetworkConfig.ipFamily") == "ipv6":
         yield "InvalidParameterException: serviceIpv4Cidr cannot be given with ipFamily ipv6"
 
 
 def node_labels(inputs: Inputs) -> Iterator[str]:
-    """[doc] Nodes get these labels from nobody but Kubernetes and EKS (cloud-provider-aws#242)."""
+    """[doc] Only Kubernetes and EKS set these labels (cloud-provider-aws#242)."""
     for key in mapping(inputs, "labels"):
         if within(key, _RESERVED):
             prefixes = ", ".join(f"{each}/" for each in _RESERVED)
@@ -112,7 +112,7 @@ def machine(inputs: Inputs) -> Iterator[str]:
 
 
 def groups_once(inputs: Inputs) -> Iterator[str]:
-    """[ug] Security groups stand on the instance or on its interfaces."""
+    """[ug] Security groups are set on the instance or on its interfaces."""
     on_interfaces = any(has(each, "securityGroups") for each in items(inputs, "networkInterfaces"))
     both = [name for name in ("vpcSecurityGroupIds", "securityGroupNames") if has(inputs, name)]
     if on_interfaces and both:
@@ -120,7 +120,7 @@ def groups_once(inputs: Inputs) -> Iterator[str]:
 
 
 def reservation_end(inputs: Inputs) -> Iterator[str]:
-    """[doc] A date belongs to an end that is limited."""
+    """[doc] An end date requires the limited end type."""
     limited = text(inputs, "endDateType") == "limited"
     if has(inputs, "endDate") != limited and not unsure(inputs, "endDateType", "endDate"):
         yield "InvalidParameterCombination: endDate and endDateType limited go together"
@@ -142,7 +142,7 @@ def endpoint(inputs: Inputs) -> Iterator[str]:
 
 
 def ports(inputs: Inputs) -> Iterator[str]:
-    """[doc] All protocols have no ports."""
+    """[doc] A rule for all protocols has no ports."""
     if text(inputs, "ipProtocol") == "-1":
         for name in ("fromPort", "toPort"):
             if has(inputs, name):
@@ -151,7 +151,7 @@ def ports(inputs: Inputs) -> Iterator[str]:
 
 # ── others ────────────────────────────────────────────────────────────────────────────────────────
 def throughput(inputs: Inputs) -> Iterator[str]:
-    """[doc] A figure belongs to provisioned throughput."""
+    """[doc] A throughput value requires the provisioned mode."""
     mode = text(inputs, "throughputMode") or "bursting"
     value = has(inputs, "provisionedThroughputInMibps")
     if value and mode != "provisioned" and not unsure(inputs, "throughputMode"):
@@ -186,7 +186,7 @@ def _statement(statement: Any) -> Iterator[str]:
 
 
 def trust_document(inputs: Inputs) -> Iterator[str]:
-    """[doc] A trust policy says who may take the role, and nothing of resources."""
+    """[doc] A trust policy names who may assume the role, and no resources."""
     written = text(inputs, "assumeRolePolicy")
     if not written:
         return

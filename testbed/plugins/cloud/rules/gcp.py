@@ -1,4 +1,4 @@
-"""What the gcp provider checks across fields, beyond the conflicts of its tables."""
+"""Checks of the gcp provider across fields, beyond the conflicts of its tables."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -9,7 +9,7 @@ ZONE = re.compile(r"^[a-z]+-[a-z]+\d+-[a-z]$")
 
 
 def firewall(inputs: Inputs) -> Iterator[str]:
-    """[tf] What comes in comes from somewhere."""
+    """[tf] An ingress rule needs a source."""
     sources = ("sourceTags", "sourceRanges", "sourceServiceAccounts")
     ingress = text(inputs, "direction") in {"", "INGRESS"} and not unsure(inputs, "direction")
     if ingress and not any(has(inputs, each) for each in sources):
@@ -17,7 +17,7 @@ def firewall(inputs: Inputs) -> Iterator[str]:
 
 
 def versions(inputs: Inputs) -> Iterator[str]:
-    """[tf] A version of nodes is that of the pool the cluster keeps."""
+    """[tf] A node version applies to the default pool."""
     nodes, least = text(inputs, "nodeVersion"), text(inputs, "minMasterVersion")
     if not has(inputs, "nodeVersion"):
         return
@@ -28,26 +28,26 @@ def versions(inputs: Inputs) -> Iterator[str]:
 
 
 def locations(inputs: Inputs) -> Iterator[str]:
-    """[tf] A zonal cluster's own zone is not said again."""
+    """[tf] A zonal cluster's own zone is not repeated."""
     own = text(inputs, "location")
     if ZONE.match(own) and own in items(inputs, "nodeLocations"):
         yield f"nodeLocations holds {own}, the cluster's own zone; leave it out"
 
 
 def pools_once(inputs: Inputs) -> Iterator[str]:
-    """[tf] Pools inside the cluster are read."""
+    """[tf] Pools defined in the cluster must be refreshed."""
     if at(inputs, "skipNodePoolRefresh") is True and has(inputs, "nodePools"):
         yield "skipNodePoolRefresh cannot be given with nodePools"
 
 
 def upgrade_of_new_pools(inputs: Inputs) -> Iterator[str]:
-    """[tf] Surge has its own figures, for pools that are made by themselves too."""
+    """[tf] Surge has its own numbers, also for auto-provisioned pools."""
     path = "clusterAutoscaling.autoProvisioningDefaults.upgradeSettings"
     yield from _surge(at(inputs, path), path)
 
 
 def upgrade(inputs: Inputs) -> Iterator[str]:
-    """[tf] Surge and blue-green have figures of their own."""
+    """[tf] Surge and blue-green have separate numbers."""
     settings = at(inputs, "upgradeSettings")
     yield from _surge(settings, "upgradeSettings")
     if has(settings, "blueGreenSettings") and text(settings, "strategy") == "SURGE":

@@ -1,4 +1,4 @@
-"""What Google Cloud itself says when it is asked; its provider lets it through."""
+"""Errors of Google Cloud itself, which its provider does not check."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -55,7 +55,7 @@ _GIVEN_LABELS = tuple(
 
 # ── pools ─────────────────────────────────────────────────────────────────────────────────────────
 def bounds(inputs: Inputs) -> Iterator[str]:
-    """[disc] Bounds count the pool or its zones, and the lower is no higher than the upper."""
+    """[disc] Bounds count the pool or its zones, and the lower bound is at most the upper."""
     scaling = at(inputs, "autoscaling")
     if any(has(scaling, each) for each in _TOTALS) and any(
         has(scaling, each) for each in _PER_ZONE
@@ -83,7 +83,7 @@ def sharing(inputs: Inputs) -> Iterator[str]:
 
 
 def flex_start(inputs: Inputs) -> Iterator[str]:
-    """[ct] A flex-start pool waits for capacity: nothing that holds or repairs nodes goes with it."""
+    """[ct] A flex-start pool waits for capacity: it excludes fixed sizes and node repair."""
     if at(inputs, "nodeConfig.flexStart") is not True:
         return
     if at(inputs, "management.autoRepair") not in (False, None) and not unsure(
@@ -100,7 +100,7 @@ def flex_start(inputs: Inputs) -> Iterator[str]:
 
 
 def run_duration(inputs: Inputs) -> Iterator[str]:
-    """[disc] A time is seconds with an s; [doc] seven days at most."""
+    """[disc] A duration is seconds with an s; [doc] at most seven days."""
     value = text(inputs, "nodeConfig.maxRunDuration")
     seconds = value.removesuffix("s")
     if value and (not value.endswith("s") or not seconds.replace(".", "", 1).isdigit()):
@@ -110,7 +110,7 @@ def run_duration(inputs: Inputs) -> Iterator[str]:
 
 
 def queued(inputs: Inputs) -> Iterator[str]:
-    """[ct] A queued pool grows from nothing by requests."""
+    """[ct] A queued pool grows from zero by requests."""
     if at(inputs, "queuedProvisioning.enabled") is not True:
         return
     if not has(inputs, "autoscaling"):
@@ -125,13 +125,13 @@ def queued(inputs: Inputs) -> Iterator[str]:
 
 
 def spot(inputs: Inputs) -> Iterator[str]:
-    """[ct] Spot takes nothing that is reserved."""
+    """[ct] Spot excludes reservations."""
     if at(inputs, "nodeConfig.spot") is True:
         yield from _no_reservation(inputs, "nodeConfig.spot", absent=True)
 
 
 def _no_reservation(inputs: Inputs, who: str, *, absent: bool = False) -> Iterator[str]:
-    """cluster-toolkit asks for the word; where nothing is said, spot never meets a reservation."""
+    """cluster-toolkit requires NO_RESERVATION; without a value spot never uses a reservation."""
     message = at(inputs, "nodeConfig.reservationAffinity.consumeReservationType")
     if message is None and absent:
         return
@@ -150,7 +150,7 @@ def _compact(inputs: Inputs) -> bool:
 
 
 def compact(inputs: Inputs) -> Iterator[str]:
-    """[ct] A compact group is in one zone, and is not doubled while it is upgraded."""
+    """[ct] A compact group is in one zone, and has no blue-green upgrade."""
     if not _compact(inputs):
         return
     zones = at(inputs, "nodeLocations")
@@ -161,7 +161,7 @@ def compact(inputs: Inputs) -> Iterator[str]:
 
 
 def reservation(inputs: Inputs) -> Iterator[str]:
-    """[ct] One reservation is named by its key, in its zone; other ways name none."""
+    """[ct] A specific reservation has its key and a zone; other affinities name none."""
     affinity = at(inputs, "nodeConfig.reservationAffinity")
     way = text(affinity, "consumeReservationType")
     if way == "SPECIFIC_RESERVATION":
@@ -179,9 +179,9 @@ def reservation(inputs: Inputs) -> Iterator[str]:
 
 
 def node_labels(inputs: Inputs) -> Iterator[str]:
-    """[ct] Of GKE's own only those that it sets, and [about custom ComputeClasses] that of a class.
+    """[ct] Of GKE's labels only those that it sets, and [about custom ComputeClasses] that of a class.
 
-    Else as GoogleCloudPlatform/magic-modules#11878 says.
+    Else as in GoogleCloudPlatform/magic-modules#11878.
     """
     for key in mapping(inputs, "nodeConfig.labels"):
         if within(key, ("kubernetes.io", "k8s.io")):
@@ -193,7 +193,7 @@ def node_labels(inputs: Inputs) -> Iterator[str]:
 
 # ── others ────────────────────────────────────────────────────────────────────────────────────────
 def first_pool(inputs: Inputs) -> Iterator[str]:
-    """[doc] A cluster begins with a pool, also where it is taken away again."""
+    """[doc] A cluster starts with a pool, also if the pool is removed afterwards."""
     autopilot = at(inputs, "enableAutopilot") is True
     count = number(inputs, "initialNodeCount", 0)
     if not autopilot and not has(inputs, "nodePools") and count is not None and count < 1:
@@ -201,7 +201,7 @@ def first_pool(inputs: Inputs) -> Iterator[str]:
 
 
 def exclusions(inputs: Inputs) -> Iterator[str]:
-    """[doc] Three exclusions of all upgrades, of 90 days at most."""
+    """[doc] At most three exclusions of all upgrades, of at most 90 days."""
     results = [
         each
         for each in items(inputs, "maintenancePolicy.maintenanceExclusions")
@@ -219,14 +219,14 @@ def exclusions(inputs: Inputs) -> Iterator[str]:
 
 
 def subnetworks(inputs: Inputs) -> Iterator[str]:
-    """[doc] Subnetworks are listed where the list is asked for."""
+    """[doc] Subnetworks are listed only for LIST_OF_SUBNETWORKS."""
     which = text(inputs, "sourceSubnetworkIpRangesToNat")
     if has(inputs, "subnetworks") and which not in {"", "LIST_OF_SUBNETWORKS"}:
         yield f"subnetworks is for sourceSubnetworkIpRangesToNat LIST_OF_SUBNETWORKS; it is {which}"
 
 
 def nat_ranges(inputs: Inputs) -> Iterator[str]:
-    """[disc] Which addresses of a subnetwork are translated."""
+    """[disc] The translated addresses of a subnetwork."""
     for each in items(inputs, "subnetworks"):
         for which in items(each, "sourceIpRangesToNats"):
             if which not in _NAT_RANGES:
@@ -235,17 +235,17 @@ def nat_ranges(inputs: Inputs) -> Iterator[str]:
 
 
 def key_purpose(inputs: Inputs) -> Iterator[str]:
-    """[disc] What a key is for."""
+    """[disc] The purpose of a key."""
     yield from _listed(inputs, "purpose", _KEY_PURPOSES)
 
 
 def address_purpose(inputs: Inputs) -> Iterator[str]:
-    """[disc] What a range of addresses is kept for."""
+    """[disc] The purpose of an address range."""
     yield from _listed(inputs, "purpose", _ADDRESS_PURPOSES)
 
 
 def tier(inputs: Inputs) -> Iterator[str]:
-    """[disc] What a Filestore instance is sold as."""
+    """[disc] The tier of a Filestore instance."""
     yield from _listed(inputs, "tier", _TIERS)
 
 
@@ -256,7 +256,7 @@ def _listed(inputs: Inputs, field: str, allowed: Sequence[str]) -> Iterator[str]
 
 
 def direction(inputs: Inputs) -> Iterator[str]:
-    """[doc] What goes out goes to ranges."""
+    """[doc] An egress rule has destination ranges."""
     if text(inputs, "direction") == "EGRESS":
         for name in ("sourceRanges", "sourceTags", "sourceServiceAccounts"):
             if has(inputs, name):

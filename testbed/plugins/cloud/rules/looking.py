@@ -1,4 +1,4 @@
-"""Looks into inputs, where a value that is not known yet says nothing."""
+"""Read inputs, where an unknown value is never an error."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias
@@ -10,7 +10,7 @@ Rule: TypeAlias = Callable[[Inputs], Iterator[str]]
 
 
 def at(inputs: Any, path: str) -> Any:
-    """The value at a path, None where nothing is, UNKNOWN where it cannot be known yet."""
+    """The value at a path, None if missing, UNKNOWN if not known yet."""
     value = inputs
     for step in path.split("."):
         if isinstance(value, Unknown):
@@ -22,7 +22,7 @@ def at(inputs: Any, path: str) -> Any:
 
 
 def has(inputs: Any, path: str) -> bool:
-    """Whether something is given at a path, known or not; an empty text or list is nothing."""
+    """Whether a value is given at a path, known or not; an empty text or list does not count."""
     return at(inputs, path) not in (None, "", [], {})
 
 
@@ -33,7 +33,7 @@ def text(inputs: Any, path: str) -> str:
 
 
 def number(inputs: Any, path: str, default: float | None = None) -> float | None:
-    """The figure at a path; None where it is not known."""
+    """The number at a path; None if unknown."""
     value = at(inputs, path)
     if value is None:
         return default
@@ -41,7 +41,7 @@ def number(inputs: Any, path: str, default: float | None = None) -> float | None
 
 
 def items(inputs: Any, path: str) -> list[Any]:
-    """The items of the list at a path that are known."""
+    """The known items of the list at a path."""
     value = at(inputs, path)
     return (
         [each for each in value if not isinstance(each, Unknown)] if isinstance(value, list) else []
@@ -49,17 +49,17 @@ def items(inputs: Any, path: str) -> list[Any]:
 
 
 def mapping(inputs: Any, path: str) -> Mapping[str, Any]:
-    """The keys and values at a path; none where it is not known."""
+    """The mapping at a path; empty if unknown."""
     value = at(inputs, path)
     return value if isinstance(value, Mapping) else {}
 
 
 def within(key: str, domains: tuple[str, ...]) -> bool:
-    """Whether a label is of one of these domains, or of one below."""
+    """Whether a label is in one of these domains or a subdomain."""
     domain = key.rpartition("/")[0]
     return any(domain == each or domain.endswith(f".{each}") for each in domains)
 
 
 def unsure(inputs: Any, *paths: str) -> bool:
-    """Whether one of these is not known yet."""
+    """Whether one of these values is not known yet."""
     return any(isinstance(at(inputs, path), Unknown) for path in paths)

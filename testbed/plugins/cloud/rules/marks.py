@@ -1,4 +1,4 @@
-"""What a cloud says of tags and labels, whatever resource has them; their providers let them through."""
+"""Errors of a cloud for tags and labels of any resource, which the providers do not check."""
 
 import re
 import unicodedata
@@ -17,7 +17,7 @@ _LABEL_TEXT = re.compile(r"[a-z0-9_-]*")
 
 
 def of_marks(kind: str, inputs: Inputs) -> Iterator[str]:
-    """What is wrong with the tags of a resource of AWS, or with the labels of one of Google Cloud."""
+    """Errors of the tags of an AWS resource, or the labels of a Google Cloud resource."""
     if kind.startswith("aws:"):
         results = [
             at(inputs, "tags"),
@@ -55,10 +55,10 @@ def _is_tag_letter(letter: str) -> bool:
 
 
 def _labels(labels: Any) -> Iterator[str]:
-    """[doc] GKE, creating and managing labels: requirements. Letters of other languages are not looked at."""
+    """[doc] GKE, creating and managing labels: requirements. Letters of other languages are not checked."""
     if not isinstance(labels, Mapping):
         return
-    if len(labels) >= _MOST_LABELS:  # goog-pulumi-provisioned comes beside them
+    if len(labels) >= _MOST_LABELS:  # goog-pulumi-provisioned is added
         yield f"{len(labels)} labels and goog-pulumi-provisioned; allowed: {_MOST_LABELS}"
     for key, value in labels.items():
         if not key[:1].isalpha() or not _is_label(key):

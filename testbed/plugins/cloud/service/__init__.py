@@ -1,1 +1,1 @@
-"""What the services behind the providers hold to: ties, collisions, machines, protection."""
+"""Rules of the services behind the providers: dependencies, collisions, machines, protection."""

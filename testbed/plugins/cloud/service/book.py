@@ -1,4 +1,4 @@
-"""The book of an account: what there is, and what has become of it."""
+"""The book of an account: its resources and their history."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +10,7 @@ from testbed.plugins.cloud.service.ties import Resource
 
 @dataclass
 class Book:
-    """What the file holds."""
+    """Content of the file."""
 
     resources: list[Resource] = field(default_factory=list[Resource])
     made: dict[str, int] = field(default_factory=dict[str, int])
@@ -31,7 +31,7 @@ class Book:
 
 
 def read_book(read: dict[str, Any]) -> Book:
-    """From the tree of its file."""
+    """Parse the book from its file's tree."""
     blocked = [
         Resource(each["kind"], each["id"], each["inputs"], each["state"], tuple(each["imports"]))
         for each in read.pop("resources")
@@ -40,7 +40,7 @@ def read_book(read: dict[str, Any]) -> Book:
 
 
 def as_far_as_there_is(group: Resource, book: Book) -> Resource:
-    """A group with as many instances as it has, instead of as many as it was asked for."""
+    """A group with its actual number of instances instead of the requested one."""
     missing = book.missing.get(group.id, (0, ""))[0]
     burned = book.burned.get(group.id)
     if not missing and not burned:

@@ -1,4 +1,4 @@
-"""What can be there only once: names, ranges, one mount target a zone."""
+"""Uniqueness: names, ranges, one mount target per zone."""
 
 import ipaddress
 from collections.abc import Callable, Iterable, Mapping
@@ -9,7 +9,7 @@ from testbed.plugins.cloud.shapes import last, zone_id
 
 _SUBNET = "aws:ec2/subnet:Subnet"
 _WITHOUT_EKS = ("use1-az3", "usw1-az2", "cac1-az3")
-# By type the fields that no two may share, and what the service says then. Some ids are names.
+# By type the fields that must be unique, and the service's error. Some ids are names.
 _ONCE: Mapping[str, tuple[tuple[str, ...], str]] = {
     "aws:cloudwatch/logGroup:LogGroup": (
         ("id",),
@@ -92,14 +92,14 @@ _RULES = {
     "aws:vpc/securityGroupEgressRule:SecurityGroupEgressRule": (_RULE_FIELDS, _DUPLICATE),
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": (_RULE_FIELDS, _DUPLICATE),
 }
-# Google's services let nothing be made twice but grants, which are the same grant then.
+# Google's services reject duplicates, except grants, which are then the same grant.
 _GRANTS = ("IAMMember", "IAMBinding", "Service", "BucketIAMMember", "CryptoKeyIAMMember")
 
 
 def collisions(
     kind: str, id_: str, inputs: Mapping[str, Any], existing: Iterable[Resource]
 ) -> list[str]:
-    """What the service says where this cannot be there beside the others."""
+    """Errors of the service if the resource collides with others."""
     blocked = list(existing)
     own = [each for each in blocked if each.kind == kind]
     results = [*_twice(kind, id_, inputs, own)]
@@ -179,7 +179,7 @@ def _of(
 
 
 def _control(inputs: Mapping[str, Any], existing: list[Resource]) -> list[str]:
-    """EKS makes no control plane in a few zones, and says which subnets it would take."""
+    """EKS creates no control plane in a few zones, and lists the accepted ones."""
     expected = (inputs.get("vpcConfig") or {}).get("subnetIds") or ()
     zones = [str(e.inputs.get("availabilityZone")) for e in existing if e.id in expected]
     bad = sorted(zone for zone in zones if zone_id(zone) in _WITHOUT_EKS)
@@ -199,11 +199,11 @@ _MORE: Mapping[str, Callable[[Mapping[str, Any], list[Resource]], list[str]]] = 
 }
 
 
-# ── what stays where it is ────────────────────────────────────────────────────────────────────────
+# ── resources that cannot move ────────────────────────────────────────────────────────────────────
 def moved(
     kind: str, before: Mapping[str, Any], inputs: Mapping[str, Any], existing: Iterable[Resource]
 ) -> list[str]:
-    """EKS takes other subnets for a cluster, of the same VPC (user guide, network requirements)."""
+    """EKS accepts other subnets for a cluster, of the same VPC (user guide, network requirements)."""
     if kind != "aws:eks/cluster:Cluster":
         return []
     homes = {each.id: each.inputs.get("vpcId") for each in existing if each.kind == _SUBNET}

@@ -1,4 +1,4 @@
-"""What a provider says of a change that was refused, and of what is there and failed."""
+"""Messages of a provider for rejected changes, and for failed resources."""
 
 import uuid
 
@@ -13,7 +13,7 @@ def _service(kind: str) -> str:
 
 
 def words(kind: str, at: str, message: str) -> str:
-    """A refusal as the provider passes it on."""
+    """A service error as the provider reports it."""
     service, _, name = kind.partition(":")[2].rpartition(":")[0].partition("/")
     if kind.startswith("gcp:"):
         return f"{at} {name}: googleapi: {message}"
@@ -27,7 +27,7 @@ def words(kind: str, at: str, message: str) -> str:
 
 
 def not_rolled(group: Resource, why: BadUserData) -> str:
-    """What it says of a new version of which no node joined."""
+    """The message for a new version of which no node joined."""
     return (
         f"waiting for EKS Node Group ({group.id}) version update: unexpected state 'Failed', wanted target "
         f"'Successful'. last error: {why.code}: Couldn't proceed with upgrade process as new nodes are not "
@@ -36,7 +36,7 @@ def not_rolled(group: Resource, why: BadUserData) -> str:
 
 
 def without_nodes(group: Resource, why: BadUserData) -> str:
-    """What the provider says of a group whose nodes did not join; EKS tells no more than a code."""
+    """The message for a group whose nodes did not join; EKS returns only a code."""
     if group.kind == machines.POOL:
         return f"Error waiting for creating GKE NodePool: {why}"
     message = "Instances failed to join the kubernetes cluster"
@@ -47,7 +47,7 @@ def without_nodes(group: Resource, why: BadUserData) -> str:
 
 
 def failure(fault: str, kind: str, created: Resource, expected: machines.Wanted) -> str:
-    """What the provider says of something that is there and failed."""
+    """The message for a resource that exists and failed."""
     if fault == "time-out":
         return (
             f"waiting for {_service(kind)} ({created.id}) create: timeout while waiting for state to become "
@@ -62,7 +62,7 @@ def failure(fault: str, kind: str, created: Resource, expected: machines.Wanted)
 
 
 def no_capacity(kind: str, expected: machines.Wanted) -> str:
-    """What a cloud says of a group or pool whose instances it does not have."""
+    """A cloud's message for a group or pool without capacity."""
     type_, zone = ", ".join(sorted(expected.types)), ", ".join(sorted(expected.zones))
     if kind == machines.POOL:
         return (

@@ -1,4 +1,4 @@
-"""The machines that a group or a pool asks for, and what a launch template must be for a managed group."""
+"""The machines of a group or a pool, and the requirements on the launch template of a managed group."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _ZONES_USED = 3  # of a region that has more
 
 @dataclass(frozen=True)
 class Wanted:
-    """Machines by type and zone, and how many at once."""
+    """Machines by type and zone, and their number."""
 
     types: frozenset[str] = frozenset()
     zones: frozenset[str] = frozenset()
@@ -26,7 +26,7 @@ class Wanted:
 
 
 def of(kind: str, inputs: Mapping[str, Any], existing: Iterable[Resource]) -> Wanted:
-    """What a group or pool asks for; nothing of any other type."""
+    """The machines of a group or pool; none for other types."""
     if kind == GROUP:
         blocked = list(existing)
         template = template_of(inputs, blocked)
@@ -51,7 +51,7 @@ def of(kind: str, inputs: Mapping[str, Any], existing: Iterable[Resource]) -> Wa
 
 
 def size_of(group: Resource, existing: Iterable[Resource]) -> int:
-    """How many instances a group or pool is to have now, in all its zones."""
+    """The current target size of a group or pool, in all its zones."""
     if group.kind == GROUP:
         return int(at(group.state, "scalingConfig.desiredSize") or 0)
     each = at(group.state, "nodeCount")
@@ -60,14 +60,14 @@ def size_of(group: Resource, existing: Iterable[Resource]) -> int:
 
 
 def sized(group: Resource, size: int, existing: Iterable[Resource]) -> dict[str, Any]:
-    """The fields of a group or pool of another size. GKE is told a number for each zone: none gets less."""
+    """The fields of a group or pool with another size. GKE's number is per zone, rounded up."""
     if group.kind == GROUP:
         return {"scalingConfig": {**group.state["scalingConfig"], "desiredSize": size}}
     return {"nodeCount": -(-size // len(zones_of(group, existing)))}
 
 
 def smaller(pool: Resource, existing: Sequence[Resource]) -> Resource:
-    """A pool of GKE with a node less in each of its zones."""
+    """A GKE pool with one node less in each of its zones."""
     each = size_of(pool, existing) // len(zones_of(pool, existing)) - 1
     return Resource(
         pool.kind, pool.id, pool.inputs, {**pool.state, "nodeCount": each}, pool.imports
@@ -75,7 +75,7 @@ def smaller(pool: Resource, existing: Sequence[Resource]) -> Resource:
 
 
 def zones_of(pool: Resource, existing: Iterable[Resource]) -> list[str]:
-    """The zones that a pool of GKE spreads its nodes over: its own, its cluster's, or three of the region."""
+    """The zones of a GKE pool's nodes: its own, its cluster's, or three of the region."""
     clusters = clusters_of(pool.inputs, existing)
     inputs = [pool.inputs, *(each.inputs for each in clusters)]
     for value in (items(each, "nodeLocations") for each in inputs):
@@ -87,7 +87,7 @@ def zones_of(pool: Resource, existing: Iterable[Resource]) -> list[str]:
 
 
 def clusters_of(pool: Mapping[str, Any], existing: Iterable[Resource]) -> list[Resource]:
-    """The GKE cluster of a pool with these inputs; none where it is not there."""
+    """The GKE cluster of a pool with these inputs; none if it does not exist."""
     named = {str(pool.get("cluster", "")), shapes.last(pool.get("cluster"))} - {""}
     return [e for e in existing if e.kind == CLUSTER and {e.inputs.get("name"), e.id} & named][:1]
 
@@ -102,7 +102,7 @@ def template_of(inputs: Mapping[str, Any], existing: Iterable[Resource]) -> Mapp
 
 
 def mismatches(kind: str, inputs: Mapping[str, Any], existing: Iterable[Resource]) -> list[str]:
-    """What EKS says of a group and its launch template together, by its guide; GKE of pool and cluster."""
+    """Errors of EKS for a group with its launch template, by its guide; of GKE for pool and cluster."""
     if kind == POOL:
         return list(_too_old(inputs, existing))
     if kind != GROUP or not has(inputs, "launchTemplate"):
@@ -121,7 +121,7 @@ def mismatches(kind: str, inputs: Mapping[str, Any], existing: Iterable[Resource
 
 
 def _too_old(inputs: Mapping[str, Any], existing: Iterable[Resource]) -> Iterable[str]:
-    """[GKE release notes, 2026-07-28] How nodes are tainted for Arm is a newer control plane's question."""
+    """[GKE release notes, 2026-07-28] taint_config for Arm needs a newer control plane."""
     if not text(inputs, _TAINT_FIELD):
         return
     name = text(inputs, "cluster").rpartition("/")[2]
@@ -182,7 +182,7 @@ def _block(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> list[str]:
 
 
 def _disks(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> Iterable[str]:
-    """awslabs/amazon-eks-ami: the snapshot of an AL2023 image has 20 GiB, and a disk made of it no less."""
+    """awslabs/amazon-eks-ami: the snapshot of an AL2023 image has 20 GiB, the minimum of a disk created from it."""
     al2023 = text(inputs, "amiType").startswith("AL2023")
     for each in items(template, "blockDeviceMappings"):
         size, device = number(each, "ebs.volumeSize"), text(each, "deviceName")
@@ -193,7 +193,7 @@ def _disks(inputs: Mapping[str, Any], template: Mapping[str, Any]) -> Iterable[s
 
 
 def read_of_others(kind: str, state: dict[str, Any], existing: Iterable[Resource]) -> None:
-    """Fill in what a cloud reads of the subnets that something is made in."""
+    """Fill in values that a cloud reads from a resource's subnets."""
     path = {"aws:eks/cluster:Cluster": "vpcConfig.subnetIds", **_IN_ONE_SUBNET}.get(kind, "")
     names = ties.values(state, path.split(".")) if path else []
     subnet = next((each for each in existing if each.id in _flat(names)), None)

@@ -1,16 +1,16 @@
-"""What keeps a resource from being deleted by itself: protection, a policy, objects inside."""
+"""What prevents the deletion of a resource: protection, a policy, objects inside."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from testbed.plugins.cloud.service.ties import Resource
 
-# Nothing is deleted at the cloud: a block stays paid for, and a key ring is for ever.
+# The cloud cannot delete these: a block stays paid for, and a key ring is permanent.
 STAYS = ("aws:ec2/capacityBlockReservation:CapacityBlockReservation", "gcp:kms/keyRing:KeyRing")
 
 
 def refusals(resource: Resource, objects: int) -> list[str]:
-    """What is said to a delete, before anybody asks who uses it."""
+    """Errors of a delete, before its users are checked."""
     kind, inputs = resource.kind, resource.inputs
     results: list[str] = []
     if inputs.get("deletionPolicy") == "PREVENT":

@@ -1,12 +1,12 @@
-"""What somebody has reserved at a cloud, long before any program runs: `reservations.json` of an account.
+"""Reservations at a cloud that exist before any program runs: `reservations.json` of an account.
 
     {"aws": [{"id": "cr-0123456789abcdef0", "instanceType": "p5.48xlarge",
               "availabilityZone": "us-east-1a", "instanceCount": 8}],
      "gcp": [{"name": "h200", "zone": "us-central1-b", "machineType": "a3-ultragpu-8g", "count": 4}]}
 
-Whoever writes a test or a stand writes it; nothing here is read off a plan. Also there: `state` (of gcp
-`status`), which is active (READY) where nothing is said, and of gcp `project`, where another one shares it.
-What a program made or bought in the account is a reservation as well.
+A test or a stand writes the file; nothing is derived from a plan. Optional fields: `state` (for gcp `status`),
+by default active (READY), and for gcp `project`, if another project shares the reservation. Reservations that
+a program created or bought in the account are included.
 """
 
 import json
@@ -25,7 +25,7 @@ _FIELDS = {
     "aws": ({"id", "instanceType", "availabilityZone", "instanceCount"}, {"state"}),
     "gcp": ({"name", "zone", "machineType", "count"}, {"status", "project"}),
 }
-"""By cloud: what each has, and what it may have."""
+"""Required and optional fields, by cloud."""
 _MADE = "aws:ec2/capacityReservation:CapacityReservation"
 _BOUGHT = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 _GCE = "gcp:compute/reservation:Reservation"
@@ -34,7 +34,7 @@ _NAMED = re.compile(r"(projects/(?P<project>[^/]+)/reservations/)?(?P<name>[^/]+
 
 
 def write(folder: Path, reserved: Mapping[str, Any]) -> None:
-    """Let these be there from now on."""
+    """Write the reservations."""
     folder.mkdir(parents=True, exist_ok=True)
     fresh = folder / f".{FILE}.new"
     fresh.write_text(json.dumps(reserved), encoding="utf-8")
@@ -42,13 +42,13 @@ def write(folder: Path, reserved: Mapping[str, Any]) -> None:
 
 
 def read(folder: Path | None, cloud: str) -> list[dict[str, Any]]:
-    """Those of one cloud."""
+    """The reservations of one cloud."""
     file = folder / FILE if folder else None
     return held_in(file, cloud) if file and file.exists() else []
 
 
 def held_in(file: Path, cloud: str) -> list[dict[str, Any]]:
-    """Those of one cloud; a file that cannot be meant is an error."""
+    """The reservations of one cloud in a file; an invalid file is an error."""
     message = json.loads(file.read_text(encoding="utf-8"))
     if unknown := set(message) - set(_FIELDS):
         raise ValueError(f"{file} has {', '.join(sorted(unknown))}; allowed: aws, gcp")
@@ -63,7 +63,7 @@ def held_in(file: Path, cloud: str) -> list[dict[str, Any]]:
 
 
 def of_ec2(folder: Path | None, existing: Iterable[Resource], id_: str) -> dict[str, Any] | None:
-    """The reservation of an id, on-demand or a block, as its data source has it; EC2 has one list of both."""
+    """The reservation of an id, on-demand or a block, as its data source returns it; EC2 lists both together."""
     for each in read(folder, "aws"):
         if each["id"] == id_:
             return {"state": "active", "reservationType": "default", **each}
@@ -78,7 +78,7 @@ def of_ec2(folder: Path | None, existing: Iterable[Resource], id_: str) -> dict[
 def of_gce(
     folder: Path | None, existing: Iterable[Resource], name: str, zone: str, project: str, own: str
 ) -> dict[str, Any] | None:
-    """The reservation of a name in one zone of a project, as its data source has it."""
+    """The reservation of a name in one zone of a project, as its data source returns it."""
     for each in read(folder, "gcp"):
         if (each["name"], each["zone"], each.get("project", own)) == (name, zone, project):
             shape = [{"machineType": each["machineType"]}]
@@ -95,11 +95,11 @@ def of_gce(
 def lacking(
     folder: Path | None, pool: Resource, existing: Sequence[Resource], own: str
 ) -> Iterator[str]:
-    """What GKE says of a new node pool whose reservation is not there, or has not enough machines left.
+    """Errors of GKE for a new node pool whose reservation is missing or has too few machines left.
 
     [GoogleCloudPlatform/cluster-toolkit pull request 5043; GoogleCloudPlatform/gsutil issue 1000] Machines of
-    another shape do not count. An account in memory knows of no reservations. What GKE says of a pool without
-    nodes, or when it grows, and EKS of a group, is not seen in a source.
+    another shape do not count. An account in memory has no reservations. The errors of GKE for a pool without
+    nodes, or when it grows, and of EKS for a group, are not known from a source.
     """
     if folder is None or pool.kind != machines.POOL or not _in_each_zone(pool):
         return
@@ -124,7 +124,7 @@ def lacking(
 
 
 def _held_by(pool: Resource) -> str:
-    """The reservation that a node pool names, as it is named."""
+    """The reservation that a node pool names, as written."""
     return next((str(each) for each in items(pool.inputs, f"{_AFFINITY}.values")), "")
 
 
@@ -133,7 +133,7 @@ def _in_each_zone(pool: Resource) -> int:
 
 
 def _machines(blocked: Mapping[str, Any], type_: str) -> int:
-    """How many machines of a type a reservation holds; of one that a program made the shape is in no list."""
+    """The number of machines of a type in a reservation; for one that a program created the shape is not in a list."""
     result = 0
     for each in blocked["specificReservations"]:
         shapes_ = each["instanceProperties"]
@@ -143,6 +143,6 @@ def _machines(blocked: Mapping[str, Any], type_: str) -> int:
 
 
 def _used(message: str, zone: str, existing: Sequence[Resource]) -> int:
-    """Machines of it that other node pools have."""
+    """Machines of the reservation that other node pools use."""
     others = (each for each in existing if each.kind == machines.POOL and _held_by(each) == message)
     return sum(_in_each_zone(each) for each in others if zone in machines.zones_of(each, existing))

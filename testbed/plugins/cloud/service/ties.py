@@ -1,7 +1,7 @@
-"""What resources of an account rest on each other: refused where it is not there, and kept where it is used.
+"""Dependencies between an account's resources: a missing one is an error, a used one cannot be deleted.
 
-A tie is a field that names another resource. `vpc!` keeps that one from being deleted, `cluster~` goes along
-when it is deleted, `role` does neither.
+A tie is a field that names another resource. `vpc!` prevents the deletion of that one, with `cluster~` this
+one is deleted with it, `role` does neither.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ class Resource:
 
     @property
     def names(self) -> frozenset[str]:
-        """All by which others may call it."""
+        """All names by which others may refer to it."""
         results = [self.id, *self.imports]
         for path in _NAMES:
             results += [
@@ -38,7 +38,7 @@ _METAL, _PREDEFINED = "-vpc-roce-metal", "default-subnet-1-"
 
 
 def predefined(resource: Resource) -> str:
-    """The one subnetwork that a network of bare metal has by itself, by name; "" of any other."""
+    """Name of the predefined subnetwork of a bare metal network; "" for other networks."""
     profile = str(resource.inputs.get("networkProfile", ""))
     if resource.kind != NETWORK or not profile.endswith(_METAL):
         return ""
@@ -61,7 +61,7 @@ def values(tree: Any, steps: list[str]) -> list[Any]:
     return values(tree.get(steps[0]), steps[1:]) if isinstance(tree, Mapping) else []
 
 
-# What a word of a tie can be, and what the service says when it is not there.
+# The kinds of a tie's word, and the service's error if the resource is missing.
 _TARGETS: Mapping[str, tuple[tuple[str, ...], str]] = {
     "vpc": (("aws:ec2/vpc:Vpc",), "InvalidVpcID.NotFound: The vpc ID '{}' does not exist"),
     "subnet": (
@@ -274,11 +274,11 @@ _TIES: Mapping[str, Mapping[str, str]] = {
     "gcp:servicenetworking/connection:Connection": {"network": "network!"},
     "gcp:storage/bucketIAMMember:BucketIAMMember": {"bucket": "store~"},
 }
-_SHARED = ("vpc-cni", "default")  # names that stand for what every account or network has
+_SHARED = ("vpc-cni", "default")  # names of resources that every account or network has
 
 
 def _by_all(value: str) -> bool:
-    """What every account has without making it."""
+    """Whether every account has it without creating it."""
     return value.startswith(("arn:aws:iam::aws:", "arn:aws:eks::aws:")) or value in _SHARED
 
 
@@ -295,11 +295,11 @@ class Tie:
         return _TARGETS[self.word.rstrip("!~")][0]
 
     def says(self) -> str:
-        """What the service says when it is not there."""
+        """The service's error if it is missing."""
         return _TARGETS[self.word.rstrip("!~")][1].format(self.value)
 
     def means(self, resource: Resource) -> bool:
-        """Whether this is the resource that is named."""
+        """Whether this is the named resource."""
         if resource.kind not in self.kinds:
             return False
         if self.word.startswith("subnetwork") and resource.kind == NETWORK:
@@ -308,7 +308,7 @@ class Tie:
         return self.value in names or (":" in resource.kind and self._by_link(resource, names))
 
     def _by_link(self, resource: Resource, names: frozenset[str]) -> bool:
-        """Google's services take a name, an id or a link for each other."""
+        """Google's services accept a name, an id or a link."""
         return resource.kind.startswith("gcp:") and shapes.last(self.value) in names
 
 
@@ -321,7 +321,7 @@ def ties(kind: str, inputs: Mapping[str, Any]) -> Iterator[Tie]:
 
 
 def lacking(kind: str, inputs: Mapping[str, Any], existing: Iterable[Resource]) -> list[str]:
-    """What the service says of resources that are named and not there."""
+    """Errors of the service for missing resources."""
     blocked = list(existing)
     return [
         tie.says()
@@ -342,7 +342,7 @@ def users(resource: Resource, existing: Iterable[Resource], mark: str) -> list[R
     ]
 
 
-# What the service says to a delete of what is used; where nothing is here, its users do not keep it.
+# The service's error on deletion of a used resource; kinds that are not listed can be deleted.
 _VIOLATION = "DependencyViolation: The {name} '{id}' has dependencies and cannot be deleted."
 _IN_USE = "Error 400: '{id}' is already being used by '{user}', resourceInUseByAnotherResource"
 _KEPT = {
@@ -369,7 +369,7 @@ _KEPT = {
 
 
 def kept(resource: Resource, existing: Iterable[Resource]) -> str:
-    """What the service says to a delete while others use the resource; "" lets it go."""
+    """The service's error on deletion while others use the resource; "" if it can be deleted."""
     result = users(resource, existing, "!")
     form = _KEPT.get(resource.kind)
     if not form or not result:

@@ -50,7 +50,7 @@ def test_what_nobody_knows_is_named_with_the_reason_and_the_way_to_say_it(stack,
     assert ended.code == 3
     assert "found     vpc: vpc-1" in ended.out
     assert "MISSING   internet (aws:ec2/internetGateway:InternetGateway): its id is" in ended.out
-    assert "in a file for --ids, or --ask the account" in ended.out
+    assert "in a file for --ids, or use --ask to query the account" in ended.out
 
 
 def test_programs_read_the_same(stack, monkeypatch, lab):
@@ -60,7 +60,7 @@ def test_programs_read_the_same(stack, monkeypatch, lab):
             if "describe-cluster" in name:
                 answer.value["cluster"]["version"] = "1.30"
             if "list-addons" in name:
-                answers[name] = ProbeAnswer(failure_reason="not allowed to ask")
+                answers[name] = ProbeAnswer(failure_reason="permission denied")
         return answers
 
     monkeypatch.setattr(programs, "run_commands", other)
@@ -71,12 +71,12 @@ def test_programs_read_the_same(stack, monkeypatch, lab):
     assert [(e["name"], e["field"], e["there"]) for e in said["differs"]] == [
         ("cluster", "version", "1.30")
     ]
-    assert [each["why"] for each in said["not_asked"]] == ["not allowed to ask"]
+    assert [each["why"] for each in said["not_asked"]] == ["permission denied"]
     assert (said["missing"], said["imported"]) == ([], False)
     assert said["ids"][NODES] == f"lab:{NODES}"
     text = run("adopt", stack, "--ask").out
-    assert "DIFFERS   cluster: version is 1.30, the stack file gives" in text
-    assert "NOT ASKED " in text
+    assert "DIFFERS   cluster: version is 1.30, the stack file has" in text
+    assert "SKIPPED " in text
 
 
 def test_an_import_keeps_the_names_that_the_engine_gave(stack, answering, monkeypatch):
@@ -94,7 +94,7 @@ def test_an_import_keeps_the_names_that_the_engine_gave(stack, answering, monkey
     ended = run("adopt", stack, "--ask", "--into", "prod")
     assert ended.code == 0
     assert seen == ["prod", ("import", "--file"), ("stack", "export"), ("stack", "import")]
-    assert "Imported into prod. Now: pulumi preview --stack prod" in ended.out
+    assert "Imported into prod. Next: pulumi preview --stack prod" in ended.out
 
 
 def test_nothing_is_imported_while_something_is_missing(stack, monkeypatch):
@@ -106,7 +106,7 @@ def test_google_is_asked_for_the_project_or_told(write, monkeypatch):
     lab = running("gcp")
     file = str(write(lab.raw))
     ended = run("adopt", file)
-    assert (ended.code, "give --project ID" in ended.err) == (2, True)
+    assert (ended.code, "add --project ID" in ended.err) == (2, True)
     assert "keys (gcp:kms/keyRing:KeyRing)" in run("adopt", file, "--project", "my-project").out
 
     def ask(questions):
@@ -122,18 +122,21 @@ def test_google_is_asked_for_the_project_or_told(write, monkeypatch):
 def test_wrong_use_is_one_message(write, stack, tmp_path):
     ids = tmp_path / "ids.yaml"
     for text, said in (
-        ("vcp: vpc-1\n", "--ids: vcp: this stack makes nothing of this name"),
+        ("vcp: vpc-1\n", "--ids: vcp: this stack has no resource of this name"),
         ("a.b: x\n", "--ids: a.b: this stack"),
-        ("vpc: 3\n", "vpc is no text; write `NAME: ID`"),
+        ("vpc: 3\n", "vpc is not a string; write `NAME: ID`"),
         ("- vpc\n", "not a mapping; write `NAME: ID`"),
     ):
         ids.write_text(text)
         ended = run("adopt", stack, "--ids", str(ids))
         assert (ended.code, said in ended.err) == (2, True), ended.err
     ended = run("adopt", stack, "--project", "x")
-    assert (ended.code, "AWS has no projects" in ended.err) == (2, True)
+    assert (ended.code, "is for Google Cloud; this stack is on AWS" in ended.err) == (2, True)
     ended = run("adopt", str(write(platform(), "own.yaml")))
-    assert (ended.code, "that could be adopted" in ended.err) == (2, True)
+    assert (ended.code, "creates no AWS or Google Cloud resources to import" in ended.err) == (
+        2,
+        True,
+    )
 
 
 def test_a_refused_stack_is_not_adopted(write):

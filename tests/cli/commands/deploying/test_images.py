@@ -4,15 +4,15 @@ import json
 
 import pytest
 
-from gpuyard.catalogue.software.digests import pinned
+from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.cli import image_sizes
 from gpuyard.registries import sizes as sizes_module
-from gpuyard.registries.sizes import Size
+from gpuyard.registries.sizes import ImageSize
 from kit.stacks import platform, pool, stack_file, team
 from kit.supply import registry as served
 
 HOME = "registry.k8s.io/kueue/kueue"
-KUEUE = f"{HOME}:{pinned(HOME, 'v0.19.2')}"
+KUEUE = f"{HOME}:{pinned_image_reference(HOME, 'v0.19.2')}"
 
 
 def stack(tmp_path, **more):
@@ -31,9 +31,9 @@ def test_each_image_stands_whole_on_a_line(gpuyard, tmp_path):
     (python,) = [line for line in ended.out.splitlines() if "python:" in line]
     assert "@sha256:" in python
     assert python.endswith("  idle reclaim")
-    assert "by tag only" in ended.out
-    assert "nvcr.io/nvidia/driver: after the tag stands the system of the node" in ended.out
-    assert "nvcr.io/nvidia/driver: by tag, for each node's system has an image" in ended.out
+    assert "with a tag only" in ended.out
+    assert "nvcr.io/nvidia/driver: the tag is followed by the operating system of the" in ended.out
+    assert "nvcr.io/nvidia/driver: tag only: each operating system has its" in ended.out
     assert "  oci://registry.k8s.io/kueue/charts/kueue 0.19.2@sha256:ab436c" in ended.out
     assert "  gpu-operator v26.7.1 from https://" in ended.out
 
@@ -47,14 +47,14 @@ def test_programs_get_tag_digest_and_size_apart(gpuyard, tmp_path):
         "tag": "v0.19.2",
         "digest": KUEUE.partition("@")[2],
         "compressed_bytes": None,
-        "size_unknown_because": "no registry was asked",
+        "size_unknown_because": "no registry was queried",
         "of": "Kueue",
         "adds": None,
         "home": "registry.k8s.io/kueue/kueue",
         "by_tag_because": None,
     }
     (driver,) = [each for each in said["images"] if each["home"] == "nvcr.io/nvidia/driver"]
-    assert driver["by_tag_because"].startswith("each node's system")
+    assert driver["by_tag_because"].startswith("each operating system")
     charts = {each["chart"]: each for each in said["charts"]}
     assert charts["gpu-operator"]["repository"].startswith("https://")
     assert charts["oci://registry.k8s.io/kueue/charts/kueue"]["digest"].startswith("sha256:")
@@ -80,9 +80,7 @@ def test_without_a_mirror_there_is_no_place_to_copy_to(gpuyard, tmp_path):
 def test_a_platform_that_pulls_nothing_says_why(gpuyard, tmp_path):
     assert "its nodes are simulated" in gpuyard("images", stack(tmp_path, cloud="simulated")).out
     theirs = {"gpu_operator": {"install": False}, "queueing": {"install": False}}
-    assert (
-        "nothing of it is installed as a chart" in gpuyard("images", stack(tmp_path, **theirs)).out
-    )
+    assert "gpuyard installs no chart for it" in gpuyard("images", stack(tmp_path, **theirs)).out
 
 
 def test_what_is_refused_has_no_images(gpuyard, tmp_path):
@@ -136,7 +134,7 @@ def test_each_size_is_what_its_registry_says_and_exit_is_zero_where_all_are_know
     ended = gpuyard("images", given, "--sizes")
     assert ended.code == 0, ended.out
     (train,) = [line for line in ended.out.splitlines() if "team/train" in line and "pull" in line]
-    assert train == f"  {registry.host}/team/train:1.0  what nodes pull ahead, tag only, 11 MiB"
+    assert train == f"  {registry.host}/team/train:1.0  image pre-pull, tag only, 11 MiB"
     assert ", 2 KiB\n" in ended.out
     assert "sizes of all are known: 11 MiB, compressed" in " ".join(ended.out.split())
     rows = json.loads(gpuyard("images", given, "--sizes", "--format", "json").out)["images"]
@@ -172,7 +170,7 @@ def test_processors_of_all_nodes_are_asked_for(gpuyard, tmp_path, registry):
 def test_a_registry_that_says_nothing_is_lacking_and_the_others_are_told(gpuyard, tmp_path):
     ended = gpuyard("images", pulling(tmp_path, "127.0.0.1:1", "team/train:1.0"), "--sizes")
     assert ended.code == 4
-    assert "127.0.0.1:1: it was not reached" in " ".join(ended.out.split())
+    assert "127.0.0.1:1: it is unreachable" in " ".join(ended.out.split())
     assert "no size is known" in ended.out
 
 
@@ -180,14 +178,14 @@ def test_images_without_a_whole_name_are_asked_of_nobody(gpuyard, tmp_path, monk
     asked = []
     monkeypatch.setattr(
         image_sizes,
-        "sizes_of",
-        lambda refs, _: {each: asked.append(each) or Size({"any": 1}) for each in refs},
+        "fetch_image_sizes",
+        lambda refs, _: {each: asked.append(each) or ImageSize({"any": 1}) for each in refs},
     )
     ended = gpuyard("images", stack(tmp_path), "--sizes")
     assert ended.code == 0
     assert "nvidia/driver" not in {each.name for each in asked}
     said = " ".join(ended.out.split())
-    assert "size unknown: no registry is asked for it: each node's system has another image" in said
+    assert "size unknown: not queried: each node's operating system has another image" in said
 
 
 def test_a_script_has_no_sizes(gpuyard, tmp_path):

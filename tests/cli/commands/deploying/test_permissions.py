@@ -43,14 +43,14 @@ def test_an_account_is_in_every_arn(gpuyard, write):
 def test_an_account_has_twelve_digits(gpuyard, write, account):
     ended = gpuyard("permissions", write(ON_AWS), "--account", account)
     assert ended.code == 2
-    assert "an account of AWS has 12 digits." in ended.err
+    assert "an AWS account ID has 12 digits." in ended.err
 
 
 @pytest.mark.parametrize("cloud", ["none", "simulated"])
 def test_a_cluster_of_ones_own_asks_no_cloud_for_anything(gpuyard, write, cloud):
     ended = gpuyard("permissions", write(platform([pool()], cloud=cloud)))
     assert ended.code == 2
-    assert f"cloud {cloud} makes nothing at AWS or Google" in " ".join(ended.err.split())
+    assert f"cloud {cloud} creates no AWS or Google Cloud resources" in " ".join(ended.err.split())
 
 
 def test_a_refused_stack_has_no_permissions(gpuyard, write):

@@ -27,17 +27,24 @@ def test_what_was_done_and_what_comes_next(monkeypatch):
     ended = run("recover", "prod")
     assert (ended.code, ended.out) == (
         0,
-        "its lock is removed\nadopted: Namespace a\nThe next `pulumi up --stack prod` goes on from here.\n",
+        "its lock is removed\nadopted: Namespace a\nNext: pulumi up --stack prod\n",
     )
     assert asked == [("prod", Path.cwd(), None)]
 
 
 def test_what_is_left_is_listed_and_ends_with_3(monkeypatch):
-    found(monkeypatch, did=("its lock is removed",), left=("Namespace b is there and not ours: …",))
+    found(
+        monkeypatch,
+        did=("its lock is removed",),
+        left=(("Namespace b exists and belongs to another owner: …"),),
+    )
     ended = run("recover", "prod")
     assert (ended.code, ended.out) == (
         3,
-        "its lock is removed\nLeft for you to decide:\n  Namespace b is there and not ours: …\n",
+        (
+            "its lock is removed\nYou must decide:\n  Namespace b exists and belongs to "
+            "another owner: …\n"
+        ),
     )
 
 
@@ -46,7 +53,7 @@ def test_a_stack_that_needs_nothing_is_told_so(monkeypatch):
     ended = run("recover", "prod")
     assert (ended.code, ended.out) == (
         0,
-        "Stack prod needs nothing: no lock, nothing under way, nothing that is there already.\n",
+        "Stack prod needs no repair: no lock, no pending operation, no existing resource to import.\n",
     )
 
 
@@ -68,12 +75,12 @@ def test_for_programs(monkeypatch):
 
 def test_a_stack_that_somebody_holds_ends_with_4(monkeypatch):
     def held(_):
-        raise EnvironmentMissing("stack prod is held by process 7 of ci on runner-3")
+        raise EnvironmentMissing("stack prod is locked by process 7 of ci on runner-3")
 
     monkeypatch.setattr(module, "recovered", held)
     ended = run("recover", "prod")
     assert (ended.code, ended.out) == (4, "")
-    assert "stack prod is held by process 7 of ci on runner-3" in ended.err
+    assert "stack prod is locked by process 7 of ci on runner-3" in ended.err
 
 
 @pytest.mark.parametrize("arguments", [(), ("a", "b")])
@@ -86,6 +93,6 @@ def test_the_configuration_may_be_another_file(monkeypatch, tmp_path):
     file.write_text("config: {}")
     ended = run("recover", "prod", "--config-file", str(file))
     assert asked == [("prod", Path.cwd(), file)]
-    assert f"The next `pulumi up --stack prod --config-file {file}` goes on from here." in ended.out
+    assert f"Next: pulumi up --stack prod --config-file {file}" in ended.out
     missing = run("recover", "prod", "--config-file", str(tmp_path / "none.yaml"))
     assert (missing.code, len(asked)) == (2, 1)

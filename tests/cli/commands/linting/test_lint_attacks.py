@@ -68,11 +68,11 @@ def reasons(*paths, render=True):
 
 
 def not_in_view(key, name):
-    return f"{key}: {name!r} is not a path of a file or folder in view"
+    return f"{key}: {name!r} is not a file or folder among the linted files"
 
 
 def below(key, name):
-    return f"{key}: {name!r} is not a path of a file below its folder"
+    return f"{key}: {name!r} is not a file below its folder"
 
 
 URL = "http://127.0.0.1:18999/p"
@@ -168,7 +168,7 @@ def test_a_kustomization_with_such_a_field_is_not_built(tree, record, more, why)
             "github.com/a/b/kustomization.yaml": "",
         }
     )
-    reason = f"a kustomization that is not built: kustomization.yaml: {why}"
+    reason = f"kustomization not built: kustomization.yaml: {why}"
     assert ("kustomization.yaml", reason) in reasons()
     assert not record.exists()
 
@@ -177,9 +177,7 @@ def test_a_kustomization_with_such_a_field_is_not_built(tree, record, more, why)
 def test_a_replacement_from_elsewhere_is_not_built(tree, record, url):
     top = f"resources: [pod.yaml]\nreplacements: [{{path: '{url}'}}]\n"
     tree(**{"kustomization.yaml": top, "pod.yaml": POD})
-    why = (
-        f"a kustomization that is not built: kustomization.yaml: {not_in_view('replacements', url)}"
-    )
+    why = f"kustomization not built: kustomization.yaml: {not_in_view('replacements', url)}"
     assert reasons() == [("kustomization.yaml", why)]
     assert not record.exists()
 
@@ -193,9 +191,7 @@ def test_a_component_and_a_base_are_held_to_the_same_fields(tree, record):
             "helmGlobals: {configHome: /x}\n",
         }
     )
-    reason = (
-        "a kustomization that is not built: c/kustomization.yaml: lint does not build `helmGlobals`"
-    )
+    reason = "kustomization not built: c/kustomization.yaml: lint does not build `helmGlobals`"
     assert reasons() == [("kustomization.yaml", reason)]
     assert not record.exists()
 
@@ -232,14 +228,14 @@ def test_a_link_below_a_kustomization_is_not_followed(tree, record):
         }
     )
     (root / "link").symlink_to("../outside")
-    reason = "a kustomization that is not built: link/secret is a link: put the file itself there"
+    reason = "kustomization not built: link/secret is a link: replace it with the file"
     assert reasons() == [("kustomization.yaml", reason)]
     assert not record.exists()
 
 
 def test_a_file_of_a_generator_that_is_not_there_is_said(tree, record):
     tree(**{"kustomization.yaml": TOP + "secretGenerator: [{envs: [a.env]}]\n", "pod.yaml": POD})
-    reason = "a kustomization that is not built: a.env: no such file"
+    reason = "kustomization not built: a.env: no such file"
     assert reasons() == [("kustomization.yaml", reason)]
     assert not record.exists()
 
@@ -247,9 +243,7 @@ def test_a_file_of_a_generator_that_is_not_there_is_said(tree, record):
 def test_a_kustomization_of_many_bytes_is_not_built(tree, record, monkeypatch):
     monkeypatch.setattr(rendering, "MOST_TO_BUILD", 173)
     tree(**{"kustomization.yaml": TOP, "pod.yaml": POD})
-    reason = (
-        "a kustomization that is not built: it takes more than 173 bytes of files: render it first"
-    )
+    reason = "kustomization not built: its files exceed 173 bytes: render it first"
     assert reasons() == [("kustomization.yaml", reason)]
 
 
@@ -300,7 +294,7 @@ def test_helm_gets_the_files_of_a_chart_and_nothing_beside_them(chart, record):
 )
 def test_a_chart_with_a_link_is_not_rendered(chart, record, link, target):
     (chart / "c" / link).symlink_to(target)
-    reason = f"a chart that is not rendered: c/{link} is a link: put the file itself there"
+    reason = f"chart not rendered: c/{link} is a link: replace it with the file"
     assert ("c/Chart.yaml", reason) in reasons()
     assert not record.exists()
     (chart / "c" / link).unlink()
@@ -309,14 +303,14 @@ def test_a_chart_with_a_link_is_not_rendered(chart, record, link, target):
 def test_a_chart_with_a_pipe_is_not_rendered(chart, record):
     os.mkfifo(chart / "c" / "templates" / "pipe")
     why = "c/templates/pipe: a pipe, not a file. Give the path of a file of it."
-    assert reasons() == [("c/Chart.yaml", f"a chart that is not rendered: {why}")]
+    assert reasons() == [("c/Chart.yaml", f"chart not rendered: {why}")]
     assert not record.exists()
 
 
 def test_a_chart_of_many_bytes_is_not_rendered(chart, record, monkeypatch):
     monkeypatch.setattr(rendering, "MOST_TO_RENDER", len(CHART) + 30)
     (_, reason), *_ = reasons()
-    assert reason.startswith("a chart that is not rendered: ")
+    assert reason.startswith("chart not rendered: ")
     assert not record.exists()
 
 
@@ -405,7 +399,7 @@ def test_what_a_program_started_ends_with_it(chart, record, tmp_path, monkeypatc
     helm = tmp_path / "bin" / "helm"
     helm.write_text(f"#!/bin/sh\n(sleep 2; touch {tmp_path}/late) &\nsleep 60\n", encoding="utf-8")
     ((_, reason),) = reasons()
-    assert reason == "a chart that is not rendered: helm took longer than 1 s"
+    assert reason == "chart not rendered: helm took longer than 1 s"
     threading.Event().wait(2.5)
     assert not (tmp_path / "late").exists()
 
@@ -414,7 +408,7 @@ def test_what_a_program_says_of_its_failure_is_bounded(chart, record, tmp_path):
     helm = tmp_path / "bin" / "helm"
     helm.write_text("#!/bin/sh\nyes error: long | head -c 50000000 >&2\nexit 1\n", encoding="utf-8")
     ((_, reason),) = reasons()
-    assert reason == "a chart that is not rendered: long"
+    assert reason == "chart not rendered: long"
 
 
 # ── links and files beside what is linted ──
@@ -506,7 +500,7 @@ def test_rules_that_take_longer_than_the_time_limit_end_with_the_findings_so_far
     tree(**{"quota.yaml": f"{quota}spec: {{hard: {{limits.nvidia.com/gpu: 8}}}}\n"})
     whole = gpuyard("lint", ".")
     assert whole.code == 3
-    said = "the rules take longer than the time limit of 8 s, so findings are missing: raise --time-limit"
+    said = "the rules did not finish within the time limit of 8 s, so findings are missing: raise --time-limit"
     monkeypatch.setattr(TimeLimit, "has_time_for", lambda *_: True)
     found = []
     for checks in range(30):

@@ -116,22 +116,22 @@ LAUGHS = "".join(
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"", "empty: no document in it"),
-        (b"\n# only a comment\n", "empty: no document in it"),
-        (b"---\n---\n", "empty: no document in it"),
+        (b"", "empty: it contains no document"),
+        (b"\n# only a comment\n", "empty: it contains no document"),
+        (b"---\n---\n", "empty: it contains no document"),
         (b"\x7fELF\x02\x01\x01\x00\x00\xff\xfe", "not text (byte"),
         (b"\xff\xfea:\x00", "not text (byte 0 is not UTF-8)"),
         (b"a: \x00b", "not YAML: "),
         (DEEP.encode(), "nested more than 60 deep"),
-        (f"a: &a [x]\n{LAUGHS}".encode(), "it is more than one run keeps in memory"),
-        (b"a: &a [*a]\n", "*a has no anchor &a before it that is complete"),
-        (b"a: *b\n", "*b has no anchor &b before it"),
+        (f"a: &a [x]\n{LAUGHS}".encode(), "exceeds the memory limit of one run"),
+        (b"a: &a [*a]\n", "*a has no complete anchor &a before it"),
+        (b"a: *b\n", "*b has no complete anchor &b before it"),
         (b"{[1]: 2}", "a mapping or list as a key"),
         (b"a: [1, 2", "not YAML: line 1, at its end: did not find expected"),
         (b"a: !!binary [", "not YAML: "),
-        (b"just words", "nothing that is known here"),
-        (b"[]", "nothing that is known here"),
-        (b"a: {{ .Values.x }}\n", "a template, not YAML yet"),
+        (b"just words", "no known format"),
+        (b"[]", "no known format"),
+        (b"a: {{ .Values.x }}\n", "a template, not YAML"),
     ],
     ids=range(16),
 )
@@ -232,7 +232,7 @@ def test_a_folder_that_may_not_be_listed_is_said_as_a_file_is(
         return listed(folder)
 
     monkeypatch.setattr("os.scandir", denied)
-    said = "a/closed:1: a folder that may not be listed: nothing in it is read"
+    said = "a/closed:1: permission denied: the folder is not read"
     ended = gpuyard("lint", "a")
     assert ended.code == 3
     assert said in " ".join(ended.err.split())

@@ -170,7 +170,7 @@ def test_what_one_overlay_deploys_as_it_is_written_is_wrong_there(gpuyard, repos
     assert said(gpuyard) == {
         ("GPU-POD-03", "base/train.yaml", "open"),
         ("GPU-POD-03", "base/tune.yaml", "open"),
-        ("GPU-TEN-02", "examples/quota.yaml", "sample"),
+        ("GPU-TEN-02", "examples/quota.yaml", "example"),
     }
 
 
@@ -202,7 +202,7 @@ def test_alternatives_are_not_held_against_each_other(gpuyard, repository):
 def test_a_chart_says_that_its_templates_have_to_be_rendered(gpuyard, repository):
     ended = gpuyard("lint", "charts")
     assert ended.code == 0
-    said = "charts/team/templates/quota.yaml:1: a template of a chart: it is rendered with --render"
+    said = "charts/team/templates/quota.yaml:1: a chart template: use --render to render it"
     assert said in " ".join(ended.err.split())
     assert ended.out.startswith("empty   0 resources in 3 files")
 
@@ -216,7 +216,7 @@ def test_every_format_has_the_same_findings(gpuyard, repository, name):
     assert gpuyard("lint", ".", "--format", name, "--fail-on", "warning").code == 3
     sample = "examples/quota.yaml" in ended.out
     assert sample is (name != "github")  # annotations are of what counts
-    assert "nothing that is known here" not in ended.err
+    assert "no known format" not in ended.err
 
 
 TERRAFORM = {
@@ -253,11 +253,11 @@ def test_terraform_is_read_folder_by_folder_and_what_a_plan_would_say_is_one_lin
     assert done.code == 3
     assert "at infra/main.tf:7:3" in out
     assert out.count("unknown") == 1
-    assert "times a rule needs what only a plan knows, as of infra/" in out
+    assert "times a rule needs a value that only a plan has, first at infra/" in out
     assert "`terraform show -json plan.out`" in out
     err = " ".join(done.err.split())
     assert "infra/broken.tf:1: not HCL: line 1: `}` was expected" in err
-    assert "2 files with nothing for these rules: infra/locals.tf, other/main.tf" in err
+    assert "2 files without resources for these rules: infra/locals.tf, other/main.tf" in err
     made = json.loads(gpuyard("lint", ".", "--format", "json").out)
     assert made["resources"] == made["known"] == 2
     assert {"GPU-AWS-08"} <= {hit["rule"] for hit in made["hits"] if hit["state"] == "open"}
@@ -270,7 +270,7 @@ OLD = "toolkit: {version: v1.17.4}\ndevicePlugin: {enabled: true}\ndcgmExporter:
 @pytest.mark.parametrize(
     ("beside", "chart", "state"),
     [
-        ("values-override.yaml", False, "sample"),
+        ("values-override.yaml", False, "example"),
         ("values-override.yaml", True, "open"),
         ("README.md", False, "open"),
     ],
@@ -297,13 +297,13 @@ OWN = "apiVersion: v2\nname: gpu-operator\nversion: 1.0.0\n"
 @pytest.mark.parametrize(
     ("folder", "chart", "state"),
     [
-        ("charts/gpu-operator", VENDORS, "sample"),
+        ("charts/gpu-operator", VENDORS, "example"),
         ("charts/gpu-operator", AROUND, "open"),
         ("charts/gpu-operator", OWN, "open"),
         ("charts/mine", VENDORS.replace("gpu-operator", "mine"), "open"),
-        (".archive/gpu", "", "sample"),
-        ("apps/disabled/gpu", "", "sample"),
-        ("apps-disabled/gpu", "", "sample"),
+        (".archive/gpu", "", "example"),
+        ("apps/disabled/gpu", "", "example"),
+        ("apps-disabled/gpu", "", "example"),
         ("apps/disabled-by-default/gpu", "", "open"),
         ("clusters/gpu", "", "open"),
     ],
@@ -327,7 +327,7 @@ def test_a_copy_of_a_vendors_chart_and_what_is_put_away_are_samples(
 
 @pytest.mark.parametrize(
     ("name", "state"),
-    [("policy-backup.yaml", "sample"), ("policy.bak.yaml", "sample"), ("backups.yaml", "open")],
+    [("policy-backup.yaml", "example"), ("policy.bak.yaml", "example"), ("backups.yaml", "open")],
 )
 def test_a_file_that_is_kept_to_go_back_to_is_a_sample(gpuyard, tmp_path, monkeypatch, name, state):
     monkeypatch.chdir(tmp_path)
@@ -348,7 +348,7 @@ spec:
 
 @pytest.mark.parametrize(
     ("kustomization", "state"),
-    [("resources: [pod.yaml]\n", "open"), ("resources: [other.yaml]\n", "sample"), (None, "open")],
+    [("resources: [pod.yaml]\n", "open"), ("resources: [other.yaml]\n", "example"), (None, "open")],
 )
 def test_an_object_that_the_kustomization_beside_it_leaves_out_is_a_sample(
     gpuyard, tmp_path, monkeypatch, kustomization, state
@@ -362,7 +362,7 @@ def test_an_object_that_the_kustomization_beside_it_leaves_out_is_a_sample(
     states = {hit["file"]: hit["state"] for hit in made["hits"]}
     assert states["pod.yaml"] == state
     if kustomization:
-        assert sorted(states.values()) == ["open", "sample"]
+        assert sorted(states.values()) == ["example", "open"]
     named = json.loads(gpuyard("lint", "pod.yaml", "--only", "GPU-POD-02", "--format", "json").out)
     assert [hit["state"] for hit in named["hits"]] == ["open"]
 
@@ -399,7 +399,8 @@ def test_rules_over_several_files_that_met_an_unknown_value_are_one_line(
     told = out.count("it needs a value that is not known yet")
     assert told == len(unknown) - len(alone)
     assert (
-        "of resources together they say what is sure without a value that is not known here" in out
+        "a value is unknown, so these rules over several resources report only what holds for every value"
+        in out
     )
     for hit in alone[:3]:
         assert hit["rule"] in out
@@ -426,13 +427,16 @@ def test_what_somebody_fills_in_is_one_line_and_hides_nothing_beside_it(
     (tmp_path / "a.yaml").write_text(UNBOUNDED % "a", encoding="utf-8")
     done = gpuyard("lint", "a.yaml", "--only", "GPU-CAP-01", "--only", "GPU-CAP-02")
     out = " ".join(done.out.split())
-    assert "unknown a rule needs a value that somebody fills in later: a.yaml:5; --format" in out
+    assert "unknown a rule needs the value of an unresolved placeholder: a.yaml:5; --format" in out
     assert "no taint keeps other pods off these GPU nodes" in out
     assert "nothing bounds" not in out
     (tmp_path / "b.yaml").write_text(UNBOUNDED % "b", encoding="utf-8")
     out = " ".join(gpuyard("lint", ".", "--only", "GPU-CAP-02", "--only", "GPU-CFG-03").out.split())
     assert out.count("unknown") == 1
-    assert "somebody fills in later: 4 times, as of a.yaml:5; --format json lists every one" in out
+    assert (
+        "the value of an unresolved placeholder: 4 times, first at a.yaml:5; --format json lists all"
+        in out
+    )
     made = json.loads(gpuyard("lint", ".", "--only", "GPU-CAP-02", "--format", "json").out)
     assert [(hit["state"], hit["file"], hit["where"]) for hit in made["hits"]] == [
         ("not-evaluated", "a.yaml", "spec.limits"),
@@ -448,4 +452,4 @@ def test_a_file_of_terraform_that_is_named_alone_knows_its_own_locals_alone(gpuy
     assert [hit["line"] for hit in found] == [2], "of the second group nobody knows the image"
     done = gpuyard("lint", "other/main.tf")
     assert done.code == 2
-    assert "what variables and modules give is in a plan" in " ".join(done.err.split())
+    assert "for variables and modules, lint a plan" in " ".join(done.err.split())

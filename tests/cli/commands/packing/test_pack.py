@@ -17,8 +17,8 @@ def test_layouts_their_gpus_the_bound_and_what_is_spare(gpuyard):
     ended = gpuyard("pack", "slices", "A100-40GB", "1g.5gb=20", "3g.20gb=4")
     assert (ended.code, ended.err) == (0, "")
     assert ended.out == (
-        "A100-40  24 slices on 5 GPUs, proved optimal: 4 cannot hold them\n\n"
-        "  GPUs  cut into\n"
+        "A100-40  24 slices on 5 GPUs, optimal: 4 cannot fit them\n\n"
+        "  GPUs  partitioned into\n"
         "     2  {3g.20gb: 2}\n"
         "     3  {1g.5gb: 7}\n\n"
         "  spare   {1g.5gb: 1} beyond the demand\n"
@@ -27,14 +27,14 @@ def test_layouts_their_gpus_the_bound_and_what_is_spare(gpuyard):
 
 def test_requests_are_given_the_smallest_slice_that_has_what_they_need(gpuyard):
     out = gpuyard("pack", "slices", "H100", "18gib=4", "30%=2", "4G.40GB=1").out
-    assert "  18gib is given 1g.20gb\n  30% is given 3g.40gb\n" in out
-    assert "4G.40GB is given 4g.40gb" in out
+    assert "  18gib gets 1g.20gb\n  30% gets 3g.40gb\n" in out
+    assert "4G.40GB gets 4g.40gb" in out
     assert "spare   nothing beyond" in gpuyard("pack", "slices", "A100-40", "7g.40gb=1").out
 
 
 def test_one_gpu_needs_no_word_about_fewer(gpuyard):
     out = gpuyard("pack", "slices", "A100-40", "1g.5gb=7").out
-    assert out.startswith("A100-40  7 slices on 1 GPU, proved optimal\n")
+    assert out.startswith("A100-40  7 slices on 1 GPU, optimal\n")
 
 
 def test_the_document_has_it_all(gpuyard):
@@ -52,11 +52,11 @@ def test_too_few_gpus_hold_what_they_can_and_the_rest_is_refused(gpuyard):
     ended = gpuyard("pack", "slices", *args)
     assert (ended.code, ended.err) == (3, "")
     assert ended.out == (
-        "A100-40  5 slices on 3 GPUs, proved optimal: 2 cannot hold them\n\n"
-        "  GPUs  cut into\n"
+        "A100-40  5 slices on 3 GPUs, optimal: 2 cannot fit them\n\n"
+        "  GPUs  partitioned into\n"
         "     2  {7g.40gb: 1}\n\n"
         "  spare   nothing beyond the demand\n\n"
-        "error   no place for {1g.5gb: 3}: the demand takes 3 GPUs, there are 2\n"
+        "error   unplaced: {1g.5gb: 3}: the demand needs 3 GPUs, 2 are available\n"
     )
     found = document(gpuyard, *args, code=3)
     assert (found["gpus"], found["least_gpus"], found["left_out"]) == (2, 3, {"1g.5gb": 3})
@@ -67,7 +67,7 @@ def test_no_gpus_hold_nothing_and_enough_hold_all(gpuyard):
     assert none.code == 3
     assert "cut into" not in none.out
     assert none.out.endswith(
-        "error   no place for {7g.40gb: 2}: the demand takes 2 GPUs, there are 0\n"
+        "error   unplaced: {7g.40gb: 2}: the demand needs 2 GPUs, 0 are available\n"
     )
     assert gpuyard("pack", "slices", "A100-40", "7g.40gb=2", "--gpus", "2").code == 0
 
@@ -81,7 +81,7 @@ def test_a_demand_without_proof_says_how_many_are_needed_at_least(gpuyard, monke
 
     monkeypatch.setattr(packing, "solve", unproved)
     out = gpuyard("pack", "slices", "A100-40", "1g.5gb=14").out
-    assert out.startswith("A100-40  14 slices on 3 GPUs, at least 2 are needed\n")
+    assert out.startswith("A100-40  14 slices on 3 GPUs, lower bound: 2\n")
 
 
 def test_a_gpu_that_cannot_be_cut_is_refused_as_by_mig(gpuyard):
@@ -96,21 +96,24 @@ def test_a_gpu_that_cannot_be_cut_is_refused_as_by_mig(gpuyard):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("H100", "x"), "'x' is no demand. Write WHAT=COUNT, as in 1g.5gb=20, 18gib=4 or 30%=12."),
-        (("H100", "1g.10gb=0"), "'1g.10gb=0' is no demand."),
-        (("H100", "1g.10gb=12345678"), "'1g.10gb=12345678' is no demand."),
+        (
+            ("H100", "x"),
+            "'x' is not a demand. Write SLICE=COUNT, as in 1g.5gb=20, 18gib=4 or 30%=12.",
+        ),
+        (("H100", "1g.10gb=0"), "'1g.10gb=0' is not a demand."),
+        (("H100", "1g.10gb=12345678"), "'1g.10gb=12345678' is not a demand."),
         (
             ("H100", "200gib=1"),
             (
                 "200gib is more than one H100 has: 80gib, 100%."
-                " Requests for several GPUs are no matter of slices."
+                " A request for several GPUs cannot use slices."
             ),
         ),
         (("H100", "101%=1"), "101% is more than one H100 has"),
         (
             ("H100", "2g.20gb=1", "1g.5gb=1"),
             (
-                "H100 has no slice '1g.5gb'; there are: 1g.10gb, 1g.20gb, 2g.20gb, 3g.40gb,"
+                "H100 has no slice '1g.5gb'. Available: 1g.10gb, 1g.20gb, 2g.20gb, 3g.40gb,"
                 " 4g.40gb, 7g.80gb. Did you mean 1g.10gb?"
             ),
         ),

@@ -31,7 +31,7 @@ def flat(ended):
 def test_machines_nodes_money_and_what_the_stack_would_save(gpuyard, write):
     text = flat(packed(gpuyard, write, ALL))
     assert "2 shapes at once in aws, " in text
-    assert "$/hour on-demand, proved optimal machine nodes $/hour room on each for" in text
+    assert "$/hour on-demand, optimal machine nodes $/hour pods per node" in text
     assert "p5.48xlarge 2 110.08 1 × llm" in text
     assert "The stack's own machines cost 114.68 $/hour, 3.62 more: 2 × p5.48xlarge, 1 ×" in text
 
@@ -43,8 +43,8 @@ def test_a_stack_that_names_the_cheapest_is_told_so(gpuyard, write):
 
 def test_unknown_prices_are_listed_and_never_chosen(gpuyard, write):
     text = flat(packed(gpuyard, write, SPOT, "--capacity", "spot"))
-    assert "The stack's own machines have no such price for note." in text
-    assert "Left out would hold some of the pods machine why" in text
+    assert "The stack's own machines do not fit note at this capacity type." in text
+    assert "Excluded would fit some of the pods machine why" in text
     assert "g6.12xlarge spot price unknown as of 2026-11-21" in text
 
 
@@ -70,7 +70,7 @@ def test_a_shape_that_nothing_on_offer_holds_is_refused(gpuyard, write):
         shapes=[shape("llm", pool="train", gpus_per_node=4)],
     )
     ended = packed(gpuyard, write, raw, code=3)
-    assert "aws on-demand: nothing on offer holds llm" in flat(ended)
+    assert "aws on-demand: no offered machine fits llm" in flat(ended)
     assert "p6e-gb200.36xlarge not sold on-demand, only block" in flat(ended)
     assert document(gpuyard, write, raw, code=3)["best"]["no_machine_for"] == ["llm"]
 
@@ -78,7 +78,7 @@ def test_a_shape_that_nothing_on_offer_holds_is_refused(gpuyard, write):
 def test_what_is_not_proved_says_how_far_it_may_be(gpuyard, write, monkeypatch):
     monkeypatch.setattr(machines.MachinePacking, "is_optimal", property(lambda _: False))
     text = flat(packed(gpuyard, write, ALL))
-    assert "at most 0.00% above the least there can be" in text
+    assert "at most 0.00% above the lower bound" in text
 
 
 def test_a_refused_stack_is_refused_with_its_findings(gpuyard, write):
@@ -93,7 +93,7 @@ def test_a_refused_stack_is_refused_with_its_findings(gpuyard, write):
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        (platform([pool()], shapes=[]), "has no shapes: nothing says what must be able to start."),
+        (platform([pool()], shapes=[]), "has no shapes. Add `shapes`: the workloads that must be able to start."),
         (
             platform(
                 [
@@ -102,13 +102,13 @@ def test_a_refused_stack_is_refused_with_its_findings(gpuyard, write):
                 cloud="none",
                 shapes=[LLM],
             ),
-            "are of none; prices are known of one cloud at a time: aws or gcp.",
+            "are of none; use machines of one cloud: aws or gcp.",
         ),
         (
             platform([pool(), cut_pool(machine="a2-highgpu-8g")], cloud="simulated", shapes=[
                 LLM, shape("cut", pool="serve", per_pod={"slice": "3g.20gb"}),
             ]),
-            "are of aws, gcp; prices are known",
+            "are of aws, gcp; use machines of one cloud",
         ),
     ],
 )  # fmt: skip

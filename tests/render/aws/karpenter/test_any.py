@@ -4,12 +4,12 @@ from functools import cache
 
 import pytest
 
-from gpuyard.catalogue.fabric import interfaces
+from gpuyard.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard.catalogue.kubernetes.karpenter import HIGHEST_WEIGHT
 from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.lint.kubernetes import resource
 from gpuyard.plan import plan
-from gpuyard.plan.records.late import bind
+from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.rules import RULES
@@ -42,7 +42,9 @@ def objects_of(found):
     """With an id for each late value that the definitions would take."""
     ids = {"cluster.vpcConfig.clusterSecurityGroupId": "sg-1", "nodes.id": "sg-2"}
     return [
-        bind(each, lambda name: ids.get(name, "subnet-1" if "private" in name else "made"))
+        resolve_outputs(
+            each, lambda name: ids.get(name, "subnet-1" if "private" in name else "made")
+        )
         for each in karpenter_objects(found)
     ]
 
@@ -79,7 +81,7 @@ def test_every_adapter_of_a_machine_is_there_and_no_other():
         for spec in specs(known(*case), "EC2NodeClass"):
             kinds = [each["interfaceType"] for each in spec.get("networkInterfaces", ())]
             assert kinds.count("efa-only") == (machine.efa_interfaces if kinds else 0)
-            assert bool(kinds) is bool(interfaces(machine))
+            assert bool(kinds) is bool(efa_interfaces_to_launch(machine))
 
     every(cases(), judge)
 
@@ -138,4 +140,4 @@ def test_names_tell_rungs_of_all_pools_apart_and_fit_into_a_label(length):
     assert {each["metadata"]["name"] for each in objects_of(found) if "Class" in each["kind"]} == {
         *called
     }
-    assert aws_graph(found).of("aws:eks/nodeGroup:NodeGroup")[0].name == "system"
+    assert aws_graph(found).resources_of_kind("aws:eks/nodeGroup:NodeGroup")[0].name == "system"

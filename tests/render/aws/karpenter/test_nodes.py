@@ -6,7 +6,7 @@ import yaml
 import sizes
 from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES
 from gpuyard.lint.kubernetes import resource
-from gpuyard.plan.records.late import bind, late_names
+from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects, karpenter_pools
 from gpuyard.render.aws.pools import group_sizes, node_group_pools
@@ -35,7 +35,10 @@ def ours(name="train", **rest):
 
 def known(plan):
     """Its objects with a name for each late value."""
-    return [bind(each, lambda name: name.replace(".", "-")) for each in karpenter_objects(plan)]
+    return [
+        resolve_outputs(each, lambda name: name.replace(".", "-"))
+        for each in karpenter_objects(plan)
+    ]
 
 
 def of(objects, kind):
@@ -43,7 +46,9 @@ def of(objects, kind):
 
 
 def test_the_objects_of_a_stack_are_the_golden_ones(golden):
-    text = yaml_documents(bind(karpenter_objects(stack("karpenter")), lambda name: f"<{name}>"))
+    text = yaml_documents(
+        resolve_outputs(karpenter_objects(stack("karpenter")), lambda name: f"<{name}>")
+    )
     golden(HERE / "karpenter-nodes.yaml", text)
 
 
@@ -299,7 +304,7 @@ def test_a_nodepool_needs_its_class():
 def test_what_they_name_of_the_cloud_is_told_by_the_graph():
     plan = plan_on_aws([ours(**TRAIN)])
     graph = aws_graph(plan)
-    assert late_names(karpenter_objects(plan)) <= graph.late_values.keys()
+    assert unresolved_output_names(karpenter_objects(plan)) <= graph.late_values.keys()
     assert "train-placement.id" in graph.late_values
     assert aws_graph(plan_on_aws([pool()])).late_values == {}
 

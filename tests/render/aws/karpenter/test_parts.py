@@ -10,7 +10,7 @@ from gpuyard.catalogue.reserves import kubelet_gib
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.pools.allocatable import AGENTS_GIB
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.karpenter.charts import karpenter_charts, karpenter_values
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.platform import karpenter_nodes, karpenter_releases
@@ -103,7 +103,11 @@ def test_it_looks_in_its_region_and_asks_about_its_cluster(graph):
 
 
 def test_its_policies_fit_into_one_role(graph):
-    named = [r.name for r in graph.of(RIGHTS) if r.inputs["role"] == Late("karpenter-role.name")]
+    named = [
+        r.name
+        for r in graph.resources_of_kind(RIGHTS)
+        if r.inputs["role"] == UnresolvedOutput("karpenter-role.name")
+    ]
     assert named == [
         f"karpenter-rights-{what}"
         for what in ("nodes", "role", "cluster", "interruptions", "discovery")
@@ -123,8 +127,8 @@ def test_its_pods_take_the_role_once_it_has_its_rights(graph):
 def test_its_nodes_have_a_role_of_their_own_and_a_way_in(graph):
     entry, profile = graph.resource("karpenter-nodes-enter"), graph.resource("karpenter-nodes")
     assert entry.inputs["type"] == "EC2_LINUX"
-    assert entry.inputs["principalArn"] == Late("karpenter-node-role.arn")
-    assert profile.inputs["role"] == Late("karpenter-node-role.name")
+    assert entry.inputs["principalArn"] == UnresolvedOutput("karpenter-node-role.arn")
+    assert profile.inputs["role"] == UnresolvedOutput("karpenter-node-role.name")
     attached = [each for each in profile.after if each.startswith("karpenter-node-role-")]
     assert len(attached) == len(profile.after) > 1
 
@@ -135,8 +139,8 @@ def test_every_event_goes_into_the_queue(graph):
         rule, target = graph.resource(f"{QUEUE}-{word}"), graph.resource(f"{QUEUE}-{word}-target")
         pattern = json.loads(text_of(graph, rule.name, "eventPattern"))
         assert pattern == {"source": [source], "detail-type": [what]}
-        assert target.inputs["rule"] == Late(f"{rule.name}.name")
-        assert target.inputs["arn"] == Late(f"{QUEUE}.arn")
+        assert target.inputs["rule"] == UnresolvedOutput(f"{rule.name}.name")
+        assert target.inputs["arn"] == UnresolvedOutput(f"{QUEUE}.arn")
     assert len(EVENTS) == 5
 
 
@@ -222,7 +226,7 @@ def test_gates_of_alpha_features_are_on_where_they_are_used():
     )
     assert plain["featureGates"] == {"nodeOverlay": False, "reservedCapacity": False}
     assert shared["featureGates"] == {"nodeOverlay": True, "reservedCapacity": False}
-    assert plain["interruptionQueue"] == Late(f"{QUEUE}.name")
+    assert plain["interruptionQueue"] == UnresolvedOutput(f"{QUEUE}.name")
     assert plain["clusterName"] == "lab"
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from gpuyard.catalogue.gke.classes import CLASS_LABEL
 from gpuyard.plan.queueing.queueing import plan_flavor
-from gpuyard.render.gcp.capacity_options import groups
-from gpuyard.render.gcp.in_cluster.compute_classes import class_objects
+from gpuyard.render.gcp.capacity_options import option_node_pools
+from gpuyard.render.gcp.in_cluster.compute_classes import compute_class_objects
 from gpuyard.render.platform import autoscaler_objects, platform_objects
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of, plan_on_gcp
 
@@ -18,7 +18,7 @@ LADDER = [
 
 
 def classes(*pools, **rest):
-    objects = class_objects(plan_on_gcp(*pools, **rest))
+    objects = compute_class_objects(plan_on_gcp(*pools, **rest))
     return {each["metadata"]["name"]: each["spec"] for each in objects}
 
 
@@ -95,7 +95,7 @@ def test_a_pool_that_nobody_scales_has_no_class():
     assert [each["metadata"]["name"] for each in autoscaler_objects(plan)] == ["pool-burst"]
     kinds = [each["kind"] for each in platform_objects(plan)]
     assert kinds.count("ComputeClass") == 1
-    assert not [g for g in groups(plan.pools[0]) if g.scales]
+    assert not [g for g in option_node_pools(plan.pools[0]) if g.scales]
 
 
 @pytest.mark.parametrize("name", ["gke-pool", "autopilot"])

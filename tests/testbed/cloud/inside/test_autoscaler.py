@@ -1,4 +1,4 @@
-"""The stand-in of Cluster Autoscaler: which group grows, and what it does when nodes do not come."""
+"""The stand-in of Cluster Autoscaler: which group grows, and what happens when nodes do not join."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ def scaler(**settings: Any) -> Autoscaler:
     return Autoscaler(Settings(**{"priorities": RUNGS, **settings}))
 
 
-def test_the_first_rung_grows_by_as_many_nodes_as_the_pods_need_and_may_have():
+def test_the_first_option_grows_by_as_many_nodes_as_the_pods_need_and_may_have():
     both = [group(DEMAND), group(SPOT)]
     for pods, size in (([pod()] * 2, 2), ([pod(4)] * 3, 2), ([pod()] * 9, 4)):
         (grown,) = scaler().look(both, pods, 0)
@@ -63,7 +63,7 @@ def test_nodes_on_their_way_are_room():
     assert (grown.group, grown.size) == (SPOT, 2)
 
 
-def test_a_rung_for_which_the_cloud_has_no_machines_is_set_back_and_the_next_is_taken():
+def test_an_option_without_machines_is_reset_and_the_next_is_used():
     one = scaler()
     assert one.look([group(SPOT), group(DEMAND)], [pod()], 0)[0].group == SPOT
     failed = group(SPOT, 1, 0, error="InsufficientInstanceCapacity")
@@ -78,7 +78,7 @@ def test_a_rung_for_which_the_cloud_has_no_machines_is_set_back_and_the_next_is_
     assert one.look([group(SPOT), group(DEMAND, 1)], [], 20) == []
 
 
-def test_a_rung_whose_nodes_do_not_come_and_nobody_says_why_is_waited_for():
+def test_an_option_whose_nodes_do_not_join_without_a_reason_is_waited_for():
     one = scaler(max_node_provision_time=900)
     one.look([group(SPOT), group(DEMAND)], [pod()], 0)
     slow = [group(SPOT, 1, 0), group(DEMAND)]
@@ -105,7 +105,7 @@ def test_each_time_after_the_first_it_is_left_alone_for_twice_as_long_and_forgot
     assert not one.left_alone(SPOT, now + 100 + 10)
     again = scaler(initial_node_group_backoff_duration=10)
     again.look(failed, [], 0)
-    again.look(failed, [], 5)  # it is left alone still: that counts once
+    again.look(failed, [], 5)  # it is still backed off: that counts once
     assert not again.left_alone(SPOT, 15)
 
 
@@ -136,7 +136,7 @@ def test_a_group_that_nothing_needs_goes_to_its_least_after_ten_minutes_in_one_p
     found = scaler()
     assert found.look([idle], [], 0) == found.look([idle], [], 599) == []
     (gone,) = found.look([idle], [], 600)
-    assert gone == Resize(SPOT, 1, "nothing on its nodes asks for anything")
+    assert gone == Resize(SPOT, 1, "no pod on its nodes has requests")
     found = scaler(scale_down_unneeded_time=60)
     for now, each in ((0, idle), (50, used), (70, idle), (120, idle)):
         assert found.look([each], [], now) == [], now
@@ -145,7 +145,7 @@ def test_a_group_that_nothing_needs_goes_to_its_least_after_ten_minutes_in_one_p
 
 def test_what_is_coming_small_or_has_just_been_asked_for_stays():
     for stays in (
-        group(SPOT, target=1, **IDLE),  # no smaller than it may be
+        group(SPOT, target=1, **IDLE),  # already at its minimum
         group(SPOT, target=3, running=2, **IDLE),  # nodes are on their way
     ):
         found = scaler()

@@ -1,4 +1,4 @@
-"""Node pools of GKE as its autoscaler finds them: by our own ComputeClasses, and by others."""
+"""Node pools of GKE as its autoscaler sees them: with gpuyard's ComputeClasses, and with others."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.names import GPU
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.gcp.in_cluster.compute_classes import class_objects
+from gpuyard.render.gcp.in_cluster.compute_classes import compute_class_objects
 from gpuyard.simulate.api import ApiError
 from kit.stacks import plan_of, platform, pool
 
@@ -36,11 +36,11 @@ PLAN = plan_of(platform([LADDER], cloud="gcp"))
 
 
 class Server:
-    """Pods, nodes and classes of an API server; what is told of classes is theirs from then on."""
+    """Pods, nodes and classes of an API server; it stores the status of classes."""
 
     def __init__(self, *pods: dict[str, Any], classes: Any = None) -> None:
         self.pods, self.nodes, self.told = list(pods), list[Any](), list[str]()
-        self.classes = class_objects(PLAN) if classes is None else classes
+        self.classes = compute_class_objects(PLAN) if classes is None else classes
 
     def call(self, _method: str, path: str, /) -> dict[str, Any]:
         if path == PATH and isinstance(self.classes, int):
@@ -60,7 +60,7 @@ class Server:
 
 
 def waiting(selects: str | None = "pool-train", **resources: str) -> dict[str, Any]:
-    """A pod as a queue lets it go."""
+    """A pod after its queue admitted it."""
     chosen = {} if selects is None else {LABEL: selects}
     return {
         "metadata": {},
@@ -77,7 +77,7 @@ def waiting(selects: str | None = "pool-train", **resources: str) -> dict[str, A
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The account's book, once."""
+    """The account's book, created once."""
     folder = tmp_path_factory.mktemp("classes")
     assert judged(gcp_graph(PLAN), GCP, Account(folder, "gcp")) == []
     return folder
@@ -101,7 +101,7 @@ def held(account: Account, name: str) -> Resource:
 
 
 def sizes(account: Account) -> dict[str, int]:
-    """Of the pools with GPUs."""
+    """Sizes of the pools with GPUs."""
     found = {
         each.inputs["name"]: machines.size_of(each, account.all()) for each in account.all(gke.POOL)
     }
@@ -117,8 +117,8 @@ def said(found: list[Any]) -> list[tuple[str, int]]:
 
 
 # ── growing ───────────────────────────────────────────────────────────────────────────────────────
-def test_a_spot_rung_without_machines_falls_to_the_next_rung(account):
-    """From nothing, by the classes that we render: spot is first, and is left alone when it has none."""
+def test_a_spot_option_without_machines_falls_back_to_the_next(account):
+    """From zero, with the rendered classes: spot is first, and is backed off when it has no machines."""
     scarce(account)
     server = Server(waiting(), waiting())
     acts = scaler(server)
@@ -137,7 +137,7 @@ def test_a_spot_rung_without_machines_falls_to_the_next_rung(account):
     assert acts.left_alone("train-spot", 300)
 
 
-def test_a_rung_with_machines_is_taken_whatever_stands_behind_it(account):
+def test_an_option_with_machines_is_used_whatever_follows_it(account):
     for seed in range(8):
         server = Server(waiting())
         acts = Autoscaler(Settings(priorities=pools.order(server)), seed)
@@ -177,7 +177,7 @@ def test_a_pool_whose_class_is_not_there_does_not_grow(account):
         pools.order(Server(classes=403))
 
 
-def test_a_pool_without_a_class_grows_for_whoever_fits(account):
+def test_a_pool_without_a_class_grows_for_any_pod_that_fits(account):
     for name in ("train-spot", "train-on-demand"):
         one = held(account, name)
         config = one.inputs["nodeConfig"]
@@ -208,7 +208,7 @@ def test_the_autoscaler_counts_what_gkes_own_plugin_will_hand_out(account):
 
 
 class Queued(Account):
-    """The pool on demand is one that jobs queue for."""
+    """The on-demand pool is one for which jobs queue."""
 
     def all(self, kind: str = "") -> list[Resource]:
         return [
@@ -298,7 +298,7 @@ def test_a_zone_gets_no_less_than_another():
     ]
 
 
-# ── what is said of a class ───────────────────────────────────────────────────────────────────────
+# ── status of a class ───────────────────────────────────────────────────────────────────────
 def seen(label: str | None = "mine", taint: str | None = "mine") -> PoolSeen:
     labels = {} if label is None else {LABEL: label}
     return PoolSeen(labels, () if taint is None else ({"key": LABEL, "value": taint},))
@@ -341,7 +341,7 @@ def test_the_first_rule_that_names_a_pool_is_its_rank():
     assert [rank(spec, name) for name in "abc"] == [1, 2, None]
 
 
-def test_what_is_wrong_is_told_once_and_what_is_mended_too(account):
+def test_an_error_is_reported_once_and_its_fix_too(account):
     server = Server()
     acts = scaler(server)
     for _ in range(2):

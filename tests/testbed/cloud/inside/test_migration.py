@@ -1,4 +1,4 @@
-"""What runs by a later rule of a class goes to an earlier one that has nodes, as our own classes ask for."""
+"""Pods on a later rule of a class move to an earlier one with nodes, as gpuyard's classes require."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.names import GPU
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.gcp.in_cluster.compute_classes import class_objects
+from gpuyard.render.gcp.in_cluster.compute_classes import compute_class_objects
 from kit.stacks import plan_of, platform, pool
 
 GCP = Place("gcp", region="us-central1", project="my-project")
@@ -38,11 +38,11 @@ BUDGETS = "/apis/policy/v1/poddisruptionbudgets"
 
 
 class Server:
-    """Pods of an API server, and the nodes that the account's pools ask for."""
+    """Pods of an API server, and the nodes of the account's pools."""
 
     def __init__(self, account: Account, *pods: dict[str, Any]) -> None:
         self.account, self.pods, self.budgets = account, list(pods), list[Any]()
-        self.classes = class_objects(PLAN)
+        self.classes = compute_class_objects(PLAN)
         self.counted = "8"
         self.taints: list[dict[str, str]] = []
         self.ready = "True"
@@ -58,16 +58,16 @@ class Server:
         one.update(change)
 
     def gpus(self, one: Resource) -> dict[str, str]:
-        """As its plugin has counted them; of the better rung's nodes it may have yet to."""
+        """The GPUs that its plugin advertises; on nodes of the better option possibly later."""
         count = "8" if one.inputs["name"] == DEMAND else self.counted
         return {GPU: count} if count else {}
 
     def closed(self, one: Resource) -> list[dict[str, str]]:
-        """Taints of the better rung's nodes."""
+        """Taints of the better option's nodes."""
         return [] if one.inputs["name"] == DEMAND else self.taints
 
     def ready_of(self, one: Resource) -> str:
-        """Whether the kubelet of the better rung's nodes says that it is ready."""
+        """Whether the kubelet of the better option's nodes reports ready."""
         return "True" if one.inputs["name"] == DEMAND else self.ready
 
     def nodes(self) -> list[dict[str, Any]]:
@@ -93,7 +93,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The account's book, once."""
+    """The account's book, created once."""
     folder = tmp_path_factory.mktemp("migration")
     assert judged(gcp_graph(PLAN), GCP, Account(folder, "gcp")) == []
     return folder
@@ -101,7 +101,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def account(tmp_path: Path, made: Path) -> Account:
-    """A node of the lower rung runs, and the better one has none yet."""
+    """A node of the later option runs, and the better one has none yet."""
     shutil.copy(made / "gcp.json", tmp_path)
     account = Account(tmp_path, "gcp")
     account.scale(held(account, DEMAND).id, 1)
@@ -118,7 +118,7 @@ def sizes(account: Account) -> dict[str, int]:
 
 
 def running(account: Account, number: int = 0, pool: str = DEMAND, **rest: Any) -> dict[str, Any]:
-    """A pod that a controller keeps, on a node of the lower rung."""
+    """A pod with a controller, on a node of the later option."""
     node = gke.nodes(held(account, pool), account.all())[number]
     meta = {
         "namespace": "vision",
@@ -210,7 +210,7 @@ def test_nothing_moves_where_no_class_says_so(account):
     assert steps(account, server, acts(server), 0, 10) == [[], []]
 
 
-def test_a_better_rung_without_machines_is_set_back_and_left_alone(account):
+def test_a_better_option_without_machines_is_reset_and_backed_off(account):
     assert account.folder
     fault = {"fault": "capacity", "at": "scale", "name": SPOT, "times": 1}
     (account.folder / "faults.json").write_text(json.dumps({"faults": [fault]}))

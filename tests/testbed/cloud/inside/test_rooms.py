@@ -1,4 +1,4 @@
-"""Which pods a stand-in of a node has room for, and which of them keep it."""
+"""Pods that fit on a stand-in of a node, and pods that keep the node."""
 
 from typing import Any
 
@@ -30,12 +30,12 @@ def test_a_node_takes_as_much_as_it_has_and_as_many_pods_as_it_may():
         False,
     ]
     crowded = room_of(NODE)
-    crowded.put(pod("9"))  # it is there already
+    crowded.put(pod("9"))  # it already exists
     assert not crowded.takes(pod("1"))
     assert crowded.takes(pod())
 
 
-def test_pods_that_keep_apart_are_not_on_one_node_whoever_says_so():
+def test_pods_with_anti_affinity_are_not_on_one_node_whichever_declares_it():
     apart = {"matchLabels": {"keeps": "train"}}
     first = pod(keeps="train")
     assert not _both(first, pod(apart=apart, keeps="train"))
@@ -46,7 +46,7 @@ def test_pods_that_keep_apart_are_not_on_one_node_whoever_says_so():
 
 
 def test_of_two_sets_each_may_keep_a_node():
-    """As the API server writes `matchLabelKeys`."""
+    """The form in which the API server writes `matchLabelKeys`."""
 
     def of(job: str) -> dict[str, Any]:
         own = [{"key": "job", "operator": "In", "values": [job]}]
@@ -62,7 +62,7 @@ def test_of_two_sets_each_may_keep_a_node():
 
 def test_what_it_cannot_read_is_an_error():
     never = {"matchExpressions": [{"key": "a", "operator": "Exists"}]}
-    with pytest.raises(ValueError, match="reads no Exists"):
+    with pytest.raises(ValueError, match="does not support Exists"):
         _both(pod(), pod(apart=never))
 
 

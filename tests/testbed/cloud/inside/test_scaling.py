@@ -1,4 +1,4 @@
-"""Our own node groups as Cluster Autoscaler finds them, and a ladder whose first rung has no machines."""
+"""gpuyard's node groups as Cluster Autoscaler sees them, and capacity options of which the first has no machines."""
 
 import json
 import shutil
@@ -26,7 +26,7 @@ RUNGS = "100: [train-spot]\n90: [train-on-demand]\n"
 
 
 class Server:
-    """Pods that wait, nodes, and what the priority expander is told."""
+    """Pending pods, nodes, and the configuration of the priority expander."""
 
     def __init__(self, *pods: dict[str, Any], told: str | int = RUNGS) -> None:
         self.pods, self.nodes, self.told = list(pods), list[Any](), told
@@ -41,7 +41,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The account's book, once: one that outlives a process is written at each change."""
+    """The account's book, created once: a persistent one is written at each change."""
     folder = tmp_path_factory.mktemp("ladder")
     assert judged(graph_of([LADDER]), AWS, Account(folder, "aws")) == []
     return folder
@@ -63,8 +63,8 @@ def sizes(account: Account) -> dict[str, int]:
     }
 
 
-def test_a_spot_rung_without_machines_falls_to_the_next_rung(account):
-    """From nothing: what the autoscaler knows of both is their machine and the tags that we write."""
+def test_a_spot_option_without_machines_falls_back_to_the_next(account):
+    """From zero: the autoscaler knows only the machine and the tags that gpuyard writes."""
     server = Server(waiting(**{GPU: "8", EFA: "32", "cpu": "64"}))
     scaler = Autoscaler(Settings(priorities=scaling.priorities(server)))
     assert set(sizes(account).values()) == {0}
@@ -104,7 +104,7 @@ def test_a_group_that_has_nodes_is_known_by_one_of_them(account):
             "status": {"allocatable": {"mine": "1", "cpu": "1", "pods": "9"}},
         }
     )
-    assert scaling.step(account, server, scaler, 10) == []  # it waits for its check alone
+    assert scaling.step(account, server, scaler, 10) == []  # it only waits for its check
     held = waiting(mine="1")
     server.pods.append({**held, "spec": {**held["spec"], "nodeName": "one"}})
     (grown,) = scaling.step(account, server, scaler, 20)
@@ -118,7 +118,7 @@ def test_a_group_that_has_nodes_is_known_by_one_of_them(account):
     "lost", ["taint/", "label/gpuyard.dev/pool", f"resources/{EFA}", f"resources/{GPU}"]
 )
 def test_a_tag_that_is_lost_or_wrong_is_seen_at_zero(account, lost):
-    """Without the pool's label or the number of EFA no node starts; the machine itself says its GPUs."""
+    """Without the pool's label or the number of EFA no node starts; the machine type has its GPUs."""
     for each in account.all("aws:autoscaling/tag:Tag"):
         if lost in each.inputs["tag"]["key"]:
             account.meddle(each.kind, each.id, None)
@@ -129,14 +129,14 @@ def test_a_tag_that_is_lost_or_wrong_is_seen_at_zero(account, lost):
     assert bool(said) == starts
 
 
-def test_nobody_need_tell_the_expander_and_another_error_is_one():
+def test_the_expander_needs_no_configuration_and_another_error_is_raised():
     assert scaling.priorities(Server(told=404)) == {}
     with pytest.raises(ApiError):
         scaling.priorities(Server(told=403))
 
 
 def test_a_group_goes_when_nothing_but_what_is_on_every_node_is_left_on_it(account):
-    """A job that is over keeps nothing; the group goes to the least that the cloud has of it."""
+    """A finished job keeps no node; the group goes to its minimum at the cloud."""
     demand = next(each for each in account.all(eks.GROUP) if "demand" in each.id)
     account.scale(demand.id, 2)
     job = {**waiting(mine="1"), "metadata": {"ownerReferences": [{"kind": "Job"}]}}
@@ -161,7 +161,7 @@ def test_a_group_goes_when_nothing_but_what_is_on_every_node_is_left_on_it(accou
 
 
 def _keeping(count: int) -> list[dict[str, Any]]:
-    """The pods of a window, as the scheduler finds no node for them and the API server has written them."""
+    """The pods of a keep-warm window, as pending pods of the API server."""
     window = {"cron": "0 7 * * 1-5", "hours": 10, "nodes": count}
     (cron,) = keep_warm_objects(plan_of(platform([{**LADDER, "keep_warm": [window]}], cloud="aws")))
     template = cron["spec"]["jobTemplate"]["spec"]["template"]
@@ -171,7 +171,7 @@ def _keeping(count: int) -> list[dict[str, Any]]:
 
 
 def test_a_window_has_a_node_for_each_of_its_pods_and_they_keep_it(account):
-    """They ask for nothing, so that all of them would find room on one node, and none would keep its own."""
+    """Without requests: all of them would fit on one node, and none would keep its own."""
     (account.folder / "faults.json").unlink()
     server = Server(*_keeping(3))
     scaler = Autoscaler(Settings(priorities=scaling.priorities(server)))
@@ -189,7 +189,7 @@ def test_a_window_has_a_node_for_each_of_its_pods_and_they_keep_it(account):
     ]
     for number, each in enumerate(server.pods):
         server.pods[number] = {**each, "spec": {**each["spec"], "nodeName": f"n{number}"}}
-    # a gang of two takes two of them, and no fourth comes
+    # a gang of two uses two of them, and no fourth starts
     server.pods += [waiting(**{GPU: "8"})] * 2
     assert [scaling.step(account, server, scaler, now) for now in (20, 2000)] == [[], []]
     server.pods.clear()

@@ -1,4 +1,4 @@
-"""Machines that go by schedule: on EKS, under a Karpenter and on GKE, and what comes in their place."""
+"""Scheduled interruptions: on EKS, with Karpenter and on GKE, and the replacements."""
 
 from pathlib import Path
 from typing import Any
@@ -62,7 +62,7 @@ def after(account: Account, hand: Hand, seconds: float) -> None:
 
 
 def told(account: Account) -> list[tuple[str, str]]:
-    """What is in the queue: the kind of event and the instance."""
+    """Content of the queue: the kind of event and the instance."""
     (queue,) = account.all(event_bus.QUEUE)
     return [
         (each["detail-type"], each["resources"][0].rpartition("/")[2])
@@ -155,7 +155,7 @@ def test_where_no_machine_is_to_be_had_the_group_stays_without_and_the_others_st
         ("reservation", "EC2 Capacity Reservation Instance Interruption Warning", False),
     ],
 )
-def test_other_notices_are_told_and_the_machine_goes_where_it_must(
+def test_other_notices_are_sent_and_the_machine_ends_where_it_must(
     folder, server, notice, kind, stays
 ):
     account, hand = on_aws(folder, SPOT, SCALED)
@@ -168,7 +168,7 @@ def test_other_notices_are_told_and_the_machine_goes_where_it_must(
     assert len(names(server)) == 3
 
 
-def test_an_event_that_nobody_takes_is_gone_after_five_minutes(folder, server):
+def test_an_event_that_is_not_taken_is_gone_after_five_minutes(folder, server):
     account, hand = on_aws(folder, SPOT, SCALED)
     listed = [Interruption(0, "train-spot", "rebalance"), Interruption(200, "train-spot", "health")]
     schedule.write(folder, listed, begins=hand.at)
@@ -188,7 +188,7 @@ def test_without_a_queue_eks_drains_its_nodes_all_the_same(folder, server):
 def test_what_was_bought_on_demand_has_no_spot_notice(folder, server):
     account, hand = on_aws(folder, pool(nodes=2, zones=["us-east-1a"]))
     schedule.write(folder, [Interruption(0, "train-on-demand", "spot")], begins=hand.at)
-    with pytest.raises(ValueError, match="is no spot machine, and has no notice spot"):
+    with pytest.raises(ValueError, match="is not a spot machine, and gets no notice spot"):
         account.settle()
 
 
@@ -237,7 +237,7 @@ def test_a_schedule_goes_on_in_another_process(folder, server):
     assert warned not in names(server)
 
 
-def test_another_schedule_begins_anew(folder, server):
+def test_another_schedule_starts_from_the_beginning(folder, server):
     account, hand = on_aws(folder, SPOT)
     for _ in range(2):
         before = names(server)
@@ -262,9 +262,9 @@ def test_the_cluster_autoscaler_lets_the_schedule_go_on(folder, server):
     assert names(server) != before
 
 
-# ── under a Karpenter ─────────────────────────────────────────────────────────────────────────────
-def test_nodes_of_a_karpenter_are_known_by_their_pool_and_only_told_of(folder, server):
-    """Nobody but its Karpenter drains such a node; when its time is over it is gone, and no other comes."""
+# ── with Karpenter ─────────────────────────────────────────────────────────────────────────────
+def test_nodes_of_karpenter_are_known_by_their_pool_and_only_get_an_event(folder, server):
+    """Only Karpenter drains such a node; at its end it is gone, without a replacement."""
     account, hand = on_aws(folder, SCALED)
     server.nodes["k1"] = {
         "metadata": {
@@ -344,7 +344,7 @@ def test_a_preempted_node_is_tainted_ends_pods_after_15_s_and_is_gone_after_30(f
     after(account, hand, 14)
     assert server.nodes[warned] is made
     after(account, hand, 1)
-    assert names(server) == before  # another machine by the same name
+    assert names(server) == before  # a replacement with the same name
     assert server.nodes[warned] is not made
     assert not any(t["key"] == IMPENDING for t in server.nodes[warned]["spec"]["taints"])
 
@@ -355,7 +355,7 @@ def test_on_gke_a_machine_that_is_not_to_be_had_again_is_missing(folder, server)
     faults.write(folder, {"faults": [{"fault": "capacity", "at": "scale", "name": "train"}]})
     schedule.write(folder, [Interruption(0, "train-spot", "preemption")], begins=hand.at)
     after(account, hand, 30)
-    assert names(server) < before  # although the pool's least is two
+    assert names(server) < before  # although the pool's minimum is two
     assert len(names(server)) == 1
     (train,) = [each for each in account.all(gke.POOL) if "train" in each.id]
     assert "GCE_STOCKOUT" in account.missing(train.id)[1]
@@ -372,7 +372,7 @@ def test_notices_of_one_cloud_are_none_of_the_others(folder, server):
     assert len(names(server)) == 2
 
 
-def test_an_account_without_a_control_plane_has_nobody_to_interrupt(tmp_path):
+def test_an_account_without_a_control_plane_has_no_node_to_interrupt(tmp_path):
     account = Account(tmp_path, "aws")
     schedule.write(tmp_path, [Interruption(0, "a", "spot")], begins=0)
     account.settle()

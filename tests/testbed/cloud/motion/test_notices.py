@@ -1,4 +1,4 @@
-"""Schedules, what clouds say at each kind of notice, and the way of an event into Karpenter's queue."""
+"""Schedules, the clouds' events for each notice, and their delivery to Karpenter's queue."""
 
 import json
 from collections.abc import Callable
@@ -76,7 +76,7 @@ def test_ec2_has_a_notice_for_each_of_our_rules_of_events_and_gke_has_one():
     assert all(NOTICE_SECONDS[cloud] <= most for cloud, most in MACHINE_SECONDS.items())
 
 
-# As Karpenter's parsers read an event: its kind, whose it is, and whether the node is drained for it.
+# An event as Karpenter's parsers read it: its kind, its instances, and whether the node is drained.
 KINDS = {
     ("aws.ec2", "EC2 Spot Instance Interruption Warning"): "SpotInterruptionKind",
     ("aws.ec2", "EC2 Instance Rebalance Recommendation"): "RebalanceRecommendationKind",
@@ -142,7 +142,7 @@ def of(held: list[Resource], kind: str) -> Resource:
 def changed(
     held: list[Resource], kind: str, change: Callable[[dict[str, Any]], dict[str, Any] | None]
 ) -> list[Resource]:
-    """Every resource of a kind with other inputs, or without them gone."""
+    """Every resource of a kind with other inputs; without inputs removed."""
     found = []
     for each in held:
         inputs = change(dict(each.inputs)) if each.kind == kind else dict(each.inputs)
@@ -213,7 +213,7 @@ def test_an_event_arrives_once_however_wide_rules_and_policies_are(held, kind, c
     assert len(event_bus.queues_of(spot(), changed(held, kind, change))) == 1
 
 
-def test_a_filter_of_content_is_not_read_and_that_is_said(held):
+def test_a_content_filter_is_not_supported_and_that_is_reported(held):
     other = changed(held, event_bus.RULE, _pattern(source=[{"prefix": "aws."}]))
-    with pytest.raises(ValueError, match="reads no filter of content"):
+    with pytest.raises(ValueError, match="does not support content filters"):
         event_bus.queues_of(spot(), other)

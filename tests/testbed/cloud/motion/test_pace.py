@@ -1,4 +1,4 @@
-"""Nodes that take their time: as long as the catalogue says, at the pace of the test bed."""
+"""Nodes that join with a delay: the catalogue's times, scaled by the pace of the test bed."""
 
 import json
 from pathlib import Path
@@ -50,13 +50,13 @@ def test_without_a_file_all_is_there_at_once_and_a_wrong_one_is_an_error(tmp_pat
     assert pace.takes(node("a", "aws", 8), Pace()) == pace.Takes()
     pace.write(tmp_path, factor=0.5, pulls_gb=3)
     assert pace.read(tmp_path) == Pace(0.5, 3)
-    for wrong, said in (({"speed": 1}, "allowed are"), ({"factor": -1}, "no time")):
+    for wrong, said in (({"speed": 1}, "allowed are"), ({"factor": -1}, "must not be negative")):
         (tmp_path / "pace.json").write_text(json.dumps(wrong))
         with pytest.raises(ValueError, match=said):
             pace.read(tmp_path)
 
 
-def test_a_clock_is_the_machines_where_nobody_brings_one():
+def test_the_default_clock_is_the_machines():
     clock = pace.Clock()
     before = clock.now()
     clock.sleep(0.001)
@@ -76,7 +76,7 @@ def test_a_clock_is_the_machines_where_nobody_brings_one():
 def test_a_node_takes_what_the_catalogue_says_of_its_cloud_machine_and_driver(
     where, cloud, gpus, brings, owner
 ):
-    """Each node another time, all of them within the row, the same one always."""
+    """Each node has its own time within the range, always the same."""
     steps = startup_durations(cloud, gpus, owner)
     found = [pace.takes(node(f"n{n}", where, gpus, driver=brings), Pace(0.1)) for n in range(50)]
     assert len(set(found)) == 50
@@ -115,7 +115,7 @@ def test_who_makes_a_group_waits_until_its_nodes_have_joined(folder, server):
     assert len(trains(server)) == 2
     assert 0.7 < sum(hand.slept) < 2 * 2.7
     assert not any(account.coming(each.id) for each in account.all(eks.GROUP))
-    for each in trains(server):  # ready, and the driver answers later
+    for each in trains(server):  # ready, and the driver is ready later
         answers = float(each["metadata"]["annotations"][GPUS_FROM])
         assert answers - hand.at <= 1.22
     plain = [e for e in server.nodes.values() if e not in trains(server)]
@@ -123,7 +123,7 @@ def test_who_makes_a_group_waits_until_its_nodes_have_joined(folder, server):
     assert not any(GPUS_FROM in each["metadata"]["annotations"] for each in plain)
 
 
-def test_at_no_pace_nobody_waits_and_no_driver_is_late(folder, server):
+def test_without_a_pace_nothing_waits_and_no_driver_is_late(folder, server):
     account, hand = made(folder, 0, pool(nodes=2, zones=["us-east-1a"]))
     account.settle()
     assert hand.slept == []
@@ -131,7 +131,7 @@ def test_at_no_pace_nobody_waits_and_no_driver_is_late(folder, server):
 
 
 def test_an_autoscaler_counts_what_is_on_its_way_and_gives_up_what_never_comes(folder, server):
-    """It asks once. Nodes come when they are due, and are as good as coming until their GPUs are told of."""
+    """It scales once. Nodes join when they are due, and count as coming until their GPUs are advertised."""
     account, hand = made(folder, 0, EMPTY)
     pace.write(folder, factor=1)
     api = Look(server, waiting(**{GPU: "8", EFA: "32"}))
@@ -148,7 +148,7 @@ def test_an_autoscaler_counts_what_is_on_its_way_and_gives_up_what_never_comes(f
     assert "nvidia.com/gpu" not in there["status"]["allocatable"]
     assert (
         scaling.step(account, api, scaler, hand.at + 5) == []
-    )  # it starts, and is as good as coming
+    )  # it is starting, and counts as coming
 
 
 def test_a_group_whose_nodes_take_longer_than_the_autoscaler_waits_is_set_back(folder, server):
@@ -175,7 +175,7 @@ def test_what_is_not_wanted_any_more_before_it_came_never_comes(folder, server):
     account.settle()
     assert trains(server) == []
     account.scale(group.id, 1)
-    assert (trains(server), account.coming(group.id)) == ([], 1)  # asked for anew
+    assert (trains(server), account.coming(group.id)) == ([], 1)  # requested again
 
 
 def test_the_clock_of_an_account_goes_on_in_another_process(folder, server):
@@ -204,7 +204,7 @@ def test_gkes_autoscaler_waits_for_nodes_on_their_way_as_well(folder, server):
 
 
 class Look:
-    """What an autoscaler asks: the nodes of the account's server, and pods of its own."""
+    """The API of an autoscaler: the nodes of the account's server, and separate pods."""
 
     def __init__(self, server: Any, *pods: dict[str, Any]) -> None:
         self._server, self._pods = server, list(pods)

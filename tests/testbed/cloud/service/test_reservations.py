@@ -1,4 +1,4 @@
-"""A node pool of GKE is held to its reservation: by name, zone and project, and by machines that are left."""
+"""A GKE node pool is checked against its reservation: name, zone, project, and remaining machines."""
 
 from pathlib import Path
 from typing import Any

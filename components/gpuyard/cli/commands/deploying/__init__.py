@@ -1,1 +1,1 @@
-"""Commands about a deployment that has begun."""
+"""Commands for deployments: images, permissions, adopt, recover, validate."""

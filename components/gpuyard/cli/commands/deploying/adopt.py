@@ -1,4 +1,4 @@
-"""`gpuyard adopt`: a cluster that runs, and what stands around it, taken into a stack."""
+"""`gpuyard adopt`: import an existing cluster and its cloud resources into a stack."""
 
 import json
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gpuyard.render.cloud.graph import CloudGraph
 
 PROJECT = "client.project"
-"""What a graph of Google calls the project that the provider is set to."""
+"""Name of the provider's project in a graph of Google Cloud."""
 _WIDTH = 10
 
 
@@ -81,10 +81,10 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
     graph = graph_of(judged.plan)
     if graph is None:
         raise UsageError(
-            f"{judged.file}: cloud {judged.plan.cloud.value} makes nothing at AWS or Google that could be"
-            " adopted. What is inside a cluster, `gpuyard recover` takes over."
+            f"{judged.file}: cloud {judged.plan.cloud.value} creates no AWS or Google Cloud resources to"
+            " import. To import objects inside a cluster, use `gpuyard recover`."
         )
-    _refuse_strangers(known_ids, graph)
+    _reject_unknown_names(known_ids, graph)
     known_ids = _with_project(judged.plan, known_ids, project, ask=ask)
     result = search(judged.plan, graph, known_ids, _asking() if ask else None, component)
     content = import_file(judged.plan, graph, result.ids, component)
@@ -106,8 +106,8 @@ def _asking() -> Any:
     return run_commands
 
 
-def _refuse_strangers(known_ids: dict[str, str], graph: "CloudGraph") -> None:
-    """An id of a resource that the stack does not make is a slip of the pen."""
+def _reject_unknown_names(known_ids: dict[str, str], graph: "CloudGraph") -> None:
+    """Reject ids of resources that the stack does not have: they are typing errors."""
     known = {each.name for each in graph.resources}
     holders = known | {each.name for each in graph.calls}
     strangers = [
@@ -118,18 +118,18 @@ def _refuse_strangers(known_ids: dict[str, str], graph: "CloudGraph") -> None:
     if strangers:
         shown = ", ".join(strangers)
         raise UsageError(
-            f"--ids: {shown}: this stack makes nothing of this name. Names are those that `gpuyard adopt`"
-            " shows: run it without --ids."
+            f"--ids: {shown}: this stack has no resource of this name. To list the names,"
+            " run `gpuyard adopt` without --ids."
         )
 
 
 def _with_project(
     plan: "PlatformPlan", known_ids: dict[str, str], project: str, *, ask: bool
 ) -> dict[str, str]:
-    """Every id of Google begins with the project."""
+    """Add the project, with which every Google Cloud id begins."""
     if plan.cloud.value != "gcp":
         if project:
-            raise UsageError(f"--project {project}: AWS has no projects.")
+            raise UsageError(f"--project {project} is for Google Cloud; this stack is on AWS.")
         return known_ids
     if project or PROJECT in known_ids:
         return {PROJECT: project, **known_ids} if project else known_ids
@@ -140,12 +140,12 @@ def _with_project(
         question = gcp.caller_probe()
         if result := gcp.project_of(put([question])[question.name].value):
             return {PROJECT: result, **known_ids}
-    raise UsageError("every id of Google begins with a project: give --project ID.")
+    raise UsageError("every Google Cloud id begins with a project: add --project ID.")
 
 
 # ── into the state ────────────────────────────────────────────────────────────────────────────────
 def _import(name: str, content: dict[str, Any]) -> None:
-    """What is taken in stays protected until the program's first `up` says otherwise."""
+    """Imported resources stay protected until the first `pulumi up` of the program."""
     from gpuyard.adopting.import_file import with_explicit_names
     from gpuyard.recovery import PulumiStack
 
@@ -160,7 +160,7 @@ def _import(name: str, content: dict[str, Any]) -> None:
     stack.edit(lambda deployment: with_explicit_names(deployment, adopted))
 
 
-# ── what is said ──────────────────────────────────────────────────────────────────────────────────
+# ── output ────────────────────────────────────────────────────────────────────────────────────────
 def _document(result: "SearchResult", content: dict[str, Any], into: str) -> dict[str, Any]:
     return {
         "ids": dict(result.ids),
@@ -182,24 +182,23 @@ def _show(
     for name, identity in result.ids.items():
         console.print_wrapped(f"{name}: {identity}", first="found".ljust(_WIDTH), style="dim")
     for each in result.differences:
-        message = (
-            f"{each.name}: {each.field} is {each.actual}, the stack file gives {each.expected}"
-        )
+        message = f"{each.name}: {each.field} is {each.actual}, the stack file has {each.expected}"
         console.print_wrapped(message, first="DIFFERS".ljust(_WIDTH), style="yellow")
     for name, why in result.missing.items():
         message = f"{name} ({kinds[name]}): {why}"
         console.print_wrapped(message, first="MISSING".ljust(_WIDTH), style="yellow")
     for about, why in result.not_queried.items():
-        console.print_wrapped(f"{about}: {why}", first="NOT ASKED".ljust(_WIDTH), style="yellow")
+        console.print_wrapped(f"{about}: {why}", first="SKIPPED".ljust(_WIDTH), style="yellow")
     console.print()
     console.print(f"{pluralize(len(result.ids), 'id')} found, {len(result.missing)} missing.")
     if result.missing:
         console.print(
-            "The next `up` would make what is missing. Say its id in a file for --ids, or --ask the account."
+            "The next `pulumi up` would create the missing resources. Set their ids in a file for --ids, "
+            "or use --ask to query the account."
         )
     elif into:
-        console.print(f"Imported into {into}. Now: pulumi preview --stack {into}")
+        console.print(f"Imported into {into}. Next: pulumi preview --stack {into}")
     elif out is not None:
         console.print(
-            f"Wrote {out}. Now the same with --into PULUMI_STACK, or `pulumi import --file`."
+            f"Wrote {out}. Next: run this command with --into PULUMI_STACK, or `pulumi import --file {out}`."
         )

@@ -19,7 +19,7 @@ from gpuyard.render.supply.mirror_scripts import Copier, PulledChart, copy_scrip
 
 
 class ImagesFormat(StrEnum):
-    """How the list is written: for people, for programs, or as what copies it."""
+    """Output format: text, JSON, or a script that copies the images."""
 
     TEXT = "text"
     JSON = "json"
@@ -58,7 +58,7 @@ def images(
             )
         if plan.spec.mirror is None:
             raise UsageError(
-                "The stack file has no `mirror`, so nothing says where copies go."
+                "The stack file has no `mirror`, which sets the target of the copies."
                 " Write `mirror: {images: REGISTRY/PATH}`."
             )
         write(copy_script(plan, Copier(format.value)))
@@ -77,7 +77,7 @@ def images(
 
 
 def _row(image: PulledImage, sizes: Sizes | None) -> dict[str, object]:
-    """Without `--sizes` nobody has asked a registry, and sizes are unknown."""
+    """One image as a document; without `--sizes` its size is unknown."""
     size = sizes.of(image) if sizes else None
     return {
         "image": image.reference,
@@ -85,7 +85,7 @@ def _row(image: PulledImage, sizes: Sizes | None) -> dict[str, object]:
         "tag": image.tag or None,
         "digest": image.digest or None,
         "compressed_bytes": dict(size.compressed) if size and size.compressed else None,
-        "size_unknown_because": (size.reason or None) if size else "no registry was asked",
+        "size_unknown_because": (size.reason or None) if size else "no registry was queried",
         "of": image.component,
         "adds": image.tag_suffix or None,
         "home": image.upstream,
@@ -113,7 +113,7 @@ def _show(
     if not results:
         console.print(f"{plan.name} pulls no image: " + _why_none(plan))
         return
-    console.title("Images", "that the platform's own pods pull")
+    console.title("Images", "pulled by the platform's own pods")
     for image in results:  # whole on one line, so that it can be copied
         pinned = "" if image.digest else ", tag only"
         size = f", {format_size(sizes.of(image))}" if sizes else ""
@@ -121,30 +121,28 @@ def _show(
     for image in results:
         if image.tag_suffix:
             console.print_wrapped(
-                f"{image.repository}: after the tag stands {image.tag_suffix}", indent=2
+                f"{image.repository}: the tag is followed by {image.tag_suffix}", indent=2
             )
         if image.why_by_tag:
-            console.print_wrapped(f"{image.repository}: by tag, for {image.why_by_tag}", indent=2)
+            console.print_wrapped(f"{image.repository}: tag only: {image.why_by_tag}", indent=2)
         if sizes and (why := sizes.of(image).reason):
             console.print_wrapped(f"{image.repository}: size unknown: {why}", indent=2)
     if charts:
-        console.title("Charts", "that Helm installs")
+        console.title("Charts", "installed by Helm")
     for chart in charts:
         where = f" from {chart.repository}" if chart.repository else ""
         pinned = f"@{chart.digest}" if chart.digest else ""
         console.print(f"  {chart.chart} {chart.version}{pinned}{where}")
     by_tag = sum(not image.digest for image in results)
     size_note = (
-        sizes.summary()
-        if sizes
-        else "sizes are not known: no registry was asked (--sizes asks them)"
+        sizes.summary() if sizes else "sizes are unknown: no registry was queried (use --sizes)"
     )
     console.print_wrapped(
-        f"{len(results)} images, {by_tag} by tag only; {size_note}."
-        " What the cloud puts on its nodes, and what teams run, is not counted.",
+        f"{len(results)} images, {by_tag} with a tag only; {size_note}."
+        " Images of the cloud's node software and of teams are not included.",
         indent=2,
     )
 
 
 def _why_none(plan: PlatformPlan) -> str:
-    return "its nodes are simulated" if plan.simulated else "nothing of it is installed as a chart"
+    return "its nodes are simulated" if plan.simulated else "gpuyard installs no chart for it"

@@ -1,4 +1,4 @@
-"""`gpuyard permissions`: the least that whoever deploys a stack must be allowed."""
+"""`gpuyard permissions`: the least privileges for deploying a stack."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,14 +33,14 @@ def permissions(
 ) -> int:
     """Print the least privileges that deploy a stack. IAM policies on AWS, roles on GCP; queries no cloud."""
     if account and not (len(account) == _DIGITS and account.isascii() and account.isdigit()):
-        raise UsageError(f"--account {account}: an account of AWS has {_DIGITS} digits.")
+        raise UsageError(f"--account {account}: an AWS account ID has {_DIGITS} digits.")
     judged = validate_stack(stack)
     if judged.plan is None:
         return reject("permissions", judged, format)
     if judged.plan.cloud.value not in {"aws", "gcp"}:
         raise UsageError(
-            f"{judged.file}: cloud {judged.plan.cloud.value} makes nothing at AWS or Google,"
-            " so nobody must be allowed anything there."
+            f"{judged.file}: cloud {judged.plan.cloud.value} creates no AWS or Google Cloud"
+            " resources, so it needs no permissions there."
         )
     _write(judged, judged.plan, account or "*", format)
     return OK

@@ -1,4 +1,4 @@
-"""`gpuyard recover`: the way out of a deployment that was killed."""
+"""`gpuyard recover`: repair a stack after an interrupted `pulumi up`."""
 
 import os
 from pathlib import Path
@@ -48,10 +48,10 @@ def _document(stack: str, result: RecoveryResult) -> str:
 
 def _text(stack: str, up: str, result: RecoveryResult) -> str:
     if not result.actions and not result.remaining:
-        return f"Stack {stack} needs nothing: no lock, nothing under way, nothing that is there already.\n"
+        return f"Stack {stack} needs no repair: no lock, no pending operation, no existing resource to import.\n"
     lines = [*result.actions]
     if result.remaining:
-        lines += ["Left for you to decide:", *(f"  {one}" for one in result.remaining)]
+        lines += ["You must decide:", *(f"  {one}" for one in result.remaining)]
     else:
-        lines.append(f"The next `{up}` goes on from here.")
+        lines.append(f"Next: {up}")
     return "".join(f"{line}\n" for line in lines)

@@ -1,4 +1,4 @@
-"""`gpuyard validate`: whether the GPUs of this machine are what they should be."""
+"""`gpuyard validate`: check the GPUs of this machine against what is expected."""
 
 import json
 from pathlib import Path
@@ -24,7 +24,7 @@ from gpuyard.cli.views.findings import document, show_rejection
 from gpuyard.cli.views.known_issues import known_issue_text, symptoms_text
 from gpuyard.errors import EnvironmentMissing, PlanRejected, UsageError
 from gpuyard.local_files import read_regular, write_file
-from gpuyard.render.validation.expectations import any_expectations_text, expectations_text
+from gpuyard.render.validation.expectations import expectations_text, unplanned_expectations_text
 
 SNAPSHOT_BYTES, NODES_BYTES = 4 << 20, 64 << 20
 _LOAD = ("load.processes", "load.utilization")
@@ -91,9 +91,11 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
             write(explain_check(explain) + symptoms_text(issues_for_check(explain)))
         return OK
     if (stack is None) is not (pool is None):
-        raise UsageError("--stack and --pool belong together: a machine is a node of one pool.")
+        raise UsageError(
+            "--stack and --pool must be used together: a machine is a node of one pool."
+        )
     if nodes is not None and inventory is None:
-        raise UsageError("--nodes needs --inventory FILE.")
+        raise UsageError("--nodes needs a machine inventory: add --inventory FILE.")
     machine = _machine(snapshot)
     if inventory is not None:
         write_file(inventory, dump_inventory(machine, _nodes(nodes)))
@@ -110,41 +112,43 @@ def validate(  # noqa: PLR0913, PLR0917  an option is a parameter
 def _machine(snapshot: Path | None) -> str:
     if snapshot is None:
         return record_machine()
-    return read_regular(snapshot, SNAPSHOT_BYTES, "a recorded machine").decode(errors="replace")
+    return read_regular(snapshot, SNAPSHOT_BYTES, "a machine snapshot").decode(errors="replace")
 
 
 def _nodes(file: Path | None) -> str | None:
     if file is None:
         return None
-    return read_regular(file, NODES_BYTES, "a list of nodes").decode(errors="replace")
+    return read_regular(file, NODES_BYTES, "a node list").decode(errors="replace")
 
 
 def _of_product(machine: str) -> tuple[str, tuple[str, ...]]:
-    """What the catalogue knows of its GPUs; how many, and how they are cut, only a plan could say."""
+    """Expected values of the GPU product; the number of GPUs and their layout are known only to a plan."""
     gpus = installed_gpus(machine)
     name = gpus[0].get("name")
     gpu = find_gpu(name) if isinstance(name, str) else None
     if gpu is None:
         raise EnvironmentMissing(
-            f"the catalogue does not know {name}: nothing is known to hold it against. `gpuyard offers` lists"
+            f"the catalogue does not know {name}, so there are no expected values. `gpuyard offers` lists"
             " the machines and GPUs that it knows"
         )
     cut = any(each.get("mig_current") is True for each in gpus)
     unmeasured = ("load.utilization",) if cut else ()
-    return any_expectations_text(gpu, len(gpus)), (_COUNT, *_CUT, *unmeasured)
+    return unplanned_expectations_text(gpu, len(gpus)), (_COUNT, *_CUT, *unmeasured)
 
 
 def _of_pool(stack: str, pool: str | None) -> str:
     result = validate_stack(stack)
     if result.plan is None:
         show_rejection(result)
-        raise PlanRejected(f"the stack {stack} is refused, so nothing can be held against it")
+        raise PlanRejected(f"the stack {stack} is rejected, so it cannot be validated against")
     names = [each.name for each in result.plan.pools]
     if pool not in names:
         raise UsageError(f"no pool {pool!r} in {stack}; there are {', '.join(names)}")
     text = expectations_text(result.plan, result.plan.pool(pool))
     if text is None:
-        raise UsageError(f"a node of {pool} has a part of a GPU, which tells nothing of the whole")
+        raise UsageError(
+            f"a node of {pool} has a fraction of a GPU, for which there are no expected values"
+        )
     return text
 
 
@@ -164,7 +168,7 @@ def _report(out: str, err: str, *, as_document: bool) -> int:
 
 
 def _failed(report: dict[str, Any]) -> list[str]:
-    """Checks that did not pass and had to."""
+    """Names of required checks that did not pass."""
     against = ("fail", "error")
     return [
         each["id"]

@@ -1,1 +1,1 @@
-"""`gpuyard lint` and what belongs to it."""
+"""`gpuyard lint`."""

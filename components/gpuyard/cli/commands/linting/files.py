@@ -1,4 +1,4 @@
-"""Which files are linted: those below a folder, of a pattern, or named; and which of them are samples."""
+"""Selection of the files to lint: below a folder, by pattern or by name; and which are samples."""
 
 import math
 import os
@@ -10,7 +10,7 @@ from pathlib import Path
 from time import monotonic
 
 from gpuyard.cli.commands.linting.rendering import with_programs
-from gpuyard.cli.stacks import STDIN, read_stdin
+from gpuyard.cli.stacks import STDIN, read_stdin_one_byte_past
 from gpuyard.cli.terminal.text import pluralize
 from gpuyard.errors import UsageError
 from gpuyard.lint.combined.chart_references import resolve_chart_references
@@ -27,12 +27,12 @@ from gpuyard.lint.languages.commands import (
     helm_commands,
     is_script,
 )
-from gpuyard.lint.languages.image_overrides import ImageOverrides, image_overrides
+from gpuyard.lint.languages.image_overrides import ScriptedImages, scripted_images
 from gpuyard.lint.languages.node_label_hints import NodeLabelHints, node_label_hints
 from gpuyard.lint.languages.version_detection import detect_versions
 from gpuyard.lint.layers.helmfile import helmfile_commands
 from gpuyard.lint.layers.parent_charts import parent_chart_overrides
-from gpuyard.lint.layers.versions import with_remote_versions
+from gpuyard.lint.layers.versions import with_releases_versioned_elsewhere
 from gpuyard.lint.read import LIST, TERRAFORM, TIMES, read, read_modules
 from gpuyard.lint.unused.dependencies import drop_disabled_subcharts
 from gpuyard.local_files import read_regular
@@ -41,32 +41,32 @@ from gpuyard.spec.yaml_tree import MAX_BYTES
 
 _YAML = (".yaml", ".yml", ".YAML", ".YML")
 SUFFIXES = frozenset({*_YAML, ".json", ".jsonl", ".ndjson", ".tfstate", LIST, *TERRAFORM})
-"""What is read of a folder; a file that is named itself is read whatever it is called."""
+"""Files read from a folder; a file given by name is read whatever its extension."""
 MOST_KEPT = 1_000_000
-"""Parts of documents, of about 130 bytes each, that one run keeps: it stays below 300 MB by it."""
+"""Document parts of about 130 bytes each that one run keeps, so that it stays below 300 MB."""
 OF_ITEM, OF_TEXT = 8, 128
-"""In such parts: what an item costs beside its values; bytes of text that cost as one."""
-LINK = "a link that leads out of what was named: not followed"
+"""In these parts: the overhead of an item, and the bytes of text that count as one part."""
+LINK = "symbolic link to a target outside the given paths: not followed"
 _LEFT_OUT = frozenset({".git", ".terraform", "node_modules", ".venv", "__pycache__", ".pulumi"})
 _SIGNS = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
 class FileSelection:
-    """What of the files is looked at."""
+    """Which files are linted."""
 
     exclude: Sequence[str] = ()
     samples: bool = True
     seconds: float = math.inf
-    """So long reading and rendering may take."""
+    """Time limit for reading and rendering, in seconds."""
 
     def includes(self, name: str, *, sample: bool) -> bool:
-        """Whether a file that was found below a folder is one of them."""
+        """Whether a file found below a folder is selected."""
         return (self.samples or not sample) and not any(_fits(name, each) for each in self.exclude)
 
 
 def _fits(name: str, pattern: str) -> bool:
-    """A pattern of a whole path, of a folder with all below it, or of one name anywhere."""
+    """Match a pattern against a whole path, a folder with all below it, or a name anywhere."""
     clean = pattern.removeprefix("./").rstrip("/")
     path = os.path.normpath(name)
     if "/" in clean:
@@ -79,12 +79,12 @@ ALL_FILES = FileSelection()
 
 @dataclass(slots=True)
 class TimeLimit:
-    """The clock of a run, and the files for which no time was left."""
+    """The time limit of a run, and the files that it left out."""
 
     seconds: float
     end: float = field(init=False)
     unfinished_steps: dict[str, None] = field(default_factory=dict[str, None])
-    """In order, each once."""
+    """Files that were left out, in order."""
 
     def __post_init__(self) -> None:
         """Start the clock."""
@@ -112,14 +112,14 @@ class TimeLimit:
 def read_all(
     paths: Sequence[str], selection: FileSelection = ALL_FILES, *, render: bool = False
 ) -> tuple[LintInput, Ignores]:
-    """Everything in the files and folders, each file once, in the order given and by name."""
+    """Read all files and folders, each file once, in the given order and then by name."""
     clock = TimeLimit(selection.seconds)
-    with (space := ParseBudget(MOST_KEPT)).shared():
+    with (space := ParseBudget(MOST_KEPT)).active_in_context():
         reading, ignores = _read_all(paths, selection, space, clock)
         space.short = False
         reading = with_programs(reading, wanted=render, seconds=clock.end - monotonic())
     tests = chart_tests(reading).difference(shown_names(paths))
-    reading = replace(reading, samples=reading.samples | tests)
+    reading = replace(reading, example_files=reading.example_files | tests)
     if space.short:
         more = SkippedFile(paths[0], f"a chart or kustomization: {BUDGET_EXCEEDED}")
         reading = replace(reading, skipped=(*reading.skipped, more))
@@ -163,7 +163,7 @@ def _read_all(
         items += reading.items
         skipped += reading.skipped
         files += reading.files
-        # of a template others are made later, with its places
+        # copies of a template are made later, with its locations
         judged = bool(reading.items) or shown.endswith(TERRAFORM) or b"{{" in data[:MOST_BYTES]
         ignores += parse_ignores(data, shown, judged=judged)
         samples |= {shown} if sample else set()
@@ -177,7 +177,7 @@ def _read_all(
         skipped.append(SkippedFile(min(map(min, modules.values())), BUDGET_EXCEEDED))
     items += reading.items
     skipped += reading.skipped
-    # who names a file wants to know why it is not read
+    # a file given by name is reported when it is not read
     skipped = [
         replace(u, is_unrecognized=u.is_unrecognized and u.file not in named) for u in skipped
     ]
@@ -193,26 +193,28 @@ def _read_all(
     result, more = _with_resolved_charts(result, hints.charts, names, opened, view)
     unused = undeployed_examples(result, list(names), lambda file: view(file).encode())
     result = replace(
-        result, samples=result.samples | {each for each in unused if each not in paths}
+        result, example_files=result.example_files | {each for each in unused if each not in paths}
     )
-    result = with_referenced_values(with_remote_versions(result, names, view), names, view)
+    result = with_referenced_values(
+        with_releases_versioned_elsewhere(result, names, view), names, view
+    )
     return _with_handed(result, hints, names, view), ignores + more
 
 
 def _with_handed(
     result: LintInput, hints: ScriptHints, names: Mapping[str, str], view: Callable[[str], str]
 ) -> LintInput:
-    """With what commands, charts around others, and releases of Terraform hand to helm."""
+    """Add the values that commands, parent charts and Terraform releases pass to Helm."""
     overlays = (
         *hints.values,
-        *parent_chart_overrides(names.keys() - result.samples, view),
+        *parent_chart_overrides(names.keys() - result.example_files, view),
         *result.values_overlays,
     )
     return replace(result, installs=hints.installs, values_overlays=overlays)
 
 
 def _texts(chosen: Iterable[str], paths: Sequence[str]) -> Callable[[str], str]:
-    """What stands in a file that another names: one that is looked at, or below a folder that is."""
+    """Content of a referenced file that is selected, or below a selected folder."""
     names = {_shown(name): name for name in chosen}
     inside = NamedFolders(paths)
 
@@ -231,22 +233,22 @@ def _with_resolved_charts(
     opened: Mapping[str, bool],
     view: Callable[[str], str],
 ) -> tuple[LintInput, Ignores]:
-    """With values whose chart is told, those of files too that only a release names, as a `.tftpl`.
+    """Add values files whose chart is known, also those that only a release names, such as a `.tftpl`.
 
-    Without those that are switched off.
+    Disabled values are left out.
     """
     resolved = resolve_chart_references(result, known_charts, {*names, *opened}, view)
     ignores = Ignores()
     for file in resolved.files[len(result.files) :]:
         ignores += parse_ignores(_few_bytes(file), file, judged=True)
-    samples = result.samples | {file for file, sample in opened.items() if sample}
-    return replace(drop_disabled_subcharts(resolved, names, view), samples=samples), ignores
+    samples = result.example_files | {file for file, sample in opened.items() if sample}
+    return replace(drop_disabled_subcharts(resolved, names, view), example_files=samples), ignores
 
 
 def _named_by_releases(
     reading: LintInput, paths: Sequence[str], selection: FileSelection
 ) -> dict[str, bool]:
-    """Files of values that Terraform opens, whatever they are called, and whether they are samples."""
+    """Values files that Terraform opens, whatever their name, and whether they are samples."""
     results: dict[str, bool] = {}
     roots, inside = _roots(paths), NamedFolders(paths)
     for file in {file for release in reading.values_overlays for file in release.files}:
@@ -262,7 +264,7 @@ def _named_by_releases(
 def _said_by_scripts(
     chosen: Mapping[str, bool], paths: Sequence[str], clock: TimeLimit
 ) -> tuple[ScriptHints, frozenset[str]]:
-    """What commands of scripts and texts say, samples left out, and which files are nothing else."""
+    """Commands in scripts and texts, without samples, and the files that contain nothing else."""
     scripts = [name for name in chosen if is_script(name)]
     results = {
         _shown(name): commands
@@ -289,22 +291,22 @@ def _said_by_scripts(
 
 
 def _roots(paths: Sequence[str]) -> list[str]:
-    """The folders among what was named."""
+    """The folders among the given paths."""
     return [_root(each) for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
 
 
 class NamedFolders:
-    """The folders that were named, by their real paths: a link must not lead out of them."""
+    """The given folders by their real paths: links must not lead out of them."""
 
     def __init__(self, paths: Iterable[str]) -> None:
-        """Of a pattern: the folder before its first sign."""
+        """For a pattern, use the folder before its first wildcard."""
         starts = [each for each in paths if each and "\0" not in each and _is(each, Path.is_dir)]
         starts += [_start(each) for each in paths if not _is(each, Path.exists)]
         self._roots = tuple(os.path.join(os.path.realpath(each), "") for each in starts if each)  # noqa: PTH118
         self._real: dict[str, str] = {}
 
     def contains(self, name: str) -> bool:
-        """Whether a file really lies below one of them."""
+        """Whether the real path of a file is below one of them."""
         folder, base = os.path.split(os.path.normpath(name))
         if folder not in self._real:
             self._real[folder] = os.path.realpath(folder)
@@ -314,7 +316,7 @@ class NamedFolders:
 
 
 def _start(pattern: str) -> str:
-    """The folder that a pattern writes out; "" of what is no pattern."""
+    """The folder before the first wildcard of a pattern; "" without wildcard."""
     parts = Path(pattern).parts
     signs = [index for index, part in enumerate(parts) if _SIGNS & set(part)]
     return str(Path(*parts[: signs[0]])) if signs else ""
@@ -325,16 +327,16 @@ def _root(path: str) -> str:
     return "" if clean == "." else clean
 
 
-def _commands(name: str) -> list[HelmCommand | AppliedRelease | ImageOverrides | NodeLabelHints]:
+def _commands(name: str) -> list[HelmCommand | AppliedRelease | ScriptedImages | NodeLabelHints]:
     data, shown = _few_bytes(name), _shown(name)
     script = is_script(name)
     commands = [*(helm_commands(data, shown) if script else []), *helmfile_commands(data, shown)]
-    images = image_overrides(data, shown, script=script)
+    images = scripted_images(data, shown, script=script)
     return [*commands, *detect_versions(data, shown), *images, *node_label_hints(data, shown)]
 
 
 def _few_bytes(name: str) -> bytes:
-    """A file that a hand wrote; nothing of one that is larger, or that cannot be read."""
+    """Content of a file; empty when it is too large or unreadable."""
     try:
         return read_regular(Path(name), MOST_BYTES)
     except UsageError:
@@ -344,7 +346,7 @@ def _few_bytes(name: str) -> bytes:
 def _read_within_budget(
     reader: Callable[[bytes, str], LintInput], data: bytes, shown: str, space: ParseBudget
 ) -> LintInput:
-    """What a file holds; of what nobody keeps, the room is free again."""
+    """Read a file within the memory budget; the budget of discarded files is released."""
     before, space.short = space.left, False
     reading = reader(data, shown)
     documents = {id(item.place.document): item.place.document for item in reading.items}
@@ -357,7 +359,7 @@ def _read_within_budget(
 
 
 def _chosen(paths: Iterable[str], selection: FileSelection) -> dict[str, bool]:
-    """Every file that is looked at, and whether it is a sample; one that is named itself is none."""
+    """Every selected file, and whether it is a sample; a file given by name is not."""
     results: dict[str, bool] = {}
     for name, below in _files(paths):
         sample = below is not None and is_example_file(below)
@@ -367,7 +369,7 @@ def _chosen(paths: Iterable[str], selection: FileSelection) -> dict[str, bool]:
 
 
 def _without_links(chosen: dict[str, bool], paths: Sequence[str]) -> list[SkippedFile]:
-    """Leave out files below folders whose links lead out of what was named."""
+    """Leave out files whose links lead out of the given folders."""
     inside = NamedFolders(paths)
     out = [each for each in chosen if each not in paths and not inside.contains(each)]
     for name in out:
@@ -376,25 +378,25 @@ def _without_links(chosen: dict[str, bool], paths: Sequence[str]) -> list[Skippe
 
 
 def _shown(name: str) -> str:
-    """A name as it can be written anywhere: what of it is no text in UTF-8, by its numbers."""
+    """A printable file name: bytes that are not UTF-8 are escaped."""
     return os.fsencode(name).decode(errors="backslashreplace")
 
 
 def shown_names(paths: Iterable[str]) -> tuple[str, ...]:
-    """What files are called in a report; standard input has no name of its own."""
+    """Names of files in a report; standard input is shown as such."""
     return tuple("<stdin>" if each == STDIN else _shown(each) for each in paths)
 
 
 def _bytes(name: str) -> bytes:
     if name == STDIN:
-        return read_stdin(MAX_BYTES * TIMES)
+        return read_stdin_one_byte_past(MAX_BYTES * TIMES)
     if _is(name, Path.is_dir):
-        raise UsageError(f"{name}: a folder that may not be listed: nothing in it is read")
+        raise UsageError(f"{name}: permission denied: the folder is not read")
     return read_regular(Path(name), MAX_BYTES * TIMES, "a file, a folder, a pattern, or -")
 
 
 def _files(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
-    """Names of files, and where they stand below what was asked for; None for one that is named itself."""
+    """Names of files, and their paths below the given folder; None for a file given by name."""
     for path in paths:
         if path == STDIN or not path or "\0" in path:
             yield path, None
@@ -407,7 +409,7 @@ def _files(paths: Iterable[str]) -> Iterator[tuple[str, str | None]]:
 
 
 def _is(path: str, what: Callable[[Path], bool]) -> bool:
-    """False as well where nobody can tell, as of a name that is too long; reading it says why."""
+    """False also when it cannot be determined, for example for a too long name; reading reports why."""
     try:
         return what(Path(path))
     except OSError:
@@ -421,15 +423,15 @@ def _below(folder: str) -> Iterator[tuple[str, str]]:
         for name in sorted(names):
             if Path(name).suffix in SUFFIXES or name in KUSTOMIZATIONS or is_script(name):
                 yield str(Path(at) / name), os.path.relpath(Path(at) / name, folder)
-    for each in closed:  # it is said, as a file that may not be read
+    for each in closed:  # reported as an unreadable file
         yield str(each.filename), os.path.relpath(each.filename, folder)
 
 
 def _matching(pattern: str) -> Iterator[tuple[str, str]]:
-    start = _start(pattern)  # folders that are written out are asked for
+    start = _start(pattern)  # the folder before the wildcard is read
     below = Path(pattern).relative_to(start)
     if below.name == "**":
-        below /= "*"  # files as well, in every version of Python
+        below /= "*"  # also matches files, in every Python version
     hidden = any(part.startswith(".") for part in below.parts)
     results = [
         (str(each), name)

@@ -1,4 +1,4 @@
-"""`gpuyard lint`: the rules over anybody's files."""
+"""`gpuyard lint`: check files against the GPU rules."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ _WORDS = {OK: "ok", USAGE: "unreadable", FINDINGS: "failed"}
 
 
 class LintFormat(StrEnum):
-    """How what the rules say is written."""
+    """Output format of lint findings."""
 
     TEXT = "text"
     JSON = "json"
@@ -146,15 +146,15 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
     if explain is not None:
         return _explain(explain, paths or [])
     if not paths:
-        raise UsageError("nothing to lint. Give files, folders, patterns, or - for standard input.")
-    settings, known = replace(_settings(config, stack), advisory=choices), _known(baseline)
+        raise UsageError("no input. Give files, folders, patterns, or - for standard input.")
+    settings, known = replace(_settings(config, stack), counts_advisory=choices), _known(baseline)
     chosen = _rules(only or [], skip or [])
     selection = FileSelection(exclude or [], samples, time_limit)
     reading, ignores = read_all(paths, selection, render=render)
     clock = TimeLimit(time_limit)
     report = build_report(reading, chosen, settings, ignores, known, clock.is_over)
-    if report.cut:
-        why = f"the rules take longer than the time limit of {time_limit:g} s, so findings are missing"
+    if report.time_limit_reached:
+        why = f"the rules did not finish within the time limit of {time_limit:g} s, so findings are missing"
         late = SkippedFile(shown_names(paths)[0], f"{why}: raise --time-limit")
         report = replace(report, skipped=(*report.skipped, late))
     if write_baseline is not None:
@@ -167,7 +167,7 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
 
 def _explain(rule: str, paths: Sequence[str]) -> int:
     if paths:
-        raise UsageError(f"--explain looks at no files. Leave {paths[0]} out, or --explain.")
+        raise UsageError(f"--explain takes no files. Remove {paths[0]} or --explain.")
     return why(_rule_id(rule))
 
 
@@ -181,12 +181,12 @@ def _rule_id(name: str) -> str:
     if name.upper() in ids:
         return name.upper()
     meant = nearest_name(name.upper(), ids)
-    hint = f"; did you mean {meant}?" if meant else "; `gpuyard lint --rules` lists every one."
+    hint = f"; did you mean {meant}?" if meant else "; `gpuyard lint --rules` lists all."
     raise UsageError(f"no rule {name!r}{hint}")
 
 
 def _code(report: Report, reading: LintInput, paths: Sequence[str], fail_on: Severity) -> int:
-    """What was named itself must be readable; of one with a template beside other documents those were."""
+    """Exit code; a file given as an argument must be readable, at least in part."""
     named, judged = set(shown_names(paths)), {item.place.file for item in reading.items}
     if any(
         each.file in named and not (each.template and each.file in judged)
@@ -197,14 +197,14 @@ def _code(report: Report, reading: LintInput, paths: Sequence[str], fail_on: Sev
 
 
 def _settings(path: Path | None, stack: str | None) -> RuleConfiguration:
-    """Of a file of settings and of a stack file; what the first says of a rule counts."""
+    """Merge the settings of --config and --stack; for a rule in both, --config wins."""
     if path is None and stack is None:
         return RuleConfiguration(today=today())
     from gpuyard.lint.settings import merge_settings, read_section, read_settings
 
     results: list[RuleConfiguration] = []
     if path is not None:
-        data = read_regular(path, MAX_BYTES, "the settings of rules")
+        data = read_regular(path, MAX_BYTES, "a rule configuration")
         results.append(read_settings(data, str(path), RULES, today()))
     if stack is not None:
         file = find_stack(stack)
@@ -219,7 +219,7 @@ def _say_expired(settings: RuleConfiguration) -> None:
         from gpuyard.lint.settings import expired_exemptions
 
         for line in expired_exemptions(settings):
-            diagnostics().print_wrapped(f"{line}: the rule holds there again", first="! ")
+            diagnostics().print_wrapped(f"{line}: the rule applies there again", first="! ")
 
 
 def _known(path: Path | None) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Runs `helm` and `kustomize` within bounds: nothing of the user's, no network where a kernel allows it."""
+"""Run `helm` and `kustomize` with limits: without the user's configuration, and without network if possible."""
 
 import ctypes
 import math
@@ -12,55 +12,55 @@ from dataclasses import dataclass, field
 from time import monotonic
 
 SECONDS = 10
-"""So long one run may take."""
+"""Time limit of one run."""
 ALL_SECONDS = 60
-"""So long all of them may take."""
+"""Time limit of all runs together."""
 MOST_BYTES = 16 * 1024 * 1024
 MOST_MEMORY = 512 * 1024 * 1024
-"""Of data: Go keeps more of addresses than it uses."""
+"""Limit of the data segment: Go reserves more address space than it uses."""
 _MOST_SAID = 64 * 1024
 _ERROR = "error: "
 _SAYS = 200
 _NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
 """Flags of unshare(2)."""
 _FELL = re.compile(r"^(?:fatal error|panic|runtime): (.+)", re.MULTILINE)
-"""How Go begins what it writes of a program that falls; pages of its stack follow."""
+"""The first line of a Go crash; a stack trace follows."""
 _LOGGED = re.compile(r"[IWEF]\d{4} [\d:.]+\s+\d+ [\w./-]+:\d+\] ")
-"""What kubectl's log writes before a line: day, clock, number of its process, a place in its code."""
+"""Prefix of a kubectl log line: date, time, process id, source location."""
 
 
 _LIBC = ctypes.CDLL(None)
 
 
 class ProgramError(Exception):
-    """A program made nothing of what it was given; the words say why."""
+    """A program failed; the message is the reason."""
 
 
 @dataclass(slots=True)
 class ProgramTime:
-    """The time that is left to all programs."""
+    """The time budget of all programs."""
 
     seconds: float = math.inf
-    """As many as the whole run has left; never more than `ALL_SECONDS`."""
+    """The remaining time of the whole run, at most `ALL_SECONDS`."""
     end: float = field(init=False)
 
     def __post_init__(self) -> None:
-        """The clock starts."""
+        """Start the clock."""
         self.seconds = min(self.seconds, ALL_SECONDS)
         self.end = monotonic() + self.seconds
 
     @property
     def is_exhausted(self) -> bool:
-        """Whether none is left."""
+        """Whether the budget is used up."""
         return monotonic() > self.end
 
     def message(self, what: str) -> str:
-        """What is told of something for which no time was left."""
-        return f"programs took {self.seconds:.0f} s already: give this {what} alone"
+        """Message about an input for which no time was left."""
+        return f"the time limit of {self.seconds:.0f} s for helm and kustomize is used up: check this {what} alone"
 
 
 def output_of(*words: str) -> bytes:
-    """What a program writes; ProgramError where it fails, takes too long, or writes too much."""
+    """Run a program and return its output; ProgramError when it fails or exceeds a limit."""
     name = os.path.basename(words[0])  # noqa: PTH119  a name as it is
     with (
         tempfile.TemporaryDirectory() as home,
@@ -79,7 +79,7 @@ def output_of(*words: str) -> bytes:
                 preexec_fn=_bounded,  # noqa: PLW1509
             )
         except OSError as e:
-            raise ProgramError(f"{name} does not run: {e.strerror}") from e
+            raise ProgramError(f"{name} could not be started: {e.strerror}") from e
         try:
             code = ran.wait(SECONDS)
         except subprocess.TimeoutExpired as e:
@@ -88,7 +88,7 @@ def output_of(*words: str) -> bytes:
             _end(ran)
         size = out.seek(0, os.SEEK_END)
         if size > MOST_BYTES:
-            raise ProgramError(f"it is more than {MOST_BYTES:,} bytes")
+            raise ProgramError(f"the output exceeds {MOST_BYTES:,} bytes")
         if code:
             err.seek(0)
             raise ProgramError(_reason(name, err.read(_MOST_SAID).decode(errors="replace"), code))
@@ -97,14 +97,14 @@ def output_of(*words: str) -> bytes:
 
 
 def _end(ran: subprocess.Popen[bytes]) -> None:
-    """End the program and all that it started."""
+    """Kill the program and its children."""
     with suppress(ProcessLookupError):
         os.killpg(ran.pid, signal.SIGKILL)
     ran.wait()
 
 
 def _environment(home: str) -> dict[str, str]:
-    """Nothing of the user's: no repositories, plugins, clusters or proxies."""
+    """An environment without the user's repositories, plugins, clusters and proxies."""
     names = [
         f"{who}_{what}_HOME" for who in ("HELM", "XDG") for what in ("CACHE", "CONFIG", "DATA")
     ]
@@ -114,9 +114,9 @@ def _environment(home: str) -> dict[str, str]:
 
 
 def _bounded() -> None:
-    """In the process that becomes the program: bounds of memory, time and output, and no network.
+    """In the child process: limit memory, time and output, and unshare the network.
 
-    A kernel, or a system, that grants no network namespace lets it run in the user's.
+    Where the system grants no network namespace, the program runs in the user's.
     """
     import resource
 
@@ -129,16 +129,20 @@ def _bounded() -> None:
 
 
 def _reason(name: str, words: str, code: int) -> str:
-    """Why it made nothing; of a program in Go that fell, no place in its code."""
+    """Why it failed; without the stack trace of a Go program."""
     fell = _FELL.search(words)
     if fell and "memory" in fell[1]:
         return f"{name} ran out of memory"
-    silent = f"{name} was ended by signal {-code}" if code < 0 else f"{name} fails in silence"
+    silent = (
+        f"{name} was killed by signal {-code}"
+        if code < 0
+        else f"{name} failed without an error message"
+    )
     return fell[1][:_SAYS] if fell else _message(words) or silent
 
 
 def _message(words: str) -> str:
-    """What it says of its failure, in one line."""
+    """Its error message in one line."""
     lines = [_LOGGED.sub("", line.strip(), count=1) for line in words.splitlines() if line.strip()]
     result = next((line for line in lines if line.lower().startswith(_ERROR)), "")
     return (result[len(_ERROR) :] or (lines[-1] if lines else ""))[:_SAYS]

@@ -1,7 +1,7 @@
-"""With `--render`: renders charts with `helm`, and builds kustomizations with `kustomize` or `kubectl`.
+"""`--render`: render charts with `helm`, and build kustomizations with `kustomize` or `kubectl`.
 
-A program never sees the linted tree: it gets a copy of the files that were checked, without links.
-`helm template` shows hooks without running them. `lint/together/built.py` says what a kustomization may have.
+Programs never access the linted tree: they get a copy of the checked files, without links.
+`helm template` shows hooks without running them. `lint/together/built.py` limits what a kustomization may contain.
 """
 
 import json
@@ -30,7 +30,7 @@ from gpuyard.lint.combined.rendered import (
     UnreadChart,
     charts_to_render,
     is_about_gpus,
-    rendered,
+    rendered_items,
     skip_chart,
     skip_failed_chart,
     with_rendered,
@@ -43,7 +43,7 @@ from gpuyard.manifests.fields import UNKNOWN
 from gpuyard.spec.yaml_tree import MAX_BYTES, parse_documents
 
 MOST_TO_BUILD = 512 * 1024
-"""Definitions of kinds make a kustomization large, and a run of it slow."""
+"""CRDs make a kustomization large, and its build slow."""
 MOST_TO_RENDER = 16 * 1024 * 1024
 _CHART_FILES = (
     ".helmignore",
@@ -54,13 +54,13 @@ _CHART_FILES = (
     "values.yaml",
 )
 _CHART_FOLDERS = ("templates", "charts", "crds")
-"""What Helm gets of a chart. `.Files` finds nothing else: other files may be credentials of a pipeline."""
+"""Files of a chart that Helm gets. `.Files` finds no others: they may be credentials of a pipeline."""
 HEAD = 64 * 1024
 _MISSING = "missing in charts/ directory: "
 
 
 def with_programs(reading: LintInput, *, wanted: bool, seconds: float = math.inf) -> LintInput:
-    """What was read, and what Helm and kustomize make of it in so many seconds at most."""
+    """Add the output of Helm and kustomize, within the time limit."""
     budget = ProgramTime(seconds)
     reading = _with_charts(reading, budget, wanted=wanted)
     return _with_kustomizations(reading, budget, wanted=wanted)
@@ -85,7 +85,7 @@ def _with_charts(reading: LintInput, budget: ProgramTime, *, wanted: bool) -> Li
 
 
 def _head(file: str) -> bytes:
-    """As much of a file as says what it is about; definitions of kinds go on for long."""
+    """The start of a file, enough to tell its kind; CRDs are long."""
     path = Path(file)
     if not path.is_file():
         return b""
@@ -114,16 +114,18 @@ def _render(
         problem = str(e)
         if _MISSING in problem:
             missing = problem.rpartition(_MISSING)[2]
-            problem = f"charts that it depends on are not here ({missing}); fetch them first"
+            problem = (
+                f"chart dependencies are missing ({missing}); run `helm dependency build` first"
+            )
         skip_failed_chart(chart, rendered_charts, problem)
         return
     templates = {file: _bytes(file) for file in chart.templates}
-    rendered_charts.items += rendered(chart, output, templates)
+    rendered_charts.items += rendered_items(chart, output, templates)
     rendered_charts.rendered_templates |= set(templates)
 
 
 def _template(helm: str, chart: UnreadChart, over: Mapping[str, Any]) -> bytes:
-    """What a chart makes with values over its own, or with these alone where it takes no sign for one."""
+    """Render a chart with additional values; without a value file where Helm would misread its name."""
     with tempfile.TemporaryDirectory() as home:
         folder = Path(home) / "chart"
         _copy(_chart_files(chart.folder), chart.folder, folder, MOST_TO_RENDER)
@@ -158,25 +160,25 @@ def _chart_files(folder: str) -> Iterator[str]:
 
 
 def _copy(files: Iterable[str], top: str, into: Path, most: int) -> None:
-    """Copy regular files below a folder; ProgramError where one is a link, or all are too large."""
+    """Copy regular files below a folder; ProgramError for a link, or when they are too large."""
     real, remaining = os.path.realpath(top or "."), most
     for file in files:
         below = os.path.relpath(file, top or ".")
         if os.path.realpath(file) != os.path.normpath(os.path.join(real, below)):  # noqa: PTH118
-            raise ProgramError(f"{file} is a link: put the file itself there")
+            raise ProgramError(f"{file} is a link: replace it with the file")
         try:
             data = read_regular(Path(file), most, "a file of it")
         except UsageError as e:
             raise ProgramError(str(e)) from e
         remaining -= len(data)
         if remaining < 0:
-            raise ProgramError(f"it takes more than {most:,} bytes of files: render it first")
+            raise ProgramError(f"its files exceed {most:,} bytes: render it first")
         (into / below).parent.mkdir(parents=True, exist_ok=True)
         (into / below).write_bytes(data)
 
 
 def _values(file: str) -> Any:
-    """What stands in a file of values; of one that cannot be read nobody knows."""
+    """Content of a values file; unknown when it is unreadable."""
     try:
         result = parse_documents(_bytes(file), file)
     except UsageError:
@@ -185,7 +187,7 @@ def _values(file: str) -> Any:
 
 
 def _with_kustomizations(reading: LintInput, budget: ProgramTime, *, wanted: bool) -> LintInput:
-    """Those of which only a run tells what they make."""
+    """Build the kustomizations whose output only a build shows."""
     result = kustomizations_to_build(reading)
     program = _kustomize() if result and wanted else ()
     outputs: dict[KustomizationToBuild, bytes | str] = {}
@@ -195,7 +197,7 @@ def _with_kustomizations(reading: LintInput, budget: ProgramTime, *, wanted: boo
         elif each.problem:
             outputs[each] = each.problem
         elif not program:
-            outputs[each] = "with `kustomize` or `kubectl` in PATH it is built"
+            outputs[each] = "to build it, put `kustomize` or `kubectl` on PATH"
         elif budget.is_exhausted:
             outputs[each] = budget.message("folder")
         else:
@@ -204,7 +206,7 @@ def _with_kustomizations(reading: LintInput, budget: ProgramTime, *, wanted: boo
 
 
 def _program(name: str) -> str | None:
-    """A program of PATH; never one that lies where the user stands, which may be the linted tree."""
+    """A program on PATH; never one in the current directory, which may be the linted tree."""
     result = shutil.which(name)
     return result if result and Path(result).is_absolute() else None
 
@@ -215,12 +217,12 @@ def _kustomize() -> tuple[str, ...]:
 
 
 def _build(program: tuple[str, ...], each: KustomizationToBuild) -> bytes | str:
-    """What it makes, or why it makes nothing."""
+    """Build it; the output, or the reason of the failure."""
     top = os.path.commonpath([os.path.dirname(file) for file in each.files])  # noqa: PTH120
     with tempfile.TemporaryDirectory() as home:
         try:
             _copy(sorted(each.files), top, Path(home), MOST_TO_BUILD)
-            for file, content in each.written.items():  # what was checked, and nothing else
+            for file, content in each.written.items():  # only what was checked
                 copy = Path(home) / os.path.relpath(file, top or ".")
                 copy.write_text(json.dumps(content, default=str))
             return output_of(

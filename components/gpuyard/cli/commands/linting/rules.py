@@ -1,4 +1,4 @@
-"""`gpuyard lint --rules`: what the rules are, without any file."""
+"""`gpuyard lint --rules`: the list of rules."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ _ID = 12
 
 
 def show_rules(paths: list[str], format: str) -> int:  # noqa: A002  the option's name
-    """Every rule; as a document with all about each."""
+    """List every rule; as a document with all fields."""
     if paths:
-        raise UsageError(f"--rules looks at no files. Leave {paths[0]} out, or --rules.")
+        raise UsageError(f"--rules takes no files. Remove {paths[0]} or --rules.")
     if format not in {"text", "json"}:
-        raise UsageError(f"--rules is written as text or json, not as {format}.")
+        raise UsageError(f"--rules supports --format text and json, not {format}.")
     if format == "json":
         write(as_json(document("lint", rules=[rule_document(rule) for rule in RULES])))
     else:
@@ -33,12 +33,12 @@ def _list(console: Console) -> None:
 
 
 def rule_document(rule: Rule) -> dict[str, Any]:
-    """One rule for a program."""
+    """One rule as a document."""
     return {
         "id": rule.id,
         "title": rule.title,
         "severity": rule.severity.value,
-        "docs": rule.docs_url,
+        "docs": rule.docs_command,
         "why": rule.why,
         "fix": rule.fix,
         "kinds": list(rule.kinds),

@@ -1,1 +1,1 @@
-"""`gpuyard pack`: its two commands."""
+"""The subcommands of `gpuyard pack`."""

@@ -1,4 +1,4 @@
-"""`gpuyard pack machines`: the cheapest machines for a stack's shapes, beside those the stack names."""
+"""`gpuyard pack machines`: the cheapest machines for a stack's shapes, compared with the stack's own."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ SOLD = ("aws", "gcp")
 
 
 def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:
-    """Write the machines; exit code 3 when the stack is refused or nothing on offer holds a shape."""
+    """Write the machines; exit code 3 when the stack is rejected or no offered machine fits a shape."""
     judged = validate_stack(stack)
     if judged.plan is None:
         if as_document:
@@ -30,12 +30,14 @@ def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:
         return FINDINGS
     clouds = clouds_of(judged.plan)
     if not clouds:
-        raise UsageError(f"{judged.file} has no shapes: nothing says what must be able to start.")
+        raise UsageError(
+            f"{judged.file} has no shapes. Add `shapes`: the workloads that must be able to start."
+        )
     cloud, *other_clouds = clouds
     if other_clouds or cloud not in SOLD:
         raise UsageError(
-            f"the machines of {judged.file} are of {', '.join(clouds)}; prices are known of one"
-            f" cloud at a time: {' or '.join(SOLD)}."
+            f"the machines of {judged.file} are of {', '.join(clouds)}; use machines of one"
+            f" cloud: {' or '.join(SOLD)}."
         )
     result = pack_stack(judged.plan, cloud, capacity)
     if as_document:
@@ -67,7 +69,7 @@ def _tree(result: MachinePacking | NoMachineFits) -> dict[str, Any]:
                 "machine": one.priced.machine.name,
                 "nodes": one.nodes,
                 "usd_per_hour": tree(one.usd),
-                "pods_on_each": tree(one.pods),
+                "pods_on_each": tree(one.pods_per_node),
             }
             for one in result.purchased
         ],
@@ -80,7 +82,7 @@ def _show(result: StackPacking, name: str, capacity: Capacity, console: Console)
     if isinstance(best, NoMachineFits):
         shapes = ", ".join(need.name for need in best.needs)
         console.print(
-            (name, "bold"), f"  {result.cloud} {capacity.value}: nothing on offer holds {shapes}"
+            (name, "bold"), f"  {result.cloud} {capacity.value}: no offered machine fits {shapes}"
         )
         _show_left_out(best, console)
         return
@@ -94,10 +96,10 @@ def _show(result: StackPacking, name: str, capacity: Capacity, console: Console)
         Column("machine"),
         Column("nodes", "right"),
         Column("$/hour", "right"),
-        Column("room on each for", wraps=True),
+        Column("pods per node", wraps=True),
     ]
     rows = [
-        (one.priced.machine.name, f"{one.nodes:,}", usd(one.usd), _pods(one.pods))
+        (one.priced.machine.name, f"{one.nodes:,}", usd(one.usd), _pods(one.pods_per_node))
         for one in best.purchased
     ]
     console.show(table(columns, rows))
@@ -112,14 +114,14 @@ def _pods(pods: dict[str, int] | Any) -> str:
 
 def _verdict(result: MachinePacking) -> str:
     if result.is_optimal:
-        return "proved optimal"
-    return f"at most {result.gap:.2%} above the least there can be"
+        return "optimal"
+    return f"at most {result.gap:.2%} above the lower bound"
 
 
 def _compared(best: MachinePacking, named: MachinePacking | NoMachineFits) -> str:
     if isinstance(named, NoMachineFits):
         shapes = ", ".join(need.name for need in named.needs)
-        return f"The stack's own machines have no such price for {shapes}."
+        return f"The stack's own machines do not fit {shapes} at this capacity type."
     saved = named.usd - best.usd
     if usd(saved) == usd(0.0):
         return "The stack's own machines cost the same."
@@ -129,6 +131,6 @@ def _compared(best: MachinePacking, named: MachinePacking | NoMachineFits) -> st
 
 def _show_left_out(result: MachinePacking | NoMachineFits, console: Console) -> None:
     if result.excluded:
-        console.title("Left out", "would hold some of the pods")
+        console.title("Excluded", "would fit some of the pods")
         rows = [(one.machine.name, one.why) for one in result.excluded]
         console.show(table([Column("machine"), Column("why", wraps=True)], rows))

@@ -1,4 +1,4 @@
-"""`gpuyard pack slices`: GPUs for a demand of MIG slices, and how each is cut."""
+"""`gpuyard pack slices`: GPUs for a demand of MIG slices, and their layouts."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import Any
 
 from gpuyard.advice.packing.slices import SlicePacking, pack_slices, slice_for, whole_memory_gib
 from gpuyard.catalogue.mig import MigProduct
-from gpuyard.cli.commands.mig import answer, find_product, not_cuttable
+from gpuyard.cli.commands.mig import find_product, mig_unsupported_finding, show_gpu_rejection
 from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.terminal.console import STYLES, Column, Console, results, table, write
 from gpuyard.cli.terminal.text import pluralize
@@ -25,11 +25,13 @@ _PERCENT = 100
 
 
 def pack(gpu: str, demand: Sequence[str], available: int | None, *, as_document: bool) -> int:
-    """Write how many GPUs a demand takes; exit code 3 when there are fewer."""
+    """Write how many GPUs a demand needs; exit code 3 when fewer are available."""
     name, product = find_product(gpu)
     entries = [_entry(text) for text in demand]
     if product is None:
-        return answer(name, not_cuttable(name), as_document=as_document, command="pack")
+        return show_gpu_rejection(
+            name, mig_unsupported_finding(name), as_document=as_document, command="pack"
+        )
     counts, requests = _slices(product, entries)
     packing = pack_slices(product, counts, available)
     if as_document:
@@ -43,7 +45,7 @@ def _entry(text: str) -> tuple[str, int]:
     match = _ENTRY.fullmatch(text.strip())
     if match is None or int(match[2]) == 0:
         raise UsageError(
-            f"{text!r} is no demand. Write WHAT=COUNT, as in 1g.5gb=20, 18gib=4 or 30%=12."
+            f"{text!r} is not a demand. Write SLICE=COUNT, as in 1g.5gb=20, 18gib=4 or 30%=12."
         )
     return match[1], int(match[2])
 
@@ -51,7 +53,7 @@ def _entry(text: str) -> tuple[str, int]:
 def _slices(
     product: MigProduct, entries: Sequence[tuple[str, int]]
 ) -> tuple[dict[str, int], dict[str, str]]:
-    """The demand by profile, and which profile each request was given."""
+    """The demand by profile, and the profile of each request."""
     counts: dict[str, int] = {}
     requests: dict[str, str] = {}
     for what, count in entries:
@@ -63,7 +65,7 @@ def _slices(
 
 
 def _profile(product: MigProduct, what: str) -> str:
-    """The profile of that name, or the smallest that has what is needed; UsageError when none does."""
+    """The profile of that name, or the smallest that is large enough; UsageError when none is."""
     base = [p.name for p in product.profiles if not p.variant]
     need = _NEED.fullmatch(what)
     if need is None:
@@ -72,7 +74,7 @@ def _profile(product: MigProduct, what: str) -> str:
         meant = suggested_profile(product, what)
         suggestion = meant if meant in base else nearest_name(what, base)
         raise UsageError(
-            f"{product.gpu} has no slice {what!r}; there are: {', '.join(base)}."
+            f"{product.gpu} has no slice {what!r}. Available: {', '.join(base)}."
             + (f" Did you mean {suggestion}?" if suggestion else "")
         )
     amount = Fraction(need[1])
@@ -84,7 +86,7 @@ def _profile(product: MigProduct, what: str) -> str:
     if smallest is None:
         raise UsageError(
             f"{what} is more than one {product.gpu} has: {whole_memory_gib(product)}gib, 100%."
-            " Requests for several GPUs are no matter of slices."
+            " A request for several GPUs cannot use slices."
         )
     return smallest.name
 
@@ -96,7 +98,7 @@ def _show(packing: SlicePacking, requests: Mapping[str, str], console: Console) 
         f"  {pluralize(count, 'slice')} on {pluralize(packing.minimum_gpus, 'GPU')}, {_verdict(packing)}",
     )
     for what, profile in requests.items():
-        console.print(f"{what} is given {profile}", indent=2)
+        console.print(f"{what} gets {profile}", indent=2)
     if packing.partitions:
         _show_cuts(packing, console)
     if packing.unplaced:
@@ -106,7 +108,7 @@ def _show(packing: SlicePacking, requests: Mapping[str, str], console: Console) 
 def _show_cuts(packing: SlicePacking, console: Console) -> None:
     console.print()
     rows = [(f"{cut.gpus:,}", format_layout(cut.layout)) for cut in packing.partitions]
-    console.show(table([Column("GPUs", "right"), Column("cut into", wraps=True)], rows))
+    console.show(table([Column("GPUs", "right"), Column("partitioned into", wraps=True)], rows))
     spare = format_layout(packing.spare) if packing.spare else "nothing"
     console.print()
     console.print_wrapped(f"{spare} beyond the demand", first="spare   ", indent=2)
@@ -115,8 +117,8 @@ def _show_cuts(packing: SlicePacking, console: Console) -> None:
 def _show_left_out(packing: SlicePacking, console: Console) -> None:
     console.print()
     console.print_wrapped(
-        f"no place for {format_layout(packing.unplaced)}: the demand takes"
-        f" {pluralize(packing.minimum_gpus, 'GPU')}, there are {packing.gpus:,}",
+        f"unplaced: {format_layout(packing.unplaced)}: the demand needs"
+        f" {pluralize(packing.minimum_gpus, 'GPU')}, {packing.gpus:,} are available",
         first="error   ",
         style=STYLES[Severity.ERROR],
     )
@@ -124,9 +126,9 @@ def _show_left_out(packing: SlicePacking, console: Console) -> None:
 
 def _verdict(packing: SlicePacking) -> str:
     if packing.gap:
-        return f"at least {packing.bound:,} are needed"
+        return f"lower bound: {packing.bound:,}"
     fewer = packing.bound - 1
-    return f"proved optimal: {fewer:,} cannot hold them" if fewer else "proved optimal"
+    return f"optimal: {fewer:,} cannot fit them" if fewer else "optimal"
 
 
 def _document(packing: SlicePacking, requests: Mapping[str, str]) -> dict[str, Any]:

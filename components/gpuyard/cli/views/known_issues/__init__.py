@@ -1,4 +1,4 @@
-"""Signs of trouble in words."""
+"""Known issues as text."""
 
 from collections.abc import Iterable
 
@@ -6,20 +6,20 @@ from gpuyard.catalogue.known_issues import KnownIssue
 
 
 def known_issue_text(trouble: KnownIssue) -> str:
-    """One sign: what it means, what to do, what else sees it, and who says so."""
+    """One known issue: its meaning, remediation, checks and source."""
     source = trouble.source
     lines = [
         f"{trouble.id} ({trouble.remedy})",
         f"  means: {trouble.meaning}",
-        f"  then: {trouble.remediation}",
+        f"  fix: {trouble.remediation}",
     ]
     if trouble.checks:
-        lines.append(f"  seen by: {', '.join(trouble.checks)}")
-    lines.append(f"  source: {source.title}, read on {source.checked_on}{source.doubt}")
+        lines.append(f"  detected by: {', '.join(trouble.checks)}")
+    lines.append(f"  source: {source.title}, read on {source.checked_on}{source.unverified_suffix}")
     return "\n".join(lines) + "\n"
 
 
 def symptoms_text(troubles: Iterable[KnownIssue]) -> str:
-    """Those that go with a check, a line each; nothing where none does."""
+    """The known issues of a check, one line each; empty without any."""
     rows = [f"    {each.id:<22} {each.meaning} ({each.remedy})" for each in troubles]
-    return "\n".join(["  signs that go with it:", *rows]) + "\n" if rows else ""
+    return "\n".join(["  related symptoms:", *rows]) + "\n" if rows else ""

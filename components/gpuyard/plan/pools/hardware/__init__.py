@@ -1,1 +1,1 @@
-"""What a pool's nodes are held against when they are there, and the work they are put to."""
+"""Which thresholds a pool's nodes are checked against, and which load tests run on them."""

@@ -1,4 +1,4 @@
-"""Floors that somebody lives below for a while: what the check is told, and what is wrong with one."""
+"""Accepted thresholds: lower thresholds that apply until a date, and what makes one invalid."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,17 +10,17 @@ from gpuyard.catalogue.cluster.check_thresholds import (
 from gpuyard.findings import Finding, Fix, Path, error, info, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AcceptedThreshold, PoolCheck, PoolPlan, ValidationPlan
-from gpuyard.spec.platform import AcceptedThresholdSpec, Profile, ValidationSpec
+from gpuyard.spec.platform import AcceptedThresholdSpec, ValidationProfile, ValidationSpec
 from gpuyard.spec.suggestions import nearest_name
 
 _NOT_LOWER = 0.9
-"""Of the real floor: what a fix writes where more was accepted."""
+"""The share of the default threshold that a fix suggests when an accepted value is not lower."""
 
 
 def adjusted_thresholds(
     validation: ValidationSpec, pools: Iterable[PoolPlan]
 ) -> tuple[AcceptedThreshold, ...]:
-    """What is to be told of these pools. The day on which one is over, the check itself looks at."""
+    """The accepted thresholds of these pools. The check itself compares their end date with the day."""
     known, names = adjustable_checks(), {pool.name for pool in pools}
     return tuple(
         AcceptedThreshold(
@@ -30,7 +30,7 @@ def adjusted_thresholds(
             unit=known[each.check].unit,
             reason=each.reason,
             until=each.until.isoformat(),
-            at_work=known[each.check].at_work,
+            at_work=known[each.check].runs_under_load,
         )
         for each in validation.accepted_thresholds
         if each.pool in names and each.check in known
@@ -38,7 +38,7 @@ def adjusted_thresholds(
 
 
 def check_accepted_thresholds(draft: Draft) -> list[Finding]:
-    """Each names a pool and a check, is lower than the real floor, has a reason, and is not over."""
+    """Each names a pool and a check, is lower than the default threshold, has a reason, and is not expired."""
     validation, plan = draft.spec.validation, draft.validation
     if validation is None or plan is None:
         return []
@@ -60,8 +60,8 @@ def check_accepted_thresholds(draft: Draft) -> list[Finding]:
 def _unknown(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Finding]:
     pools, checks = [pool.name for pool in draft.spec.pools], list(adjustable_checks())
     for field, what, value, known in (
-        ("pool", "there is no such pool", each.pool, pools),
-        ("check", "no check of that name has a floor to be lowered", each.check, checks),
+        ("pool", "no pool has this name", each.pool, pools),
+        ("check", "no check with this name has a threshold", each.check, checks),
     ):
         if value not in known:
             suggestion = nearest_name(value, known)
@@ -73,7 +73,7 @@ def _unknown(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Fi
                 allowed=", ".join(known),
                 fix=Fix(message=f"write {suggestion}", at=(*at, field), value=suggestion)
                 if suggestion
-                else Fix(message="take it away", at=at),
+                else Fix(message="remove it", at=at),
             )
 
 
@@ -82,10 +82,10 @@ def _unreasoned(at: Path, each: AcceptedThresholdSpec) -> Iterator[Finding]:
         yield error(
             "validation.accepted",
             (*at, "reason"),
-            "somebody will want to know why less is enough",
+            "the lower threshold has no reason",
             value="blanks",
             allowed="a sentence",
-            fix=Fix(message="say why, or take it away", at=at),
+            fix=Fix(message="write a reason, or remove it", at=at),
         )
 
 
@@ -93,10 +93,10 @@ def _duplicates(at: Path, each: AcceptedThresholdSpec) -> Finding:
     return error(
         "validation.accepted",
         at,
-        f"the floor of {each.check} on {each.pool} is lowered a second time",
+        f"the threshold of {each.check} on {each.pool} is lowered twice",
         value=f"{each.value:g}",
-        allowed="one for each pool and check",
-        fix=Fix(message="take it away", at=at),
+        allowed="one entry for each pool and check",
+        fix=Fix(message="remove it", at=at),
     )
 
 
@@ -104,19 +104,19 @@ def _of_pool(
     draft: Draft, at: Path, each: AcceptedThresholdSpec, check: PoolCheck
 ) -> Iterator[Finding]:
     pool, known = draft.valid_pools[each.pool], adjustable_checks()[each.check]
-    floor = _minimum(pool, check, known)
-    if floor is not None and each.value >= floor.value:
-        lower = round(_NOT_LOWER * floor.value, 1)
+    minimum = _minimum(pool, check, known)
+    if minimum is not None and each.value >= minimum.value:
+        lower = round(_NOT_LOWER * minimum.value, 1)
         yield error(
             "validation.accepted",
             (*at, "value"),
-            f"the floor of {each.check} on {each.pool} is no higher than that",
+            f"the threshold of {each.check} on {each.pool} is not higher than this value",
             value=f"{each.value:g} {known.unit}",
-            allowed=f"less than {floor.value:g} {known.unit} ({floor.source_text})",
-            fix=Fix(message=f"take it away; or write what is enough, such as {lower:g}", at=at),
+            allowed=f"less than {minimum.value:g} {known.unit} ({minimum.source_text})",
+            fix=Fix(message=f"remove it, or write a lower value, such as {lower:g}", at=at),
         )
     elif draft.validation is not None and (why := _skip_reason(draft.validation, check, known)):
-        message = f"the floor that is accepted for {each.check} on {each.pool} is not read: {why}"
+        message = f"the accepted threshold of {each.check} on {each.pool} has no effect: {why}"
         yield info("validation.deferred", at, message)
 
 
@@ -130,30 +130,30 @@ def _minimum(pool: PoolPlan, check: PoolCheck, known: AdjustableCheck) -> CheckT
 
 
 def _skip_reason(plan: ValidationPlan, check: PoolCheck, known: AdjustableCheck) -> str:
-    """Why the check is not made there; empty where it is."""
+    """Why the check does not run on the pool; empty if it runs."""
     if not plan.image:
-        return "no image is named to check anything in"
+        return "no validation image is configured"
     if check.skip_reason:
         return check.skip_reason
-    if not known.at_work:
+    if not known.runs_under_load:
         return ""
     if check.idle:
         return check.idle
-    soaks = plan.profile == Profile.SOAK.value
-    return "only the profile soak makes that check" if known.runs_in_soak and not soaks else ""
+    soaks = plan.profile == ValidationProfile.SOAK.value
+    return "only the profile soak runs this check" if known.runs_in_soak and not soaks else ""
 
 
 def _over(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Finding]:
-    """Without a day none is known to be over."""
+    """Without a date, gpuyard cannot tell whether one is expired."""
     today = draft.today
     if today is None or each.until >= today:
         return
     yield warning(
         "validation.accepted_over",
         at,
-        f"the lower floor of {each.check} on {each.pool} was accepted until {each.until}:"
-        " nodes are held against the real one again",
+        f"the lower threshold of {each.check} on {each.pool} was accepted until {each.until}:"
+        " nodes are checked against the default again",
         value=str(each.until),
         allowed=f"{today} or later",
-        fix=Fix(message="take it away, or say again why and until when", at=at),
+        fix=Fix(message="remove it, or renew `reason` and `until`", at=at),
     )

@@ -1,7 +1,7 @@
-"""Which nodes a deployment checks before it ends, and what keeps it from checking the others.
+"""Which nodes a deployment validates before it ends, and why it does not validate the others.
 
-The pods that check see every GPU of a node and hold none, so that no guarantee waits for them
-(docs/decisions/0045). They see them by the runtime class that comes with the GPU Operator.
+The validation pods see every GPU of a node and request none, so that no guarantee waits for them
+(docs/decisions/0045). They see the GPUs through the runtime class of the GPU Operator.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,17 +14,17 @@ from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.hardware.accepted_thresholds import adjusted_thresholds
 from gpuyard.plan.pools.hardware.volumes import read_thresholds
-from gpuyard.plan.pools.hardware.work import unchecked_pools, work_checks
+from gpuyard.plan.pools.hardware.work import unchecked_pools, with_load_checks
 from gpuyard.plan.records import STARTS_WITH, PoolCheck, PoolPlan, RecurringCheck, ValidationPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
-from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, Profile, ValidationSpec
+from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, ValidationProfile, ValidationSpec
 
 _SUNDAYS = "0 3 * * 0"
 NEEDS = "Python 3.11 or newer with nvidia-ml-py"
 
 
 def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
-    """The check, when the stack file asks for it."""
+    """The validation, if the stack file has one."""
     validation = draft.spec.validation
     if validation is None:
         return draft, []
@@ -59,7 +59,7 @@ def _recurring_check(validation: ValidationSpec) -> RecurringCheck | None:
 
 
 def _check(pool: PoolPlan, validation: ValidationSpec, *, sees: bool) -> PoolCheck:
-    """The gate is by taint where only a passed check counts, unless the stack file says another."""
+    """The gate is a taint if the validation is required, unless the stack file names another gate."""
     lacks = _lacks(pool, sees=sees)
     gate = validation.gate or (Gate.TAINT if validation.required else Gate.LABEL)
     gated = bool(validation.image) and not lacks and gate is not Gate.NONE
@@ -71,14 +71,14 @@ def _check(pool: PoolPlan, validation: ValidationSpec, *, sees: bool) -> PoolChe
 def _worked(
     draft: Draft, validation: ValidationSpec, pool: PoolPlan, check: PoolCheck
 ) -> PoolCheck:
-    """With what becomes of its GPUs at work."""
-    if validation.profile is Profile.QUICK or not check.runs:
+    """The check with its load tests, if the profile has them."""
+    if validation.profile is ValidationProfile.QUICK or not check.checks_any_node:
         return check
-    return work_checks(draft, pool, check)
+    return with_load_checks(draft, pool, check)
 
 
 def _sees_gpus(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> bool:
-    """Whether an operator makes the runtime class by which a pod has GPUs that it does not hold."""
+    """Whether an operator creates the runtime class that exposes GPUs to a pod that requests none."""
     parts = operator_parts(spec, pools)
     installed = parts is not None and parts.install
     return spec.cloud is Cloud.SIMULATED or joins_operator(spec) or installed
@@ -86,20 +86,24 @@ def _sees_gpus(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> bool:
 
 def _lacks(pool: PoolPlan, *, sees: bool) -> str:
     if pool.machine.gpu is None or pool.machine.gpu_fraction != 1:
-        return "a node has a part of a GPU, which tells nothing of the whole"
+        return "a node has a fraction of a GPU, which cannot validate the whole GPU"
     if pool.dra is not None:
-        return "its GPUs are claimed, and no runtime class shows a pod all of them"
+        return "it uses resource claims, and no runtime class exposes all GPUs to a pod"
     if pool.labels.get(OPERANDS_LABEL) == "false":
-        return "the GPU Operator is kept off its nodes, and no runtime class shows a pod all GPUs"
-    return "" if sees else "no GPU Operator is installed, whose runtime class shows a pod all GPUs"
+        return "the GPU Operator does not run on its nodes, so no runtime class exposes all GPUs to a pod"
+    return (
+        ""
+        if sees
+        else "no GPU Operator is installed, so no runtime class exposes all GPUs to a pod"
+    )
 
 
 def check_validation(draft: Draft) -> list[Finding]:
-    """Say what is not checked; refuse what is required and cannot be."""
+    """Report what is not validated; an error if validation is required and impossible."""
     plan = draft.validation
     if plan is None:
         return []
-    finding = _refused if plan.required else _deferred
+    finding = _impossible if plan.required else _deferred
     results = [finding(*each) for each in _kept_from(draft, plan)]
     results += _check_again(draft.spec, plan)
     if plan.image:
@@ -110,9 +114,9 @@ def check_validation(draft: Draft) -> list[Finding]:
     return results
 
 
-def _refused(path: Path, problem: str, fix: Fix) -> Finding:
-    """What is required and cannot be made."""
-    return error("validation.impossible", path, f"required, and {problem}", fix=fix)
+def _impossible(path: Path, problem: str, fix: Fix) -> Finding:
+    """A validation that is required and impossible."""
+    return error("validation.impossible", path, f"required, but {problem}", fix=fix)
 
 
 def _deferred(path: Path, problem: str, _: Fix) -> Finding:
@@ -120,7 +124,7 @@ def _deferred(path: Path, problem: str, _: Fix) -> Finding:
 
 
 def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
-    """A time that comes, on a clock that there is, and somebody who makes the check then."""
+    """The schedule is a valid cron expression in a known time zone, and a gate lets the check run again."""
     again, at = plan.recurring, ("validation", "recurring")
     if again is None:
         return
@@ -137,7 +141,7 @@ def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
         yield error(
             "validation.again",
             (*at, "time_zone"),
-            "no time zone of that name",
+            "unknown time zone",
             value=again.time_zone,
             allowed="an IANA name, such as Europe/Paris or America/New_York",
             fix=Fix(message=f"write {suggestion}", at=(*at, "time_zone"), value=suggestion),
@@ -146,7 +150,7 @@ def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
         yield error(
             "validation.again",
             at,
-            "with gate: none nothing looks at a node after the deployment",
+            "with gate: none, gpuyard does not check nodes after the deployment",
             value="gate: none",
             allowed="gate: label or gate: taint",
             fix=Fix(message="write gate: label", at=("validation", "gate"), value=Gate.LABEL.value),
@@ -154,12 +158,12 @@ def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
 
 
 def _kept_from(draft: Draft, plan: ValidationPlan) -> Iterator[tuple[Path, str, Fix]]:
-    """What keeps the check from being made: where it stands, what it is, what to write."""
+    """What prevents the validation: its path, the problem and the fix."""
     unasked = ("validation", "required")
     if not plan.image:
-        message = f"name an image that has {NEEDS} under validation.image; or write required: false"
+        message = f"write an image with {NEEDS} under validation.image, or write required: false"
         fix = Fix(message=message, at=unasked, value=False)
-        yield ("validation",), "no image is named to run it in: no node is checked", fix
+        yield ("validation",), "no validation image is configured: no node is checked", fix
         return
     places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
     for each in plan.pools:
@@ -170,25 +174,23 @@ def _kept_from(draft: Draft, plan: ValidationPlan) -> Iterator[tuple[Path, str, 
 
 
 def _later(draft: Draft, plan: ValidationPlan) -> Iterator[str]:
-    """Nodes that come after a deployment has ended."""
+    """Nodes that start after a deployment has ended."""
     if draft.queueing.dispatch:
-        yield "this platform has no nodes: the clusters that its jobs go to check their own"
+        yield "this platform has no nodes: the worker clusters validate their own"
         return
     pools = draft.valid_pools
     grow = [p for p in plan.pools if not p.skip_reason and pools[p.pool].nodes.high > p.nodes]
     if grow and not grow[0].gate:
         counts = format_list(f"{p.pool} ({p.nodes} of {pools[p.pool].nodes.high})" for p in grow)
-        yield (
-            f"of {counts} only nodes that run from the beginning are checked: those that come later are not"
-        )
+        yield (f"of {counts} only nodes that run from the start are checked: later nodes are not")
     if grow and grow[0].gate == Gate.LABEL:
         yield (
-            f"nodes of {format_list(p.pool for p in grow)} that come later are checked and labelled, and take jobs"
-            " meanwhile"
+            f"later nodes of {format_list(p.pool for p in grow)} are checked and labelled, but run jobs"
+            " before the result"
         )
     tainted = [p.pool for p in plan.pools if p.gate == Gate.TAINT]
     if tainted and draft.spec.cloud is Cloud.NONE:
         yield (
-            f"the nodes of {format_list(tainted)} are yours to make: they take jobs before they are checked, unless"
+            f"you create the nodes of {format_list(tainted)}: they run jobs before they are checked, unless"
             f" their kubelets start with --register-with-taints={STARTS_WITH}"
         )

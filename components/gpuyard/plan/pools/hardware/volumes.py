@@ -1,4 +1,4 @@
-"""Which datasets a node of each pool reads before a deployment ends, how fast, and which not, and why."""
+"""Which datasets a node of each pool reads before a deployment ends, how fast, and why not others."""
 
 from collections.abc import Iterable, Iterator
 
@@ -6,7 +6,7 @@ from gpuyard.catalogue.cluster.store_speeds import ASKED, NODE, StoreSpeed, sold
 from gpuyard.findings import Finding, Fix, Path, error, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import DatasetPlan, PoolCheck, PoolPlan, ReadThreshold
-from gpuyard.spec.platform import Profile, ValidationSpec
+from gpuyard.spec.platform import ValidationProfile, ValidationSpec
 from gpuyard.spec.sections import DatasetKind
 
 USER_PROVIDED = "the stack file, read_mb_per_s"
@@ -15,18 +15,18 @@ USER_PROVIDED = "the stack file, read_mb_per_s"
 def read_thresholds(
     draft: Draft, validation: ValidationSpec, checks: Iterable[PoolCheck]
 ) -> tuple[ReadThreshold, ...]:
-    """Of all datasets that are read; a node of each pool reads them at the same time."""
+    """The thresholds of all datasets that are read; one node of each pool reads them at the same time."""
     pools = _readers(draft, validation.profile, validation.image, checks)
     read = [each for each in draft.storage.datasets if pools and not _untried(each)]
     return tuple(_minimum(each, pools) for each in read)
 
 
 def _untried(data: DatasetPlan) -> str:
-    """What keeps a dataset from being read; empty where nothing does."""
+    """Why a dataset is not read; empty if it is."""
     if data.kind is DatasetKind.CLASS:
-        return "each namespace has a volume of its own, and that of the check has nothing in it"
+        return "each namespace has its own volume, and the volume of the check is empty"
     if data.read_mb_per_s is None and data.bucket is None:
-        return "it is empty when it is made; write read_mb_per_s once it is filled"
+        return "it is created empty; write read_mb_per_s once it has data"
     return ""
 
 
@@ -42,7 +42,7 @@ def _minimum(data: DatasetPlan, pools: list[PoolPlan]) -> ReadThreshold:
 
 
 def max_read_speed(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
-    """What each of so many nodes reads at most: what is sold, and what a node's own network carries."""
+    """The maximum read speed of each of these nodes: by the speed sold and by the node's own network."""
     sold = sold_speed(data.kind.value, data.tier, data.size_gib, data.throughput)
     speeds = [] if sold is None else [StoreSpeed(sold.mb_per_s / max(1, len(pools)), sold.source)]
     speeds += [
@@ -54,7 +54,7 @@ def max_read_speed(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
 
 
 def check_store_reads(draft: Draft) -> list[Finding]:
-    """A floor that can be reached, and that somebody tries."""
+    """A required read speed must be reachable, and a check must measure it."""
     return [
         finding
         for index, data in enumerate(draft.storage.datasets)
@@ -64,37 +64,41 @@ def check_store_reads(draft: Draft) -> list[Finding]:
 
 def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Finding]:
     plan, requested = draft.validation, data.read_mb_per_s
-    pools = _readers(draft, Profile(plan.profile), plan.image, plan.pools) if plan else []
+    pools = _readers(draft, ValidationProfile(plan.profile), plan.image, plan.pools) if plan else []
     if requested is not None and requested > (most := max_read_speed(data, pools)).mb_per_s:
         yield _too_fast((*at, "read_mb_per_s"), data, requested, most, len(pools))
     elif requested is not None and not pools:
-        why = "no check with the profile full or soak runs on a node"
+        why = "no check with profile full or soak runs on a node"
         yield _skipped((*at, "read_mb_per_s"), data, why)
     elif pools and (why := _untried(data)):
         yield _skipped(at, data, why)
 
 
 def _readers(
-    draft: Draft, profile: Profile, image: str | None, checks: Iterable[PoolCheck]
+    draft: Draft, profile: ValidationProfile, image: str | None, checks: Iterable[PoolCheck]
 ) -> list[PoolPlan]:
-    """The pools of which a node reads what there is to read."""
-    reads = image and profile is not Profile.QUICK
-    return [draft.valid_pools[each.pool] for each in checks if reads and each.runs]
+    """The pools of which one node reads the datasets."""
+    reads = image and profile is not ValidationProfile.QUICK
+    return [draft.valid_pools[each.pool] for each in checks if reads and each.checks_any_node]
 
 
 def _skipped(at: Path, data: DatasetPlan, why: str) -> Finding:
-    return info("validation.deferred", at, f"how fast {data.name} is read is not tried: {why}")
+    return info(
+        "validation.deferred",
+        at,
+        f"validation does not measure the read speed of {data.name}: {why}",
+    )
 
 
 def _too_fast(
     at: Path, data: DatasetPlan, requested: int, most: StoreSpeed, readers: int
 ) -> Finding:
     least = max(1, int(most.mb_per_s * ASKED))
-    readers_said = f", {readers} of which read at once" if readers > 1 else ""
+    at_once = f" while {readers} nodes read at once" if readers > 1 else ""
     return error(
         "storage.read",
         at,
-        f"no node can read {data.name} as fast as that{readers_said}",
+        f"no node can read {data.name} at this speed{at_once}",
         value=f"{requested} MB/s",
         allowed=f"at most {int(most.mb_per_s)} MB/s ({most.source.title})",
         fix=Fix(message=f"write {least}", at=at, value=least),

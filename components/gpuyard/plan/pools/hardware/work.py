@@ -1,28 +1,28 @@
-"""Which pools' GPUs are put to work before a deployment ends, whose shares are tried, and which not, and why.
+"""Which pools are tested under load before a deployment ends, whose shares are tested, and why not others.
 
-Work needs whole GPUs that nobody else has; whether sharing shares (docs/decisions/0062) all shares at once.
-They are asked of a queue that owns nothing and borrows, so that no guarantee is broken
-(docs/decisions/0060): what nobody lends is not to be had.
+The load test needs whole GPUs without other users; the test of shares (docs/decisions/0062) all shares at
+once. They are requested from a queue that has no guarantee and borrows, so that no guarantee is broken
+(docs/decisions/0060): capacity that no team lends is not available.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpuyard.catalogue.fabric import direct_fabric, interfaces
+from gpuyard.catalogue.fabric import direct_fabric, efa_interfaces_to_launch
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Finding, info
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.fabrics import has_device_plugin
+from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
 from gpuyard.plan.records import PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
 
 EFA, TCP = "efa", "tcp"
-NO_DATASET = "there is no dataset that it could read"
+NO_DATASET = "it can read no dataset"
 
 
-def work_checks(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
-    """Whether its GPUs work, and whether its nodes do so together."""
+def with_load_checks(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
+    """Whether its GPUs are tested under load, and whether across nodes."""
     return replace(
         check,
         idle=_idle(draft, pool),
@@ -36,7 +36,7 @@ def work_checks(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
 
 def _idle(draft: Draft, pool: PoolPlan) -> str:
     if pool.sharing is not SharingMethod.NONE:
-        return "its GPUs are cut or shared, and what one share does says little of the whole"
+        return "its GPUs are partitioned or shared, and a share does not represent the whole GPU"
     return _held_back(draft, pool)
 
 
@@ -47,28 +47,30 @@ def _untried(draft: Draft, pool: PoolPlan) -> str:
 
 
 def _spare(pool: PoolPlan) -> int:
-    """One too many waits only where there is no other place for it, and Kueue counts no places itself."""
+    """One share too many waits only if no other node can take it, and Kueue does not place pods itself."""
     fixed = pool.nodes.high == pool.start_nodes
     return int(fixed and pool.topology is None and pool.compute_slices is None)
 
 
 def _held_back(draft: Draft, pool: PoolPlan) -> str:
-    """What keeps a queue that only borrows from all that a pool has."""
+    """Why a queue that only borrows cannot get the whole pool; empty if it can."""
     if pool.stop_policy or draft.queueing.stop_policy:
         return "its queues are stopped"
     if pool.provisioning is not None:
-        return "its autoscaler is asked before each job, and would make nodes for the check"
+        return (
+            "its autoscaler receives a request before each job, and would add nodes for the check"
+        )
     for each in pool.counted_resources:
         needed, lent = pool.start_nodes * each.per_node, _lent(draft, pool, each.resource)
         if lent < needed:
             what = each.unit or "GPUs"
-            why = "a team that lends less keeps the rest to itself"
+            why = "the teams do not lend the rest"
             return f"of its {needed} {what} {lent} can be borrowed: {why}"
     return ""
 
 
 def _lent(draft: Draft, pool: PoolPlan, resource: str) -> int:
-    """What a queue without a guarantee can have at most: what nobody is guaranteed, and what teams lend."""
+    """The maximum for a queue without a guarantee: unassigned capacity, and what teams lend."""
     key = (pool.name, resource)
     if any(
         (m.pool, m.resource) == key and m.lend is not None
@@ -84,53 +86,55 @@ def _lent(draft: Draft, pool: PoolPlan, resource: str) -> int:
 
 
 def _between(draft: Draft, pool: PoolPlan) -> str:
-    """What pods can ask for: EFA's interfaces, and adapters that a device plugin of ours hands out."""
+    """What pods can request: EFA interfaces, or adapters that gpuyard's device plugin advertises."""
     if pool.fabric is not None and _handed_out(draft, pool):
         return pool.fabric.kind.value
-    return EFA if draft.spec.cloud is Cloud.AWS and interfaces(pool.machine) else TCP
+    return EFA if draft.spec.cloud is Cloud.AWS and efa_interfaces_to_launch(pool.machine) else TCP
 
 
 def _single_node_reason(draft: Draft, pool: PoolPlan) -> str:
-    """Ways between nodes that a pod of ours cannot take: told, and never judged as if it were TCP."""
+    """Transports that a validation pod cannot use: reported, and never measured as if they were TCP."""
     if pool.machine.is_rack:
-        return "the NVLink of a rack needs a ComputeDomain, which the check does not make"
+        return "NVLink across a rack needs a ComputeDomain, which the check does not create"
     direct = direct_fabric(pool.machine)
     if draft.spec.cloud is Cloud.GCP and direct is not None:
-        return f"{direct.name} needs Google's programs beside it in the pod"
+        return f"{direct.name} needs Google's sidecar programs in the pod"
     if pool.fabric is not None and pool.fabric.kind is not FabricKind.ETHERNET:
         kind = pool.fabric.kind.value
-        ask = f"no {kind} adapters can be asked for: fabric.plugin names no device plugin"
+        ask = f"pods cannot request {kind} adapters: fabric.plugin names no device plugin"
         return "" if _handed_out(draft, pool) else ask
     return ""
 
 
 def _handed_out(draft: Draft, pool: PoolPlan) -> bool:
-    return draft.spec.cloud is Cloud.NONE and has_device_plugin(pool.fabric)
+    return draft.spec.cloud is Cloud.NONE and uses_rdma_device_plugin(pool.fabric)
 
 
 def unchecked_pools(draft: Draft, plan: ValidationPlan) -> Iterator[Finding]:
-    """What the profile asks for, and a deployment leaves out."""
+    """What the profile includes and the deployment does not test."""
     if plan.profile == "quick":
         return
     places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
     for each in plan.pools:
         at = ("pools", places[each.pool])
         messages = []
-        if each.runs and each.idle:
-            messages.append(f"GPUs of {each.pool} are not put to work: {each.idle}")
-        elif each.works and each.single_node_reason:
+        if each.checks_any_node and each.idle:
+            messages.append(f"GPUs of {each.pool} are not tested under load: {each.idle}")
+        elif each.runs_load_checks and each.single_node_reason:
             messages.append(
-                f"nodes of {each.pool} run collectives each for itself: {each.single_node_reason}"
+                f"nodes of {each.pool} run collectives within a node only: {each.single_node_reason}"
             )
         if (
-            each.runs
+            each.checks_any_node
             and each.shares_skip_reason
             and not draft.valid_pools[each.pool].sharing.is_counted_as_whole_gpu
         ):
-            messages.append(f"shares of {each.pool} are not tried: {each.shares_skip_reason}")
+            messages.append(f"GPU shares of {each.pool} are not tested: {each.shares_skip_reason}")
         if messages:
             yield info("validation.deferred", at, "; ".join(messages))
-        if (each.works or each.tried) and draft.valid_pools[each.pool].nodes.high > each.nodes:
-            what = "put to work" if each.works else "tried share by share"
-            later = f"nodes of {each.pool} that come later are not {what}"
+        if (each.runs_load_checks or each.runs_share_checks) and draft.valid_pools[
+            each.pool
+        ].nodes.high > each.nodes:
+            what = "tested under load" if each.runs_load_checks else "tested share by share"
+            later = f"later nodes of {each.pool} are not {what}"
             yield info("validation.deferred", at, later)

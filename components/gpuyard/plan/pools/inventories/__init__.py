@@ -1,1 +1,1 @@
-"""What a dump of a machine of your own tells the plan, and where the stack file says otherwise."""
+"""What the plan takes from a machine inventory, and where the stack file disagrees with it."""

@@ -1,4 +1,4 @@
-"""The machine of a dump: what the plan takes from it, and where it is another than the stack file says."""
+"""The machine of an inventory: what the plan takes from it, and where the stack file disagrees."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -7,40 +7,40 @@ from dataclasses import replace
 from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
-from gpuyard.plan.pools.inventories.levels import check_levels
+from gpuyard.plan.pools.inventories.levels import check_node_labels
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
 from gpuyard.spec.sections import FabricKind, FabricSpec, MachineInventory
 from gpuyard.spec.sections.inventory import InventoryAdapter, unread_inventory
 
 KERNEL_SHARE = 0.9
-"""A kernel shows less memory than is in the machine; less than this much of it is another machine."""
+"""The kernel reports less memory than the machine has; below this share it is another machine."""
 _MIB_PER_GIB = 1024
 _LINKS = {FabricKind.INFINIBAND: "InfiniBand", FabricKind.ROCE: "Ethernet"}
 
 
 def inventory_of(pool: Pool) -> MachineInventory | None:
-    """What stands in the pool's dump, where somebody has read it."""
+    """The pool's inventory, if its file has been read."""
     return pool.inventory if isinstance(pool.inventory, MachineInventory) else None
 
 
-def with_numa_nodes(machine: Machine, dump: MachineInventory | None) -> Machine:
-    """The machine with the NUMA nodes that its dump lists."""
-    if dump is None or not dump.numa:
+def with_numa_nodes(machine: Machine, inventory: MachineInventory | None) -> Machine:
+    """The machine with the NUMA nodes that its inventory lists."""
+    if inventory is None or not inventory.numa:
         return machine
-    count = len(dump.numa)
-    gpus_by_numa = Counter(gpu.numa for gpu in dump.gpus if gpu.numa is not None)
+    count = len(inventory.numa)
+    gpus_by_numa = Counter(gpu.numa for gpu in inventory.gpus if gpu.numa is not None)
     most = max(gpus_by_numa.values(), default=0)
     uneven = most if most * count != machine.gpus else 0
     return replace(machine, numa_nodes=count, gpus_in_numa=uneven or None)
 
 
-def complete_pool(pool: Pool) -> Pool:
-    """The pool with the adapters of its fabric, where only the dump says them."""
-    dump, fabric = inventory_of(pool), pool.fabric
-    if dump is None or fabric is None or fabric.kind is FabricKind.ETHERNET:
+def with_fabric_adapters(pool: Pool) -> Pool:
+    """The pool with the adapters of its fabric, taken from the inventory if the stack file has none."""
+    inventory, fabric = inventory_of(pool), pool.fabric
+    if inventory is None or fabric is None or fabric.kind is FabricKind.ETHERNET:
         return pool
-    adapters = _in_use(dump, fabric)
+    adapters = _in_use(inventory, fabric)
     if not adapters:
         return pool
     known = {
@@ -51,23 +51,23 @@ def complete_pool(pool: Pool) -> Pool:
     return pool.model_copy(update={"fabric": fabric.model_copy(update=missing)})
 
 
-def _usable(dump: MachineInventory, kind: FabricKind) -> list[InventoryAdapter]:
-    """Adapters of a fabric that are up. Those beside GPUs are the fastest; slower ones are for storage."""
-    up = [each for each in dump.adapters if each.active and each.link == _LINKS[kind]]
+def _usable(inventory: MachineInventory, kind: FabricKind) -> list[InventoryAdapter]:
+    """Active adapters of a fabric. Those near GPUs are the fastest; slower ones are for storage."""
+    up = [each for each in inventory.adapters if each.active and each.link == _LINKS[kind]]
     most = max((each.gbps for each in up), default=0.0)
     return [each for each in up if each.gbps == most]
 
 
-def _in_use(dump: MachineInventory, fabric: FabricSpec) -> list[InventoryAdapter]:
-    """Those that the stack file names, else all that are usable."""
+def _in_use(inventory: MachineInventory, fabric: FabricSpec) -> list[InventoryAdapter]:
+    """The adapters that the stack file names, else all usable ones."""
     if not fabric.hcas:
-        return _usable(dump, fabric.kind)
+        return _usable(inventory, fabric.kind)
     named = {name.partition(":")[0] for name in fabric.hcas}
-    return [each for each in dump.adapters if each.name in named]
+    return [each for each in inventory.adapters if each.name in named]
 
 
 def check_inventory(spec: PlatformSpec, pool: Pool, machine: Machine, path: Path) -> list[Finding]:
-    """Everything in which the stack file and the dump are not of one mind."""
+    """Every difference between the stack file and the inventory."""
     here = (*path, "inventory")
     if pool.inventory is None:
         return []
@@ -76,30 +76,30 @@ def check_inventory(spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
             error(
                 "pool.dump_cloud",
                 here,
-                "a dump is of a machine of your own;"
-                f" on {spec.cloud.value} the catalogue says what a machine has",
-                allowed="dump with cloud: none",
+                "an inventory describes your own machines;"
+                f" on {spec.cloud.value} the catalogue describes machines",
+                allowed="inventory with cloud: none",
                 fix=Fix(message="remove `inventory`", at=here),
             )
         ]
-    dump = inventory_of(pool)
-    if dump is None:
+    inventory = inventory_of(pool)
+    if inventory is None:
         return [unread_inventory(here, str(pool.inventory))]
     return [
-        *_check_gpus(pool, machine, dump, path),
-        *_check_links(machine, dump, (*path, "inventory")),
-        *_check_host(pool, dump, path),
-        *_check_fabric(pool, dump, path),
-        *check_levels(pool, dump, here),
+        *_check_gpus(pool, machine, inventory, path),
+        *_check_links(machine, inventory, (*path, "inventory")),
+        *_check_host(pool, inventory, path),
+        *_check_fabric(pool, inventory, path),
+        *check_node_labels(pool, inventory, here),
     ]
 
 
 def _check_gpus(
-    pool: Pool, machine: Machine, dump: MachineInventory, path: Path
+    pool: Pool, machine: Machine, inventory: MachineInventory, path: Path
 ) -> Iterator[Finding]:
-    """The product, and how many. `machine.gpus` stands in the file only where the machine is described."""
+    """The GPU product and the number. Only a described machine has `machine.gpus` in the stack file."""
     described = isinstance(pool.machine, MachineShape)
-    names = sorted({gpu.name for gpu in dump.gpus})
+    names = sorted({gpu.name for gpu in inventory.gpus})
     result = find_gpu(names[0])
     expected = machine.gpu.name if machine.gpu else "none"
     at = (*path, "machine", "gpu") if described else (*path, "machine")
@@ -107,16 +107,16 @@ def _check_gpus(
         yield error(
             "pool.dump_machine",
             (*path, "inventory"),
-            f"the GPUs of {dump.node} are not alike: {format_list(names)}",
+            f"{inventory.node} has different GPUs: {format_list(names)}",
             value=format_list(names),
-            allowed="GPUs of one kind in a machine",
-            fix=Fix(message="plan machines with another kind of GPU as a pool of their own"),
+            allowed="one type of GPU in a machine",
+            fix=Fix(message="create a separate pool for machines with another type of GPU"),
         )
     elif result is None:
         yield warning(
             "pool.dump_machine",
             (*path, "inventory"),
-            f"the catalogue does not know {names[0]}: whether {dump.node} is what the pool says is unknown",
+            f"the catalogue has no {names[0]}, so gpuyard cannot compare {inventory.node} with the pool",
             value=names[0],
             allowed=f"a machine with {expected}",
         )
@@ -124,21 +124,21 @@ def _check_gpus(
         yield error(
             "pool.dump_machine",
             at,
-            f"{dump.node} has {names[0]}",
+            f"{inventory.node} has {names[0]}",
             value=expected,
             allowed=result.name,
             fix=Fix(message=f"write {result.name}", at=at, value=result.name)
             if described
             else Fix(
-                message=f"describe the machine: {{gpu: {result.name}, gpus: {len(dump.gpus)}, …}}"
+                message=f"describe the machine: {{gpu: {result.name}, gpus: {len(inventory.gpus)}, …}}"
             ),
         )
-    if len(dump.gpus) != machine.gpus:
+    if len(inventory.gpus) != machine.gpus:
         yield _other_number(
             (*path, "machine", "gpus") if described else at,
-            f"{dump.node} has {len(dump.gpus)} GPUs",
+            f"{inventory.node} has {len(inventory.gpus)} GPUs",
             machine.gpus,
-            len(dump.gpus),
+            len(inventory.gpus),
             described=described,
         )
 
@@ -157,51 +157,51 @@ def _other_number(
     )
 
 
-def _check_links(machine: Machine, dump: MachineInventory, here: Path) -> Iterator[Finding]:
-    """GPUs that are known to have NVLink, and of which some lack it: a machine to mend, not to plan by."""
-    links = sorted({gpu.nvlinks or 0 for gpu in dump.gpus})
-    if machine.gpu is None or not machine.gpu.nvlink_gbps or len(dump.gpus) == 1:
+def _check_links(machine: Machine, inventory: MachineInventory, here: Path) -> Iterator[Finding]:
+    """GPUs with NVLink of which some lack links: a machine to repair, not to plan with."""
+    links = sorted({gpu.nvlinks or 0 for gpu in inventory.gpus})
+    if machine.gpu is None or not machine.gpu.nvlink_gbps or len(inventory.gpus) == 1:
         return
-    if dump.joined and len(links) == 1:
+    if inventory.joined and len(links) == 1:
         return
     yield warning(
         "pool.dump_machine",
         here,
-        f"the GPUs of {dump.node} do not reach each other by NVLink as a {machine.gpu.name} does elsewhere:"
-        " collectives would be as slow as its slowest pair",
-        value=f"{format_list(map(str, links))} links up, every pair joined: {'yes' if dump.joined else 'no'}",
-        allowed="as many links on each GPU, and every pair joined",
-        fix=Fix(message="mend it, or write the dump on a sound node"),
+        f"the GPUs of {inventory.node} lack NVLink connections that other machines with {machine.gpu.name} have:"
+        " collectives would be as slow as the slowest pair",
+        value=f"{format_list(map(str, links))} links up, every pair connected: {'yes' if inventory.joined else 'no'}",
+        allowed="the same number of links on each GPU, and every pair connected",
+        fix=Fix(message="repair the node, or create the inventory on a healthy node"),
     )
 
 
-def _check_host(pool: Pool, dump: MachineInventory, path: Path) -> Iterator[Finding]:
-    """Pods that are promised more than the host has never start. Whoever promises less keeps a reserve."""
-    if not isinstance(pool.machine, MachineShape) or not dump.numa:
+def _check_host(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Finding]:
+    """Pods planned for more than the host has never start. A stack file may plan with less."""
+    if not isinstance(pool.machine, MachineShape) or not inventory.numa:
         return
-    cpus = sum(node.cpus for node in dump.numa)
-    gib = sum(node.memory_mib for node in dump.numa) // _MIB_PER_GIB
+    cpus = sum(node.cpus for node in inventory.numa)
+    gib = sum(node.memory_mib for node in inventory.numa) // _MIB_PER_GIB
     if pool.machine.cpu > cpus:
         yield _other_number(
-            (*path, "machine", "cpu"), f"{dump.node} has {cpus} CPUs", pool.machine.cpu, cpus
+            (*path, "machine", "cpu"), f"{inventory.node} has {cpus} CPUs", pool.machine.cpu, cpus
         )
     if gib < pool.machine.memory_gib * KERNEL_SHARE:
         yield _other_number(
             (*path, "machine", "memory_gib"),
-            f"the kernel of {dump.node} counts {gib} GiB of memory",
+            f"the kernel of {inventory.node} reports {gib} GiB of memory",
             pool.machine.memory_gib,
             gib,
         )
 
 
-def _check_fabric(pool: Pool, dump: MachineInventory, path: Path) -> Iterator[Finding]:
+def _check_fabric(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Finding]:
     fabric, here = pool.fabric, (*path, "fabric")
     if fabric is None:
-        if result := _usable(dump, FabricKind.INFINIBAND):
+        if result := _usable(inventory, FabricKind.INFINIBAND):
             yield info(
                 "pool.dump_adapters",
                 (*path, "inventory"),
-                f"{dump.node} has {len(result)} adapters of InfiniBand that are up, and no job uses them:"
+                f"{inventory.node} has {len(result)} active InfiniBand adapters, but no job uses them:"
                 " the pool has no `fabric`",
                 value=_names(result),
                 allowed="fabric: {kind: infiniband}",
@@ -209,25 +209,27 @@ def _check_fabric(pool: Pool, dump: MachineInventory, path: Path) -> Iterator[Fi
         return
     if fabric.kind is FabricKind.ETHERNET:
         return
-    usable = _usable(dump, fabric.kind)
+    usable = _usable(inventory, fabric.kind)
     if not usable:
-        active = ", ".join(f"{a.name} ({a.link or 'no link'})" for a in dump.adapters if a.active)
+        active = ", ".join(
+            f"{a.name} ({a.link or 'no link'})" for a in inventory.adapters if a.active
+        )
         yield error(
             "pool.dump_adapters",
             (*here, "kind"),
-            f"{dump.node} has no adapter of {_LINKS[fabric.kind]} that is up",
+            f"{inventory.node} has no active {_LINKS[fabric.kind]} adapter",
             value=fabric.kind.value,
-            allowed=f"what is up there: {active or 'none'}",
+            allowed=f"active adapters: {active or 'none'}",
             fix=Fix(
-                message="bring its ports up and write the dump again, or write the fabric that is there"
+                message="activate its ports and create the inventory again, or write the existing fabric"
             ),
         )
         return
-    yield from _check_named(fabric, dump, usable, here)
+    yield from _check_named(fabric, inventory, usable, here)
 
 
 def _check_named(
-    fabric: FabricSpec, dump: MachineInventory, usable: list[InventoryAdapter], here: Path
+    fabric: FabricSpec, inventory: MachineInventory, usable: list[InventoryAdapter], here: Path
 ) -> Iterator[Finding]:
     usable_names = {each.name for each in usable}
     wrong = [name for name in fabric.hcas if name.partition(":")[0] not in usable_names]
@@ -235,7 +237,7 @@ def _check_named(
         yield error(
             "pool.dump_adapters",
             (*here, "hcas"),
-            f"{dump.node} has no such adapter beside a GPU that is up: {format_list(wrong)}",
+            f"{inventory.node} has no such active adapter near a GPU: {format_list(wrong)}",
             value=", ".join(fabric.hcas),
             allowed=_names(usable),
             fix=Fix(
@@ -245,12 +247,12 @@ def _check_named(
             ),
         )
         return
-    gbps = sum(each.gbps for each in _in_use(dump, fabric))
+    gbps = sum(each.gbps for each in _in_use(inventory, fabric))
     if fabric.gbps is not None and fabric.gbps > gbps:
         yield error(
             "pool.dump_adapters",
             (*here, "gbps"),
-            f"the adapters of {dump.node} run at {gbps:g} gigabit a second together",
+            f"the adapters of {inventory.node} have a total bandwidth of {gbps:g} Gbit/s",
             value=f"{fabric.gbps:g}",
             allowed=f"at most {gbps:g}",
             fix=Fix(message=f"write {gbps:g}", at=(*here, "gbps"), value=gbps),

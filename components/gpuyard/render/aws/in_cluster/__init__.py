@@ -1,1 +1,1 @@
-"""What only a cluster on EKS has inside: its autoscaler, and the device plugin of EFA."""
+"""In-cluster objects for EKS only: its autoscaler, and the device plugin of EFA."""

@@ -1,7 +1,7 @@
-"""Cluster Autoscaler for EKS: its chart with values of the plan, and the order in which it fills node groups.
+"""Cluster Autoscaler for EKS: its chart with values of the plan, and the priority of node groups.
 
-It removes a node on which nothing asks for anything, and no other: by default it empties nodes that are used
-less than half, and with them half a gang. So utilisation is compared with what no request stays below.
+It removes only nodes without any requests: by default it drains nodes that are less than half used,
+and with them half a gang. So the utilisation threshold is lower than any request.
 """
 
 from typing import Any
@@ -13,22 +13,22 @@ from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM, POOL_LABEL, SYSTEM_PO
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.pools import group_name, group_sizes, node_group_pools
 from gpuyard.render.charts import Release
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.mirror import chart_location, chart_repository, image_repository, image_tag
 from gpuyard.render.objects import Object, managed_object, system_tolerations
 from gpuyard.render.text import yaml_text
 
 _NOTHING = "0.000001"
-"""Below a thousandth of a CPU on every machine, above none."""
+"""Below a thousandth of a CPU on every machine, above zero."""
 _STEP = 10
-"""Between two ways of buying, so that somebody can put a group of theirs in between."""
+"""Distance between two capacity options, so that a user can add a node group in between."""
 _MEMORY = ((100, "600Mi"), (1000, "2Gi"))
-"""Up to so many nodes, so much memory: an estimate, it keeps every pod and node."""
+"""Memory by maximum number of nodes: an estimate; the autoscaler caches every pod and node."""
 _MOST_MEMORY = "4Gi"
 
 
 def node_group_autoscaler(plan: PlatformPlan) -> Release:
-    """What Helm installs."""
+    """The release that Helm installs."""
     return Release(
         name=AUTOSCALER_CHART.name,
         namespace=KUBE_SYSTEM,
@@ -40,21 +40,21 @@ def node_group_autoscaler(plan: PlatformPlan) -> Release:
 
 
 def priority_objects(plan: PlatformPlan) -> list[Object]:
-    """Which group is filled first: an object of ours, which the autoscaler reads anew whenever it changes."""
+    """The priorities of node groups: a ConfigMap that the autoscaler reads again at each change."""
     data = {"priorities": yaml_text(priorities(plan))}
     name = PRIORITY_CONFIGMAP
     return [managed_object(plan.name, "v1", "ConfigMap", name, namespace=KUBE_SYSTEM, data=data)]
 
 
 def priorities(plan: PlatformPlan) -> dict[int, list[str]]:
-    """Auto-scaling groups by number, the highest first: each pool's ladder from its first rung down."""
+    """Auto Scaling groups by priority, highest first: each pool's capacity options in order."""
     results: dict[int, list[str]] = {}
     pools = [group_sizes(pool) for pool in node_group_pools(plan)]
     longest = max((len(sizes) for sizes in pools), default=0)
     for pool, sizes in zip(node_group_pools(plan), pools, strict=True):
         for index, size in enumerate(sizes):
             number = _STEP * (longest - index)
-            pattern = "^" + MANAGED_GROUP.format(fit(group_name(pool, size.option)))
+            pattern = "^" + MANAGED_GROUP.format(fit_name(group_name(pool, size.option)))
             results.setdefault(number, []).append(pattern)
     return {**dict(sorted(results.items(), reverse=True)), 1: [ANY_GROUP]}
 
@@ -66,7 +66,7 @@ def autoscaler_values(plan: PlatformPlan) -> dict[str, Any]:
     return {
         "fullnameOverride": AUTOSCALER_ACCOUNT,
         "cloudProvider": "aws",
-        # Without a region in the stack file it is what Pod Identity puts into the pod.
+        # Without a region in the stack file, Pod Identity sets it in the pod.
         **({"awsRegion": plan.region} if plan.region else {}),
         "autoDiscovery": {"clusterName": plan.name},
         "rbac": {"serviceAccount": {"name": AUTOSCALER_ACCOUNT}},

@@ -1,32 +1,32 @@
-"""The device plugin of EFA: pods ask for a node's adapters by it, and without it none starts that asks.
+"""The device plugin of EFA: pods request a node's adapters from it, and cannot start without it.
 
-It runs on every node whose machine has such adapters, also on those of other platforms in the cluster: a
-second one on a node would take the first one's place at the kubelet.
+It runs on every node whose machine has EFA adapters, also on nodes of other platforms in the
+cluster: a second plugin on a node would replace the first one at the kubelet.
 """
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.charts import EFA_PLUGIN
-from gpuyard.catalogue.software.digests import pinned
+from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.names import INSTANCE_TYPE_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, node_agent, on_nodes, system_tolerations
+from gpuyard.render.objects import Object, node_affinity, node_agent, system_tolerations
 
 _PLUGINS, _DEVICES = "/var/lib/kubelet/device-plugins", "/dev/infiniband"
 
 
 def efa_objects(plan: PlatformPlan) -> list[Object]:
-    """One DaemonSet, where a pool has adapters."""
+    """One DaemonSet if a pool has adapters."""
     if not any(pool.machine.efa_interfaces for pool in plan.pools):
         return []
     return [node_agent(plan.name, EFA_PLUGIN.name, "name", _pods(plan))]
 
 
 def efa_image(plan: PlatformPlan) -> tuple[str, str]:
-    """Its repository and tag."""
+    """The repository and tag of the image."""
     tag = EFA_PLUGIN.tag.format(plan.software[EFA_PLUGIN.pin])
-    return mirrored(plan.spec, EFA_PLUGIN.image), pinned(EFA_PLUGIN.image, tag)
+    return mirrored(plan.spec, EFA_PLUGIN.image), pinned_image_reference(EFA_PLUGIN.image, tag)
 
 
 def _pods(plan: PlatformPlan) -> Object:
@@ -38,12 +38,12 @@ def _pods(plan: PlatformPlan) -> Object:
         "automountServiceAccountToken": False,
         "hostNetwork": True,
         "tolerations": [*system_tolerations(), *agent_tolerations(plan)],
-        "affinity": on_nodes([adapters]),
+        "affinity": node_affinity([adapters]),
         "containers": [
             {
                 "name": EFA_PLUGIN.name,
                 "image": ":".join(efa_image(plan)),
-                # It opens the adapters' own device files, which are root's.
+                # It opens the adapters' device files, which belong to root.
                 "securityContext": {"privileged": True, "runAsUser": 0},
                 "resources": {"requests": {"cpu": "10m", "memory": "20Mi"}},
                 "volumeMounts": [{"name": n, "mountPath": path} for n, path in volumes.items()],

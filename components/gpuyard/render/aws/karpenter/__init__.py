@@ -1,1 +1,1 @@
-"""Karpenter on EKS: its `parts` in the cloud, its `rights` there, its `charts`, and the `nodes` it makes."""
+"""Karpenter on EKS: its AWS resources (`parts`), `rights`, `charts`, and the `nodes` it creates."""

@@ -1,4 +1,4 @@
-"""Karpenter's two charts: the definitions of what it reads, and the controller with values of the plan."""
+"""Karpenter's charts: its CustomResourceDefinitions, and the controller with the plan's values."""
 
 from typing import Any
 
@@ -15,16 +15,16 @@ from gpuyard.plan.capacity.karpenter import selects_reservations
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.pools.allocatable import karpenter_overhead
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import Late
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.karpenter.nodes import QUEUE, karpenter_pools
 from gpuyard.render.charts import Release
-from gpuyard.render.mirror import chart_location, home_of, image_repository
+from gpuyard.render.mirror import chart_location, image_repository, upstream_image_repository
 from gpuyard.render.objects import system_tolerations
 from gpuyard.spec.sections import Nat
 
 
 def karpenter_charts(plan: PlatformPlan) -> list[Release]:
-    """The definitions first: Helm changes them with their own chart alone."""
+    """The definitions first: Helm updates them only with their own chart."""
     return [
         _release(plan, KARPENTER_CRD_CHART, {}),
         _release(plan, KARPENTER_CHART, karpenter_values(plan)),
@@ -42,7 +42,7 @@ def _release(plan: PlatformPlan, chart: Chart, values: dict[str, Any]) -> Releas
 
 
 def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
-    """The controller's: it runs on the system's nodes, which it did not make and does not end."""
+    """The controller's: it runs on the system nodes, which Karpenter does not manage."""
     system = plan.spec.system
     private = cluster_spec(plan.spec).network.nat is Nat.NONE
     pools = karpenter_pools(plan)
@@ -50,7 +50,7 @@ def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
     tag = KARPENTER_CHART.tag.format(plan.software[KARPENTER_PIN])
     return {
         "serviceAccount": {"name": KARPENTER},
-        # No two on one node.
+        # At most one replica on each node.
         "replicas": 1 if system is not None and system.nodes.low < 2 else 2,  # noqa: PLR2004
         "nodeSelector": {POOL_LABEL: SYSTEM_POOL},
         "tolerations": system_tolerations(),
@@ -58,8 +58,8 @@ def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
             "image": {
                 "repository": image_repository(plan.spec, KARPENTER_CHART),
                 "tag": tag,
-                # Always: the chart's own digest would win over another tag, in a mirror's copy too.
-                "digest": digest_of(home_of(KARPENTER_CHART), tag),
+                # Always set: the chart's own digest would override another tag, also in a mirror.
+                "digest": digest_of(upstream_image_repository(KARPENTER_CHART), tag),
             },
             "resources": {
                 "requests": {"cpu": "500m", "memory": "1Gi"},
@@ -68,7 +68,7 @@ def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
         },
         "settings": {
             "clusterName": plan.name,
-            "interruptionQueue": Late(f"{QUEUE}.name"),
+            "interruptionQueue": UnresolvedOutput(f"{QUEUE}.name"),
             "enableZonalShift": True,
             "vmMemoryOverheadPercent": karpenter_overhead(machines),
             **({"isolatedVPC": True} if private else {}),

@@ -1,7 +1,7 @@
-"""What Karpenter makes nodes by: a node class and a NodePool for each rung of a pool's ladder, and overlays.
+"""Karpenter's nodes: a node class and a NodePool for each capacity option of a pool, and overlays.
 
-A node goes when it is empty, and for no other reason: consolidation and drift would take half a gang. Where a
-pool says that what runs may move up, nodes of its lower rungs go for a cheaper one as well.
+Only empty nodes are removed: consolidation and drift would take half a gang. In a pool with
+failback, nodes of its later capacity options are also replaced by cheaper ones.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,8 +34,8 @@ from gpuyard.names import (
 from gpuyard.plan.capacity.disruption_window import closed_hours
 from gpuyard.plan.cluster.ranges import without_local_zones
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
-from gpuyard.plan.records.late import Late
-from gpuyard.render.aws.disk_key import disk_key
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.aws.disk_key import disk_key_arn
 from gpuyard.render.aws.launch import disk_needs, fabric_interfaces
 from gpuyard.render.aws.network import network_of
 from gpuyard.render.aws.place import aws_location
@@ -43,29 +43,29 @@ from gpuyard.render.aws.placement import ec2_purchase, placement_name, uses_plac
 from gpuyard.render.aws.pools import GroupSize, disk_gib, group_name, group_sizes
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import kubelet_of, node_config
-from gpuyard.render.cloud.spelling import fit
+from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.objects import Object, managed_object, taint_object
 from gpuyard.spec.pools import Scaling
 
 PROFILE = "karpenter-nodes"
-"""The instance profile of its nodes, as the graph calls it."""
+"""Name of the nodes' instance profile in the graph."""
 QUEUE = "interruptions"
-"""The queue that it takes events from, as the graph calls it."""
+"""Name of the queue of interruption events in the graph."""
 _GROUPS = ("cluster.vpcConfig.clusterSecurityGroupId", "nodes.id")
 
 
 def karpenter_pools(plan: PlatformPlan) -> tuple[PoolPlan, ...]:
-    """The pools whose nodes it makes."""
+    """The pools whose nodes Karpenter creates."""
     return tuple(pool for pool in plan.pools if pool.scaling is Scaling.KARPENTER)
 
 
 def karpenter_objects(plan: PlatformPlan) -> list[Object]:
-    """Of every pool: classes, what they are used by, and what no machine type says of its nodes."""
+    """Node classes, NodePools and overlays (resources that no machine type lists) of all pools."""
     return [each for pool in karpenter_pools(plan) for each in pool_objects(plan, pool)]
 
 
 def pool_objects(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:
-    """Of one pool."""
+    """The objects of one pool."""
     sizes = group_sizes(pool)
     for place, size in enumerate(sizes):
         yield _node_class(plan, pool, size.option)
@@ -75,19 +75,19 @@ def pool_objects(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:
 
 
 def _name(pool: PoolPlan, option: CapacityOption) -> str:
-    return fit(group_name(pool, option))
+    return fit_name(group_name(pool, option))
 
 
-# ── what a node is ────────────────────────────────────────────────────────────────────────────────
+# ── node classes ──────────────────────────────────────────────────────────────────────────────────
 def _node_class(plan: PlatformPlan, pool: PoolPlan, option: CapacityOption) -> Object:
-    """What a launch template is for a node group; one for each rung, for it has a place of its own."""
+    """The counterpart of a launch template; one for each capacity option with its placement."""
     machines = tuple(MACHINES[name] for name in pool.machines)
     kubelet = kubelet_of(pool, machines)
     spec: dict[str, Any] = {
         "amiSelectorTerms": [{"alias": _image(plan)}],
-        "instanceProfile": Late(f"{PROFILE}.name"),
+        "instanceProfile": UnresolvedOutput(f"{PROFILE}.name"),
         "subnetSelectorTerms": [{"id": each} for each in _subnets(plan, pool)],
-        "securityGroupSelectorTerms": [{"id": Late(each)} for each in _GROUPS],
+        "securityGroupSelectorTerms": [{"id": UnresolvedOutput(each)} for each in _GROUPS],
         "metadataOptions": {
             "httpEndpoint": "enabled",
             "httpTokens": "required",
@@ -99,7 +99,7 @@ def _node_class(plan: PlatformPlan, pool: PoolPlan, option: CapacityOption) -> O
             **({"kubeReserved": dict(kubelet.reserved)} if kubelet.reserved else {}),
             "evictionHard": dict(kubelet.eviction),
         },
-        # It has no field for how NUMA nodes are used: the same document as for node groups says that.
+        # The node class has no field for NUMA policies: the document of node groups sets them.
         "userData": node_config(plan.spec, kubelet, machines, local_disks=False),
         "tags": aws_tags(plan, pool.stable_name, " ".join(pool.owners)),
     }
@@ -108,7 +108,7 @@ def _node_class(plan: PlatformPlan, pool: PoolPlan, option: CapacityOption) -> O
         bought = {"tags": {OFFERING_TAG: option.reservation}}  # its id is known when it is bought
         spec["capacityReservationSelectorTerms"] = [bought if option.purchase else reservation]
     if uses_placement_group(option):
-        spec["placementGroupSelector"] = {"name": Late(f"{placement_name(pool)}.id")}
+        spec["placementGroupSelector"] = {"name": UnresolvedOutput(f"{placement_name(pool)}.id")}
     if result := _interfaces(machines):
         spec["networkInterfaces"] = result
     if all(machine.nvme_gb for machine in machines):
@@ -118,7 +118,7 @@ def _node_class(plan: PlatformPlan, pool: PoolPlan, option: CapacityOption) -> O
 
 
 def _image(plan: PlatformPlan) -> str:
-    """The release of node groups; one release of all images is there for every minor at once."""
+    """The release of node groups; each image release covers every Kubernetes minor."""
     release = AL2023_RELEASES.get(plan.kubernetes) or max(AL2023_RELEASES.values())
     return f"{IMAGE_FAMILY.lower()}@v{release.partition('-')[2]}"
 
@@ -130,14 +130,14 @@ def _subnets(plan: PlatformPlan, pool: PoolPlan) -> list[Any]:
 
 def _disk(plan: PlatformPlan, machines: Sequence[Machine], gib: int) -> dict[str, Any]:
     ebs: dict[str, Any] = {"volumeType": "gp3", "encrypted": True, "deleteOnTermination": True}
-    if key := disk_key(plan):
+    if key := disk_key_arn(plan):
         ebs["kmsKeyID"] = key
     size = {**disk_needs(machines, gib), "volumeSize": f"{gib}Gi"}
     return {"deviceName": DATA_DISKS[IMAGE_FAMILY], "rootVolume": True, "ebs": {**ebs, **size}}
 
 
 def _interfaces(machines: Sequence[Machine]) -> list[dict[str, Any]]:
-    """It knows none that is both: the first card then has one with an address, and one of EFA beside it."""
+    """Without a combined type, the first card gets an interface with an address and one for EFA."""
     results: list[tuple[int, int, str]] = []
     for one in fabric_interfaces(machines):
         both = one.kind == "efa"
@@ -149,11 +149,11 @@ def _interfaces(machines: Sequence[Machine]) -> list[dict[str, Any]]:
     ]
 
 
-# ── how many, and for how long ────────────────────────────────────────────────────────────────────
+# ── node pools ────────────────────────────────────────────────────────────────────────────────────
 def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int) -> Object:
-    """One rung, tried before those of lower weight, with as many nodes as it may have.
+    """One capacity option, tried before those of lower weight, with its maximum of nodes.
 
-    Nodes that are cut advertise no whole GPU once they run, so that GPUs alone would bound nothing.
+    Partitioned nodes advertise no whole GPU once they run, so a limit on GPUs alone would not bind.
     """
     spot = size.option.mode == Capacity.SPOT.value
     name = _name(pool, size.option)
@@ -187,9 +187,9 @@ def _node_pool(plan: PlatformPlan, pool: PoolPlan, size: GroupSize, weight: int)
 
 
 def _budgets(pool: PoolPlan, option: CapacityOption) -> list[dict[str, Any]]:
-    """Who may go: what is empty, what is old in the hours of upkeep, and one at a time for a better rung.
+    """Disruption: empty nodes, old nodes in the disruption window, and one at a time for failback.
 
-    Of several the least holds. Where there are hours, nodes are moved in them alone.
+    The strictest of several budgets applies. With a disruption window, failback happens only in it.
     """
     moved = ["Underutilized"] if option.failback else []
     never: list[dict[str, Any]] = [] if moved else [{"nodes": "0", "reasons": ["Underutilized"]}]
@@ -217,7 +217,7 @@ def _budgets(pool: PoolPlan, option: CapacityOption) -> list[dict[str, Any]]:
 
 
 def _age(pool: PoolPlan) -> str:
-    """At which age a node goes in any hour; Karpenter reckons in hours."""
+    """The age at which a node is replaced at any hour; Karpenter's unit is hours."""
     days = pool.disruption_window.max_days if pool.disruption_window else None
     return f"{days * 24}h" if days else "Never"
 
@@ -236,7 +236,7 @@ def _in(key: str, values: Sequence[str]) -> dict[str, Any]:
 
 
 def _overlay(plan: PlatformPlan, pool: PoolPlan, names: list[str]) -> Object:
-    """What agents make of the GPUs, beside the whole ones: taints keep pods off that want those."""
+    """Resources that node agents create, and whole GPUs: taints exclude pods for the latter."""
     spec = {
         "requirements": [_in(POOL_OF_NODE, names)],
         "capacity": {
@@ -244,5 +244,5 @@ def _overlay(plan: PlatformPlan, pool: PoolPlan, names: list[str]) -> Object:
         },
     }
     return managed_object(
-        plan.name, f"{POOL_GROUP}/v1alpha1", "NodeOverlay", fit(pool.stable_name), spec=spec
+        plan.name, f"{POOL_GROUP}/v1alpha1", "NodeOverlay", fit_name(pool.stable_name), spec=spec
     )

@@ -1,4 +1,4 @@
-"""What Karpenter rests on in AWS: an identity, what its nodes are, and the queue of what becomes of them."""
+"""Karpenter's AWS resources: its identity, that of its nodes, and its queue of instance events."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,7 +8,7 @@ from gpuyard.catalogue.kubernetes.karpenter import EVENTS, QUEUE_SECONDS, SENDER
 from gpuyard.names import KARPENTER, KUBE_SYSTEM
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
-from gpuyard.plan.records.late import Late, late_names
+from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
 from gpuyard.render.aws.disk_key import disk_key_rights
 from gpuyard.render.aws.karpenter.charts import karpenter_values
 from gpuyard.render.aws.karpenter.nodes import PROFILE, QUEUE, karpenter_objects, karpenter_pools
@@ -31,7 +31,7 @@ from gpuyard.render.cloud.graph import CloudResource, Json
 def karpenter_parts(
     plan: PlatformPlan, place: AwsLocation, cluster: CloudResource, ready: tuple[str, ...]
 ) -> list[CloudResource]:
-    """All of it, in order; nothing where Karpenter is not installed."""
+    """All resources in order; none if Karpenter is not installed."""
     if not installs_karpenter(plan.spec):
         return []
     queue = _queue(plan)
@@ -52,15 +52,15 @@ def karpenter_parts(
 
 
 def karpenter_late_values(plan: PlatformPlan) -> dict[str, Any]:
-    """What charts and objects of Karpenter name of the cloud, each by its own name there."""
+    """The cloud values in Karpenter's charts and objects, each by its late name."""
     if not installs_karpenter(plan.spec):
         return {}
-    named = late_names([karpenter_values(plan), karpenter_objects(plan)])
-    return {name: Late(name) for name in sorted(named)}
+    named = unresolved_output_names([karpenter_values(plan), karpenter_objects(plan)])
+    return {name: UnresolvedOutput(name) for name in sorted(named)}
 
 
 def _placed(plan: PlatformPlan, pool: Any) -> CloudResource | None:
-    """It is there for the whole cluster: what names it stands in the cluster, beside no node group."""
+    """Part of the whole cluster, not of a node group: objects in the cluster refer to it."""
     return placement_group(pool, aws_tags(plan, pool.stable_name, " ".join(pool.owners)), part="")
 
 
@@ -75,9 +75,10 @@ def _block(plan: PlatformPlan, pool: PoolPlan, option: CapacityOption) -> CloudR
 def _nodes(
     plan: PlatformPlan, place: AwsLocation, cluster: CloudResource
 ) -> tuple[CloudResource, ...]:
-    """The role of nodes, the profile in which instances take it, and their way into the cluster.
+    """The role of nodes, their instance profile, and their access entry in the cluster.
 
-    EKS makes an entry for the role of a node group, and takes it away again: so these have their own.
+    EKS creates and deletes an entry for the role of a node group, so these nodes have their own
+    role.
     """
     node_role = role(plan, "karpenter-node-role", "ec2.amazonaws.com")
     rights = [policy_attachment(place, node_role, policy) for policy in NODE_POLICIES]
@@ -108,7 +109,7 @@ def _controller(
     nodes_and_queue: tuple[CloudResource, CloudResource],
     ready: tuple[str, ...],
 ) -> Iterator[CloudResource]:
-    """Its role, a policy for each thing that it does, and the service account whose pods take it."""
+    """The controller's role, a policy for each task, and the service account that assumes it."""
     nodes, queue = nodes_and_queue
     controller_role = role(plan, "karpenter-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
     yield controller_role
@@ -133,7 +134,7 @@ def _controller(
 
 
 def _queue(plan: PlatformPlan) -> list[CloudResource]:
-    """Into it EventBridge alone puts what becomes of instances, and Karpenter takes it out."""
+    """A queue for instance events: only EventBridge may send to it, Karpenter receives."""
     queue = CloudResource(
         kind="aws:sqs/queue:Queue",
         name=QUEUE,

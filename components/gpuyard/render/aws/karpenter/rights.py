@@ -1,7 +1,7 @@
-"""What Karpenter's controller may do in AWS, in the parts that its own template has (`TEMPLATE_SOURCE`).
+"""The AWS permissions of Karpenter's controller, split like its own template (`TEMPLATE_SOURCE`).
 
-Nodes take an instance profile of ours, so that it makes and ends none: of its rights in IAM only passing the
-node's role is left.
+Nodes use gpuyard's instance profile, so Karpenter creates and deletes none: its only permission in
+IAM is to pass the node role.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ _START = ["ec2:RunInstances", "ec2:CreateFleet"]
 def controller_rights(
     name: str, place: AwsLocation, *, role: StringInput, queue: StringInput
 ) -> Mapping[str, list[dict[str, Any]]]:
-    """Statements by what they are for; what it made itself is told by the tags of the cluster `name`."""
+    """Statements by purpose; the tags of the cluster `name` identify Karpenter's own resources."""
     return {
         "nodes": _node_rights(name, place),
         "role": [
@@ -35,7 +35,7 @@ def controller_rights(
             statement(
                 "arc-zonal-shift:GetManagedResource",
                 "*",
-                # the account's number is not known: it is a star, which only `like` reads as one
+                # the account number is unknown: it is `*`, which only a `like` condition matches
                 Condition={
                     "StringLike": {"arc-zonal-shift:ResourceIdentifier": _cluster(name, place)}
                 },
@@ -57,7 +57,7 @@ def controller_rights(
 
 
 def _node_rights(name: str, place: AwsLocation) -> list[dict[str, Any]]:
-    """It starts only what it tags as this cluster's, and changes and ends only what is tagged so."""
+    """It may start only what it tags for this cluster, and change and delete only that."""
     tag = f"kubernetes.io/cluster/{name}"
     new = {f"aws:RequestTag/{tag}": "owned", "aws:RequestTag/eks:eks-cluster-name": name}
     pooled = {"StringLike": {f"aws:RequestTag/{POOL_OF_NODE}": "*"}}

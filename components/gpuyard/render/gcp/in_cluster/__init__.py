@@ -1,1 +1,1 @@
-"""What only a cluster on GKE has inside: drivers, names of networks, the order of its autoscaler."""
+"""In-cluster objects for GKE only: drivers, names of networks, and compute classes."""

@@ -1,13 +1,13 @@
-"""ComputeClasses of GKE's autoscaler: node pools in the order of a ladder, none beside them."""
+"""ComputeClasses of GKE's autoscaler: exactly a pool's capacity options, as node pools in order."""
 
 from gpuyard.catalogue.gke.classes import CLASS_API, CLASS_KIND, EMPTY_PERCENT, NO_FURTHER
 from gpuyard.plan.capacity.failback import has_failback
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.gcp.capacity_options import groups
+from gpuyard.render.gcp.capacity_options import option_node_pools
 from gpuyard.render.objects import Object, managed_object
 
 
-def class_objects(plan: PlatformPlan) -> list[Object]:
+def compute_class_objects(plan: PlatformPlan) -> list[Object]:
     """One for each pool that GKE scales."""
     return [
         managed_object(plan.name, CLASS_API, CLASS_KIND, pool.compute_class, spec=_spec(pool))
@@ -17,10 +17,10 @@ def class_objects(plan: PlatformPlan) -> list[Object]:
 
 
 def _spec(pool: PoolPlan) -> Object:
-    """A rule for each node pool: those of one rule have no order. No node goes that is used."""
+    """A rule for each node pool: entries of one rule have no order. No node in use is removed."""
     return {
-        "description": f"the ladder of pool {pool.name}: {', '.join(pool.capacity)}",
-        "priorities": [{"nodepools": [each.name]} for each in groups(pool)],
+        "description": f"capacity options of pool {pool.name}: {', '.join(pool.capacity)}",
+        "priorities": [{"nodepools": [each.name]} for each in option_node_pools(pool)],
         "nodePoolAutoCreation": {"enabled": False},
         "activeMigration": {"optimizeRulePriority": has_failback(pool)},
         "autoscalingPolicy": {"gpuConsolidationThreshold": EMPTY_PERCENT},

@@ -1,7 +1,8 @@
-"""Google's driver installer, for nodes whose image has no driver and where GKE was told to bring none.
+"""Google's driver installer, for nodes whose image has no driver and where GKE installs none.
 
-It is Google's own DaemonSet for Container-Optimized OS. Two things differ. It keeps off nodes with
-Ubuntu, whose disk lacks its image; and machines that need the newest driver have one of their own.
+It is Google's own DaemonSet for Container-Optimized OS. Two things differ: it excludes nodes with
+Ubuntu, whose disk lacks its image, and machines that need the newest driver have a DaemonSet of
+their own.
 """
 
 from gpuyard.catalogue.gke.nodes import (
@@ -19,7 +20,7 @@ from gpuyard.names import INSTANCE_TYPE_LABEL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS
 from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, node_agent, on_nodes
+from gpuyard.render.objects import Object, node_affinity, node_agent
 
 _NVIDIA = "/home/kubernetes/bin/nvidia"
 _MOUNTS = {
@@ -29,7 +30,7 @@ _MOUNTS = {
     "root-mount": ("/", "/root"),
     "cos-tools": ("/var/lib/cos-tools", "/build/cos-tools"),
 }
-"""Volumes: where they lie on the node, and where the installer finds them."""
+"""Volumes: their path on the node, and where the installer expects them."""
 _PLACES = {
     "NVIDIA_INSTALL_DIR": "nvidia-install-dir-host",
     "VULKAN_ICD_DIR": "vulkan-icd-mount",
@@ -38,7 +39,7 @@ _PLACES = {
 
 
 def driver_objects(plan: PlatformPlan) -> list[Object]:
-    """One DaemonSet for each way to install that a pool needs; none where nobody waits for Google's."""
+    """One DaemonSet for each installation mode that a pool needs."""
     needed = {requests_latest_driver(p.machine.type_name) for p in plan.pools if _by_installer(p)}
     return [_installer(plan, latest=latest) for latest in sorted(needed)]
 
@@ -65,7 +66,7 @@ def _installer(plan: PlatformPlan, *, latest: bool) -> Object:
 
 
 def _nodes(*, latest: bool) -> Object:
-    """Nodes with GPUs for which nobody else brings a driver."""
+    """Nodes with GPUs whose driver has no other source."""
     machines = sorted({m.type_name for m in MACHINES.values() if requests_latest_driver(m.name)})
     terms = [
         (GPU_MODEL_LABEL, "Exists", None),
@@ -78,7 +79,7 @@ def _nodes(*, latest: bool) -> Object:
         {"key": key, "operator": how, **({"values": values} if values else {})}
         for key, how, values in terms
     ]
-    return on_nodes(matches)
+    return node_affinity(matches)
 
 
 def _container(*, latest: bool) -> Object:
@@ -103,7 +104,7 @@ def _container(*, latest: bool) -> Object:
 
 
 def _script(*, latest: bool) -> str:
-    """A driver that is loaded stays: it cannot be changed under programs that use it."""
+    """A loaded driver stays: it cannot be replaced while programs use it."""
     install = "/cos-gpu-installer install"
     if latest:
         readable = f"chmod 755 {_MOUNTS['root-mount'][1]}{_NVIDIA}"

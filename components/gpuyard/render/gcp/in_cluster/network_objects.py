@@ -1,4 +1,4 @@
-"""How pods name a node's further networks: objects that go with the networks, as GKE's examples call them."""
+"""Objects by which pods name a node's additional networks, with the names of GKE's examples."""
 
 from gpuyard.names import GKE_NETWORKING_GROUP
 from gpuyard.plan.records import PlatformPlan
@@ -10,11 +10,11 @@ _PARAMETERS = "GKENetworkParamSet"
 
 
 def network_objects(plan: PlatformPlan) -> list[Object]:
-    """Two objects for each further network: where it is, and by what name pods get an interface in it.
+    """Two objects for each additional network: its location, and its name for pods' interfaces.
 
-    Cards that pods claim have none: claims find them.
+    Cards that pods claim have none: resource claims find them.
     """
-    named = {link.object: link for link in all_links(plan) if link.mode}
+    named = {link.pod_network_name: link for link in all_links(plan) if link.mode}
     return [
         each
         for name, link in named.items()

@@ -1,1 +1,1 @@
-"""ComputeClasses inside a fake GKE cluster: what one is, what GKE says of it, and how its pools grow."""
+"""ComputeClasses inside a fake GKE cluster: their definition, GKE's status of them, and how their pools grow."""

@@ -1,4 +1,4 @@
-"""The definition of ComputeClasses, which every GKE cluster serves; the file beside this says its source."""
+"""The definition of ComputeClasses, which every GKE cluster serves; its source is in computeclasses.yaml."""
 
 from pathlib import Path
 from typing import Any
@@ -10,5 +10,5 @@ PATH = "/apis/cloud.google.com/v1/computeclasses"
 
 
 def definition() -> dict[str, Any]:
-    """As it is applied."""
+    """The definition, ready to apply."""
     return dict(yaml.safe_load(FILE.read_text(encoding="utf-8")))

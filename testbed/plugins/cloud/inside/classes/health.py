@@ -1,4 +1,4 @@
-"""What GKE's autoscaler says of a ComputeClass and the node pools that it names: of each type the first.
+"""Conditions of a ComputeClass and its node pools, as GKE's autoscaler reports them: the first of each type.
 
 Source: GoogleCloudPlatform/cluster-autoscaler at 7d250507 (2026-08-21), below
 pkg/computeclass/status/validator/conditions: evaluator.go, nodepool_misconfigured.go, nodepool_not_exist.go,
@@ -15,7 +15,7 @@ _POOL, _CLASS = "NodepoolMisconfigured", "CrdMisconfigured"
 
 @dataclass(frozen=True)
 class PoolSeen:
-    """What matters of a node pool that the autoscaler may enlarge; it sees no other."""
+    """Relevant fields of a node pool that the autoscaler may enlarge; it sees no other."""
 
     labels: Mapping[str, str]
     taints: tuple[Mapping[str, str], ...]
@@ -34,7 +34,7 @@ def rank(spec: Mapping[str, Any], pool: str) -> int | None:
 def conditions(
     name: str, spec: Mapping[str, Any], pools: Mapping[str, PoolSeen]
 ) -> list[dict[str, str]]:
-    """Of the status: health last, and what is wrong before it."""
+    """The conditions of the status: problems first, then the health."""
     results: dict[str, dict[str, str]] = {}
     for kind, reason, message in _wrong(name, spec, pools):
         results.setdefault(kind, _condition(kind, "True", reason, message))

@@ -1,10 +1,9 @@
-"""Active migration: what runs by a later rule of a ComputeClass goes to nodes of an earlier one.
+"""Active migration: pods on a later rule of a ComputeClass move to nodes of an earlier one.
 
-Nodes of any rule but the first may be left. One is drained when its pods have room on nodes elsewhere; else
-an earlier rule of the class, and no other, is asked for nodes that they would run on. A node stays on which a
-pod is that nobody makes again, that says so, or of which no more may be put out; so does the least of a pool.
-
-The real one chooses among pools by chance and takes nodes one by one; of a fake pool the last ones go.
+Nodes of every rule but the first can be drained. A node is drained if its pods fit on nodes elsewhere;
+else the autoscaler requests nodes of an earlier rule of the class that fit them. A node is kept if a pod on
+it has no controller, must not be evicted, or is at its disruption budget; a pool keeps its minimum.
+The real one chooses among pools at random and takes nodes one by one; of a fake pool the last ones go.
 
 Source: GoogleCloudPlatform/cluster-autoscaler at 7d250507 (2026-08-21), below pkg/defrag:
 plugins/highprioritymigration/high_priority_migration.go, processor/node_filter.go and processor.go.
@@ -23,7 +22,7 @@ OVER = ("Succeeded", "Failed")
 
 @dataclass(frozen=True)
 class Leaving:
-    """A pool of a later rule, and the nodes that it would be smaller by."""
+    """A pool of a later rule, and the nodes to remove."""
 
     group: Scalable
     size: int
@@ -34,7 +33,7 @@ class Leaving:
 
 @dataclass(frozen=True)
 class Seen:
-    """What the cluster holds: of nodes those that are ready."""
+    """The pods and ready nodes of the cluster."""
 
     nodes: Sequence[Mapping[str, Any]]
     pods: Sequence[Pod]
@@ -44,7 +43,7 @@ class Seen:
 def migrate(
     leaving: Sequence[Leaving], seen: Seen, autoscaler: Autoscaler, now: float
 ) -> list[Resize]:
-    """The first pool that can be smaller, or an earlier one that can be larger for it."""
+    """The first pool that can shrink, or an earlier one that must grow for it."""
     for each in leaving:
         moved = [pod for pod in seen.pods if _on(pod, each.nodes)]
         if not moved or each.size < each.group.least or _blocked(moved, seen.budgets):
@@ -58,7 +57,7 @@ def migrate(
 
 
 def _on(pod: Pod, nodes: frozenset[str]) -> bool:
-    """Whether it runs there and would have to go elsewhere."""
+    """Whether it runs on one of these nodes and must move."""
     owners = pod["metadata"].get("ownerReferences") or ()
     over = (pod.get("status") or {}).get("phase") in OVER
     daemon = any(each["kind"] == "DaemonSet" for each in owners)
@@ -78,7 +77,7 @@ def _blocked(pods: Sequence[Pod], budgets: Sequence[Mapping[str, Any]]) -> bool:
 
 
 def _without_room(pods: Sequence[Pod], removed: frozenset[str], seen: Seen) -> Iterator[Pod]:
-    """Those that no node but the ones that would go takes beside what is there."""
+    """The pods that fit on no remaining node."""
     others = [each for each in seen.nodes if each["metadata"]["name"] not in removed]
     rooms: dict[str, Room] = {each["metadata"]["name"]: room_of(each) for each in others}
     for pod in seen.pods:

@@ -1,10 +1,10 @@
-"""Node pools of a GKE cluster as its own autoscaler finds them, in the order of ComputeClasses.
+"""Node pools of a GKE cluster as its autoscaler sees them, in the order of ComputeClasses.
 
-It knows a pool at zero by the pool itself. A pool that carries a class grows by a rule of that class alone;
-which class a pod selects is a label of the nodes like others, and the taint beside it keeps all others off.
+It knows a pool at zero from the pool itself. A pool with a class grows only by a rule of that class. A pod
+selects a class with the class's node label; the taint keeps other pods off.
 
 Source: GoogleCloudPlatform/cluster-autoscaler at 7d250507 (2026-08-21), pkg/computeclass: matcher.go, and
-processors/node_group_list_processor.go: pools of a later rule are looked at where no earlier one takes a pod.
+processors/node_group_list_processor.go: pools of a later rule are considered if no earlier one fits a pod.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -35,13 +35,13 @@ _GPU = "nvidia.com/gpu"
 
 
 class ClassServer(Asked):
-    """What is asked of the API server, and told it."""
+    """The calls to the API server."""
 
     def patch(self, path: str, change: dict[str, Any], /) -> Any: ...
 
 
 def order(api: Asked) -> dict[int, list[str]]:
-    """Rules of all classes as the expander reads them: the highest number first, and of one number any."""
+    """Rules of all classes for the expander: the highest number first, any pool of the same number."""
     results: dict[int, list[str]] = {}
     for each in _classes(api):
         rules = named(each["spec"])
@@ -51,7 +51,7 @@ def order(api: Asked) -> dict[int, list[str]]:
 
 
 def step(cloud: Cloud, api: ClassServer, autoscaler: Autoscaler, now: float) -> list[Resize]:
-    """One look of the autoscaler: it says what it thinks of the classes, and enlarges a pool."""
+    """One iteration of the autoscaler: it writes the classes' status, and enlarges a pool."""
     cloud.settle()
     blocked = cloud.all()
     pools = {str(each.inputs["name"]): each for each in blocked if _scales(each)}
@@ -80,7 +80,7 @@ def _leaving(
     blocked: list[Resource],
     own: Mapping[str, dict[str, Any]],
 ) -> Iterator[Leaving]:
-    """Pools that a class would have left for an earlier rule, when nodes of none of them are to come."""
+    """Pools that a class would drain for an earlier rule, unless their nodes are still to come."""
     for name, group in by_name.items():
         mine = own.get(name, {})
         place = rank(mine, name)
@@ -136,7 +136,7 @@ def _seen(pool: Resource) -> PoolSeen:
 def _own(
     seen: Mapping[str, PoolSeen], classes: Mapping[str, dict[str, Any]]
 ) -> dict[str, dict[str, Any]]:
-    """What the class says that a pool carries, by pool; nothing, where there is no such class."""
+    """The class settings of each pool; empty without such a class."""
     carried = {name: each.labels[LABEL] for name, each in seen.items() if LABEL in each.labels}
     return {
         name: classes[each]["spec"] if each in classes else {} for name, each in carried.items()
@@ -144,7 +144,7 @@ def _own(
 
 
 def _may_grow(name: str, own: Mapping[str, dict[str, Any]]) -> bool:
-    """One without a class grows for whoever fits; one of a class by its rules, or as it says of the rest."""
+    """Whether a pool may grow: without a class always, else by the class's rules or its default."""
     if name not in own:
         return True
     return (
@@ -178,9 +178,9 @@ def _scalable(
 
 
 def _next(pool: Resource, blocked: list[Resource]) -> dict[str, Any]:
-    """A node as the pool makes it: GPUs as GKE's own plugin will hand them out, else by the accelerator.
+    """A node of the pool: GPUs as GKE's plugin will advertise them, else from the accelerator.
 
-    What another plugin will say of them GKE cannot know.
+    GKE cannot know what another plugin will advertise.
     """
     one = Resource(pool.kind, pool.id, pool.inputs, {**pool.state, "nodeCount": 1}, pool.imports)
     node = gke.nodes(one, blocked)[0]

@@ -10,7 +10,7 @@ from gpuyard.names import POOL_LABEL, requeue_name, system_namespace
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard.simulate.api import Api
-from gpuyard_idle.web import Refused, Server
+from gpuyard_idle.web import JsonClient, RequestRejected
 from gpuyard_requeue import reconcile as looking
 from gpuyard_requeue.reconcile import read_settings, reconcile
 from kit.cluster.lab import Value, apply, delete, path_of
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.cluster]
 
 NAME = "told"
 RESERVED = "cr-0123456789abcdef0"
-EVENTS = "/api/v1/namespaces/default/events?fieldSelector=reason%3DLadderFellThrough"
+EVENTS = "/api/v1/namespaces/default/events?fieldSelector=reason%3DCapacityFallback"
 RIGHTS = {"ServiceAccount", "ClusterRole", "ClusterRoleBinding", "Role", "RoleBinding"}
 
 
@@ -37,7 +37,7 @@ def node(name: str, group: str) -> Value:
 
 
 @contextmanager
-def account(api: Api, objects: list[Value], certificate: Path) -> Iterator[Server]:
+def account(api: Api, objects: list[Value], certificate: Path) -> Iterator[JsonClient]:
     """The server, asked as the program's account."""
     space = system_namespace(NAME)
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}}
@@ -47,7 +47,9 @@ def account(api: Api, objects: list[Value], certificate: Path) -> Iterator[Serve
     path = f"/api/v1/namespaces/{space}/serviceaccounts/{requeue_name(NAME)}/token"
     body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
     certificate.write_text(api.certificate)
-    server = Server(api.server, api.call("POST", path, body)["status"]["token"], str(certificate))
+    server = JsonClient(
+        api.server, api.call("POST", path, body)["status"]["token"], str(certificate)
+    )
     try:
         yield server
     finally:
@@ -69,27 +71,27 @@ def test_a_node_on_demand_is_told_while_a_reserved_one_is_not_there(
     objects = requeue_objects(plan_of(raw()))
     document = next(each for each in objects if SETTINGS_FILE in each.get("data", {}))
     settings = read_settings(document["data"][SETTINGS_FILE])
-    (held,), (demand,) = (rung.names for rung in settings.ladders[0].options)
+    (held,), (demand,) = (rung.names for rung in settings.pool_options[0].options)
     nodes = [node("told-a", demand), node("told-b", held), node("told-c", demand)]
     said: list[str] = []
     with account(api, objects, tmp_path / "ca.crt") as server:
         try:
             apply(api, nodes[0])
             for _ in range(2):  # the second as who begins anew, and has forgotten whom it told of
-                monkeypatch.setattr(looking, "_TOLD", set[str]())
+                monkeypatch.setattr(looking, "_REPORTED", set[str]())
                 assert reconcile(server, settings, said.append) == 0
             short = f"0 of 1 reserved {RESERVED} nodes"
-            says = f"It was bought on-demand: pool train has {short}, and was given no more."
+            says = f"The node uses capacity option on-demand: pool train has {short}, and no more were available."
             assert told(api) == {"told-a": says}
-            assert said == [f"told-a: LadderFellThrough: {says}"]
+            assert said == [f"told-a: CapacityFallback: {says}"]
             for each in nodes[1:]:
                 apply(api, each)
-            monkeypatch.setattr(looking, "_TOLD", {"told before"})
+            monkeypatch.setattr(looking, "_REPORTED", {"told before"})
             reconcile(server, settings, said.append)
             assert list(told(api)) == ["told-a"], "the better rung is full: nothing falls through"
             for path in ("/api/v1/pods", "/apis/kueue.x-k8s.io/v1beta2/workloads"):
-                with pytest.raises(Refused, match="403: "):
-                    server.ask("GET", path)
+                with pytest.raises(RequestRejected, match="403: "):
+                    server.request_json("GET", path)
         finally:
             for each in nodes:
                 delete(api, path_of(each))

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gpuyard.render.kueue.requeue import eviction_policy_objects, requeue_objects
+from gpuyard.render.kueue.requeue import pod_failure_policy_objects, requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
-from gpuyard_idle.web import Refused
+from gpuyard_idle.web import RequestRejected
 from gpuyard_requeue import reconcile as looking
 from gpuyard_requeue.capacity_options import fallback_nodes
 from gpuyard_requeue.reconcile import read_settings, reconcile
@@ -77,19 +77,20 @@ SPOT, DEMAND, HELD = "train-spot", "train-on-demand", "train-reserved-cr-0123456
     ],
 )
 def test_a_node_of_a_lower_rung_is_told_while_a_better_one_is_not_full(nodes, told):
-    (ladder,) = settings_of().ladders
+    (ladder,) = settings_of().pool_options
     found = [(each["metadata"]["name"], says) for each, says in fallback_nodes(nodes, ladder, NOW)]
     assert [name for name, _ in found] == [each.partition(":")[0] for each in told]
     for (_, says), each in zip(found, told, strict=True):
         bought, _, lacks = each.partition(": ")[2].partition(", ")
         assert (
-            says == f"It was bought {bought}: pool train has {lacks} nodes, and was given no more."
+            says
+            == f"The node uses capacity option {bought}: pool train has {lacks} nodes, and no more were available."
         )
 
 
 @pytest.mark.parametrize("how", CLOUDS)
 def test_each_cloud_says_in_its_own_label_which_rung_a_node_is_of(how):
-    (ladder,) = settings_of(how).ladders
+    (ladder,) = settings_of(how).pool_options
     assert (ladder.pool, ladder.label) == ("train", LABELS[how])
     assert [each.description for each in ladder.options][-2:] == ["spot", "on-demand"]
     (name,) = ladder.options[-1].names
@@ -98,11 +99,11 @@ def test_each_cloud_says_in_its_own_label_which_rung_a_node_is_of(how):
 
 
 def test_what_is_bought_in_one_way_has_no_ladder():
-    assert settings_of(capacity=["spot"]).ladders == ()
+    assert settings_of(capacity=["spot"]).pool_options == ()
     assert planned("eks", ["on-demand"]).interruption is None
     raw = platform([pool(capacity=LADDER[1:], nodes=2)], [team(guarantee={"train": 8})])
     plan = plan_of({**raw, "cloud": "simulated"})
-    assert settings_in(requeue_objects(plan)).ladders == plan.interruption.ladders == ()
+    assert settings_in(requeue_objects(plan)).pool_options == plan.interruption.fallback_pools == ()
 
 
 STEADY = [LADDER[0], "on-demand"]
@@ -115,27 +116,29 @@ def test_a_ladder_of_which_no_node_goes_is_told_of_too_and_no_workload_touched()
     objects = requeue_objects(plan)
     settings = settings_in(objects)
     assert (settings.selectors, settings.flavors, settings.namespaces) == ((), (), ())
-    (ladder,) = settings.ladders
+    (ladder,) = settings.pool_options
     (told,) = fallback_nodes(
         [node("a", ladder.options[-1].names[0], label=ladder.label)], ladder, NOW
     )
-    assert told[1].startswith("It was bought on-demand: pool train has 0 of 1 reserved")
+    assert told[1].startswith(
+        "The node uses capacity option on-demand: pool train has 0 of 1 reserved"
+    )
     rights = [rule for each in objects for rule in each.get("rules", ())]
     assert sorted((*rule["resources"], *rule["verbs"]) for rule in rights) == [
         ("events", "create"),
         ("nodes", "list"),
     ]
     assert not any(each["kind"].startswith("Validating") for each in objects)
-    assert eviction_policy_objects(plan) == []
-    assert eviction_policy_objects(planned("eks")) != []
+    assert pod_failure_policy_objects(plan) == []
+    assert pod_failure_policy_objects(planned("eks")) != []
 
 
 @pytest.mark.parametrize("capacity", [None, STEADY], ids=["nodes go", "none goes"])
 def test_the_rungs_that_are_told_of_are_those_of_the_plan(capacity):
     for how in ("karpenter", "eks"):
         plan = planned(how, capacity)
-        told = [each.pool for each in settings_in(requeue_objects(plan)).ladders]
-        assert tuple(told) == plan.interruption.ladders == ("train",)
+        told = [each.pool for each in settings_in(requeue_objects(plan)).pool_options]
+        assert tuple(told) == plan.interruption.fallback_pools == ("train",)
 
 
 class Server:
@@ -144,11 +147,11 @@ class Server:
     def __init__(self, *nodes, refuses=0):
         self.nodes, self.refuses, self.events = nodes, refuses, []
 
-    def ask(self, method, path, body=None, _kind=""):
+    def request_json(self, method, path, body=None, _kind=""):
         if method == "POST":
             assert path == "/api/v1/namespaces/default/events"
             if self.refuses:
-                raise Refused(self.refuses, "no")
+                raise RequestRejected(self.refuses, "no")
             self.events.append(body)
             return {}
         return {"items": list(self.nodes) if "/nodes" in path else [], "metadata": {}}
@@ -156,7 +159,7 @@ class Server:
 
 @pytest.fixture
 def told(monkeypatch):
-    monkeypatch.setattr(looking, "_TOLD", set())
+    monkeypatch.setattr(looking, "_REPORTED", set())
 
     class Clock(datetime):
         @classmethod
@@ -172,10 +175,10 @@ def test_an_event_of_the_node_says_it_once():
     for _ in range(3):
         assert reconcile(server, settings_of(), said.append) == 0
     (event,) = server.events
-    assert '"reason": "LadderFellThrough"' in event
+    assert '"reason": "CapacityFallback"' in event
     assert '"type": "Warning"' in event
     assert '"uid": "u-c"' in event
-    assert said[0].startswith("c: LadderFellThrough: It was bought on-demand")
+    assert said[0].startswith("c: CapacityFallback: The node uses capacity option on-demand")
 
 
 @pytest.mark.usefixtures("told")
@@ -184,14 +187,14 @@ def test_nodes_are_asked_for_once_a_look_and_also_where_none_goes():
         asked = []
 
         class Asked(Server):
-            def ask(self, method, path, body=None, kind=""):
+            def request_json(self, method, path, body=None, kind=""):
                 asked.append(path)  # noqa: B023  used before the next
-                return super().ask(method, path, body, kind)
+                return super().request_json(method, path, body, kind)
 
-        (ladder,) = settings.ladders
+        (ladder,) = settings.pool_options
         lowest = node("c", ladder.options[-1].names[0], label=ladder.label)
         server = Asked(lowest)
-        looking._TOLD.clear()
+        looking._REPORTED.clear()
         reconcile(server, settings, lambda _: None)
         assert len(server.events) == 1
         assert sum("/nodes" in path for path in asked) == 1
@@ -207,7 +210,7 @@ def test_what_was_told_before_the_program_began_is_not_told_again_and_a_refusal_
     assert (there.events, said) == ([], [])
     refused = Server(node("d", DEMAND), refuses=403)
     reconcile(refused, settings, said.append)
-    assert said == ["d: not told: 403: no"]
+    assert said == ["d: event not recorded: 403: no"]
     refused.refuses = 0
     reconcile(refused, settings, said.append)
     assert len(refused.events) == 1
@@ -218,7 +221,7 @@ def test_a_node_that_is_gone_is_kept_in_mind_no_longer():
     """Years of spot nodes must not fill the program's memory."""
     settings, nodes = settings_of(), Server(node("c", DEMAND))
     reconcile(nodes, settings, print)
-    assert sorted(looking._TOLD) == ["u-c"]
+    assert sorted(looking._REPORTED) == ["u-c"]
     nodes.nodes = (node("d", DEMAND),)
     reconcile(nodes, settings, print)
-    assert sorted(looking._TOLD) == ["u-d"]
+    assert sorted(looking._REPORTED) == ["u-d"]
