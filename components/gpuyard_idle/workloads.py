@@ -129,7 +129,7 @@ def parse_time(text: str) -> datetime:
 
 
 def read_pod(obj: Object, settings: Settings) -> Pod:
-    """A pod; init containers that keep running beside the others count."""
+    """A pod; sidecar containers count."""
     spec, status, names = obj["spec"], obj.get("status", {}), settings.names
     sidecars = [c for c in spec.get("initContainers", ()) if c.get("restartPolicy") == "Always"]
     gpu_amounts = [

@@ -3,9 +3,11 @@
 import re
 import sys
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 import sizes
 
@@ -43,21 +45,58 @@ INDEX_HOSTS = re.compile(
         )
     )
 )
+RETIRED = [
+    (re.compile(rf"(?<![A-Za-z])(?:{each['pattern']})(?![A-Za-z])", re.IGNORECASE), each)
+    for each in yaml.safe_load(
+        Path(__file__).with_name("retired_words.yaml").read_text(encoding="utf-8")
+    )["words"]
+]
+OF_WORDS = ("components/", "docs/", "policies/", "scripts/", "stacks/", "testbed/", "Makefile")
 # Go's checksum files and the licence text are not written by the project.
 FOREIGN = {"go.sum", "LICENSE"}
 
 
-def offences(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
-    found = []
+def lines(files: list[Path]) -> Iterator[tuple[str, str]]:
+    """Each line of the text files, with its place."""
     for path in files:
         if path.suffix not in TEXT or path.name in FOREIGN or path.name.endswith(".sum"):
             continue
-        for number, line in enumerate(
-            path.read_text(encoding="utf-8", errors="replace").splitlines(), start=1
-        ):
-            if match := pattern.search(line):
-                found.append(f"{path}:{number} {match[0]}")
-    return found
+        text = path.read_text(encoding="utf-8", errors="replace")
+        for number, line in enumerate(text.splitlines(), start=1):
+            yield f"{path}:{number}", line
+
+
+def offences(pattern: re.Pattern[str], files: list[Path]) -> list[str]:
+    return [f"{at} {match[0]}" for at, line in lines(files) if (match := pattern.search(line))]
+
+
+def retired(line: str) -> list[str]:
+    """Retired words of a line outside their exceptions, each with what to write."""
+    return [
+        f"{hit[0]!r}: write {word['write']}"
+        for pattern, word in RETIRED
+        if (hit := pattern.search(line))
+        and not any(each in line for each in word.get("except", ()))
+    ]
+
+
+def test_no_name_message_or_page_uses_a_retired_word():
+    paths = ((path, path.relative_to(sizes.ROOT).as_posix()) for path in sizes.tracked())
+    files = [path for path, name in paths if name.startswith(OF_WORDS) or "/" not in name]
+    assert [f"{at} {each}" for at, line in lines(files) for each in retired(line)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "hits"),
+    [
+        ("def json_of_nobody(): ...", 1),
+        ("Kueue evicts the workload.", 0),
+        ("see `cohort.nobody`", 0),
+        ("somebody must mend it", 2),
+    ],
+)
+def test_retired_words_are_found_in_names_and_sentences(text, hits):
+    assert len(retired(text)) == hits
 
 
 def test_no_note_to_self_is_left_in_the_tree():

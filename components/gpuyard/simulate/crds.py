@@ -1,7 +1,7 @@
 """CRDs of other projects in the simulated cluster: ClusterPolicy, GPUCluster and the like.
 
 The projects' own CRDs are preferred: the API server then checks every field as in production. They are
-beside the programs, or in the folder that GPUYARD_UPSTREAM names.
+next to the programs, or in the folder that GPUYARD_UPSTREAM names.
 """
 
 import os

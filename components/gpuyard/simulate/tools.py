@@ -19,7 +19,7 @@ HOW_TO_GET = "run `make tools` to build them (about ten minutes, once)"
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """The folder of the programs, and of the files from their sources beside it."""
+    """The folder of the programs, and of the files from their sources."""
 
     bin: Path
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.plan import plan
 from gpuyard.plan.money.bill_changes import pool_changes
-from gpuyard.plan.money.unit_costs import CASES
+from gpuyard.plan.records import COST_CASES
 from kit.stacks import ids, plan_of, platform, pool, spec_of, team
 
 NONE = [pool(nodes=0)]
@@ -19,7 +19,8 @@ def bill(pools=None, **rest):
 
 def fees(**rest):
     return [
-        tuple(f"{fee.total(case).usd:.2f}" for case in CASES) for fee in bill(NONE, **rest).fees
+        tuple(f"{fee.total(case).usd:.2f}" for case in COST_CASES)
+        for fee in bill(NONE, **rest).fees
     ]
 
 
@@ -71,7 +72,7 @@ def test_the_bill_says_of_what_day_the_fee_is_and_what_it_will_be():
 def test_the_fee_is_in_every_case_and_nobodys():
     teams = [team(guarantee={"train": 32})]
     with_fee, without = (bill(teams=teams, cloud="aws", **rest) for rest in ({}, EXISTING))
-    for case, more in zip(CASES, (0.10, 0.10, 0.60), strict=True):
+    for case, more in zip(COST_CASES, (0.10, 0.10, 0.60), strict=True):
         totals = [getattr(b, case).usd for b in (with_fee, without)]
         assert totals[0] - totals[1] == pytest.approx(more)
         mine, nobodys = (getattr(share, case).usd for share in with_fee.shares)

@@ -8,17 +8,13 @@ from gpuyard.cli.terminal.text import money, pluralize, usd
 from gpuyard.cli.views.documents import tree
 from gpuyard.plan.money.bill_changes import CLUSTER_FEE, UNASSIGNED
 from gpuyard.plan.money.savings import Saving, savings
-from gpuyard.plan.money.unit_costs import CASES, to_monthly_total, unit_costs
-from gpuyard.plan.records import Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
+from gpuyard.plan.money.unit_costs import to_monthly_total, unit_costs
+from gpuyard.plan.records import COST_CASES, Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
 from gpuyard.spec.platform import HOURS_PER_MONTH
 
 SIMULATED = (
     "Simulated nodes cost nothing; these are list prices of the same machines on their cloud."
 )
-
-
-CASE_LABELS = {"minimum": "minimum", "expected": "expected", "maximum": "maximum"}
-"""The costs of a bill as views call them."""
 
 
 def show_cost(plan: PlatformPlan, console: Console) -> None:
@@ -55,12 +51,12 @@ def show_totals(plan: PlatformPlan, console: Console) -> None:
     most = f"limit: {usd(budget.max_usd_per_hour)} $/hour" if budget else ""
     rows = [
         (
-            CASE_LABELS[case],
+            case,
             money(getattr(bill, case)),
             money(to_monthly_total(getattr(bill, case)), nodes=False),
             most if case == "maximum" else "",
         )
-        for case in CASES
+        for case in COST_CASES
     ]
     columns = [
         Column(""),
@@ -92,7 +88,7 @@ def unknown_prices(bill: Bill) -> list[str]:
     lines = [
         f"{line.pool} ({line.machine}): {why}, not in {_sums(cases)}"
         for line in bill.lines
-        if (cases := [case for case in CASES if getattr(line, f"{case}_usd_per_hour") is None])
+        if (cases := [case for case in COST_CASES if getattr(line, f"{case}_usd_per_hour") is None])
         for why in dict.fromkeys(p.basis for p in line.prices if p.mean is None or p.high is None)
     ]
     return lines + [
@@ -103,9 +99,9 @@ def unknown_prices(bill: Bill) -> list[str]:
 
 
 def _sums(cases: Sequence[str]) -> str:
-    if len(cases) == len(CASES):
+    if len(cases) == len(COST_CASES):
         return "the sums"
-    return f"the {'sums' if len(cases) > 1 else 'sum'} of {' and '.join(CASE_LABELS[case] for case in cases)}"
+    return f"the {'sums' if len(cases) > 1 else 'sum'} of {' and '.join(cases)}"
 
 
 def _show_pools(bill: Bill, console: Console) -> None:
@@ -115,11 +111,11 @@ def _show_pools(bill: Bill, console: Console) -> None:
         Column("machine"),
         Column("nodes", "right"),
         Column("running", "right"),
-        *(Column(CASE_LABELS[case], "right") for case in CASES),
+        *(Column(case, "right") for case in COST_CASES),
     ]
     console.show(table(columns, _rows(bill)))
     for line in bill.lines:
-        for note in filter(None, (line.note, _at_worst(line))):
+        for note in filter(None, (line.note, _maximum_prices(line))):
             console.print_wrapped(f"{line.pool}: {note}", style="dim", indent=2)
     for fee in bill.fees:
         if fee.note:
@@ -135,12 +131,12 @@ def excluded_costs(bill: Bill) -> str:
 
 def _fees(bill: Bill) -> list[tuple[str, ...]]:
     return [
-        (CLUSTER_FEE, fee.service, "", "", *(money(fee.total(case)) for case in CASES))
+        (CLUSTER_FEE, fee.service, "", "", *(money(fee.total(case)) for case in COST_CASES))
         for fee in bill.fees
     ]
 
 
-def _at_worst(line: BillLine) -> str:
+def _maximum_prices(line: BillLine) -> str:
     """For interchangeable machines: the one that sets the maximum cost, unless it is the first."""
     prices = []
     for price in line.prices:
@@ -156,7 +152,7 @@ def _line(line: BillLine) -> tuple[str, ...]:
         line.machine,
         str(line.nodes),
         f"{line.running_nodes:.4g}",
-        *(money(getattr(line, case), nodes=False) for case in CASES),
+        *(money(getattr(line, case), nodes=False) for case in COST_CASES),
     )
 
 
@@ -172,7 +168,7 @@ def _idle(bill: Bill) -> list[tuple[str, ...]]:
     rows = []
     for c in bill.commitments:
         if any((c.idle_minimum, c.idle_expected, c.idle_maximum)):
-            costs = [money(c.idle_cost(case)) for case in CASES]
+            costs = [money(c.idle_cost(case)) for case in COST_CASES]
             rows.append((IDLE, c.machine, str(c.nodes), "", *costs))
     return rows
 
@@ -379,9 +375,9 @@ def cost_markdown(plan: PlatformPlan) -> str:
         "| | $/hour | $/month |",
         "|---|---:|---:|",
     ]
-    for case in CASES:
+    for case in COST_CASES:
         total = getattr(bill, case)
-        lines.append(f"| {CASE_LABELS[case]} | {money(total)} | {money(to_monthly_total(total))} |")
+        lines.append(f"| {case} | {money(total)} | {money(to_monthly_total(total))} |")
     lines += [
         "",
         "| pool | machine | nodes | running | minimum | expected | maximum |",
@@ -420,7 +416,7 @@ def cost_document(plan: PlatformPlan) -> dict[str, Any]:
     bill = plan.bill
     budget = plan.spec.budget
     offers, no_price = savings(plan.spec.prices, bill)
-    sums = {case: getattr(bill, case) for case in CASES}
+    sums = {case: getattr(bill, case) for case in COST_CASES}
     return {
         **{f"{case}_usd_per_hour": tree(total.usd) for case, total in sums.items()},
         **{

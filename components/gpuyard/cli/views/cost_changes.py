@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import money, pluralize, signed_usd, usd
-from gpuyard.cli.views.cost import CASE_LABELS, caveats, expected_case_assumptions, priced
+from gpuyard.cli.views.cost import caveats, expected_case_assumptions, priced
 from gpuyard.cli.views.documents import tree
 from gpuyard.findings import format_list
 from gpuyard.plan.money.bill_changes import (
@@ -81,7 +81,7 @@ def _nodes(nodes: Sequence[BilledNodes]) -> str:
 
 
 def _case_rows(cases: Iterable[BillChange]) -> list[tuple[str, ...]]:
-    return [(CASE_LABELS[each.name], *_row(each)[1:]) for each in cases]
+    return [(each.name, *_row(each)[1:]) for each in cases]
 
 
 def _row(change: BillChange) -> tuple[str, ...]:

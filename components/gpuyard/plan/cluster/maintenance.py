@@ -97,6 +97,6 @@ def _of_days(freeze: Freeze, path: Path) -> Iterator[Finding]:
             (*path, "end"),
             f"GKE documentation advises against freezes longer than {LONG_FREEZE_DAYS} days, the earlier limit",
             value=f"{days} days",
-            allowed=f"at most {LONG_FREEZE_DAYS} days recommended, {LONGEST_FREEZE_DAYS} possible",
+            allowed=f"at most {LONG_FREEZE_DAYS} days recommended; GKE accepts {LONGEST_FREEZE_DAYS}",
             fix=Fix(message="write an earlier day"),
         )

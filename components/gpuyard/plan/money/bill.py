@@ -37,6 +37,7 @@ from gpuyard.plan.money.fees import excluded_fees, plan_fees
 from gpuyard.plan.money.prices import capacity_option_price, node_price
 from gpuyard.plan.money.team_shares import plan_cost_shares
 from gpuyard.plan.records import (
+    COST_CASES,
     Bill,
     BillLine,
     NodePrice,
@@ -141,7 +142,7 @@ def plan_bill(
     fees = plan_fees(spec)
     overhead = {
         case: _sum([*(c.idle_cost(case) for c in commitments), *(fee.total(case) for fee in fees)])
-        for case in ("minimum", "expected", "maximum")
+        for case in COST_CASES
     }
     totals = {
         case: _sum(getattr(line, case) for line in lines) + overhead[case] for case in overhead

@@ -4,8 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpuyard.plan.money.unit_costs import CASES, to_monthly_total
-from gpuyard.plan.records import Bill, BillLine, CommitmentLine, PlatformPlan, TeamCostShare, Total
+from gpuyard.plan.money.unit_costs import to_monthly_total
+from gpuyard.plan.records import (
+    COST_CASES,
+    Bill,
+    BillLine,
+    CommitmentLine,
+    PlatformPlan,
+    TeamCostShare,
+    Total,
+)
 
 
 class BilledNodes(NamedTuple):
@@ -75,7 +83,7 @@ def _idle_change(before: Bill, after: Bill) -> list[PoolChange]:
             _idle(before.commitments, case) if was else None,
             _idle(after.commitments, case) if now else None,
         )
-        for case in CASES
+        for case in COST_CASES
     )
     return [PoolChange((IDLE,), was, now, tuple(cases))]
 
@@ -98,7 +106,7 @@ def _fee_change(before: Bill, after: Bill) -> list[PoolChange]:
     was, now = (tuple(BilledNodes("1", fee.service) for fee in b.fees) for b in (before, after))
     if not was and not now:
         return []
-    cases = (BillChange(case, _fees(before, case), _fees(after, case)) for case in CASES)
+    cases = (BillChange(case, _fees(before, case), _fees(after, case)) for case in COST_CASES)
     return [PoolChange((CLUSTER_FEE,), was, now, tuple(cases))]
 
 
@@ -122,7 +130,7 @@ def _nodes(line: BillLine | None) -> tuple[BilledNodes, ...]:
 def _cases(was: BillLine | None, now: BillLine | None) -> tuple[BillChange, ...]:
     return tuple(
         BillChange(case, getattr(was, case) if was else None, getattr(now, case) if now else None)
-        for case in CASES
+        for case in COST_CASES
     )
 
 
@@ -152,5 +160,6 @@ def _shares(shares: Sequence[TeamCostShare], case: str) -> Mapping[str, Total]:
 def total_changes(before: PlatformPlan, after: PlatformPlan) -> list[BillChange]:
     """The three cases."""
     return [
-        BillChange(case, getattr(before.bill, case), getattr(after.bill, case)) for case in CASES
+        BillChange(case, getattr(before.bill, case), getattr(after.bill, case))
+        for case in COST_CASES
     ]

@@ -6,10 +6,9 @@ capacity are all that a pool has, so all shares together are the bill, in each o
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from gpuyard.plan.records import BillLine, PoolPlan, Quota, TeamCostShare, Total
+from gpuyard.plan.records import COST_CASES, BillLine, PoolPlan, Quota, TeamCostShare, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH, PlatformSpec
 
-_CASES = ("minimum", "expected", "maximum")
 CostShares = Mapping[str, float]
 """By pool, the share of its cost: 0 to 1."""
 
@@ -39,7 +38,7 @@ def plan_cost_shares(
     # a fully guaranteed pool leaves rounding errors only, and no cost
     rest = {name: part for name, part in rest.items() if part > _ROUNDING}
     unassigned = _share(None, rest, by_pool)
-    totals = {case: getattr(unassigned, case) + others[case] for case in _CASES}
+    totals = {case: getattr(unassigned, case) + others[case] for case in COST_CASES}
     return (*shares, TeamCostShare(team=None, **totals))
 
 

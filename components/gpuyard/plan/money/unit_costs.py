@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from gpuyard.plan.records import AdvertisedResource, PlatformPlan, PoolPlan, Total
 from gpuyard.spec.platform import HOURS_PER_MONTH
 
-CASES = ("minimum", "expected", "maximum")
-
 
 @dataclass(frozen=True, slots=True)
 class UnitCost:

@@ -10,6 +10,7 @@ from gpuyard.plan.records.interruption import (
     SpotDisruption,
 )
 from gpuyard.plan.records.money import (
+    COST_CASES,
     Bill,
     BillLine,
     CommitmentLine,
@@ -79,6 +80,7 @@ from gpuyard.plan.records.validation import (
 )
 
 __all__ = [
+    "COST_CASES",
     "STARTS_WITH",
     "AcceptedThreshold",
     "AdmissionCheckPlan",

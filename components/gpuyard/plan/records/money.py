@@ -6,6 +6,9 @@ from datetime import date
 from gpuyard.plan.records.formatting import displayed
 from gpuyard.spec.values import Range
 
+COST_CASES = ("minimum", "expected", "maximum")
+"""The costs of a bill, by the names of their fields."""
+
 
 @dataclass(frozen=True, slots=True)
 class Total:

@@ -272,7 +272,7 @@ def _container(validation: ValidationPlan, words: Iterable[str]) -> Object:
     privileged = {
         "privileged": True,
         "readOnlyRootFilesystem": True,
-        # An image may run as `nobody`, who may not write in the folder of the node's exporter.
+        # The image may run as an unprivileged user, which cannot write to the folder of the node exporter.
         **({"runAsUser": 0} if validation.textfile else {}),
     }
     return spec | {"securityContext": privileged}

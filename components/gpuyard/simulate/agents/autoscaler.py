@@ -108,7 +108,7 @@ def _holds(request: ApiObject, now: datetime) -> bool:
 
 
 def _without_room(world: ClusterView, request: ApiObject, booked: Iterable[ApiObject]) -> int:
-    """Number of pods of a request that do not fit beside running and booked pods."""
+    """Number of pods of a request that do not fit in addition to running and booked pods."""
     free = {n["metadata"]["name"]: amounts(n["status"]["allocatable"]) for n in world.nodes}
     came: dict[str, int] = {}
     for pod in world.pods:

@@ -88,7 +88,7 @@ def _single(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
 
 
 def _mixed(gpu: Gpu, hardware: Hardware, config: PluginConfig) -> NodeLabels:
-    """MIG slices under the names of their profiles, beside whole GPUs."""
+    """MIG slices by profile name, in addition to whole GPUs."""
     result: NodeLabels = {}
     for name, count in sorted(hardware.slices().items()):
         if profile := _profile(hardware, name):

@@ -15,7 +15,7 @@ ROOT_DISK_GIB: Final = 100
 """Size of the root disk, a choice of the platform, not a fact of the machine."""
 
 NO_DEVICES: Final = "Pod was rejected: no healthy devices present"
-"""Message of a kubelet that restarts beside GPUs whose partitioning has changed."""
+"""Message of a kubelet that restarts after the partitioning of its GPUs has changed."""
 
 
 def failed_pod_status(why: str) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 Without either it creates nothing and removes what it created: no driver answers claims then. Its pod starts
 wherever a DaemonSet's would; a later taint ends no running pod. Device classes come with a GPUCluster; the
-driver's own chart creates those beside its DaemonSet.
+driver's own chart creates those together with its DaemonSet.
 """
 
 import threading

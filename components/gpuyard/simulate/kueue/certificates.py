@@ -1,4 +1,4 @@
-"""Kueue's webhook certificates, kept beside the tools between starts.
+"""Kueue's webhook certificates, stored next to the tools between starts.
 
 Kueue creates its certificates at its first start and then writes its authority into each CRD and webhook. Each
 of those writes makes the API server process all its kinds again, which is most of the start time on a busy
