@@ -97,7 +97,7 @@ def test_what_somebody_else_has_is_taken_over_by_the_command_that_is_printed(
     assert found["did"] == []
     (left,) = found["left"]
     text, _, command = left.partition(": ")
-    assert text == "Namespace vision is there and not ours"
+    assert text == "Namespace vision exists and belongs to another owner"
     stack.run(*shlex.split(command)[1:], "--yes", "--skip-preview")
     stack.up()
     stack.unchanged()

@@ -311,7 +311,7 @@ def test_what_is_lost_is_refused_before_the_engine_acts_and_is_what_the_engine_w
 
     lab.write(pools=one)
     for refused in (lab.stack.preview(fails=True), lab.stack.up(fails=True)):
-        assert "pool more is deleted: the stack file has it no more" in refused.output
+        assert "pool more is deleted: the stack file no longer has it" in refused.output
         assert "up to 2 nodes with 16 GPUs" in refused.output
     assert len(lab.account.all()) == there
     (digest,) = set(DIGEST.findall(refused.output))
