@@ -190,7 +190,7 @@ def test_a_queue_that_can_never_admit_is_found_before_kueue_finds_it(kueue: Api)
     teams: dict[str, Any] = {"a": {"guarantee": 8, "borrow": 16}, "b": {"guarantee": 0}}
     found = {f.id: f.problem for f in findings(one_pool("never", 4, wanted, **teams))}
     assert "none of its jobs can ever start" in found["team.nothing"]
-    assert "which no team can have" in found["shape.no_quota"]
+    assert "which no team can get" in found["shape.no_quota"]
     with QueueLab(kueue, one_pool("never", 4, **teams)) as lab:
         for letter, pods, says in (("a", 4, "maximum capacity"), ("b", 1, "unavailable")):
             asked = job(lab.namespace(letter), "never", pods=pods)

@@ -85,7 +85,7 @@ def test_a_name_that_somebody_has_ends_the_up_says_whose_it_is_and_leaves_theirs
     before = live(api, [taken])
     failed = stack.up(fails=True).output
     assert 'clusterqueues.kueue.x-k8s.io "lab-vision" already exists' in failed
-    assert "`gpuyard recover dev` prints the `pulumi import` for it" in failed
+    assert "`gpuyard recover dev` prints the `pulumi import` command" in failed
     assert "ClusterQueue lab-vision exists already, and this stack did not create it" in failed
     assert "It belongs to platform west of GPU Yard (label gpuyard.dev/platform)" in failed
     assert "last written by deployer-of-west at 20" in failed

@@ -222,7 +222,7 @@ def its_account_changes_no_more(live: Yard) -> None:
         ({"spec": {"taints": others}}, "taints"),
         ({"metadata": {"finalizers": ["example.org/x"]}}, "finalizers"),
     ):
-        with pytest.raises(ApiError, match=f"does not change other {part} of nodes"):
+        with pytest.raises(ApiError, match=f"must not change other {part} of nodes"):
             gate.patch("/api/v1/nodes/train-000", change)
     gate.patch("/api/v1/nodes/train-000", {"metadata": {"annotations": {CHECK_BOOT: None}}})
     for method, path in (
