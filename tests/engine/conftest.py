@@ -6,7 +6,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,17 @@ from testbed.plugins.kubernetes.settings import load_kubeconfig  # noqa: E402
 from stacks import PASSPHRASE, PROJECT, SECONDS, STACK, Stack  # noqa: E402
 
 __all__ = ["kueue", "lab"]
+FAILED = pytest.StashKey[bool]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Record a failed test for the teardown of its fixtures."""
+    report = yield
+    item.stash[FAILED] = item.stash.get(FAILED, False) or report.failed
+    return report
 
 
 @pytest.fixture(scope="session")
@@ -198,6 +210,10 @@ def stack(
     made = Stack(folder, env, api.namespace, kubeconfig)
     made.project()
     yield made
+    if request.node.stash.get(FAILED, False):
+        # Its objects would be in the way of the next test on the shared control plane.
+        with suppress(AssertionError):
+            made.destroy()
     made.close()
 
 

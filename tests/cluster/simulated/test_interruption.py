@@ -465,7 +465,7 @@ def test_its_account_may_stop_and_start_a_workload_and_nothing_else(lab: QueueLa
         ({"metadata": {"ownerReferences": None}}, "owners"),
         ({"spec": {"priority": 100}}, "parts of the spec"),
     ):
-        with pytest.raises(ApiError, match=f"does not change other {what} of workloads"):
+        with pytest.raises(ApiError, match=f"must not change other {what} of workloads"):
             api.patch(path, change)
     for method, where in (
         ("DELETE", path),
