@@ -32,6 +32,11 @@ LIBRARY = ROOT / "components" / "gpuyard"
 SECONDS_PER_MUTANT = 60
 SHOWN = 70
 
+CAPACITY = (
+    "tests/plan/capacity/test_capacity_options.py",
+    "tests/plan/pools/test_pool_facts.py",
+    "tests/plan/test_proofs.py",
+)
 BILL = (
     "tests/plan/money/test_capacity_prices.py",
     "tests/plan/money/test_prices.py",
@@ -78,21 +83,17 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "plan/renames.py": ("tests/plan/pools/test_pool_refusals.py", "tests/plan/teams/test_teams.py"),
     "plan/sharing/fractions.py": ("tests/plan/sharing/test_fractions.py",),
-    "plan/capacity/capacity_options.py": ("tests/plan/capacity/test_capacity_options.py",),
-    "plan/capacity/capacity_checks.py": (
-        "tests/plan/capacity/test_capacity_options.py",
-        "tests/plan/test_proofs.py",
-    ),
+    "plan/capacity/capacity_options.py": CAPACITY,
+    "plan/capacity/capacity_checks.py": CAPACITY,
     "plan/pools/numa.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
     "plan/pools/own_nodes.py": ("tests/plan/pools/test_pool_facts.py", "tests/plan/test_proofs.py"),
     "plan/quotas/owners.py": ("tests/plan/quotas/test_owners.py", "tests/plan/test_proofs.py"),
     "plan/queueing/priorities.py": ("tests/plan/queueing/test_priorities.py",),
     "plan/shapes/quota.py": ("tests/plan/shapes/test_quota.py",),
     "plan/pools/allocatable.py": ("tests/plan/pools/test_pool_facts.py",),
-    "plan/capacity/scaling.py": (
-        "tests/plan/pools/test_pool_facts.py",
-        "tests/plan/test_proofs.py",
-    ),
+    "plan/capacity/scaling.py": CAPACITY,
+    "providers/aws/capacity.py": CAPACITY,
+    "providers/gcp/capacity.py": CAPACITY,
     "plan/teams/isolation.py": (
         "tests/plan/teams/test_isolation.py",
         "tests/plan/teams/test_teams.py",

@@ -23,7 +23,6 @@ from gpuyard.local_files import file_reader
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.software.support import check_pins
 from gpuyard.preflight.probes import Probe, ProbeAnswer
-from gpuyard.preflight.run import run_probes
 from gpuyard.spec.read import CONFIG_KEY, ParsedStackFile
 from gpuyard.stack_validation import ValidatedStack
 
@@ -265,8 +264,9 @@ def _asked(judged: ValidatedStack, account: Mapping[str, Any]) -> ValidatedStack
     def ask(questions: Sequence[Probe]) -> dict[str, ProbeAnswer]:
         return {each.name: _recorded({**caller, **account}, each.name) for each in questions}
 
-    response = run_probes(judged.plan, ask, judged.reading.account)
-    return replace(judged, findings=tuple(sort_findings([*judged.findings, *response.findings])))
+    response = judged.plan.provider.probe_account(judged.plan, ask, judged.reading.account)
+    more = response.findings if response else ()
+    return replace(judged, findings=tuple(sort_findings([*judged.findings, *more])))
 
 
 def _recorded(answers: Mapping[str, Any], name: str) -> ProbeAnswer:

@@ -3,8 +3,6 @@
 They are defined here and nowhere else.
 """
 
-from collections.abc import Mapping
-
 POOL_LABEL = "gpuyard.dev/pool"
 """On every node of a pool; flavors select nodes by it."""
 PLATFORM_LABEL = "gpuyard.dev/platform"
@@ -63,13 +61,6 @@ NVLINK_LABEL, NVLINK_GPUS_LABEL = "gpuyard.dev/nvlink", "gpuyard.dev/nvlink-gpus
 
 GPUYARD_DOMAIN = "gpuyard.dev"
 RESERVED_LABEL_DOMAINS = (GPUYARD_DOMAIN, "kubernetes.io", "k8s.io", "nvidia.com", "karpenter.sh")
-CLOUD_LABEL_DOMAINS: Mapping[str, tuple[str, ...]] = {
-    "aws": ("eks.amazonaws.com",),
-    "gcp": ("cloud.google.com",),
-}
-"""By cloud, additional label domains that its node groups reject (kubernetes/cloud-provider-aws#242;
-magic-modules#11878)."""
-
 GPU = "nvidia.com/gpu"
 GPU_SHARED = "nvidia.com/gpu.shared"
 GPU_CLAIM = "gpuyard.dev/gpu-claim"

@@ -17,7 +17,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
-from gpuyard.catalogue.machines import machine_names
+from gpuyard.catalogue.machines import machines_of
 
 TARGET = Path(__file__).resolve().parents[2] / "tests/catalogue/second/ec2_second_source.csv"
 COLUMNS: tuple[str, ...] = (
@@ -79,7 +79,7 @@ def table(types: dict[str, Any], version: str, day: date) -> str:
     out.write(f"# moto {version}, moto/ec2/resources/instance_types.json.gz, read {day}\n")
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(row(types[name]) for name in machine_names("aws") if name in types)
+    writer.writerows(row(types[name]) for name in machines_of("aws") if name in types)
     return out.getvalue()
 
 
@@ -88,7 +88,7 @@ def main() -> None:
     version, path = sys.argv[1:3]
     types = json.loads(gzip.decompress(Path(path).read_bytes()))
     TARGET.write_text(table(types, version, datetime.now(UTC).date()), encoding="utf-8")
-    print(f"wrote {TARGET}; not in moto: {sorted(set(machine_names('aws')) - set(types))}")
+    print(f"wrote {TARGET}; not in moto: {sorted(set(machines_of('aws')) - set(types))}")
 
 
 if __name__ == "__main__":

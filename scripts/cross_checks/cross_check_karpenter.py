@@ -14,7 +14,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from gpuyard.catalogue.machines import machine_names
+from gpuyard.catalogue.machines import machines_of
 
 TARGET = Path(__file__).resolve().parents[2] / "tests/catalogue/second/karpenter_second_source.csv"
 TYPES = "website/content/en/preview/reference/instance-types.md"
@@ -53,7 +53,7 @@ def speeds(table: str) -> Mapping[str, str]:
 
 def table(page: str, bandwidths: str, origin: str) -> str:
     """The whole file: a line about its origin, then one line for each machine that both know."""
-    fast, ours = speeds(bandwidths), set(machine_names("aws"))
+    fast, ours = speeds(bandwidths), set(machines_of("aws"))
     out = io.StringIO()
     out.write(f"# {origin}\n")
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n")

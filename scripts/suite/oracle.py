@@ -112,10 +112,9 @@ def _rendered(stack: Path) -> Entries:
 
 def _cloud_resources(stack: Path) -> Entries:
     from gpuyard.cli.stacks import validate_stack
-    from gpuyard.render.cloud_graph import graph_of
 
     plan = validate_stack(str(stack)).plan
-    if plan and (graph := graph_of(plan)):
+    if plan and (graph := plan.provider.graph(plan)):
         yield f"{stack.stem} cloud resources", [_plain(each) for each in graph.resources]
 
 

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES, Capacity, find_machine, machine_names
+from gpuyard.catalogue.machines import MACHINES, Capacity, find_machine, machines_of
 from kit.every import every
 
 TODAY = datetime.now(UTC).date()
@@ -144,10 +144,10 @@ def test_a_machine_is_found_whatever_the_case():
 
 
 def test_names_are_listed_by_cloud():
-    aws, gcp = machine_names("aws"), machine_names("gcp")
+    aws, gcp = machines_of("aws"), machines_of("gcp")
     assert set(aws).isdisjoint(gcp)
-    assert set(machine_names()) == {*aws, *gcp} == set(MACHINES)
-    assert machine_names("none") == ()
+    assert {**aws, **gcp} == MACHINES
+    assert machines_of("none") == {}
 
 
 @pytest.mark.parametrize("family", ["p5.", "g6.", "a3-highgpu", "g2-standard"])

@@ -20,11 +20,9 @@ from gpuyard.catalogue.purchasing import (
     BLOCK_SIZES,
     CALENDAR,
     CAPACITY_BLOCK,
-    FLEX_START,
     ULTRASERVER_BLOCK,
     ULTRASERVERS,
     ULTRASERVERS_SOURCE,
-    lifetime_of,
 )
 from gpuyard.catalogue.sources import Source
 from kit.every import every
@@ -75,21 +73,6 @@ def test_every_fact_has_a_source():
     found = [v for v in vars(node_pools).values() if isinstance(v, Source)]
     assert len(found) == 8
     assert all(source.title and source.verified for source in found)
-
-
-@pytest.mark.parametrize(
-    ("name", "mode", "found"),
-    [
-        ("p5.48xlarge", Capacity.BLOCK, CAPACITY_BLOCK),
-        ("p6e-gb200.36xlarge", Capacity.BLOCK, ULTRASERVER_BLOCK),
-        ("a4-highgpu-8g", Capacity.BLOCK, CALENDAR),
-        ("a3-ultragpu-8g", Capacity.FLEX_START, FLEX_START),
-        ("p5.48xlarge", Capacity.RESERVED, None),
-        ("p5.48xlarge", Capacity.SPOT, None),
-    ],
-)
-def test_how_long_bought_nodes_stay(name, mode, found):
-    assert lifetime_of(MACHINES[name], mode) is found
 
 
 def test_an_ultraserver_is_left_sooner_than_other_machines():

@@ -1,5 +1,7 @@
 """Prices by region: what is listed, what is not, and that two regions are never mixed."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpuyard.catalogue.cluster.places import region_names
@@ -63,6 +65,11 @@ def test_a_machine_has_the_prices_of_the_region(name, region, usd, spot):
 )
 def test_where_no_price_is_listed_it_keeps_its_own_with_the_name_of_their_region(name, region):
     assert prices_in_region(MACHINES[name], region) is MACHINES[name]
+
+
+def test_a_cloud_without_a_list_has_the_prices_of_its_machines_in_every_region():
+    machine = replace(MACHINES["p5.48xlarge"], cloud="toy", region="toy-1")
+    assert prices_in_region(machine, "toy-2") is machine
 
 
 @pytest.mark.parametrize("cloud", ["aws", "gcp"])

@@ -7,7 +7,6 @@ from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.changes.graphs import ResourceAction
 from gpuyard.changes.planned_changes import plan_changes
 from gpuyard.render.cloud.graph import late_value_names
-from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import NAME, Deployment
 from kit.generated.changed import REGIONS, changed
 
@@ -20,8 +19,8 @@ PLACES = {
 def verdicts(cloud, number):
     """Ours and theirs, by resource; of ours also which rest on answers of the cloud."""
     first, second = changed(cloud, number)
-    deployment = Deployment(graph_of(first), PLACES[cloud])
-    wanted = graph_of(second)
+    deployment = Deployment(first.provider.graph(first), PLACES[cloud])
+    wanted = second.provider.graph(second)
     said = plan_changes(second, wanted, deployed_state(deployment.export(first)), NAME)
     ours = {each.name: each for each in said.resources}
     return ours, deployment.next(wanted)
@@ -39,7 +38,8 @@ def _differences(cloud, number, ours, theirs):
         if each.has_queried_inputs and each.action is ResourceAction.SAME
     }
     hang = {name for name, each in ours.items() if each.may_be_replaced}
-    for each in graph_of(changed(cloud, number)[1]).resources:
+    plan = changed(cloud, number)[1]
+    for each in plan.provider.graph(plan).resources:
         if hang & {name.partition(".")[0] for name in late_value_names(each.inputs)}:
             hang.add(each.name)
     return {

@@ -6,7 +6,6 @@ import cloud_fields
 from gpuyard.catalogue.cloud_fields import CLOUD_FIELDS, cloud_kind
 from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.changes.conditions import CONDITIONS
-from gpuyard.render.cloud_graph import graph_of
 from kit.generated.changed import changed
 
 
@@ -21,7 +20,8 @@ def test_the_table_is_made_of_what_is_known(golden):
 def test_it_has_every_field_that_a_graph_gives():
     for cloud in cloud_fields.CLOUDS:
         for number in range(6):
-            for each in graph_of(changed(cloud, number)[0]).resources:
+            plan = changed(cloud, number)[0]
+            for each in plan.provider.graph(plan).resources:
                 known = cloud_kind(each.kind).nested_fields
                 for name, value in each.inputs.items():
                     assert name in known[""], f"{each.kind} {name}"

@@ -8,7 +8,6 @@ from gpuyard.changes.node_classes import changed_node_classes
 from gpuyard.changes.planned_changes import plan_changes
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.karpenter import nodes
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.platform import karpenter_nodes
 from kit.clouds.deployments import NAME, Deployment
 from kit.generated.changed import planned
@@ -78,12 +77,17 @@ def test_what_is_new_or_of_another_platform_changes_nothing():
 def test_karpenter_is_told_after_a_pool_whose_nodes_are_replaced():
     """One that is its own alone has nobody who goes first."""
     before, after = of(), of("1.35", disk_gib=900)
-    whole = Deployment(graph_of(before), Place(cloud="aws", region="us-east-1")).export(before)
+    whole = Deployment(
+        before.provider.graph(before), Place(cloud="aws", region="us-east-1")
+    ).export(before)
     whole["deployment"]["resources"] += state(before)
-    said = plan_changes(after, graph_of(after), deployed_state(whole))
+    said = plan_changes(after, after.provider.graph(after), deployed_state(whole))
     assert said.rollout_waves == (("base",), ("burst",))
     smaller = of(disk_gib=900)
-    assert plan_changes(smaller, graph_of(smaller), deployed_state(whole)).rollout_waves == ()
+    assert (
+        plan_changes(smaller, smaller.provider.graph(smaller), deployed_state(whole)).rollout_waves
+        == ()
+    )
 
 
 def test_a_list_of_another_length_is_another():

@@ -7,7 +7,6 @@ from gpuyard.changes.comparison import compare_with_deployed
 from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.changes.planned_changes import plan_changes
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.spec.read import read_platform
 from gpuyard.stack_validation import validate
 from kit.clouds.deployments import Deployment, exported
@@ -28,7 +27,7 @@ def compared(before, after, place=None):
         state = exported(plan_of(before))
     else:
         plan = planned(before, cloud)
-        state = Deployment(graph_of(plan), place).export(plan)
+        state = Deployment(plan.provider.graph(plan), place).export(plan)
     region = {} if place is None else {f"{cloud}:region": place.region}
     judged, said = compare_with_deployed(
         validate(read_platform(after, region)), deployed_state(state)
@@ -196,7 +195,7 @@ def test_what_the_state_says_of_a_namespace_is_said_of_a_team_that_leaves(annota
 
 def test_what_only_the_engine_foresees_is_said_as_such():
     plan = planned(on("aws"), "aws")
-    rows = Deployment(graph_of(plan), AWS).export(plan)["deployment"]["resources"]
+    rows = Deployment(plan.provider.graph(plan), AWS).export(plan)["deployment"]["resources"]
     steps = [
         {
             "op": "replace" if row["urn"].endswith("-vpc") else "same",
@@ -219,7 +218,7 @@ def test_what_only_the_engine_foresees_is_said_as_such():
 
 def test_a_store_that_leaves_is_data_that_is_lost():
     plan = planned(on("aws"), "aws")
-    state = Deployment(graph_of(plan), AWS).export(plan)
+    state = Deployment(plan.provider.graph(plan), AWS).export(plan)
     bucket = {"urn": "urn::platform-checkpoints", "type": "aws:s3/bucket:Bucket", "id": "b"}
     kept = {**bucket, "urn": "urn::platform-kept", "retainOnDelete": True}
     state["deployment"]["resources"] += [

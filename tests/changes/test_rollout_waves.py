@@ -14,7 +14,6 @@ from gpuyard.changes.platforms import (
     reported_platform,
 )
 from gpuyard.changes.rollout_waves import plan_rollout_waves
-from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import Deployment, exported
 from kit.every import every
 from kit.generated.changed import planned
@@ -75,14 +74,18 @@ def on_aws(minor, **more):
 
 
 def told(before, after, state):
-    return plan_changes(after, graph_of(after), deployed_state(state(before))).rollout_waves
+    return plan_changes(
+        after, after.provider.graph(after), deployed_state(state(before))
+    ).rollout_waves
 
 
 def test_in_a_cloud_those_whose_nodes_are_replaced_take_turns():
     """A new minor; another machine, which replaces the group; and bounds, which drain nobody."""
 
     def state(plan):
-        return Deployment(graph_of(plan), Place(cloud="aws", region="us-east-1")).export(plan)
+        return Deployment(plan.provider.graph(plan), Place(cloud="aws", region="us-east-1")).export(
+            plan
+        )
 
     two = (("one",), ("two",))
     before = on_aws("1.34")

@@ -7,13 +7,16 @@ from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.changes.sizes import with_sizes
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import ClampedNumber, CloudCall
-from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import NAME, Deployment
 from kit.generated.changed import planned
 from kit.stacks import platform, pool
 
 GROUP = "train-on-demand"
 DESIRED = "scalingConfig.desiredSize"
+
+
+def graph_on(plan):
+    return plan.provider.graph(plan)
 
 
 def of(nodes):
@@ -23,8 +26,10 @@ def of(nodes):
 def resized(before, after):
     """The graph of the nodes `after`, where nodes `before` are deployed."""
     plan = of(before)
-    state = Deployment(graph_of(plan), Place(cloud="aws", region="us-east-1")).export(plan)
-    graph = graph_of(of(after))
+    state = Deployment(plan.provider.graph(plan), Place(cloud="aws", region="us-east-1")).export(
+        plan
+    )
+    graph = graph_on(of(after))
     return with_sizes(graph, deployed_state(state).cloud_resources(NAME, graph))
 
 
@@ -48,7 +53,7 @@ def test_a_group_with_new_bounds_keeps_the_size_that_eks_tells_within_them(befor
     )
     assert graph.resources.count(group) == 1
     others = [each for each in graph.resources if each.name != GROUP]
-    assert others == [each for each in graph_of(of(after)).resources if each.name != GROUP]
+    assert others == [each for each in graph_on(of(after)).resources if each.name != GROUP]
 
 
 @pytest.mark.parametrize(("before", "after"), [("0..2", "0..2"), ("0..2", 2), (2, 4)])
@@ -57,5 +62,5 @@ def test_bounds_that_stay_and_nodes_of_a_fixed_number_ask_nothing(before, after)
 
 
 def test_a_group_that_is_not_there_yet_asks_nothing():
-    graph = graph_of(of("1..2"))
+    graph = graph_on(of("1..2"))
     assert with_sizes(graph, {}) is None

@@ -59,6 +59,7 @@ def contracts(root: Path) -> tuple[int, str]:
         ("simulate/agents/node.py", "import gpuyard.plan.records", "the simulated cluster "),
         ("simulate/parts.py", "import gpuyard.render.objects", "the simulated cluster "),
         ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),
+        ("render/platform.py", "import gpuyard.render.aws.graph", "only a provider "),
         ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
         ("../gpuyard_idle/decisions.py", "import gpuyard.plan", "a program that runs elsewhere "),
         ("../gpuyard_gate/reconcile.py", "import gpuyard.names", "the gate, too: "),

@@ -1,5 +1,6 @@
 """Texts and files that the tree must not contain, and those that it must."""
 
+import ast
 import re
 import sys
 import tomllib
@@ -54,6 +55,14 @@ RETIRED = [
 OF_WORDS = ("components/", "docs/", "policies/", "scripts/", "stacks/", "testbed/", "Makefile")
 # Go's checksum files and the licence text are not written by the project.
 FOREIGN = {"go.sum", "LICENSE"}
+CLOUDS = {"aws", "gcp"}
+KNOW_CLOUDS = (
+    "gpuyard/catalogue/",  # facts of the machines that a cloud sells
+    "gpuyard/provider.py",
+    "gpuyard/providers/",
+    "gpuyard/spec/platform.py",
+)
+"""Modules of components/ that may name a cloud; all others ask the provider."""
 
 
 def lines(files: list[Path]) -> Iterator[tuple[str, str]]:
@@ -175,6 +184,46 @@ def test_every_pure_layer_is_in_the_contract_that_keeps_it_pure():
         if (package / f"{name}.py").exists() or (package / name / "__init__.py").exists()
     }
     assert sorted(present - set(pure["source_modules"])) == []
+
+
+def cloud_tests(code: str) -> list[int]:
+    """Lines that test which cloud it is: members of Cloud, and comparisons with its name."""
+    return [node.lineno for node in ast.walk(ast.parse(code)) if _names_cloud(node)]
+
+
+def _names_cloud(node: ast.AST) -> bool:
+    if isinstance(node, ast.Attribute):
+        return node.attr in {"AWS", "GCP"} and ast.unparse(node.value) == "Cloud"
+    if not isinstance(node, ast.Compare):
+        return False
+    constants = (each.value for each in ast.walk(node) if isinstance(each, ast.Constant))
+    return not CLOUDS.isdisjoint(each for each in constants if isinstance(each, str))
+
+
+def test_only_a_provider_knows_which_cloud_it_is():
+    found = [
+        f"{path}:{line}"
+        for path in sizes.below(sizes.tracked(), "components/")
+        if path.suffix == ".py"
+        and not path.relative_to(sizes.ROOT / "components").as_posix().startswith(KNOW_CLOUDS)
+        for line in cloud_tests(path.read_text(encoding="utf-8"))
+    ]
+    assert found == [], "add an attribute or a method to gpuyard.provider.Provider"
+
+
+@pytest.mark.parametrize(
+    ("code", "hits"),
+    [
+        ("if plan.cloud is Cloud.AWS: ...", 1),
+        ("names = {Cloud.GCP: 1}", 1),
+        ("if plan.cloud.value in {'aws', 'gcp'}: ...", 1),
+        ("if plan.cloud is Cloud.NONE: ...", 0),
+        ("if plan.provider.sells_machines: ...", 0),
+        ("kind = 'aws'", 0),
+    ],
+)
+def test_a_test_of_the_cloud_is_found(code, hits):
+    assert len(cloud_tests(code)) == hits
 
 
 def test_every_ruff_ignore_says_why():

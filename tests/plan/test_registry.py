@@ -14,8 +14,8 @@ from kit.every import judge
 IDS = re.compile(r"[a-z]+\.[a-z_]+")
 SPEC_IDS = re.compile(r"spec\.[a-z_]+")
 FOLDERS = tuple(
-    f"components/gpuyard/{floor}/"
-    for floor in ("plan", "spec", "lint", "changes", "cli", "preflight")
+    f"components/gpuyard/{floor}"
+    for floor in ("plan/", "spec/", "lint/", "changes/", "cli/", "preflight/", "provider")
 )
 """The floors that judge a stack file. What a component says of its own arguments has no pages."""
 MAKERS = {"error", "warning", "info", "Finding"}

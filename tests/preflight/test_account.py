@@ -19,16 +19,19 @@ from gpuyard.preflight.quota_requirements import (
     ec2_requirements,
     gce_requirements,
 )
-from gpuyard.preflight.run import run_probes
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.spec.region import CloudAccount, Region
+from gpuyard.spec.region import ENVIRONMENT, CloudAccount, Region
 from kit.clouds.aws import plan_on_aws
 from kit.every import every
 from kit.stacks import platform, pool, spec_of
 
 USER = "arn:aws:iam::123456789012:user/ann"
 HELD = "cr-0123456789abcdef0"
+
+
+def run_probes(plan, ask, signed=ENVIRONMENT):
+    return plan.provider.probe_account(plan, ask, signed)
 
 
 def on_gcp(*pools, region="us-central1", **rest):

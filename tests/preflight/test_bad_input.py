@@ -3,7 +3,6 @@
 from gpuyard.cli.stacks import validate_text
 from gpuyard.findings import Severity
 from gpuyard.preflight.probes import CommandResult, ProbeAnswer, parse_answer
-from gpuyard.preflight.run import run_probes
 from kit.every import every
 from kit.stacks import platform, pool, stack_file
 from proofs import TODAY
@@ -99,7 +98,11 @@ def asked(cloud, region, pools, more, answers, caller=None):
         return judged.findings, ()
     known = {"caller": caller or CALLERS[cloud], **answers}
     silent = ProbeAnswer(failure_reason="silent")
-    heard = run_probes(judged.plan, lambda asks: {q.name: known.get(q.name, silent) for q in asks})
+    heard = judged.plan.provider.probe_account(
+        judged.plan,
+        lambda asks: {q.name: known.get(q.name, silent) for q in asks},
+        judged.reading.account,
+    )
     return (*judged.findings, *heard.findings), heard.skipped
 
 

@@ -10,7 +10,6 @@ from testbed.plugins.cloud.judging import judged
 from gpuyard.readiness.assessment import assess_readiness
 from gpuyard.readiness.evidence import CheckStatus
 from gpuyard.render.cloud.graph import platform_resource_name
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.platform import platform_objects
 from gpuyard.rules.rule import Resource
 from gpuyard.rules.run import RuleVerdict
@@ -82,7 +81,7 @@ def test_a_stack_is_short_and_its_page_says_all_that_a_deployer_asks(name):
 @each
 def test_no_rule_of_ours_finds_anything_in_what_a_stack_registers(name):
     plan = plan_of(name)
-    graph, objects = graph_of(plan), list(inside(plan))
+    graph, objects = plan.provider.graph(plan), list(inside(plan))
     assert found_by_rules(graph, known=True, beside=objects) == set()
     previewed = found_by_rules(graph, known=False, beside=objects)
     assert {verdict for *_, verdict in previewed} <= {RuleVerdict.NOT_EVALUATED}
@@ -101,7 +100,7 @@ def test_a_stack_passes_most_readiness_checks_that_its_file_alone_decides(name):
 
 def test_the_cluster_that_exists_is_read_and_nothing_of_it_is_made():
     raw, plan = raw_of("existing"), plan_of("existing")
-    graph, account = graph_of(plan), account_with(raw)
+    graph, account = plan.provider.graph(plan), account_with(raw)
     before = {(one.kind, one.id): one.state for one in account.all()}
     assert judged(graph, PLACES["aws"], account, partial(platform_resource_name, "second")) == []
     after = {(one.kind, one.id): one.state for one in account.all()}

@@ -3,7 +3,7 @@
 from testbed.plugins.cloud.rules import of_service
 from testbed.plugins.kubernetes.values import UNKNOWN
 
-from gpuyard.catalogue.cluster.tags import TAGS
+from gpuyard.catalogue.cluster.tags import AWS_TAGS, GCP_TAGS
 from gpuyard.plan import plan_or_raise
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
@@ -59,7 +59,7 @@ def test_what_the_cloud_takes_as_a_tag_its_fake_takes(kind, inputs):
 def test_a_graph_with_as_many_tags_as_a_stack_file_may_have_is_taken():
     room = {
         cloud: {f"t-{n}": "x" for n in range(t.maximum - t.reserved_by_gpuyard)}
-        for cloud, t in TAGS.items()
+        for cloud, t in {"aws": AWS_TAGS, "gcp": GCP_TAGS}.items()
     }
     cluster = {"zones": ["us-east-1a", "us-east-1b"], "admins": [ADMIN]}
     graphs = [

@@ -9,8 +9,6 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, CloudResource, platform_resource_name
 
-_CLUSTERS = {"aws": "EksCluster", "gcp": "GkeCluster"}
-
 
 def import_file(
     plan: PlatformPlan, graph: CloudGraph, ids: Mapping[str, str], component: str
@@ -24,7 +22,7 @@ def import_file(
     above: dict[str, dict[str, Any]] = {}
     resources: list[dict[str, Any]] = []
     for each in imported:
-        kind = "GpuNodePool" if _in_pool(each) else _CLUSTERS[plan.cloud.value]
+        kind = "GpuNodePool" if _in_pool(each) else plan.provider.cluster_kind
         name = f"{component}-{each.part if _in_pool(each) else CLUSTER}"
         parent = above.setdefault(name, {**_component(kind, name), "parent": top["name"]})
         resources.append(

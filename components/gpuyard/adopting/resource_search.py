@@ -8,8 +8,7 @@ from gpuyard.adopting.identities import identity_format, import_id, resolve_iden
 from gpuyard.adopting.lookup_commands import LOOKS, LookupCommand
 from gpuyard.adopting.matching import Match, last_part, match_resource, value_at
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.preflight.probes import Probe, ProbeAnswer
-from gpuyard.preflight.run import RunProbes
+from gpuyard.preflight.probes import Probe, ProbeAnswer, RunProbes
 from gpuyard.render.cloud.graph import (
     CloudCall,
     CloudGraph,
@@ -119,7 +118,7 @@ class _Search:
     def _late(self, name: str) -> Any:
         if name in self.given or name in self.known:
             return self.given.get(name, self.known.get(name))
-        if self.plan.cloud.value == "aws" and name == "partition.partition":
+        if name == "partition.partition":
             return "aws"
         holder, _, output = name.partition(".")
         each, identity = self.resources.get(holder), self.ids.get(holder)

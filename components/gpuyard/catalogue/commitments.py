@@ -121,7 +121,7 @@ def _priced() -> Mapping[str, tuple[CommitmentPrice, ...]]:
         add(machine, RESERVED_INSTANCE, 1, one, "us-east-1", EC2_RESERVED_LIST)
         add(machine, RESERVED_INSTANCE, 3, three, "us-east-1", EC2_RESERVED_3Y_LIST)
     for machine, usd, region in table_rows(tables.EC2_BLOCKS):
-        source = ULTRASERVER if machine.startswith("p6e") else EC2_BLOCK_LIST
+        source = ULTRASERVER if MACHINES[machine].is_rack else EC2_BLOCK_LIST
         add(machine, CAPACITY_BLOCK, None, usd, region, source)
     for machine, one, three in table_rows(tables.GCE_CUDS):
         add(machine, COMMITTED_USE, 1, one, "us-central1", GCE_COMMITTED_LIST)

@@ -1,6 +1,5 @@
 """Cluster fees: hourly prices of the EKS and GKE control planes."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -36,11 +35,8 @@ class ClusterFee:
     source: Source
 
 
-CLUSTER_FEES: Mapping[str, ClusterFee] = {
-    "aws": ClusterFee("EKS", 0.10, 0.50, EKS_FEE),
-    "gcp": ClusterFee("GKE", 0.10, 0.50, GKE_FEE),
-}
-"""Fees by cloud. Your own cluster has no fee."""
+EKS = ClusterFee("EKS", 0.10, 0.50, EKS_FEE)
+GKE = ClusterFee("GKE", 0.10, 0.50, GKE_FEE)
 
 
 def has_standard_support_ended(cloud: str, minor: str) -> bool:

@@ -58,6 +58,8 @@ class Machine:
     """The part of one physical GPU that each of `gpus` is: 1/8 on g6f.large."""
     arch: str = "amd64"
     network_gbps: float | None = None
+    network_layers: int = 0
+    """How many network topology labels its cloud puts on a node, from the widest network node down."""
     efa_interfaces: int = 0
     nvme_gb: int = 0
     numa_nodes: int | None = None
@@ -109,90 +111,64 @@ def table_rows(table: str) -> Iterator[list[str]]:
     return (line.split() for line in table.strip().splitlines() if not line.startswith("#"))
 
 
+def table_records(table: str) -> Iterator[dict[str, str]]:
+    """The rows of a text table by the column names of its first line."""
+    header, *lines = table.strip().splitlines()
+    return (dict(zip(header[1:].split(), line.split(), strict=True)) for line in lines)
+
+
 def _gpus(cell: str) -> tuple[int, Fraction]:
     """`8` is eight GPUs; `1/8` is one eighth of a GPU."""
     share = Fraction(cell)
     return (int(share), Fraction(1)) if share >= 1 else (1, share)
 
 
-def _ec2_sold(name: str, *, listed: bool) -> frozenset[Capacity]:
-    """Every EC2 GPU type has spot and reservations; the P family has capacity blocks, except p3dn."""
-    if not listed:
-        return frozenset({Capacity.BLOCK})
-    sold = {Capacity.ON_DEMAND, Capacity.SPOT, Capacity.RESERVED}
-    if name.startswith("p") and not name.startswith("p3dn"):
-        sold.add(Capacity.BLOCK)
-    return frozenset(sold)
+_SOLD: Mapping[str, Capacity] = {
+    "o": Capacity.ON_DEMAND,
+    "s": Capacity.SPOT,
+    "r": Capacity.RESERVED,
+    "b": Capacity.BLOCK,
+    "f": Capacity.FLEX_START,
+}
 
 
-def _ec2_gpu_machines() -> Iterator[Machine]:
-    for name, gpu, count, vcpu, gib, gbps, efa, nvme, numa, usd, spot in table_rows(
-        machines.EC2_GPU
-    ):
-        gpus, fraction = _gpus(count)
-        listed = not name.startswith("p6e")
-        nodes = _number(numa)
+def _sold(cell: str) -> frozenset[Capacity]:
+    return frozenset(_SOLD[letter] for letter in cell)
+
+
+_SOURCES: Mapping[tuple[str, str], Source] = {
+    ("aws", "offers"): sources.EC2_OFFERS,
+    ("aws", "unlisted"): sources.EC2_NOT_LISTED,
+    ("gcp", "offers"): sources.GCE_OFFERS,
+    ("gcp", "lists"): sources.GCE_LISTS,
+}
+
+
+def _gpu_machines(table: str, cloud: str, region: str, spot: Source | None) -> Iterator[Machine]:
+    """The machines of a table; without a source of their own, Spot prices have that of the row."""
+    for row in table_records(table):
+        gpus, fraction = _gpus(row["gpus"])
+        numa, source = _number(row.get("numa", "-")), _SOURCES[cloud, row["source"]]
         yield Machine(
-            name=name,
-            cloud="aws",
-            gpu=GPUS[gpu],
+            name=row["type"],
+            cloud=cloud,
+            gpu=GPUS[row["gpu"]],
             gpus=gpus,
             gpu_fraction=fraction,
-            vcpus=int(vcpu),
-            memory_gib=int(gib),
-            arch="arm64" if name.startswith(("g5g.", "p6e")) else "amd64",
-            network_gbps=_number(gbps),
-            efa_interfaces=int(efa),
-            nvme_gb=int(nvme),
-            numa_nodes=None if nodes is None else int(nodes),
-            region="us-east-1",
-            on_demand=_price(usd, sources.EC2_OFFERS),
-            spot=_price(spot, sources.EC2_SPOT),
-            sold=_ec2_sold(name, listed=listed),
-            source=sources.EC2_OFFERS if listed else sources.EC2_NOT_LISTED,
-        )
-
-
-_GCE_FROM_LISTS = ("a3-mega", "a3-ultra", "a3-edge", "a4")
-
-
-def _gce_sold(name: str, *, on_demand: bool) -> frozenset[Capacity]:
-    """All types can be reserved; the other capacity types are by list, with or without a price (GCE_CONSUMPTION)."""
-    sold = {Capacity.RESERVED}
-    if on_demand:
-        sold.add(Capacity.ON_DEMAND)
-    if not name.startswith(machines.NO_SPOT):
-        sold.add(Capacity.SPOT)
-    if not name.startswith(machines.NO_FLEX_START):
-        sold.add(Capacity.FLEX_START)
-    if name.startswith(machines.CALENDAR_MODE):
-        sold.add(Capacity.BLOCK)
-    return frozenset(sold)
-
-
-def _gce_gpu_machines() -> Iterator[Machine]:
-    for name, gpu, count, vcpu, gib, gbps, ssd, accelerator, usd, sold, spot in table_rows(
-        machines.GCE_GPU
-    ):
-        gpus, fraction = _gpus(count)
-        origin = sources.GCE_LISTS if name.startswith(_GCE_FROM_LISTS) else sources.GCE_OFFERS
-        yield Machine(
-            name=name,
-            cloud="gcp",
-            gpu=GPUS[gpu],
-            gpus=gpus,
-            gpu_fraction=fraction,
-            vcpus=int(vcpu),
-            memory_gib=int(gib),
-            arch="arm64" if name.startswith("a4x-") else "amd64",
-            network_gbps=_number(gbps),
-            nvme_gb=int(ssd),
-            accelerator=accelerator,
-            region="us-central1",
-            on_demand=_price(usd, origin),
-            spot=_price(spot, origin),
-            sold=_gce_sold(name, on_demand=sold == "yes"),
-            source=origin,
+            vcpus=int(row["vcpu"]),
+            memory_gib=int(row["gib"]),
+            arch=row["arch"],
+            network_gbps=_number(row["gbps"]),
+            network_layers=int(row["layers"]),
+            efa_interfaces=int(row.get("efa", 0)),
+            nvme_gb=int(row["nvme"]),
+            numa_nodes=None if numa is None else int(numa),
+            accelerator=row.get("accelerator"),
+            region=region,
+            on_demand=_price(row["usd"], source),
+            spot=_price(row["spot"], spot or source),
+            sold=_sold(row["sold"]),
+            source=source,
         )
 
 
@@ -215,7 +191,7 @@ def _gce_n1_machines() -> Iterator[Machine]:
             region="us-central1",
             on_demand=_price(usd, sources.GCE_N1),
             spot=_price(spot, sources.GCE_N1),
-            sold=_gce_sold(name, on_demand=True),
+            sold=_sold("osrf"),
             source=sources.GCE_N1,
         )
 
@@ -239,9 +215,9 @@ def _cpu_machines(table: str, cloud: str, region: str, source: Source) -> Iterat
 MACHINES: Mapping[str, Machine] = {
     machine.name: machine
     for machine in (
-        *_ec2_gpu_machines(),
+        *_gpu_machines(machines.EC2_GPU, "aws", "us-east-1", sources.EC2_SPOT),
         *_cpu_machines(cpu_machines.EC2_CPU, "aws", "us-east-1", sources.EC2_OFFERS),
-        *_gce_gpu_machines(),
+        *_gpu_machines(machines.GCE_GPU, "gcp", "us-central1", None),
         *_gce_n1_machines(),
         *_cpu_machines(cpu_machines.GCE_CPU, "gcp", "us-central1", sources.GCE_OFFERS),
     )
@@ -249,9 +225,9 @@ MACHINES: Mapping[str, Machine] = {
 """Machines by type name. Names are unique across clouds: EC2 types contain a dot, GCE types do not."""
 
 
-def find_machine(name: str) -> Machine | None:
+def find_machine(name: str, machines: Mapping[str, Machine] = MACHINES) -> Machine | None:
     """The machine with that name, ignoring case; None if the catalogue does not have it."""
-    return MACHINES.get(name) or MACHINES.get(name.lower())
+    return machines.get(name) or machines.get(name.lower())
 
 
 UNDESCRIBED: Mapping[str, Source] = dict.fromkeys(
@@ -260,6 +236,6 @@ UNDESCRIBED: Mapping[str, Source] = dict.fromkeys(
 """Types that AWS sells, without a row because their memory and network are unknown."""
 
 
-def machine_names(cloud: str | None = None) -> tuple[str, ...]:
-    """Machine names of one cloud (or of all), in catalogue order."""
-    return tuple(m.name for m in MACHINES.values() if cloud in {None, m.cloud})
+def machines_of(cloud: str) -> Mapping[str, Machine]:
+    """The machines of one cloud by type name, in catalogue order."""
+    return {name: machine for name, machine in MACHINES.items() if machine.cloud == cloud}

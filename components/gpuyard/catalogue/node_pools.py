@@ -74,19 +74,29 @@ class Ec2CapacitySettings:
     """The settings of one capacity type for EKS, Karpenter and launch templates."""
 
     capacity_type: str
+    """Of an EKS node group: ON_DEMAND, SPOT or CAPACITY_BLOCK."""
     karpenter_capacity_type: str
+    """`karpenter.sh/capacity-type`: on-demand, spot or reserved."""
     market_type: str | None
+    """Of the launch template: spot, capacity-block, or none for on-demand."""
     reservation_preference: str
+    """open, none or capacity-reservations-only; only the last uses a targeted reservation."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GkeCapacitySettings:
     """The settings of one capacity type for a GKE node pool."""
 
     spot: bool
     flex_start: bool
+    queued: bool = False
+    """All nodes of a job at once, and only through a ProvisioningRequest."""
     reservation_type: str
+    """NO_RESERVATION or SPECIFIC_RESERVATION."""
     auto_repair: bool
+    """Flex-start nodes cannot be repaired, only replaced."""
+    workload_policy: str = ""
+    """Type and accelerator topology of the resource policy that places the nodes of a rack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +118,12 @@ def ec2_capacity_settings(mode: Capacity) -> Ec2CapacitySettings:
 def gke_capacity_settings(mode: Capacity) -> GkeCapacitySettings:
     """The settings of this capacity type on GKE."""
     spot, flex, reservation, repaired = _row(GKE_PURCHASES, mode.value)
-    return GkeCapacitySettings(spot == "yes", flex == "yes", reservation, repaired == "yes")
+    return GkeCapacitySettings(
+        spot=spot == "yes",
+        flex_start=flex == "yes",
+        reservation_type=reservation,
+        auto_repair=repaired == "yes",
+    )
 
 
 def _row(table: str, key: str) -> list[str]:

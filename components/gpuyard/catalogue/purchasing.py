@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.sources import GCE_CONSUMPTION, Source
 
 _LOOKED_UP = date(2026, 11, 21)
@@ -52,8 +51,6 @@ GCE_RESERVATION = IdFormat(
         as_of=_LOOKED_UP,
     ),
 )
-RESERVATIONS: Mapping[str, IdFormat] = {"aws": EC2_RESERVATION, "gcp": GCE_RESERVATION}
-"""Reservation ids by cloud."""
 
 EC2_ZONE = IdFormat(
     re.compile(r"(?P<region>[a-z]{2,4}(-[a-z]+)+-\d+)(?P<local>-[a-z]+-\d+)?[a-z]"),
@@ -157,14 +154,3 @@ ULTRASERVERS_SOURCE = Source(
     date(2026, 11, 22),
     as_of=date(2026, 11, 22),
 )
-
-
-def lifetime_of(machine: Machine, mode: Capacity) -> Lifetime | None:
-    """The lifetime of nodes of this capacity type; None if they run as long as they are paid for."""
-    if mode is Capacity.FLEX_START:
-        return FLEX_START
-    if mode is not Capacity.BLOCK:
-        return None
-    if machine.cloud == "gcp":
-        return CALENDAR
-    return ULTRASERVER_BLOCK if machine.name in ULTRASERVERS else CAPACITY_BLOCK

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import date
 from functools import cache
 
-from gpuyard.catalogue.machines import MACHINES, Machine, Price
+from gpuyard.catalogue.machines import Machine, Price
 from gpuyard.catalogue.sources import GCE_OFFERS, Source
 from gpuyard.catalogue.tables.ec2_regions import EC2_REGIONS
 from gpuyard.catalogue.tables.gce_regions import GCE_REGIONS
@@ -35,7 +35,7 @@ def prices_in_region(machine: Machine, region: str | None) -> Machine:
 
     Prices of two regions are never mixed: if only the on-demand price is listed, the spot price is unknown.
     """
-    if region is None or region == machine.region or machine.name not in MACHINES:
+    if region is None or region == machine.region or machine.cloud not in _LISTS:
         return machine
     result = _prices(machine.cloud, region).get(machine.name)
     if result is None:

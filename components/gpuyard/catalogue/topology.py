@@ -1,12 +1,9 @@
 """Topology: the labels by which clouds describe the location of nodes, from wide to narrow."""
 
-from collections.abc import Mapping
 from datetime import date
-from functools import cache
 
-from gpuyard.catalogue.machines import Machine, table_rows
+from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sources import Source
-from gpuyard.catalogue.tables.topology import EC2_NODES, GCE_FAMILIES
 from gpuyard.names import CLIQUE_LABEL
 
 EC2_LAYER = "topology.k8s.aws/network-node-layer-"
@@ -48,19 +45,11 @@ PLACES = (
 """Label suffixes for locations in your own data center, from wide to narrow; gpuyard's list, not a standard."""
 
 
-@cache
-def _ec2_layers() -> Mapping[str, int]:
-    return {name: int(layers) for layers, *types in table_rows(EC2_NODES) for name in types}
-
-
 def network_labels(machine: Machine) -> tuple[str, ...]:
     """Network topology labels of the cloud that every node of this type has, the widest first."""
-    if machine.cloud == "aws":
-        layers = _ec2_layers().get(machine.name, 0)
-        return tuple(f"{EC2_LAYER}{n}" for n in range(1, layers + 1))
-    if machine.cloud == "gcp" and machine.name.startswith(GCE_FAMILIES):
-        return (GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST)
-    return ()
+    if machine.cloud == "gcp":
+        return (GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST)[: machine.network_layers]
+    return tuple(f"{EC2_LAYER}{layer}" for layer in range(1, machine.network_layers + 1))
 
 
 def place_rank(key: str) -> int | None:

@@ -6,7 +6,6 @@ from gpuyard.changes.deployed_state import DeployedState
 from gpuyard.changes.findings import change_findings
 from gpuyard.changes.planned_changes import PlannedChanges, plan_changes
 from gpuyard.findings import sort_findings
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.stack_validation import ValidatedStack
 
 
@@ -16,6 +15,6 @@ def compare_with_deployed(
     """Add the findings about planned changes; without a plan nothing is compared."""
     if judged.plan is None:
         return judged, None
-    changes = plan_changes(judged.plan, graph_of(judged.plan), state)
+    changes = plan_changes(judged.plan, judged.plan.provider.graph(judged.plan), state)
     results = (*judged.findings, *change_findings(judged.plan, changes))
     return replace(judged, findings=tuple(sort_findings(results))), changes

@@ -19,19 +19,19 @@ _FIRST = 11
 def query_account(judged: "ValidatedStack") -> "tuple[ValidatedStack, ProbeResult]":
     """Add the findings of the account, and return the query results; a rejected stack is not queried."""
     from gpuyard.preflight.probes import ProbeResult, SkippedProbe
-    from gpuyard.preflight.run import run_probes
     from gpuyard.programs import run_commands
 
     if judged.plan is None:
         return judged, ProbeResult(
             skipped=(SkippedProbe("the account", "the stack is rejected", is_expected=True),)
         )
-    if judged.plan.cloud.value not in {"aws", "gcp"}:
+    plan = judged.plan
+    probes = plan.provider.probe_account(plan, run_commands, judged.reading.account)
+    if probes is None:
         raise UsageError(
             f"{judged.file}: --live queries an AWS or Google Cloud account, and this stack is on"
-            f" {judged.plan.cloud.value}."
+            f" {plan.cloud.value}."
         )
-    probes = run_probes(judged.plan, run_commands, judged.reading.account)
     return replace(
         judged, findings=tuple(sort_findings([*judged.findings, *probes.findings]))
     ), probes

@@ -12,7 +12,6 @@ from gpuyard.names import EFA, GPU, RDMA
 from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.requests import PodSet, Request
-from gpuyard.spec.platform import Cloud
 
 _SEVERAL = 2
 _ADAPTERS = "/dev/infiniband"
@@ -45,7 +44,7 @@ def fabric_cautions(
 
 def _adapter(plan: PlatformPlan, pool: PoolPlan) -> tuple[str, int]:
     """The resource and count that a pod requests for the pool's fabric; "" when none is needed."""
-    if plan.cloud is Cloud.AWS and pool.machine.efa_interfaces:
+    if plan.provider.network_interfaces(pool.machine):
         return EFA, pool.machine.efa_interfaces
     return (RDMA, 1) if uses_rdma_device_plugin(pool.fabric) else ("", 0)
 

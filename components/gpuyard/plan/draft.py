@@ -24,6 +24,7 @@ from gpuyard.plan.records import (
     ValidationPlan,
 )
 from gpuyard.plan.records.storage import NO_STORAGE
+from gpuyard.provider import Provider, provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.region import Region
@@ -114,6 +115,11 @@ class Draft:
     """How gangs are handled whose nodes are interrupted; None when no node can be."""
     validation: ValidationPlan | None = None
     """The hardware validation; None when it is not requested."""
+
+    @property
+    def provider(self) -> Provider:
+        """The provider of its cloud."""
+        return provider_of(self.spec.cloud)
 
     @property
     def valid_pools(self) -> dict[str, PoolPlan]:

@@ -23,7 +23,6 @@ from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.records import Bill
 from gpuyard.plan.sharing.claims import installs_dra_driver_chart
 from gpuyard.plan.software.pins import default_pins
-from gpuyard.spec.platform import Cloud
 
 Row = tuple[str, date]
 """The name of a fact, and the day it describes."""
@@ -72,7 +71,7 @@ AGE_WARNINGS = frozenset(each.id for each in _WARNINGS.values())
 
 def check_fact_ages(draft: Draft) -> list[Finding]:
     """One warning for each kind with facts past the limit; without a date no age is known."""
-    if draft.today is None or draft.spec.cloud is Cloud.SIMULATED:
+    if draft.today is None or not draft.provider.service:
         return []
     pins = list(_pins(draft))
     rows_by_kind: Mapping[str, list[Row]] = {
@@ -126,14 +125,11 @@ def _bulletins() -> Iterator[Row]:
 
 def _pins(draft: Draft) -> Iterator[Row]:
     """Every version that the platform installs and the stack file does not choose."""
-    from gpuyard.catalogue.kubernetes.eks_nodes import RELEASES_SOURCE
-
     spec, pins = draft.spec, default_pins(draft.spec.kubernetes)
     for name in _installed(draft):
         if name not in spec.software:
             yield name, pins[name].source.as_of
-    if spec.cloud is Cloud.AWS and not spec.cluster_exists:
-        yield "the AL2023 node image", RELEASES_SOURCE.as_of
+    yield from draft.provider.node_image_dates(spec)
 
 
 def _installed(draft: Draft) -> Iterator[str]:
@@ -147,7 +143,7 @@ def _installed(draft: Draft) -> Iterator[str]:
         AUTOSCALER_CHART.name: installs_autoscaler(spec),
         AUTOSCALER_CHART_PIN: installs_autoscaler(spec),
         DRA_DRIVER_PIN: installs_dra_driver_chart(spec),
-        EFA_PLUGIN.pin: spec.cloud is Cloud.AWS
+        EFA_PLUGIN.pin: draft.provider.sells_machines
         and any(pool.machine.efa_interfaces for pool in pools),
     }
     return (name for name, installed in is_installed.items() if installed)
@@ -158,6 +154,6 @@ def _windows(draft: Draft) -> Iterator[Row]:
     from gpuyard.catalogue.software.support import WINDOWS
 
     spec = draft.spec
-    window = WINDOWS[spec.cloud.value].get(spec.kubernetes)
+    window = WINDOWS.get(spec.cloud, {}).get(spec.kubernetes)
     if window:
         yield f"Kubernetes {spec.kubernetes}", window.source.as_of

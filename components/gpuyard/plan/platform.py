@@ -36,7 +36,6 @@ from gpuyard.plan.cluster.endpoint_access import (
     check_endpoint,
 )
 from gpuyard.plan.cluster.inputs import check_cluster_inputs
-from gpuyard.plan.cluster.maintenance import check_maintenance
 from gpuyard.plan.cluster.network import check_addresses, check_ranges
 from gpuyard.plan.cluster.tags import check_tags
 from gpuyard.plan.draft import Draft
@@ -47,7 +46,6 @@ from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
-from gpuyard.plan.pools.fabrics import check_asapd_lite, check_fabric_zones
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.hardware.accepted_thresholds import check_accepted_thresholds
 from gpuyard.plan.pools.hardware.check import check_validation, decide_validation
@@ -56,7 +54,7 @@ from gpuyard.plan.pools.numa import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
 from gpuyard.plan.pools.system import check_system, decide_system
-from gpuyard.plan.pools.topology import check_fabric_in_one_zone, check_zones, decide_region
+from gpuyard.plan.pools.topology import check_fabrics, check_zones, decide_region
 from gpuyard.plan.queueing.installation import check_kueue
 from gpuyard.plan.queueing.multikueue import check_clusters
 from gpuyard.plan.queueing.priorities import check_priorities
@@ -104,6 +102,7 @@ from gpuyard.plan.unimplemented import (
     check_device_plugins,
     check_unimplemented,
 )
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.region import Region
 
@@ -156,7 +155,6 @@ STAGES: tuple[Stage, ...] = (
 
 CHECKS: tuple[Check, ...] = (
     check_accepted_thresholds,
-    check_asapd_lite,
     check_addresses,
     check_admission,
     check_autoscaler,
@@ -179,7 +177,7 @@ CHECKS: tuple[Check, ...] = (
     check_egress,
     check_endpoint,
     check_exceptions,
-    check_fabric_in_one_zone,
+    check_fabrics,
     check_fact_ages,
     check_flavors,
     check_cluster_inputs,
@@ -194,7 +192,6 @@ CHECKS: tuple[Check, ...] = (
     check_machine_minors,
     check_operator,
     check_left_over,
-    check_maintenance,
     check_minor,
     check_failback,
     check_namespace_names,
@@ -202,7 +199,6 @@ CHECKS: tuple[Check, ...] = (
     check_teams_without_quota,
     check_numa,
     check_one_name,
-    check_fabric_zones,
     check_own_limits,
     check_owner_names,
     check_pod_security,
@@ -318,9 +314,8 @@ def _recorded(draft: Draft) -> PlatformPlan:
 
 def _cluster_name(spec: PlatformSpec) -> str | UnresolvedOutput:
     """The existing cluster's name, else the platform's; late if a cloud creates the cluster."""
-    if spec.cloud in {Cloud.SIMULATED, Cloud.NONE}:
-        return _existing(spec) or spec.name
-    return _existing(spec) or UnresolvedOutput("cluster.name")
+    creates = provider_of(spec.cloud).sells_machines
+    return _existing(spec) or (UnresolvedOutput("cluster.name") if creates else spec.name)
 
 
 def _existing(spec: PlatformSpec) -> str | None:

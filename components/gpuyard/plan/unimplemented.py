@@ -44,7 +44,7 @@ CLOUD_ONLY_FIELDS = frozenset({"tags", "cluster", "numa", "disk_gib", "upgrade"}
 
 def check_device_plugins(draft: Draft) -> list[Finding]:
     """Report device plugins and drivers that nodes of an existing cluster may lack."""
-    if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP} or not draft.spec.cluster_exists:
+    if not draft.provider.sells_machines or not draft.spec.cluster_exists:
         return []
     lacks = [lack for lack, has in _LACKS.items() if any(map(has, draft.valid_pools.values()))]
     if not lacks:
@@ -75,7 +75,7 @@ _LACKS: Mapping[str, Callable[[PoolPlan], bool]] = {
 def check_unimplemented(draft: Draft) -> list[Finding]:
     """Report fields of the stack file that this release does not implement."""
     spec = draft.spec
-    implemented = CLOUD_ONLY_FIELDS if spec.cloud in {Cloud.AWS, Cloud.GCP} else frozenset[str]()
+    implemented = CLOUD_ONLY_FIELDS if draft.provider.sells_machines else frozenset[str]()
     findings = [
         info("section.deferred", *deferred)
         for deferred in _messages(spec, _remaining(NO_EFFECT, implemented), ())

@@ -19,9 +19,9 @@ from gpuyard.preflight.probes import (
     SkippedProbe,
     items,
 )
+from gpuyard.render.aws.permissions import aws_needs
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.permissions.needs import ANY, PermissionRequest, PolicyCondition
-from gpuyard.render.permissions.of_plan import aws_needs
 
 FIRST, ABOUT = "permissions", "permissions of the signed-in identity"
 _SESSION = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.+")

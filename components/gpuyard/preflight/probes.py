@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,6 +79,16 @@ class ProbeResult:
 
 AnswersByName = Mapping[str, ProbeAnswer]
 """Results by query name."""
+RunProbes = Callable[[Sequence[Probe]], AnswersByName]
+"""Runs queries concurrently, and returns a result for each."""
+
+
+def skip_all(questions: Sequence[Probe], why: str, also: str) -> ProbeResult:
+    """Skip all queries for one reason."""
+    return ProbeResult(
+        skipped=tuple(SkippedProbe(each, why) for each in (*(q.subject for q in questions), also))
+    )
+
 
 # ── parsing ───────────────────────────────────────────────────────────────────────────────────────
 _AWS_ERROR = re.compile(r"An error occurred \(([\w.]+)\) when calling the \w+ operation")

@@ -14,15 +14,7 @@ from gpuyard.findings import Finding, Fix, Path, Severity, error, format_list
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.preflight.zones import pool_path
 from gpuyard.render.cloud.prerequisites import gcp_reservation
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
-
-_GOOD = {Cloud.AWS: ("active", "scheduled"), Cloud.GCP: ("READY",)}
-"""States of a reservation from which nodes start, now or later; a fix names the first."""
-_ELSEWHERE = {
-    Cloud.AWS: "set the id of a reservation of this account and region, or of one shared with it",
-    Cloud.GCP: "set the name of a reservation of this project, or of one shared with it",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +69,7 @@ def reservation_uses(plan: PlatformPlan, before: Collection[str] = ()) -> Iterat
     for pool in plan.pools:
         unplaced = 0 if pool.scaling is Scaling.KARPENTER else pool.start_nodes
         for option in pool.capacity_options:
-            # EKS starts no node before its block starts.
-            waits = plan.cloud is Cloud.AWS and option.mode == Capacity.BLOCK.value
+            waits = plan.provider.delays_block_nodes and option.mode == Capacity.BLOCK.value
             least = 0 if waits else min(unplaced, option.max_nodes)
             unplaced -= min(unplaced, option.max_nodes)
             if option.reservation and option.purchase is None:
@@ -98,7 +89,11 @@ def check_reservation(
     Nodes keep running after a reservation of the last deployment ended: then other changes of the platform
     are still possible.
     """
-    machine, zones, good = draw.pool.machine.type_name, draw.pool.zones, _GOOD[plan.cloud]
+    machine, zones, good = (
+        draw.pool.machine.type_name,
+        draw.pool.zones,
+        plan.provider.reservation_states,
+    )
     most, count, option = (
         draw.capacity_option.max_nodes,
         reserved.count,
@@ -130,7 +125,7 @@ def check_reservation(
 def not_reserved(plan: PlatformPlan, draw: ReservationUse, zone: str = "") -> Finding:
     """The reservation does not exist; in a zone, when only that zone was queried."""
     problem = f"reservation {draw.name} does not exist{f' in {zone}' if zone else ''}"
-    fix = _ELSEWHERE[plan.cloud]
+    fix = plan.provider.reservation_fix
     if zone:
         whose = f" --project={draw.project}" if draw.project else ""
         where = f"gcloud compute reservations list --filter=name={draw.name}{whose}"

@@ -9,7 +9,6 @@ from gpuyard.findings import Finding, Severity
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.readiness.evidence import Observation, failing, not_applicable, passing, unknown
 from gpuyard.render.cloud.graph import CloudGraph
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.platform import platform_objects
 
 K8sObject = Mapping[str, Any]
@@ -99,7 +98,7 @@ class Subject:
     @cached_property
     def graph(self) -> CloudGraph | None:
         """Cloud resources of the plan; None when it creates no cluster."""
-        return None if self.plan.spec.cluster_exists else graph_of(self.plan)
+        return None if self.plan.spec.cluster_exists else self.plan.provider.graph(self.plan)
 
     def found(self, *ids: str) -> Iterator[Observation]:
         """Findings of the plan with these ids."""

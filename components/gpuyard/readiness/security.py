@@ -34,7 +34,6 @@ from gpuyard.readiness.inputs import (
 )
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.supply.images import pulled_images
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.teams import Isolation, PodSecurity
 
 _TURNS = (SharingMethod.TIME_SLICING, SharingMethod.MPS)
@@ -104,19 +103,22 @@ def _has_dns(policy: K8sObject) -> bool:
 
 def _walls_planned(subject: Subject, rendered: ClusterObjects) -> Iterator[Observation]:
     yield from _walls(subject, rendered)
-    graph = subject.graph
-    if graph is None:
+    plugins = [*_network_plugins(subject)]
+    for where, value, required in plugins:
+        wrong = "" if value == required else "it enforces no network policies"
+        yield observe(where, value, wrong)
+    if not plugins:
         yield unknown("the network plugin that enforces them requires the cluster: add --live")
-    elif subject.plan.cloud is Cloud.AWS:
-        (plugin,) = (a for a in _of(subject, "aws:eks/addon:Addon") if a["addonName"] == "vpc-cni")
-        on = plugin["configurationValues"].tree["enableNetworkPolicy"]
-        wrong = "" if on == "true" else "it enforces no network policies"
-        yield observe("addon vpc-cni: enableNetworkPolicy", on, wrong)
-    else:
-        (cluster,) = _of(subject, "gcp:container/cluster:Cluster")
-        path = cluster["datapathProvider"]
-        wrong = "" if path == "ADVANCED_DATAPATH" else "it enforces no network policies"
-        yield observe("cluster: datapathProvider", path, wrong)
+
+
+def _network_plugins(subject: Subject) -> Iterator[tuple[str, str, str]]:
+    """The setting of the cluster's network plugin, its value, and the one that enforces policies."""
+    for addon in _of(subject, "aws:eks/addon:Addon"):
+        if addon["addonName"] == "vpc-cni":
+            on = addon["configurationValues"].tree["enableNetworkPolicy"]
+            yield "addon vpc-cni: enableNetworkPolicy", on, "true"
+    for cluster in _of(subject, "gcp:container/cluster:Cluster"):
+        yield "cluster: datapathProvider", cluster["datapathProvider"], "ADVANCED_DATAPATH"
 
 
 def _walls_stand(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:

@@ -1,14 +1,11 @@
 """All objects of a platform, in the order in which to apply them."""
 
 from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
-from gpuyard.plan.capacity.autoscaler import installs_autoscaler
-from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.charts import Release
 from gpuyard.render.gpu_operator import gpu_operator_objects
-from gpuyard.render.gpu_operator.adapters import adapter_objects
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.idle import idle_objects
 from gpuyard.render.kueue.chart import kueue_objects
@@ -23,7 +20,6 @@ from gpuyard.render.teams import team_objects
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import validation_objects
 from gpuyard.render.validation.work import work_objects
-from gpuyard.spec.platform import Cloud
 
 
 def platform_objects(plan: PlatformPlan) -> list[Object]:
@@ -72,57 +68,23 @@ def object_groups(plan: PlatformPlan) -> list[tuple[str, list[Object]]]:
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:
-    """Node agents besides the operator, and the objects by which pods name additional networks.
-
-    Each cloud loads no modules of another. An existing cluster may have the device plugin of EFA,
-    or Google's driver installer: gpuyard does not install a second one.
-    """
-    if plan.queueing.dispatch:
-        return []
-    if plan.cloud is Cloud.AWS and not plan.spec.cluster_exists:
-        from gpuyard.render.aws.in_cluster.efa import efa_objects
-
-        return efa_objects(plan)
-    if plan.cloud is Cloud.NONE:
-        return adapter_objects(plan)
-    if plan.cloud is not Cloud.GCP:
-        return []
-    from gpuyard.render.gcp.in_cluster.driver import driver_objects
-    from gpuyard.render.gcp.in_cluster.network_objects import network_objects
-
-    drivers = [] if plan.spec.cluster_exists else driver_objects(plan)
-    return [*network_objects(plan), *drivers]
+    """Node agents besides the operator, and the objects by which pods name additional networks."""
+    return [] if plan.queueing.dispatch else plan.provider.node_agents(plan)
 
 
 def autoscaler_objects(plan: PlatformPlan) -> list[Object]:
-    """The priorities of node groups for the autoscaler; each cloud loads no modules of another."""
-    if plan.cloud is Cloud.GCP:
-        from gpuyard.render.gcp.in_cluster.compute_classes import compute_class_objects
-
-        return compute_class_objects(plan)
-    if not installs_autoscaler(plan.spec):
-        return []
-    from gpuyard.render.aws.in_cluster.autoscaler import priority_objects
-
-    return priority_objects(plan)
+    """The order in which the autoscaler tries capacity options: ComputeClasses or priorities."""
+    return plan.provider.autoscaler_objects(plan)
 
 
 def autoscaler_release(plan: PlatformPlan) -> Release | None:
     """The chart of the autoscaler, for node groups of EKS."""
-    if not installs_autoscaler(plan.spec):
-        return None
-    from gpuyard.render.aws.in_cluster.autoscaler import node_group_autoscaler
-
-    return node_group_autoscaler(plan)
+    return plan.provider.autoscaler_release(plan)
 
 
 def karpenter_releases(plan: PlatformPlan) -> list[Release]:
     """The charts of Karpenter in order, for pools of EKS whose nodes it creates."""
-    if not installs_karpenter(plan.spec):
-        return []
-    from gpuyard.render.aws.karpenter.charts import karpenter_charts
-
-    return karpenter_charts(plan)
+    return plan.provider.karpenter_releases(plan)
 
 
 def karpenter_nodes(plan: PlatformPlan) -> list[Object]:
@@ -132,11 +94,7 @@ def karpenter_nodes(plan: PlatformPlan) -> list[Object]:
 
 def karpenter_nodes_of(plan: PlatformPlan) -> dict[str, list[Object]]:
     """The same by the first name of the pool."""
-    if not installs_karpenter(plan.spec):
-        return {}
-    from gpuyard.render.aws.karpenter.nodes import karpenter_pools, pool_objects
-
-    return {pool.stable_name: list(pool_objects(plan, pool)) for pool in karpenter_pools(plan)}
+    return plan.provider.karpenter_nodes(plan)
 
 
 def record_objects(plan: PlatformPlan) -> list[Object]:

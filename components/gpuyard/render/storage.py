@@ -13,7 +13,6 @@ from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.spelling import digest
 from gpuyard.render.limits import gib
 from gpuyard.render.objects import Object, managed_object, service_account
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 
 CHECKPOINTS_STORE = "checkpoints"
@@ -25,7 +24,7 @@ _UNSIZED_GIB = 1024
 _SKIP_AWAIT = {"pulumi.com/skipAwait": "true"}
 """A claim of a class may wait for its first pod; one in use is deleted with the namespace, not
 before it."""
-_ANY = ["dir-mode=0777", "file-mode=0666"]
+ANY_MODE = ("dir-mode=0777", "file-mode=0666")
 """File modes of a bucket, which has no file permissions: every pod with access may write."""
 _MANY, _READ_MANY = "ReadWriteMany", "ReadOnlyMany"
 
@@ -72,7 +71,7 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> I
     if storage.checkpoints and storage.keeps_checkpoints(name):
         yield _place(plan, storage.checkpoints, name, space)
     asks = storage.buckets(name) or storage.keeps_checkpoints(name)
-    if asks and plan.cloud in {Cloud.AWS, Cloud.GCP}:
+    if asks and plan.provider.sells_machines:
         yield service_account(plan.name, DATA_ACCOUNT, space.name)
     for data in storage.datasets_of_team(name):
         if data.kind is not DatasetKind.CLASS:
@@ -85,8 +84,11 @@ def _place(
 ) -> Object:
     """For `envFrom`: the bucket, and the prefix of all names of the team."""
     value = checkpoints.bucket
-    scheme = "gs" if plan.cloud is Cloud.GCP else "s3"
-    url = f"{scheme}://{value}" if value else UnresolvedOutput(f"{CHECKPOINTS_STORE}.url")
+    url = (
+        f"{plan.provider.bucket_scheme}://{value}"
+        if value
+        else UnresolvedOutput(f"{CHECKPOINTS_STORE}.url")
+    )
     data = {"CHECKPOINT_BUCKET": url, "CHECKPOINT_PREFIX": f"{team}/"}
     return managed_object(
         plan.name, "v1", "ConfigMap", CHECKPOINTS, namespace=space.name, data=data
@@ -97,8 +99,7 @@ def _place(
 def _volume(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Object:
     """Without a class: the API server drops an empty `storageClassName`, each `up` would add it."""
     writes = team in data.writers
-    find = _stand_in if plan.simulated else _SOURCES[data.kind]
-    source, options = find(plan, space, data, writes)
+    source, options = plan.provider.volume_source(plan, space, data, writes=writes)
     spec: Object = {
         "capacity": {"storage": gib(data.size_gib or _UNSIZED_GIB)},
         "accessModes": [_mode(data, writes=writes)],
@@ -159,10 +160,12 @@ def _claim(plan: PlatformPlan, team: str, space: str, data: DatasetPlan) -> Obje
 
 
 # ── volume sources ────────────────────────────────────────────────────────────────────────────────
-_Source = tuple[Object, list[str]]
+VolumeSource = tuple[Object, list[str]]
+"""The source of a volume, and its mount options."""
 
 
-def _csi(driver: str, handle: Any, **attributes: Any) -> Object:
+def csi_source(driver: str, handle: Any, **attributes: Any) -> Object:
+    """A volume of a CSI driver."""
     return {
         "csi": {
             "driver": driver,
@@ -172,84 +175,6 @@ def _csi(driver: str, handle: Any, **attributes: Any) -> Object:
     }
 
 
-def _ro(*, writes: bool) -> list[str]:
+def read_only(*, writes: bool) -> list[str]:
+    """The mount option of a volume that its team only reads."""
     return [] if writes else ["ro"]
-
-
-def _efs(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    handle = UnresolvedOutput(f"{dataset_store_name(data)}.handle")
-    return _csi("efs.csi.aws.com", handle), ["tls", *_ro(writes=writes)]
-
-
-def _fsx(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    name = dataset_store_name(data)
-    source = _csi(
-        "fsx.csi.aws.com",
-        UnresolvedOutput(f"{name}.handle"),
-        dnsname=UnresolvedOutput(f"{name}.address"),
-        mountname=UnresolvedOutput(f"{name}.share"),
-    )
-    return source, ["flock", *_ro(writes=writes)]
-
-
-def _filestore(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    """Without its CSI driver, which mounts once on a node, the same for readers and writers."""
-    source = {
-        "nfs": {
-            "server": UnresolvedOutput(f"{dataset_store_name(data)}.address"),
-            "path": f"/{SHARE}",
-        }
-    }
-    return source, _ro(writes=writes)
-
-
-def _stand_in(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    return {"nfs": {"server": "simulated", "path": f"/{data.name}"}}, _ro(writes=writes)
-
-
-def _lustre(_p: PlatformPlan, _s: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    """Mounted once on a node: all its teams write it, or none; a static check ensures that."""
-    name = dataset_store_name(data)
-    source = _csi(
-        "lustre.csi.storage.gke.io",
-        UnresolvedOutput(f"{name}.handle"),
-        ip=UnresolvedOutput(f"{name}.address"),
-        filesystem=lustre_filesystem_name(data),
-    )
-    return source, _ro(writes=writes)
-
-
-def _bucket(plan: PlatformPlan, space: str, data: DatasetPlan, writes: bool) -> _Source:  # noqa: FBT001
-    """Mounted with the pod's identity: its service account has the permissions."""
-    name = data.bucket or UnresolvedOutput(f"{dataset_store_name(data)}.bucket")
-    if plan.cloud is Cloud.GCP:
-        mib = (data.cache_gib or 0) * 1024
-        cache_options = [
-            f"file-cache:max-size-mb:{mib}",
-            "file-cache:cache-file-for-range-read:true",
-        ]
-        options = ["implicit-dirs", *(cache_options if mib else []), *(_ANY if writes else ["ro"])]
-        return _csi("gcsfuse.csi.storage.gke.io", name), options
-    cache = (
-        {"cache": "emptyDir", "cacheEmptyDirSizeLimit": gib(data.cache_gib)}
-        if data.cache_gib
-        else {}
-    )
-    source = _csi(
-        "s3.csi.aws.com",
-        volume_name(plan, space, data),
-        bucketName=name,
-        authenticationSource="pod",
-        **cache,
-    )
-    changes = ["allow-delete", "allow-overwrite", *_ANY]
-    return source, ["allow-other", *(changes if writes else ["read-only"])]
-
-
-_SOURCES = {
-    DatasetKind.EFS: _efs,
-    DatasetKind.FSX_LUSTRE: _fsx,
-    DatasetKind.FILESTORE: _filestore,
-    DatasetKind.MANAGED_LUSTRE: _lustre,
-    DatasetKind.BUCKET: _bucket,
-}

@@ -10,6 +10,8 @@ import pulumi
 
 from gpuyard.errors import PlanRejected
 from gpuyard.findings import Finding, Fix, error, format_findings
+from gpuyard.provider import provider_of
+from gpuyard.spec.platform import Cloud
 from gpuyard.spec.problems import format_input
 from gpuyard.spec.suggestions import nearest_name
 
@@ -59,8 +61,9 @@ def missing_context_finding() -> Finding:
     )
 
 
-def wrong_cloud_finding(component: str, value: str, required: str) -> Finding:
+def wrong_cloud_finding(component: str, value: str) -> Finding:
     """The finding for a component that supports another cloud than the platform's."""
+    required = next(each for each in Cloud if provider_of(each).cluster_kind == component)
     return error(
         "args.cloud",
         ("platform", "cloud"),

@@ -10,7 +10,7 @@ from gpuyard.changes.platforms import driver_of, driver_rollout_pools
 from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
 from gpuyard.changes.rollout_waves import RolloutWaves
 from gpuyard.findings import Finding, Severity, sort_findings
-from gpuyard.names import GKE_NETWORKING_GROUP, system_namespace
+from gpuyard.names import system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -54,10 +54,9 @@ from gpuyard.resources.validation.deferral import (
     with_attempt_annotation,
 )
 from gpuyard.resources.validation.job_results import job_passed_hook
-from gpuyard.spec.platform import Cloud
 
 if TYPE_CHECKING:
-    from gpuyard.resources.clusters.factory import CloudCluster
+    from gpuyard.resources.clusters.cluster import CloudCluster
 
 
 class PlatformArgs(TypedDict):
@@ -193,8 +192,8 @@ class Platform(Component):
                 operator.chart if installs_dra_driver(plan.spec) else []
             )  # the chart defines ComputeDomains
         register_autoscaler(f"{name}-cluster-autoscaler", plan, self._child())
-        if plan.cloud is Cloud.GCP:
-            self._expect(GKE_NETWORKING_GROUP)  # served some time after the cluster is created
+        for group in plan.provider.late_api_groups:
+            self._expect(group)
         networks = self._register(cloud_objects(plan))
         if operator is not None:
             first = [*operator.agent_configuration(), *networks]

@@ -9,7 +9,6 @@ from gpuyard.findings import Finding, Fix, error
 from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import CloudGraph
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.objects import Object
 from gpuyard.resources.clouds import CloudResources
@@ -27,7 +26,7 @@ from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platf
 from gpuyard.resources.state import spec_without_defaults
 
 if TYPE_CHECKING:
-    from gpuyard.resources.clusters.factory import CloudCluster
+    from gpuyard.resources.clusters.cluster import CloudCluster
 
 
 class GpuNodePoolArgs(TypedDict):
@@ -72,7 +71,7 @@ class GpuNodePool(Component):
         if values["pool"] not in (names := [pool.name for pool in plan.pools]):
             raise PlatformRejected(name, [unknown_name("pool", values["pool"], names)])
         pool = plan.pool(values["pool"])
-        graph = cluster.graph if cluster else graph_of(plan)
+        graph = cluster.graph if cluster else plan.provider.graph(plan)
         part = pool.stable_name
         cloud = (
             cluster.resources.for_component(name, part)

@@ -89,7 +89,7 @@ def provider_of(
     if plan.spec.apply is Apply.RENDER:
         folder = render_to or f"rendered/{plan.name}"
         return ClusterProvider(name, identifier, opts=opts, render_to=folder)
-    if plan.cloud in {Cloud.AWS, Cloud.GCP}:
+    if plan.provider.cluster_component:
         return None
     context = existing_cluster if plan.cloud is Cloud.NONE else SIMULATED_CONTEXT
     if context is None:

@@ -13,7 +13,6 @@ from gpuyard.plan.pools.fabrics import SHARED_BY, uses_rdma_device_plugin
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
 from gpuyard.scheduler.node_states import NodeState
-from gpuyard.spec.platform import Cloud
 
 MAX_PODS = 110
 """The kubelet's default."""
@@ -99,7 +98,7 @@ def knows_amount_per_node(plan: PlatformPlan, resource: str) -> bool:
         return True
     if resource == RDMA:
         return any(uses_rdma_device_plugin(pool.fabric) for pool in plan.pools)
-    return resource == EFA and plan.cloud in {Cloud.AWS, Cloud.GCP}
+    return resource == EFA and plan.provider.sells_machines
 
 
 def with_pods_resource(requests: Amounts) -> dict[str, int]:

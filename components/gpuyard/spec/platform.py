@@ -38,6 +38,20 @@ class Cloud(StrEnum):
     NONE = "none"
     SIMULATED = "simulated"
 
+    @classmethod
+    def add(cls, name: str) -> None:
+        """Accept the name of another cloud in stack files; `gpuyard.provider.register` calls this."""
+        member = str.__new__(cls, name)
+        member._name_ = member._value_ = name
+        _ADDED[name] = member
+
+    @classmethod
+    def _missing_(cls, value: object) -> "Cloud | None":
+        return _ADDED.get(str(value))
+
+
+_ADDED: dict[str, Cloud] = {}
+
 
 class TimeSliceLatency(StrEnum):
     """Whether a pod may wait for its time slice on a GPU.

@@ -12,7 +12,9 @@ from gpuyard.spec.suggestions import nearest_name
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
 """Config keys of the region by cloud; the first that is set applies."""
-_PROJECT, _PROFILE = "gcp:project", "aws:profile"
+_PROJECTS: Mapping[str, str] = {"gcp": "gcp:project"}
+"""Config key of the project by cloud, where the account is one."""
+_PROFILE = "aws:profile"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +39,7 @@ ENVIRONMENT = CloudAccount()
 
 def account_from_config(config: Mapping[str, object]) -> CloudAccount:
     """The plain-text values in the configuration."""
-    project, profile = (config.get(key) for key in (_PROJECT, _PROFILE))
+    project, profile = (config.get(key) for key in (*_PROJECTS.values(), _PROFILE))
     return CloudAccount(
         project if isinstance(project, str) else "", profile if isinstance(profile, str) else ""
     )
@@ -45,7 +47,7 @@ def account_from_config(config: Mapping[str, object]) -> CloudAccount:
 
 def place_keys() -> tuple[str, ...]:
     """Every key that can set a region or a project."""
-    return (*(key for keys in _KEYS.values() for key in keys), _PROJECT)
+    return (*(key for keys in _KEYS.values() for key in keys), *_PROJECTS.values())
 
 
 def region_of(
@@ -140,16 +142,17 @@ def _zone_elsewhere(config: Mapping[str, object], regions: Mapping[str, str]) ->
 # ── the project ──────────────────────────────────────────────────────────────────────────────────────
 def check_project(config: Mapping[str, object], cloud: str) -> list[Finding]:
     """Check that a plain-text project in the configuration is a project id."""
-    project = config.get(_PROJECT)
-    if cloud != "gcp" or not isinstance(project, str) or PROJECT.pattern.fullmatch(project):
+    key = _PROJECTS.get(cloud, "")
+    project = config.get(key)
+    if not isinstance(project, str) or PROJECT.pattern.fullmatch(project):
         return []
     suggestion = re.sub(r"[^a-z0-9-]+", "-", project.lower()).strip("-")
     meant = f", such as {suggestion}" if PROJECT.pattern.fullmatch(suggestion) else ""
     return [
         error(
             "stack.project",
-            ("config", _PROJECT),
-            "not a project id of gcp; the id differs from the name",
+            ("config", key),
+            f"not a project id of {cloud}; the id differs from the name",
             value=project,
             allowed=f"6 to 30 lower-case letters, digits and dashes, starting with a letter, such as {PROJECT.example}",
             fix=Fix(message=f"write the id that `gcloud projects list` shows{meant}"),

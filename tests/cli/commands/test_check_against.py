@@ -7,7 +7,6 @@ import os
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.render.cloud_graph import graph_of
 from kit.clouds.deployments import Deployment, exported
 from kit.generated.changed import planned
 from kit.stacks import cut_pool, plan_of, platform, pool
@@ -50,7 +49,7 @@ def test_a_pool_that_goes_is_refused_until_it_is_consented_to(gpuyard, write, st
 
 def test_a_network_that_moves_is_told_by_what_stands_in_it(gpuyard, write, state, monkeypatch):
     plan = planned(ON_AWS, "aws")
-    deployment = Deployment(graph_of(plan), Place(cloud="aws", region="us-east-1"))
+    deployment = Deployment(plan.provider.graph(plan), Place(cloud="aws", region="us-east-1"))
     there = json.dumps(deployment.export(plan))
     moved = {**ON_AWS, "cluster": {"network": {"cidr": "10.16.0.0/16"}}}
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(there.encode())))

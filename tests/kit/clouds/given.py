@@ -12,7 +12,6 @@ from testbed.yard.first import first_of_two
 
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.render.cloud.graph import platform_resource_name
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.spec.read import read_platform
 from gpuyard.stack_validation import validate
 from kit.clouds.answers import PLACES
@@ -24,7 +23,7 @@ def account_with(second: Mapping[str, Any], folder: Path | None = None) -> Accou
     config = {f"{place.cloud}:region": place.region}
     result = validate(read_platform(first_of_two(second) or {}, config))
     assert result.plan is not None, [str(each) for each in result.findings]
-    graph, account = graph_of(result.plan), Account(folder, place.cloud)
+    graph, account = result.plan.provider.graph(result.plan), Account(folder, place.cloud)
     assert graph is not None
     complete = tuple(each for each in graph.resources if each.part in {"", SYSTEM_POOL})
     created = judged(

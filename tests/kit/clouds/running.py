@@ -13,7 +13,6 @@ from testbed.plugins.cloud.shapes import Place
 from gpuyard.adopting.resource_search import SearchResult, search
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph, platform_resource_name
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.spec.read import read_platform
 from gpuyard.stack_validation import validate
 from kit.clouds.shown import shown
@@ -64,7 +63,7 @@ def running(cloud: str, folder: Path | None = None, *, region: bool = True, **re
     )
     result = validate(read_platform(raw, {f"{cloud}:region": REGIONS[cloud]} if region else {}))
     assert result.plan is not None, [str(each) for each in result.findings]
-    graph, account = graph_of(result.plan), Account(folder, cloud)
+    graph, account = result.plan.provider.graph(result.plan), Account(folder, cloud)
     assert graph is not None
     place = Place(cloud, REGIONS[cloud], PROJECT if cloud == "gcp" else "")
     assert judged(graph, place, account, partial(platform_resource_name, COMPONENT)) == []

@@ -3,13 +3,23 @@
 import pytest
 
 from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.catalogue.purchasing import RESERVATIONS, ZONES
+from gpuyard.catalogue.node_pools import Ec2CapacitySettings, GkeCapacitySettings
+from gpuyard.catalogue.purchasing import (
+    CALENDAR,
+    CAPACITY_BLOCK,
+    EC2_RESERVATION,
+    FLEX_START,
+    GCE_RESERVATION,
+    ULTRASERVER_BLOCK,
+    ZONES,
+)
 from gpuyard.findings import Severity
 from gpuyard.plan.capacity.capacity_options import max_nodes_total
-from gpuyard.plan.records import Ec2Purchase, GkePurchase
+from gpuyard.plan.records import CapacityOption
+from gpuyard.provider import provider_of
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.gcp.capacity_options import option_node_pools
-from gpuyard.spec.pools import Pool
+from gpuyard.spec.pools import CapacityOptionSpec, Pool
 from kit.every import every
 from kit.stacks import findings, plan_of, platform, pool
 
@@ -45,7 +55,7 @@ GKE = [
 def test_a_rung_on_ec2(mode, purchase, placement):
     (found,) = planned("aws", rung(mode, nodes=8)).capacity_options
     keys = ("capacity_type", "karpenter_capacity_type", "market_type", "reservation_preference")
-    assert found.aws == Ec2Purchase(**dict(zip(keys, purchase, strict=True)))
+    assert found.aws == Ec2CapacitySettings(**dict(zip(keys, purchase, strict=True)))
     assert (found.gcp, found.placement, found.reservation) == (None, placement, HELD.get(mode))
 
 
@@ -54,7 +64,7 @@ def test_a_rung_on_gke(mode, purchase, placement):
     held = "projects/p/reservations/r" if mode == "reserved" else True
     (found,) = planned("gcp", {mode: held, "nodes": 8}).capacity_options
     keys = ("spot", "flex_start", "queued", "reservation_type", "auto_repair")
-    assert found.gcp == GkePurchase(**dict(zip(keys, purchase, strict=True)))
+    assert found.gcp == GkeCapacitySettings(**dict(zip(keys, purchase, strict=True)))
     assert (found.aws, found.placement) == (None, placement)
 
 
@@ -120,11 +130,29 @@ def test_the_ladder_in_words_says_how_long_nodes_stay():
     )
 
 
-@pytest.mark.parametrize("cloud", ["aws", "gcp"])
-def test_the_examples_that_are_shown_have_the_form_they_are_shown_for(cloud):
-    for forms in (RESERVATIONS, ZONES):
-        assert forms[cloud].pattern.fullmatch(forms[cloud].example)
-        assert forms[cloud].source.verified
+@pytest.mark.parametrize(
+    ("cloud", "name", "mode", "found"),
+    [
+        ("aws", "p5.48xlarge", Capacity.BLOCK, CAPACITY_BLOCK),
+        ("aws", "p6e-gb200.36xlarge", Capacity.BLOCK, ULTRASERVER_BLOCK),
+        ("gcp", "a4-highgpu-8g", Capacity.BLOCK, CALENDAR),
+        ("gcp", "a3-ultragpu-8g", Capacity.FLEX_START, FLEX_START),
+        ("aws", "p5.48xlarge", Capacity.RESERVED, None),
+        ("aws", "p5.48xlarge", Capacity.SPOT, None),
+    ],
+)
+def test_how_long_bought_nodes_stay(cloud, name, mode, found):
+    written = CapacityOptionSpec.model_construct(mode=mode)
+    option = CapacityOption(mode=mode.value, reservation=None, max_nodes=8, bounded=False)
+    one = Pool.model_validate(pool(machine=name))
+    bought = provider_of(cloud).complete_option(option, written, one, MACHINES[name])
+    assert bought.lifetime == (found.description if found else "")
+
+
+@every("form", [EC2_RESERVATION, GCE_RESERVATION, *ZONES.values()])
+def test_the_examples_that_are_shown_have_the_form_they_are_shown_for(form):
+    assert form.pattern.fullmatch(form.example)
+    assert form.source.verified
 
 
 def sold_on(cloud):

@@ -5,8 +5,9 @@ from datetime import date, timedelta
 from testbed.plugins.cloud.checking import refusals
 from testbed.plugins.cloud.rules import aws_service, gcp_service
 
-from gpuyard.catalogue.cluster.disks import BOUNDS, disk_bounds
+from gpuyard.catalogue.cluster.disks import fitting_sizes
 from gpuyard.findings import Severity
+from gpuyard.provider import provider_of
 from kit.every import every
 from kit.stacks import findings, platform, pool
 
@@ -98,11 +99,10 @@ def test_disks_of_gke(size):
     ],
 )
 def test_bounds_are_of_the_cloud_and_the_image(cloud, image, least, most):
-    bounds = disk_bounds(cloud, image)
+    bounds = fitting_sizes(provider_of(cloud).disk_sizes, image)
     assert (bounds.least, bounds.most) == (least, most)
-    assert bounds.least >= BOUNDS[cloud].least
 
 
 def test_a_disk_that_we_do_not_make_has_no_bounds():
-    assert disk_bounds("none", "al2023-nvidia") is None
-    assert disk_bounds("simulated", None) is None
+    assert provider_of("none").disk_sizes is None
+    assert provider_of("simulated").disk_sizes is None

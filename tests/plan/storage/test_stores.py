@@ -2,8 +2,9 @@
 
 import pytest
 
-from gpuyard.catalogue.cluster.stores import BUCKETS, FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE
+from gpuyard.catalogue.cluster.stores import FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE
 from gpuyard.plan.records import StoragePlan
+from gpuyard.provider import provider_of
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
@@ -139,7 +140,7 @@ NAMES = {
 
 @every("cloud", NAMES)
 def test_names_of_buckets_are_the_clouds(cloud):
-    pattern = BUCKETS[cloud].pattern
+    pattern = provider_of(cloud).bucket_names.pattern
     assert {name: bool(pattern.fullmatch(name)) for name in NAMES[cloud]} == NAMES[cloud]
 
 

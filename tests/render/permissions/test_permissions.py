@@ -21,10 +21,10 @@ from gpuyard.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.aws.permissions import aws_permissions
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.permissions.needs import AccountPlace, required_actions
-from gpuyard.render.permissions.of_plan import aws_permissions, gcp_permissions
 from gpuyard.render.permissions.policies import documents_of, size_of, statements_of
 from gpuyard.render.permissions.roles import permissions_of
 from gpuyard.spec.read import read_stack_file
@@ -299,18 +299,18 @@ def test_roles_have_every_permission_that_the_fake_saw(name):
     made = gcp_plan(name)
     asked = lived(gcp_graph(made), "gcp")
     assert asked
-    assert asked - set(gcp_permissions(made).permissions) == set()
+    assert asked - set(permissions_of(gcp_graph(made), made.name).permissions) == set()
 
 
 @every("name", GCP)
 def test_every_role_is_one_that_google_takes(name):
-    for role in gcp_permissions(gcp_plan(name)).roles:
+    for role in permissions_of(gcp_graph(gcp_plan(name)), name).roles:
         assert wrong_with_role(role.tree) == []
         assert re.fullmatch(r"[a-zA-Z0-9_.]{3,64}", role.role_id)
 
 
 def test_who_deploys_grants_the_roles_of_the_stack_and_no_other():
-    found = gcp_permissions(gcp_plan("admins"))
+    found = permissions_of(gcp_graph(gcp_plan("admins")), "lab")
     giving = next(
         role for role in found.roles if "resourcemanager.projects.setIamPolicy" in role.permissions
     )

@@ -6,7 +6,6 @@ import pulumi
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.resources.clusters import change_preview
 from gpuyard.resources.errors import PlatformRejected
 from kit.clouds.deployments import NAME, Deployment, exported
@@ -43,7 +42,9 @@ def tells(monkeypatch):
 def outputs():
     """What the engine tells of a platform that is deployed."""
     plan = planned(RAW, "aws")
-    state = Deployment(graph_of(plan), Place(cloud="aws", region="us-east-1")).export(plan)
+    state = Deployment(plan.provider.graph(plan), Place(cloud="aws", region="us-east-1")).export(
+        plan
+    )
     return {
         each["urn"]: {"type": each["type"], "outputs": {**each["outputs"], "id": each.get("id")}}
         for each in state["deployment"]["resources"]

@@ -18,8 +18,7 @@ class DiskBounds:
     """None if no source has a maximum."""
 
 
-BOUNDS: Mapping[str, DiskBounds] = {"aws": DiskBounds(1, 65_536), "gcp": DiskBounds(10, None)}
-"""Bounds by cloud: of gp3, and of a boot disk on GKE."""
+GP3, GKE_BOOT_DISK = DiskBounds(1, 65_536), DiskBounds(10, None)
 BOUNDS_SOURCE = Source(
     "AWS re:Invent 2025, STG320: gp3 has up to 64 TiB; diskSizeGb in terraform-provider-google-beta:"
     " 10 or more",
@@ -35,7 +34,6 @@ IMAGES_SOURCE = Source(
 )
 
 
-def disk_bounds(cloud: str, image: str | None) -> DiskBounds | None:
-    """The allowed disk sizes of a node; None where gpuyard creates no disk."""
-    result = BOUNDS.get(cloud)
-    return result and DiskBounds(max(result.least, IMAGES_NEED.get(image or "", 0)), result.most)
+def fitting_sizes(sold: DiskBounds, image: str | None) -> DiskBounds:
+    """The sizes of a disk, of those that the cloud sells, on which an image fits."""
+    return DiskBounds(max(sold.least, IMAGES_NEED.get(image or "", 0)), sold.most)

@@ -1,7 +1,7 @@
 """Name formats of principals, keys and networks of the clouds."""
 
 import re
-from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date
 
 from gpuyard.catalogue.purchasing import IdFormat
@@ -23,22 +23,32 @@ _MEMBERS = Source(
     _LOOKED_UP,
     as_of=_LOOKED_UP,
 )
+_NETWORKS = Source(
+    "Compute Engine, names of resources and their self links",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
 
-ADMINS: Mapping[str, IdFormat] = {
-    "aws": IdFormat(
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNames:
+    """The formats of what the `cluster` of a stack file names in one cloud."""
+
+    admin: IdFormat
+    """A principal that can get access to a cluster: no role session, and not `allUsers`."""
+    key: IdFormat
+    """A key, with its region."""
+    network: IdFormat
+    subnet: IdFormat
+
+
+AWS_NAMES = ClusterNames(
+    admin=IdFormat(
         re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+"),
         "arn:aws:iam::123456789012:role/platform",
         _IAM,
     ),
-    "gcp": IdFormat(
-        re.compile(r"(user|group|serviceAccount):[^\s:@]+@[^\s:@]+|principal(Set)?://\S+"),
-        "group:platform@example.org",
-        _MEMBERS,
-    ),
-}
-"""Principals that can get access to a cluster, by cloud; not role sessions, and not `allUsers`."""
-KEYS: Mapping[str, IdFormat] = {
-    "aws": IdFormat(
+    key=IdFormat(
         re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[0-9a-z-]+"),
         "arn:aws:kms:us-east-1:123456789012:key/12345678-90ab-cdef-1234-567890abcdef",
         Source(
@@ -47,7 +57,18 @@ KEYS: Mapping[str, IdFormat] = {
             as_of=_LOOKED_UP,
         ),
     ),
-    "gcp": IdFormat(
+    network=IdFormat(re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"), "vpc-0123456789abcdef0", _EC2),
+    subnet=IdFormat(
+        re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})"), "subnet-0123456789abcdef0", _EC2
+    ),
+)
+GCP_NAMES = ClusterNames(
+    admin=IdFormat(
+        re.compile(r"(user|group|serviceAccount):[^\s:@]+@[^\s:@]+|principal(Set)?://\S+"),
+        "group:platform@example.org",
+        _MEMBERS,
+    ),
+    key=IdFormat(
         re.compile(
             r"projects/[^/\s]+/locations/(?P<region>[a-z0-9-]+)/keyRings/[\w-]+/cryptoKeys/[\w-]+"
         ),
@@ -58,34 +79,19 @@ KEYS: Mapping[str, IdFormat] = {
             as_of=_LOOKED_UP,
         ),
     ),
-}
-"""Key formats by cloud, with the region of the key."""
-NETWORKS: Mapping[str, IdFormat] = {
-    "aws": IdFormat(re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"), "vpc-0123456789abcdef0", _EC2),
-    "gcp": IdFormat(
+    network=IdFormat(
         re.compile(r"(projects/[^/\s]+/global/networks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"),
         "my-network",
-        Source(
-            "Compute Engine, names of resources and their self links",
-            _LOOKED_UP,
-            as_of=_LOOKED_UP,
-        ),
+        _NETWORKS,
     ),
-}
-"""By cloud."""
-SUBNETS: Mapping[str, IdFormat] = {
-    "aws": IdFormat(
-        re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})"), "subnet-0123456789abcdef0", _EC2
-    ),
-    "gcp": IdFormat(
+    subnet=IdFormat(
         re.compile(
             r"(projects/[^/\s]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
         ),
         "my-subnetwork",
-        NETWORKS["gcp"].source,
+        _NETWORKS,
     ),
-}
-"""By cloud."""
+)
 PROJECT = IdFormat(
     re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"),
     "my-project-4711",

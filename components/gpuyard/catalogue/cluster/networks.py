@@ -36,18 +36,16 @@ class RangeSizes:
     source: Source
 
 
-RANGES: Mapping[str, Mapping[str, RangeSizes]] = {
-    "aws": {
-        "cidr": RangeSizes(16, 22, "10.0.0.0/16", _VPC),
-        "services": RangeSizes(12, 24, "172.20.0.0/16", _SERVICES),
-    },
-    "gcp": {
-        "cidr": RangeSizes(9, 26, "10.0.0.0/16", _GKE),
-        "pods": RangeSizes(9, 21, "10.16.0.0/13", _GKE),
-        "services": RangeSizes(16, 27, "10.8.0.0/20", _GKE),
-    },
+EKS_RANGES: Mapping[str, RangeSizes] = {
+    "cidr": RangeSizes(16, 22, "10.0.0.0/16", _VPC),
+    "services": RangeSizes(12, 24, "172.20.0.0/16", _SERVICES),
 }
-"""Range sizes by cloud and field of `cluster.network`."""
+GKE_RANGES: Mapping[str, RangeSizes] = {
+    "cidr": RangeSizes(9, 26, "10.0.0.0/16", _GKE),
+    "pods": RangeSizes(9, 21, "10.16.0.0/13", _GKE),
+    "services": RangeSizes(16, 27, "10.8.0.0/20", _GKE),
+}
+"""Range sizes by field of `cluster.network`."""
 PRIVATE_RANGES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 """RFC 1918; EKS accepts no other ranges for services."""
 SHARED_RANGE = "100.64.0.0/10"

@@ -132,30 +132,27 @@ def lustre_price(tier: str, throughput: int | None, region: str | None) -> Store
 FSX_THROUGHPUTS = (125, 250, 500, 1000)
 """Throughputs of the persistent tier."""
 
-BUCKETS: Mapping[str, IdFormat] = {
-    "aws": IdFormat(
-        re.compile(
-            r"(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)(?!.*\.\.)"
-            r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"
-        ),
-        "our-checkpoints",
-        Source(
-            "S3 user guide, rules for names of general purpose buckets",
-            _LOOKED_UP,
-            as_of=_LOOKED_UP,
-        ),
+S3_BUCKETS = IdFormat(
+    re.compile(
+        r"(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)(?!.*\.\.)"
+        r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"
     ),
-    "gcp": IdFormat(
-        re.compile(
-            r"(?!goog)(?!.*google)(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)"
-            r"(?=[^.]{1,63}(\.[^.]{1,63})*$)[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]"
-        ),
-        "our-checkpoints",
-        Source(
-            "Cloud Storage documentation, names of buckets",
-            _LOOKED_UP,
-            as_of=_LOOKED_UP,
-        ),
+    "our-checkpoints",
+    Source(
+        "S3 user guide, rules for names of general purpose buckets",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
     ),
-}
-"""By cloud."""
+)
+GCS_BUCKETS = IdFormat(
+    re.compile(
+        r"(?!goog)(?!.*google)(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)"
+        r"(?=[^.]{1,63}(\.[^.]{1,63})*$)[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]"
+    ),
+    "our-checkpoints",
+    Source(
+        "Cloud Storage documentation, names of buckets",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
+)

@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 
@@ -24,31 +23,29 @@ class TagLimits:
     source: Source
 
 
-TAGS: Mapping[str, TagLimits] = {
-    "aws": TagLimits(
-        maximum=50,
-        reserved_by_gpuyard=10,
-        key=128,
-        source=Source(
-            "models of IAM (tagKeyType, tagListType), EKS (TagMap), EFS, FSx and CloudWatch Logs in botocore 1.44.5:"
-            " 50 tags, keys of 128 characters of letters, digits, spaces and _.:/=+-@, none beginning with aws:",
-            _LOOKED_UP,
-            as_of=_LOOKED_UP,
-        ),
+AWS_TAGS = TagLimits(
+    maximum=50,
+    reserved_by_gpuyard=10,
+    key=128,
+    source=Source(
+        "models of IAM (tagKeyType, tagListType), EKS (TagMap), EFS, FSx and CloudWatch Logs in botocore 1.44.5:"
+        " 50 tags, keys of 128 characters of letters, digits, spaces and _.:/=+-@, none beginning with aws:",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
     ),
-    "gcp": TagLimits(
-        maximum=64,
-        reserved_by_gpuyard=3,
-        key=63,
-        source=Source(
-            "GKE, creating and managing labels of clusters and node pools: 64 labels, 63 characters; pulumi-gcp"
-            " adds goog-pulumi-provisioned",
-            _LOOKED_UP,
-            as_of=_LOOKED_UP,
-        ),
+)
+GCP_TAGS = TagLimits(
+    maximum=64,
+    reserved_by_gpuyard=3,
+    key=63,
+    source=Source(
+        "GKE, creating and managing labels of clusters and node pools: 64 labels, 63 characters; pulumi-gcp"
+        " adds goog-pulumi-provisioned",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
     ),
-}
-"""Limits by cloud. Values may have 256 characters on aws and in a stack file; on gcp they are truncated."""
+)
+"""Values may have 256 characters on aws and in a stack file; on gcp they are truncated."""
 RESERVED = "aws:"
 """The prefix that AWS reserves, in any letter case."""
 _SIGNS = "_.:/=+-@"
@@ -70,4 +67,4 @@ def gcp_key(key: str) -> str:
 
 def gcp_letters(text: str) -> str:
     """The text in lower-case letters, digits, dashes and underscores."""
-    return re.sub(r"[^a-z0-9_-]", "-", text.lower())[: TAGS["gcp"].key]
+    return re.sub(r"[^a-z0-9_-]", "-", text.lower())[: GCP_TAGS.key]

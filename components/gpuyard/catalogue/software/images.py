@@ -4,7 +4,7 @@ An image is a family, such as `al2023-nvidia`; the cloud has its own name for ea
 same disk image works with GKE's device plugin or with the GPU Operator, so it has two entries.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 from enum import StrEnum
@@ -90,8 +90,10 @@ class NodeImage:
     owners: Mapping[SoftwarePart, ComponentOwner]
     driver: str | None = None
     """The included driver; None if it has none, or if gpuyard does not choose it."""
-    grid: bool = False
-    """Also includes the GRID driver for fractions of a GPU, and selects it automatically."""
+    fractions: bool = True
+    """Whether fractions of a GPU have their driver, such as the GRID driver of EC2 images."""
+    gpudirect_rdma: bool = True
+    """Whether GKE supports GPUDirect-RDMA on it."""
     sharing: frozenset[SharingMethod] = frozenset(SharingMethod)
     """Sharing methods with which a node advertises the planned resources."""
     unsupported_reason: str = ""
@@ -150,7 +152,6 @@ def _bottlerocket(fips: str) -> NodeImage:
             ComponentOwner.IMAGE, ComponentOwner.IMAGE, ComponentOwner.IMAGE, ComponentOwner.IMAGE
         ),
         driver="580.159.03",
-        grid=True,
         sharing=frozenset({SharingMethod.NONE, SharingMethod.TIME_SLICING, SharingMethod.MPS}),
         unsupported_reason="Bottlerocket partitions all GPUs of a node identically at boot by its "
         "own setting; the MIG manager of the GPU Operator cannot repartition "
@@ -174,7 +175,6 @@ IMAGES: Mapping[str, NodeImage] = {
                 ComponentOwner.OPERATOR,
             ),
             driver="580.178.04",
-            grid=True,
             efa=True,
             fabric_manager=True,
             settings=_REBOOTS,
@@ -187,6 +187,7 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="aws",
             variants={"amd64": "CUSTOM", "arm64": "CUSTOM"},
             owners=_ALL_OPERATOR,
+            fractions=False,
             settings=_REBOOTS,
             source=UBUNTU_EKS,
         ),
@@ -227,6 +228,7 @@ IMAGES: Mapping[str, NodeImage] = {
             cloud="gcp",
             variants={"amd64": "UBUNTU_CONTAINERD"},
             owners=_ALL_OPERATOR,
+            gpudirect_rdma=False,
             settings=_ON_GKE,
             node_labels={"gke-no-default-nvidia-gpu-device-plugin": "true"},
             source=GKE_OPERATOR,
@@ -266,14 +268,13 @@ def images_of(cloud: str) -> tuple[NodeImage, ...]:
     return tuple(image for image in IMAGES.values() if image.cloud == cloud)
 
 
-def find_image(spelling: str, cloud: str) -> tuple[NodeImage, str | None] | None:
-    """An image of a cloud by its catalogue name, or by the cloud's name, which includes the architecture.
+def find_image(spelling: str, images: Iterable[NodeImage]) -> tuple[NodeImage, str | None] | None:
+    """One of a cloud's images by its catalogue name, or by the cloud's name, which includes the architecture.
 
-    None if the cloud has no image with that name. If a name of the cloud has two images, as on GKE, the first
-    is returned.
+    None if no image has that name. If a name of the cloud has two images, as on GKE, the first is returned.
     """
     lowered = spelling.lower()
-    for image in images_of(cloud):
+    for image in images:
         if image.name == lowered:
             return image, None
         named = [arch for arch, variant in image.variants.items() if variant.lower() == lowered]

@@ -1,14 +1,11 @@
 """Permissions, as text and as documents for `aws` and `gcloud`."""
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.terminal.text import pluralize
-
-if TYPE_CHECKING:
-    from gpuyard.render.permissions.of_plan import AwsPermissions
-    from gpuyard.render.permissions.policies import Statement
-    from gpuyard.render.permissions.roles import GcpPermissions
+from gpuyard.render.permissions.policies import AwsPermissions, Statement, size_of
+from gpuyard.render.permissions.roles import GcpPermissions
 
 _FIRST = 6
 _WHY = {
@@ -34,11 +31,24 @@ GCP_NOTES = (
 )
 
 
-# ── AWS ───────────────────────────────────────────────────────────────────────────────────────────
-def aws_document(name: str, allowed: "AwsPermissions") -> dict[str, Any]:
-    """Policies by name, in the format of `aws iam create-policy`."""
-    from gpuyard.render.permissions.policies import size_of
+def permissions_document(name: str, allowed: AwsPermissions | GcpPermissions) -> dict[str, Any]:
+    """The permissions in the format of the cloud's CLI."""
+    if isinstance(allowed, AwsPermissions):
+        return _aws_document(name, allowed)
+    return _gcp_document(allowed)
 
+
+def show_permissions(name: str, allowed: AwsPermissions | GcpPermissions, console: Console) -> None:
+    """Show every permission with its reason, and notes."""
+    if isinstance(allowed, AwsPermissions):
+        _show_aws(name, allowed, console)
+    else:
+        _show_gcp(allowed, console)
+
+
+# ── AWS ───────────────────────────────────────────────────────────────────────────────────────────
+def _aws_document(name: str, allowed: AwsPermissions) -> dict[str, Any]:
+    """Policies by name, in the format of `aws iam create-policy`."""
     policies = [
         {"name": _policy_name(name, number), "characters": size_of(each), "document": each}
         for number, each in enumerate(allowed.documents, start=1)
@@ -50,12 +60,12 @@ def _policy_name(name: str, number: int) -> str:
     return f"gpuyard-{name}-{number}"
 
 
-def show_aws(name: str, allowed: "AwsPermissions", console: Console) -> None:
+def _show_aws(name: str, allowed: AwsPermissions, console: Console) -> None:
     """Show every statement with its reason, the number of policies, and notes."""
     for each in allowed.statements:
         _show_statement(each, console)
     console.print()
-    policies = aws_document(name, allowed)["policies"]
+    policies = _aws_document(name, allowed)["policies"]
     sizes = " and ".join(f"{each['characters']:,}" for each in policies)
     console.print_wrapped(
         f"{pluralize(len(allowed.actions), 'action')} in {pluralize(len(policies), 'policy', 'policies')}"
@@ -64,7 +74,7 @@ def show_aws(name: str, allowed: "AwsPermissions", console: Console) -> None:
     _show_notes(AWS_NOTES, console)
 
 
-def _show_statement(each: "Statement", console: Console) -> None:
+def _show_statement(each: Statement, console: Console) -> None:
     console.title(each.sid, _WHY[each.what])
     console.print_wrapped(", ".join(each.actions), indent=2)
     console.print_wrapped(", ".join(each.arns), first="on".ljust(_FIRST), style="dim", indent=2)
@@ -74,7 +84,7 @@ def _show_statement(each: "Statement", console: Console) -> None:
 
 
 # ── Google Cloud ────────────────────────────────────────────────────────────────────────────────────────
-def gcp_document(allowed: "GcpPermissions") -> dict[str, Any]:
+def _gcp_document(allowed: GcpPermissions) -> dict[str, Any]:
     """Roles in the format of `gcloud iam roles create`, their bindings, and the required APIs."""
     return {
         "roles": [{"id": each.role_id, "definition": each.tree} for each in allowed.roles],
@@ -87,7 +97,7 @@ def gcp_document(allowed: "GcpPermissions") -> dict[str, Any]:
     }
 
 
-def show_gcp(allowed: "GcpPermissions", console: Console) -> None:
+def _show_gcp(allowed: GcpPermissions, console: Console) -> None:
     """Show every custom role, every binding with its condition, the APIs, and notes."""
     for role in allowed.roles:
         console.title(

@@ -1,21 +1,19 @@
 """Cluster Autoscaler on EKS: whether gpuyard installs it. GKE has its own."""
 
 from gpuyard.findings import Finding, info
-from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.capacity.scaling import manages_autoscalers, scaling_of
 from gpuyard.plan.draft import Draft
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Scaling
 
 
 def installs_autoscaler(spec: PlatformSpec) -> bool:
-    """Whether an EKS cluster that gpuyard creates has a node group of variable size.
+    """Whether a cluster that gpuyard creates has node groups of variable size, and no autoscaler.
 
     An existing cluster may run one already, and two would undo each other's work.
     """
-    if spec.cloud is not Cloud.AWS or spec.cluster_exists or spec.queueing.clusters:
-        return False
     pools = any(scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER for pool in spec.pools)
-    return pools or _system_scales(spec)
+    return manages_autoscalers(spec) and (pools or _system_scales(spec))
 
 
 def _system_scales(spec: PlatformSpec) -> bool:
@@ -26,7 +24,7 @@ def _system_scales(spec: PlatformSpec) -> bool:
 def check_autoscaler(draft: Draft) -> list[Finding]:
     """Report that gpuyard does not install Cluster Autoscaler in an existing cluster."""
     spec = draft.spec
-    if spec.cloud is not Cloud.AWS or installs_autoscaler(spec):
+    if not draft.provider.needs_autoscaler or installs_autoscaler(spec):
         return []
     names = [pool.name for pool in draft.valid_pools.values() if pool.scaling is Scaling.AUTOSCALER]
     if not names:

@@ -3,24 +3,15 @@
 from collections.abc import Iterable
 
 from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.catalogue.node_pools import max_nodes_per_pool
-from gpuyard.catalogue.purchasing import (
-    BLOCK_SIZES,
-    EC2_OFFERING,
-    FLEX_START,
-    RESERVATIONS,
-    ULTRASERVERS,
-)
+from gpuyard.catalogue.purchasing import IdFormat
 from gpuyard.findings import Finding, Fix, Path, error, info, warning
-from gpuyard.plan.capacity.capacity_options import PREPAID, max_nodes
-from gpuyard.plan.capacity.scaling import scaling_of
-from gpuyard.plan.capacity.zone_counts import check_zone_counts
+from gpuyard.plan.capacity.capacity_options import PREPAID
+from gpuyard.plan.capacity.scaling import scales_by_karpenter
 from gpuyard.plan.draft import Draft
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
+from gpuyard.spec.pools import CapacityOptionSpec, Pool
 from gpuyard.spec.values import MAX_NODES, Range
-
-_SELLERS = frozenset({Cloud.AWS, Cloud.GCP})
 
 
 def check_capacity_options(
@@ -28,22 +19,17 @@ def check_capacity_options(
 ) -> list[Finding]:
     """Check that each option can be purchased for these machines, and that they fill the pool."""
     findings: list[Finding] = []
-    if spec.cloud in _SELLERS:
-        for index, option in enumerate(pool.capacity):
+    provider = provider_of(spec.cloud)
+    for index, option in enumerate(pool.capacity):
+        if provider.sells_machines and any(option.mode not in m.sold for m in machines):
+            findings.append(_not_sold(pool, index, machines, (*path, "capacity")))
+        elif option.reservation:
             here = (*path, "capacity", index)
-            if any(option.mode not in m.sold for m in machines):
-                findings.append(_not_sold(pool, index, machines, (*path, "capacity")))
-            elif option.reservation:
-                findings += _check_form(spec.cloud, option, here)
-                findings += _check_block(option, machines[0], here)
+            findings += provider.check_reservation(option, machines[0], here)
+    if provider.sells_machines:
         findings += _check_one_zone(spec, pool, machines, path)
     findings += [*_check_bounds(pool, path), *_check_reach(pool, path)]
-    if spec.cloud is Cloud.GCP:
-        findings += [*_check_floor(pool, path), *check_zone_counts(spec, pool, path)]
-        findings += _check_rack(pool, machines[0], path)
-    if spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.FIXED:
-        findings += _check_fallback(pool, path)
-    return findings
+    return [*findings, *provider.check_capacity(spec, pool, machines[0], path)]
 
 
 def _check_bounds(pool: Pool, path: Path) -> list[Finding]:
@@ -138,76 +124,11 @@ def _unreachable(option: CapacityOptionSpec, why: str, path: Path, fix: Fix | No
     )
 
 
-def _check_fallback(pool: Pool, path: Path) -> list[Finding]:
-    """Find options without fallback: a node group of fixed size waits for its own nodes."""
-    remaining = pool.nodes.high
-    for index, option in enumerate(pool.capacity):
-        if not remaining and index and not pool.capacity[index - 1].reservation:
-            return [_no_fallback(pool, index, path)]
-        remaining -= min(remaining, max_nodes(option, pool))
-    return []
-
-
-def _no_fallback(pool: Pool, index: int, path: Path) -> Finding:
-    nodes = Range(0, pool.nodes.high)
-    before = pool.capacity[index - 1].mode.value
-    return warning(
-        "capacity.no_fallback",
-        (*path, "capacity", index),
-        f"a pool of fixed size does not fall back to the next capacity option: all remaining nodes are"
-        f" requested from {before} before it, and if it has none the pool stays incomplete",
-        value=pool.capacity[index].mode.value,
-        allowed=f"nodes: {nodes}, which an autoscaler fills in order, or `nodes` on each capacity option",
-        fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
-    )
-
-
-def _check_floor(pool: Pool, path: Path) -> list[Finding]:
-    """Check that other options provide the minimum: flex-start nodes exist for one job only."""
-    if all(r.mode is not Capacity.FLEX_START for r in pool.capacity):
-        return []
-    steady = sum(max_nodes(r, pool) for r in pool.capacity if r.mode is not Capacity.FLEX_START)
-    if steady >= pool.nodes.low:
-        return []
-    nodes = Range(steady, pool.nodes.high)
-    return [
-        error(
-            "capacity.flex_floor",
-            (*path, "nodes"),
-            f"flex-start nodes start when a job requests them and run {FLEX_START.description}:"
-            f" other capacity options provide {steady} of the {pool.nodes.low} nodes that always run",
-            value=str(pool.nodes),
-            allowed=f"{nodes}, or another capacity option for the nodes that always run",
-            fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
-        )
-    ]
-
-
-def _check_rack(pool: Pool, machine: Machine, path: Path) -> list[Finding]:
-    """Check the size of a rack: GKE places a node pool of these machines in one NVLink domain."""
-    limit = max_nodes_per_pool(machine)
-    large = [
-        i for i, option in enumerate(pool.capacity) if limit and max_nodes(option, pool) > limit
-    ]
-    return [
-        error(
-            "capacity.rack_size",
-            (*path, "capacity", index),
-            f"GKE accepts at most {limit} nodes of {machine.name} in one node pool: one NVLink domain",
-            value=str(max_nodes(pool.capacity[index], pool)),
-            allowed=f"at most {limit} nodes in each capacity option, each with its own reservation",
-            fix=Fix(message=f"write nodes: {limit} here, and add a capacity option for the others"),
-        )
-        for index in large
-    ]
-
-
-def _check_form(cloud: Cloud, option: CapacityOptionSpec, path: Path) -> list[Finding]:
-    form, reservation = RESERVATIONS[cloud.value], option.reservation or ""
-    offered = cloud is Cloud.AWS and option.mode is Capacity.BLOCK
-    if form.pattern.fullmatch(reservation) or (
-        offered and EC2_OFFERING.pattern.fullmatch(reservation)
-    ):
+def check_reservation_id(
+    cloud: Cloud, option: CapacityOptionSpec, path: Path, *formats: IdFormat
+) -> list[Finding]:
+    """Check that the ID of a reservation has one of these formats."""
+    if any(each.pattern.fullmatch(option.reservation or "") for each in formats):
         return []
     return [
         error(
@@ -215,36 +136,9 @@ def _check_form(cloud: Cloud, option: CapacityOptionSpec, path: Path) -> list[Fi
             path,
             f"not the ID of a reservation on {cloud.value}",
             value=option.reservation or "",
-            allowed=f"an ID such as {form.example}",
+            allowed=f"an ID such as {formats[0].example}",
         )
     ]
-
-
-def _check_block(option: CapacityOptionSpec, machine: Machine, path: Path) -> list[Finding]:
-    """Check block sizes: EC2 limits them, and sells UltraServers as a whole."""
-    if option.mode is not Capacity.BLOCK or machine.cloud != "aws":
-        return []
-    nodes, sizes = option.nodes or 0, ULTRASERVERS.get(machine.name)
-    if sizes and nodes % sizes[0]:
-        machines = " or ".join(str(size) for size in sizes)
-        problem = f"{machine.name} is sold as whole UltraServers of {machines} machines"
-        whole = -(-nodes // sizes[0]) * sizes[0]
-        return [_block_size(problem, nodes, f"a multiple of {sizes[0]}, such as {whole}", path)]
-    if nodes > BLOCK_SIZES.most:
-        problem = f"EC2 sells at most {BLOCK_SIZES.most} instances in one capacity block"
-        return [_block_size(problem, nodes, f"{BLOCK_SIZES.most}, and more blocks", path)]
-    return []
-
-
-def _block_size(problem: str, nodes: int, allowed: str, path: Path) -> Finding:
-    return error(
-        "capacity.block_size",
-        path,
-        f"{problem}, so EC2 sells no capacity block of {nodes}",
-        value=str(nodes),
-        allowed=allowed,
-        fix=Fix(message="write the block's size, here and in `nodes` of the pool"),
-    )
 
 
 def _check_one_zone(
@@ -255,7 +149,7 @@ def _check_one_zone(
     Only Karpenter reads the zone of a reservation, and only of on-demand reservations, not of
     blocks.
     """
-    finds_it = spec.cloud is Cloud.AWS and scaling_of(spec.cloud, pool) is Scaling.KARPENTER
+    finds_it = scales_by_karpenter(spec, pool)
     blind = [
         i
         for i, r in enumerate(pool.capacity)

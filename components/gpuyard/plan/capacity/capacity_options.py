@@ -5,19 +5,11 @@ from dataclasses import replace
 
 from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.catalogue.node_pools import (
-    ec2_capacity_settings,
-    gke_capacity_settings,
-    may_be_compact,
-    workload_policy,
-)
-from gpuyard.catalogue.purchasing import lifetime_of
 from gpuyard.plan.capacity.failback import failback_target
-from gpuyard.plan.records import CapacityOption, Ec2Purchase, GkePurchase, PoolPlan
-from gpuyard.plan.records.nodes import CapacityBlock
+from gpuyard.plan.records import CapacityOption, PoolPlan
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
-from gpuyard.spec.sections import Provisioning
 
 PREPAID = frozenset({Capacity.RESERVED, Capacity.BLOCK})
 """Options whose nodes are reserved for you."""
@@ -26,40 +18,23 @@ PREPAID = frozenset({Capacity.RESERVED, Capacity.BLOCK})
 def plan_capacity_options(
     spec: PlatformSpec, pool: Pool, machine: Machine
 ) -> tuple[CapacityOption, ...]:
-    """Every option with the arguments of its cloud; without a cloud, only the mode."""
+    """Every option with the settings of its cloud; without a cloud, only the mode."""
+    provider = provider_of(spec.cloud)
     return tuple(
-        _option(spec, pool, machine, option, failback_target(spec, pool, place))
+        provider.complete_option(
+            CapacityOption(
+                mode=option.mode.value,
+                reservation=option.reservation,
+                max_nodes=max_nodes(option, pool),
+                bounded=option.nodes is not None,
+                failback=failback_target(spec, pool, place),
+            ),
+            option,
+            pool,
+            machine,
+        )
         for place, option in enumerate(pool.capacity)
     )
-
-
-def _option(
-    spec: PlatformSpec,
-    pool: Pool,
-    machine: Machine,
-    option: CapacityOptionSpec,
-    up: tuple[str, ...],
-) -> CapacityOption:
-    aws, gcp = spec.cloud is Cloud.AWS, spec.cloud is Cloud.GCP
-    queued = pool.provisioning is Provisioning.QUEUED
-    stays = lifetime_of(machine, option.mode) if aws or gcp else None
-    return CapacityOption(
-        mode=option.mode.value,
-        reservation=option.reservation,
-        max_nodes=max_nodes(option, pool),
-        bounded=option.nodes is not None,
-        placement=_placement(spec.cloud, pool, machine, option),
-        lifetime=stays.description if stays else "",
-        aws=_ec2(option.mode) if aws else None,
-        gcp=_gke(option.mode, machine, queued=queued) if gcp else None,
-        failback=up,
-        purchase=_bought(option) if aws else None,
-    )
-
-
-def _bought(option: CapacityOptionSpec) -> CapacityBlock | None:
-    buys = option.purchase
-    return CapacityBlock(hours=buys.hours, starts=buys.starts, usd=buys.usd) if buys else None
 
 
 def max_nodes(option: CapacityOptionSpec, pool: Pool) -> int:
@@ -104,55 +79,17 @@ def max_nodes_total(cloud: Cloud, pool: PoolPlan) -> int:
     high = pool.nodes.high
     if pool.scaling is Scaling.FIXED:
         return high
-    together = 0
-    if cloud is Cloud.AWS:
-        together = sum(option.max_nodes for option in ec2_purchases(pool))
-    elif cloud is Cloud.GCP:
-        bounds = zip(pool.capacity_options, gke_node_pool_limits(pool), strict=True)
-        together = sum(most * gke_machine_count(pool, option) for option, most in bounds)
-    return max(high, together)
+    return max(high, provider_of(cloud).max_autoscaled_nodes(pool))
 
 
-def _ec2(mode: Capacity) -> Ec2Purchase:
-    words = ec2_capacity_settings(mode)
-    return Ec2Purchase(
-        capacity_type=words.capacity_type,
-        karpenter_capacity_type=words.karpenter_capacity_type,
-        market_type=words.market_type,
-        reservation_preference=words.reservation_preference,
-    )
-
-
-def _gke(mode: Capacity, machine: Machine, *, queued: bool) -> GkePurchase:
-    words, policy = gke_capacity_settings(mode), workload_policy(machine)
-    return GkePurchase(
-        spot=words.spot,
-        flex_start=words.flex_start,
-        queued=words.flex_start and queued,
-        reservation_type=words.reservation_type,
-        auto_repair=words.auto_repair,
-        workload_policy=f"{policy.type} {policy.accelerator_topology}" if policy else "",
-    )
-
-
-def _placement(cloud: Cloud, pool: Pool, machine: Machine, option: CapacityOptionSpec) -> str:
-    """Close together where nodes communicate over a fabric and the cloud supports the request.
+def is_placed_together(pool: Pool, machine: Machine, option: CapacityOptionSpec) -> bool:
+    """Whether to request nodes close together: several in one zone that communicate over a fabric.
 
     A reservation determines where its nodes are: in a placement group of gpuyard, an open one would
-    not be used, and a capacity block is close together already. Only a rack's reservation is used
-    with a policy.
+    not be used, and a capacity block is close together already.
     """
-    if cloud is Cloud.GCP and workload_policy(machine):
-        return "nvlink"
-    together = pool.nodes.high > 1 and len(pool.zones) == 1 and direct_fabric(machine) is not None
-    if option.mode in PREPAID or not together:
-        return "none"
-    if cloud is Cloud.AWS:
-        return "cluster"
-    flex = option.mode is Capacity.FLEX_START
-    queued = flex and pool.provisioning is Provisioning.QUEUED
-    compact = cloud is Cloud.GCP and may_be_compact(machine, flex_start=flex, queued=queued)
-    return "compact" if compact else "none"
+    fabric = direct_fabric(machine) is not None
+    return pool.nodes.high > 1 and len(pool.zones) == 1 and fabric and option.mode not in PREPAID
 
 
 def contract_usd_per_hour(option: CapacityOptionSpec) -> float | None:

@@ -10,11 +10,11 @@ from gpuyard.catalogue.gke.classes import STAYS
 from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY, NOT_MOVED
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.findings import Finding, Fix, Path, error, warning
-from gpuyard.plan.capacity.compute_classes import compute_class_name
-from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.capacity.scaling import scales_by_karpenter
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.provider import provider_of
+from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 
 _DEARER: Mapping[Capacity, int] = {
@@ -31,7 +31,7 @@ def failback_target(spec: PlatformSpec, pool: Pool, place: int) -> tuple[str, ..
     if not pool.failback:
         return ()
     before, option = pool.capacity[:place], pool.capacity[place]
-    if compute_class_name(spec, pool):
+    if provider_of(spec.cloud).compute_class(spec, pool):
         # each machine of an option has its own rule
         first = pool.machines[:1] if len(pool.machines) > 1 else ()
         return (*dict.fromkeys(each.mode.value for each in before), *first)
@@ -42,9 +42,8 @@ def failback_target(spec: PlatformSpec, pool: Pool, place: int) -> tuple[str, ..
 
 
 def _by_karpenter(spec: PlatformSpec, pool: Pool) -> bool:
-    scaled = scaling_of(spec.cloud, pool) is Scaling.KARPENTER
     sold = all(option.mode in _DEARER for option in pool.capacity)
-    return spec.cloud is Cloud.AWS and scaled and sold
+    return sold and scales_by_karpenter(spec, pool)
 
 
 def has_failback(pool: PoolPlan) -> bool:
@@ -70,7 +69,7 @@ def check_failback(draft: Draft) -> list[Finding]:
 
 # ── no effect ─────────────────────────────────────────────────────────────────────────────────────
 def _for_nothing(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Finding:
-    if compute_class_name(draft.spec, pool) or _by_karpenter(draft.spec, pool):
+    if draft.provider.compute_class(draft.spec, pool) or _by_karpenter(draft.spec, pool):
         return _nothing_better(pool, path)
     return _unsupported_scaling(draft, pool, planned, path)
 
@@ -93,7 +92,9 @@ def _nothing_better(pool: Pool, path: Path) -> Finding:
 
 
 def _unsupported_scaling(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Finding:
-    by_cluster_autoscaler = draft.spec.cloud is Cloud.AWS and planned.scaling is Scaling.AUTOSCALER
+    by_cluster_autoscaler = (
+        draft.provider.needs_autoscaler and planned.scaling is Scaling.AUTOSCALER
+    )
     why = (
         "Cluster Autoscaler adds nodes and removes empty ones, but moves no pods between node groups"
         if by_cluster_autoscaler

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
-from gpuyard.catalogue.kubernetes.interruptions import INTERRUPTIBLE_MODES, NOTICE_SECONDS
+from gpuyard.catalogue.kubernetes.interruptions import INTERRUPTIBLE_MODES
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.catalogue.software.programs import PYTHON
@@ -21,7 +21,7 @@ from gpuyard.plan.records import (
     ShapePlan,
     SpotDisruption,
 )
-from gpuyard.spec.platform import Cloud
+from gpuyard.provider import provider_of
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import InterruptionSpec
 
@@ -40,7 +40,7 @@ def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
         _pool(draft, pool) for pool in draft.valid_pools.values() if is_interruptible(pool)
     )
     with_fallback = tuple(
-        pool.name for pool in draft.valid_pools.values() if _sold_in_ways(spec.cloud, pool)
+        pool.name for pool in draft.valid_pools.values() if _sold_in_ways(draft, pool)
     )
     if not (pools or with_fallback) or not spec.teams or draft.queueing.dispatch:
         return draft, []
@@ -49,10 +49,10 @@ def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
     return replace(draft, interruption=interruption), []
 
 
-def _sold_in_ways(cloud: Cloud, pool: PoolPlan) -> bool:
+def _sold_in_ways(draft: Draft, pool: PoolPlan) -> bool:
     """Whether a node may come from a less preferred option, which the cloud's label names."""
     ways = {(option.mode, option.reservation) for option in pool.capacity_options}
-    return cloud in {Cloud.AWS, Cloud.GCP} and len(ways) > 1
+    return draft.provider.sells_machines and len(ways) > 1
 
 
 def is_interruptible(pool: PoolPlan) -> bool:
@@ -70,7 +70,7 @@ def _ways(pool: PoolPlan) -> tuple[str, ...]:
 
 def _pool(draft: Draft, pool: PoolPlan) -> PoolInterruption:
     spot = [option.max_nodes for option in pool.capacity_options if option.mode == Capacity.SPOT]
-    notice = NOTICE_SECONDS.get(pool.machine.cloud) if spot else None
+    notice = provider_of(pool.machine.cloud).spot_notice_seconds if spot else None
     interruption = draft.spec.queueing.interruption
     loss = None
     if interruption and notice is not None:

@@ -5,22 +5,23 @@ from collections.abc import Iterable, Iterator
 from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.findings import Finding, Fix, Path, error, format_list, info
-from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.capacity.scaling import manages_autoscalers, scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.provider import provider_of
+from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Scaling
 
 
 def installs_karpenter(spec: PlatformSpec) -> bool:
     """Whether Karpenter scales a pool of a new EKS cluster; an existing one may have its own."""
-    if spec.cloud is not Cloud.AWS or spec.cluster_exists or spec.queueing.clusters:
-        return False
-    return any(scaling_of(spec.cloud, pool) is Scaling.KARPENTER for pool in spec.pools)
+    pools = any(scaling_of(spec.cloud, pool) is Scaling.KARPENTER for pool in spec.pools)
+    return pools and manages_autoscalers(spec)
 
 
 def unscaled_pool_findings(spec: PlatformSpec) -> list[Finding]:
     """Reject pools that nothing scales: gpuyard manages no Karpenter of an existing cluster."""
+    unmanaged = spec.cluster_exists and provider_of(spec.cloud).needs_autoscaler
     return [
         error(
             "scaling.karpenter",
@@ -32,7 +33,7 @@ def unscaled_pool_findings(spec: PlatformSpec) -> list[Finding]:
             fix=_autoscaler(("pools", index)),
         )
         for index, pool in enumerate(spec.pools)
-        if spec.cloud is Cloud.AWS and spec.cluster_exists and pool.scaling is Scaling.KARPENTER
+        if unmanaged and pool.scaling is Scaling.KARPENTER
     ]
 
 

@@ -20,6 +20,7 @@ from gpuyard.names import GPU_CLAIM
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.records import AdmissionCheckPlan, PoolPlan
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Provisioning
@@ -113,7 +114,7 @@ def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[F
                 fix=Fix(message="remove it", at=at),
             )
         ]
-    return [] if spec.cloud is Cloud.GCP else [_flag(spec, word, at)]
+    return [] if provider_of(spec.cloud).has_queued_provisioning else [_flag(spec, word, at)]
 
 
 def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
@@ -130,13 +131,13 @@ def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
 def _sells_queued(spec: PlatformSpec, pool: Pool) -> bool:
     """Pods of a request run on the nodes that GKE creates for it: others would stay empty."""
     flex = all(r.mode is Capacity.FLEX_START for r in pool.capacity)
-    return spec.cloud is Cloud.GCP and flex
+    return provider_of(spec.cloud).has_queued_provisioning and flex
 
 
 def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> Finding:
     why = (
         f"queued provisioning exists on GKE only, not on {spec.cloud.value}"
-        if spec.cloud is not Cloud.GCP
+        if not provider_of(spec.cloud).has_queued_provisioning
         else "GKE queues requests for flex-start nodes only, and pods of a request run on no other nodes"
     )
     suggestion = Provisioning.CHECK if scaling is Scaling.FIXED else Provisioning.ATOMIC
@@ -169,7 +170,7 @@ def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
     """Nodes of a gang that start one by one are billed while they wait for the rest."""
     gang = next((s for s in spec.shapes if s.nodes > 1 and s.pool in {None, pool.name}), None)
     flex = any(r.mode is Capacity.FLEX_START for r in pool.capacity)
-    if gang is None or spec.cloud is not Cloud.GCP or not flex:
+    if gang is None or not provider_of(spec.cloud).has_queued_provisioning or not flex:
         return []
     fix = Fix(message="move the flex-start nodes to a separate pool with provisioning: queued")
     if _sells_queued(spec, pool):

@@ -25,7 +25,7 @@ class StartupTime:
 def startup_time(pool: PoolPlan) -> StartupTime | None:
     """The startup time of a node; None if it is unknown, or if no cloud sells the node."""
     software = pool.node_software
-    if software is None or not any(option.aws or option.gcp for option in pool.capacity_options):
+    if software is None or pool.upgrade is None:  # no cloud creates and replaces the node
         return None
     driver = ComponentOwner(software.owners[SoftwarePart.DRIVER])
     steps = startup_durations(pool.machine.cloud, pool.machine.gpus, driver)

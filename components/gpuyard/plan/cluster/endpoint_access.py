@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
-from gpuyard.catalogue.cluster.names import ADMINS, KEYS, NETWORKS, SUBNETS
-from gpuyard.catalogue.purchasing import ZONES, IdFormat
+from gpuyard.catalogue.purchasing import IdFormat
 from gpuyard.findings import Finding, Fix, Path, error, format_list
 from gpuyard.plan.cluster.ranges import (
     EKS_ZONES,
@@ -15,7 +14,6 @@ from gpuyard.plan.cluster.ranges import (
     zones_with_subnets,
 )
 from gpuyard.plan.draft import Draft
-from gpuyard.spec.platform import Cloud
 
 _CLUSTER: Path = ("cluster",)
 _WIDEST = {4: 8, 6: 32}
@@ -66,25 +64,25 @@ def check_cluster_names(draft: Draft) -> list[Finding]:
 
 
 def _names(draft: Draft) -> Iterator[tuple[str, Path, str, IdFormat]]:
-    cloud, cluster = draft.spec.cloud.value, cluster_spec(draft.spec)
-    if cloud not in ADMINS:
+    formats, cluster = draft.provider.cluster_names, cluster_spec(draft.spec)
+    if formats is None:
         return
     for i, admin in enumerate(cluster.admins):
-        yield "a user, a role or a group", (*_CLUSTER, "admins", i), admin, ADMINS[cloud]
+        yield "a user, a role or a group", (*_CLUSTER, "admins", i), admin, formats.admin
     if cluster.key is not None:
-        yield "a key", (*_CLUSTER, "key"), cluster.key, KEYS[cloud]
+        yield "a key", (*_CLUSTER, "key"), cluster.key, formats.key
     network: Path = (*_CLUSTER, "network")
     if cluster.network.id is not None:
-        yield "a network", (*network, "id"), cluster.network.id, NETWORKS[cloud]
+        yield "a network", (*network, "id"), cluster.network.id, formats.network
     if cluster.network.subnets is not None:
         for side in ("private", "public"):
             for i, subnet in enumerate(getattr(cluster.network.subnets, side)):
-                yield "a subnet", (*network, "subnets", side, i), subnet, SUBNETS[cloud]
+                yield "a subnet", (*network, "subnets", side, i), subnet, formats.subnet
 
 
 def check_cluster_zones(draft: Draft) -> list[Finding]:
     """Check zones: all in the region, at least two on aws, and including every zone of a pool."""
-    form = ZONES.get(draft.spec.cloud.value)
+    form = draft.provider.zone_names
     if form is None:
         return []
     zones, path = cluster_spec(draft.spec).zones, (*_CLUSTER, "zones")
@@ -115,7 +113,7 @@ def _zone(draft: Draft, form: IdFormat, zone: str, path: Path) -> Finding | None
 def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
     """EKS places its control plane in two availability zones, and rejects subnets in only one."""
     if (
-        draft.spec.cloud is not Cloud.AWS
+        not draft.provider.has_zonal_subnets
         or len(without_local_zones(zones)) >= EKS_ZONES
         or cluster_spec(draft.spec).existing
     ):
@@ -181,7 +179,7 @@ def _too_few_subnets(draft: Draft) -> list[Finding]:
     if tags and len(zones) < needed:
         word, problem = "tags", "gpuyard looks up subnets by zone, and too few zones are listed"
         fix = Fix(message="add zones: [ZONE, ZONE] to `cluster`")
-    elif draft.spec.cloud is Cloud.AWS and subnets and len(set(subnets.private)) < needed:
+    elif draft.provider.has_zonal_subnets and subnets and len(set(subnets.private)) < needed:
         word = "subnets"
         problem = "EKS needs subnets in two availability zones, one for each zone of the cluster"
         fix = Fix(message="add a private subnet in another zone")

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
 
-from gpuyard.catalogue.cluster.networks import RANGES
 from gpuyard.catalogue.purchasing import EC2_ZONE
 from gpuyard.findings import Path
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import ClusterSpec
 
@@ -36,7 +36,7 @@ def cluster_ranges(spec: PlatformSpec) -> Mapping[str, str]:
     """
     network = cluster_spec(spec).network
     given = {"cidr": network.cidr, "pods": network.pods, "services": network.services}
-    sizes = RANGES.get(spec.cloud.value, {})
+    sizes = provider_of(spec.cloud).network_ranges
     managed = {} if network.id and "pods" not in sizes else sizes
     defaults = {word: size.default for word, size in managed.items()}
     if network.id:

@@ -4,8 +4,9 @@ The owner of an existing cluster pays for it, and it may have several platforms:
 bill if `prices.cluster_usd_per_hour` is set. Simulated clusters cost nothing.
 """
 
-from gpuyard.catalogue.fees import CLUSTER_FEES, ClusterFee, has_standard_support_ended
+from gpuyard.catalogue.fees import ClusterFee, has_standard_support_ended
 from gpuyard.plan.records import Fee
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 EXCLUDED_FEES = (
@@ -21,7 +22,7 @@ EXCLUDED_FEES = (
 def plan_fees(spec: PlatformSpec) -> tuple[Fee, ...]:
     """The fee of the cluster, where the platform pays one."""
     mine = spec.prices.cluster_usd_per_hour if spec.prices else None
-    listed = CLUSTER_FEES.get(spec.cloud.value)
+    listed = provider_of(spec.cloud).cluster_fee
     if spec.cloud is Cloud.SIMULATED:
         return ()
     if mine is not None:
@@ -62,4 +63,4 @@ def _listed(spec: PlatformSpec, fee: ClusterFee) -> Fee:
 
 def excluded_fees(spec: PlatformSpec) -> tuple[str, ...]:
     """What the cloud bills and no total includes; other costs of your own nodes are unknown."""
-    return EXCLUDED_FEES if spec.cloud.value in CLUSTER_FEES else ()
+    return EXCLUDED_FEES if provider_of(spec.cloud).cluster_fee else ()

@@ -3,15 +3,14 @@
 from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.gpus import Gpu
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.findings import Fix, Path
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import HostShape
 
 SYSTEM_FAMILIES = ("m7i.", "e2-standard-")
 """The families suggested among machines without GPUs of the same size: every region has them."""
-_FOR_SHAPES = ("m7i.", "n2-standard-")
-"""The families from which a machine is chosen when the stack file only describes one."""
 
 
 def nearest_machine_by_size(
@@ -52,7 +51,9 @@ def largest_system(cloud: Cloud) -> Machine:
 
 
 def _usual(cloud: Cloud) -> Iterator[Machine]:
-    return (m for m in _on_sale(cloud, [Capacity.ON_DEMAND]) if m.name.startswith(_FOR_SHAPES))
+    family = provider_of(cloud).system_family
+    machines = _on_sale(cloud, [Capacity.ON_DEMAND])
+    return (m for m in machines if m.name.startswith(family) and not m.is_gpu_machine)
 
 
 def suggest_machine(machine: Machine | None, path: Path) -> Fix | None:
@@ -64,10 +65,9 @@ def suggest_machine(machine: Machine | None, path: Path) -> Fix | None:
 
 def _on_sale(cloud: Cloud, modes: Iterable[Capacity]) -> Iterator[Machine]:
     """Machines of this cloud that are sold with each of these capacity types; all clouds for `cloud: none`."""
-    seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
-    required_modes = set(modes)
-    for machine in MACHINES.values():
-        if seller is None or (machine.cloud == seller and required_modes <= machine.sold):
+    provider, required_modes = provider_of(cloud), set(modes)
+    for machine in provider.machines.values():
+        if not provider.sells_machines or required_modes <= machine.sold:
             yield machine
 
 

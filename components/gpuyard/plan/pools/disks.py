@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.cluster.disks import disk_bounds
+from gpuyard.catalogue.cluster.disks import fitting_sizes
 from gpuyard.catalogue.software.images import NodeImage
 from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 
@@ -13,10 +14,10 @@ def check_disk(
     spec: PlatformSpec, pool: Pool, image: NodeImage | None, path: Path
 ) -> Iterator[Finding]:
     """The cloud rejects a disk that is too small only when a node starts, at each start and without a message."""
-    bounds = disk_bounds(spec.cloud.value, image.name if image else None)
-    size = pool.disk_gib
-    if bounds is None or size is None:
+    sold, size = provider_of(spec.cloud).disk_sizes, pool.disk_gib
+    if sold is None or size is None:
         return
+    bounds = fitting_sizes(sold, image.name if image else None)
     suggestion = max(bounds.least, min(size, bounds.most or size))
     if suggestion == size:
         return

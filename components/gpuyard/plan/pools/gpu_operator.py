@@ -7,7 +7,6 @@ only some pools need is enabled for all, and a node label disables it where the 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.catalogue.fabric import EFA_DRIVER_FAULTS
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
@@ -17,7 +16,6 @@ from gpuyard.catalogue.software.images import (
     ComponentOwner,
     NodeImage,
     SoftwarePart,
-    images_of,
 )
 from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS, Pin
 from gpuyard.catalogue.software.versions import is_version, parse_version
@@ -30,6 +28,7 @@ from gpuyard.plan.pools.node_images import (
 from gpuyard.plan.records import NodeSoftware, OperatorParts, PoolPlan
 from gpuyard.plan.sharing.claims import installs_dra_driver, operator_serves_dra_claims
 from gpuyard.plan.software.support import check_pins
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricKind
 
@@ -159,7 +158,7 @@ def _faulty(version: str, served: _Served) -> list[ImagedPool]:
     return [
         pool
         for pool, gpu in served.items()
-        if pool.image.cloud == "aws" and (gpu.name, branch) in EFA_DRIVER_FAULTS
+        if (gpu.name, branch) in provider_of(pool.image.cloud).faulty_drivers
     ]
 
 
@@ -192,7 +191,7 @@ def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
     other, image = next(
         (other, image)
         for other in reversed(needs)
-        for image in images_of(spec.cloud.value)
+        for image in provider_of(spec.cloud).images
         if not _operator_brings(image, SoftwarePart.DRIVER)
         and not incompatibilities(image, other.machine, other.sharing)
     )
@@ -236,7 +235,7 @@ def _known(image: NodeImage) -> Finding | None:
 
 def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Finding) -> Finding:
     image, at = pools[0].image, ("pools", pools[0].index, "image")
-    safe = [each for each in images_of(spec.cloud.value) if not _known(each)]
+    safe = [each for each in provider_of(spec.cloud).images if not _known(each)]
     compatible_images = {
         pool.name: next(
             i.name for i in safe if not incompatibilities(i, pool.machine, pool.sharing)

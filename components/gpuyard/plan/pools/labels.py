@@ -13,12 +13,12 @@ from gpuyard.catalogue.kubernetes.api import (
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.names import (
-    CLOUD_LABEL_DOMAINS,
     FABRIC_LABEL,
     NVLINK_GPUS_LABEL,
     NVLINK_LABEL,
     RESERVED_LABEL_DOMAINS,
 )
+from gpuyard.provider import provider_of
 from gpuyard.spec.pools import Pool
 
 GRAMMAR = (
@@ -29,7 +29,7 @@ GRAMMAR = (
 
 def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Finding]:
     """Labels that the kubelet would reject, and labels of reserved domains."""
-    theirs = CLOUD_LABEL_DOMAINS.get(cloud, ())
+    theirs = provider_of(cloud).label_domains
     for key, value in pool.labels.items():
         where = (*path, "labels", key)
         domain, _, name = key.rpartition("/")

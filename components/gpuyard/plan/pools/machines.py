@@ -1,14 +1,7 @@
 """Machines of a pool, from the catalogue or described, and whether the cloud sells them as required."""
 
 from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
-from gpuyard.catalogue.machines import (
-    MACHINES,
-    UNDESCRIBED,
-    Capacity,
-    Machine,
-    find_machine,
-    machine_names,
-)
+from gpuyard.catalogue.machines import UNDESCRIBED, Capacity, Machine, find_machine
 from gpuyard.catalogue.sources import Source
 from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.plan.pools.alternatives import (
@@ -16,6 +9,7 @@ from gpuyard.plan.pools.alternatives import (
     nearest_machine_by_size,
     suggest_machine,
 )
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
 from gpuyard.spec.suggestions import format_options, nearest_name, suggested_names
@@ -50,16 +44,16 @@ def choose_machines(
             problems = [_no_gpu(machine, instead, where, alone=alone)]
             machine = None
         findings += problems
-        meant = machine or _meant(problems)
+        meant = machine or _meant(problems, spec.cloud)
         results += [meant] if meant else []
     unlike = _unlike(results, (*path, "machine"))
     return tuple(results[:1] if unlike else results), [*findings, *unlike]
 
 
-def _meant(problems: list[Finding]) -> Machine | None:
+def _meant(problems: list[Finding], cloud: Cloud) -> Machine | None:
     """The machine that the fix of a misspelled name suggests."""
-    fix = problems[0].fix
-    return find_machine(fix.value) if fix and isinstance(fix.value, str) else None
+    fix, machines = problems[0].fix, provider_of(cloud).machines
+    return find_machine(fix.value, machines) if fix and isinstance(fix.value, str) else None
 
 
 def _described(
@@ -86,7 +80,7 @@ def _described(
         gpu = find_gpu(suggestion) if suggestion else None
     if gpu is None:
         return (), problems
-    if cloud in {Cloud.AWS, Cloud.GCP}:
+    if provider_of(cloud).sells_machines:
         return _not_sold(gpu, shape, cloud, modes, path)
     machine = Machine(
         name=f"{gpu.name}x{shape.gpus}".lower(),
@@ -123,13 +117,11 @@ def find_machine_in_cloud(
     name: str, cloud: Cloud, modes: list[Capacity], path: Path, *, with_gpu: bool
 ) -> tuple[Machine | None, list[Finding]]:
     """A machine of the catalogue that this cloud sells; only machines of the wanted kind are suggested."""
-    seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
-    machine = find_machine(name)
-    if machine is not None and seller in {None, machine.cloud}:
+    if (machine := find_machine(name, provider_of(cloud).machines)) is not None:
         return machine, []
-    names = _names(cloud, with_gpu=with_gpu)
+    machine, names = find_machine(name), _names(cloud, with_gpu=with_gpu)
     if machine is None and with_gpu and (gpu := find_gpu(name)):
-        return None, [_a_gpu(gpu, name, names, seller, path)]
+        return None, [_a_gpu(gpu, name, names, cloud, path)]
     if name.lower() in UNDESCRIBED:
         return None, [_undescribed(name, names, path)]
     suggestion = nearest_name(name, names)
@@ -155,9 +147,11 @@ def find_machine_in_cloud(
     ]
 
 
-def _a_gpu(gpu: Gpu, name: str, names: list[str], seller: str | None, path: Path) -> Finding:
+def _a_gpu(gpu: Gpu, name: str, names: list[str], cloud: Cloud, path: Path) -> Finding:
     """A GPU name instead of a machine name: list the machines with this GPU."""
-    having = [n for n in names if (has := MACHINES[n].gpu) is not None and has.name == gpu.name]
+    provider = provider_of(cloud)
+    seller = provider.name if provider.sells_machines else None
+    having = [n for n in names if provider.machines[n].gpu == gpu]
     described = f"describe it: {{gpu: {gpu.name}, gpus: 8, cpu: 192, memory_gib: 2048}}"
     advice = ["write the machine type"] if having else []
     return error(
@@ -191,8 +185,8 @@ def nearest_machine(name: str, cloud: Cloud, *, with_gpu: bool) -> str | None:
 
 
 def _names(cloud: Cloud, *, with_gpu: bool) -> list[str]:
-    seller = cloud.value if cloud in {Cloud.AWS, Cloud.GCP} else None
-    return [n for n in machine_names(seller) if MACHINES[n].is_gpu_machine is with_gpu]
+    machines = provider_of(cloud).machines
+    return [name for name, machine in machines.items() if machine.is_gpu_machine is with_gpu]
 
 
 def _closest_machine(

@@ -1,39 +1,37 @@
 """Node images: the one that a pool names, or the first that fits its machines and sharing mode."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import NamedTuple
 
-from gpuyard.catalogue.fabric import GPUDIRECT, pod_limit
+from gpuyard.catalogue.fabric import GPUDIRECT
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image, images_of
+from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image
 from gpuyard.catalogue.software.versions import parse_version
-from gpuyard.findings import Finding, Fix, Path, Severity, error, warning
-from gpuyard.plan.records import AdvertisedResource
+from gpuyard.findings import Finding, Fix, Path, Severity, error
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.suggestions import nearest_name
-
-_WHERE = {"aws": "EKS", "gcp": "GKE", "none": "nodes of your own"}
 
 
 def choose_image(
     spec: PlatformSpec, pool: Pool, machine: Machine, method: str, path: Path
 ) -> tuple[NodeImage | None, list[Finding]]:
     """The image of a pool's nodes: the one it names, else the first that fits; None on simulated nodes."""
-    if spec.cloud is Cloud.SIMULATED:
+    images = provider_of(spec.cloud).images
+    if not images:
         return None, []
     here = (*path, "image")
     fitting = [
         image
-        for image in images_of(spec.cloud.value)
+        for image in images
         if not (incompatibilities(image, machine, method) or _without_rdma(image, machine, pool))
     ]
     default = fitting[0]
     if pool.image is None:
         return default, []
-    result = find_image(pool.image, spec.cloud.value)
+    result = find_image(pool.image, images)
     if result is None:
         return None, [_unknown(pool.image, fitting, here)]
     image, arch = result
@@ -52,7 +50,7 @@ def incompatibilities(
         theirs = arch or ", ".join(image.variants)
         problem = f"the image is for {theirs}, but {machine.name} is {machine.arch}"
         results.append(error("image.architecture", (), problem))
-    if machine.gpu_fraction != 1 and image.cloud == "aws" and not image.grid:
+    if machine.gpu_fraction != 1 and not image.fractions:
         part = (
             f"{machine.name} has {machine.gpu_fraction} of a GPU, which needs NVIDIA's GRID driver"
         )
@@ -73,9 +71,7 @@ def incompatibilities(
 def _without_rdma(image: NodeImage, machine: Machine, pool: Pool) -> list[Finding]:
     """GPUDirect RDMA of GKE needs Container-Optimized OS; one node alone does not use it."""
     direct = GPUDIRECT.get(machine.name)
-    if image.cloud != "gcp" or image.name.startswith("cos"):
-        return []
-    if direct is None or direct.name != "GPUDirect-RDMA":
+    if image.gpudirect_rdma or direct is None or direct.name != "GPUDirect-RDMA":
         return []
     problem = f"GKE supports {direct.name} of {machine.name} on Container-Optimized OS only"
     result = error("image.rdma", (), problem)
@@ -118,7 +114,7 @@ def _unknown(value: str, fitting: list[NodeImage], path: Path) -> Finding:
     return error(
         "image.unknown",
         path,
-        f"this is an image for {_WHERE[other.cloud]}"
+        f"this is an image for {_service_of(other)}"
         if other
         else "the catalogue has no such node image",
         value=value,
@@ -127,6 +123,11 @@ def _unknown(value: str, fitting: list[NodeImage], path: Path) -> Finding:
         if suggestion
         else Fix(message=f"remove `image`: the default is {names[0]}", at=path),
     )
+
+
+def _service_of(image: NodeImage) -> str:
+    own = image.cloud == Cloud.NONE
+    return "nodes of your own" if own else provider_of(image.cloud).service
 
 
 def _rejected(problem: Finding, value: str, fitting: list[NodeImage], path: Path) -> Finding:
@@ -138,24 +139,3 @@ def _rejected(problem: Finding, value: str, fitting: list[NodeImage], path: Path
         allowed=f"{problem.allowed}; images that fit: {names}" if problem.allowed else names,
         fix=Fix(message=f"write {fitting[0].name}", at=path, value=fitting[0].name),
     )
-
-
-def check_pods(
-    spec: PlatformSpec, machine: Machine, advertised: Iterable[AdvertisedResource], path: Path
-) -> list[Finding]:
-    """An EKS node has addresses for a limited number of pods: more shares can never be in use at once."""
-    limit = pod_limit(machine) if spec.cloud is Cloud.AWS else None
-    offers = sum(a.per_node for a in advertised)
-    if limit is None or offers <= limit:
-        return []
-    return [
-        warning(
-            "pool.pod_limit",
-            (*path, "sharing"),
-            f"{machine.name} has addresses for {limit} pods, including agents, but its GPUs are shared in"
-            f" {offers} parts: the others stay idle",
-            value=f"{offers} parts a node",
-            allowed=f"at most {limit} parts a node, without prefix delegation in the VPC CNI",
-            fix=Fix(message="share each GPU among fewer pods, or enable prefix delegation"),
-        )
-    ]

@@ -3,6 +3,7 @@
 from gpuyard.findings import Finding, Fix, Path, error, info, warning
 from gpuyard.names import POOL_LABEL
 from gpuyard.plan.draft import Draft
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Apply, FabricKind
@@ -61,7 +62,7 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
     fabric, here = pool.fabric, (*path, "fabric")
     if fabric is None:
         return []
-    if spec.cloud in {Cloud.AWS, Cloud.GCP}:
+    if provider_of(spec.cloud).sells_machines:
         return [
             error(
                 "pool.fabric_cloud",

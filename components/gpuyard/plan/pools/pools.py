@@ -4,7 +4,6 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL, added_taints
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import NodeImage
 from gpuyard.findings import Finding, Fix, Path, error
@@ -19,11 +18,11 @@ from gpuyard.names import (
 )
 from gpuyard.plan.capacity.capacity_checks import check_capacity_options
 from gpuyard.plan.capacity.capacity_options import format_capacity_options, plan_capacity_options
-from gpuyard.plan.capacity.compute_classes import class_label, class_taint, compute_class_name
+from gpuyard.plan.capacity.compute_classes import class_label, class_taint
 from gpuyard.plan.capacity.keep_warm import check_keep_warm
 from gpuyard.plan.capacity.provisioning import check_provisioning
-from gpuyard.plan.capacity.scaling import check_scaling, plan_scaling, scaling_of
-from gpuyard.plan.capacity.upgrades import check_upgrade, plan_upgrade
+from gpuyard.plan.capacity.scaling import plan_scaling, scaling_of
+from gpuyard.plan.capacity.upgrades import check_upgrade
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.allocatable import karpenter_overhead, plan_allocatable
 from gpuyard.plan.pools.disks import check_disk
@@ -39,7 +38,7 @@ from gpuyard.plan.pools.inventories.machine import (
 )
 from gpuyard.plan.pools.labels import check_labels, hardware_labels
 from gpuyard.plan.pools.machines import choose_machines
-from gpuyard.plan.pools.node_images import check_pods, choose_image
+from gpuyard.plan.pools.node_images import choose_image
 from gpuyard.plan.pools.numa import plan_numa
 from gpuyard.plan.pools.own_nodes import check_own_nodes, node_selector
 from gpuyard.plan.pools.topology import plan_topology
@@ -50,9 +49,9 @@ from gpuyard.plan.sharing.configuration_names import mig_config_name, plugin_con
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
 from gpuyard.plan.sharing.gke_sharing import with_gke_resource_names
 from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
-from gpuyard.spec.sections import Provisioning
 
 DecidedPools = dict[str, PoolPlan | None]
 """By name; None for an invalid pool, so that no other check reports it again."""
@@ -157,12 +156,13 @@ def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None,
     image, unimaged = choose_image(spec, pool, machines[0], gpus.method, path)
     gpus, problems = with_gke_resource_names(image, gpus, machines[0], (*path, "sharing"))
     findings += problems
-    findings += check_scaling(spec, pool, machines[0], gpus.advertised, path)
+    provider = provider_of(spec.cloud)
+    findings += provider.check_scaling(pool, machines[0], gpus.advertised, path)
     findings += check_provisioning(spec, pool, path)
     findings += unimaged
     findings += check_disk(spec, pool, image, path)
     findings += check_upgrade(spec, pool, machines[0], path)
-    findings += check_pods(spec, machines[0], gpus.advertised, path)
+    findings += provider.check_pods(machines[0], gpus.advertised, path)
     return _Choice(index, pool, machines, gpus, image), findings
 
 
@@ -176,12 +176,13 @@ def _record(
     mig_config = mig_config_name(stable, gpus)
     plugin_config = plugin_config_name(stable, gpus)
     options = plan_capacity_options(spec, pool, machines[0])
-    chosen = compute_class_name(spec, pool)
+    provider = provider_of(spec.cloud)
+    chosen = provider.compute_class(spec, pool)
     software_labels = {**class_label(chosen), **(software.labels if software else {})}
     labels = _labels(spec, pool, machines, (mig_config, plugin_config), software_labels)
     taints = (
         *_taints(stable, gpus.method, fenced=bool(pool.owners)),
-        *_cloud_taints(spec, pool, machines[0]),
+        *provider.node_taints(pool, machines[0]),
         *class_taint(chosen),
     )
     selector = {**node_selector(pool), **class_label(chosen)}
@@ -228,7 +229,7 @@ def _record(
         topology=topology,
         provisioning=pool.provisioning,
         compute_class=chosen,
-        upgrade=plan_upgrade(spec, pool),
+        upgrade=provider.plan_upgrade(pool),
     )
 
 
@@ -241,7 +242,6 @@ def _labels(
 ) -> dict[str, str]:
     """The labels of the nodes; `software_labels` come from their compute class and image."""
     mig_config, plugin_config = configurations
-    machine = machines[0]
     ours = {PLUGIN_CONFIG_LABEL: plugin_config}
     if spec.cloud is not Cloud.NONE or pool.select:  # the user labels other nodes
         ours |= hardware_labels(pool, machines)
@@ -250,12 +250,7 @@ def _labels(
     if mig_config:
         ours[MIG_CONFIG_LABEL] = mig_config
     ours |= dra_labels(spec, pool)
-    if (
-        spec.cloud is Cloud.AWS
-        and scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER
-        and machine.gpu
-    ):
-        ours[ACCELERATOR_LABEL] = f"nvidia-{machine.gpu.name.lower()}"
+    ours |= provider_of(spec.cloud).node_labels(pool, machines[0])
     return dict(sorted({**pool.labels, **ours, **software_labels}.items()))
 
 
@@ -271,14 +266,6 @@ def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[T
         if method.is_counted_as_whole_gpu and not fenced
         else (gpu, Taint(POOL_LABEL, stable_name))
     )
-
-
-def _cloud_taints(spec: PlatformSpec, pool: Pool, machine: Machine) -> tuple[Taint, ...]:
-    """Taints that the cloud adds: a flavor without them admits pods that no node accepts."""
-    if spec.cloud is not Cloud.GCP:
-        return ()
-    queued = pool.provisioning is Provisioning.QUEUED
-    return tuple(Taint(*each) for each in added_taints(machine, queued=queued))
 
 
 def _check_range(pool: Pool, path: Path) -> list[Finding]:

@@ -2,12 +2,9 @@
 
 from dataclasses import replace
 
-from gpuyard.catalogue.gke.nodes import ARM_UNTAINTED_SINCE, is_arm_host
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
-from gpuyard.catalogue.software.pins import is_before
 from gpuyard.catalogue.sources import EC2_OFFERS, Source
 from gpuyard.findings import Finding, Fix, Path, error, warning
-from gpuyard.plan.capacity.zone_counts import check_system_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.alternatives import (
     largest_system,
@@ -32,12 +29,12 @@ def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
         return draft, []
     if isinstance(system.machine, HostShape):
         return _of_shape(draft, system.machine)
-    if find_machine(system.machine) is None:
-        findings = [_unknown(spec, system.machine)]
-        return replace(draft, system=_unpriced(spec, system.machine, 0, 0)), findings
     machine, findings = find_machine_in_cloud(
         system.machine, spec.cloud, _MODES, _PATH, with_gpu=False
     )
+    if machine is None and find_machine(system.machine) is None:
+        findings = [_unknown(spec, system.machine)]
+        return replace(draft, system=_unpriced(spec, system.machine, 0, 0)), findings
     if machine is not None and machine.is_gpu_machine:
         findings.append(
             _idle_gpus(
@@ -50,17 +47,14 @@ def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
 def check_system(draft: Draft) -> list[Finding]:
     """Reject a new cluster in a cloud without nodes for its controllers."""
     spec = draft.spec
-    is_managed = spec.cloud in {Cloud.AWS, Cloud.GCP} and not spec.cluster_exists
-    if not is_managed:
+    if not draft.provider.sells_machines or spec.cluster_exists:
         return []
     if spec.system is not None:
-        nodes, machine = spec.system.nodes, spec.system.machine
         return [
-            *_too_few(spec, nodes),
-            *check_system_zones(spec, nodes),
-            *_arm_too_early(spec, machine),
+            *_too_few(draft, spec.system.nodes),
+            *draft.provider.check_system(spec, spec.system),
         ]
-    machine = "m7i.xlarge" if spec.cloud is Cloud.AWS else "e2-standard-4"
+    machine = draft.provider.system_machine
     return [
         error(
             "system.missing",
@@ -76,9 +70,9 @@ def check_system(draft: Draft) -> list[Finding]:
     ]
 
 
-def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
+def _too_few(draft: Draft, nodes: Range) -> list[Finding]:
     """DNS and controllers run on system nodes; on EKS, also the autoscaler that would start the first one."""
-    least = nodes.low if spec.cloud is Cloud.AWS else nodes.high
+    least = nodes.low if draft.provider.needs_autoscaler else nodes.high
     if least:
         return []
     enough = f"2..{nodes.high}" if nodes.high > _ENOUGH else str(_ENOUGH)
@@ -86,7 +80,7 @@ def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
         error(
             "system.no_nodes",
             ("system", "nodes"),
-            f"on {spec.cloud.value} controllers and add-ons need system nodes, and none would start",
+            f"on {draft.spec.cloud.value} controllers and add-ons need system nodes, and none would start",
             value=str(nodes),
             allowed="a minimum of 1; with 2, controllers stay available when one node fails",
             fix=Fix(message=f"write {enough}", at=("system", "nodes"), value=enough),
@@ -94,28 +88,9 @@ def _too_few(spec: PlatformSpec, nodes: Range) -> list[Finding]:
     ]
 
 
-def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding]:
-    """Before this version, GKE taints all Arm nodes, and no controller tolerates the taint."""
-    if not isinstance(machine, str) or spec.cloud is not Cloud.GCP or not is_arm_host(machine):
-        return []
-    if not is_before(spec.kubernetes, ARM_UNTAINTED_SINCE):
-        return []
-    return [
-        error(
-            "system.arm_taint",
-            _PATH,
-            f"GKE {spec.kubernetes} taints every Arm node, and controllers do not tolerate the taint:"
-            " they could not be scheduled",
-            value=machine,
-            allowed=f"an x86 machine, or kubernetes {ARM_UNTAINTED_SINCE} or newer",
-            fix=Fix(message="write e2-standard-4", at=_PATH, value="e2-standard-4"),
-        )
-    ]
-
-
 def _of_shape(draft: Draft, shape: HostShape) -> tuple[Draft, list[Finding]]:
     """In a cloud, the smallest usual machine of this size; otherwise a machine as described."""
-    if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
+    if not draft.provider.sells_machines:
         name = f"{shape.cpu}cpu-{shape.memory_gib}gib"
         return replace(draft, system=_unpriced(draft.spec, name, shape.cpu, shape.memory_gib)), []
     machine = smallest_system(shape, draft.spec.cloud)

@@ -11,6 +11,7 @@ from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.labels import GRAMMAR, is_name
 from gpuyard.plan.records import ShapePlan
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.region import Region, unknown_region
@@ -23,7 +24,7 @@ def plan_topology(
 
     Only labels that every node of the pool has: queues ignore nodes without one of them.
     """
-    levels = network_labels(machine) if cloud in {Cloud.AWS, Cloud.GCP} else inventory_levels
+    levels = network_labels(machine) if provider_of(cloud).sells_machines else inventory_levels
     if cloud is not Cloud.NONE and zones:
         levels = levels or (ZONE_LABEL,)
     if cloud is not Cloud.SIMULATED:
@@ -128,11 +129,11 @@ def _other_region(zone: str, region: Region, path: Path) -> Finding:
     )
 
 
-def check_fabric_in_one_zone(draft: Draft) -> list[Finding]:
-    """Shapes of several nodes whose fabric works within one zone only."""
-    if draft.spec.cloud not in {Cloud.AWS, Cloud.GCP}:
+def check_fabrics(draft: Draft) -> list[Finding]:
+    """Check the cloud's fabrics, and shapes of several nodes whose fabric works within one zone only."""
+    if not draft.provider.sells_machines:
         return []
-    findings: list[Finding] = []
+    findings = draft.provider.check_fabrics(draft)
     first_wide = {s.pool: s for s in reversed(draft.shapes) if s.nodes > 1}
     for index, one in enumerate(draft.spec.pools):
         pool = draft.pools.get(one.name)

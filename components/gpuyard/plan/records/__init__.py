@@ -26,8 +26,6 @@ from gpuyard.plan.records.nodes import (
     AutoscalerHints,
     CapacityOption,
     DraPlan,
-    Ec2Purchase,
-    GkePurchase,
     NcclPlan,
     TopologyPlan,
 )
@@ -38,6 +36,7 @@ from gpuyard.plan.records.platform import (
 )
 from gpuyard.plan.records.pools import (
     AdvertisedResource,
+    AdvertisedResources,
     GpuLayout,
     MigInstance,
     NodeSoftware,
@@ -85,6 +84,7 @@ __all__ = [
     "AcceptedThreshold",
     "AdmissionCheckPlan",
     "AdvertisedResource",
+    "AdvertisedResources",
     "Allocatable",
     "AutoscalerHints",
     "Bill",
@@ -98,11 +98,9 @@ __all__ = [
     "CpuAndMemory",
     "DatasetPlan",
     "DraPlan",
-    "Ec2Purchase",
     "EgressNetwork",
     "Fee",
     "FlavorPlan",
-    "GkePurchase",
     "GpuLayout",
     "IdlePlan",
     "IdleTeam",

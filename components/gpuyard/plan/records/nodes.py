@@ -1,38 +1,10 @@
 """Nodes of a pool in a plan: capacity options, autoscaler hints, allocatable resources and networks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ec2Purchase:
-    """A capacity option on EC2, for node groups and Karpenter."""
-
-    capacity_type: str
-    """Of an EKS node group: ON_DEMAND, SPOT or CAPACITY_BLOCK."""
-    karpenter_capacity_type: str
-    """`karpenter.sh/capacity-type`: on-demand, spot or reserved."""
-    market_type: str | None
-    """Of the launch template: spot, capacity-block, or none for on-demand."""
-    reservation_preference: str
-    """open, none or capacity-reservations-only; only the last uses a targeted reservation."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GkePurchase:
-    """A capacity option on GKE: the settings of a node pool."""
-
-    spot: bool
-    flex_start: bool
-    queued: bool
-    """All nodes of a job at once, and only through a ProvisioningRequest."""
-    reservation_type: str
-    """NO_RESERVATION or SPECIFIC_RESERVATION."""
-    auto_repair: bool
-    """Flex-start nodes cannot be repaired, only replaced."""
-    workload_policy: str = ""
-    """Type and accelerator topology of the resource policy that places the nodes of a rack."""
+from gpuyard.catalogue.node_pools import Ec2CapacitySettings, GkeCapacitySettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +26,12 @@ class CapacityOption:
     """The maximum number of nodes of this option."""
     bounded: bool
     """False if only the pool's own maximum limits it."""
-    placement: str
+    placement: str = "none"
     """cluster (EC2), compact or nvlink (GCE) if the nodes are placed close together, else none."""
-    lifetime: str
+    lifetime: str = ""
     """The maximum lifetime of nodes, as text; empty if they run as long as they are paid for."""
-    aws: Ec2Purchase | None = None
-    gcp: GkePurchase | None = None
+    aws: Ec2CapacitySettings | None = None
+    gcp: GkeCapacitySettings | None = None
     failback: tuple[str, ...] = ()
     """Options to which running work moves once they have nodes again, best first; empty: it stays here."""
     purchase: CapacityBlock | None = None
@@ -88,11 +60,11 @@ class AutoscalerHints:
 
     source: str
     """Where it gets the information: none, cloud, overlay, tags or own (an autoscaler of your own)."""
-    overlay: Mapping[str, int]
+    overlay: Mapping[str, int] = field(default_factory=dict)
     """Resources that a Karpenter NodeOverlay must add to the machine type, by name."""
-    tags: Mapping[str, str]
+    tags: Mapping[str, str] = field(default_factory=dict)
     """Tags of the auto-scaling group, from which Cluster Autoscaler learns labels, taints and resources."""
-    undiscovered_resources: tuple[str, ...]
+    undiscovered_resources: tuple[str, ...] = ()
     """Resources that it discovers only from a running node."""
 
     @property

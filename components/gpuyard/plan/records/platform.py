@@ -13,6 +13,7 @@ from gpuyard.plan.records.queues import QueueingPlan
 from gpuyard.plan.records.storage import NO_STORAGE, DatasetPlan, StoragePlan
 from gpuyard.plan.records.teams import TeamPlan
 from gpuyard.plan.records.validation import STARTS_WITH, ValidationPlan
+from gpuyard.provider import Provider, provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 
@@ -89,6 +90,11 @@ class PlatformPlan:
     """Data and checkpoints."""
     software: Mapping[str, str] = field(default_factory=dict)
     """The version of every component: the default, or the one that the stack file pins."""
+
+    @property
+    def provider(self) -> Provider:
+        """The provider of its cloud."""
+        return provider_of(self.cloud)
 
     @property
     def simulated(self) -> bool:

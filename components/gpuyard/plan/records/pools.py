@@ -71,6 +71,9 @@ class AdvertisedResource:
     """The part of one GPU that one unit is, by compute slices or replicas."""
 
 
+AdvertisedResources = tuple[AdvertisedResource, ...]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeSoftware:
     """The image of a pool's nodes, and what installs the GPU software that the image lacks."""

@@ -6,26 +6,26 @@ the DRA driver's own chart, with Google's GPU driver, on nodes without the opera
 user installs the DRA driver.
 """
 
-from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image
+from gpuyard.catalogue.software.images import find_image
 from gpuyard.findings import Finding, Fix, Path, error, format_list, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.gpu_operator import joins_operator
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.provider import provider_of
+from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
-
-CLAIM_IMAGE = IMAGES["cos"]
-"""The GKE image whose GPU driver Google's DaemonSet installs, with Google's device plugin disabled."""
 
 
 def operator_serves_dra_claims(spec: PlatformSpec) -> bool:
     """Whether gpuyard's GPU Operator serves claims, and so no extended resources."""
-    return bool(_claimed(spec)) and spec.cloud is not Cloud.GCP and not joins_operator(spec)
+    chart_image = provider_of(spec.cloud).dra_chart_image
+    return bool(_claimed(spec)) and not chart_image and not joins_operator(spec)
 
 
 def installs_dra_driver_chart(spec: PlatformSpec) -> bool:
     """Whether gpuyard installs the DRA driver's own chart: on GKE, with Google's GPU driver."""
-    on_gke = spec.cloud is Cloud.GCP and not joins_operator(spec)
-    return on_gke and bool(_claimed(spec)) and all(_image(p) is CLAIM_IMAGE for p in _claimed(spec))
+    image, claimed = provider_of(spec.cloud).dra_chart_image, _claimed(spec)
+    by_chart = bool(image and claimed) and not joins_operator(spec)
+    return by_chart and all(_image(spec, pool) == image for pool in claimed)
 
 
 def installs_dra_driver(spec: PlatformSpec) -> bool:
@@ -37,12 +37,13 @@ def _claimed(spec: PlatformSpec) -> list[Pool]:
     return [pool for pool in spec.pools if pool.sharing.dra]
 
 
-def _image(pool: Pool) -> NodeImage | None:
-    """The image of a pool on GKE; the default is that of pools with claims."""
+def _image(spec: PlatformSpec, pool: Pool) -> str | None:
+    """The image of a pool with claims, for which the cloud has a default."""
+    provider = provider_of(spec.cloud)
     if pool.image is None:
-        return CLAIM_IMAGE
-    result = find_image(pool.image, Cloud.GCP.value)
-    return result[0] if result else None
+        return provider.dra_chart_image
+    result = find_image(pool.image, provider.images)
+    return result[0].name if result else None
 
 
 def _left_to_user(spec: PlatformSpec) -> str:
@@ -51,7 +52,8 @@ def _left_to_user(spec: PlatformSpec) -> str:
         return ""
     if joins_operator(spec):
         return "gpuyard does not manage the cluster's GPU Operator"
-    return f"gpuyard installs NVIDIA's DRA driver with Google's GPU driver only (image: {CLAIM_IMAGE.name})"
+    image = provider_of(spec.cloud).dra_chart_image
+    return f"gpuyard installs NVIDIA's DRA driver with Google's GPU driver only (image: {image})"
 
 
 def check_dra_is_exclusive(draft: Draft) -> list[Finding]:

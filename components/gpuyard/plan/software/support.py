@@ -9,11 +9,10 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gpuyard.catalogue.node_pools import gke_versions
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
 from gpuyard.findings import Finding, Fix, Severity, error, warning
 from gpuyard.plan.draft import Draft
-from gpuyard.spec.platform import Cloud
+from gpuyard.provider import Provider
 from gpuyard.spec.pools import Scaling
 
 if TYPE_CHECKING:
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 WARN_DAYS = 60
 """Time to plan the upgrade: EKS announces an end at least this long before."""
-
-_SERVICES = {Cloud.AWS: "EKS", Cloud.GCP: "GKE", Cloud.NONE: "the Kubernetes project"}
 
 
 def check_pins(
@@ -98,18 +95,18 @@ def check_minor(draft: Draft) -> list[Finding]:
 
 
 def check_machine_minors(draft: Draft) -> list[Finding]:
-    """Reject a Kubernetes minor in which GKE does not support the machine of a pool."""
+    """Reject a Kubernetes minor in which the cloud does not support the machine of a pool."""
     spec, result = draft.spec, list[Finding]()
     for index, pool in enumerate(spec.pools):
         planned = draft.pools.get(pool.name)
-        versions = gke_versions(planned.machine) if planned and spec.cloud is Cloud.GCP else {}
+        versions = draft.provider.kubernetes_versions(planned.machine) if planned else {}
         usable = [minor for minor in versions if minor in KUBERNETES_MINORS]
         if planned and usable and is_before(spec.kubernetes, usable[0]):
             result.append(
                 error(
                     "kubernetes.machine",
                     ("pools", index, "machine"),
-                    f"GKE supports {planned.machine.name} since version {versions[usable[0]]}",
+                    f"{draft.provider.service} supports {planned.machine.name} since version {versions[usable[0]]}",
                     value=f"Kubernetes {spec.kubernetes}",
                     allowed=f"{', '.join(versions.values())}, or a later patch version",
                     fix=Fix(
@@ -129,12 +126,11 @@ def _untried(draft: Draft) -> list[Finding]:
     """One warning with every installed component that does not list the minor."""
     from gpuyard.catalogue.software.compatibility import minors_of
 
-    minor, cloud = draft.spec.kubernetes, draft.spec.cloud
-    if cloud is Cloud.SIMULATED:
+    minor = draft.spec.kubernetes
+    if not draft.provider.service:
         return []
-    scalers = (
-        {pool.scaling for pool in draft.valid_pools.values()} if cloud is not Cloud.GCP else set()
-    )
+    pools = () if draft.provider.includes_autoscaler else draft.valid_pools.values()
+    scalers = {pool.scaling for pool in pools}
     named = (
         f"{name} {PINS[name].version} ({minors})"
         for name in (
@@ -182,15 +178,15 @@ def check_kubernetes(draft: Draft) -> list[Finding]:
     Without a date support is not checked. A simulated cluster has no support; a minor that is
     rejected already is not checked again.
     """
-    cloud, minor, today = draft.spec.cloud, draft.spec.kubernetes, draft.today
-    if today is None or cloud is Cloud.SIMULATED or minor not in KUBERNETES_MINORS:
+    provider, minor, today = draft.provider, draft.spec.kubernetes, draft.today
+    if today is None or not provider.service or minor not in KUBERNETES_MINORS:
         return []
-    judged = _support_severity(cloud, minor, today)
+    judged = _support_severity(provider, minor, today)
     if judged is None:
         return []
     severity, problem = judged
-    fix = None if severity is Severity.INFO else _fix(cloud, minor, today, severity)
-    if cloud is Cloud.NONE and severity is Severity.ERROR:
+    fix = None if severity is Severity.INFO else _fix(provider, minor, today, severity)
+    if not provider.sells_machines and severity is Severity.ERROR:
         severity = Severity.WARNING  # the cluster has that version already
     return [
         Finding(
@@ -204,12 +200,12 @@ def check_kubernetes(draft: Draft) -> list[Finding]:
     ]
 
 
-def _support_severity(cloud: Cloud, minor: str, today: date) -> tuple[Severity, str] | None:
+def _support_severity(provider: Provider, minor: str, today: date) -> tuple[Severity, str] | None:
     """Severity and problem; None when more than WARN_DAYS of standard support are left."""
     from gpuyard.catalogue.software.support import support_status
 
-    service = _SERVICES[cloud]
-    known = support_status(cloud.value, minor, today)
+    service = provider.service
+    known = support_status(provider.name, minor, today)
     if known is None:
         return Severity.INFO, f"the end of {service} support for Kubernetes {minor} is unknown"
     if known.days_left > WARN_DAYS:
@@ -243,10 +239,10 @@ def _ended_severity(known: "SupportStatus") -> Severity:
     return Severity.ERROR if known.window.source.verified else Severity.WARNING
 
 
-def _fix(cloud: Cloud, minor: str, today: date, severity: Severity) -> Fix | None:
+def _fix(provider: Provider, minor: str, today: date, severity: Severity) -> Fix | None:
     """The nearest newer minor without a finding, or at least with a less severe one."""
     newer = KUBERNETES_MINORS[KUBERNETES_MINORS.index(minor) + 1 :]
-    judged = {each: _support_severity(cloud, each, today) for each in newer}
+    judged = {each: _support_severity(provider, each, today) for each in newer}
     better = [each for each, violation in judged.items() if violation is None]
     if severity is Severity.ERROR:
         better += [

@@ -10,7 +10,6 @@ from gpuyard.plan.records.storage import (
     DatasetPlan,
     StorePlan,
 )
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind, StoreTier
 
 _BY_USE = "billed by stored data"
@@ -19,7 +18,6 @@ _NOT_KEPT = "nothing"
 
 
 def managed_stores(
-    cloud: Cloud,
     region: str | None,
     datasets: tuple[DatasetPlan, ...],
     checkpoints: CheckpointsPlan | None,
@@ -27,8 +25,6 @@ def managed_stores(
     protect: bool,
 ) -> Iterator[StorePlan]:
     """One for each store that gpuyard creates on a cloud, in the order of the stack file."""
-    if cloud not in {Cloud.AWS, Cloud.GCP}:
-        return
     for data in datasets:
         bucket = data.kind is DatasetKind.BUCKET
         if data.kind is DatasetKind.CLASS or (bucket and data.bucket):

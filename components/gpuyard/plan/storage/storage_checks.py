@@ -1,35 +1,22 @@
 """Checks of stores: sold as configured, in zones with nodes, and for existing teams."""
 
 from collections.abc import Iterator, Mapping
-from itertools import chain
 
 from gpuyard.catalogue.cluster.stores import (
-    BUCKETS,
     FILESTORE,
     FSX_LUSTRE,
     FSX_THROUGHPUTS,
     MANAGED_LUSTRE,
 )
-from gpuyard.catalogue.purchasing import ZONES
+from gpuyard.catalogue.purchasing import IdFormat
 from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
 from gpuyard.plan.cluster.ranges import cluster_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of, offer_of, throughput_of, tier_of, zone_of
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
 from gpuyard.spec.suggestions import nearest_name
 
 _CHECKPOINTS: Path = ("storage", "checkpoints")
-_CLOUDS = frozenset({Cloud.AWS, Cloud.GCP, Cloud.SIMULATED})
-"""A simulated platform may stand in for any cloud."""
-_SOLD_ON: Mapping[DatasetKind, frozenset[Cloud]] = {
-    DatasetKind.EFS: frozenset({Cloud.AWS, Cloud.SIMULATED}),
-    DatasetKind.FSX_LUSTRE: frozenset({Cloud.AWS, Cloud.SIMULATED}),
-    DatasetKind.FILESTORE: frozenset({Cloud.GCP, Cloud.SIMULATED}),
-    DatasetKind.MANAGED_LUSTRE: frozenset({Cloud.GCP, Cloud.SIMULATED}),
-    DatasetKind.BUCKET: _CLOUDS,
-    DatasetKind.CLASS: _CLOUDS | {Cloud.NONE},
-}
 _WORDS: Mapping[DatasetKind, frozenset[str]] = {
     DatasetKind.EFS: frozenset({"throughput", "read_mb_per_s"}),
     DatasetKind.FSX_LUSTRE: frozenset(
@@ -46,19 +33,18 @@ _OF_ALL = frozenset({"name", "kind", "teams", "writers"})
 
 def check_store_kinds(draft: Draft) -> list[Finding]:
     """Check that the platform's cloud has the store, and that a class has a name."""
-    cloud, storage = draft.spec.cloud, draft.spec.storage
-    kinds = [kind.value for kind, clouds in _SOLD_ON.items() if cloud in clouds]
+    storage, kinds = draft.spec.storage, draft.provider.dataset_kinds
     findings: list[Finding] = []
     for path, data in datasets_of(draft):
         at: Path = (*path, "kind")
-        if cloud not in _SOLD_ON[data.kind]:
-            problem, allowed = f"not available on {cloud.value}", ", ".join(kinds)
+        if data.kind not in kinds:
+            problem, allowed = f"not available on {draft.spec.cloud.value}", ", ".join(kinds)
             findings.append(_kind(at, problem, data.kind, allowed, "write one of these"))
         elif data.kind is DatasetKind.CLASS and data.class_name is None:
             problem, allowed = "the storage class has no name", "kind: class with class_name: NAME"
             findings.append(_kind(at, problem, data.kind, allowed, "add class_name"))
     creates_bucket = storage and storage.checkpoints and storage.checkpoints.bucket is None
-    if creates_bucket and cloud is Cloud.NONE:
+    if creates_bucket and DatasetKind.BUCKET not in kinds:
         problem, allowed = "gpuyard creates no bucket for your own cluster", "bucket: NAME"
         findings.append(
             _kind(_CHECKPOINTS, problem, "", allowed, "write the name of an existing bucket")
@@ -163,18 +149,19 @@ def _size(path: Path, data: Dataset) -> Finding | None:
 
 def check_store_zones(draft: Draft) -> list[Finding]:
     """Check that the zone of a file system in one zone is known, and that nodes are in it."""
-    return list(
-        chain.from_iterable(
-            _zone(draft, path, data)
-            for path, data in datasets_of(draft)
-            if (offer := offer_of(data)) and offer.single_zone and draft.spec.cloud.value in ZONES
-        )
-    )
+    form = draft.provider.zone_names
+    if form is None:
+        return []
+    return [
+        finding
+        for path, data in datasets_of(draft)
+        if (offer := offer_of(data)) and offer.single_zone
+        for finding in _zone(draft, path, data, form)
+    ]
 
 
-def _zone(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
+def _zone(draft: Draft, path: Path, data: Dataset, form: IdFormat) -> Iterator[Finding]:
     zone, at, known = zone_of(draft.spec, data), (*path, "zone"), cluster_zones(draft.spec)
-    form = ZONES[draft.spec.cloud.value]
     read = form.pattern.fullmatch(zone or "")
     if zone is None:
         problem = "it is in one zone, and the zone is missing"
@@ -184,7 +171,7 @@ def _zone(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
         where = f"a zone of {draft.region.name}" if read and draft.region else "the name of a zone"
         problem = f"not {where}"
         yield _no_zone(at, problem, zone, form.example, "write a zone of the region")
-    elif draft.spec.cloud is Cloud.AWS and zone not in known:
+    elif draft.provider.has_zonal_subnets and zone not in known:
         problem = "the cluster has no subnet in this zone"
         allowed = format_list(known) or "a zone of `cluster.zones`"
         yield _no_zone(at, problem, zone, allowed, f"add {zone} to `cluster.zones`")
@@ -285,7 +272,7 @@ def check_store_names(draft: Draft) -> list[Finding]:
 
 def check_bucket_names(draft: Draft) -> list[Finding]:
     """Check the form of bucket names; `pulumi up` finds out whether a bucket is yours."""
-    form = BUCKETS.get(draft.spec.cloud.value)
+    form = draft.provider.bucket_names
     if form is None:
         return []
     storage = draft.spec.storage

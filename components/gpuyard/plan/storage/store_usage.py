@@ -2,18 +2,13 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Finding, Fix, Path, format_list, info, warning
+from gpuyard.findings import Finding, Fix, Path, info, warning
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Dataset, DatasetKind
-from gpuyard.spec.teams import Team
 
-SIDECAR = "gke.gcr.io/gcs-fuse-csi-driver-sidecar-mounter"
-"""The sidecar that GKE adds to a pod that mounts a bucket."""
 _STORES = frozenset(DatasetKind) - {DatasetKind.BUCKET, DatasetKind.CLASS}
-_SOLD = frozenset({Cloud.AWS, Cloud.GCP})
 
 
 def check_store_usage(draft: Draft) -> list[Finding]:
@@ -21,7 +16,7 @@ def check_store_usage(draft: Draft) -> list[Finding]:
     findings = [f for path, data in datasets_of(draft) for f in _of_one(path, data)]
     storage = draft.spec.storage
     stores = [d for d in storage.datasets if d.kind is not DatasetKind.CLASS] if storage else []
-    if storage and (stores or storage.checkpoints) and draft.spec.cloud in _SOLD:
+    if storage and (stores or storage.checkpoints) and draft.provider.sells_machines:
         findings.append(
             info(
                 "storage.unpriced",
@@ -60,34 +55,12 @@ def _of_one(path: Path, data: Dataset) -> Iterator[Finding]:
 
 def check_store_needs(draft: Draft) -> list[Finding]:
     """Report what an existing cluster or network must have, and images to allow."""
-    findings = list(_prerequisites(draft))
-    if draft.spec.cloud is Cloud.GCP:
-        mounted = [d for _, d in datasets_of(draft) if d.kind is DatasetKind.BUCKET]
-        findings += [
-            warning(
-                "storage.sidecar",
-                ("teams", index, "allowed_images"),
-                "its pods cannot mount the bucket: GKE adds a sidecar whose image is not allowed",
-                value=format_list(_images(draft, team)),
-                allowed=SIDECAR,
-                fix=Fix(message=f"add {SIDECAR}"),
-            )
-            for index, team in enumerate(draft.spec.teams)
-            if any(not d.teams or team.name in d.teams for d in mounted)
-            and _images(draft, team)
-            and not any(SIDECAR.startswith(each) for each in _images(draft, team))
-        ]
-    return findings
-
-
-def _images(draft: Draft, team: Team) -> tuple[str, ...]:
-    admission = draft.spec.admission
-    return team.allowed_images or (admission.allowed_images if admission else ())
+    return [*_prerequisites(draft), *draft.provider.check_storage(draft)]
 
 
 def _prerequisites(draft: Draft) -> Iterator[Finding]:
-    cluster, cloud = cluster_spec(draft.spec), draft.spec.cloud
-    if cloud not in _SOLD:
+    cluster = cluster_spec(draft.spec)
+    if not draft.provider.sells_machines:
         return
     for path, data in datasets_of(draft):
         if cluster.existing and data.kind is not DatasetKind.CLASS:

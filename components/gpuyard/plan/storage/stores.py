@@ -41,14 +41,13 @@ def decide_storage(draft: Draft) -> tuple[Draft, list[Finding]]:
     )
     datasets = tuple(_dataset(draft.spec, data) for _, data in datasets_of(draft))
     region = draft.region.name if draft.region else None
-    stores = managed_stores(
-        draft.spec.cloud, region, datasets, checkpoints_plan, protect=storage_spec.protect
-    )
+    creates_stores = draft.provider.sells_machines
+    stores = managed_stores(region, datasets, checkpoints_plan, protect=storage_spec.protect)
     storage = StoragePlan(
         datasets=datasets,
         checkpoints=checkpoints_plan,
         protect=storage_spec.protect,
-        stores=tuple(stores),
+        stores=tuple(stores) if creates_stores else (),
     )
     return replace(draft, storage=storage), []
 

@@ -7,21 +7,16 @@ metadata service gives the credentials of a node to every client, so it is exclu
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from gpuyard.catalogue.kubernetes.addresses import CLOUD_DNS, METADATA, NODE_DNS
+from gpuyard.catalogue.kubernetes.addresses import METADATA
 from gpuyard.findings import Finding, Fix, Path, error
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import EgressNetwork
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
 
 Network = IPv4Network | IPv6Network
 
 _METADATA = tuple(ip_network(address) for address in METADATA)
-
-
-def name_servers(cloud: Cloud) -> tuple[str, ...]:
-    """Addresses of DNS servers that are not pods."""
-    return (NODE_DNS, CLOUD_DNS) if cloud is Cloud.GCP else (NODE_DNS,)
 
 
 def plan_egress(spec: PlatformSpec, team: Team) -> tuple[EgressNetwork, ...]:

@@ -16,7 +16,7 @@ from gpuyard.plan.records import PoolPlan, Quota, TeamPlan, usable_pools
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import max_amounts_in_quota
 from gpuyard.plan.sharing.dra import quota_key, quota_keys
-from gpuyard.plan.teams.egress import name_servers, plan_egress
+from gpuyard.plan.teams.egress import plan_egress
 from gpuyard.plan.teams.limits import can_gpu_pods_wait, with_queued_pods
 from gpuyard.plan.teams.namespaces import plan_namespaces, reserved_namespaces
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -95,7 +95,7 @@ def _plan_team(
         viewers=team.viewers,
         protect=_protected(spec, team),
         pod_security=team.pod_security,
-        name_servers=name_servers(spec.cloud),
+        name_servers=draft.provider.name_servers,
         egress=plan_egress(spec, team),
     )
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.catalogue.machines import Capacity
+from gpuyard.catalogue.node_pools import Ec2CapacitySettings
 from gpuyard.names import OFFERING_TAG
-from gpuyard.plan.records import CapacityOption, Ec2Purchase, PoolPlan
+from gpuyard.plan.records import CapacityOption, PoolPlan
 from gpuyard.render.cloud.graph import BLOCK, CloudResource
 
 _CLUSTER = "cluster"
@@ -38,7 +39,7 @@ def placement_name(pool: PoolPlan) -> str:
     return f"{pool.stable_name}-placement"
 
 
-def ec2_purchase(pool: PoolPlan, option: CapacityOption) -> Ec2Purchase:
+def ec2_purchase(pool: PoolPlan, option: CapacityOption) -> Ec2CapacitySettings:
     """The EC2 settings of a capacity option."""
     if option.aws is None:
         raise ValueError(f"{pool.name} has no capacity option on AWS")

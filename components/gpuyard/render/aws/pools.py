@@ -13,9 +13,11 @@ from gpuyard.catalogue.kubernetes.eks_nodes import (
     CUSTOM,
     GPU_CONDITION,
     GPU_REPAIRS,
+    GROUP_OF_NODE,
     UBUNTU_PARAMETER,
     arch_of,
 )
+from gpuyard.catalogue.kubernetes.karpenter import POOL_OF_NODE
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
 from gpuyard.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.capacity.capacity_options import ec2_purchases
@@ -28,6 +30,7 @@ from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import pool_user_data, system_user_data
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import EFFECTS, fit_name
+from gpuyard.render.scaling.priority_expander import option_text
 from gpuyard.spec.pools import Scaling
 
 _AUTO_SCALING_GROUP = "resources.0.autoscalingGroups.0.name"
@@ -311,3 +314,16 @@ def _system_machine(name: str) -> Machine:
     """The machine that the plan chose; one missing in the catalogue has only its name."""
     unknown = replace(MACHINES[_ANY_MACHINE], name=name, arch=arch_of(name))
     return find_machine(name) or unknown
+
+
+def nodes_by_option(pool: PoolPlan) -> tuple[str, list[dict[str, Any]]]:
+    """The label that names a node's group, and the groups of each capacity option."""
+    label = POOL_OF_NODE if pool.scaling is Scaling.KARPENTER else GROUP_OF_NODE
+    return label, [
+        {
+            "description": option_text(size.option),
+            "names": [fit_name(group_name(pool, size.option))],
+            "max_nodes": size.high,
+        }
+        for size in group_sizes(pool)
+    ]

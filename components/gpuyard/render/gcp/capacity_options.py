@@ -5,12 +5,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gpuyard.catalogue.gke.nodes import POOL_OF_NODE
 from gpuyard.catalogue.machines import MACHINES, Machine
+from gpuyard.catalogue.node_pools import GkeCapacitySettings
 from gpuyard.plan.capacity.capacity_options import gke_machine_count, gke_node_pool_limits
 from gpuyard.plan.records import CapacityOption, PoolPlan
-from gpuyard.plan.records.nodes import GkePurchase
 from gpuyard.render.cloud.spelling import digest, fit_name
 from gpuyard.render.gcp.names import GKE_LENGTH
+from gpuyard.render.scaling.priority_expander import option_text
 from gpuyard.spec.pools import Scaling
 
 
@@ -20,7 +22,7 @@ class OptionPool:
 
     name: str
     option: CapacityOption
-    purchase: GkePurchase
+    purchase: GkeCapacitySettings
     machine: Machine
     min_nodes: int
     """Initial nodes."""
@@ -105,3 +107,14 @@ def size(least: int, most: int, zones: int, *, scales: bool, policy: str) -> dic
 def autoscaled_fields(inputs: dict[str, Any]) -> tuple[str, ...]:
     """Fields that the autoscaler changes after creation."""
     return ("nodeCount", "initialNodeCount") if "autoscaling" in inputs else ()
+
+
+def nodes_by_option(pool: PoolPlan) -> tuple[str, list[dict[str, Any]]]:
+    """The label that names a node's pool, and the node pools of each capacity option."""
+    results: dict[str, dict[str, Any]] = {}
+    for each in option_node_pools(pool):
+        text = option_text(each.option)
+        entry = results.setdefault(text, {"description": text, "names": [], "max_nodes": 0})
+        entry["names"].append(each.name)
+        entry["max_nodes"] = max(entry["max_nodes"], each.max_nodes)
+    return POOL_OF_NODE, list(results.values())

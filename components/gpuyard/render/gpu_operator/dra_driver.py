@@ -9,6 +9,7 @@ from typing import Any
 
 from gpuyard.catalogue.kubernetes.claims import API_VERSION
 from gpuyard.catalogue.software.charts import DRA_DRIVER_CHART, DRA_DRIVER_PIN
+from gpuyard.catalogue.software.images import IMAGES
 from gpuyard.names import (
     GPU_OPERATOR_NAMESPACE,
     OPERANDS_LABEL,
@@ -16,13 +17,11 @@ from gpuyard.names import (
     SYSTEM_POOL,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.sharing.claims import CLAIM_IMAGE, installs_dra_driver_chart
+from gpuyard.plan.sharing.claims import installs_dra_driver_chart
 from gpuyard.render.charts import Release
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
 from gpuyard.render.mirror import chart_location, image_repository, image_tag
 from gpuyard.render.objects import system_tolerations
-
-_ROOT = CLAIM_IMAGE.settings["toolkit.installDir"]
 
 
 def dra_driver_release(plan: PlatformPlan) -> Release | None:
@@ -40,9 +39,10 @@ def dra_driver_release(plan: PlatformPlan) -> Release | None:
 
 def dra_driver_values(plan: PlatformPlan) -> dict[str, Any]:
     """The chart's values: Google's driver, GPUs without a device plugin, and gpuyard's nodes."""
+    image = IMAGES[plan.provider.dra_chart_image]
     racks = any(pool.dra and pool.dra.compute_domains for pool in plan.pools)
     return {
-        "nvidiaDriverRoot": _ROOT,
+        "nvidiaDriverRoot": image.settings["toolkit.installDir"],
         "gpuResourcesEnabledOverride": True,  # these nodes have no device plugin
         "resourceApiVersion": API_VERSION,
         "image": {

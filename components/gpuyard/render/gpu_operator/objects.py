@@ -22,7 +22,6 @@ from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.render.objects import Object, managed_object, namespace_object, toleration_object
 from gpuyard.render.text import yaml_text
-from gpuyard.spec.platform import Cloud
 
 PRIORITY_CLASS = "system-node-critical"
 """Of all operator pods: they still fit on a node whose GPUs are fully used."""
@@ -45,7 +44,7 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
         return objects
     labels = {POD_SECURITY_LABEL: "privileged"}
     objects.insert(0, namespace_object(plan.name, GPU_OPERATOR_NAMESPACE, labels))
-    if plan.cloud is Cloud.GCP:
+    if plan.provider.requires_priority_quota:
         objects.insert(1, _quota(plan))
     if plan.simulated:
         objects.append(

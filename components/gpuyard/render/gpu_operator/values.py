@@ -35,7 +35,6 @@ from gpuyard.render.gpu_operator.objects import (
 from gpuyard.render.gpu_operator.upgrades import CHART_UPGRADES
 from gpuyard.render.mirror import chart_location, chart_repository, mirrored
 from gpuyard.render.objects import Object, system_tolerations
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Prometheus
 
 _CONTROL_PLANE = {
@@ -157,8 +156,10 @@ def _controller(plan: PlatformPlan) -> Object:
 
 
 def _agents(plan: PlatformPlan) -> list[Object]:
-    """The taints of every pool, and the taint of GKE for Arm nodes."""
-    arm = plan.cloud is Cloud.GCP and any(pool.machine.arch == "arm64" for pool in plan.pools)
+    """The taints of every pool, and the taint of the cloud for Arm nodes."""
+    arm = plan.provider.taints_arm_nodes and any(
+        pool.machine.arch == "arm64" for pool in plan.pools
+    )
     taint = {"key": ARCH_LABEL, "operator": "Exists", "effect": "NoSchedule"}
     return agent_tolerations(plan) + ([taint] if arm else [])
 

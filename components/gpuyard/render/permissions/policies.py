@@ -40,6 +40,19 @@ class Statement:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class AwsPermissions:
+    """Policies for the deployer: attach every one of them."""
+
+    statements: tuple[Statement, ...]
+    documents: tuple[dict[str, Any], ...]
+
+    @property
+    def actions(self) -> tuple[str, ...]:
+        """The actions of all statements."""
+        return tuple(sorted({a for each in self.statements for a in each.actions}))
+
+
 def statements_of(needs: Iterable[PermissionRequest]) -> list[Statement]:
     """Requests of one service, for one reason and under one condition, are one statement.
 

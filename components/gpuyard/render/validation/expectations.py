@@ -7,10 +7,8 @@ The document's schema belongs to the validator: `python -m gpuyard_validator --s
 import json
 from typing import Any
 
-from gpuyard.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
 
 SCHEMA = "gpuyard.dev/expectations/v3"
@@ -111,7 +109,7 @@ def pinned_driver(plan: PlatformPlan, pool: PoolPlan) -> str | None:
 
 def _network(plan: PlatformPlan, pool: PoolPlan) -> dict[str, Any] | None:
     """The adapters of gpuyard's launch template, or those in the stack file for your own nodes."""
-    ours = efa_interfaces_to_launch(pool.machine) if plan.cloud is Cloud.AWS else ()
+    ours = plan.provider.network_interfaces(pool.machine)
     if efa := sum(each.kind.startswith("efa") for each in ours):
         return _adapters("efa", efa, (), None)
     fabric = pool.fabric

@@ -39,7 +39,6 @@ from gpuyard.render.objects import (
 from gpuyard.render.programs import package_source
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
 from gpuyard.render.validation.pods import PACKAGE, container, program_text, validator_volumes
-from gpuyard.spec.platform import Cloud
 
 EXPECTATIONS_FILE = "expectations.json"
 NOT_BESIDE_WORK = ("load.processes", "load.utilization")
@@ -119,7 +118,7 @@ def _rests_on(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
 def node_inputs(plan: PlatformPlan, pool: PoolPlan) -> tuple[object, ...]:
     """Inputs whose change replaces a cloud's nodes, to which earlier verdicts do not apply."""
     software = pool.node_software
-    if plan.cloud not in {Cloud.AWS, Cloud.GCP} or software is None:
+    if not plan.provider.sells_machines or software is None:
         return ()
     spec = next(each for each in plan.spec.pools if each.name == pool.name)
     release = AL2023_RELEASES.get(plan.kubernetes)

@@ -30,7 +30,6 @@ from gpuyard.render.validation.jobs import (
     validation_job,
 )
 from gpuyard.render.validation.pods import PACKAGE, container, validator_volumes
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 
 SCHEMA = "gpuyard.dev/volumes/v1"
@@ -103,19 +102,18 @@ def _of_pool(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan) -> 
     yield managed_object(plan.name, "v1", "ConfigMap", name, namespace=space, data=expects)
     labels = {CHECKS_LABEL: name, WORK_LABEL: volume_validation_name(plan.name)}
     template = {
-        "metadata": {"labels": labels, **_gcsfuse_metadata(plan)},
+        "metadata": {"labels": labels, **_bucket_metadata(plan)},
         "spec": _pod(plan, validation, pool, name),
     }
     job = managed_object(plan.name, "batch/v1", "Job", name, namespace=space)
     yield validation_job(validation, job, 1, template)
 
 
-def _gcsfuse_metadata(plan: PlatformPlan) -> Object:
-    """With this annotation, GKE adds the sidecar that mounts buckets."""
+def _bucket_metadata(plan: PlatformPlan) -> Object:
+    """The annotations by which the cloud mounts buckets in a pod, if it needs any."""
     buckets = any(data.kind is DatasetKind.BUCKET for data in plan.datasets_read_by_validation)
-    if plan.cloud is not Cloud.GCP or not buckets:
-        return {}
-    return {"annotations": {"gke-gcsfuse/volumes": "true"}}
+    annotations = plan.provider.bucket_pod_annotations
+    return {"annotations": dict(annotations)} if annotations and buckets else {}
 
 
 def _pod(plan: PlatformPlan, validation: ValidationPlan, pool: PoolPlan, name: str) -> Object:

@@ -4,14 +4,12 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.catalogue.gke.classes import CLASS_GROUP
 from gpuyard.names import AUTOSCALER_RELEASE
 from gpuyard.render.charts import release_object
 from gpuyard.render.platform import autoscaler_objects, autoscaler_release
 from gpuyard.resources.component import Component
 from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.releases import register_release
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 
 
@@ -39,8 +37,8 @@ class ClusterAutoscaler(Component):
         values = read_args("ClusterAutoscaler", args, required=("platform",))
         plan = validate_platform(values["platform"]).plan
         super().__init__("gpuyard:index:ClusterAutoscaler", name, {"platform": plan.name}, opts)
-        if plan.cloud is Cloud.GCP:
-            self._expect(CLASS_GROUP)  # served some time after the cluster is created
+        for group in plan.provider.late_api_groups:
+            self._expect(group)
         objects = self._register(autoscaler_objects(plan))
         release = autoscaler_release(plan)
         if release is not None and plan.spec.apply is Apply.RENDER:

@@ -22,7 +22,6 @@ from gpuyard.findings import Finding, Severity
 from gpuyard.plan.pools.own_nodes import labels_nodes
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph
-from gpuyard.render.cloud_graph import graph_of
 from gpuyard.resources.errors import PlatformRejected
 
 _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
@@ -47,7 +46,7 @@ def preview_changes(name: str, plan: PlatformPlan) -> ChangePreview:
     Without cloud nodes no purchased capacity is given up: only jobs are lost, on GPUs that are
     repartitioned or get another driver.
     """
-    graph = graph_of(plan)
+    graph = plan.provider.graph(plan)
     driven = any(driver_of(plan, each) for each in plan.pools)
     cuts = any(labels_nodes(plan.spec, each) for each in plan.spec.pools)
     asks = graph is not None or plan.simulated or driven or cuts

@@ -1,6 +1,7 @@
 """Common part of all cloud clusters: their resources, the values that pools reference, and access."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, cast
 
 import pulumi
 
@@ -15,8 +16,8 @@ from gpuyard.resources.clusters.connectivity import wait_until_reachable
 from gpuyard.resources.clusters.prerequisites import check_prerequisites
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.errors import PlatformRejected, wrong_cloud_finding
+from gpuyard.resources.plan_cache import read_args, validate_platform
 from gpuyard.resources.state import spec_without_defaults
-from gpuyard.spec.platform import Cloud
 
 
 class CloudCluster(Component):
@@ -25,19 +26,49 @@ class CloudCluster(Component):
     def __init__(
         self,
         name: str,
-        plan: PlatformPlan,
-        cloud: Cloud,
-        opts: pulumi.ResourceOptions | None,
+        args: Mapping[str, object],
+        opts: pulumi.ResourceOptions | None = None,
+        *,
+        entered: bool = False,
+        graph: CloudGraph | None = None,
     ) -> None:
+        """If `entered`, an existing cluster must respond first.
+
+        `graph` replaces the platform's graph if the state of the last deployment changes it.
+        """
         kind = type(self).__name__
-        if plan.cloud is not cloud:
-            raise PlatformRejected(name, [wrong_cloud_finding(kind, plan.cloud.value, cloud.value)])
+        values = read_args(kind, args, required=("platform",))
+        plan = validate_platform(values["platform"]).plan
+        if plan.provider.cluster_kind != kind:
+            raise PlatformRejected(name, [wrong_cloud_finding(kind, plan.cloud.value)])
         cluster = plan.spec.cluster
         state: dict[str, Any] = {"platform": plan.name}
         if cluster is not None:
             state["cluster"] = spec_without_defaults(cluster)
         super().__init__(f"gpuyard:index:{kind}", name, state, opts)
         self._cloud = CloudResources(name, own="cluster")
+        profile = pulumi.Config(plan.cloud.value).get("profile")
+        self._entry = cast("ClusterAccess", plan.provider.access(plan, profile))
+        graph = graph or cast("CloudGraph", plan.provider.graph(plan))
+        foundation = self._build(plan, graph, self._entry if entered else None)
+        self.kubeconfig = self._open(plan, self._entry)
+        self.cluster_name = self._cloud.resolve(UnresolvedOutput("cluster.name"))
+        self.endpoint = self._cloud.resolve(self._entry.endpoint)
+        self.foundation = pulumi.Output.all(**foundation)
+        self.stores = pulumi.Output.all(**self.store_names)
+        outputs: dict[str, Any] = {
+            "clusterName": self.cluster_name,
+            "endpoint": self.endpoint,
+            "kubeconfig": self.kubeconfig,
+            **self._own_outputs(),
+            "foundation": foundation,
+            "stores": self.store_names,
+        }
+        self.register_outputs(outputs)
+
+    def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
+        """Outputs that only this kind of cluster has."""
+        return {}
 
     @property
     def graph(self) -> CloudGraph:

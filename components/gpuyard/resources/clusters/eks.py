@@ -1,16 +1,13 @@
 """An EKS cluster."""
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pulumi
 
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.aws.graph import aws_graph
-from gpuyard.render.aws.kubeconfig import eks_reach
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.clusters.cluster import CloudCluster
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
-from gpuyard.spec.platform import Cloud
+from gpuyard.resources.plan_cache import PlatformLike
 
 
 class EksClusterArgs(TypedDict):
@@ -59,25 +56,12 @@ class EksCluster(CloudCluster):
 
         `graph` replaces the platform's graph if the state of the last deployment changes it.
         """
-        values = read_args("EksCluster", args, required=("platform",))
-        plan = validate_platform(values["platform"]).plan
-        super().__init__(name, plan, Cloud.AWS, opts)
-        reach = eks_reach(plan, pulumi.Config("aws").get("profile"))
-        foundation = self._build(plan, graph or aws_graph(plan), reach if entered else None)
-        self.kubeconfig = self._open(plan, reach)
-        self.cluster_name = self._cloud.resolve(UnresolvedOutput("cluster.name"))
-        self.endpoint = self._cloud.resolve(reach.endpoint)
-        self.certificate_authority = self._cloud.resolve(reach.authority)
+        super().__init__(name, args, opts, entered=entered, graph=graph)
+
+    def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
+        self.certificate_authority = self._cloud.resolve(self._entry.authority)
         self.node_role = self._cloud.resolve(UnresolvedOutput("node-role.arn"))
-        self.foundation = pulumi.Output.all(**foundation)
-        self.stores = pulumi.Output.all(**self.store_names)
-        outputs: dict[str, Any] = {
-            "clusterName": self.cluster_name,
-            "endpoint": self.endpoint,
+        return {
             "certificateAuthority": self.certificate_authority,
-            "kubeconfig": self.kubeconfig,
             "nodeRole": self.node_role,
-            "foundation": foundation,
-            "stores": self.store_names,
         }
-        self.register_outputs(outputs)

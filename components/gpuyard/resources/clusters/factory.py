@@ -1,7 +1,8 @@
 """Creates the cluster components that a platform needs, if any."""
 
 from collections.abc import Collection
-from typing import TYPE_CHECKING, TypeAlias, cast
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
 import pulumi
 
@@ -10,15 +11,11 @@ from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.provider import ClusterProvider, provider_of
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 
 if TYPE_CHECKING:
-    from gpuyard.resources.clusters.eks import EksCluster
-    from gpuyard.resources.clusters.gke import GkeCluster
+    from gpuyard.resources.clusters.cluster import CloudCluster
     from gpuyard.resources.clusters.karpenter import Karpenter
-
-    CloudCluster: TypeAlias = EksCluster | GkeCluster
 
 
 # Imports are local, so that a platform loads only the modules of its own cloud.
@@ -34,15 +31,10 @@ def register_cluster(
 
     `entered` is false if the user passes a Kubernetes provider.
     """
-    if plan.cloud is Cloud.AWS:
-        from gpuyard.resources.clusters.eks import EksCluster
-
-        return EksCluster(name, {"platform": plan}, opts, entered=entered, graph=graph)
-    if plan.cloud is Cloud.GCP:
-        from gpuyard.resources.clusters.gke import GkeCluster
-
-        return GkeCluster(name, {"platform": plan}, opts, entered=entered)
-    return None
+    if not plan.provider.cluster_component:
+        return None
+    component: type[CloudCluster] = resolve_name(plan.provider.cluster_component)
+    return component(name, {"platform": plan}, opts, entered=entered, graph=graph)
 
 
 def register_autoscaler(name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions) -> None:

@@ -1,15 +1,13 @@
 """A GKE cluster."""
 
-from typing import Any, TypedDict
+from typing import TypedDict
 
 import pulumi
 
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.render.gcp.kubeconfig import gke_reach
+from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.clusters.cluster import CloudCluster
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
-from gpuyard.spec.platform import Cloud
+from gpuyard.resources.plan_cache import PlatformLike
 
 
 class GkeClusterArgs(TypedDict):
@@ -48,25 +46,14 @@ class GkeCluster(CloudCluster):
         opts: pulumi.ResourceOptions | None = None,
         *,
         entered: bool = False,
+        graph: CloudGraph | None = None,
     ) -> None:
-        """If `entered`, an existing cluster must respond first."""
-        values = read_args("GkeCluster", args, required=("platform",))
-        plan = validate_platform(values["platform"]).plan
-        super().__init__(name, plan, Cloud.GCP, opts)
-        reach = gke_reach(plan)
-        foundation = self._build(plan, gcp_graph(plan), reach if entered else None)
-        self.kubeconfig = self._open(plan, reach)
-        self.cluster_name = self._cloud.resolve(UnresolvedOutput("cluster.name"))
-        self.endpoint = self._cloud.resolve(reach.endpoint)
+        """If `entered`, an existing cluster must respond first.
+
+        `graph` replaces the platform's graph if the state of the last deployment changes it.
+        """
+        super().__init__(name, args, opts, entered=entered, graph=graph)
+
+    def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
         self.node_service_account = self._cloud.resolve(UnresolvedOutput("nodes.email"))
-        self.foundation = pulumi.Output.all(**foundation)
-        self.stores = pulumi.Output.all(**self.store_names)
-        outputs: dict[str, Any] = {
-            "clusterName": self.cluster_name,
-            "endpoint": self.endpoint,
-            "kubeconfig": self.kubeconfig,
-            "nodeServiceAccount": self.node_service_account,
-            "foundation": foundation,
-            "stores": self.store_names,
-        }
-        self.register_outputs(outputs)
+        return {"nodeServiceAccount": self.node_service_account}

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any
 
 from gpuyard.catalogue.cluster.machine_gpus import OLD_FAMILIES, has_gpus
-from gpuyard.catalogue.machines import MACHINES
+from gpuyard.catalogue.machines import machines_of
 from gpuyard.findings import Path
 from gpuyard.rules.rule import (
     UNKNOWN,
@@ -326,7 +326,7 @@ def is_gpu_machine(name: str) -> bool:
 def _gpu_families() -> frozenset[str]:
     """EC2 families and categories with GPUs: p5, g6e, and their letters p and g."""
     families = {
-        name.partition(".")[0] for name, m in MACHINES.items() if m.cloud == "aws" and m.gpu
+        name.partition(".")[0] for name, m in machines_of("aws").items() if m.is_gpu_machine
     }
     return OLD_FAMILIES | families | {"p", "g"}
 

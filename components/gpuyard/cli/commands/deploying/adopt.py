@@ -72,13 +72,12 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
     """Import an existing cluster into a stack. Writes the file for `pulumi import`; only reads the cloud."""
     from gpuyard.adopting.import_file import import_file
     from gpuyard.adopting.resource_search import search
-    from gpuyard.render.cloud_graph import graph_of
 
     known_ids = read_ids(ids) if ids is not None else {}
     judged = validate_stack(stack)
     if judged.plan is None:
         return reject("adopt", judged, format)
-    graph = graph_of(judged.plan)
+    graph = judged.plan.provider.graph(judged.plan)
     if graph is None:
         raise UsageError(
             f"{judged.file}: cloud {judged.plan.cloud.value} creates no AWS or Google Cloud resources to"
@@ -127,19 +126,14 @@ def _with_project(
     plan: "PlatformPlan", known_ids: dict[str, str], project: str, *, ask: bool
 ) -> dict[str, str]:
     """Add the project, with which every Google Cloud id begins."""
-    if plan.cloud.value != "gcp":
+    if not plan.provider.ids_have_project:
         if project:
             raise UsageError(f"--project {project} is for Google Cloud; this stack is on AWS.")
         return known_ids
     if project or PROJECT in known_ids:
         return {PROJECT: project, **known_ids} if project else known_ids
-    if ask:
-        from gpuyard.preflight import gcp
-        from gpuyard.programs import run_commands as put
-
-        question = gcp.caller_probe()
-        if result := gcp.project_of(put([question])[question.name].value):
-            return {PROJECT: result, **known_ids}
+    if ask and (result := plan.provider.caller_project(_asking())):
+        return {PROJECT: result, **known_ids}
     raise UsageError("every Google Cloud id begins with a project: add --project ID.")
 
 

@@ -1,6 +1,6 @@
 """`gpuyard permissions`: the least privileges for deploying a stack."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,10 +11,6 @@ from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
-
-if TYPE_CHECKING:
-    from gpuyard.plan.records import PlatformPlan
-    from gpuyard.stack_validation import ValidatedStack
 
 _DIGITS = 12
 
@@ -32,34 +28,22 @@ def permissions(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Print the least privileges that deploy a stack. IAM policies on AWS, roles on GCP; queries no cloud."""
+    from gpuyard.cli.views.permissions import permissions_document, show_permissions
+
     if account and not (len(account) == _DIGITS and account.isascii() and account.isdigit()):
         raise UsageError(f"--account {account}: an AWS account ID has {_DIGITS} digits.")
     judged = validate_stack(stack)
     if judged.plan is None:
         return reject("permissions", judged, format)
-    if judged.plan.cloud.value not in {"aws", "gcp"}:
+    allowed = judged.plan.provider.permissions(judged.plan, account or "*")
+    if allowed is None:
         raise UsageError(
             f"{judged.file}: cloud {judged.plan.cloud.value} creates no AWS or Google Cloud"
             " resources, so it needs no permissions there."
         )
-    _write(judged, judged.plan, account or "*", format)
-    return OK
-
-
-def _write(judged: "ValidatedStack", plan: "PlatformPlan", account: str, format_: Format) -> None:
-    from gpuyard.cli.views import permissions as views
-    from gpuyard.render.permissions.of_plan import aws_permissions, gcp_permissions
-
-    if plan.cloud.value == "aws":
-        policies = aws_permissions(plan, account)
-        if format_ is Format.TEXT:
-            views.show_aws(plan.name, policies, results())
-            return
-        shown = views.aws_document(plan.name, policies)
+    if format is Format.TEXT:
+        show_permissions(judged.plan.name, allowed, results())
     else:
-        roles = gcp_permissions(plan)
-        if format_ is Format.TEXT:
-            views.show_gcp(roles, results())
-            return
-        shown = views.gcp_document(roles)
-    write(as_json(document("permissions", judged, cloud=plan.cloud.value, **shown)))
+        shown = permissions_document(judged.plan.name, allowed)
+        write(as_json(document("permissions", judged, cloud=judged.plan.cloud.value, **shown)))
+    return OK

@@ -4,7 +4,7 @@ from typing import Any
 
 from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits
 from gpuyard.advice.packing.stack import StackPacking, clouds_of, pack_stack
-from gpuyard.catalogue.machines import Capacity
+from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import Column, Console, diagnostics, results, table, write
@@ -12,8 +12,6 @@ from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
 from gpuyard.errors import UsageError
-
-SOLD = ("aws", "gcp")
 
 
 def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:
@@ -34,10 +32,11 @@ def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:
             f"{judged.file} has no shapes. Add `shapes`: the workloads that must be able to start."
         )
     cloud, *other_clouds = clouds
-    if other_clouds or cloud not in SOLD:
+    sellers = sorted({each.cloud for each in MACHINES.values()})
+    if other_clouds or cloud not in sellers:
         raise UsageError(
             f"the machines of {judged.file} are of {', '.join(clouds)}; use machines of one"
-            f" cloud: {' or '.join(SOLD)}."
+            f" cloud: {' or '.join(sellers)}."
         )
     result = pack_stack(judged.plan, cloud, capacity)
     if as_document:

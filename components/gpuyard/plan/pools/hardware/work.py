@@ -8,7 +8,7 @@ once. They are requested from a queue that has no guarantee and borrows, so that
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpuyard.catalogue.fabric import direct_fabric, efa_interfaces_to_launch
+from gpuyard.catalogue.fabric import GPUDIRECT, efa_interfaces_to_launch
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Finding, info
 from gpuyard.plan.draft import Draft
@@ -89,15 +89,16 @@ def _between(draft: Draft, pool: PoolPlan) -> str:
     """What pods can request: EFA interfaces, or adapters that gpuyard's device plugin advertises."""
     if pool.fabric is not None and _handed_out(draft, pool):
         return pool.fabric.kind.value
-    return EFA if draft.spec.cloud is Cloud.AWS and efa_interfaces_to_launch(pool.machine) else TCP
+    has_efa = draft.provider.sells_machines and efa_interfaces_to_launch(pool.machine)
+    return EFA if has_efa else TCP
 
 
 def _single_node_reason(draft: Draft, pool: PoolPlan) -> str:
     """Transports that a validation pod cannot use: reported, and never measured as if they were TCP."""
     if pool.machine.is_rack:
         return "NVLink across a rack needs a ComputeDomain, which the check does not create"
-    direct = direct_fabric(pool.machine)
-    if draft.spec.cloud is Cloud.GCP and direct is not None:
+    direct = GPUDIRECT.get(pool.machine.name)
+    if draft.provider.sells_machines and direct is not None:
         return f"{direct.name} needs Google's sidecar programs in the pod"
     if pool.fabric is not None and pool.fabric.kind is not FabricKind.ETHERNET:
         kind = pool.fabric.kind.value

@@ -12,7 +12,6 @@ from gpuyard.catalogue.gke.maintenance import (
 from gpuyard.findings import Finding, Fix, Path, error, warning
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
-from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Freeze, Maintenance
 
 _PATH: Path = ("cluster", "maintenance")
@@ -23,8 +22,6 @@ _WEEKS = 4
 
 def check_maintenance(draft: Draft) -> list[Finding]:
     """GKE requires maintenance hours, and limits the number and the length of freezes."""
-    if draft.spec.cloud is not Cloud.GCP:
-        return []
     window = cluster_spec(draft.spec).maintenance
     return [*_too_short(window), *_too_many(window.freezes), *_freezes(window.freezes)]
 

@@ -6,7 +6,7 @@ reported.
 
 from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
 from gpuyard.findings import Finding, Fix, Path, error, info
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.values import Range
 
@@ -37,7 +37,7 @@ def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findin
 def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Finding]:
     """System nodes are spread over all zones of the cluster, and start with one in each."""
     zones = len(_zones(spec)) or REGIONAL_ZONES
-    if spec.cloud is not Cloud.GCP or not nodes.low or nodes.high >= zones:
+    if not nodes.low or nodes.high >= zones:
         return []
     return [
         info(

@@ -1,0 +1,1 @@
+"""The clouds: one class each, with the interface of `gpuyard.provider`."""

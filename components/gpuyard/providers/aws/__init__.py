@@ -1,0 +1,1 @@
+"""AWS with EKS: the provider, and its decisions by subject."""

@@ -1,0 +1,189 @@
+"""Capacity of AWS: how EC2 sells nodes, and what Karpenter and Cluster Autoscaler know of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
+from gpuyard.catalogue.machines import Capacity, Machine
+from gpuyard.catalogue.node_pools import ec2_capacity_settings
+from gpuyard.catalogue.purchasing import (
+    BLOCK_SIZES,
+    CAPACITY_BLOCK,
+    EC2_OFFERING,
+    EC2_RESERVATION,
+    ULTRASERVER_BLOCK,
+    ULTRASERVERS,
+)
+from gpuyard.catalogue.software.pins import PINS
+from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.names import GPU, GPU_CLAIM
+from gpuyard.plan.capacity.capacity_checks import check_reservation_id
+from gpuyard.plan.capacity.capacity_options import ec2_purchases, is_placed_together, max_nodes
+from gpuyard.plan.capacity.scaling import check_blind, miscounted, scaling_of
+from gpuyard.plan.records import (
+    AdvertisedResources,
+    AutoscalerHints,
+    CapacityOption,
+    PoolPlan,
+    Taint,
+)
+from gpuyard.plan.records.nodes import CapacityBlock
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
+from gpuyard.spec.values import Range
+
+
+# ── capacity options ──────────────────────────────────────────────────────────────────────────────
+def complete_option(
+    option: CapacityOption, written: CapacityOptionSpec, pool: Pool, machine: Machine
+) -> CapacityOption:
+    """Add the placement group, the lifetime, the purchase and the settings of EC2."""
+    buys = written.purchase
+    block = ULTRASERVER_BLOCK if machine.name in ULTRASERVERS else CAPACITY_BLOCK
+    return replace(
+        option,
+        placement="cluster" if is_placed_together(pool, machine, written) else "none",
+        lifetime=block.description if written.mode is Capacity.BLOCK else "",
+        aws=ec2_capacity_settings(written.mode),
+        purchase=CapacityBlock(hours=buys.hours, starts=buys.starts, usd=buys.usd)
+        if buys
+        else None,
+    )
+
+
+def max_autoscaled_nodes(pool: PoolPlan) -> int:
+    """The sum over its node groups."""
+    return sum(option.max_nodes for option in ec2_purchases(pool))
+
+
+# ── checks of capacity options ────────────────────────────────────────────────────────────────────
+def check_reservation(option: CapacityOptionSpec, machine: Machine, path: Path) -> list[Finding]:
+    """Check the ID, and block sizes: EC2 limits them, and sells UltraServers as a whole."""
+    is_block = option.mode is Capacity.BLOCK
+    formats = (EC2_RESERVATION, EC2_OFFERING) if is_block else (EC2_RESERVATION,)
+    findings = check_reservation_id(Cloud.AWS, option, path, *formats)
+    if is_block and machine.cloud == Cloud.AWS:
+        findings += _check_block_size(option.nodes or 0, machine, path)
+    return findings
+
+
+def _check_block_size(nodes: int, machine: Machine, path: Path) -> list[Finding]:
+    sizes = ULTRASERVERS.get(machine.name)
+    if sizes and nodes % sizes[0]:
+        machines = " or ".join(str(size) for size in sizes)
+        problem = f"{machine.name} is sold as whole UltraServers of {machines} machines"
+        whole = -(-nodes // sizes[0]) * sizes[0]
+        return [_block_size(problem, nodes, f"a multiple of {sizes[0]}, such as {whole}", path)]
+    if nodes > BLOCK_SIZES.most:
+        problem = f"EC2 sells at most {BLOCK_SIZES.most} instances in one capacity block"
+        return [_block_size(problem, nodes, f"{BLOCK_SIZES.most}, and more blocks", path)]
+    return []
+
+
+def _block_size(problem: str, nodes: int, allowed: str, path: Path) -> Finding:
+    return error(
+        "capacity.block_size",
+        path,
+        f"{problem}, so EC2 sells no capacity block of {nodes}",
+        value=str(nodes),
+        allowed=allowed,
+        fix=Fix(message="write the block's size, here and in `nodes` of the pool"),
+    )
+
+
+def check_capacity(_spec: PlatformSpec, pool: Pool, _machine: Machine, path: Path) -> list[Finding]:
+    """Find options without fallback: a node group of fixed size waits for its own nodes."""
+    remaining = pool.nodes.high
+    if scaling_of(Cloud.AWS, pool) is not Scaling.FIXED:
+        return []
+    for index, option in enumerate(pool.capacity):
+        if not remaining and index and not pool.capacity[index - 1].reservation:
+            return [_no_fallback(pool, index, path)]
+        remaining -= min(remaining, max_nodes(option, pool))
+    return []
+
+
+def _no_fallback(pool: Pool, index: int, path: Path) -> Finding:
+    nodes = Range(0, pool.nodes.high)
+    before = pool.capacity[index - 1].mode.value
+    return warning(
+        "capacity.no_fallback",
+        (*path, "capacity", index),
+        f"a pool of fixed size does not fall back to the next capacity option: all remaining nodes are"
+        f" requested from {before} before it, and if it has none the pool stays incomplete",
+        value=pool.capacity[index].mode.value,
+        allowed=f"nodes: {nodes}, which an autoscaler fills in order, or `nodes` on each capacity option",
+        fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
+    )
+
+
+# ── scaling ───────────────────────────────────────────────────────────────────────────────────────
+def complete_hints(
+    hints: AutoscalerHints,
+    scaling: Scaling,
+    labels: Mapping[str, str],
+    taints: tuple[Taint, ...],
+    advertised: AdvertisedResources,
+) -> AutoscalerHints:
+    """Add an overlay for Karpenter, or tags for Cluster Autoscaler.
+
+    Karpenter knows whole GPUs of EC2 instance types; an overlay adds resources to them, and
+    replaces none. Cluster Autoscaler on EC2 reads tags.
+    """
+    added = {a.resource: a.per_node for a in advertised if a.resource != GPU}
+    if scaling is Scaling.KARPENTER:
+        return replace(hints, source="overlay" if added else "cloud", overlay=added)
+    hidden = (GPU_CLAIM,) if GPU_CLAIM in added else ()
+    tags = _tags(labels, taints, advertised)
+    return replace(hints, source="tags", tags=tags, undiscovered_resources=hidden)
+
+
+def _tags(
+    labels: Mapping[str, str], taints: tuple[Taint, ...], advertised: AdvertisedResources
+) -> dict[str, str]:
+    return {
+        **{f"{TEMPLATE_TAG}/label/{key}": value for key, value in labels.items()},
+        **{f"{TEMPLATE_TAG}/taint/{t.key}": f"{t.value}:{t.effect}" for t in taints},
+        **{
+            f"{TEMPLATE_TAG}/resources/{a.resource}": str(a.per_node)
+            for a in advertised
+            if a.resource != GPU_CLAIM  # no node advertises it; only queues count it
+        },
+    }
+
+
+def check_scaling(
+    pool: Pool, machine: Machine, advertised: AdvertisedResources, path: Path
+) -> list[Finding]:
+    """Reject what Karpenter miscounts, and warn of what Cluster Autoscaler cannot see at zero."""
+    scaling = scaling_of(Cloud.AWS, pool)
+    if scaling is Scaling.KARPENTER:
+        return _check_karpenter(pool, machine, advertised, path)
+    if scaling is Scaling.AUTOSCALER and pool.sharing.dra:
+        return check_blind(pool, advertised, path)
+    return []
+
+
+def _check_karpenter(
+    pool: Pool, machine: Machine, advertised: AdvertisedResources, path: Path
+) -> list[Finding]:
+    if machine.gpu_fraction != 1:
+        why = (
+            f"EC2 reports no whole GPU for {machine.name}, so Karpenter never launches one for a pod that"
+            " requests a GPU"
+        )
+        return [miscounted(why, f"karpenter with {machine.name}", path)]
+    if pool.sharing.dra:
+        why = (
+            f"Karpenter {PINS['karpenter'].version} ignores pods with resource claims unless an unfinished"
+            " feature is enabled"
+        )
+        return [miscounted(why, "karpenter with dra", path)]
+    whole_gpus = next((a.per_node for a in advertised if a.resource == GPU), None)
+    if whole_gpus is not None and len(advertised) > 1:
+        why = (
+            f"Karpenter counts {machine.gpus} whole GPUs in {machine.name}, but {whole_gpus} are not partitioned,"
+            " and no NodeOverlay can lower the count: pods would wait for GPUs that do not exist"
+        )
+        return [miscounted(why, "karpenter with some GPUs partitioned", path)]
+    return []

@@ -1,0 +1,1 @@
+"""Google Cloud with GKE: the provider, and its decisions by subject."""
