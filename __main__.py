@@ -8,10 +8,10 @@ import pulumi
 from gpuyard.resources import Platform, await_registrations, provider_of, validate_platform
 
 config = pulumi.Config("gpuyard")
-plan = validate_platform(config.require_object("platform")).plan
-cluster = provider_of(plan, render_to=config.get("rendered"))
+validated = validate_platform(config.require_object("platform"))
+cluster = provider_of(validated.plan, render_to=config.get("rendered"))
 opts = pulumi.ResourceOptions(providers=[cluster]) if cluster else None
-platform = Platform("platform", {"platform": plan}, opts)
+platform = Platform("platform", {"platform": validated}, opts)
 
 pulumi.export("pools", platform.pools)
 pulumi.export("teams", platform.teams)

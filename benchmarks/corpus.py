@@ -311,7 +311,7 @@ def row(each: Expectation, checks: Mapping[str, int]) -> Row:
 def _theirs(each: Expectation, line: int, rule: str, checks: Mapping[str, int]) -> bool:
     if rule == "GPU-STA-01" and any(check.startswith(SECRETS) for check in checks):
         return any(
-            hit.line == line and hit.rule.id == rule and "secret" in hit.problem
+            hit.line == line and hit.rule.id == rule and "secret" in hit.diagnostic.problem
             for hit in linted(each.name).hits
         )
     return any(SAME_CAUSE.get(check) == rule for check in checks)

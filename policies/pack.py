@@ -18,7 +18,7 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from gpuyard.findings import Severity, show_path
+from gpuyard.findings import Severity
 from gpuyard.rules import RULES
 from gpuyard.rules.rule import Rule, Stack
 from gpuyard.rules.run import (
@@ -61,7 +61,7 @@ SCHEMA = PolicyConfigSchema(
 
 def stops_preview(outcome: RuleOutcome) -> bool:
     """Whether it stops a preview: an error, or a rule that failed and so checked nothing."""
-    is_error = outcome.severity is Severity.ERROR and not outcome.is_advisory
+    is_error = outcome.diagnostic.severity is Severity.ERROR and not outcome.is_advisory
     return outcome.verdict is RuleVerdict.FAILED or (
         is_error and outcome.verdict is RuleVerdict.VIOLATED
     )
@@ -234,8 +234,9 @@ def _report(outcomes: Iterable[RuleOutcome], keep: Keep, report: ReportViolation
 
 def message(outcome: RuleOutcome) -> str:
     """One line: the rule, where, what, and what to do."""
-    where = f" {show_path(outcome.path)}" if outcome.path else ""
+    found = outcome.diagnostic
     if outcome.verdict is RuleVerdict.NOT_EVALUATED:
-        return f"{outcome.rule.id} not evaluated: {outcome.problem}"
-    parts = [part for part in (outcome.problem, outcome.fix, outcome.note) if part]
-    return f"{outcome.rule.id}{where}: {'; '.join(parts)}"
+        return f"{found.id} not evaluated: {found.problem}"
+    where = f" {found.location}" if found.location else ""
+    note = f"; {outcome.note}" if outcome.note else ""
+    return f"{found.id}{where}: {found.problem_and_fix}{note}"

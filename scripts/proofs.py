@@ -18,7 +18,7 @@ from gpuyard.catalogue.software.pins import PINS, Pin
 from gpuyard.changes.comparison import compare_with_deployed
 from gpuyard.changes.deployed_state import DeployedState, deployed_state
 from gpuyard.cli.stacks import validate_text
-from gpuyard.findings import Finding, Fix, Severity, sort_findings
+from gpuyard.findings import Diagnostic, Fix, Severity, sort_findings
 from gpuyard.local_files import file_reader
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.software.support import check_pins
@@ -302,7 +302,7 @@ def applied(platform: Any, fix: Fix) -> Any:
     return root
 
 
-def how_fixed(finding: Finding) -> str:
+def how_fixed(finding: Diagnostic) -> str:
     """`applied` by a program, in `words` for a person, or `none`."""
     if finding.fix is None:
         return "none"

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from gpuyard.errors import GpuYardError, PlanRejected, SpecError
-    from gpuyard.findings import Finding, Severity
+    from gpuyard.findings import Diagnostic, Severity
     from gpuyard.plan.platform import plan_or_raise
     from gpuyard.plan.records import PlatformPlan
     from gpuyard.spec.platform import PlatformSpec
     from gpuyard.spec.read import platform_spec, read_stack_file
 
 __all__ = [
-    "Finding",
+    "Diagnostic",
     "GpuYardError",
     "PlanRejected",
     "PlatformPlan",
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Finding": "findings",
+    "Diagnostic": "findings",
     "GpuYardError": "errors",
     "PlanRejected": "errors",
     "PlatformPlan": "plan.records",

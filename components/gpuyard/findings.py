@@ -1,11 +1,11 @@
-"""A finding: one result of a check of a stack file, with everything needed to act on it.
+"""Diagnostics: what checks, rules, requirements and readiness checks report, with everything needed to act on it.
 
-Every layer returns findings instead of raising, so that a user sees all of them at once. A finding's path
-points into the `gpuyard:platform` value of the stack file.
+Every layer returns them instead of raising, so that a user sees all of them at once. Every view, as text or as
+a document, reads them alone.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from enum import StrEnum
 from functools import partial
 
@@ -40,15 +40,18 @@ class Fix:
     value: object = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
     """One result of a check: problem, path, given value, allowed values, and fix."""
 
     id: str
-    severity: Severity
+    """Of the finding, the rule or the readiness check."""
     path: Path
+    """In the `gpuyard:platform` value of the stack file, or in the object that was checked."""
     problem: str
-    value: str = ""
+    _: KW_ONLY
+    severity: Severity
+    given: str = ""
     allowed: str = ""
     fix: Fix | None = None
 
@@ -58,47 +61,46 @@ class Finding:
         return show_path(self.path)
 
     @property
+    def location(self) -> str:
+        """The path in display form; "" for an object as a whole."""
+        return show_path(self.path) if self.path else ""
+
+    @property
+    def fix_message(self) -> str:
+        """The fix in words; "" if there is none."""
+        return self.fix.message if self.fix is not None else ""
+
+    @property
+    def problem_and_fix(self) -> str:
+        """The problem and the fix in one line."""
+        return "; ".join(filter(None, (self.problem, self.fix_message)))
+
+    @property
+    def summary(self) -> str:
+        """The id, the problem and the fix in one line."""
+        return f"{self.id}: {self.problem_and_fix}"
+
+    @property
     def docs_url(self) -> str:
         """The command that shows the page about this finding."""
         return f"gpuyard why {self.id}"
 
     def __str__(self) -> str:
         parts = [f"{self.where}: {self.problem}"]
-        if self.value:
-            parts.append(f"given: {self.value}")
+        if self.given:
+            parts.append(f"given: {self.given}")
         if self.allowed:
             parts.append(f"allowed: {self.allowed}")
-        if self.fix is not None:
-            parts.append(f"fix: {self.fix.message}")
+        if self.fix_message:
+            parts.append(f"fix: {self.fix_message}")
         return "\n  ".join(parts)
 
 
-def _finding(
-    severity: Severity,
-    kind: str,
-    path: Path,
-    problem: str,
-    *,
-    value: str = "",
-    allowed: str = "",
-    fix: Fix | None = None,
-) -> Finding:
-    return Finding(
-        id=kind,
-        severity=severity,
-        path=path,
-        problem=problem,
-        value=value,
-        allowed=allowed,
-        fix=fix,
-    )
-
-
-error = partial(_finding, Severity.ERROR)
+error = partial(Diagnostic, severity=Severity.ERROR)
 """A finding that stops the plan."""
-warning = partial(_finding, Severity.WARNING)
+warning = partial(Diagnostic, severity=Severity.WARNING)
 """A finding that does not stop the plan, but needs a change."""
-info = partial(_finding, Severity.INFO)
+info = partial(Diagnostic, severity=Severity.INFO)
 """A finding that only informs."""
 
 
@@ -115,12 +117,12 @@ def show_path(path: Path) -> str:
     return text or "(platform)"
 
 
-def has_errors(findings: Iterable[Finding]) -> bool:
+def has_errors(findings: Iterable[Diagnostic]) -> bool:
     """True when a finding is an error."""
     return any(f.severity is Severity.ERROR for f in findings)
 
 
-def sort_findings(findings: Iterable[Finding]) -> list[Finding]:
+def sort_findings(findings: Iterable[Diagnostic]) -> list[Diagnostic]:
     """Most severe first, then in the order of the file; ties keep their order."""
     return sorted(findings, key=lambda f: (-f.severity.rank, _sort_key(f.path), f.id))
 
@@ -129,7 +131,7 @@ def _sort_key(path: Path) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, s, "") if isinstance(s, int) else (1, 0, s) for s in path)
 
 
-def format_findings(findings: Sequence[Finding]) -> str:
+def format_findings(findings: Sequence[Diagnostic]) -> str:
     """All findings as plain text, for messages without a view of their own."""
     return "\n".join(f"{f.severity.value} {f.id} {f}" for f in sort_findings(findings))
 

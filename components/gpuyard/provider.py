@@ -20,7 +20,7 @@ from gpuyard.catalogue.kubernetes.addresses import NODE_DNS
 from gpuyard.catalogue.machines import MACHINES, Machine
 from gpuyard.catalogue.purchasing import IdFormat
 from gpuyard.catalogue.software.images import NodeImage, images_of
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling, System
 from gpuyard.spec.sections import DatasetKind
@@ -103,17 +103,17 @@ class Provider:
         """Taints that the cloud adds: a flavor without them admits pods that no node accepts."""
         return ()
 
-    def check_system(self, spec: PlatformSpec, system: System, /) -> list[Finding]:
+    def check_system(self, spec: PlatformSpec, system: System, /) -> list[Diagnostic]:
         """Check how the cloud starts and taints system nodes that gpuyard creates."""
         return []
 
     def check_pods(
         self, machine: Machine, advertised: "AdvertisedResources", path: Path, /
-    ) -> list[Finding]:
+    ) -> list[Diagnostic]:
         """Check that a node can run as many pods as share its GPUs."""
         return []
 
-    def check_fabrics(self, draft: "Draft") -> list[Finding]:
+    def check_fabrics(self, draft: "Draft") -> list[Diagnostic]:
         """Check that nodes of a pool can communicate over the fabric of their machines."""
         return []
 
@@ -135,19 +135,19 @@ class Provider:
 
     def check_reservation(
         self, option: CapacityOptionSpec, machine: Machine, path: Path, /
-    ) -> list[Finding]:
+    ) -> list[Diagnostic]:
         """Check the ID of a reservation, and the size of a capacity block."""
         return []
 
     def check_capacity(
         self, spec: PlatformSpec, pool: Pool, machine: Machine, path: Path, /
-    ) -> list[Finding]:
+    ) -> list[Diagnostic]:
         """Check that the capacity options provide the pool's nodes in this cloud."""
         return []
 
     def check_block(
         self, draft: "Draft", pool: Pool, option: CapacityOptionSpec, path: Path
-    ) -> list[Finding]:
+    ) -> list[Diagnostic]:
         """Check a capacity block: approved, not over, and at a plausible price."""
         if option.purchase is None:
             return []
@@ -156,7 +156,7 @@ class Provider:
                 "capacity.block_agreed",
                 path,
                 "a stack file can purchase capacity blocks on AWS only",
-                value=f"{option.mode.value} {option.reservation}",
+                given=f"{option.mode.value} {option.reservation}",
                 allowed="an existing reservation, without `purchase`",
                 fix=Fix(
                     message="remove `purchase`, and name your reservation", at=(*path, "purchase")
@@ -182,7 +182,7 @@ class Provider:
 
     def check_scaling(
         self, pool: Pool, machine: Machine, advertised: "AdvertisedResources", path: Path, /
-    ) -> list[Finding]:
+    ) -> list[Diagnostic]:
         """Check that the autoscaler counts the resources of nodes correctly."""
         return []
 
@@ -271,13 +271,13 @@ class Provider:
 
     def reservation_findings(
         self, plan: "PlatformPlan", use: "ReservationUse", answers: "PrerequisiteAnswers"
-    ) -> list[Finding]:
+    ) -> list[Diagnostic]:
         """Compare a reservation with its state in the cloud."""
         return []
 
     def offer_findings(
         self, plan: "PlatformPlan", answers: "PrerequisiteAnswers"
-    ) -> tuple[Finding, ...]:
+    ) -> tuple[Diagnostic, ...]:
         """Compare machine types with the zones that offer them."""
         return ()
 
@@ -310,11 +310,11 @@ class Provider:
     name_servers: ClassVar[tuple[str, ...]] = (NODE_DNS,)
     """Addresses of DNS servers that are not pods."""
 
-    def check_cluster(self, draft: "Draft") -> list[Finding]:
+    def check_cluster(self, draft: "Draft") -> list[Diagnostic]:
         """Check subnets, upgrade hours and tags as far as the cloud limits them."""
         return []
 
-    def check_addresses(self, draft: "Draft", ranges: Mapping[str, str]) -> Iterable[Finding]:
+    def check_addresses(self, draft: "Draft", ranges: Mapping[str, str]) -> Iterable[Diagnostic]:
         """Check that the ranges of a new network have addresses for all nodes."""
         return ()
 
@@ -324,7 +324,7 @@ class Provider:
     bucket_names: ClassVar[IdFormat | None] = None
     """The format of bucket names; None: they are not checked."""
 
-    def check_storage(self, draft: "Draft") -> list[Finding]:
+    def check_storage(self, draft: "Draft") -> list[Diagnostic]:
         """Check what pods need in this cloud to mount a store."""
         return []
 

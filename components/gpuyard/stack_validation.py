@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.findings import Finding, Path, Severity, has_errors, sort_findings
+from gpuyard.findings import Diagnostic, Path, Severity, has_errors, sort_findings
 from gpuyard.plan.blocked_checks import BLOCKED_CHECK, blocked_check
 from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.cluster.private import private_endpoint_findings
@@ -19,8 +19,6 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import ParsedStackFile
 
-CALENDAR = AGE_WARNINGS | {"kubernetes.support", "policies.expired", "validation.accepted_over"}
-"""Findings that depend on the date."""
 _BESIDE_REFUSALS = frozenset({BLOCKED_CHECK, "system.machine_unknown"})
 """Findings that are shown next to errors: a misspelled machine is corrected in the same edit."""
 
@@ -32,7 +30,7 @@ class ValidatedStack:
     reading: ParsedStackFile
     plan: PlatformPlan | None
     """None exactly when a finding is an error."""
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnostic, ...]
     """Most severe first."""
     file: str = ""
     """The file's path as shown to the user; "" for a value without a file."""
@@ -42,7 +40,7 @@ class ValidatedStack:
         counted = (f for f in self.findings if f.id not in AGE_WARNINGS)
         return any(f.severity.rank >= fail_on.rank for f in counted)
 
-    def line_of(self, finding: Finding) -> int | None:
+    def line_of(self, finding: Diagnostic) -> int | None:
         """The line of a finding in the file."""
         return self.reading.line_of(finding.path)
 
@@ -50,7 +48,7 @@ class ValidatedStack:
 def validate(reading: ParsedStackFile, day: date | None = None, file: str = "") -> ValidatedStack:
     """Plan and check what was read.
 
-    Without a date there are no calendar findings: a deployment must register the same tomorrow.
+    Without a date there are no calendar findings: a deployment reports those of its plan.
     """
     if reading.spec is None:
         results = [*reading.findings, *_refusals_beside(reading, day)]
@@ -75,13 +73,7 @@ def plan_rejected_by_budget(judged: ValidatedStack) -> PlatformPlan | None:
     return planned_over_budget(spec, judged.reading.region)
 
 
-def calendar_findings(spec: PlatformSpec, day: date) -> list[Finding]:
-    """The calendar findings: those that `validate` returns with a date and not without one."""
-    _, findings = plan(spec, day)
-    return [f for f in findings if f.id in CALENDAR]
-
-
-def _refusals_beside(reading: ParsedStackFile, day: date | None) -> list[Finding]:
+def _refusals_beside(reading: ParsedStackFile, day: date | None) -> list[Diagnostic]:
     """The errors in the part of the platform that can be checked, and the skipped checks."""
     part = reading.partial
     if part.spec is None:
@@ -91,7 +83,7 @@ def _refusals_beside(reading: ParsedStackFile, day: date | None) -> list[Finding
     return [*reading.remaining_findings(refusals), *_waits(part.dropped)]
 
 
-def _waits(missing: Collection[Path]) -> Iterator[Finding]:
+def _waits(missing: Collection[Path]) -> Iterator[Diagnostic]:
     """Skipped checks for dropped parts except pools, each at its innermost path; the plan reports those of pools."""
     for path in missing:
         inner = any(other != path and other[: len(path)] == path for other in missing)
@@ -99,13 +91,13 @@ def _waits(missing: Collection[Path]) -> Iterator[Finding]:
             yield blocked_check(path, "checks that depend on this are skipped until it is fixed")
 
 
-def _beside_the_plan(spec: PlatformSpec) -> Iterator[Finding]:
+def _beside_the_plan(spec: PlatformSpec) -> Iterator[Diagnostic]:
     """Findings outside the plan: limits of `pulumi up`, and rules of files."""
     yield from unscaled_pool_findings(spec)
     yield from _unknown_rules(spec)
 
 
-def _unknown_rules(spec: PlatformSpec) -> Iterator[Finding]:
+def _unknown_rules(spec: PlatformSpec) -> Iterator[Diagnostic]:
     if spec.policies is not None:
         # imported here: few platforms name a rule, and the import loads every rule
         from gpuyard.lint.settings import unknown_rules

@@ -15,8 +15,8 @@ LONGEST = 900
 _FAILURE = re.compile(
     r"^\s*(?:fail|error|required and skip): ([a-z_]+(?:\.[a-z_]+)*)", re.MULTILINE
 )
-_FIGURES = "\nfigures: "
-"""Prefix of the machine-readable line in a validator's termination message."""
+_FIGURES = '\n{"schema":"gpuyard.dev/figures/v1",'
+"""Beginning of the machine-readable line in a validator's termination message."""
 _NEEDS = re.compile(r"needs: ([a-z-]+)")
 _REMEDIES = {
     "reset": "reset its GPUs",

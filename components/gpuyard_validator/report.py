@@ -11,8 +11,8 @@ from gpuyard_validator.values import encode
 SCHEMA = "gpuyard.dev/validation-result/v1"
 DIGEST_BYTES = 4096
 """Maximum size of a termination message that the kubelet keeps."""
-MEASUREMENTS_PREFIX = "figures: "
-"""Prefix of the termination message's machine-readable line."""
+FIGURES_SCHEMA = "gpuyard.dev/figures/v1"
+"""Schema of the termination message's last line."""
 _TEXT_BYTES = 120
 _PART_BYTES, _PARTS = 40, 4
 """Maximum length of a version, and number of versions of one part per node."""
@@ -65,15 +65,16 @@ def report_summary(report: Report) -> str:
 def termination_message(report: Report) -> str:
     """The digest, and as many measurements as fit: a deleted pod cannot be queried.
 
-    The measurements are a line of JSON: for each check the minimum, the maximum, the threshold, the unit, and
-    the index into `sources`; and `parts`, versions that should be equal on all nodes of a pool.
+    The measurements are a line of JSON (FIGURES_SCHEMA): for each check the minimum, the maximum, the
+    threshold (`floor`), the unit, and the index of its source in `sources`; and `parts`, versions that should
+    be equal on all nodes of a pool.
     """
-    text, sources, figures = report_summary(report), dict[str, int](), dict[str, list[object]]()
+    text, sources, figures = report_summary(report), dict[str, int](), dict[str, object]()
     line = _line_of_figures(report, figures, sources)
     if _over(text, line):
         return text
-    for check, (least, most, floor, unit, source) in _measured(report):
-        figures[check] = [least, most, floor, unit, sources.setdefault(source, len(sources))]
+    for check, source, row in _measured(report):
+        figures[check] = row | {"source": sources.setdefault(source, len(sources))}
         wider = _line_of_figures(report, figures, sources)
         if _over(text, wider):
             break
@@ -88,19 +89,16 @@ def _line_of_figures(
         part: [_truncate(each, _PART_BYTES) for each in result[:_PARTS]]
         for part, result in report.parts.items()
     }
-    more = {"parts": parts, "checks": figures, "sources": list(sources)}
-    return f"{MEASUREMENTS_PREFIX}{json.dumps(more, separators=(',', ':'))}\n"
+    more = {"schema": FIGURES_SCHEMA, "parts": parts, "checks": figures, "sources": list(sources)}
+    return json.dumps(more, separators=(",", ":")) + "\n"
 
 
 def _over(text: str, line: str) -> bool:
     return len(f"{text}{line}".encode()) > DIGEST_BYTES
 
 
-_Measured = tuple[float, float, float | None, str, str]
-
-
-def _measured(report: Report) -> Iterator[tuple[str, _Measured]]:
-    """Each check with a numeric value, over all its devices."""
+def _measured(report: Report) -> Iterator[tuple[str, str, dict[str, object]]]:
+    """Each check with a numeric value, over all its devices: its source, and its row without it."""
     for check in dict.fromkeys(_figure(each) for each in report.results):
         seen = [each.evidence for each in report.results if _figure(each) == check]
         values = [value for each in seen if (value := _number(each.value)) is not None]
@@ -109,7 +107,7 @@ def _measured(report: Report) -> Iterator[tuple[str, _Measured]]:
         floors = {_number(each.threshold) for each in seen if _number(each.value) is not None}
         floor = floors.pop() if len(floors) == 1 else None
         unit, source = (_truncate(text, _TEXT_BYTES) for text in (seen[0].unit, seen[0].source))
-        yield check, (min(values), max(values), floor, unit, source)
+        yield check, source, {"min": min(values), "max": max(values), "floor": floor, "unit": unit}
 
 
 def _figure(result: Result) -> str:

@@ -140,7 +140,6 @@ def findings() -> Entries:
 
 def rules() -> Entries:
     """Each rule on each of its cases, through each input format that can express the case."""
-    from gpuyard.findings import show_path
     from gpuyard.lint.read import read
     from gpuyard.rules import RULES
     from gpuyard.rules.run import RuleConfiguration, evaluate
@@ -161,8 +160,9 @@ def rules() -> Entries:
             yield (
                 f"{rule.id} {kind} {n} as {front}",
                 [
-                    [o.verdict.value, o.severity.value, show_path(o.path), o.problem, o.fix]
+                    [o.verdict.value, d.severity.value, d.where, d.problem, d.fix_message]
                     for o in evaluate(resources, [rule], settings)
+                    for d in [o.diagnostic]
                 ],
             )
 

@@ -38,7 +38,7 @@ def changed(before, after, **known):
     was = workload(resource(before))
     found = workload(resource(after))
     asked = replace(found, previous=was, **known)
-    return [str(each) for each in denials(asked, MAIN)]
+    return [each.summary for each in denials(asked, MAIN)]
 
 
 GROWN = (
@@ -410,7 +410,7 @@ def test_nothing_says_that_it_is_what_was_counted_for_something_else(part, word,
     for value in with_pods_of(part, word, name):
         found = workload(resource(value))
         said = JOINED.format(kind=value["kind"], name=name)
-        assert [str(each) for each in denials(found, MAIN)] == ([said] if refused else [])
+        assert [each.summary for each in denials(found, MAIN)] == ([said] if refused else [])
         assert list(denials(replace(found, by_controller=True), MAIN)) == []
         assert changed(value, value) == []
 
@@ -434,7 +434,7 @@ def test_pods_of_a_group_have_no_longest_time_of_kueue(part):
 
 def refused_of(values, **known):
     found = (replace(workload(resource(value)), **known) for value in values)
-    return [[str(each) for each in denials(one, MAIN)] for one in found]
+    return [[each.summary for each in denials(one, MAIN)] for one in found]
 
 
 def test_neither_do_jobs_nor_what_makes_them():
@@ -443,7 +443,7 @@ def test_neither_do_jobs_nor_what_makes_them():
     cron = waiting("CronJob", jobTemplate={"metadata": said, "spec": {"template": {}}})
     for value in (job, cron):
         (found,) = denials(workload(resource(value)), MAIN)
-        assert str(found) == JOINED.format(kind=value["kind"], name="job-x-1")
+        assert found.summary == JOINED.format(kind=value["kind"], name="job-x-1")
     assert changed(waiting(), job) == [JOINED.format(kind="Job", name="job-x-1")]
 
 
@@ -463,7 +463,7 @@ def test_a_gang_keeps_no_pods_when_it_goes():
     said = [KEEPS.format(kind="Job")]
     for other in ("Job", "RayCluster"):
         value = kept(waiting(other, version="ray.io/v1" if other != "Job" else "batch/v1"))
-        found = [str(each) for each in denials(workload(resource(value)), MAIN)]
+        found = [each.summary for each in denials(workload(resource(value)), MAIN)]
         assert found == [KEEPS.format(kind=other)]
     assert changed(gang, kept(gang)) == said
     assert changed(kept(gang, ["example.org/x"]), kept(gang)) == said
@@ -484,7 +484,7 @@ def test_a_gang_that_is_to_go_is_kept_by_nobody_of_the_team():
         "when Kueue no longer counts them; remove the finalizer"
         for name in ("example.org/kept", "batch.kubernetes.io/job-tracking")
     ]
-    assert [str(each) for each in denials(workload(resource(stays)), MAIN)] == said
+    assert [each.summary for each in denials(workload(resource(stays)), MAIN)] == said
     assert changed(gang, stays) == said
     assert changed(kept(gang, ["example.org/kept"]), stays) == said[1:]
     assert changed(stays, gang) == changed(stays, stays) == []
@@ -564,6 +564,6 @@ def test_what_stands_in_a_queue_is_started_by_its_queue(before, after, refused):
     ],
 )
 def test_kinds_that_stand_for_their_pods_name_a_queue(value, said):
-    found = [str(each) for each in denials(workload(resource(value)), MAIN)]
+    found = [each.summary for each in denials(workload(resource(value)), MAIN)]
     label = f"label it {QUEUE_LABEL}: main"
     assert found == ([f"GPU-ADM-01: {said}; {label}"] if said else [])

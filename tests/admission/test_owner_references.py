@@ -24,7 +24,7 @@ def made(*owners, gpus=0, **more):
 
 
 def said(workload, parameters=MAIN):
-    return [str(each).partition(":")[0] for each in denials(workload, parameters)]
+    return [each.summary.partition(":")[0] for each in denials(workload, parameters)]
 
 
 def test_a_controller_may_name_one_and_a_person_may_not():

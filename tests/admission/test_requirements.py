@@ -249,7 +249,7 @@ def test_a_pod_with_too_many_containers_is_told_that_alone():
     def said(containers, first, was=None):
         spec = {"containers": [image] * containers, "initContainers": [image] * first, **debuggers}
         made = Workload("Pod", {}, (Pod((), {}, spec),), previous=was)
-        return made, [str(each) for each in denials(made, TeamParameters())]
+        return made, [each.summary for each in denials(made, TeamParameters())]
 
     fits, of_each = said(30, 10)
     assert len(of_each) == 40

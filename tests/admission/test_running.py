@@ -29,7 +29,7 @@ MAIN = TeamParameters(queues=("main",))
 
 def changed(before, after, **known):
     asked = replace(workload(resource(after)), previous=workload(resource(before)), **known)
-    return [str(each) for each in denials(asked, MAIN) if "GPU-ADM-01" in str(each)]
+    return [each.summary for each in denials(asked, MAIN) if "GPU-ADM-01" in each.summary]
 
 
 def said(kind):
@@ -91,7 +91,7 @@ LEAST = (
 
 def fresh(value, **known):
     found = denials(replace(workload(resource(value)), **known), MAIN)
-    return [str(each) for each in found if "GPU-ADM-01" in str(each)]
+    return [each.summary for each in found if "GPU-ADM-01" in each.summary]
 
 
 @pytest.mark.parametrize("make", [ray, service])

@@ -69,7 +69,7 @@ def test_a_network_that_is_moved_strands_its_cluster_so_no_consent_lets_it():
     (again,), _ = compared(
         of("10.0.0.0/16"), of("10.16.0.0/16", approved_changes=[loss.digest]), AWS
     )
-    assert (again.id, again.value) == ("change.replaces", f"approved: {loss.digest}")
+    assert (again.id, again.given) == ("change.replaces", f"approved: {loss.digest}")
 
 
 def test_a_cluster_that_is_replaced_takes_the_pools_with_it_and_consent_lets_it():
@@ -97,7 +97,7 @@ def test_a_cluster_that_is_replaced_takes_the_pools_with_it_and_consent_lets_it(
 
 def test_consent_is_not_needed_once_the_change_is_there():
     (found,), _ = compared(on(approved_changes="sha256:0123"), on(approved_changes="sha256:0123"))
-    assert (found.id, found.value, found.fix.value) == ("change.unneeded", "sha256:0123", None)
+    assert (found.id, found.given, found.fix.value) == ("change.unneeded", "sha256:0123", None)
 
 
 def test_a_pool_that_leaves_is_one_loss_and_one_that_stays_loses_a_rung_by_itself():
@@ -166,7 +166,7 @@ def test_teams_that_leave_and_guarantees_that_shrink():
     assert "teams lose speech 8 nvidia.com/gpu of train permanently" in found.problem
     less = [team("sight", previous_names=["vision"], guarantee={"train": 8})]
     (found,), _ = compared(on(teams=[TEAM], pools=[pool()]), on(teams=less, pools=[pool()]))
-    assert (found.id, found.where, found.value) == ("change.lowers", "teams", "8")
+    assert (found.id, found.where, found.given) == ("change.lowers", "teams", "8")
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_what_only_the_engine_foresees_is_said_as_such():
         deployed_state({"steps": steps}),
     )
     (found,) = [each for each in judged.findings if each.id.startswith("change.")]
-    assert (found.id, found.value, found.severity.value) == (
+    assert (found.id, found.given, found.severity.value) == (
         "change.unforeseen",
         "replace vpc",
         "warning",

@@ -55,7 +55,7 @@ def answer(path: Path) -> int:
     for finding in judged.findings:
         assert finding.problem.strip(), finding
         assert finding.id.count(".") == 1, finding
-        assert "\n" not in finding.problem + finding.value + finding.allowed
+        assert "\n" not in finding.problem + finding.given + finding.allowed
         if finding.id not in {"spec.no_platform", "spec.duplicate_key"}:
             assert finding.path or finding.id.startswith("spec."), finding
             # what is missing or could be said has no place yet; everything above it has

@@ -176,8 +176,9 @@ def test_what_holds_a_namespace_is_named_where_the_program_runs(
 
 RENDER = """
 from gpuyard.resources import Platform, provider_of, validate_platform
-plan = validate_platform(json.loads(Path("platform.json").read_text())).plan
-Platform("lab", {"platform": plan}, pulumi.ResourceOptions(providers=[provider_of(plan, "lab")]))
+validated = validate_platform(json.loads(Path("platform.json").read_text()))
+opts = pulumi.ResourceOptions(providers=[provider_of(validated.plan, "lab")])
+Platform("lab", {"platform": validated}, opts)
 """
 
 

@@ -22,6 +22,7 @@ from gpuyard_gate.decisions import (
 )
 from gpuyard_gate.reconcile import read_settings, reconcile
 from gpuyard_idle.web import RequestRejected, Unreachable
+from kit.cases.figures import FIGURES
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -187,9 +188,9 @@ def test_what_becomes_of_a_node(raw, said, more, then):
 
 def test_what_programs_read_of_last_words_is_written_on_no_node():
     raw = node()
-    said = CheckOutcome(0, f'{GOOD.text}\nfigures: {{"checks": {{}}}}\n')
-    change = change_for(Node(raw, NAMES), POOL, said, may_close=True)
-    assert change.annotations[NAMES.says] == GOOD.text
+    message = FIGURES.read_text(encoding="utf-8")
+    change = change_for(Node(raw, NAMES), POOL, CheckOutcome(0, message), may_close=True)
+    assert change.annotations[NAMES.says] == message.splitlines()[0]
 
 
 @every(

@@ -2,20 +2,20 @@
 
 from typing import Any
 
-from gpuyard.findings import Finding, Severity
+from gpuyard.findings import Diagnostic, Severity
 from gpuyard.plan import plan
 from gpuyard.spec.read import read_platform
 from proofs import applied
 
 
-def refusals(raw: Any) -> list[Finding]:
+def refusals(raw: Any) -> list[Diagnostic]:
     """The findings that reject a well-formed raw value."""
     reading = read_platform(raw)
     assert reading.spec is not None, [str(f) for f in reading.findings]
     return [f for f in plan(reading.spec)[1] if f.severity is Severity.ERROR]
 
 
-def check_fix(raw: Any, finding: Finding) -> None:
+def check_fix(raw: Any, finding: Diagnostic) -> None:
     """Applying the fix removes the finding, and adds no other rejection.
 
     A rejected pool hides errors of its users and its own, and an unknown pool hides what the shape lacks there, or

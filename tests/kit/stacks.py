@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuyard.findings import Finding, Path
+from gpuyard.findings import Diagnostic, Path
 from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
@@ -76,7 +76,7 @@ YOURS = frozenset({"cloud.yours", "scaling.yours"})
 """Findings that every platform in a cloud has; tests/plan/test_unimplemented.py checks them."""
 
 
-def findings(raw: Mapping[str, Any]) -> list[Finding]:
+def findings(raw: Mapping[str, Any]) -> list[Diagnostic]:
     """All findings of this platform, without those that every cloud platform has."""
     return [each for each in plan(spec_of(raw))[1] if each.id not in YOURS]
 
@@ -86,16 +86,16 @@ def ids(raw: Mapping[str, Any]) -> list[str]:
     return [f.id for f in findings(raw)]
 
 
-def only(raw: Mapping[str, Any]) -> Finding:
+def only(raw: Mapping[str, Any]) -> Diagnostic:
     """The one finding of the plan."""
     result = findings(raw)
     assert len(result) == 1, [str(f) for f in result]
     return result[0]
 
 
-def parts(finding: Finding) -> tuple[str, Path, str, str, str]:
+def parts(finding: Diagnostic) -> tuple[str, Path, str, str, str]:
     """A finding without its fix, for comparisons."""
-    return finding.id, finding.path, finding.problem, finding.value, finding.allowed
+    return finding.id, finding.path, finding.problem, finding.given, finding.allowed
 
 
 def stack_file(raw: Mapping[str, Any], config: Mapping[str, str] | None = None) -> bytes:

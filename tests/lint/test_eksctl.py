@@ -66,7 +66,7 @@ def group(field="managedNodeGroups", **given):
 def test_what_is_wrong_is_told_by_rules_for_eks_at_its_line_in_words_of_eksctl():
     hits = build_report(read(BAD.encode(), "cluster.yaml"), RULES).hits
     assert {hit.state for hit in hits} == {HitState.OPEN}
-    assert {(hit.rule.id, hit.line, hit.where) for hit in hits} == {
+    assert {(hit.rule.id, hit.line, hit.diagnostic.location) for hit in hits} == {
         ("GPU-CAP-01", 5, "taints"),
         ("GPU-AWS-08", 7, "amiFamily"),
         ("GPU-CAP-03", 8, "spot"),
@@ -218,7 +218,7 @@ managedNodeGroups:
 
 def told(text, state=HitState.OPEN):
     hits = build_report(read(text.encode(), "cluster.yaml"), RULES).hits
-    return {(hit.rule.id, hit.line, hit.where) for hit in hits if hit.state is state}
+    return {(hit.rule.id, hit.line, hit.diagnostic.location) for hit in hits if hit.state is state}
 
 
 def test_a_cluster_is_told_what_it_says_itself_at_its_line_in_words_of_eksctl():

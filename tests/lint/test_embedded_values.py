@@ -62,7 +62,7 @@ ALERT = """{"title": "idle", "condition": "C", "data": [
 def test_rules_of_grafana_are_read_as_its_api_gives_them(text, line):
     made = build_report(read(text.encode(), "rules.json"), ALL_RULES)
     where = "data[0].model.expr"
-    assert (made.hits[0].rule.id, made.hits[0].line, made.hits[0].where) == (
+    assert (made.hits[0].rule.id, made.hits[0].line, made.hits[0].diagnostic.location) == (
         "GPU-MET-01",
         line,
         where,
@@ -359,7 +359,7 @@ def test_a_chart_around_the_vendors_may_have_its_name():
 def test_what_helm_itself_reads_in_an_umbrella_chart_is_no_value_of_the_chart_below():
     data = {"gpu-operator": {"enabled": True, "global": {}, "tags": {}, "driver": {}, "enable": 1}}
     hits = build_report(read(json.dumps(data).encode(), "values.yaml"), ALL_RULES).hits
-    assert [hit.where for hit in hits] == ["enable"]
+    assert [hit.diagnostic.location for hit in hits] == ["enable"]
 
 
 @pytest.mark.parametrize("chart", ["gpu-operator", "kueue", "karpenter", "cluster-autoscaler"])

@@ -76,8 +76,8 @@ def made(*datas, rules=(ONE,), baseline=(), **settings):
 
 def test_a_hit_says_file_line_column_and_resource():
     (hit,) = made(widget()).hits
-    assert (hit.file, hit.line, hit.column, hit.where) == ("f0.yaml", 5, 1, "size")
-    assert (hit.resource, hit.state, hit.severity) == (
+    assert (hit.file, hit.line, hit.column, hit.diagnostic.location) == ("f0.yaml", 5, 1, "size")
+    assert (hit.resource, hit.state, hit.diagnostic.severity) == (
         "Widget team/a",
         HitState.OPEN,
         Severity.WARNING,
@@ -214,13 +214,13 @@ def test_a_violation_may_be_less_grave_than_its_rule():
         yield Violation(("b",), "p", "f")
 
     rule = replace(ONE, check=check_two)
-    assert [hit.severity for hit in made(widget(), rules=(rule,)).hits] == [
+    assert [hit.diagnostic.severity for hit in made(widget(), rules=(rule,)).hits] == [
         Severity.INFO,
         Severity.WARNING,
     ]
     strict = {"GPU-X-01": Severity.ERROR}
     found = made(widget(), rules=(rule,), severities=strict).hits
-    assert [hit.severity for hit in found] == [Severity.ERROR] * 2
+    assert [hit.diagnostic.severity for hit in found] == [Severity.ERROR] * 2
 
 
 def test_junk_in_a_baseline_is_nothing_known():

@@ -468,10 +468,10 @@ def test_every_case_is_found_on_the_line_that_has_it():
             items_ = {id(item.resource): item for item in reading.items}
             for hit in build_report(reading, rules).hits:
                 written = text.splitlines()[hit.line - 1]
-                names = re.findall(r"[\w/-]{2,}", hit.where)
+                names = re.findall(r"[\w/-]{2,}", hit.diagnostic.location)
                 assert any(n in written for n in names) or re.search(
                     r"resource |user_data|\{$|^ *[\"<\[]", written
-                ), (path.stem, hit.where, written)
+                ), (path.stem, hit.diagnostic.location, written)
                 seen += 1
             assert items_
     assert seen > len(KINDS)
@@ -499,7 +499,7 @@ def test_what_a_variable_decides_is_held_against_the_rest_both_ways():
     def hits(times, of_quota=""):
         text = quota.replace("  manifest", f"  {of_quota}\n  manifest", 1) + chart % times
         made = build_report(read(text.encode(), "main.tf"), RULES)
-        return [h.where for h in made.hits if h.rule.id == "GPU-SHR-03"]
+        return [h.diagnostic.location for h in made.hits if h.rule.id == "GPU-SHR-03"]
 
     assert hits("") == hits("count = var.on ? 1 : 0") == ["mig.strategy"]
     assert hits("", "count = var.on ? 1 : 0") == []
@@ -511,8 +511,12 @@ def test_what_only_a_plan_knows_is_told_apart():
     states = {hit.state for hit in made.hits}
     assert states == {HitState.OPEN, HitState.NOT_EVALUATED}
     (old,) = [hit for hit in made.hits if hit.rule.id == "GPU-AWS-08"]
-    assert (old.line, old.where, old.severity) == (3, "ami_type", Severity.ERROR)
-    assert terraform_name("amiType") == old.where
+    assert (old.line, old.diagnostic.location, old.diagnostic.severity) == (
+        3,
+        "ami_type",
+        Severity.ERROR,
+    )
+    assert terraform_name("amiType") == old.diagnostic.location
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from gpuyard.errors import (
     UsageError,
 )
 from gpuyard.findings import (
-    Finding,
+    Diagnostic,
     Fix,
     Severity,
     format_findings,
@@ -192,7 +192,7 @@ def test_late_values_are_bound_wherever_they_stand():
 
 
 def finding(kind="a.b", severity=Severity.ERROR, path=(), **rest):
-    return Finding(id=kind, severity=severity, path=path, problem="wrong", **rest)
+    return Diagnostic(id=kind, severity=severity, path=path, problem="wrong", **rest)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_a_path_is_written_as_people_write_it(path, text):
 
 def test_a_finding_shows_only_what_it_has():
     assert str(finding()) == "(platform): wrong"
-    whole = finding(value="g", allowed="x", fix=Fix(message="do"))
+    whole = finding(given="g", allowed="x", fix=Fix(message="do"))
     assert str(whole) == "(platform): wrong\n  given: g\n  allowed: x\n  fix: do"
 
 

@@ -36,7 +36,7 @@ def test_a_plan_is_none_exactly_when_a_finding_refuses_and_every_finding_is_whol
             assert finding.id.count(".") == 1
             assert finding.problem
             assert finding.path
-            assert "\n" not in finding.problem + finding.value + finding.allowed
+            assert "\n" not in finding.problem + finding.given + finding.allowed
             if finding.severity is Severity.ERROR:
                 assert finding.allowed or finding.fix
 

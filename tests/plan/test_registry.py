@@ -18,7 +18,7 @@ FOLDERS = tuple(
     for floor in ("plan/", "spec/", "lint/", "changes/", "cli/", "preflight/", "provider")
 )
 """The floors that judge a stack file. What a component says of its own arguments has no pages."""
-MAKERS = {"error", "warning", "info", "Finding"}
+MAKERS = {"error", "warning", "info", "Diagnostic"}
 
 HOW = """has no proofs. Create tests/plan/proofs/{id}.yaml with title, severity, why, do, bad (2 at least),
 good (2) and near_miss (1), as a neighbour there has them; `make golden` then writes docs/findings/{id}.md.
@@ -32,7 +32,7 @@ def words_of(node):
 
 
 def ids_in(tree):
-    """Ids given to error, warning, info, Finding and helpers that make findings, and the kinds of `value_error`."""
+    """Ids given to error, warning, info, Diagnostic and helpers that make findings, and the kinds of `value_error`."""
     found = set()
     for node in ast.walk(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
@@ -83,7 +83,7 @@ def test_no_proofs_and_no_page_are_left_over():
     [
         ('error("a.b", path, "c.d")', {"a.b"}),
         ('warning("a.b" if x else "a.c", path, "")', {"a.b", "a.c"}),
-        ('Finding(id="a.b", severity=x)', {"a.b"}),
+        ('Diagnostic(id="a.b", severity=x)', {"a.b"}),
         ('value_error("kind", "no", allowed="")', {"spec.kind"}),
         ('_taken(spec, "a.b", "why")', {"a.b"}),
         ('log("a.b")', set()),

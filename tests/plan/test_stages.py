@@ -3,6 +3,7 @@
 import ast
 import random
 from dataclasses import FrozenInstanceError, replace
+from datetime import date
 from functools import wraps
 
 import pytest
@@ -13,9 +14,10 @@ from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard.findings import Severity, error, sort_findings, warning
 from gpuyard.plan import platform as whole
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
-from gpuyard.plan.platform import CHECKS, STAGES, plan
+from gpuyard.plan.platform import CALENDAR_CHECKS, CHECKS, STAGES, calendar_findings, plan
 from gpuyard.plan.pools import pools as pools_module
 from gpuyard.plan.rule_exceptions import check_exceptions
 from gpuyard.plan.shapes import stage as shapes_module
@@ -50,6 +52,20 @@ def test_the_order_of_the_checks_changes_neither_the_findings_nor_the_plan(monke
             assert plan(spec, day) == said
 
 
+def test_the_calendar_of_a_plan_is_that_of_its_draft(monkeypatch):
+    every = [(found, day) for spec, day in specs() if (found := plan(spec)[0]) is not None]
+    monkeypatch.setattr(whole, "CHECKS", CALENDAR_CHECKS)
+    seen = set()
+    for found, day in every:
+        undated = plan(found.spec)[1]
+        for each in (date(2026, 11, 20), date(2028, 1, 1), *filter(None, [day])):
+            dated = [f for f in plan(found.spec, each)[1] if f not in undated]
+            assert calendar_findings(found, each) == dated
+            seen |= {f.id for f in dated}
+    only_dated = {"kubernetes.support", "policies.expired", "validation.accepted_over"}
+    assert seen == AGE_WARNINGS | only_dated
+
+
 def test_findings_come_in_order():
     for number in made_up.KNOWN[:60]:
         findings = made_up.known(number)[1]
@@ -71,7 +87,7 @@ def test_a_new_stage_and_a_new_check_need_nothing_but_their_line(monkeypatch):
         for index, one in enumerate(draft.spec.pools):
             colour = draft.valid_pools[one.name].labels["example.com/colour"]
             if one.name == "roses":
-                yield error("colour.wrong", ("pools", index), "roses are red", value=colour)
+                yield error("colour.wrong", ("pools", index), "roses are red", given=colour)
 
     stages = list(STAGES)
     stages.insert(stages.index(pools_module.decide_pools) + 1, decide_colour)

@@ -79,7 +79,7 @@ def outcomes():
     for name, text in written().items():
         resources = [item.resource for item in read(text.encode(), name).items]
         for outcome in evaluate(resources, rules):
-            found.setdefault(outcome.rule.id, []).append(f"{name}: {outcome.problem}")
+            found.setdefault(outcome.rule.id, []).append(f"{name}: {outcome.diagnostic.problem}")
     return found
 
 

@@ -4,12 +4,12 @@ import pulumi
 import pytest
 
 from gpuyard.errors import OutputValueMissing
-from gpuyard.findings import Finding, Severity
+from gpuyard.findings import Diagnostic, Severity
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
-from gpuyard.resources.plan_cache import calendar_findings_today
+from gpuyard.resources.validated_plan import calendar_findings_today
 from kit.cases.records import objects_of
 from kit.components import COMPONENTS, LAB, component, graph_of, token, waits_for
 from kit.levels import upstream
@@ -250,29 +250,29 @@ def test_the_state_leaves_defaults_out_and_keeps_what_differs(pulumi_mocks):
 )
 def test_a_date_warns_at_most(monkeypatch, day, says):
     monkeypatch.setenv("GPUYARD_TODAY", day)
-    found = [f for f in calendar_findings_today(spec_of(platform())) if f.id not in AGE_WARNINGS]
+    found = [f for f in calendar_findings_today(plan_of(platform())) if f.id not in AGE_WARNINGS]
     assert [f.severity for f in found] == [Severity.WARNING] * len(says)
     assert all(words in f.problem for f, words in zip(found, says, strict=True))
 
 
 def test_a_deployment_warns_about_old_facts(monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", "2026-12-01")
-    found = calendar_findings_today(spec_of(platform()))
+    found = calendar_findings_today(plan_of(platform()))
     assert [f.id for f in found] == ["prices.old", "bulletins.old", "pins.old"]
     assert {f.severity for f in found} == {Severity.WARNING}
 
 
 def test_a_note_of_the_calendar_stays_one():
     raw = platform([pool(machine="a2-highgpu-8g")], cloud="gcp", kubernetes="1.37")
-    assert [f.severity for f in calendar_findings_today(spec_of(raw))] == [Severity.INFO]
+    assert [f.severity for f in calendar_findings_today(plan_of(raw))] == [Severity.INFO]
 
 
 def test_the_calendar_is_logged_and_changes_nothing_that_is_registered(pulumi_mocks, monkeypatch):
     before = facts(graph_of("Platform"))
-    ended = Finding(
+    ended = Diagnostic(
         id="kubernetes.support", severity=Severity.ERROR, path=("kubernetes",), problem="ended"
     )
-    monkeypatch.setattr("gpuyard.resources.plan_cache.calendar_findings", lambda *_: [ended])
+    monkeypatch.setattr("gpuyard.resources.validated_plan.calendar_findings", lambda *_: [ended])
     graph = pulumi_mocks.run(whole)
     assert [log.message for log in graph.logs if "ended" in log.message] == ["kubernetes: ended"]
     assert {log.severity for log in graph.logs} == {"warning"}

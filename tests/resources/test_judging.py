@@ -8,11 +8,12 @@ import pytest
 
 from gpuyard.cli.stacks import validate_text
 from gpuyard.findings import Severity
-from gpuyard.resources import Platform, PlatformRejected, plan_cache, validate_platform
-from gpuyard.resources.plan_cache import calendar_findings_today
-from gpuyard.stack_validation import calendar_findings, validate
+from gpuyard.plan import platform as planner
+from gpuyard.resources import Platform, PlatformRejected, validate_platform
+from gpuyard.resources.validated_plan import calendar_findings_today
+from gpuyard.stack_validation import validate
 from kit.components import token
-from kit.stacks import platform, pool, spec_of, stack_file, team
+from kit.stacks import plan_of, platform, pool, spec_of, stack_file, team
 
 DAY = date(2026, 11, 21)
 SUPPORT_ENDED = date(2027, 12, 2)
@@ -46,8 +47,8 @@ def said_by_program(raw):
 @pytest.mark.parametrize("raw", PLATFORMS.values(), ids=PLATFORMS)
 def test_the_program_says_what_check_says_of_the_same_platform(raw):
     judged = validate_text(stack_file(raw), "stack.yaml", DAY)
-    calendar = calendar_findings(judged.reading.spec, DAY) if judged.reading.spec else []
-    assert said_by_program(raw) == tuple(f for f in judged.findings if f not in calendar)
+    undated = validate(judged.reading).findings
+    assert said_by_program(raw) == tuple(f for f in judged.findings if f in undated) == undated
 
 
 def test_a_date_without_quotes_is_the_text_that_check_reads(pulumi_mocks, tmp_path):
@@ -81,7 +82,7 @@ def test_a_malformed_platform_is_refused_without_warnings_about_its_rest():
 
 def test_an_exception_that_is_over_is_a_warning_of_the_day_and_no_note(pulumi_mocks, monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", str(DAY))
-    assert [f.id for f in calendar_findings_today(spec_of(EXPIRED))] == ["policies.expired"]
+    assert [f.id for f in calendar_findings_today(plan_of(EXPIRED))] == ["policies.expired"]
     assert "policies.expired" not in [f.id for f in validate_platform(EXPIRED).findings]
     graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": EXPIRED}))
     assert ["expired on 2026-11-20" in log.message for log in graph.logs] == [True]
@@ -95,24 +96,24 @@ def test_support_that_ended_stops_a_check_and_no_deployment(monkeypatch):
     assert judged.fails(Severity.ERROR)
     monkeypatch.setenv("GPUYARD_TODAY", str(SUPPORT_ENDED))
     assert validate_platform(raw).plan.name == raw["name"]
-    due = {f.id: f.severity for f in calendar_findings_today(spec_of(raw))}
+    due = {f.id: f.severity for f in calendar_findings_today(validate_platform(raw).plan)}
     assert due["kubernetes.support"] is Severity.WARNING
 
 
-def test_a_plan_is_proved_once_in_a_program(pulumi_mocks, monkeypatch):
+@pytest.mark.parametrize("given", [dict, spec_of, validate_platform])
+def test_a_program_plans_once(pulumi_mocks, monkeypatch, given):
     raw = platform(teams=[team("idle")], validation={"profile": "quick", "required": False})
-    asked = []
-    monkeypatch.setattr(
-        plan_cache, "validate", lambda reading: asked.append(1) or validate(reading)
-    )
+    planned = []
 
-    def program():
-        Platform("lab", {"platform": validate_platform(raw).plan})
+    def count(draft):
+        planned.append(draft.today)
+        return draft, []
 
-    graph = pulumi_mocks.run(program)
+    monkeypatch.setattr(planner, "STAGES", (count, *planner.STAGES))
+    graph = pulumi_mocks.run(lambda: Platform("lab", {"platform": given(raw)}))
 
-    assert len(asked) == 1
-    assert graph.logs, "the warnings of the proof are said all the same"
+    assert planned == [None], "and the plan depends on no date"
+    assert graph.logs, "the warnings of the validation are logged all the same"
 
 
 def test_a_plan_that_was_not_proved_here_is_proved(pulumi_mocks):

@@ -97,16 +97,18 @@ def said(case, rule_id, resources):
     """Places and messages; anything but a violation, or another severity, is an error of the case."""
     settings = RuleConfiguration(parameters={rule_id: case.get("parameters", {})})
     outcomes = evaluate(resources, [BY_ID[rule_id]], settings)
-    assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}, [o.problem for o in outcomes]
+    assert {o.verdict for o in outcomes} <= {RuleVerdict.VIOLATED}, [
+        o.diagnostic.problem for o in outcomes
+    ]
     grave = case.get("severity", BY_ID[rule_id].severity)
     grave = set(map(Severity, [grave] if isinstance(grave, str) else grave))
-    assert {o.severity for o in outcomes} <= grave
+    assert {o.diagnostic.severity for o in outcomes} <= grave
     choices = case.get("choice", False)
     assert {o.is_advisory for o in outcomes} <= set(
         choices if isinstance(choices, list) else [choices]
     )
-    where = sorted(show_path(o.path) for o in outcomes)
-    return where, " ".join(f"{o.problem} {o.fix}" for o in outcomes)
+    where = sorted(show_path(o.diagnostic.path) for o in outcomes)
+    return where, " ".join(f"{o.diagnostic.problem} {o.diagnostic.fix_message}" for o in outcomes)
 
 
 def expected(case):
@@ -205,7 +207,9 @@ def test_nothing_unknown_or_strange_makes_a_rule_fail(rule_id):
                     outcomes = evaluate(
                         [*resources[:index], odd, *resources[index + 1 :]], [BY_ID[rule_id]]
                     )
-                    assert [o.problem for o in outcomes if o.verdict is RuleVerdict.FAILED] == []
+                    assert [
+                        o.diagnostic.problem for o in outcomes if o.verdict is RuleVerdict.FAILED
+                    ] == []
 
 
 FILLINGS = ("${X}", "$X", "${X:=4}", "<x>", "{{ .x }}", "@X@", "__X__", "%%X%%", "X_PLACEHOLDER")
@@ -251,10 +255,10 @@ def told_by_their_value(rule_id):
         case = {**bad, "direct": direct(bad["resources"])}
         settings = RuleConfiguration(parameters={rule_id: case.get("parameters", {})})
         for outcome in evaluate(case["direct"], [BY_ID[rule_id]], settings):
-            own, path = outcome.resource, outcome.path
+            own, path = outcome.resource, outcome.diagnostic.path
             if own and not isinstance(standing(own.properties, path), dict | list | None):
                 said = judged_with(case, rule_id, own, path, UNKNOWN)
-                words = {each.problem for each in said if each.path == path}
+                words = {each.diagnostic.problem for each in said if each.diagnostic.path == path}
                 found.append((case, own, path, words))
     return found
 
@@ -267,9 +271,9 @@ def test_no_rule_says_of_what_somebody_fills_in_that_it_is_a_wrong_value(filling
             said = judged_with(case, rule_id, own, path, filling)
             unknown += any(each.verdict is RuleVerdict.NOT_EVALUATED for each in said)
             told = {
-                each.problem
+                each.diagnostic.problem
                 for each in said
-                if each.verdict is RuleVerdict.VIOLATED and each.path == path
+                if each.verdict is RuleVerdict.VIOLATED and each.diagnostic.path == path
             }
             assert [each for each in told if filling in each] == []
             assert told <= words, (rule_id, path)  # of any value the same

@@ -572,13 +572,13 @@ def test_what_a_guide_gets_wrong_is_found(row):
 @every("row", sorted(row for row in GUIDES if row.endswith("X")))
 def test_what_fails_or_does_nothing_is_more_than_a_note(row):
     ids, text = GUIDES[row]
-    severities = {o.severity for o in found(text) if o.rule.id in ids}
+    severities = {o.diagnostic.severity for o in found(text) if o.rule.id in ids}
     assert severities & {Severity.ERROR, Severity.WARNING}
 
 
 def test_the_right_forms_pass_every_rule_that_finds_the_wrong_ones():
     speaking = set().union(*(ids for ids, _ in GUIDES.values()))
-    assert [(o.rule.id, o.problem) for o in found(RIGHT) if o.rule.id in speaking] == []
+    assert [(o.rule.id, o.diagnostic.problem) for o in found(RIGHT) if o.rule.id in speaking] == []
 
 
 OF_REPOSITORIES = {"GPU-MET-05"}

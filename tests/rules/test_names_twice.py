@@ -23,7 +23,7 @@ def listing(file, *names):
 
 
 def said(*resources):
-    return [(each.resource.source, each.problem) for each in evaluate(resources, [RULE])]
+    return [(each.resource.source, each.diagnostic.problem) for each in evaluate(resources, [RULE])]
 
 
 BOTH = queue("r/x/a.yaml"), queue("r/x/b.yaml", "b")

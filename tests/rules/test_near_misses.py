@@ -130,4 +130,4 @@ def test_tags_that_are_not_known_leave_a_firewall_unsure():
     firewall = Resource("gcp:compute/Firewall", "f", given)
     pool = Resource("gcp:container/NodePool", "p", {"nodeConfig": {"tags": [UNKNOWN]}})
     (said,) = evaluate([firewall, pool], [BY_ID["GPU-NET-01"]])
-    assert (said.severity, said.is_advisory) == (Severity.WARNING, False)
+    assert (said.diagnostic.severity, said.is_advisory) == (Severity.WARNING, False)

@@ -51,9 +51,9 @@ ALL = Rule(**WHATEVER, check_stack=all_)
 def said(rule, *resources):
     found = evaluate(resources, [rule])
     return [
-        (o.verdict.value, o.problem)
+        (o.verdict.value, o.diagnostic.problem)
         for o in found
-        if o.problem != "of all" or o.resource is not None
+        if o.diagnostic.problem != "of all" or o.resource is not None
     ]
 
 
@@ -91,7 +91,7 @@ def test_what_is_said_holds_whatever_is_filled_in(rule, size, outcomes):
 def test_another_resource_hides_nothing_and_each_is_told_once():
     unsure, sure = widget(size={"most": "${X}", "name": "${Y}"}), widget(size={"most": 9})
     found = evaluate([unsure, sure], [ALL])
-    assert [(o.resource, o.problem) for o in found] == [
+    assert [(o.resource, o.diagnostic.problem) for o in found] == [
         (sure, "it is unbounded"),
         (sure, "it has no mode"),
         (None, "of all"),
@@ -101,7 +101,7 @@ def test_another_resource_hides_nothing_and_each_is_told_once():
 
 def test_where_it_is_told_that_something_is_filled_in():
     (outcome,) = evaluate([widget(size={"most": 1, "mode": "m", "name": "<x>"})], [ONE])
-    assert (outcome.path, outcome.fix) == (("size", "name"), "")
+    assert (outcome.diagnostic.path, outcome.diagnostic.fix_message) == (("size", "name"), "")
 
 
 def test_a_rule_is_asked_again_so_often_and_no_more():
@@ -116,7 +116,7 @@ def test_a_rule_is_asked_again_so_often_and_no_more():
     found = evaluate([resource], [Rule(**WHATEVER, check=many)])
     assert len(asked) == 51
     assert [o.verdict for o in found].count(RuleVerdict.VIOLATED) == 50
-    assert found[-1].problem == UNFILLED_PLACEHOLDER
+    assert found[-1].diagnostic.problem == UNFILLED_PLACEHOLDER
 
 
 BOUNDED = """\
@@ -205,7 +205,11 @@ def told(rule, template, *values):
     reading = read((template % values).encode(), "a.yaml")
     rules = [each for each in RULES if each.id == rule]
     found = evaluate([item.resource for item in reading.items], rules)
-    return [o.problem for o in found if o.verdict is RuleVerdict.VIOLATED and not o.is_advisory]
+    return [
+        o.diagnostic.problem
+        for o in found
+        if o.verdict is RuleVerdict.VIOLATED and not o.is_advisory
+    ]
 
 
 X = "${X}"
@@ -338,7 +342,7 @@ def test_nor_is_what_hangs_on_it_elsewhere(rule, beside, wrong, unknown):
     def told_of(resource):
         rules = [each for each in RULES if each.id == rule]
         found = evaluate([*beside, resource], rules)
-        return [o.problem for o in found if o.verdict is RuleVerdict.VIOLATED]
+        return [o.diagnostic.problem for o in found if o.verdict is RuleVerdict.VIOLATED]
 
     assert told_of(wrong) != []
     assert told_of(unknown) == []

@@ -74,9 +74,12 @@ def test_a_sound_resource_says_nothing():
 
 def test_a_violation_names_rule_resource_place_and_fix():
     (outcome,) = evaluate([widget(size=3)], [ONE])
-    assert (outcome.rule, outcome.resource.name, outcome.path) == (ONE, "a", ("size",))
-    assert (outcome.problem, outcome.fix) == ("three is wrong", "write 2")
-    assert outcome.severity is Severity.WARNING
+    assert (outcome.rule, outcome.resource.name, outcome.diagnostic.path) == (ONE, "a", ("size",))
+    assert (outcome.diagnostic.problem, outcome.diagnostic.fix_message) == (
+        "three is wrong",
+        "write 2",
+    )
+    assert outcome.diagnostic.severity is Severity.WARNING
 
 
 def test_a_rule_of_the_stack_says_which_resource_or_none():
@@ -106,7 +109,7 @@ def test_a_rule_that_fails_says_so_and_hides_nothing():
         ("GPU-X-01", "a", RuleVerdict.VIOLATED),
     ]
     outcome = evaluate([widget(size=3)], [broken])[-1]
-    assert outcome.problem == "the rule failed: KeyError: 'oops'; please report it"
+    assert outcome.diagnostic.problem == "the rule failed: KeyError: 'oops'; please report it"
 
 
 def test_a_rule_can_be_off_or_of_another_severity_or_with_another_parameter():
@@ -114,7 +117,7 @@ def test_a_rule_can_be_off_or_of_another_severity_or_with_another_parameter():
     (outcome,) = evaluate(
         [widget(size=3)], [ONE], RuleConfiguration(severities={"GPU-X-01": Severity.ERROR})
     )
-    assert outcome.severity is Severity.ERROR
+    assert outcome.diagnostic.severity is Severity.ERROR
     assert said(widget(size=3), parameters={"GPU-X-01": {"bad": 4}}) == []
     assert said(widget(), parameters={"GPU-X-02": {"most": 0}}) == [
         ("GPU-X-02", None, RuleVerdict.VIOLATED)
@@ -216,12 +219,15 @@ def test_whoever_asks_for_choices_or_sets_a_level_gets_what_is_defended_as_well(
 def test_what_nobody_in_view_can_be_sure_of_is_a_warning_at_most():
     other = Resource("v1/Gadget", "h", {})
     (grave,) = evaluate([widget(size=3), GADGET, other], [LENIENT])
-    assert (grave.severity, grave.is_advisory) == (Severity.WARNING, False)
+    assert (grave.diagnostic.severity, grave.is_advisory) == (Severity.WARNING, False)
     noted = replace(LENIENT, severity=Severity.INFO)
     (less,) = evaluate([widget(size=3), GADGET, other], [noted])
-    assert less.severity is Severity.INFO
+    assert less.diagnostic.severity is Severity.INFO
     set_ = RuleConfiguration(severities={LENIENT.id: Severity.ERROR})
-    assert evaluate([widget(size=3), GADGET, other], [LENIENT], set_)[0].severity is Severity.ERROR
+    assert (
+        evaluate([widget(size=3), GADGET, other], [LENIENT], set_)[0].diagnostic.severity
+        is Severity.ERROR
+    )
 
 
 def test_what_something_else_in_view_makes_right_is_not_said_whoever_asks():

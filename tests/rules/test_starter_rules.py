@@ -37,4 +37,4 @@ def test_every_stack_of_ours_keeps_every_rule(path):
         Resource(f"{obj['apiVersion']}/{obj['kind']}", obj["metadata"]["name"], obj)
         for obj in platform_objects(plan_or_raise(reading.spec))
     ]
-    assert [(o.rule.id, o.problem) for o in evaluate(resources, RULES)] == []
+    assert [(o.rule.id, o.diagnostic.problem) for o in evaluate(resources, RULES)] == []

@@ -130,7 +130,7 @@ def test_a_key_that_stands_twice_refuses_a_spec_that_is_otherwise_good():
 def test_a_secret_is_one_finding_and_is_never_shown(raw, where):
     reading = read_stack_file(stack_file(raw), "file")
     (finding,) = reading.findings
-    assert (finding.id, finding.where, finding.value) == ("spec.secret", where, "secure: …")
+    assert (finding.id, finding.where, finding.given) == ("spec.secret", where, "secure: …")
     assert "AAABBB" not in str(finding)
     assert reading.spec is None
 

@@ -533,7 +533,7 @@ def test_a_bad_value_is_one_finding_that_says_all(kind, raw, path, problem, give
     (finding,) = reading.findings
     assert finding.severity is Severity.ERROR
     assert (finding.id, finding.path, finding.problem) == (kind, path, problem)
-    assert (finding.value, finding.allowed) == (given, allowed)
+    assert (finding.given, finding.allowed) == (given, allowed)
     assert (finding.fix.message if finding.fix else None) == fix
 
 

@@ -19,7 +19,7 @@ from gpuyard_validator.expectations import CollectivePeers
 from gpuyard_validator.host import Host
 from gpuyard_validator.report import (
     DIGEST_BYTES,
-    MEASUREMENTS_PREFIX,
+    FIGURES_SCHEMA,
     as_json,
     as_junit,
     as_prometheus,
@@ -31,6 +31,7 @@ from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import snapshot_json
 from gpuyard_validator.thresholds import THRESHOLDS, Quantity, common, threshold_of
 from gpuyard_validator.values import Missing, MissingReason, encode
+from kit.cases.figures import FIGURES
 from kit.cases.hardware import CARDS, altered, expected, machine
 from kit.every import every
 from kit.searches import examples
@@ -117,15 +118,16 @@ def test_any_report_fits_a_termination_message_and_begins_with_its_verdict(repor
     assert len(said.encode()) <= DIGEST_BYTES
     assert said.startswith(f"{report.verdict}: node ")
     assert said.startswith(report_summary(report))
-    _, found, figures = said.partition(f"\n{MEASUREMENTS_PREFIX}")
-    if found:
-        told = json.loads(figures)
+    *_, last = said.splitlines()
+    if last.startswith("{"):
+        told = json.loads(last)
+        assert told["schema"] == FIGURES_SCHEMA
         assert all(len(each.encode()) <= 40 for found in told["parts"].values() for each in found)
-        for least, most, floor, unit, source in told["checks"].values():
-            assert least <= most
-            assert floor is None or isfinite(floor)
-            assert len(unit.encode()) <= 120
-            assert len(told["sources"][source].encode()) <= 120
+        for row in told["checks"].values():
+            assert row["min"] <= row["max"]
+            assert row["floor"] is None or isfinite(row["floor"])
+            assert len(row["unit"].encode()) <= 120
+            assert len(told["sources"][row["source"]].encode()) <= 120
     assert json.loads(as_json(report))["verdict"] == report.verdict
     ET.fromstring(as_junit(report))  # noqa: S314  written by ourselves
     assert as_prometheus(report, 0).endswith(" 0\n")
@@ -135,10 +137,10 @@ def test_figures_that_have_no_room_are_left_out_whole(monkeypatch):
     report = validate(expected("H100"), machine("H100"))
     room = len(report_summary(report).encode())
     monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 400)
-    told = json.loads(termination_message(report).partition(MEASUREMENTS_PREFIX)[2])
+    told = json.loads(termination_message(report).splitlines()[-1])
     assert 0 < len(told["checks"]) < 8
     monkeypatch.setattr(report_module, "DIGEST_BYTES", room + 190)
-    told = json.loads(termination_message(report).partition(MEASUREMENTS_PREFIX)[2])
+    told = json.loads(termination_message(report).splitlines()[-1])
     assert (set(told["parts"]), told["checks"]) == (set(PARTS), {}), (
         "what must be alike comes first"
     )
@@ -150,7 +152,7 @@ def test_what_must_be_alike_over_a_pool_is_told_as_far_as_it_is_known():
     one = altered(machine("H100"), 2, vbios="96.00.74.00.09")
     one = altered(one, 3, gsp_firmware=Missing(MissingReason.NOT_SUPPORTED), inforom_image="i" * 99)
     report = validate(expected("H100"), replace(one, driver=Missing(MissingReason.FAILED)))
-    told = json.loads(termination_message(report).partition(MEASUREMENTS_PREFIX)[2])["parts"]
+    told = json.loads(termination_message(report).splitlines()[-1])["parts"]
     whole = machine("H100").gpus[0]
     assert told == {
         "vbios": sorted([whole.vbios, "96.00.74.00.09"]),
@@ -161,10 +163,16 @@ def test_what_must_be_alike_over_a_pool_is_told_as_far_as_it_is_known():
     assert "driver" in validate(expected("H100"), machine("H100")).parts
 
 
+def test_the_termination_message_is_the_golden_one(golden):
+    golden(FIGURES, termination_message(validate(expected("H100"), machine("H100"))))
+
+
 def test_figures_are_of_numbers_and_have_their_floor():
     said = termination_message(validate(expected("H100"), machine("H100")))
-    told = json.loads(said.partition(MEASUREMENTS_PREFIX)[2])
-    assert told["checks"]["gpu.count"] == [8, 8, 8, "GPUs", told["sources"].index("the plan")]
+    told = json.loads(said.splitlines()[-1])
+    assert told["checks"]["gpu.count"] == {
+        "min": 8, "max": 8, "floor": 8, "unit": "GPUs", "source": told["sources"].index("the plan"),
+    }  # fmt: skip
     assert "gpu.product" not in told["checks"]
     assert "memory.remapped_rows" in told["checks"]
     assert len(said.encode()) < DIGEST_BYTES * 3 // 4, "room for more checks"
@@ -234,9 +242,9 @@ def test_exit_codes_and_files(files, capsys):
     assert run(files, *wanted) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["verdict"] == "passed"
-    last, _, figures = outs["termination-log"].read_text().partition(MEASUREMENTS_PREFIX)
-    assert err == last
-    assert json.loads(figures)["checks"]["gpu.count"] == [1, 1, 1, "GPUs", 0]
+    *lines, figures = outs["termination-log"].read_text().splitlines(keepends=True)
+    assert err == "".join(lines)
+    assert json.loads(figures)["checks"]["gpu.count"]["max"] == 1
     assert all(path.stat().st_size for path in outs.values())
     (files / "snapshot.json").write_text(snapshot_json(altered(machine("T4"), inforom_valid=False)))
     assert run(files) == 1

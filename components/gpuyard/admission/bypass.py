@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, mapping, text
 from gpuyard.manifests.pods import Pod, container_name, gpu_requests
+from gpuyard.manifests.resources import Violation
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 VARIABLES = (VARIABLE, "NVIDIA_IMEX_CHANNELS")

@@ -4,11 +4,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import known_value, mapping, text
 from gpuyard.manifests.pods import container_name
 from gpuyard.manifests.quantities import CPU, MEMORY, quantity
+from gpuyard.manifests.resources import Violation
 from gpuyard.names import CLASS_LABEL
 
 TRAINING = "training"

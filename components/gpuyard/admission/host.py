@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.manifests.fields import is_true, items, mapping, text
 from gpuyard.manifests.pods import container_name
+from gpuyard.manifests.resources import Violation
 
 SHARES_HOST: Mapping[str, ViolationTemplate] = {
     field: ViolationTemplate(f"with {field} the pod {effect}", f"remove {field}")

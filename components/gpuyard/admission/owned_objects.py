@@ -3,9 +3,10 @@
 from collections.abc import Iterator
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.admission.volumes import BY_NAME
 from gpuyard.manifests.fields import items, mapping, text
+from gpuyard.manifests.resources import Violation
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105  the name of a type
 EXTERNAL = ViolationTemplate(

@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.manifests.fields import is_true, items, mapping, text
+from gpuyard.manifests.resources import Violation
 
 FIELDS = ("apiVersion", "kind", "name", "uid")
 """Fields that identify a controller."""

@@ -5,9 +5,10 @@ from typing import Any
 
 from gpuyard.admission.bypass import requests_gpus
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.manifests.fields import items, known_value, mapping, text
 from gpuyard.manifests.pods import Pod
+from gpuyard.manifests.resources import Violation
 from gpuyard.names import GATE_TAINT, GPU, POOL_LABEL, STOP_TAINT
 from gpuyard.plan.records import Taint
 

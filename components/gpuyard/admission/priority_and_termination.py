@@ -5,10 +5,11 @@ from typing import Any
 
 from gpuyard.admission.bypass import requests_gpus
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known_value, mapping, text
 from gpuyard.manifests.pods import CONTAINER_GROUPS, Pod
+from gpuyard.manifests.resources import Violation
 from gpuyard.names import PRIORITY_LABEL
 
 LONGEST_GRACE = 3600

@@ -6,11 +6,12 @@ from typing import Any
 from gpuyard.admission.bypass import requests_gpus
 from gpuyard.admission.owner_references import controller_references, owner_kinds
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known_value, mapping, text
 from gpuyard.manifests.pods import GPU_PREFIXES, Pod
 from gpuyard.manifests.queued import QUEUED_KINDS
+from gpuyard.manifests.resources import Violation
 from gpuyard.manifests.templates import KINDS, read_pod_count, templates_of
 from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 
@@ -555,8 +556,7 @@ def _past_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Vio
         return
     path, metadata, place = _label(workload)
     if not (_names_queue(metadata) or _passed_on(workload) or _held_by_kueue(workload)):
-        sentence = UNKNOWN if unseen else NO_QUEUE
-        yield sentence.fill_in(
+        yield (UNKNOWN if unseen else NO_QUEUE).fill_in(
             (*path, "metadata", "labels", QUEUE_LABEL),
             kind=workload.kind,
             place=place,

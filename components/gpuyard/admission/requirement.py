@@ -1,4 +1,4 @@
-"""Data types of requirements, violations and denials."""
+"""Data types of requirements and their violations."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -7,6 +7,7 @@ from typing import Any
 from gpuyard.admission.parameters import TeamParameters
 from gpuyard.findings import Path
 from gpuyard.manifests.pods import Pod
+from gpuyard.manifests.resources import Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +33,6 @@ class Workload:
 
 
 @dataclass(frozen=True, slots=True)
-class Violation:
-    """A problem and its fix."""
-
-    path: Path
-    problem: str
-    fix: str
-
-
-@dataclass(frozen=True, slots=True)
 class ViolationTemplate:
     """Message and fix of a violation, with placeholders in braces for Python and CEL."""
 
@@ -60,14 +52,3 @@ class Requirement:
     """Id of the rule that checks the same in files."""
     title: str
     check: Callable[[Workload, TeamParameters], Iterator[Violation]]
-
-
-@dataclass(frozen=True, slots=True)
-class Denial:
-    """A violated requirement."""
-
-    id: str
-    violation: Violation
-
-    def __str__(self) -> str:
-        return f"{self.id}: {self.violation.problem}; {self.violation.fix}"

@@ -14,10 +14,11 @@ from gpuyard.admission.priority_and_termination import (
     check_priority_and_termination,
 )
 from gpuyard.admission.queued import check_queueing
-from gpuyard.admission.requirement import Denial, Requirement, Workload
+from gpuyard.admission.requirement import Requirement, Workload
 from gpuyard.admission.shares import check_shares
 from gpuyard.admission.sources import check_image_sources
 from gpuyard.admission.volumes import check_volumes
+from gpuyard.findings import Diagnostic, Severity
 
 QUEUED = Requirement(
     "GPU-ADM-01", "Workloads of a team that request GPUs name a queue", check_queueing
@@ -75,11 +76,11 @@ BELONGINGS = Requirement(
 """Requirements for objects without pods, and for claims of StatefulSets."""
 
 
-def denials(workload: Workload, parameters: TeamParameters) -> Iterator[Denial]:
+def denials(workload: Workload, parameters: TeamParameters) -> Iterator[Diagnostic]:
     """All requirements that a workload of a team violates."""
-    for slip in check_container_count(workload):
-        yield Denial(TURNS.id, slip)
+    for violation in check_container_count(workload):
+        yield violation.diagnostic(TURNS.id, Severity.ERROR)
         return
     for requirement in REQUIREMENTS:
-        for slip in requirement.check(workload, parameters):
-            yield Denial(requirement.id, slip)
+        for violation in requirement.check(workload, parameters):
+            yield violation.diagnostic(requirement.id, Severity.ERROR)

@@ -4,10 +4,11 @@ from collections.abc import Collection, Iterator
 
 from gpuyard.admission.bypass import requests_gpus
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.manifests.fields import mapping
 from gpuyard.manifests.gpu_requests import multiple_share_requests
 from gpuyard.manifests.pods import Pod, container_name
+from gpuyard.manifests.resources import Violation
 
 SEVERAL = ViolationTemplate(
     "container {container} requests more than one {resource}; the device plugin rejects it, "

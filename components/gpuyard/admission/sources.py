@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from gpuyard.admission.images import is_allowed_image
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, mapping, text
 from gpuyard.manifests.pods import Pod
+from gpuyard.manifests.resources import Violation
 
 ELSEWHERE = ViolationTemplate(
     "image {image} of {what} {name} is not from an allowed registry",

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 
 from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Violation, ViolationTemplate, Workload
+from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.manifests.fields import items, known_value, mapping, text
+from gpuyard.manifests.resources import Violation
 
 TYPES = (
     *("configMap", "downwardAPI", "emptyDir", "ephemeral", "image", "persistentVolumeClaim"),

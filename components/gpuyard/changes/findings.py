@@ -6,7 +6,7 @@ from gpuyard.catalogue.cluster.times import CONTROL_PLANES
 from gpuyard.changes.planned_changes import Disruption, Effect, PlannedChanges
 from gpuyard.changes.platforms import DrainedPool, RemovedGuarantee, driver_of
 from gpuyard.changes.retained_content import ResourceContent
-from gpuyard.findings import Finding, Fix, error, format_list, info, warning
+from gpuyard.findings import Diagnostic, Fix, error, format_list, info, warning
 from gpuyard.plan.capacity.startup_time import startup_time_range
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.validation.jobs import checked_pools
@@ -20,7 +20,7 @@ _PAST = {
 }
 
 
-def change_findings(plan: PlatformPlan, changes: PlannedChanges) -> list[Finding]:
+def change_findings(plan: PlatformPlan, changes: PlannedChanges) -> list[Diagnostic]:
     """Findings of planned changes: a disruption is an error until the stack file approves it."""
     findings = [_of_loss(plan, loss) for loss in changes.disruptions]
     findings += [
@@ -31,7 +31,7 @@ def change_findings(plan: PlatformPlan, changes: PlannedChanges) -> list[Finding
             "change.unforeseen",
             (),
             f"pulumi preview will {op} {name}, and no change of the stack file explains it",
-            value=f"{op} {name}",
+            given=f"{op} {name}",
             allowed="only changes that follow from the stack file",
             fix=Fix(
                 message="inspect `pulumi preview --diff`: a manual change, a refresh or a new provider version caused it"
@@ -42,7 +42,7 @@ def change_findings(plan: PlatformPlan, changes: PlannedChanges) -> list[Finding
     return [*findings, *_in_turns(plan, changes), *_unneeded(plan, changes.disruptions)]
 
 
-def _in_turns(plan: PlatformPlan, changes: PlannedChanges) -> Iterator[Finding]:
+def _in_turns(plan: PlatformPlan, changes: PlannedChanges) -> Iterator[Diagnostic]:
     if not changes.rollout_waves:
         return
     (first, *_), rest = changes.rollout_waves
@@ -57,7 +57,7 @@ def _in_turns(plan: PlatformPlan, changes: PlannedChanges) -> Iterator[Finding]:
         ("pools",),
         f"{1 + len(rest)} pools change: {name} first, and {format_list(names)} when {until}; if that fails,"
         f" {format_list(names)} {'stays' if len(names) == 1 else 'stay'} unchanged",
-        value=f"{name}, then {format_list(names)}",
+        given=f"{name}, then {format_list(names)}",
         fix=Fix(
             message="no action; hardware validation (`validation`) gates the rollout between them"
             if awaited
@@ -72,13 +72,13 @@ def _comes(plan: PlatformPlan, changes: PlannedChanges, pool: str) -> str:
     return results[0] if pool in changes.driver_rollouts else ""
 
 
-def _of_loss(plan: PlatformPlan, loss: Disruption) -> Finding:
+def _of_loss(plan: PlatformPlan, loss: Disruption) -> Diagnostic:
     if loss.blocked:
         return error(
             "change.replaces",
             loss.path,
             f"{loss.subject} is {_PAST[loss.effect]}: {loss.reason}; {loss.blocked}; {_loss_text(plan, loss)}",
-            value=f"approved: {format_list(plan.spec.approved_changes)}"
+            given=f"approved: {format_list(plan.spec.approved_changes)}"
             if plan.spec.approved_changes
             else "not approved",
             allowed="the earlier value: this change cannot be approved",
@@ -91,7 +91,7 @@ def _of_loss(plan: PlatformPlan, loss: Disruption) -> Finding:
             "change.consented",
             loss.path,
             f"{loss.subject} is {_PAST[loss.effect]}, with your approval; {_loss_text(plan, loss)}",
-            value=loss.digest,
+            given=loss.digest,
             fix=Fix(
                 message="no action now; remove the digest from `approved_changes` after the deployment"
             ),
@@ -105,7 +105,7 @@ def _of_loss(plan: PlatformPlan, loss: Disruption) -> Finding:
     return _unapproved("change.recuts", plan, loss)
 
 
-def _unapproved(kind: str, plan: PlatformPlan, loss: Disruption) -> Finding:
+def _unapproved(kind: str, plan: PlatformPlan, loss: Disruption) -> Diagnostic:
     """The error of an unapproved disruption, with the digest that approves it."""
     approvals = (*plan.spec.approved_changes, loss.digest)
     protection = (
@@ -118,7 +118,7 @@ def _unapproved(kind: str, plan: PlatformPlan, loss: Disruption) -> Finding:
         kind,
         loss.path,
         f"{loss.subject} is {_PAST[loss.effect]}: {loss.reason}; {_loss_text(plan, loss)}{protection}",
-        value=f"approved: {format_list(plan.spec.approved_changes)}"
+        given=f"approved: {format_list(plan.spec.approved_changes)}"
         if plan.spec.approved_changes
         else "not approved",
         allowed=f"with approved_changes: {loss.digest}",
@@ -181,7 +181,7 @@ def _guarantee(missing: RemovedGuarantee) -> str:
     return f"{missing.team} {missing.count} {missing.resource} of {missing.pool}"
 
 
-def _lowered(plan: PlatformPlan, missing: RemovedGuarantee, remaining: int) -> Finding:
+def _lowered(plan: PlatformPlan, missing: RemovedGuarantee, remaining: int) -> Diagnostic:
     names = [team.name for team in plan.spec.teams]
     at = ("teams", names.index(missing.team)) if missing.team in names else ("teams",)
     return warning(
@@ -189,13 +189,13 @@ def _lowered(plan: PlatformPlan, missing: RemovedGuarantee, remaining: int) -> F
         at,
         f"team {missing.team} is guaranteed {remaining} {missing.resource} of {missing.pool}, {missing.count} before:"
         " jobs above the guarantee can be preempted",
-        value=str(remaining),
+        given=str(remaining),
         allowed=f"{missing.count} to keep all running jobs",
         fix=Fix(message="inform the team, or restore the guarantee"),
     )
 
 
-def _unneeded(plan: PlatformPlan, losses: Iterable[Disruption]) -> Iterator[Finding]:
+def _unneeded(plan: PlatformPlan, losses: Iterable[Disruption]) -> Iterator[Diagnostic]:
     needed = {loss.digest for loss in losses}
     idle = [each for each in plan.spec.approved_changes if each not in needed]
     if idle:
@@ -204,7 +204,7 @@ def _unneeded(plan: PlatformPlan, losses: Iterable[Disruption]) -> Iterator[Find
             "change.unneeded",
             ("approved_changes",),
             "no pending change has this digest: the change was deployed or has changed since",
-            value=format_list(idle),
+            given=format_list(idle),
             allowed=format_list(sorted(needed)) or "no approval",
             fix=Fix(message="remove it", at=("approved_changes",), value=remaining or None),
         )

@@ -30,7 +30,7 @@ def evaluate_policy(plan: PlatformPlan, team: TeamPlan | None, job: ParsedWorklo
     results = list(denials(_workload(job), parameters_of(plan, team))) if team else []
     if not results:
         return PolicyResult()
-    violations = [str(each) for each in results]
+    violations = [each.summary for each in results]
     if (how := enforcement(plan)) is not Enforce.DENY:
         return PolicyResult(cautions=(policy.allowed_with_violations(violations, how),))
     wants_queue = {each.id for each in results} == {QUEUED.id}

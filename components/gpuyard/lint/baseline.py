@@ -30,10 +30,10 @@ def write_baseline(hits: Sequence[LintFinding]) -> str:
     findings = [
         {
             "fingerprint": hit.fingerprint,
-            "rule": hit.rule.id,
+            "rule": hit.diagnostic.id,
             "file": hit.file,
             "resource": hit.resource,
-            "problem": hit.problem,
+            "problem": hit.diagnostic.problem,
         }
         for hit in recorded
     ]

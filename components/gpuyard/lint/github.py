@@ -15,9 +15,11 @@ def github_annotations(report: Report) -> str:
 
 def _lines(report: Report) -> Iterator[str]:
     for hit in report.open_findings:
+        found = hit.diagnostic
         place = f"file={_property(hit.file)},line={hit.line},col={hit.column}"
-        title = _property(f"{hit.rule.id} {hit.rule.title}")
-        yield f"::{_WORDS[hit.severity]} {place},title={title}::{_data(f'{hit.problem}; {hit.fix}')}"
+        title = _property(f"{found.id} {hit.rule.title}")
+        text = _data(f"{found.problem}; {found.fix_message}")
+        yield f"::{_WORDS[found.severity]} {place},title={title}::{text}"
     for skipped in (each for each in report.skipped if not each.is_unrecognized):
         place = f"file={_property(skipped.file)},line={skipped.line}"
         yield f"::notice {place},title=not read::{_data(skipped.reason)}"

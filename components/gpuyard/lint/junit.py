@@ -22,7 +22,7 @@ def junit(report: Report) -> str:
 
 
 def _suite(file: str, hits: list[LintFinding], report: Report) -> str:
-    violated_rules = {hit.rule.id for hit in hits}
+    violated_rules = {hit.diagnostic.id for hit in hits}
     cases = [_case(hit) for hit in hits]
     cases += [
         f"    <testcase classname={_attr(file)} name={_attr(f'{rule.id} {rule.title}')}/>"
@@ -44,13 +44,14 @@ def _suite(file: str, hits: list[LintFinding], report: Report) -> str:
 
 
 def _case(hit: LintFinding) -> str:
-    name = f"{hit.rule.id} {hit.resource} {hit.where}".rstrip()
+    found = hit.diagnostic
+    name = f"{found.id} {hit.resource} {found.location}".rstrip()
     if hit.state is HitState.OPEN:
-        text = f"{hit.file}:{hit.line}:{hit.column}: {hit.problem}\n{hit.fix}"
-        kind = _attr(hit.severity.value)
-        inner = f"<failure type={kind} message={_attr(hit.problem)}>{_inert(escape(_clean(text)))}</failure>"
+        text = f"{hit.file}:{hit.line}:{hit.column}: {found.problem}\n{found.fix_message}"
+        kind = _attr(found.severity.value)
+        inner = f"<failure type={kind} message={_attr(found.problem)}>{_inert(escape(_clean(text)))}</failure>"
     else:
-        inner = f"<skipped message={_attr(hit.reason or hit.problem)}/>"
+        inner = f"<skipped message={_attr(hit.reason or found.problem)}/>"
     return f"    <testcase classname={_attr(hit.file)} name={_attr(name)}>{inner}</testcase>"
 
 

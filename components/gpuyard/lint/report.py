@@ -1,18 +1,19 @@
 """Lint report with file, line and column: the one result that every format writes."""
 
 import hashlib
+from collections import deque
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from gpuyard.findings import Path, Severity, show_path
+from gpuyard.findings import Diagnostic, Fix, Path, Severity
 from gpuyard.lint.combined.evaluation import evaluate_files
 from gpuyard.lint.combined.overlay_evaluation import LocatedOutcome
 from gpuyard.lint.combined.relevant_values import UnknownValueFinder
 from gpuyard.lint.combined.scopes import scopes
 from gpuyard.lint.ignores import NOTHING_IGNORED, Ignores, IgnoreWithoutReason, RuleMention
-from gpuyard.lint.items import Item, LintInput, SkippedFile
+from gpuyard.lint.items import FileLocation, Item, LintInput, SkippedFile
 from gpuyard.lint.languages.comments import JustifyingComment, justifying_comments
 from gpuyard.rules import RULES
 from gpuyard.rules.placeholders import RuleCheck
@@ -42,21 +43,20 @@ class LintFinding:
 
     rule: Rule
     state: HitState
-    severity: Severity
+    diagnostic: Diagnostic
+    """With the path and the names of the file."""
     file: str
     line: int
     column: int
     resource: str
     """Kind and name, "" if it is about all files together."""
-    where: str
-    problem: str
-    fix: str = ""
     reason: str = ""
 
     @property
     def fingerprint(self) -> str:
         """Stable identity: the same finding in the same resource, also if it moves in its file."""
-        parts = (self.rule.id, self.file, self.resource, self.where, self.problem)
+        found = self.diagnostic
+        parts = (found.id, self.file, self.resource, found.location, found.problem)
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
@@ -89,7 +89,7 @@ class Report:
 
     def is_failed(self, fail_on: Severity) -> bool:
         """True if an open finding has at least this severity."""
-        return any(hit.severity.rank >= fail_on.rank for hit in self.open_findings)
+        return any(hit.diagnostic.severity.rank >= fail_on.rank for hit in self.open_findings)
 
 
 def build_report(
@@ -104,7 +104,7 @@ def build_report(
     items = {id(item.resource): item for item in reading.items}
     other = _Beside(ignores)
     deployed_together = scopes(reading)
-    results: list[LocatedOutcome] = []
+    results = deque[LocatedOutcome]()
     cut = False
     try:
         timed = [_timed(rule, is_over) for rule in rules]
@@ -117,10 +117,10 @@ def build_report(
         if each.causing_change
     }
     own = {rule.id: rule for rule in rules}
-    outcomes = [
-        _meant(each, items.get(id(each.resource)), other, settings)
-        for each in (replace(o.outcome, rule=own[o.outcome.rule.id]) for o in results)
-    ]
+    outcomes = (
+        _meant(replace(each, rule=own[each.rule.id]), items.get(id(each.resource)), other, settings)
+        for each in (results.popleft().outcome for _ in range(len(results)))
+    )  # each result is freed: a hundred thousand use much memory
     needed = UnknownValueFinder([item.resource for item in reading.items], settings)
     hits = [_hit(each, items, reading, needed.find_unknown_value(each)) for each in outcomes]
     hits = [_settled(hit, ignores, baseline, reading.example_files) for hit in hits]
@@ -186,9 +186,10 @@ class _Beside:
             return False
         if resource not in self.last:
             self.last[resource] = item.place.last_line()
-        lines, last = item.place.lines_to(outcome.path), self.last[resource]
+        lines, last = item.place.lines_to(outcome.diagnostic.path), self.last[resource]
         return any(
-            each.justifies(outcome.rule.id, outcome.problem, lines, last) for each in remarks
+            each.justifies(outcome.rule.id, outcome.diagnostic.problem, lines, last)
+            for each in remarks
         )
 
 
@@ -209,7 +210,7 @@ def _hit(
     needed: tuple[Resource, Path] | None,
 ) -> LintFinding:
     """The place; of a result that was not evaluated, the place of the unknown value."""
-    about, where = needed or (outcome.resource, outcome.path)
+    about, where = needed or (outcome.resource, outcome.diagnostic.path)
     item = items.get(id(about))
     states = {
         RuleVerdict.NOT_EVALUATED: HitState.NOT_EVALUATED,
@@ -218,21 +219,24 @@ def _hit(
     otherwise = HitState.ADVISORY if outcome.is_advisory else HitState.OPEN
     file = item.place.file if item else (reading.files[0] if reading.files else "")
     line, column = item.place.position(where) if item else (1, 1)
-    path = item.place.document_path(where) if item else where
-    describe = item.place.with_document_names if item else str
+    diagnostic = replace(outcome.diagnostic, path=where)
     return LintFinding(
         rule=outcome.rule,
         state=states.get(outcome.verdict, otherwise),
-        severity=outcome.severity,
+        diagnostic=_as_in_document(diagnostic, item.place) if item else diagnostic,
         file=file,
         line=line,
         column=column,
         resource=_named(outcome.resource),
-        where=show_path(path) if path else "",
-        problem=describe(outcome.problem),
-        fix=describe(outcome.fix),
         reason=outcome.note or ("advisory: not counted" if outcome.is_advisory else ""),
     )
+
+
+def _as_in_document(diagnostic: Diagnostic, place: FileLocation) -> Diagnostic:
+    """The diagnostic with the path and the names that the file has."""
+    path, describe = place.document_path(diagnostic.path), place.with_document_names
+    fix = diagnostic.fix and Fix(message=describe(diagnostic.fix.message))
+    return replace(diagnostic, path=path, problem=describe(diagnostic.problem), fix=fix)
 
 
 def _named(resource: Resource | None) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.findings import Severity
+from gpuyard.findings import Diagnostic, Severity
 from gpuyard.lint.items import SkippedFile
 from gpuyard.lint.report import HitState, LintFinding, Report
 from gpuyard.rules.rule import Rule
@@ -37,7 +37,7 @@ def results(report: Report) -> Iterator[dict[str, Any]]:
     """The results of the rules, one at a time: a hundred thousand use much memory."""
     index = {rule.id: number for number, rule in enumerate(report.rules)}
     for hit in report.hits:
-        yield _result(hit, index[hit.rule.id])
+        yield _result(hit, index[hit.diagnostic.id])
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -54,10 +54,10 @@ def _rule(rule: Rule) -> dict[str, Any]:
 
 def _result(hit: LintFinding, index: int) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "ruleId": hit.rule.id,
+        "ruleId": hit.diagnostic.id,
         "ruleIndex": index,
-        "level": _LEVELS[hit.severity],
-        "message": {"text": _message(hit)},
+        "level": _LEVELS[hit.diagnostic.severity],
+        "message": {"text": _message(hit.diagnostic)},
         "locations": [_location(hit.file, hit.line, hit.column, hit.resource)],
         "partialFingerprints": {"gpuyard/v1": hit.fingerprint},
     }
@@ -69,10 +69,9 @@ def _result(hit: LintFinding, index: int) -> dict[str, Any]:
     return result
 
 
-def _message(hit: LintFinding) -> str:
-    where = f"{hit.where}: " if hit.where else ""
-    fix = f"; {hit.fix}" if hit.fix else ""
-    return f"{where}{hit.problem}{fix}"
+def _message(found: Diagnostic) -> str:
+    where = f"{found.location}: " if found.location else ""
+    return f"{where}{found.problem_and_fix}"
 
 
 def _location(file: str, line: int, column: int, resource: str = "") -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 from pydantic import Field, ValidationError
 
 from gpuyard.errors import UsageError
-from gpuyard.findings import Finding, Fix, Path, Severity, show_path, warning
+from gpuyard.findings import Diagnostic, Fix, Path, Severity, show_path, warning
 from gpuyard.rules.rule import Rule
 from gpuyard.rules.run import Exemption, RuleConfiguration
 from gpuyard.spec.problems import format_input, validation_findings
@@ -119,9 +119,7 @@ def settings_of(
     except ValidationError as e:
         result = validation_findings(e, RuleSettings, value)
         return RuleConfiguration(today=today), tuple(
-            SettingsError(
-                f.path, _worded(f.problem, f.value, f.allowed), f.fix.message if f.fix else ""
-            )
+            SettingsError(f.path, _worded(f.problem, f.given, f.allowed), f.fix_message)
             for f in result
         )
     by_id = {rule.id: rule for rule in rules}
@@ -154,7 +152,7 @@ def _unknown_names(
     return ((path, rule, nearest_name(rule, by_id)) for path, rule in named if rule not in by_id)
 
 
-def unknown_rules(policies: Policies, rules: Sequence[Rule]) -> Iterator[Finding]:
+def unknown_rules(policies: Policies, rules: Sequence[Rule]) -> Iterator[Diagnostic]:
     """The same for a stack file's section, before the linter or the pack rejects it."""
     by_id = {rule.id: rule for rule in rules}
     read = RuleSettings(levels=policies.levels, exceptions=policies.exceptions)
@@ -163,7 +161,7 @@ def unknown_rules(policies: Policies, rules: Sequence[Rule]) -> Iterator[Finding
             "policies.unknown_rule",
             (SECTION, *path),
             f"{format_input(rule)} is not a rule: `gpuyard lint --stack` and the policy pack reject `policies`",
-            value=rule,
+            given=rule,
             allowed="the ids that `gpuyard lint --rules` lists",
             fix=_named_right(read, path, suggestion),
         )

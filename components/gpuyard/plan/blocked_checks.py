@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.findings import Finding, Path, format_list, info
+from gpuyard.findings import Diagnostic, Path, format_list, info
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
@@ -32,12 +32,14 @@ _NEEDS: Mapping[str, frozenset[str]] = {
 on all."""
 
 
-def blocked_check(path: Path, problem: str) -> Finding:
+def blocked_check(path: Path, problem: str) -> Diagnostic:
     """A finding that checks are skipped until the section at a path is valid."""
     return info("checks.waiting", path, problem)
 
 
-def drop_dependent(findings: list[Finding], broken: Mapping[int, frozenset[str]]) -> list[Finding]:
+def drop_dependent(
+    findings: list[Diagnostic], broken: Mapping[int, frozenset[str]]
+) -> list[Diagnostic]:
     """Drop findings that may depend on a field that could not be read."""
     return [f for f in findings if f.id == BLOCKED_CHECK or not _rests_on_lost(f.path, broken)]
 
@@ -52,10 +54,10 @@ def _rests_on_lost(path: Path, broken: Mapping[int, frozenset[str]]) -> bool:
             return False
 
 
-def check_blocked(draft: Draft) -> list[Finding]:
+def check_blocked(draft: Draft) -> list[Diagnostic]:
     """Report, for every invalid pool, the checks that are skipped until it is valid."""
     seen: set[str] = set()
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, pool in enumerate(draft.spec.pools):
         if pool.name in seen or draft.pools.get(pool.name) is not None:
             continue

@@ -14,7 +14,7 @@ from gpuyard.catalogue.software.charts import (
     KARPENTER_PIN,
     KUEUE_CHART,
 )
-from gpuyard.findings import Finding, Fix, Path, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, Path, format_list, warning
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.draft import Draft
@@ -69,7 +69,7 @@ AGE_WARNINGS = frozenset(each.id for each in _WARNINGS.values())
 """Ids of these warnings: they depend on date and release, and few stack changes remove one."""
 
 
-def check_fact_ages(draft: Draft) -> list[Finding]:
+def check_fact_ages(draft: Draft) -> list[Diagnostic]:
     """One warning for each kind with facts past the limit; without a date no age is known."""
     if draft.today is None or not draft.provider.service:
         return []
@@ -87,7 +87,7 @@ def check_fact_ages(draft: Draft) -> list[Finding]:
     ]
 
 
-def _warn(kind: str, old: list[Row], today: date) -> Finding:
+def _warn(kind: str, old: list[Row], today: date) -> Diagnostic:
     words, limit = _WARNINGS[kind], LIMITS[kind]
     names = list(dict.fromkeys(name for name, _ in old))
     oldest = min(day for _, day in old)
@@ -95,7 +95,7 @@ def _warn(kind: str, old: list[Row], today: date) -> Finding:
         words.id,
         words.path,
         f"{kind} older than {limit} days ({len(names)}): {format_list(names)}; {words.risk}",
-        value=f"the oldest is from {oldest}, {(today - oldest).days} days ago",
+        given=f"the oldest is from {oldest}, {(today - oldest).days} days ago",
         allowed=f"at most {limit} days old",
         fix=Fix(message=words.fix),
     )

@@ -12,7 +12,7 @@ from types import MappingProxyType
 
 from gpuyard.errors import PlanRejected
 from gpuyard.findings import (
-    Finding,
+    Diagnostic,
     Fix,
     Severity,
     error,
@@ -47,7 +47,10 @@ from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.pools.hardware.accepted_thresholds import check_accepted_thresholds
+from gpuyard.plan.pools.hardware.accepted_thresholds import (
+    check_accepted_dates,
+    check_accepted_thresholds,
+)
 from gpuyard.plan.pools.hardware.check import check_validation, decide_validation
 from gpuyard.plan.pools.hardware.volumes import check_store_reads
 from gpuyard.plan.pools.numa import check_numa
@@ -65,7 +68,7 @@ from gpuyard.plan.queueing.topology_checks import check_topology
 from gpuyard.plan.quotas.cohorts import check_cohorts
 from gpuyard.plan.quotas.owners import check_left_over, check_owner_names
 from gpuyard.plan.quotas.quotas import decide_quotas
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.references import check_services, check_targets
 from gpuyard.plan.rule_exceptions import check_exceptions
@@ -106,20 +109,20 @@ from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.region import Region
 
-Stage = Callable[[Draft], tuple[Draft, list[Finding]]]
+Stage = Callable[[Draft], tuple[Draft, list[Diagnostic]]]
 """Decides more of a draft, and reports what prevents a decision."""
-Check = Callable[[Draft], Iterable[Finding]]
+Check = Callable[[Draft], Iterable[Diagnostic]]
 """Reports what is wrong with a draft that has passed every stage."""
 
 
-def decide_bill(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_bill(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The hourly cost, and each team's share of it."""
     region = draft.region.name if draft.region else None
     bill = bill_of(draft.spec, list(draft.valid_pools.values()), draft.system, draft.quotas, region)
     return replace(draft, bill=bill), []
 
 
-def check_cluster(draft: Draft) -> list[Finding]:
+def check_cluster(draft: Draft) -> list[Diagnostic]:
     """Reject `cluster.existing` on a simulated platform."""
     spec = draft.spec
     if spec.cloud is not Cloud.SIMULATED or not _existing(spec):
@@ -129,7 +132,7 @@ def check_cluster(draft: Draft) -> list[Finding]:
             "cluster.simulated",
             ("cluster", "existing"),
             "gpuyard creates the simulated cluster with the platform and under its name",
-            value=str(_existing(spec)),
+            given=str(_existing(spec)),
             allowed="cloud: none for an existing cluster",
             fix=Fix(message="remove it", at=("cluster", "existing")),
         )
@@ -153,7 +156,16 @@ STAGES: tuple[Stage, ...] = (
 )
 """In this order: each reads what earlier ones decided."""
 
+CALENDAR_CHECKS: tuple[Check, ...] = (
+    check_accepted_dates,
+    check_exceptions,
+    check_fact_ages,
+    check_kubernetes,
+)
+"""What a deployment reports of a date; each reads the spec, the pools, the bill and the validation."""
+
 CHECKS: tuple[Check, ...] = (
+    *CALENDAR_CHECKS,
     check_accepted_thresholds,
     check_addresses,
     check_admission,
@@ -176,9 +188,7 @@ CHECKS: tuple[Check, ...] = (
     check_device_plugins,
     check_egress,
     check_endpoint,
-    check_exceptions,
     check_fabrics,
-    check_fact_ages,
     check_flavors,
     check_cluster_inputs,
     check_groups,
@@ -187,7 +197,6 @@ CHECKS: tuple[Check, ...] = (
     check_interruption,
     check_isolation,
     check_karpenter,
-    check_kubernetes,
     check_kueue,
     check_machine_minors,
     check_operator,
@@ -241,7 +250,7 @@ def plan(
     today: date | None = None,
     region: Region | None = None,
     broken: Mapping[int, frozenset[str]] = MappingProxyType({}),
-) -> tuple[PlatformPlan | None, list[Finding]]:
+) -> tuple[PlatformPlan | None, list[Diagnostic]]:
     """Derive the plan and all findings; None if one is an error or a pool was read in part only.
 
     With a date, it also reports support that ends soon or has ended; without one, dates are not
@@ -268,15 +277,22 @@ def _drafted(
     today: date | None,
     region: Region | None,
     broken: Mapping[int, frozenset[str]],
-) -> tuple[Draft, list[Finding]]:
+) -> tuple[Draft, list[Diagnostic]]:
     """Run every stage and check; drop findings that depend on a field that could not be read."""
-    draft, findings = Draft(spec, today, broken, region), list[Finding]()
+    draft, findings = Draft(spec, today, broken, region), list[Diagnostic]()
     for stage in STAGES:
         draft, problems = stage(draft)
         findings += problems
     for check in CHECKS:
         findings += check(draft)
     return draft, drop_dependent(findings, broken)
+
+
+def calendar_findings(plan: PlatformPlan, day: date) -> list[Diagnostic]:
+    """The findings of the calendar checks on a plan; the plan itself depends on no date."""
+    pools: dict[str, PoolPlan | None] = {pool.name: pool for pool in plan.pools}
+    draft = Draft(plan.spec, day, pools=pools, bill=plan.bill, validation=plan.validation)
+    return sort_findings(finding for check in CALENDAR_CHECKS for finding in check(draft))
 
 
 def plan_or_raise(spec: PlatformSpec, today: date | None = None) -> PlatformPlan:

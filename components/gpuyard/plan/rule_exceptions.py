@@ -3,11 +3,11 @@
 The linter and the policy pack evaluate the rules; this module checks the dates only.
 """
 
-from gpuyard.findings import Finding, Fix, warning
+from gpuyard.findings import Diagnostic, Fix, warning
 from gpuyard.plan.draft import Draft
 
 
-def check_exceptions(draft: Draft) -> list[Finding]:
+def check_exceptions(draft: Draft) -> list[Diagnostic]:
     """Report expired exceptions; without a date, none."""
     today, policies = draft.today, draft.spec.policies
     if today is None or policies is None:
@@ -19,7 +19,7 @@ def check_exceptions(draft: Draft) -> list[Finding]:
             ("policies", "exceptions", index),
             f"the exception to {each.rule} for {each.resource} expired on {each.expires}:"
             " the rule applies again",
-            value=str(each.expires),
+            given=str(each.expires),
             allowed=f"a day after {today}",
             fix=Fix(
                 message="remove it, or renew `reason` and `expires`",

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Iterator, Mapping
 
 from gpuyard.catalogue.software.images import ComponentOwner
-from gpuyard.findings import Finding, Path, info
+from gpuyard.findings import Diagnostic, Path, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.base import SpecModel
@@ -42,7 +42,7 @@ CLOUD_ONLY_FIELDS = frozenset({"tags", "cluster", "numa", "disk_gib", "upgrade"}
 """Fields that have an effect only where gpuyard creates clusters and nodes: on aws and gcp."""
 
 
-def check_device_plugins(draft: Draft) -> list[Finding]:
+def check_device_plugins(draft: Draft) -> list[Diagnostic]:
     """Report device plugins and drivers that nodes of an existing cluster may lack."""
     if not draft.provider.sells_machines or not draft.spec.cluster_exists:
         return []
@@ -72,7 +72,7 @@ _LACKS: Mapping[str, Callable[[PoolPlan], bool]] = {
 """Existing clusters may have these, and two of one kind on a node conflict."""
 
 
-def check_unimplemented(draft: Draft) -> list[Finding]:
+def check_unimplemented(draft: Draft) -> list[Diagnostic]:
     """Report fields of the stack file that this release does not implement."""
     spec = draft.spec
     implemented = CLOUD_ONLY_FIELDS if draft.provider.sells_machines else frozenset[str]()
@@ -109,7 +109,7 @@ def _remaining(words: Mapping[str, str], implemented: Collection[str]) -> dict[s
     return {word: lacks for word, lacks in words.items() if word not in implemented}
 
 
-def _planned(model: SpecModel, words: Mapping[str, str], path: Path) -> list[Finding]:
+def _planned(model: SpecModel, words: Mapping[str, str], path: Path) -> list[Diagnostic]:
     return [
         info(
             "section.deferred",

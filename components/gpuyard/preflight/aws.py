@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE, ZONES_WITHOUT
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan.cluster.ranges import cluster_spec, configured_zones
 from gpuyard.plan.records import PlatformPlan
@@ -269,7 +269,7 @@ def _version(plan: PlatformPlan, versions: list[Any] | None) -> ProbeResult | No
             "live.version",
             ("kubernetes",),
             f"EKS offers no Kubernetes {plan.kubernetes} in this region",
-            value=plan.kubernetes,
+            given=plan.kubernetes,
             fix=Fix(
                 message="set `kubernetes` to a version that `aws eks describe-cluster-versions` lists"
             ),
@@ -283,7 +283,7 @@ def _cluster(ahead: PlannedAccount, value: Any, failure: str) -> ProbeResult | N
     if failure.startswith("ResourceNotFound"):
         fix = Fix(message="set `cluster.existing` to a cluster of this account and region")
         return probe_result(
-            error("live.cluster", at, f"cluster {name} does not exist", value=name, fix=fix)
+            error("live.cluster", at, f"cluster {name} does not exist", given=name, fix=fix)
         )
     cluster = value.get("cluster") if isinstance(value, Mapping) else None
     status = cluster.get("status") if isinstance(cluster, Mapping) else None
@@ -294,7 +294,7 @@ def _cluster(ahead: PlannedAccount, value: Any, failure: str) -> ProbeResult | N
         return probe_result(*unfit, said=f"cluster {name} exists and is active")
     fix = Fix(message="wait until it is ACTIVE")
     return probe_result(
-        error("live.cluster", at, f"cluster {name} is {status}", value=name, fix=fix)
+        error("live.cluster", at, f"cluster {name} is {status}", given=name, fix=fix)
     )
 
 
@@ -307,7 +307,7 @@ def _role(value: Any, failure: str) -> ProbeResult | None:
     make = "aws iam create-service-linked-role --aws-service-name autoscaling.amazonaws.com"
     problem = f"the account has no role {_AUTO_SCALING} yet, which needs a grant for the key"
     at: Path = ("cluster", "key")
-    return probe_result(error("live.role", at, problem, value=_AUTO_SCALING, fix=Fix(message=make)))
+    return probe_result(error("live.role", at, problem, given=_AUTO_SCALING, fix=Fix(message=make)))
 
 
 def _zones_findings(plan: PlatformPlan, results: list[Any] | None) -> ProbeResult | None:
@@ -328,14 +328,14 @@ def _subnets_findings(plan: PlatformPlan, results: list[Any] | None) -> ProbeRes
         return None
     network = str(cluster_spec(plan.spec).network.id)
     subnets_by_id = {str(each.get("SubnetId")): each for each in results}
-    wrong: list[Finding] = []
+    wrong: list[Diagnostic] = []
     for at, subnet in named_subnets(plan):
         problem = _wrong_subnet(subnets_by_id.get(subnet), at, subnet, network)
         if not problem:
             continue
         fix = Fix(message=f"use subnets of {network} in this account and region")
         value = f"{subnet} in {network}"
-        wrong.append(error("live.subnet", at, problem, value=value, fix=fix))
+        wrong.append(error("live.subnet", at, problem, given=value, fix=fix))
     return probe_result(
         *wrong, said=f"all {len(list(named_subnets(plan)))} subnets belong to {network}"
     )
@@ -383,5 +383,5 @@ def _image(plan: PlatformPlan, name: str, failure: str) -> ProbeResult | None:
     at = next((pool_path(plan, p) for p in plan.pools if p.node_software), ())
     problem = f"image {name} does not exist"
     return probe_result(
-        error("live.image", (*at, "image"), problem, value=plan.kubernetes, fix=fix)
+        error("live.image", (*at, "image"), problem, given=plan.kubernetes, fix=fix)
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.names import OFFERING_TAG
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.plan.records.nodes import CapacityBlock
@@ -79,7 +79,7 @@ def check_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> Probe
                 "live.block",
                 at,
                 f"AWS no longer offers block {offer} for {option.max_nodes} × {pool.machine.type_name}",
-                value=offer,
+                given=offer,
                 allowed=format_list(offer_texts) or "no block of this size on this date",
                 fix=Fix(
                     message="set a listed offer with its price, and deploy immediately: offers expire"
@@ -102,7 +102,7 @@ def _wrong(
     pool: PoolPlan,
     option: CapacityOption,
     buys: CapacityBlock,
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     zone, agreed = offered.get("AvailabilityZone"), buys.usd
     try:
         fee = float(offered.get("UpfrontFee", ""))
@@ -114,7 +114,7 @@ def _wrong(
             "live.block",
             at,
             f"AWS charges {_fee(offered)} for {option.reservation}, and ${agreed:,.2f} is approved",
-            value=f"usd: {agreed:g}",
+            given=f"usd: {agreed:g}",
             allowed=f"usd: {fee:g}",
             fix=Fix(message=f"to approve the price, write usd: {fee:g}"),
         )
@@ -123,6 +123,6 @@ def _wrong(
             "live.block",
             at,
             f"the block of {option.reservation} is in {zone}",
-            value=format_list(pool.zones),
+            given=format_list(pool.zones),
             fix=Fix(message=f"write zones: [{zone}]"),
         )

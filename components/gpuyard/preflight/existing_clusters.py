@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.preflight.probes import NOT_FOUND, ProbeAnswer, ProbeResult, at
 from gpuyard.preflight.quota_requirements import PlannedAccount
@@ -19,7 +19,7 @@ _POOL = "gcp:container/nodePool:NodePool"
 
 
 # ── a cluster ─────────────────────────────────────────────────────────────────────────────────────
-def eks_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[Finding]:
+def eks_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[Diagnostic]:
     """Nodes may not be newer than their control plane, and at most three minors older."""
     plan, runs = ahead.plan, str(cluster.get("version", ""))
     behind = _minor(runs) - _minor(plan.kubernetes)
@@ -29,13 +29,13 @@ def eks_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> It
             "live.version",
             _MINORS,
             f"cluster {cluster_spec(plan.spec).existing} runs Kubernetes {runs}: EKS does not accept nodes {what}",
-            value=plan.kubernetes,
+            given=plan.kubernetes,
             allowed=f"{runs}, or up to {_OLDEST} minors before it",
             fix=Fix(message=f'write kubernetes: "{runs}", or upgrade the cluster first'),
         )
 
 
-def gke_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[Finding]:
+def gke_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> Iterator[Diagnostic]:
     """A cluster of another minor, an Autopilot cluster, or one without a required feature."""
     plan, name = ahead.plan, cluster_spec(ahead.plan.spec).existing
     runs = ".".join(str(cluster.get("currentMasterVersion", "")).split(".")[:2])
@@ -44,7 +44,7 @@ def gke_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> It
             "live.version",
             _MINORS,
             f"cluster {name} runs Kubernetes {runs}, and so do its nodes: the plan was validated for another version",
-            value=plan.kubernetes,
+            given=plan.kubernetes,
             allowed=runs,
             fix=Fix(message=f'write kubernetes: "{runs}"'),
         )
@@ -53,7 +53,7 @@ def gke_incompatibility(ahead: PlannedAccount, cluster: Mapping[str, Any]) -> It
             "live.cluster",
             _CLUSTER,
             f"cluster {name} {problem}",
-            value=str(name),
+            given=str(name),
             allowed=allowed,
             fix=Fix(message=fix),
         )
@@ -124,4 +124,4 @@ def cloud_kms_findings(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResul
 
 def _key(key: str, problem: str) -> ProbeResult:
     fix = Fix(message="use an enabled key, or remove `key`: gpuyard then creates one")
-    return probe_result(error("live.key", _KEY, f"the key {problem}", value=key, fix=fix))
+    return probe_result(error("live.key", _KEY, f"the key {problem}", given=key, fix=fix))

@@ -236,7 +236,7 @@ def _apis(ahead: PlannedAccount, services: list[Any] | None) -> ProbeResult | No
         return ProbeResult(messages=(f"all {len(needed)} APIs are enabled",))
     fix = Fix(message=f"gcloud services enable {' '.join(off)}")
     problem = f"APIs disabled in the project: {format_list(off)}"
-    return ProbeResult((error("live.api", (), problem, value=format_list(off), fix=fix),))
+    return ProbeResult((error("live.api", (), problem, given=format_list(off), fix=fix),))
 
 
 def _subnet_findings(plan: PlatformPlan, name: str, answer: ProbeAnswer) -> ProbeResult | None:
@@ -253,7 +253,7 @@ def _subnet_findings(plan: PlatformPlan, name: str, answer: ProbeAnswer) -> Prob
     else:
         return probe_result(said=f"subnetwork {name} belongs to {network}")
     fix = Fix(message=f"use a subnetwork of {network} in this project and region")
-    return probe_result(error("live.subnet", at, problem, value=f"{name} in {network}", fix=fix))
+    return probe_result(error("live.subnet", at, problem, given=f"{name} in {network}", fix=fix))
 
 
 def _zones_findings(plan: PlatformPlan, results: list[Any] | None) -> ProbeResult | None:
@@ -275,7 +275,7 @@ def _cluster(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
             message="set `cluster.existing` to a cluster of this project, and set its location"
         )
         problem = f"cluster {name} does not exist in {where}"
-        return ProbeResult((error("live.cluster", at, problem, value=name, fix=fix),))
+        return ProbeResult((error("live.cluster", at, problem, given=name, fix=fix),))
     if not isinstance(status, str):
         return None
     if status in {"RUNNING", "RECONCILING"}:
@@ -283,7 +283,7 @@ def _cluster(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
         return probe_result(*unfit, said=f"cluster {name} exists and is {status}")
     fix = Fix(message="wait until it is RUNNING, or repair it")
     problem = f"cluster {name} is {status}"
-    return ProbeResult((error("live.cluster", at, problem, value=name, fix=fix),))
+    return ProbeResult((error("live.cluster", at, problem, given=name, fix=fix),))
 
 
 def _offerings(plan: PlatformPlan, types: list[Any] | None) -> ProbeResult | None:
@@ -322,7 +322,7 @@ def _version(plan: PlatformPlan, value: Any) -> ProbeResult | None:
                 "live.version",
                 ("kubernetes",),
                 problem,
-                value=plan.kubernetes,
+                given=plan.kubernetes,
                 allowed=format_list(minors) or "none",
                 fix=fix,
             ),

@@ -43,7 +43,7 @@ def own_name_findings(platform: str, answer: ProbeAnswer, *path: str) -> ProbeRe
         return None
     problem = f"a cluster with the name {platform} exists and does not belong to this platform"
     fix = Fix(message="rename the platform: its cluster has the same name")
-    return ProbeResult((error("live.taken", _AT, problem, value=platform, fix=fix),))
+    return ProbeResult((error("live.taken", _AT, problem, given=platform, fix=fix),))
 
 
 def leftover_findings(
@@ -63,5 +63,5 @@ def leftover_findings(
     )
     value = format_list(results)
     return ProbeResult(
-        (warning("live.taken", _AT, problem, value=value, allowed="a free name", fix=fix),)
+        (warning("live.taken", _AT, problem, given=value, allowed="a free name", fix=fix),)
     )

@@ -135,6 +135,6 @@ def _finding(who: str, denied: set[str]) -> Any:
         "live.denied",
         (),
         f"{who} is denied {len(denied)} of the actions that the stack needs: {format_list(sorted(denied))}",
-        value=who,
+        given=who,
         fix=Fix(message="attach the policies that `gpuyard permissions` prints"),
     )

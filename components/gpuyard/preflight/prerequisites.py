@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Finding, Fix, error, has_errors
+from gpuyard.findings import Diagnostic, Fix, error, has_errors
 from gpuyard.plan.cluster.ranges import cluster_spec, configured_zones
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.reservations import reservation_uses
@@ -29,7 +29,7 @@ def is_not_found(kind: str, problem: str) -> bool:
 
 def prerequisite_findings(
     plan: PlatformPlan, answers: PrerequisiteAnswers, before: Collection[str] = ()
-) -> tuple[Finding, ...]:
+) -> tuple[Diagnostic, ...]:
     """Findings about a deployment. For a zone that does not exist there is only one finding.
 
     `before` has the reservations of the last deployment: nodes keep running after their reservation ended.
@@ -44,7 +44,7 @@ def prerequisite_findings(
     )
 
 
-def _zones(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding, ...]:
+def _zones(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Diagnostic, ...]:
     if ASKED_ZONES not in answers:
         return ()
     names = [str(name) for name in answers[ASKED_ZONES].get("names", ())]
@@ -55,7 +55,7 @@ def _zones(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding, .
     return (*result, *control_plane_zone_findings(plan, ids))
 
 
-def _subnets(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding, ...]:
+def _subnets(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Diagnostic, ...]:
     if ASKED_SUBNETS not in answers:
         return ()
     network, subnet_ids = (
@@ -65,7 +65,7 @@ def _subnets(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding,
     fix = Fix(message=f"use subnets of {network} in this account and region")
     return tuple(
         error(
-            "live.subnet", at, f"subnet {subnet} does not exist in {network}", value=subnet, fix=fix
+            "live.subnet", at, f"subnet {subnet} does not exist in {network}", given=subnet, fix=fix
         )
         for at, subnet in named_subnets(plan)
         if subnet not in subnet_ids
@@ -74,7 +74,7 @@ def _subnets(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding,
 
 def _reservations(
     plan: PlatformPlan, answers: PrerequisiteAnswers, before: Collection[str]
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """A reservation has one zone and one machine type: nodes with another cannot use it."""
     for draw in reservation_uses(plan, before):
         yield from plan.provider.reservation_findings(plan, draw, answers)

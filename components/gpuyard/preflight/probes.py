@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.findings import Finding
+from gpuyard.findings import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class SkippedProbe:
 class ProbeResult:
     """Findings, messages and skipped queries."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
     skipped: tuple[SkippedProbe, ...] = ()
     messages: tuple[str, ...] = ()
     """Results that agree with the plan."""

@@ -21,11 +21,11 @@ def check_quota(want: QuotaRequirement, name: str, free: float, ask: str) -> Pro
     if want.minimum > free:
         problem = f"the account's quota is too small for {want.nodes}: {name}"
         return probe_result(
-            error("live.quota", want.path, problem, value=value, allowed=f"{free:g}", fix=fix)
+            error("live.quota", want.path, problem, given=value, allowed=f"{free:g}", fix=fix)
         )
     problem = f"the account's quota is smaller than the plan's maximum: {name}"
     return probe_result(
-        warning("live.quota", want.path, problem, value=value, allowed=f"{free:g}", fix=fix)
+        warning("live.quota", want.path, problem, given=value, allowed=f"{free:g}", fix=fix)
     )
 
 

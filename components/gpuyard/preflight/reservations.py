@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Finding, Fix, Path, Severity, error, format_list
+from gpuyard.findings import Diagnostic, Fix, Path, Severity, error, format_list
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.preflight.zones import pool_path
 from gpuyard.render.cloud.prerequisites import gcp_reservation
@@ -83,7 +83,7 @@ def reservation_uses(plan: PlatformPlan, before: Collection[str] = ()) -> Iterat
 
 def check_reservation(
     plan: PlatformPlan, draw: ReservationUse, reserved: Reserved
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Everything that prevents nodes from starting in a reservation.
 
     Nodes keep running after a reservation of the last deployment ended: then other changes of the platform
@@ -100,7 +100,7 @@ def check_reservation(
         f"{draw.capacity_option.mode}: {draw.id}",
     )
     name = f"reservation {draw.name}"
-    results: list[Finding] = []
+    results: list[Diagnostic] = []
     if reserved.state not in good:
         fix = f"use a reservation that is {good[0]}"
         results.append(_about(plan, draw, f"{name} is {reserved.state}", option, fix, ends=True))
@@ -122,7 +122,7 @@ def check_reservation(
     return results
 
 
-def not_reserved(plan: PlatformPlan, draw: ReservationUse, zone: str = "") -> Finding:
+def not_reserved(plan: PlatformPlan, draw: ReservationUse, zone: str = "") -> Diagnostic:
     """The reservation does not exist; in a zone, when only that zone was queried."""
     problem = f"reservation {draw.name} does not exist{f' in {zone}' if zone else ''}"
     fix = plan.provider.reservation_fix
@@ -141,8 +141,8 @@ def _about(
     fix: str,
     *,
     ends: bool = False,
-) -> Finding:
+) -> Diagnostic:
     """A finding at the pool's capacity options; with `ends`, only a warning for one already in use."""
     at: Path = (*pool_path(plan, draw.pool), "capacity")
-    result = error("live.reservation", at, problem, value=value, fix=Fix(message=fix))
+    result = error("live.reservation", at, problem, given=value, fix=Fix(message=fix))
     return replace(result, severity=Severity.WARNING) if ends and draw.was_used_before else result

@@ -67,13 +67,13 @@ def check_bucket(bucket: RequiredBucket, answer: ProbeAnswer) -> ProbeResult:
     if bucket.is_created and _closed(answer):
         problem = f"the bucket name {name} is taken by another account"
         fix = Fix(message="rename the platform or the store: bucket names are globally unique")
-        return ProbeResult((error("live.bucket", bucket.path, problem, value=name, fix=fix),))
+        return ProbeResult((error("live.bucket", bucket.path, problem, given=name, fix=fix),))
     if answer.error in _NONE:
         problem = f"bucket {name} does not exist"
         fix = Fix(
             message="set `bucket` to an existing bucket, or remove it: gpuyard then creates one"
         )
-        return ProbeResult((error("live.bucket", bucket.path, problem, value=name, fix=fix),))
+        return ProbeResult((error("live.bucket", bucket.path, problem, given=name, fix=fix),))
     return ProbeResult(
         skipped=(SkippedProbe(bucket.question, answer.failure_reason or answer.error),)
     )

@@ -6,7 +6,7 @@ A program also checks them before it registers resources: it loads this module a
 from collections.abc import Iterator, Mapping
 
 from gpuyard.catalogue.cluster.eks import ZONES_WITHOUT
-from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones, configured_zones
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.preflight.probes import ProbeResult
@@ -26,7 +26,7 @@ def named_subnets(plan: PlatformPlan) -> Iterator[tuple[Path, str]]:
             yield ("cluster", "network", "subnets", side, number), each
 
 
-def probe_result(*findings: Finding, said: str = "") -> ProbeResult:
+def probe_result(*findings: Diagnostic, said: str = "") -> ProbeResult:
     """Findings, or a message when there are none."""
     return ProbeResult(findings, (), (said,) if said and not findings else ())
 
@@ -36,14 +36,16 @@ def check_zones(named: Mapping[str, Path], existing: set[str], region: str) -> P
     fix = Fix(message="write zones from the list, or remove `zones`")
     allowed = format_list(sorted(existing)) or "none"
     results = [
-        error("live.zone", at, f"{region} has no zone {zone}", value=zone, allowed=allowed, fix=fix)
+        error("live.zone", at, f"{region} has no zone {zone}", given=zone, allowed=allowed, fix=fix)
         for zone, at in named.items()
         if zone not in existing
     ]
     return probe_result(*results, said=f"{format_list(named)} are zones of {region}")
 
 
-def control_plane_zone_findings(plan: PlatformPlan, ids: Mapping[str, str]) -> tuple[Finding, ...]:
+def control_plane_zone_findings(
+    plan: PlatformPlan, ids: Mapping[str, str]
+) -> tuple[Diagnostic, ...]:
     """Zones, by zone id, in which EKS offers no control plane: the cluster has a subnet in each zone."""
     cluster = cluster_spec(plan.spec)
     if cluster.existing or cluster.network.subnets:
@@ -55,7 +57,7 @@ def control_plane_zone_findings(plan: PlatformPlan, ids: Mapping[str, str]) -> t
             "live.zone",
             paths[zone],
             f"EKS offers no control plane in {zone}, which is {ids[zone]} in this account",
-            value=zone,
+            given=zone,
             allowed=f"zones other than {format_list(ZONES_WITHOUT)}",
             fix=fix,
         )
@@ -85,7 +87,7 @@ def check_offers(plan: PlatformPlan, zones: Mapping[str, set[str]]) -> ProbeResu
                 "live.offering",
                 at,
                 f"{machine} is not offered in {where}",
-                value=machine,
+                given=machine,
                 allowed=format_list(sold) or "no zone offers it",
                 fix=Fix(message=words),
             )

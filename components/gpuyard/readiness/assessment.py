@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuyard.findings import Finding
+from gpuyard.findings import Diagnostic
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.readiness import (
     autoscaling,
@@ -50,17 +50,18 @@ class CheckResult:
     applies: bool
     source: str
     """Source of the result: plan, cluster, or none."""
-    observations: tuple[Observation, ...]
+    diagnostics: tuple[Diagnostic, ...]
+    """One for each observation."""
 
     @property
     def reasons(self) -> str:
         """Why it did not pass; empty when it passed."""
-        return "; ".join(reasons(self.observations, self.status))
+        return "; ".join(reasons(self.diagnostics, self.status))
 
     @property
-    def evidence(self) -> tuple[Observation, ...]:
-        """Observations with a value."""
-        return tuple(each for each in self.observations if each.value)
+    def evidence(self) -> tuple[Diagnostic, ...]:
+        """Diagnostics with a value."""
+        return tuple(each for each in self.diagnostics if each.given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +93,11 @@ class Readiness:
         """Each CNCF requirement with the status of the checks that are evidence for it."""
         for each in ai_requirements():
             answers = [self.of(name) for name in each.checks]
-            seen = [Observation(a.status) for a in answers if a.applies]
-            yield each, combine(seen)
+            yield each, combine(a.status for a in answers if a.applies)
 
 
 def assess_readiness(
-    plan: PlatformPlan, findings: Iterable[Finding], cluster: ClusterObjects | None = None
+    plan: PlatformPlan, findings: Iterable[Diagnostic], cluster: ClusterObjects | None = None
 ) -> Readiness:
     """Run every check on the plan, and on a cluster if one was queried."""
     return run_checks(Subject(plan, tuple(findings)), cluster)
@@ -112,7 +112,7 @@ def _answered(
     check: ReadinessCheck, subject: Subject, cluster: ClusterObjects | None
 ) -> CheckResult:
     planned = _observations(PLANNED, check, subject, subject.rendered)
-    if combine(planned) is CheckStatus.FAIL or cluster is None or _is_outside(planned):
+    if _combined(planned) is CheckStatus.FAIL or cluster is None or _is_outside(planned):
         return _of_plan(check, planned)
     seen = _observations(LIVE, check, subject, cluster)
     if not seen:
@@ -157,5 +157,13 @@ def _of_plan(
 def _check_result(check: ReadinessCheck, seen: Sequence[Observation], by: str) -> CheckResult:
     applies = not _is_outside(seen)
     return CheckResult(
-        check=check, status=combine(seen), applies=applies, source=by, observations=tuple(seen)
+        check=check,
+        status=_combined(seen),
+        applies=applies,
+        source=by,
+        diagnostics=tuple(each.diagnostic(check.id) for each in seen),
     )
+
+
+def _combined(seen: Iterable[Observation]) -> CheckStatus:
+    return combine(each.status for each in seen)

@@ -1,8 +1,10 @@
-"""Observations: the evidence of check results."""
+"""Observations of checks, and the diagnostics that they become."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from gpuyard.findings import Diagnostic, Severity
 
 _SHOWN = 3
 """Maximum names shown; JSON has all."""
@@ -16,9 +18,18 @@ class CheckStatus(StrEnum):
     NOT_RUN = "NOT RUN"
 
 
+SEVERITIES = {
+    CheckStatus.PASS: Severity.INFO,
+    CheckStatus.FAIL: Severity.ERROR,
+    CheckStatus.NOT_RUN: Severity.WARNING,
+}
+"""The severity of a diagnostic by the status that it states."""
+STATUSES = {severity: status for status, severity in SEVERITIES.items()}
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """One observation, or one reason why there is none."""
+    """One observation, or one reason why there is none, before its check gives it an id."""
 
     status: CheckStatus
     location: str = ""
@@ -26,6 +37,11 @@ class Observation:
     value: str = ""
     reason: str = ""
     applies: bool = True
+
+    def diagnostic(self, check: str) -> Diagnostic:
+        """The diagnostic of a check; its problem is the reason, and "" if it passes."""
+        path, severity = (self.location,) if self.location else (), SEVERITIES[self.status]
+        return Diagnostic(check, path, self.reason, severity=severity, given=self.value)
 
 
 def passing(where: str, value: object) -> Observation:
@@ -53,21 +69,21 @@ def observe(where: str, value: object, why: str) -> Observation:
     return failing(where, value, why) if why else passing(where, value)
 
 
-def combine(seen: Sequence[Observation]) -> CheckStatus:
+def combine(statuses: Iterable[CheckStatus]) -> CheckStatus:
     """One failure fails the check, one unknown or no observation leaves it NOT RUN."""
-    of_it = {each.status for each in seen}
+    of_it = set(statuses)
     return next(
         (r for r in (CheckStatus.FAIL, CheckStatus.NOT_RUN, CheckStatus.PASS) if r in of_it),
         CheckStatus.NOT_RUN,
     )
 
 
-def reasons(seen: Iterable[Observation], ready: CheckStatus) -> Iterator[str]:
+def reasons(seen: Iterable[Diagnostic], ready: CheckStatus) -> Iterator[str]:
     """The reasons of a status, each once with its locations."""
     places: dict[str, list[str]] = {}
     for each in seen:
-        if each.status is ready and each.reason:
-            places.setdefault(each.reason, []).append(each.location)
+        if each.severity is SEVERITIES[ready] and each.problem:
+            places.setdefault(each.problem, []).append(each.location)
     for why, result in places.items():
         where = format_some([place for place in result if place])
         yield f"{where}: {why}" if where else why

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from gpuyard.findings import Finding, Severity
+from gpuyard.findings import Diagnostic, Severity
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.readiness.evidence import Observation, failing, not_applicable, passing, unknown
 from gpuyard.render.cloud.graph import CloudGraph
@@ -85,7 +85,7 @@ class Subject:
     """The planned platform that the checks assess."""
 
     plan: PlatformPlan
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
 
     @cached_property
     def rendered(self) -> "ClusterObjects":
@@ -104,7 +104,7 @@ class Subject:
         """Findings of the plan with these ids."""
         for each in self.findings:
             if each.id in ids and each.severity is not Severity.INFO:
-                yield failing(each.where, each.value or each.id, each.problem)
+                yield failing(each.where, each.given or each.id, each.problem)
 
     @property
     def wide_pools(self) -> list[PoolPlan]:

@@ -6,13 +6,13 @@ from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.objects import register_object, register_objects
-from gpuyard.resources.plan_cache import validate_platform
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
 from gpuyard.resources.provider import ClusterProvider, provider_of
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.registrations import await_registrations
 from gpuyard.resources.teams import Team
+from gpuyard.resources.validated_plan import validate_platform
 from gpuyard.resources.validation.component import Validation
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 import pulumi
 
 from gpuyard.errors import PlanRejected
-from gpuyard.findings import Finding, Fix, error, format_findings
+from gpuyard.findings import Diagnostic, Fix, error, format_findings
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.problems import format_input
@@ -19,56 +19,56 @@ from gpuyard.spec.suggestions import nearest_name
 class PlatformRejected(pulumi.RunError, PlanRejected):
     """A component rejects its arguments; `findings` lists every reason."""
 
-    def __init__(self, what: str, findings: Sequence[Finding]) -> None:
+    def __init__(self, what: str, findings: Sequence[Diagnostic]) -> None:
         self.findings = tuple(findings)
         super().__init__(f"{what} is rejected:\n{format_findings(findings)}")
 
 
-def unknown_name(argument: str, value: object, known: Sequence[str]) -> Finding:
+def unknown_name(argument: str, value: object, known: Sequence[str]) -> Diagnostic:
     """The finding for an argument that names an unknown pool or team."""
     suggestion = nearest_name(value, list(known)) if isinstance(value, str) else None
     return error(
         f"args.{argument}",
         (argument,),
         f"the platform does not define this {argument}",
-        value=format_input(value),
+        given=format_input(value),
         allowed=", ".join(known) or f"the platform defines no {argument}",
         fix=Fix(message=f"write {suggestion}") if suggestion else None,
     )
 
 
-def missing_provider_finding() -> Finding:
+def missing_provider_finding() -> Diagnostic:
     """The finding for a component without a Kubernetes provider."""
     return error(
         "args.provider",
         ("opts", "providers"),
         "the component has no Kubernetes provider; the kubeconfig's current context is never a default",
-        value="no provider",
+        given="no provider",
         allowed="a Kubernetes provider, or `kubernetes:context` in the stack's configuration",
         fix=Fix(message="pass opts=pulumi.ResourceOptions(providers=[provider_of(plan)])"),
     )
 
 
-def missing_context_finding() -> Finding:
+def missing_context_finding() -> Diagnostic:
     """The finding for an existing cluster without a context of the kubeconfig."""
     return error(
         "args.cluster",
         ("platform", "cluster", "existing"),
         "the platform names no cluster; the kubeconfig's current context is never a default",
-        value="no cluster.existing",
+        given="no cluster.existing",
         allowed="a context that `kubectl config get-contexts` lists",
         fix=Fix(message="set cluster: {existing: CONTEXT}"),
     )
 
 
-def wrong_cloud_finding(component: str, value: str) -> Finding:
+def wrong_cloud_finding(component: str, value: str) -> Diagnostic:
     """The finding for a component that supports another cloud than the platform's."""
     required = next(each for each in Cloud if provider_of(each).cluster_kind == component)
     return error(
         "args.cloud",
         ("platform", "cloud"),
         f"{component} creates clusters on {required} only",
-        value=value,
+        given=value,
         allowed=required,
         fix=Fix(message=f"write cloud: {required}"),
     )

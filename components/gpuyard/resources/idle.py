@@ -7,8 +7,8 @@ import pulumi
 from gpuyard.names import IDLE, system_namespace
 from gpuyard.render.idle import idle_objects
 from gpuyard.resources.component import Component, after_created
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 
 
 class IdleReclaimArgs(TypedDict):

@@ -9,7 +9,7 @@ import pulumi
 from gpuyard.changes.platforms import driver_of, driver_rollout_pools
 from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
 from gpuyard.changes.rollout_waves import RolloutWaves
-from gpuyard.findings import Finding, Severity, sort_findings
+from gpuyard.findings import Diagnostic, Severity, sort_findings
 from gpuyard.names import system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
@@ -37,16 +37,16 @@ from gpuyard.resources.gpu_operator.driver_hooks import rollout_record_hooks
 from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
 from gpuyard.resources.gpu_operator.node_labels import labelled_pools
 from gpuyard.resources.idle import IdleReclaim
-from gpuyard.resources.plan_cache import (
-    PlatformLike,
-    calendar_findings_today,
-    read_args,
-    validated_plan,
-)
 from gpuyard.resources.pools import GpuNodePool, GpuNodePoolArgs, reject_unsupported
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.state import camel_case, spec_without_defaults
 from gpuyard.resources.teams import Team, TeamArgs
+from gpuyard.resources.validated_plan import (
+    PlatformLike,
+    calendar_findings_today,
+    read_args,
+    validate_platform,
+)
 from gpuyard.resources.validation.component import PoolVerdict, Validation, with_job_measurements
 from gpuyard.resources.validation.deferral import (
     QueuedJobWatch,
@@ -143,7 +143,8 @@ class Platform(Component):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         values = read_args("Platform", args, required=("platform",), optional=("cluster_name",))
-        proof = validated_plan(values["platform"])
+        given = values["platform"]  # a plan that another program may have made is validated again
+        proof = validate_platform(given.spec if isinstance(given, PlatformPlan) else given)
         plan, late, state = proof.plan, {}, {"platform": spec_without_defaults(proof.plan.spec)}
         reject_unsupported(plan)
         if values.get("cluster_name") is not None:
@@ -154,7 +155,7 @@ class Platform(Component):
             plan = replace(plan, cluster_name=plan.name)
         changes = preview_changes(name, plan)
         super().__init__("gpuyard:index:Platform", name, state, opts)
-        self._warn((*proof.findings, *changes.findings, *calendar_findings_today(plan.spec)))
+        self._warn((*proof.findings, *changes.findings, *calendar_findings_today(plan)))
         enters = not self._has_provider
         cluster = register_cluster(
             f"{name}-cluster", plan, self._child(), entered=enters, graph=changes.resized
@@ -343,7 +344,7 @@ class Platform(Component):
             node_pools.append(GpuNodePool(child, args, self._child(first), cluster=cluster))
         return node_pools
 
-    def _warn(self, findings: tuple[Finding, ...]) -> None:
+    def _warn(self, findings: tuple[Diagnostic, ...]) -> None:
         for finding in findings:
             if finding.severity is Severity.WARNING:
                 pulumi.log.warn(str(finding), self)
@@ -351,7 +352,7 @@ class Platform(Component):
     def _report(
         self,
         plan: PlatformPlan,
-        findings: tuple[Finding, ...],
+        findings: tuple[Diagnostic, ...],
         nodes: Iterable[pulumi.Output[list[str]]],
     ) -> None:
         """Register the outputs, with which the next deployment is compared, once nodes have the new configuration."""

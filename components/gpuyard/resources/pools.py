@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import pulumi
 
 from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent
-from gpuyard.findings import Finding, Fix, error
+from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import CloudGraph
@@ -22,8 +22,8 @@ from gpuyard.resources.gpu_operator.node_labels import (
 )
 from gpuyard.resources.gpu_operator.waves import mig_reconfigure_hook
 from gpuyard.resources.objects import register_object
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.cluster import CloudCluster
@@ -145,7 +145,7 @@ def _inputs(
     return given
 
 
-def _no_foundation(lacking: list[str]) -> Finding:
+def _no_foundation(lacking: list[str]) -> Diagnostic:
     return error(
         "args.missing",
         ("foundation",),

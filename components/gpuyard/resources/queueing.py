@@ -13,8 +13,8 @@ from gpuyard.render.kueue.chart import (
 )
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.resources.component import Component, after_created
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.spec.sections import Apply
 
 

@@ -13,8 +13,8 @@ from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.errors import PlatformRejected, unknown_name
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 
 
 class TeamArgs(TypedDict):

@@ -24,6 +24,7 @@ from gpuyard.manifests.fields import (
     number,
     text,
 )
+from gpuyard.manifests.resources import Resource, Violation, group_kind
 
 __all__ = [
     "UNKNOWN",
@@ -52,51 +53,6 @@ __all__ = [
     "once_per_stack",
     "text",
 ]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Resource:
-    """A resource that rules check, from any input format. Compared by identity."""
-
-    kind: str
-    """A Kubernetes object is its `apiVersion/Kind`, such as v1/ResourceQuota.
-
-    A cloud resource is `aws:eks/NodeGroup` or `gcp:container/NodePool`, its fields named as Pulumi has them.
-    The values of a chart are `values:gpu-operator`, a configuration inside another `config:mig-parted`.
-    """
-    name: str
-    properties: Mapping[str, Any]
-    protected: bool | None = None
-    """Whether Pulumi rejects its deletion; None if unknown, for example in a manifest."""
-    source: str = ""
-    """The source, if the input has several: a file, a provider, a module."""
-
-    @property
-    def group_kind(self) -> str:
-        """The kind without its version."""
-        return group_kind(self.kind)
-
-    @property
-    def namespace(self) -> str:
-        """The namespace of a Kubernetes object, "" if it has none."""
-        metadata = self.properties.get("metadata")
-        result = metadata.get("namespace") if isinstance(metadata, Mapping) else None
-        return result if isinstance(result, str) else ""
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One problem: its place in the resource, a description and a fix."""
-
-    path: Path
-    problem: str
-    fix: str
-    resource: Resource | None = None
-    """The resource, if the rule checked several; None for the one it was called with."""
-    severity: Severity | None = None
-    """A severity below that of the rule. A level that a user sets applies to all violations."""
-    is_advisory: bool = False
-    """A defensible choice: shown separately, unless a user asks for it or sets a level."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,22 +179,6 @@ class Rule:
     remediate: Callable[[Mapping[str, Any]], Mapping[str, Any]] | None = None
     """The corrected properties, if that neither replaces a resource nor locks out users."""
 
-    @property
-    def docs_command(self) -> str:
-        """The command that shows the documentation of the rule."""
-        return f"gpuyard why {self.id}"
-
     def applies_to(self, resource: Resource) -> bool:
         """True for resources of its kinds, in any API version."""
         return resource.group_kind in self.kinds
-
-
-_VERSIONED = len(("group", "version", "kind"))
-
-
-def group_kind(kind: str) -> str:
-    """A Kubernetes kind without its version, `kueue.x-k8s.io/ClusterQueue`; other kinds unchanged."""
-    if ":" in kind:
-        return kind
-    parts = kind.split("/")
-    return f"{parts[0]}/{parts[2]}" if len(parts) == _VERSIONED else parts[-1]

@@ -4,8 +4,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from enum import StrEnum
+from typing import Any
 
-from gpuyard.findings import Path, Severity
+from gpuyard.findings import Diagnostic, Path, Severity
 from gpuyard.rules.placeholders import RuleCheck, check_with_placeholders
 from gpuyard.rules.rule import (
     AdjustForContext,
@@ -70,14 +71,15 @@ class RuleOutcome:
     resource: Resource | None
     """None if the rule is about the whole stack."""
     verdict: RuleVerdict
-    severity: Severity
-    path: Path
-    problem: str
-    fix: str = ""
+    diagnostic: Diagnostic
     note: str = ""
     """The reason of an exemption, or that it has expired."""
     is_advisory: bool = False
     """Whether it is a defensible choice that does not count by default."""
+
+    def with_diagnostic(self, **fields: Any) -> "RuleOutcome":
+        """The outcome with other fields of its diagnostic."""
+        return replace(self, diagnostic=replace(self.diagnostic, **fields))
 
 
 def evaluate(
@@ -125,7 +127,7 @@ def apply_context(
     weighs = outcome.rule.adjust
     if weighs is None or outcome.verdict is not RuleVerdict.VIOLATED or outcome.is_advisory:
         return outcome
-    weight = _context_effect(weighs, stack, resource, outcome.path)
+    weight = _context_effect(weighs, stack, resource, outcome.diagnostic.path)
     if weight is ContextEffect.NONE:
         return None
     return _adjusted(outcome, weight) if _counts_choices_apart(outcome.rule, settings) else outcome
@@ -144,8 +146,8 @@ def _context_effect(
 def _adjusted(outcome: RuleOutcome, weight: ContextEffect) -> RuleOutcome:
     if weight is ContextEffect.CHOICE:
         return replace(outcome, is_advisory=True)
-    lowered = outcome.severity is Severity.ERROR and weight is ContextEffect.UNSURE
-    return replace(outcome, severity=Severity.WARNING) if lowered else outcome
+    lowered = outcome.diagnostic.severity is Severity.ERROR and weight is ContextEffect.UNSURE
+    return outcome.with_diagnostic(severity=Severity.WARNING) if lowered else outcome
 
 
 def _counts_choices_apart(rule: Rule, settings: RuleConfiguration) -> bool:
@@ -208,11 +210,11 @@ def _outcomes(
         hidden[id(resource), _UNKNOWN] = (resource, ())
     except Exception as e:  # noqa: BLE001  for any error of a rule, the report names the rule
         problem = f"the rule failed: {type(e).__name__}: {e}; please report it"
-        results.append(RuleOutcome(rule, resource, RuleVerdict.FAILED, severity, (), problem))
-    results.extend(
-        RuleOutcome(rule, about, RuleVerdict.NOT_EVALUATED, severity, path, why)
-        for (_, why), (about, path) in hidden.items()
-    )
+        failed = Diagnostic(rule.id, (), problem, severity=severity)
+        results.append(RuleOutcome(rule, resource, RuleVerdict.FAILED, failed))
+    for (_, why), (about, path) in hidden.items():
+        unknown = Diagnostic(rule.id, path, why, severity=severity)
+        results.append(RuleOutcome(rule, about, RuleVerdict.NOT_EVALUATED, unknown))
     return results
 
 
@@ -227,17 +229,8 @@ def _violated(
         until = f"expired on {exemption.expires}" if expired else f"until {exemption.expires}"
         note = f"exception {until}: {exemption.reason}"
     choice = violation.is_advisory and _counts_choices_apart(rule, settings)
-    return RuleOutcome(
-        rule,
-        resource,
-        verdict,
-        severity,
-        violation.path,
-        violation.problem,
-        violation.fix,
-        note,
-        choice,
-    )
+    diagnostic = violation.diagnostic(rule.id, severity)
+    return RuleOutcome(rule, resource, verdict, diagnostic, note, choice)
 
 
 def _exempt(rule: Rule, resource: Resource | None, settings: RuleConfiguration) -> Exemption | None:

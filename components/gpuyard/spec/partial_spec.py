@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gpuyard.findings import Finding, Path
+from gpuyard.findings import Diagnostic, Path
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import validation_findings
 
@@ -144,7 +144,7 @@ class _Work:
                     pass
         return {index: frozenset(names) for index, names in results.items()}
 
-    def repair(self, findings: Iterable[Finding]) -> bool:
+    def repair(self, findings: Iterable[Diagnostic]) -> bool:
         """Apply every fix and drop parts without one; False if nothing would be left."""
         kept_indexes, done = self.kept(), list[Path]()
         for finding in findings:
@@ -160,14 +160,14 @@ class _Work:
         return True
 
     def _fix_location(
-        self, finding: Finding, path: Path, kept: Mapping[str, tuple[int, ...]]
+        self, finding: Diagnostic, path: Path, kept: Mapping[str, tuple[int, ...]]
     ) -> Path:
         """The path that the fix changes; () without a fix, or if it was applied before without success."""
         if finding.fix is None or not finding.fix.at or (finding.id, path) in self.tried:
             return ()
         return _placed(finding.fix.at, kept)
 
-    def _apply_fix(self, finding: Finding, path: Path, at: Path) -> Path:
+    def _apply_fix(self, finding: Diagnostic, path: Path, at: Path) -> Path:
         self.tried.add((finding.id, path))
         parent = _parent(self.value, at)
         if finding.fix is None or finding.fix.value is None:

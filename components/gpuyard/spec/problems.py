@@ -8,7 +8,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.spec.explain import explain
 from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.values import ValueChange
@@ -28,7 +28,7 @@ def format_input(value: object) -> str:
 
 def validation_findings(
     invalid: ValidationError, root: type[BaseModel], value: object
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """One finding per error, in document order; paths lead through the value as written."""
     result = invalid.errors(include_url=False)
     inner = {d["loc"][: len(d["loc"]) - i] for d in result for i in range(1, len(d["loc"]) + 1)}
@@ -42,7 +42,7 @@ def validation_findings(
     return [f for f in all_of_them if f.id != "spec.missing" or f.path not in renamed]
 
 
-def _provided(unknown: Finding) -> list[Path]:
+def _provided(unknown: Diagnostic) -> list[Path]:
     """Fields that exist once a misspelled key is renamed, so that they are not also reported as missing."""
     fix = unknown.fix
     if fix is None or fix.at is None or not isinstance(fix.value, Mapping):
@@ -65,14 +65,14 @@ def _as_written(details: ErrorDetails, value: object) -> Path:
     return tuple(written)
 
 
-def _finding(details: ErrorDetails, root: type[BaseModel], value: object) -> Finding:
+def _finding(details: ErrorDetails, root: type[BaseModel], value: object) -> Diagnostic:
     kind, path = details["type"], _as_written(details, value)
     context = details.get("ctx", {})
     if "problem" in context:
         fix = _own_fix(context["fix"], context["change"], path)
         problem, allowed = context["problem"], context["allowed"]
         shown = format_input(details["input"])
-        return error(f"spec.{kind}", path, problem, value=shown, allowed=allowed, fix=fix)
+        return error(f"spec.{kind}", path, problem, given=shown, allowed=allowed, fix=fix)
     if kind == "extra_forbidden":
         return _unknown_key(path, _fields_at(root, path[:-1]), _at(value, path[:-1]))
     if kind == "missing":
@@ -85,7 +85,7 @@ def _finding(details: ErrorDetails, root: type[BaseModel], value: object) -> Fin
         fix = Fix(message=explanation.fix, at=path, value=explanation.value)
     shown = format_input(details["input"])
     return error(
-        explanation.id, path, explanation.problem, value=shown, allowed=explanation.allowed, fix=fix
+        explanation.id, path, explanation.problem, given=shown, allowed=explanation.allowed, fix=fix
     )
 
 
@@ -102,7 +102,7 @@ def _at(value: Any, path: Path) -> Any:
     return value
 
 
-def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
+def _unknown_key(path: Path, known: list[str], parent: Any) -> Diagnostic:
     """The fix renames the key to the most similar field, or removes it if there is none."""
     key = str(path[-1])
     suggestion = nearest_name(key, known) or _completed_name(key, known)
@@ -114,7 +114,7 @@ def _unknown_key(path: Path, known: list[str], parent: Any) -> Finding:
         renamed = {suggestion if k == path[-1] else k: v for k, v in parent.items()}
         fix = Fix(message=f"write `{suggestion}`", at=path[:-1], value=renamed)
     value, allowed = format_input(key), ", ".join(known)
-    return error("spec.unknown_field", path, "unknown field", value=value, allowed=allowed, fix=fix)
+    return error("spec.unknown_field", path, "unknown field", given=value, allowed=allowed, fix=fix)
 
 
 def _completed_name(key: str, known: list[str]) -> str | None:

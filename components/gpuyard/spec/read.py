@@ -7,7 +7,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from gpuyard.errors import SpecError
-from gpuyard.findings import Finding, Fix, Path, Severity, error, format_findings, has_errors
+from gpuyard.findings import Diagnostic, Fix, Path, Severity, error, format_findings, has_errors
 from gpuyard.spec.partial_spec import SalvagedSpec, salvage_spec, suppressed_findings
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import format_input, validation_findings
@@ -37,7 +37,7 @@ class ParsedStackFile:
     """
 
     spec: PlatformSpec | None
-    findings: tuple[Finding, ...]
+    findings: tuple[Diagnostic, ...]
     partial: SalvagedSpec = field(default_factory=SalvagedSpec)
     document: Document | None = None
     region: Region | None = None
@@ -50,7 +50,7 @@ class ParsedStackFile:
         """The platform, or the part of it that can be checked."""
         return self.spec or self.partial.spec
 
-    def remaining_findings(self, findings: Iterable[Finding]) -> list[Finding]:
+    def remaining_findings(self, findings: Iterable[Diagnostic]) -> list[Diagnostic]:
         """The findings on the partial spec, with paths in the file.
 
         Findings that may be caused only by a dropped malformed part are suppressed, and so are those on a
@@ -65,7 +65,7 @@ class ParsedStackFile:
             if f.severity is Severity.INFO or not any(p[: len(f.path)] == f.path for p in malformed)
         ]
 
-    def _placed(self, finding: Finding) -> Finding:
+    def _placed(self, finding: Diagnostic) -> Diagnostic:
         fix = finding.fix
         if fix is not None and fix.at is not None:
             fix = replace(fix, at=self._place(fix.at))
@@ -149,7 +149,7 @@ def platform_spec(value: object) -> PlatformSpec:
     return reading.spec
 
 
-def _no_platform(root: object) -> Finding:
+def _no_platform(root: object) -> Diagnostic:
     value = (
         "an empty file"
         if root is None
@@ -159,7 +159,7 @@ def _no_platform(root: object) -> Finding:
         "spec.no_platform",
         (),
         f"the file has no `config: {CONFIG_KEY}:`",
-        value=value,
+        given=value,
         allowed=f"a Pulumi stack file with the platform under `config: {CONFIG_KEY}:`",
         fix=Fix(message=_where_it_is(root)),
     )
@@ -190,13 +190,13 @@ def _mappings(config: Mapping[object, object]) -> list[str]:
     ]
 
 
-def _duplicates(document: Document) -> list[Finding]:
+def _duplicates(document: Document) -> list[Diagnostic]:
     return [
         error(
             "spec.duplicate_key",
             path[len(PLATFORM_PATH) :] if path[: len(PLATFORM_PATH)] == PLATFORM_PATH else path,
             f"duplicate key in one mapping, again in line {line}",
-            value=format_input(path[-1]),
+            given=format_input(path[-1]),
             allowed="each key once",
             fix=Fix(message="keep one of them"),
         )
@@ -204,9 +204,9 @@ def _duplicates(document: Document) -> list[Finding]:
     ]
 
 
-def _secrets(platform: object) -> list[Finding]:
+def _secrets(platform: object) -> list[Diagnostic]:
     """Rejects `secure:`, with which the engine decrypts the whole object into the program."""
-    results: list[Finding] = []
+    results: list[Diagnostic] = []
     todo: list[tuple[Path, Any]] = [((), platform)]
     while todo:
         path, value = todo.pop()
@@ -219,12 +219,12 @@ def _secrets(platform: object) -> list[Finding]:
     return results
 
 
-def _secret(path: Path) -> Finding:
+def _secret(path: Path) -> Diagnostic:
     return error(
         "spec.secret",
         path,
         "a secret inside the platform would appear in plans and state files",
-        value="secure: …",
+        given="secure: …",
         allowed="no secret; no field of the platform needs one",
         fix=Fix(message="remove it; keep secrets in separate config keys", at=path or None),
     )

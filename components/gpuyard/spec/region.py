@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from gpuyard.catalogue.cluster.names import PROJECT
 from gpuyard.catalogue.cluster.places import region_names
 from gpuyard.catalogue.purchasing import GCE_ZONE, REGIONS, ZONES
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.spec.suggestions import nearest_name
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
@@ -52,14 +52,14 @@ def place_keys() -> tuple[str, ...]:
 
 def region_of(
     config: Mapping[str, object], cloud: str, zones: Iterable[str] = ()
-) -> tuple[Region | None, list[Finding]]:
+) -> tuple[Region | None, list[Diagnostic]]:
     """The region in a stack's configuration, or the findings on it; neither if none is set.
 
     For a misspelled region the fix prefers a region of `zones`, the zones of the pools.
     A value that is not text is a secret or an object, and unknown before a deployment.
     """
     regions: dict[str, str] = {}
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for key in _KEYS.get(cloud, ()):
         value = config.get(key)
         if isinstance(value, str):
@@ -99,12 +99,12 @@ def unknown_region(name: str, cloud: str) -> tuple[str, str] | None:
     ) or ""
 
 
-def _unknown(value: str, key: str, problem: str, suggestion: str) -> Finding:
+def _unknown(value: str, key: str, problem: str, suggestion: str) -> Diagnostic:
     return error(
         "stack.region",
         _path(key),
         problem,
-        value=value,
+        given=value,
         allowed=f"an existing region{f', such as {suggestion}' if suggestion else ''}",
         fix=Fix(message="correct the region; for a newer region, upgrade gpuyard"),
     )
@@ -114,33 +114,33 @@ def _path(key: str) -> Path:
     return ("config", key)
 
 
-def _no_region(value: str, key: str, cloud: str) -> Finding:
+def _no_region(value: str, key: str, cloud: str) -> Diagnostic:
     form = GCE_ZONE if key.endswith(":zone") else REGIONS[cloud]
     what = "zone" if key.endswith(":zone") else "region"
     return error(
         "stack.region",
         _path(key),
         f"not the name of a {what} on {cloud}",
-        value=value,
+        given=value,
         allowed=f"a {what} such as {form.example}",
         fix=Fix(message=f"correct the {what}"),
     )
 
 
-def _zone_elsewhere(config: Mapping[str, object], regions: Mapping[str, str]) -> Finding:
+def _zone_elsewhere(config: Mapping[str, object], regions: Mapping[str, str]) -> Diagnostic:
     region = regions["gcp:region"]
     return error(
         "stack.region",
         _path("gcp:zone"),
         f"this zone is not in {region}, the value of gcp:region",
-        value=str(config["gcp:zone"]),
+        given=str(config["gcp:zone"]),
         allowed=f"a zone of {region}",
         fix=Fix(message="remove gcp:region or gcp:zone"),
     )
 
 
 # ── the project ──────────────────────────────────────────────────────────────────────────────────────
-def check_project(config: Mapping[str, object], cloud: str) -> list[Finding]:
+def check_project(config: Mapping[str, object], cloud: str) -> list[Diagnostic]:
     """Check that a plain-text project in the configuration is a project id."""
     key = _PROJECTS.get(cloud, "")
     project = config.get(key)
@@ -153,7 +153,7 @@ def check_project(config: Mapping[str, object], cloud: str) -> list[Finding]:
             "stack.project",
             ("config", key),
             f"not a project id of {cloud}; the id differs from the name",
-            value=project,
+            given=project,
             allowed=f"6 to 30 lower-case letters, digits and dashes, starting with a letter, such as {PROJECT.example}",
             fix=Fix(message=f"write the id that `gcloud projects list` shows{meant}"),
         )

@@ -7,7 +7,7 @@ import pytest
 
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.plan import show_plan
-from gpuyard.findings import Finding, Severity
+from gpuyard.findings import Diagnostic, Severity
 from kit.stacks import cut_pool, plan_of, platform, pool, shape, shared_pool, team
 
 WHOLE = platform(
@@ -137,7 +137,7 @@ def test_nothing_is_cut_off_however_long_the_names(gpuyard, write):
 
 def test_the_plan_can_be_shown_with_its_notes_for_other_commands():
     out = io.StringIO()
-    said = Finding(id="a.b", severity=Severity.INFO, path=("pools",), problem="good to know")
+    said = Diagnostic(id="a.b", severity=Severity.INFO, path=("pools",), problem="good to know")
     show_plan(plan_of(platform()), [said], Console(file=out, width=80))
     assert out.getvalue().endswith(
         "Notes\ninfo    pools: good to know\n        more     gpuyard why a.b\n"

@@ -72,7 +72,7 @@ def test_an_id_that_there_is_not_is_refused_with_the_one_that_is_meant(gpuyard, 
 def test_what_a_finding_and_a_rule_name_is_a_command_that_shows_their_page(gpuyard):
     finding = error("mig.placement", (), "x")
     assert finding.severity is Severity.ERROR
-    for more in (finding.docs_url, RULES[0].docs_command):
+    for more in (finding.docs_url, f"gpuyard why {RULES[0].id}"):
         assert gpuyard(*more.split()[1:]).code == 0
 
 

@@ -155,7 +155,7 @@ def twin(lab: reality.Lab, case: Value) -> str:
     read = resource(object_of(case))
     found: list[str] = []
     if read.group_kind in ADMISSION_KINDS:
-        found += [str(refusal) for refusal in denials(workload(read), parameters)]
+        found += [refusal.summary for refusal in denials(workload(read), parameters)]
     if read.group_kind in KINDS:
         slips = BELONGINGS.check(workload(read), parameters)
         found += [f"{BELONGINGS.id}: {slip.problem}; {slip.fix}" for slip in slips]

@@ -113,7 +113,7 @@ def test_a_template_reads_no_file_beside_its_chart(chart):
         (chart / name).write_text(SECRET, encoding="utf-8")
     (chart / "templates" / "server.yaml").write_text(LEAK, encoding="utf-8")
     reading, _ = read_all(["."], render=True)
-    said = [hit.problem for hit in build_report(reading, RULES).hits]
+    said = [hit.diagnostic.problem for hit in build_report(reading, RULES).hits]
     assert not [each for each in said if b64encode(SECRET.encode()).decode() in each]
     assert [each for each in said if each.startswith("x/:latest is a moving tag")]
 

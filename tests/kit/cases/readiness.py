@@ -11,7 +11,7 @@ from typing import Any
 import yaml
 
 import proofs
-from gpuyard.findings import Finding, Severity
+from gpuyard.findings import Diagnostic, Severity
 from gpuyard.names import (
     CHECK_RESULT_LABEL,
     CHECKED_LABEL,
@@ -68,8 +68,8 @@ def subject_of(case: Mapping[str, Any]) -> Subject:
         return subject(case.get("base", "ready"))
     result = judged(case)
     warned = tuple(
-        Finding(
-            id=each, severity=Severity.WARNING, path=("software",), problem="as said", value="x"
+        Diagnostic(
+            id=each, severity=Severity.WARNING, path=("software",), problem="as said", given="x"
         )
         for each in case.get("findings", ())
     )

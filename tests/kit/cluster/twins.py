@@ -152,7 +152,7 @@ def expected(value: Value, plan: PlatformPlan = PLAN, **known: Any) -> str:
     """The violation found by the Python twins, with the same text; by default an administrator asks."""
     requested = replace(workload(resource(value)), **{"by_controller": True, **known})
     message = denials(requested, parameters_of(plan, plan.teams[0]))
-    text = ". ".join(str(refusal) for refusal in message)
+    text = ". ".join(refusal.summary for refusal in message)
     return text if len(text) <= LONGEST else f"{text[:LONGEST]} …"
 
 

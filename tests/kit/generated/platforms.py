@@ -7,7 +7,7 @@ import copy
 import random
 from functools import lru_cache
 
-from gpuyard.findings import Finding
+from gpuyard.findings import Diagnostic
 from gpuyard.plan import plan
 from gpuyard.plan.records import PlatformPlan
 from kit.stacks import Raw, spec_of
@@ -30,7 +30,7 @@ _GOOD_CUT = {"1g.5gb": 2, "2g.10gb": 1, "3g.20gb": 1}
 
 
 @lru_cache(maxsize=2000)
-def known(number: int) -> tuple[PlatformPlan | None, list[Finding]]:
+def known(number: int) -> tuple[PlatformPlan | None, list[Diagnostic]]:
     """The plan and findings of a generated platform."""
     return plan(spec_of(platform(number)))
 

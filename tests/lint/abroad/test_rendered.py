@@ -99,7 +99,7 @@ def printing(text):
 def told(*paths, render=True):
     reading, _ = read_all(paths or (".",), render=render)
     hits = build_report(reading, RULES).hits
-    return [(h.rule.id, f"{h.file}:{h.line}", h.where) for h in hits], reading
+    return [(h.rule.id, f"{h.file}:{h.line}", h.diagnostic.location) for h in hits], reading
 
 
 def said(reading):

@@ -64,7 +64,7 @@ def pod_of(values):
 def said(text, name="f.yaml"):
     reading = read(text.encode(), name)
     return sorted(
-        (hit.rule.id, hit.where, hit.line)
+        (hit.rule.id, hit.diagnostic.location, hit.line)
         for hit in build_report(reading, RULES).hits
         if hit.state in (HitState.OPEN, HitState.NOT_EVALUATED)
     )

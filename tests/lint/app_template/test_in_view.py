@@ -32,7 +32,7 @@ PATCH = (
 
 def said(found):
     return [
-        (hit.rule.id, hit.where, hit.line)
+        (hit.rule.id, hit.diagnostic.location, hit.line)
         for hit in build_report(found, RULES).hits
         if hit.state is HitState.OPEN
     ]

@@ -17,7 +17,7 @@ def told(text, file, **settings):
     made = build_report(
         read(data, file), RULES, RuleConfiguration(**settings), parse_ignores(data, file)
     )
-    return {(hit.rule.id, hit.where): hit.state for hit in made.hits}
+    return {(hit.rule.id, hit.diagnostic.location): hit.state for hit in made.hits}
 
 
 CLUSTER = """# for GPUs of nvidia

@@ -134,7 +134,7 @@ def test_what_is_said_stands_at_its_line_and_has_the_names_of_the_provider():
         ("privileged", "GPU-POD-02"),
         ("host_ipc", "GPU-POD-02"),
     } <= said
-    fixes = " ".join(hit.fix for hit in made.open_findings)
+    fixes = " ".join(hit.diagnostic.fix_message for hit in made.open_findings)
     assert "size_limit" in fixes
     assert "sizeLimit" not in fixes
 
@@ -321,7 +321,7 @@ POD_OF_VARIABLES = """resource "kubectl_manifest" "job" {
 
 def test_of_a_container_that_variables_decide_the_rest_is_judged():
     made = build_report(read(POD_OF_VARIABLES.encode(), "main.tf"), RULES)
-    assert [(h.line, h.rule.id, h.severity, h.state) for h in made.hits] == [
+    assert [(h.line, h.rule.id, h.diagnostic.severity, h.state) for h in made.hits] == [
         (12, "GPU-POD-03", Severity.WARNING, HitState.OPEN),
         (13, "GPU-POD-02", Severity.WARNING, HitState.OPEN),
     ]

@@ -47,7 +47,7 @@ def test_two_that_refer_to_one_role_mean_the_same(role, machine, of_group, said)
     text = "# gpus of eks\n" + ROLES % (role, machine, of_group)
     hits = build_report(read(text.encode(), "main.tf"), RULES).hits
     hits = [hit for hit in hits if hit.rule.id == "GPU-AWS-07"]
-    open_ = [(hit.line, hit.problem) for hit in hits if hit.state is HitState.OPEN]
+    open_ = [(hit.line, hit.diagnostic.problem) for hit in hits if hit.state is HitState.OPEN]
     whose = ".".join(re.findall(r"\w+", role)[:-1])
     problem = f"every pod on the nodes of {whose} can use AmazonS3FullAccess"
     assert open_ == ([(3, problem)] if said else [])

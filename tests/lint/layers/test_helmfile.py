@@ -24,7 +24,9 @@ def said(tmp_path, monkeypatch):
     def of(files):
         reading = read_in(tmp_path, files)
         words = ("driver 550.54.15", "GPU Operator v24")
-        hits = [h for h in build_report(reading, RULES).hits if h.problem.startswith(words)]
+        hits = [
+            h for h in build_report(reading, RULES).hits if h.diagnostic.problem.startswith(words)
+        ]
         return [f"{h.file}:{h.line}" for h in hits if h.state is HitState.OPEN]
 
     return of

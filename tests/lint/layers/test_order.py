@@ -67,7 +67,11 @@ def old(tmp_path, monkeypatch):
     def of(files):
         reading = read_in(tmp_path, files)
         hits = build_report(reading, RULES).hits
-        return [f"{h.file}:{h.line}" for h in hits if h.problem.startswith("driver 550.54.15")]
+        return [
+            f"{h.file}:{h.line}"
+            for h in hits
+            if h.diagnostic.problem.startswith("driver 550.54.15")
+        ]
 
     return of
 

@@ -72,7 +72,7 @@ def test_values_that_the_chart_around_overrides_are_nobodys(values, told, tmp_pa
     }
     found = read_in(tmp_path, files)
     hits = [h for h in build_report(found, RULES).hits if h.state is HitState.OPEN]
-    assert [h.file for h in hits if h.problem.startswith("container-toolkit")] == told
+    assert [h.file for h in hits if h.diagnostic.problem.startswith("container-toolkit")] == told
 
 
 def test_a_sample_takes_nothing_in(tmp_path, monkeypatch):

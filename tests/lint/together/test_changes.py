@@ -317,7 +317,9 @@ def said(kustomization, labels="", settings=None):
     files = {"kustomization.yaml": f"resources: [c.yaml]\n{kustomization}", "c.yaml": cluster}
     rules = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
     hits = build_report(reading(files), rules, settings or RuleConfiguration()).hits
-    return [hit.problem if hit.state is HitState.OPEN else hit.state.value for hit in hits]
+    return [
+        hit.diagnostic.problem if hit.state is HitState.OPEN else hit.state.value for hit in hits
+    ]
 
 
 @every(

@@ -58,7 +58,11 @@ def said(tmp_path, monkeypatch):
     def of(files, *paths):
         reading = read_in(tmp_path, files, paths or ["."])
         hits = [hit for hit in build_report(reading, RULES).hits if hit.rule.id == "GPU-STK-01"]
-        return [str(hit.severity.value) for hit in hits if hit.problem.startswith("gpu-operator")]
+        return [
+            str(hit.diagnostic.severity.value)
+            for hit in hits
+            if hit.diagnostic.problem.startswith("gpu-operator")
+        ]
 
     return of
 
@@ -110,12 +114,14 @@ def test_what_a_release_lays_over_a_file_counts_for_the_file(said, tmp_path):
     assert [
         h
         for h in build_report(reading, RULES).hits
-        if "toolkit" in h.problem and h.file == "v.yaml"
+        if "toolkit" in h.diagnostic.problem and h.file == "v.yaml"
     ] == []
     (tmp_path / "main.tf").write_text(RELEASE % ('file("v.yaml")', ""))
     reading, _ = read_all(["."])
     hits = [
-        h for h in build_report(reading, RULES).hits if h.problem.startswith("container-toolkit")
+        h
+        for h in build_report(reading, RULES).hits
+        if h.diagnostic.problem.startswith("container-toolkit")
     ]
     assert [h.file for h in hits] == ["v.yaml"]
 
@@ -328,7 +334,7 @@ def wrong(folder, files, **wanted):
     return [
         f"{h.file}:{h.line}"
         for h in hits
-        if h.rule.id == WRONG[0] and WRONG[1] in h.problem and h.state is HitState.OPEN
+        if h.rule.id == WRONG[0] and WRONG[1] in h.diagnostic.problem and h.state is HitState.OPEN
     ]
 
 

@@ -61,7 +61,7 @@ def over(text, **more):
 def test_an_image_that_moves_is_told_where_its_tag_is():
     (hit,) = hits(reading({**BASE, "over/kustomization.yaml": OVER + LATEST}))
     assert (hit.rule.id, hit.file, hit.line) == ("GPU-POD-03", "over/kustomization.yaml", 4)
-    assert hit.problem.startswith("r.example.org/v:latest is a moving tag")
+    assert hit.diagnostic.problem.startswith("r.example.org/v:latest is a moving tag")
     note = "as over/kustomization.yaml deploys it, of base/d.yaml:12"
     assert [hit.reason, hit.resource] == [note, "Deployment v"]
 
@@ -100,7 +100,7 @@ def test_an_image_that_moves_before_and_after_is_named_as_it_is_deployed(overlay
     found = hits(reading({**both, **MOVES, **files}))
     (hit,) = [each for each in found if each.rule.id == "GPU-POD-03"]
     assert [hit.file, hit.line, hit.reason] == ["base/d.yaml", 12, note]
-    assert hit.problem.startswith(starts)
+    assert hit.diagnostic.problem.startswith(starts)
 
 
 MORE = PATCH.replace("- name: v\n", "- name: v\n          image: r.example.org/v:1.0\n")
@@ -311,7 +311,7 @@ def made(kustomization, output):
     found = reading({**BASE, **CM, "over/kustomization.yaml": kustomization})
     (each,) = kustomizations_to_build(found)
     return [
-        (h.rule.id, h.file, h.line, h.problem[:22], h.reason)
+        (h.rule.id, h.file, h.line, h.diagnostic.problem[:22], h.reason)
         for h in hits(with_kustomize_output(found, {each: output.encode()}))
     ]
 
@@ -333,7 +333,7 @@ def test_what_nothing_written_tells_is_said_of_the_object():
     (each,) = kustomizations_to_build(found)
     (hit,) = hits(with_kustomize_output(found, {each: output.encode()}))
     assert (hit.file, hit.line) == ("base/d.yaml", 8)
-    assert hit.problem.endswith("(as over/kustomization.yaml deploys it)")
+    assert hit.diagnostic.problem.endswith("(as over/kustomization.yaml deploys it)")
 
 
 @every("name", ["y-v", "x-v-2"])
@@ -364,7 +364,7 @@ spec:
 
 def cluster(text, **more):
     files = {"k/kustomization.yaml": f"resources: [c.yaml]\n{text}", "k/c.yaml": CLUSTER}
-    return [h.problem for h in hits(reading(files | more))]
+    return [h.diagnostic.problem for h in hits(reading(files | more))]
 
 
 def test_a_prefix_takes_the_queue_from_the_job():
@@ -414,6 +414,6 @@ def test_what_every_overlay_makes_less_grave_is_no_graver(overlays, severity):
     files = {"base/kustomization.yaml": "resources: [d.yaml]\n", "base/d.yaml": SERVICE}
     for number, text in enumerate(overlays):
         files[f"over-{number}/kustomization.yaml"] = OVER + text.removeprefix("{}\n")
-    assert [(h.rule.id, h.severity.value) for h in hits(reading(files))] == [
+    assert [(h.rule.id, h.diagnostic.severity.value) for h in hits(reading(files))] == [
         ("GPU-STK-07", severity)
     ]

@@ -103,8 +103,8 @@ def test_of_very_many_only_the_first_are_watched(monkeypatch):
 def test_a_report_has_its_line_and_calls_it_as_the_file_does():
     made = build_report(read(GROUP.encode(), "main.tf"), RULES)
     unknown = [hit for hit in made.hits if hit.state is HitState.NOT_EVALUATED]
-    assert {(hit.rule.id, hit.line, hit.where) for hit in unknown} >= {
+    assert {(hit.rule.id, hit.line, hit.diagnostic.location) for hit in unknown} >= {
         ("GPU-CAP-01", 6, "taint[0].effect"),
         ("GPU-CAP-06", 1, "tags"),
     }
-    assert all(hit.file == "main.tf" and hit.where for hit in unknown)
+    assert all(hit.file == "main.tf" and hit.diagnostic.location for hit in unknown)

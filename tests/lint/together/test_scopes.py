@@ -303,7 +303,7 @@ spec: {template: {spec: {containers: [{name: a, image: a:1, resources: {limits: 
 
 def said(files, *rules):
     chosen = [rule for rule in RULES if rule.id in rules]
-    return [(hit.file, hit.problem) for hit in build_report(reading(files), chosen).hits]
+    return [(hit.file, hit.diagnostic.problem) for hit in build_report(reading(files), chosen).hits]
 
 
 def test_a_queue_of_another_folder_is_of_another_cluster():
@@ -321,7 +321,7 @@ def test_a_finding_is_told_in_the_words_of_its_scope():
     far = {"b/q.yaml": QUEUE.replace("train", "far")}
     chosen = [rule for rule in RULES if rule.id == "GPU-QUE-01"]
     (hit,) = build_report(reading(own | far), chosen).hits
-    assert hit.fix == "name one of train"
+    assert hit.diagnostic.fix_message == "name one of train"
 
 
 def test_an_image_that_a_kustomization_pins_is_pinned():
@@ -437,7 +437,7 @@ def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
     one = reading({"a/c.yaml": two["a/c.yaml"]})
     found = evaluate_files(one, [rule], DEFAULT_CONFIGURATION, scopes(one))
     alone = [each.outcome for each in found]
-    assert [each.problem for each in alone if each.verdict is RuleVerdict.VIOLATED] == [
+    assert [each.diagnostic.problem for each in alone if each.verdict is RuleVerdict.VIOLATED] == [
         "it is alone"
     ]
     found = evaluate_files(reading(two), [rule], DEFAULT_CONFIGURATION, scopes(reading(two)))
@@ -474,7 +474,9 @@ spec: {source: {chart: karpenter, repoURL: r.example.org, targetRevision: v0.13.
 )
 def test_of_a_scope_and_all_files_the_less_grave_word_counts(files, severity, word):
     hits = [h for h in build_report(reading(files), RULES).hits if h.rule.id == "GPU-CFG-03"]
-    assert [(h.file, h.severity, word in h.problem) for h in hits] == [("a/p.yaml", severity, True)]
+    assert [(h.file, h.diagnostic.severity, word in h.diagnostic.problem) for h in hits] == [
+        ("a/p.yaml", severity, True)
+    ]
 
 
 WHEN_EMPTY = """\
@@ -543,5 +545,9 @@ resource "kubernetes_manifest" "pool" {
 )
 def test_a_version_that_a_variable_decides_may_be_the_older_one(text, found):
     hits = [h for h in build_report(reading({"a/main.tf": text}), RULES).hits if h.state == "open"]
-    said = [(h.severity, h.where.rpartition(".")[2]) for h in hits if h.rule.id == "GPU-CFG-03"]
+    said = [
+        (h.diagnostic.severity, h.diagnostic.location.rpartition(".")[2])
+        for h in hits
+        if h.rule.id == "GPU-CFG-03"
+    ]
     assert sorted(said) == found

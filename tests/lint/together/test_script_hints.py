@@ -64,7 +64,9 @@ def hits(rule, *paths, wanted=None):
 
 def programs(*paths, wanted=None):
     """Of which an old version is told."""
-    return sorted(hit.problem.split()[0] for hit in hits("GPU-STK-01", *paths, wanted=wanted))
+    return sorted(
+        hit.diagnostic.problem.split()[0] for hit in hits("GPU-STK-01", *paths, wanted=wanted)
+    )
 
 
 @pytest.mark.parametrize(
@@ -311,7 +313,7 @@ def test_what_several_commands_do_not_share_is_unknown(values, expected):
 )  # fmt: skip
 def test_an_older_version_that_a_command_installs_excuses(written, files, severities):
     written({"k8s/pool.yaml": POOL, **files})
-    assert [hit.severity.value for hit in hits("GPU-CFG-03")] == severities
+    assert [hit.diagnostic.severity.value for hit in hits("GPU-CFG-03")] == severities
 
 
 def test_a_release_that_a_script_applies_is_as_good_as_a_pinned_one(written):

@@ -195,7 +195,7 @@ def test_a_rung_alone_is_always_reached():
 def test_what_is_suggested_instead_needs_no_reservation():
     raw = platform([pool(machine="a3-ultragpu-8g", zones=["us-central1-b"])], cloud="gcp")
     (finding,) = [f for f in findings(raw) if f.id == "capacity.not_sold"]
-    assert (finding.path, finding.value) == (("pools", 0, "capacity"), "on-demand, by default")
+    assert (finding.path, finding.given) == (("pools", 0, "capacity"), "on-demand, by default")
     assert finding.allowed.startswith("reserved")
     assert finding.fix.value == ["flex-start"]
 

@@ -198,7 +198,7 @@ def test_an_unused_commitment_says_how_much_of_it_could_be_used(ladder, allowed)
     (finding,) = findings(
         platform([pool(nodes=1, capacity=ladder)], prices={"commitments": [commit(2)]})
     )
-    assert (finding.value, finding.allowed) == ("2", allowed)
+    assert (finding.given, finding.allowed) == ("2", allowed)
 
 
 def test_an_unknown_machine_is_said_once():

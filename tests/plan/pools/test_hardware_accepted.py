@@ -2,8 +2,9 @@
 
 from datetime import date
 
+from gpuyard.plan.platform import calendar_findings
 from gpuyard.spec.read import read_platform
-from gpuyard.stack_validation import calendar_findings, validate
+from gpuyard.stack_validation import validate
 from kit.every import every
 from kit.stacks import cut_pool, findings, plan_of, platform, pool
 
@@ -117,7 +118,8 @@ def test_what_is_over_is_said_on_a_day_alone():
     assert not [f for f in findings(raw) if f.id == "validation.accepted_over"]
     reading = read_platform(raw)
     assert validate(reading).plan == validate(reading, date(2026, 2, 1)).plan
-    before, after = (calendar_findings(reading.spec, date(2026, *day)) for day in ((1, 31), (2, 1)))
+    plan = validate(reading).plan
+    before, after = (calendar_findings(plan, date(2026, *day)) for day in ((1, 31), (2, 1)))
     assert [f.id for f in before if f.id.startswith("validation")] == []
     (over,) = [f for f in after if f.id.startswith("validation")]
-    assert (over.where, over.value) == ("validation.accepted_thresholds[0]", "2026-01-31")
+    assert (over.where, over.given) == ("validation.accepted_thresholds[0]", "2026-01-31")

@@ -188,7 +188,7 @@ def test_several_nodes_without_a_label_are_told_together():
     told = hall_dump(nodes=nodes({"rack": "1"}, {}, {}))
     finding = only(platform([hall(told)]))
     assert "n1, n2 have no such label" in finding.problem
-    assert finding.value == "rack on 1 of 3 nodes"
+    assert finding.given == "rack on 1 of 3 nodes"
 
 
 # ── another machine ─────────────────────────────────────────────────────────────────────────────────
@@ -203,7 +203,7 @@ def test_gpus_that_are_not_alike_are_no_pool():
 def test_a_gpu_that_nobody_knows_is_no_reason_to_refuse():
     strange = [each | {"name": "NVIDIA Z1"} for each in hall_dump()["gpus"]]
     finding = only(platform([hall(hall_dump(gpus=strange))]))
-    assert (finding.severity.value, finding.value) == ("warning", "NVIDIA Z1")
+    assert (finding.severity.value, finding.given) == ("warning", "NVIDIA Z1")
 
 
 @every(
@@ -217,7 +217,7 @@ def test_a_gpu_that_nobody_knows_is_no_reason_to_refuse():
 )
 def test_a_machine_whose_links_are_not_whole_is_none_to_plan_by(change, given):
     finding = only(platform([hall(hall_dump(**change))]))
-    assert (finding.id, finding.severity.value, finding.value) == (
+    assert (finding.id, finding.severity.value, finding.given) == (
         "pool.dump_machine",
         "warning",
         given,

@@ -65,7 +65,7 @@ def test_only_what_every_cluster_has_is_watched_there():
 # ── what is said ──────────────────────────────────────────────────────────────────────────────────
 def test_what_is_not_seen_from_here_is_said_once():
     (note,) = findings(hub())
-    assert (note.id, note.where, note.value) == (
+    assert (note.id, note.where, note.given) == (
         "clusters.workers",
         "queueing.clusters",
         "west, east",
@@ -109,7 +109,7 @@ def test_what_is_decided_where_pods_run_is_refused(wanted, where, given):
     pools = [pool(**wanted)] if where.startswith("pools") else None
     raw = hub(pools, [team(**wanted)] if where.startswith("teams") else None)
     (finding,) = found(raw, "clusters.pool")
-    assert (finding.where, finding.value) == (where, given)
+    assert (finding.where, finding.given) == (where, given)
     check_fix(raw, finding)
 
 

@@ -86,7 +86,7 @@ def test_what_owners_leave_is_in_the_cohort_and_in_no_other_queue():
 def test_owners_nobody_knows_are_refused_and_fixed_together(owners, given, fix, after):
     raw = platform([pool("vip", owners=owners)], [team("vision", guarantee={"vip": 32})])
     finding = only(raw)
-    assert (finding.path, finding.value) == (("pools", 0, "owners"), given)
+    assert (finding.path, finding.given) == (("pools", 0, "owners"), given)
     assert (finding.fix.message, finding.fix.value) == (fix, after)
     check_fix(raw, finding)
 
@@ -122,7 +122,7 @@ def test_a_pool_that_is_refused_is_not_said_to_have_something_left():
 def test_what_nobody_may_borrow_is_offered_to_an_owner_who_is_there_already(teams, lets):
     raw = platform([cut_pool(owners=["a", "b"])], teams)
     finding = next(f for f in findings(raw) if f.id == "pool.left_over")
-    assert finding.value == "16 nvidia.com/mig-1g.5gb, 8 nvidia.com/mig-2g.10gb"
+    assert finding.given == "16 nvidia.com/mig-1g.5gb, 8 nvidia.com/mig-2g.10gb"
     assert finding.fix.message.startswith(
         f"let {lets} borrow {{serve/1g.5gb: 16, serve/2g.10gb: 8}}"
     )

@@ -72,7 +72,7 @@ def test_a_pool_that_is_asked_for_is_the_only_one_judged():
         "the shape needs 16 nvidia.com/gpu of p at once, which no team can get: no team has a "
         "guarantee or may borrow"
     )
-    assert (finding.value, finding.allowed) == ("16 nvidia.com/gpu", "at most 0 nvidia.com/gpu")
+    assert (finding.given, finding.allowed) == ("16 nvidia.com/gpu", "at most 0 nvidia.com/gpu")
     assert (
         finding.fix.message == "guarantee 16 nvidia.com/gpu of p to a team, or let one borrow them"
     )

@@ -125,7 +125,7 @@ def test_a_misspelt_unit_is_the_nearest_unit():
 def test_more_than_all_slices_is_refused_with_their_number():
     raw = sliced([cut_pool()], [team(guarantee={"serve/slices": 57})])
     finding = next(f for f in findings(raw) if f.id == "quota.over_capacity")
-    assert finding.value == f"57 {MIG_SLICES}"
+    assert finding.given == f"57 {MIG_SLICES}"
     assert finding.allowed == f"56 {MIG_SLICES}"
 
 
@@ -209,7 +209,7 @@ def test_a_shape_takes_its_profile_in_slices():
     assert plan_of(raw).shapes[0].guaranteed == ("vision",)
     raw = sliced([cut_pool()], [team(guarantee={"serve/slices": 2})], shapes=[shape(per_pod=pods)])
     finding = next(f for f in findings(raw) if f.id == "shape.no_quota")
-    assert (finding.value, finding.allowed) == (f"3 {MIG_SLICES}", f"at most 2 {MIG_SLICES}")
+    assert (finding.given, finding.allowed) == (f"3 {MIG_SLICES}", f"at most 2 {MIG_SLICES}")
     assert finding.fix.value == {"serve/slices": 1}
     check_fix(raw, finding)
 

@@ -53,7 +53,7 @@ def test_a_vulnerable_pin_is_refused_with_the_lowest_that_is_not():
     assert found.problem == (
         "has a published vulnerability: CVE-2026-24260, score 8.5 (NVIDIA bulletin 5850)"
     )
-    assert (found.value, found.allowed) == ("gpu-operator 26.3.1", "26.3.2 or later")
+    assert (found.given, found.allowed) == ("gpu-operator 26.3.1", "26.3.2 or later")
     assert found.fix.message == "use gpu-operator 26.3.2 or later"
 
 
@@ -139,7 +139,7 @@ def test_the_sixtieth_day_warns_and_the_day_before_does_not(cloud, minor):
 
 def test_on_a_cluster_of_your_own_the_last_day_warns_and_so_does_the_day_of_the_end():
     last = on("none", "1.35", date(2027, 2, 27))
-    assert (last.severity, last.path, last.value) == (WARN, ("kubernetes",), "1.35")
+    assert (last.severity, last.path, last.given) == (WARN, ("kubernetes",), "1.35")
     assert last.problem == (
         "standard support by the Kubernetes project ends on 2027-02-28, in 1 day"
     )

@@ -73,7 +73,7 @@ def test_no_network_reaches_the_metadata_service(cidrs):
 def test_several_slips_are_one_finding_with_what_is_left():
     mine = team(guarantee={"train": 8}, egress_cidrs=[IPV4, "10.0.0.0/8", GCE_IPV6])
     found = only(platform(teams=[mine]))
-    assert found.value == f"{IPV4}, {GCE_IPV6}"
+    assert found.given == f"{IPV4}, {GCE_IPV6}"
     assert found.fix.value == ["10.0.0.0/8"]
 
 

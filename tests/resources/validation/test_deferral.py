@@ -17,6 +17,7 @@ from gpuyard.resources.validation.deferral import (
     with_attempt_annotation,
 )
 from gpuyard.resources.validation.job_results import job_passed_hook
+from kit.cases.figures import figures_line
 from kit.stacks import plan_of, platform, shared_pool
 
 FULL = {"image": "x", "profile": "full"}
@@ -27,7 +28,8 @@ SHARED = "nvidia.com/gpu.shared"
 WORKLOADS = "workloads.kueue.x-k8s.io"
 USED = f"queue lab-vision uses 3 {SHARED}"
 WHY = f"deferred: {USED}; the next deployment retries it"
-FIGURES = 'figures: {"checks":{"share.devices":[1,1,1,"devices",0]},"sources":["the plan"]}'
+ROW = {"min": 1, "max": 1, "floor": 1, "unit": "devices", "source": 0}
+FIGURES = figures_line({"share.devices": ROW}).strip()
 
 
 def queue(name, total="3", flavor="dev", resource=SHARED):

@@ -17,6 +17,7 @@ from gpuyard.resources.validation.job_results import (
     format_failures,
     job_passed_hook,
 )
+from kit.cases.figures import figures_line
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, shared_pool
 
@@ -126,7 +127,8 @@ def test_jobs_of_others_are_left_to_the_engine():
 
 
 def test_figures_are_of_pods_that_passed_and_no_line_for_people():
-    numbers = 'figures: {"checks": {"a.b": [1, 2, 0, "u", 0]}, "sources": ["s"]}\n'
+    row = {"min": 1, "max": 2, "floor": 0, "unit": "u", "source": 0}
+    numbers = figures_line({"a.b": row}, ["s"])
     good = pod("train-000", message=f"passed\n{numbers}")
     bad = pod("train-001", "Failed", WORDS + numbers)
 
@@ -146,8 +148,7 @@ def test_figures_are_of_pods_that_passed_and_no_line_for_people():
 
 def test_nodes_that_are_not_alike_are_kept_and_warned_of(monkeypatch):
     def words(version):
-        told = {"parts": {"vbios": [version]}, "checks": {}, "sources": []}
-        return f"passed\nfigures: {json.dumps(told)}\n"
+        return "passed\n" + figures_line({}, parts={"vbios": [version]})
 
     warned = []
     monkeypatch.setattr(pulumi.log, "warn", warned.append)
@@ -292,7 +293,8 @@ def test_a_dataset_that_is_read_too_slowly_is_told_with_what_to_do():
 
 
 def test_the_figures_of_a_job_are_those_of_its_pods_that_passed():
-    line = 'figures: {"checks":{"share.devices":[1,1,1,"devices",0]},"sources":["the plan"]}'
+    row = {"min": 1, "max": 1, "floor": 1, "unit": "devices", "source": 0}
+    line = figures_line({"share.devices": row}).strip()
     looks = Cluster(pod("dev-000", message=f"passed\n{line}\n"), pod("dev-000", "Failed", line))
     kept = json.loads(asyncio.run(job_results.read_measurements(looks, NAME, "gpu-operator")))
     assert (kept["share.devices"]["most"], kept["share.devices"]["nodes"]) == (1, 1)

@@ -6,16 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.resources.validation.measurements import (
+    FIGURES_START,
     MOST_CHECKS,
     MOST_LETTERS,
-    measurements_text,
     parse_measurements,
     readable_lines,
-    recorded_measurements,
+    recorded_text,
+    recorded_values,
     termination_message,
 )
 from gpuyard_validator.report import termination_message as written
 from gpuyard_validator.run import validate
+from kit.cases.figures import FIGURES, figures_line
 from kit.cases.hardware import altered, expected, machine
 from kit.every import every
 
@@ -23,7 +25,23 @@ HEAD = "passed: node a, pool train: 2 checks ran, 0 failed\n"
 
 
 def said(checks, sources=("the plan",)):
-    return f"{HEAD}figures: {json.dumps({'checks': checks, 'sources': list(sources)})}\n"
+    return HEAD + figures_line(checks, sources)
+
+
+def row(*values):
+    return dict(zip(("min", "max", "floor", "unit", "source"), values, strict=False))
+
+
+def test_the_golden_message_of_the_validator_is_read():
+    message = FIGURES.read_text(encoding="utf-8")
+    assert readable_lines(message) == message.splitlines()[:1]
+    found = parse_measurements([message])
+    assert len(found) == len(json.loads(message.splitlines()[1])["checks"]) > 15
+    assert found["gpu.temperature"] == {
+        "least": 49, "most": 49, "floor": 1, "unit": "°C to slowdown", "source": "the device's own limit",
+        "nodes": 1,
+    }  # fmt: skip
+    assert found["gpu.compute_mode"]["floor"] is None
 
 
 def test_the_program_writes_what_is_read_here():
@@ -41,12 +59,12 @@ def test_the_program_writes_what_is_read_here():
 
 
 def test_a_floor_that_is_not_everywhere_the_same_is_none():
-    one, other = said({"x.y": [1, 2, 3, "u", 0]}), said({"x.y": [0, 9, 4, "u", 0]})
+    one, other = said({"x.y": row(1, 2, 3, "u", 0)}), said({"x.y": row(0, 9, 4, "u", 0)})
     (found,) = parse_measurements([one, other]).values()
     assert found == {
         "least": 0, "most": 9, "floor": None, "unit": "u", "source": "the plan", "nodes": 2,
     }  # fmt: skip
-    (alone,) = parse_measurements([said({"x.y": [1, 2, None, "u", 0]})]).values()
+    (alone,) = parse_measurements([said({"x.y": row(1, 2, None, "u", 0)})]).values()
     assert alone["floor"] is None
 
 
@@ -55,18 +73,20 @@ def test_a_floor_that_is_not_everywhere_the_same_is_none():
     [
         "",
         HEAD,
-        f"{HEAD}figures: {{\n",
-        f"{HEAD}figures: []\n",
-        f"{HEAD}figures: {'[' * 3000}\n",
+        f"{HEAD}{FIGURES_START}\n",
+        f"{HEAD}{FIGURES_START}}}\n",
+        f"{HEAD}{FIGURES_START}{'[' * 3000}\n",
+        said({"x": row(1, 2, 3, "u", 0)}).replace("figures/v1", "figures/v2"),
+        said({"x": [1, 2, 3, "u", 0]}),
         said([]),
-        said({"x": [1, 2, 3, "u"]}),
-        said({"x": ["1", 2, 3, "u", 0]}),
-        said({"x": [True, 2, 3, "u", 0]}),
-        said({"x": [1, float("nan"), 3, "u", 0]}),
-        said({"x": [1, 2, float("inf"), "u", 0]}),
-        said({"x": [1, 2, 3, {"token": "secret"}, 0]}),
-        said({"x": [1, 2, 3, "u", 5]}),
-        said({"x": [1, 2, 3, "u", 0]}, [["secret"]]),
+        said({"x": row(1, 2, 3, "u")}),
+        said({"x": row("1", 2, 3, "u", 0)}),
+        said({"x": row(True, 2, 3, "u", 0)}),
+        said({"x": row(1, float("nan"), 3, "u", 0)}),
+        said({"x": row(1, 2, float("inf"), "u", 0)}),
+        said({"x": row(1, 2, 3, {"token": "secret"}, 0)}),
+        said({"x": row(1, 2, 3, "u", 5)}),
+        said({"x": row(1, 2, 3, "u", 0)}, [["secret"]]),
     ],
 )
 def test_what_nobody_can_read_counts_as_not_said(message):
@@ -74,8 +94,8 @@ def test_what_nobody_can_read_counts_as_not_said(message):
 
 
 def test_a_node_that_says_too_much_is_cut():
-    many = {f"{n}.{'x' * 400}": [1, 1, 1, "u" * 400, 0] for n in range(300)}
-    text = measurements_text([said(many, ["s" * 400])])
+    many = {f"{n}.{'x' * 400}": row(1, 1, 1, "u" * 400, 0) for n in range(300)}
+    text = recorded_text(parse_measurements([said(many, ["s" * 400])]))
     found = json.loads(text)
     assert len(found) == MOST_CHECKS
     for check, figure in found.items():
@@ -85,19 +105,19 @@ def test_a_node_that_says_too_much_is_cut():
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_no_text_breaks_it(before, after):
-    assert isinstance(parse_measurements([f"{before}\nfigures: {after}"]), dict)
-    assert isinstance(recorded_measurements(after), dict)
+    assert isinstance(parse_measurements([f"{before}\n{FIGURES_START}{after}"]), dict)
+    assert isinstance(recorded_values(after), dict)
 
 
 def test_people_read_the_lines_before_it():
-    assert readable_lines(said({"x": [1, 1, 1, "", 0]})) == [HEAD.strip()]
+    assert readable_lines(said({"x": row(1, 1, 1, "", 0)})) == [HEAD.strip()]
     assert readable_lines("") == []
 
 
 def test_what_is_kept_is_read_again():
-    text = measurements_text([said({"x.y": [1, 2, 3, "u", 0]})])
-    assert recorded_measurements(text) == parse_measurements([said({"x.y": [1, 2, 3, "u", 0]})])
-    assert recorded_measurements(None) == recorded_measurements("[1]") == {}
+    found = parse_measurements([said({"x.y": row(1, 2, 3, "u", 0)})])
+    assert recorded_values(recorded_text(found)) == found != {}
+    assert recorded_values(None) == recorded_values("[1]") == {}
 
 
 def test_last_words_are_those_of_the_container_that_has_some():

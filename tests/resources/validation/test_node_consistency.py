@@ -1,22 +1,25 @@
 """Driver and firmware over the nodes of a pool, out of last words: bounded, named, only where they differ."""
 
-import json
-
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.resources.validation.measurements import MOST_LETTERS, parse_measurements
+from gpuyard.resources.validation.measurements import (
+    FIGURES_START,
+    MOST_LETTERS,
+    parse_measurements,
+    recorded_text,
+    recorded_values,
+)
 from gpuyard.resources.validation.node_consistency import (
     MOST_NODES,
     MOST_PARTS,
     MOST_VERSIONS,
-    inconsistency_text,
     inconsistency_warning,
     inconsistent_nodes,
-    recorded_inconsistencies,
 )
 from gpuyard_validator.report import termination_message as written
 from gpuyard_validator.run import validate
+from kit.cases.figures import FIGURES, figures_line
 from kit.cases.hardware import altered, expected, machine
 from kit.every import every
 
@@ -25,7 +28,7 @@ HEAD = "passed: node a, pool train: 2 checks ran, 0 failed\n"
 
 
 def said(parts):
-    return f"{HEAD}figures: {json.dumps({'parts': parts, 'checks': {}, 'sources': []})}\n"
+    return HEAD + figures_line({}, parts=parts)
 
 
 def looked(**of_all):
@@ -34,6 +37,14 @@ def looked(**of_all):
     for index in range(len(found.gpus)):
         found = altered(found, index, **of_all)
     return written(validate(expected("H100"), found))
+
+
+def test_the_versions_of_the_golden_message_are_read():
+    message = FIGURES.read_text(encoding="utf-8")
+    other = message.replace("580.105.08", "580.126.20")
+    found = inconsistent_nodes([("a", message), ("b", other)])
+    assert found["driver"] == {"580.105.08": ["a"], "580.126.20": ["b"]}
+    assert set(found) == {"driver", "gsp_firmware"}
 
 
 def test_nodes_of_two_versions_are_named_and_no_node_sees_it_alone():
@@ -81,10 +92,9 @@ def test_the_warning_names_part_version_and_nodes():
     [
         "",
         HEAD,
-        f"{HEAD}figures: {{\n",
-        f"{HEAD}figures: []\n",
-        f"{HEAD}figures: {{}}\n",
-        f"{HEAD}figures: {'[' * 3000}\n",
+        f"{HEAD}{FIGURES_START}\n",
+        f"{HEAD}{FIGURES_START}}}\n",
+        f"{HEAD}{FIGURES_START}{'[' * 3000}\n",
         said([]),
         said(None),
         said({"driver": 580}),
@@ -111,11 +121,10 @@ def test_nodes_that_say_too_much_are_cut():
 
 @given(st.text(max_size=300), st.text(max_size=300))
 def test_no_text_breaks_it(before, after):
-    assert inconsistent_nodes([("a", f"{before}\nfigures: {after}")]) == {}
-    assert isinstance(recorded_inconsistencies(after), dict)
+    assert inconsistent_nodes([("a", f"{before}\n{FIGURES_START}{after}")]) == {}
 
 
 def test_what_is_kept_is_read_again():
     words = [("a", said({"driver": ["1"]})), ("b", said({"driver": ["2"]}))]
-    assert recorded_inconsistencies(inconsistency_text(words)) == inconsistent_nodes(words) != {}
-    assert recorded_inconsistencies(None) == recorded_inconsistencies("[1]") == {}
+    found = inconsistent_nodes(words)
+    assert recorded_values(recorded_text(found)) == found != {}

@@ -216,7 +216,9 @@ def test_a_pool_of_which_something_is_unknown_lacks_budgets_all_the_same_and_hid
     rule = [rule for rule in RULES if rule.id == "GPU-CAP-04"]
     found = evaluate([nobody_knows, unknown, another], rule)
     said = [
-        (each.resource, each.is_advisory) for each in found if each.path == ("spec", "disruption")
+        (each.resource, each.is_advisory)
+        for each in found
+        if each.diagnostic.path == ("spec", "disruption")
     ]
     assert said == [(unknown, False), (another, False)]
     unjudged = [each.resource for each in found if each.verdict is RuleVerdict.NOT_EVALUATED]

@@ -83,7 +83,7 @@ def test_all_shares_at_once_pass():
         "Succeeded",
         "passed: node dev-000, pool dev: 3 checks ran, 0 failed",
     )
-    assert '"share.together":[16,16,16,"pods"' in words
+    assert '"share.together":{"min":16,"max":16,"floor":16,"unit":"pods"' in words
 
 
 @pytest.mark.parametrize(

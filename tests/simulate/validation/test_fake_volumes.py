@@ -80,7 +80,8 @@ def test_a_volume_that_says_nothing_is_as_fast_as_the_network_of_its_node():
     phase, words = ended(FakeApi())
     assert phase == "Succeeded"
     assert words.splitlines()[0] == "passed: node train-000, pool train: 2 checks ran, 0 failed"
-    assert '"storage.read.corpus":[400000.0,400000.0,340.0,"MB/s"' in words
+    row = {"min": 400000.0, "max": 400000.0, "floor": 340.0, "unit": "MB/s", "source": 0}
+    assert json.loads(words.splitlines()[-1])["checks"]["storage.read.corpus"] == row
     bare = {"metadata": {"name": "n"}}
     seen = json.loads(read_text(FakeApi(), bare, pod(), EXPECTED))  # type: ignore[arg-type]
     assert seen == {"node": "n", "reads": {"corpus": 1250.0, "home": 1250.0}}

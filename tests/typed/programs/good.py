@@ -68,7 +68,7 @@ again = Platform("recurring", {"platform": config.require_object("platform")})
 spec = platform_spec(config.require_object("platform"))
 third = Platform("third", {"platform": spec})
 fourth = Platform("fourth", {"platform": plan_or_raise(platform_spec(lab))})
-fifth = Platform("fifth", {"platform": validate_platform(lab).plan, "cluster_name": "blue"})
+fifth = Platform("fifth", {"platform": validate_platform(lab), "cluster_name": "blue"})
 
 pool = GpuNodePool("pool", {"platform": lab, "pool": "train"})
 queueing = Queueing("queueing", {"platform": lab})

@@ -244,7 +244,7 @@ def test_exit_codes_and_last_words(files, volume, capsys, monkeypatch):
     assert run(files, "--termination-log", log) == 0
     said = json.loads(capsys.readouterr().out)
     assert (said["verdict"], said["node"]) == ("passed", "train-007")
-    assert '"storage.read.corpus":[' in log.read_text()
+    assert '"storage.read.corpus":{' in log.read_text()
     (files / "volumes.json").write_text(json.dumps(encode(wanted(reading(volume, 1e9)))))
     assert run(files, "--termination-log", log) == 1
     assert "fail: storage.read on corpus: the read rate is below its threshold" in log.read_text()

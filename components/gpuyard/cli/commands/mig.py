@@ -16,7 +16,7 @@ from gpuyard.cli.terminal.console import Column, Console, results, table, write
 from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document, finding_document, show_finding
 from gpuyard.errors import UsageError
-from gpuyard.findings import Finding, Fix, error
+from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.records import MigInstance
 from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place_profiles, placement_error
 from gpuyard.plan.sharing.sharing import format_layout
@@ -187,25 +187,25 @@ def find_product(spelling: str) -> tuple[str, MigProduct | None]:
     raise UsageError(f"no GPU {spelling!r} in the catalogue. Known: {', '.join(known)}.{hint}")
 
 
-def mig_unsupported_finding(name: str) -> Finding:
+def mig_unsupported_finding(name: str) -> Diagnostic:
     """The finding for a known GPU without MIG layouts."""
     return error(
         "mig.not_possible",
         ("gpu",),
         f"{name} does not support MIG, or its profiles are not published",
-        value=name,
+        given=name,
         allowed=", ".join(MIG_PRODUCTS),
         fix=Fix(message="share it by time-slicing or MPS"),
     )
 
 
-def _illegal(product: MigProduct, counts: Mapping[str, int]) -> Finding:
+def _illegal(product: MigProduct, counts: Mapping[str, int]) -> Diagnostic:
     suggestion = nearest_layout(product, counts)
     return error(
         "mig.placement",
         ("layout",),
         f"does not fit on one {product.gpu}: {placement_error(product, counts)}",
-        value=format_layout(counts),
+        given=format_layout(counts),
         allowed=f"{product.slices} compute slices on {product.units} memory units;"
         f" `gpuyard mig {product.gpu}` lists the profiles",
         fix=Fix(
@@ -217,7 +217,7 @@ def _illegal(product: MigProduct, counts: Mapping[str, int]) -> Finding:
 
 
 def show_gpu_rejection(
-    name: str, finding: Finding, *, as_document: bool, command: str = "mig"
+    name: str, finding: Diagnostic, *, as_document: bool, command: str = "mig"
 ) -> int:
     """Show why the GPU or layout is rejected."""
     if as_document:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuyard.cli.exit_codes import FINDINGS
@@ -10,7 +10,7 @@ from gpuyard.cli.options import Format
 from gpuyard.cli.terminal.console import STYLES, Console, diagnostics, write
 from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.findings import Finding, Severity
+from gpuyard.findings import Diagnostic, Severity
 
 if TYPE_CHECKING:
     from gpuyard.stack_validation import ValidatedStack
@@ -51,7 +51,7 @@ def show_findings(judged: "ValidatedStack", console: Console) -> None:
         console.print_wrapped(f"… and {more:,} more; {_EVERY}.")
 
 
-def _folded(judged: "ValidatedStack") -> list[list[Finding]]:
+def _folded(judged: "ValidatedStack") -> list[list[Diagnostic]]:
     """Equal notes as one group, at the position of the first; other findings as groups of one."""
     spec = judged.reading.spec
     names = (
@@ -61,46 +61,53 @@ def _folded(judged: "ValidatedStack") -> list[list[Finding]]:
     )
     stated = [(each, _statement(each, names)) for each in judged.findings]
     count = Counter(statement for _, statement in stated)
-    groups: dict[object, list[Finding]] = {}
+    groups: dict[object, list[Diagnostic]] = {}
     for finding, statement in stated:
         folds = finding.severity is Severity.INFO and count[statement] >= FOLDED_FROM
         groups.setdefault(statement if folds else id(finding), []).append(finding)
     return list(groups.values())
 
 
-def _statement(finding: Finding, names: Collection[str]) -> tuple[object, ...]:
+def _statement(finding: Diagnostic, names: Collection[str]) -> tuple[object, ...]:
     """What a finding states, without the names and numbers in which equal ones differ."""
-    fix = finding.fix.message if finding.fix else ""
     texts = (
         _TOKEN.sub(lambda token: "" if token[0] in names else token[0], text)
-        for text in (finding.problem, finding.allowed, fix)
+        for text in (finding.problem, finding.allowed, finding.fix_message)
     )
     path = (step for step in finding.path if isinstance(step, str))
     return (finding.id, *path, *(_NUMBERED.sub("", text) for text in texts))
 
 
-def _and_more(others: Sequence[Finding]) -> str:
+def _and_more(others: Sequence[Diagnostic]) -> str:
     """The notes that a group does not show."""
     places = ", ".join(each.where for each in others[:_NAMED])
     rest = ", …" if len(others) > _NAMED else ""
     return f"and {len(others):,} more: {places}{rest}; {_EVERY}"
 
 
-def show_finding(finding: Finding, console: Console, place: str = "") -> None:
-    """Show severity, path and problem; then given, allowed and fix; then the location and the documentation."""
-    word = finding.severity.value
-    console.print_wrapped(
-        f"{finding.where}: {finding.problem}",
-        first=word.ljust(_INDENT),
-        style=STYLES[finding.severity],
-    )
-    fix = finding.fix.message if finding.fix else ""
-    for name, text in (("given", finding.value), ("allowed", finding.allowed), ("fix", fix)):
+def show_finding(finding: Diagnostic, console: Console, place: str = "") -> None:
+    """Show a finding of a stack file, and its location in the file."""
+    show_diagnostic(finding, finding.where, console, places=[("at", place)] if place else [])
+
+
+def show_diagnostic(
+    found: Diagnostic,
+    where: str,
+    console: Console,
+    word: str = "",
+    details: Iterable[tuple[str, str]] = (),
+    places: Iterable[tuple[str, str]] = (),
+) -> None:
+    """Show severity, path and problem; then given, allowed, fix and details; then locations and the documentation."""
+    first = (word or found.severity.value).ljust(_INDENT)
+    text = f"{where}: {found.problem}" if where else found.problem
+    console.print_wrapped(text, first=first, style=STYLES[found.severity])
+    own = (("given", found.given), ("allowed", found.allowed), ("fix", found.fix_message))
+    for name, text in (*own, *details):
         if text:
             console.print_wrapped(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
-    if place:
-        console.print(("at".ljust(_WORD), "dim"), place, indent=_INDENT)
-    console.print(("more".ljust(_WORD), "dim"), finding.docs_url, indent=_INDENT)
+    for name, text in (*places, ("more", found.docs_url)):
+        console.print((name.ljust(_WORD), "dim"), text, indent=_INDENT)
 
 
 def show_verdict(word: str, text: str, console: Console) -> None:
@@ -133,7 +140,7 @@ def show_accepted_findings(judged: "ValidatedStack") -> None:
         show_findings(judged, console)
 
 
-def count_words(findings: Sequence[Finding]) -> str:
+def count_words(findings: Sequence[Diagnostic]) -> str:
     """`2 errors, 1 warning`."""
     count = Counter(f.severity for f in findings)
     counts = (
@@ -159,7 +166,7 @@ def document(command: str, judged: "ValidatedStack | None" = None, **more: Any) 
 
 
 def finding_document(
-    finding: Finding, file: str | None = None, line: int | None = None
+    finding: Diagnostic, file: str | None = None, line: int | None = None
 ) -> dict[str, Any]:
     """One finding as a document."""
     fix = finding.fix
@@ -172,7 +179,7 @@ def finding_document(
         "file": file,
         "line": line,
         "problem": finding.problem,
-        "given": finding.value,
+        "given": finding.given,
         "allowed": finding.allowed,
         "fix": None
         if fix is None

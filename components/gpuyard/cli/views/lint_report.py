@@ -2,12 +2,13 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.cli.terminal.console import STYLES, Console, diagnostics
 from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.documents import json_parts
-from gpuyard.cli.views.findings import document, show_verdict
+from gpuyard.cli.views.findings import document, show_diagnostic, show_verdict
 from gpuyard.findings import Severity
 from gpuyard.lint.items import SkippedFile
 from gpuyard.lint.read import TERRAFORM
@@ -21,7 +22,6 @@ MAX_SHOWN = 200
 MAX_PLACES = 5
 _MAX_UNREAD = 20
 _NAMED = 3
-_WORD = 9
 _EVERY = "--format json lists all"
 _NOTHING = "empty"
 
@@ -32,7 +32,9 @@ def show_report(report: Report, word: str, console: Console) -> None:
     planned = [hit for hit in shown if _waits_for_a_plan(hit)]
     of_several = [hit for hit in shown if _is_of_several(hit) and not _waits_for_a_plan(hit)]
     filled_in = [
-        hit for hit in shown if hit.problem == UNFILLED_PLACEHOLDER and not _waits_for_a_plan(hit)
+        hit
+        for hit in shown
+        if hit.diagnostic.problem == UNFILLED_PLACEHOLDER and not _waits_for_a_plan(hit)
     ]
     apart = {id(hit) for hit in (*planned, *of_several, *filled_in)}
     shown = [hit for hit in shown if id(hit) not in apart]
@@ -80,8 +82,9 @@ def _waits_for_a_plan(hit: LintFinding) -> bool:
 
 
 def _of_a_plan(hits: Sequence[LintFinding]) -> str:
-    first = next((hit for hit in hits if hit.where), hits[0])
-    place = f" ({first.where})" if first.where else ""
+    first = next((hit for hit in hits if hit.diagnostic.location), hits[0])
+    where = first.diagnostic.location
+    place = f" ({where})" if where else ""
     message = f"{pluralize(len(hits), 'time')} a rule needs a value that only a plan has, first at {first.file}:{first.line}"
     return f"{message}{place}: lint the output of `terraform show -json plan.out`"
 
@@ -92,7 +95,7 @@ def _is_of_several(hit: LintFinding) -> bool:
 
 
 def _of_several(hits: Sequence[LintFinding]) -> str:
-    rules = sorted({hit.rule.id for hit in hits})
+    rules = sorted({hit.diagnostic.id for hit in hits})
     more = f" and {len(rules) - _NAMED} more" if len(rules) > _NAMED else ""
     return (
         f"{', '.join(rules[:_NAMED])}{more}: a value is unknown, so these rules over several resources"
@@ -110,16 +113,16 @@ def _grouped(hits: Iterable[LintFinding]) -> list[list[LintFinding]]:
     """Group equal findings at different locations, in the order of the first."""
     results: dict[tuple[object, ...], list[LintFinding]] = {}
     for hit in hits:
-        same = (hit.rule.id, hit.state, hit.severity, hit.problem, hit.fix, hit.reason)
+        same = (hit.state, replace(hit.diagnostic, path=()), hit.reason)
         results.setdefault(same, []).append(hit)
     return list(results.values())
 
 
 def _by_rule(hits: Sequence[LintFinding], console: Console) -> None:
     """Show the number of findings of each rule, the most severe and frequent first."""
-    count = Counter((hit.rule.id, hit.severity) for hit in hits)
+    count = Counter((hit.diagnostic.id, hit.diagnostic.severity) for hit in hits)
     if len(count) > 1:
-        titles = {hit.rule.id: hit.rule.title for hit in hits}
+        titles = {hit.diagnostic.id: hit.rule.title for hit in hits}
         for (rule, severity), times in sorted(
             count.items(), key=lambda each: (-each[0][1].rank, -each[1], each[0][0])
         ):
@@ -132,7 +135,7 @@ def _choices(hits: Sequence[LintFinding], console: Console) -> None:
     """Show one line for each advisory finding."""
     if hits:
         console.title("advisory", "not counted; --choices counts them")
-    _show_grouped(hits, "advisory", lambda hit: hit.problem, console)
+    _show_grouped(hits, "advisory", lambda hit: hit.diagnostic.problem, console)
 
 
 def _samples(hits: Sequence[LintFinding], console: Console) -> None:
@@ -147,7 +150,7 @@ def _show_grouped(
 ) -> None:
     together: dict[tuple[str, str], list[LintFinding]] = {}
     for hit in hits:
-        together.setdefault((hit.rule.id, text(hit)), []).append(hit)
+        together.setdefault((hit.diagnostic.id, text(hit)), []).append(hit)
     for (rule, message), result in sorted(together.items(), key=lambda each: -len(each[1])):
         place = f"{result[0].file}:{result[0].line}"
         where = place if len(result) == 1 else f"{place} and {len(result) - 1:,} more"
@@ -155,23 +158,25 @@ def _show_grouped(
 
 
 def show_hits(hits: Sequence[LintFinding], console: Console) -> None:
-    """Show one finding: severity and problem, fix, note, locations, and documentation."""
-    hit = hits[0]
-    word = "unknown" if hit.state is HitState.NOT_EVALUATED else hit.severity.value
-    where = f"{hit.where}: " if hit.where and len(hits) == 1 else ""
-    console.print_wrapped(f"{where}{hit.problem}", first=word.ljust(8), style=STYLES[hit.severity])
-    alone = hit.resource if len(hits) == 1 else ""
-    for name, text in (("fix", hit.fix), ("note", hit.reason), ("in", alone)):
-        if text:
-            console.print_wrapped(text, first=name.ljust(_WORD), style="dim", indent=8)
-    for each in hits[:MAX_PLACES]:
-        of = "" if len(hits) == 1 or not each.resource else f"  {each.resource}"
-        place = f"{each.file}:{each.line}:{each.column}{of}"
-        console.print(("at".ljust(_WORD), "dim"), place, indent=8)
+    """Show one finding with its note and its locations."""
+    hit, alone = hits[0], len(hits) == 1
+    places = [("at", _place(each, named=not alone)) for each in hits[:MAX_PLACES]]
     if len(hits) > MAX_PLACES:
-        rest = f"… and {pluralize(len(hits) - MAX_PLACES, 'more place')}; {_EVERY}"
-        console.print(("".ljust(_WORD), "dim"), rest, indent=8)
-    console.print(("more".ljust(_WORD), "dim"), hit.rule.docs_command, indent=8)
+        rest = pluralize(len(hits) - MAX_PLACES, "more place")
+        places.append(("", f"… and {rest}; {_EVERY}"))
+    show_diagnostic(
+        hit.diagnostic,
+        hit.diagnostic.location if alone else "",
+        console,
+        word="unknown" if hit.state is HitState.NOT_EVALUATED else "",
+        details=[("note", hit.reason), ("in", hit.resource if alone else "")],
+        places=places,
+    )
+
+
+def _place(hit: LintFinding, *, named: bool) -> str:
+    resource = f"  {hit.resource}" if named and hit.resource else ""
+    return f"{hit.file}:{hit.line}:{hit.column}{resource}"
 
 
 def _show_skipped(skipped: Sequence[SkippedFile]) -> None:
@@ -242,19 +247,20 @@ def _skipped_document(each: SkippedFile) -> dict[str, Any]:
 
 
 def _hit_document(hit: LintFinding) -> dict[str, Any]:
+    found = hit.diagnostic
     return {
-        "rule": hit.rule.id,
+        "rule": found.id,
         "title": hit.rule.title,
-        "docs": hit.rule.docs_command,
-        "severity": hit.severity.value,
+        "docs": found.docs_url,
+        "severity": found.severity.value,
         "state": hit.state.value,
         "file": hit.file,
         "line": hit.line,
         "column": hit.column,
         "resource": hit.resource,
-        "where": hit.where,
-        "problem": hit.problem,
-        "fix": hit.fix,
+        "where": found.location,
+        "problem": found.problem,
+        "fix": found.fix_message,
         "note": hit.reason,
         "fingerprint": hit.fingerprint,
     }

@@ -12,7 +12,7 @@ from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
 from gpuyard.cli.views.storage import show_stores
 from gpuyard.cli.views.teams import show_limits
-from gpuyard.findings import Finding, format_list
+from gpuyard.findings import Diagnostic, format_list
 from gpuyard.names import GPU_CLAIM, MIG_PREFIX
 from gpuyard.plan.capacity.startup_time import startup_time
 from gpuyard.plan.records import (
@@ -33,7 +33,7 @@ _FEW = 3
 
 
 def show_plan(
-    plan: PlatformPlan, findings: Sequence[Finding], console: Console, *, verbose: bool = False
+    plan: PlatformPlan, findings: Sequence[Diagnostic], console: Console, *, verbose: bool = False
 ) -> None:
     """Show the derived platform, and its findings at the end."""
     where = f" in {plan.region}" if plan.region else ""

@@ -6,9 +6,10 @@ from typing import Any
 
 from gpuyard.cli.terminal.console import Column, Console, table
 from gpuyard.cli.views.findings import show_verdict
+from gpuyard.findings import Diagnostic
 from gpuyard.readiness.assessment import CheckResult, Readiness
 from gpuyard.readiness.checks import ai_source
-from gpuyard.readiness.evidence import CheckStatus, Observation
+from gpuyard.readiness.evidence import STATUSES, CheckStatus
 
 _STYLES = {CheckStatus.PASS: "green", CheckStatus.FAIL: "bold red", CheckStatus.NOT_RUN: "yellow"}
 _APART = "n/a"
@@ -66,8 +67,8 @@ def _lines(each: CheckResult) -> Iterator[tuple[str, str]]:
 
 def _seen(each: CheckResult) -> str:
     """The evidence, failures first."""
-    order = sorted(each.evidence, key=lambda seen: seen.status is not each.status)
-    shown = "; ".join(f"{seen.location}: {seen.value}" for seen in order[:_SHOWN])
+    order = sorted(each.evidence, key=lambda seen: STATUSES[seen.severity] is not each.status)
+    shown = "; ".join(f"{seen.location}: {seen.given}" for seen in order[:_SHOWN])
     more = len(order) - _SHOWN
     return shown + (f"; and {more} more" if more > 0 else "")
 
@@ -148,6 +149,6 @@ def _check(each: CheckResult) -> dict[str, Any]:
     }
 
 
-def _things(seen: Iterable[Observation]) -> Iterator[dict[str, str]]:
+def _things(seen: Iterable[Diagnostic]) -> Iterator[dict[str, str]]:
     for each in seen:
-        yield {"where": each.location, "value": each.value, "answer": each.status.value}
+        yield {"where": each.location, "value": each.given, "answer": STATUSES[each.severity].value}

@@ -13,6 +13,7 @@ from gpuyard.lint.combined.overlay_evaluation import (
     are_changes_certain,
     evaluate_overlays,
     is_certain_outcome,
+    is_same_finding,
 )
 from gpuyard.lint.combined.scopes import LintScope
 from gpuyard.lint.items import LintInput
@@ -102,20 +103,21 @@ def _as_it_holds(
         if deployed_outcome is None:
             continue
         if (
-            deployed_outcome.severity.rank >= outcome.severity.rank
-            and deployed_outcome.problem == outcome.problem
+            deployed_outcome.diagnostic.severity.rank >= outcome.diagnostic.severity.rank
+            and deployed_outcome.diagnostic.problem == outcome.diagnostic.problem
         ):
             return outcome
         holds.append((deployed_outcome, scope))
     if not holds:
         return None
     highest = max(
-        (deployed_outcome.severity for deployed_outcome, _ in holds), key=lambda each: each.rank
+        (deployed_outcome.diagnostic.severity for deployed_outcome, _ in holds),
+        key=lambda each: each.rank,
     )
-    capped = min(outcome.severity, highest, key=lambda each: each.rank)
-    adjusted = outcome if capped is outcome.severity else replace(outcome, severity=capped)
+    capped = min(outcome.diagnostic.severity, highest, key=lambda each: each.rank)
+    adjusted = outcome.with_diagnostic(severity=capped)
     if (
-        len({deployed_outcome.problem for deployed_outcome, _ in holds}) > 1
+        len({deployed_outcome.diagnostic.problem for deployed_outcome, _ in holds}) > 1
         or outcome.verdict in _BROKEN
     ):
         return adjusted
@@ -126,12 +128,12 @@ def _in_its_words(
     outcome: RuleOutcome, deployed_outcome: RuleOutcome, scope: LintScope
 ) -> RuleOutcome:
     """The name of an object that a kustomization certainly creates."""
-    for each in scope.kustomized if deployed_outcome.problem != outcome.problem else ():
+    deployed = deployed_outcome.diagnostic
+    for each in scope.kustomized if deployed.problem != outcome.diagnostic.problem else ():
         if each.item.resource is outcome.resource and is_certain_outcome(each, deployed_outcome):
             note = outcome.note or f"as {each.file} deploys it"
-            return replace(
-                outcome, problem=deployed_outcome.problem, fix=deployed_outcome.fix, note=note
-            )
+            named = outcome.with_diagnostic(problem=deployed.problem, fix=deployed.fix)
+            return replace(named, note=note)
     return outcome
 
 
@@ -147,10 +149,9 @@ def _deployed_outcome(
     same = (
         each
         for each in outcomes
-        if each.verdict is outcome.verdict
-        and (each.path == outcome.path or each.problem == outcome.problem)
+        if each.verdict is outcome.verdict and is_same_finding(each, outcome)
     )
-    return max(same, key=lambda each: each.severity.rank, default=None)
+    return max(same, key=lambda each: each.diagnostic.severity.rank, default=None)
 
 
 def _combined(
@@ -212,7 +213,8 @@ def _accuses(outcome: RuleOutcome) -> bool:
 
 
 def _as_deployed(outcome: RuleOutcome, scope: LintScope) -> RuleOutcome:
-    return replace(outcome, problem=f"{outcome.problem} (as {scope.file} deploys it)")
+    problem = f"{outcome.diagnostic.problem} (as {scope.file} deploys it)"
+    return outcome.with_diagnostic(problem=problem)
 
 
 def _by_their_names(settings: RuleConfiguration, scope: LintScope) -> RuleConfiguration:
@@ -235,7 +237,7 @@ def _by_their_names(settings: RuleConfiguration, scope: LintScope) -> RuleConfig
 
 def _weight(outcomes: Sequence[RuleOutcome]) -> tuple[bool, int]:
     """An advisory finding ranks below any other, regardless of the severity."""
-    return max((not each.is_advisory, each.severity.rank) for each in outcomes)
+    return max((not each.is_advisory, each.diagnostic.severity.rank) for each in outcomes)
 
 
 _BROKEN = frozenset({RuleVerdict.NOT_EVALUATED, RuleVerdict.FAILED})
@@ -274,4 +276,5 @@ def _of(
 
 
 def _key(outcome: RuleOutcome) -> HitKey:
-    return outcome.rule.id, id(outcome.resource) if outcome.resource else 0, outcome.path
+    resource = id(outcome.resource) if outcome.resource else 0
+    return outcome.rule.id, resource, outcome.diagnostic.path

@@ -60,7 +60,7 @@ def evaluate_overlays(
                         id(each.item.resource),
                         place.file,
                         place.fixed_position,
-                        outcome.problem,
+                        outcome.diagnostic.problem,
                     )
                     if key not in seen and place.file not in samples:
                         seen.add(key)
@@ -89,7 +89,7 @@ def _of_one(
     written = each.item.resource
     before = [o for r in (each.original, written) for o in _wrong(rule, r, settings)]
     for outcome in violations:
-        if any(_is_same(outcome, other) for other in before) or not _is_sure(each, outcome):
+        if any(is_same_finding(outcome, other) for other in before) or not _is_sure(each, outcome):
             continue
         changed_stack = stack  # as written, if the rule checks no other resource
         if rule.adjust is not None:
@@ -120,15 +120,17 @@ def _wrong(rule: Rule, resource: Resource, settings: RuleConfiguration) -> list[
     return [each for each in outcomes if each.verdict is RuleVerdict.VIOLATED]
 
 
-def _is_same(one: RuleOutcome, other: RuleOutcome) -> bool:
+def is_same_finding(one: RuleOutcome, other: RuleOutcome) -> bool:
     """A list with more items has the same item at another index."""
-    return one.path == other.path or one.problem == other.problem
+    a, b = one.diagnostic, other.diagnostic
+    return a.path == b.path or a.problem == b.problem
 
 
 def _holds(each: KustomizedObject, outcome: RuleOutcome, value: Any) -> bool:
     form = replace(each.deployed, properties=value)
     return any(
-        _is_same(outcome, other) for other in _wrong(outcome.rule, form, DEFAULT_CONFIGURATION)
+        is_same_finding(outcome, other)
+        for other in _wrong(outcome.rule, form, DEFAULT_CONFIGURATION)
     )
 
 
@@ -148,7 +150,7 @@ def is_certain_outcome(each: KustomizedObject, outcome: RuleOutcome) -> bool:
     known_form = each.deployed if form is None else replace(each.deployed, properties=form.value)
     violations = _wrong(outcome.rule, known_form, DEFAULT_CONFIGURATION)
     return (each.is_kustomize_output or form is not None) and any(
-        o.problem == outcome.problem for o in violations
+        o.diagnostic.problem == outcome.diagnostic.problem for o in violations
     )
 
 
@@ -157,12 +159,12 @@ def _placed(
 ) -> tuple[RuleOutcome, FileLocation]:
     """At the change that introduces it; at the object as written if that is unknown."""
     if blamed is None:
-        problem = f"{outcome.problem} (as {each.file} deploys it)"
-        return replace(outcome, problem=problem), each.item.place
-    change, value = blamed
-    spot = change.place.position((*change.path, *change.object_path(value, outcome.path)))
+        problem = f"{outcome.diagnostic.problem} (as {each.file} deploys it)"
+        return outcome.with_diagnostic(problem=problem), each.item.place
+    (change, value), path = blamed, outcome.diagnostic.path
+    spot = change.place.position((*change.path, *change.object_path(value, path)))
     place = replace(change.place, fixed_position=spot, to_source_line=None)
-    note = f"as {change.deployer_file or each.file} deploys it, of {_written(each, outcome.path)}"
+    note = f"as {change.deployer_file or each.file} deploys it, of {_written(each, path)}"
     return replace(outcome, note=outcome.note or note), place
 
 

@@ -28,7 +28,7 @@ class UnknownValueFinder:
     def find_unknown_value(self, outcome: RuleOutcome) -> tuple[Resource, Path] | None:
         """The resource and the path in it; None if unknown."""
         rule = outcome.rule
-        if outcome.verdict is not RuleVerdict.NOT_EVALUATED or outcome.path:
+        if outcome.verdict is not RuleVerdict.NOT_EVALUATED or outcome.diagnostic.path:
             return None
         if outcome.resource is not None:
             return self._alone(rule, outcome.resource)

@@ -1,6 +1,6 @@
 """Cluster Autoscaler on EKS: whether gpuyard installs it. GKE has its own."""
 
-from gpuyard.findings import Finding, info
+from gpuyard.findings import Diagnostic, info
 from gpuyard.plan.capacity.scaling import manages_autoscalers, scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import PlatformSpec
@@ -21,7 +21,7 @@ def _system_scales(spec: PlatformSpec) -> bool:
     return system is not None and system.nodes.low < system.nodes.high
 
 
-def check_autoscaler(draft: Draft) -> list[Finding]:
+def check_autoscaler(draft: Draft) -> list[Diagnostic]:
     """Report that gpuyard does not install Cluster Autoscaler in an existing cluster."""
     spec = draft.spec
     if not draft.provider.needs_autoscaler or installs_autoscaler(spec):

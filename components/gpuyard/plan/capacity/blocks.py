@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Finding, Path
+from gpuyard.findings import Diagnostic, Path
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.pools import CapacityOptionSpec, Pool
 
 
-def check_blocks(draft: Draft) -> list[Finding]:
+def check_blocks(draft: Draft) -> list[Diagnostic]:
     """Check every block: approved, not over, and at a plausible price."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for pool, option, path in _blocks(draft):
         findings += draft.provider.check_block(draft, pool, option, path)
     return findings

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.catalogue.purchasing import IdFormat
-from gpuyard.findings import Finding, Fix, Path, error, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.plan.capacity.capacity_options import PREPAID
 from gpuyard.plan.capacity.scaling import scales_by_karpenter
 from gpuyard.plan.draft import Draft
@@ -16,9 +16,9 @@ from gpuyard.spec.values import MAX_NODES, Range
 
 def check_capacity_options(
     spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Check that each option can be purchased for these machines, and that they fill the pool."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     provider = provider_of(spec.cloud)
     for index, option in enumerate(pool.capacity):
         if provider.sells_machines and any(option.mode not in m.sold for m in machines):
@@ -32,7 +32,7 @@ def check_capacity_options(
     return [*findings, *provider.check_capacity(spec, pool, machines[0], path)]
 
 
-def _check_bounds(pool: Pool, path: Path) -> list[Finding]:
+def _check_bounds(pool: Pool, path: Path) -> list[Diagnostic]:
     """Check that reservations fit into the pool and that its capacity options fill it."""
     reserved_nodes = sum(r.nodes or 0 for r in pool.capacity if r.reservation)
     if reserved_nodes > pool.nodes.high:
@@ -42,7 +42,7 @@ def _check_bounds(pool: Pool, path: Path) -> list[Finding]:
                 (*path, "nodes"),
                 f"reservations hold {reserved_nodes} nodes, but the pool may have {pool.nodes.high}:"
                 " the rest is paid for and never used",
-                value=str(pool.nodes),
+                given=str(pool.nodes),
                 allowed=f"a maximum of at least {reserved_nodes} nodes",
                 fix=_hold(pool, reserved_nodes, (*path, "nodes")),
             )
@@ -58,7 +58,7 @@ def _check_bounds(pool: Pool, path: Path) -> list[Finding]:
             (*path, "capacity"),
             f"the capacity options provide {total} nodes, but the pool may have {pool.nodes.high}:"
             f" {pool.nodes.high - total} nodes are not available",
-            value=", ".join(f"{r.mode.value} {r.nodes}" for r in pool.capacity),
+            given=", ".join(f"{r.mode.value} {r.nodes}" for r in pool.capacity),
             allowed=f"capacity options for {pool.nodes.high} nodes, such as a last one without `nodes`",
             fix=_hold(pool, total, (*path, "nodes")),
         )
@@ -76,7 +76,7 @@ def _hold(pool: Pool, reserved_nodes: int, path: Path) -> Fix | None:
     return Fix(message=f"write {nodes}", at=path, value=str(nodes))
 
 
-def _check_reach(pool: Pool, path: Path) -> list[Finding]:
+def _check_reach(pool: Pool, path: Path) -> list[Diagnostic]:
     """Find options that are never reached, and cheap ones after an unbounded expensive one."""
     unreached: list[tuple[int, str]] = []
     prepaid_nodes, before = 0, list[CapacityOptionSpec]()
@@ -113,12 +113,12 @@ def _show(options: Iterable[CapacityOptionSpec]) -> str:
     return ", ".join(f"{r.mode.value} {r.reservation or ''}".strip() for r in options)
 
 
-def _unreachable(option: CapacityOptionSpec, why: str, path: Path, fix: Fix | None) -> Finding:
+def _unreachable(option: CapacityOptionSpec, why: str, path: Path, fix: Fix | None) -> Diagnostic:
     return warning(
         "capacity.unreachable",
         path,
         f"this capacity option is never used: {why}",
-        value=option.mode.value,
+        given=option.mode.value,
         allowed="the cheapest capacity option first, and `nodes` on every option but the last",
         fix=fix,
     )
@@ -126,7 +126,7 @@ def _unreachable(option: CapacityOptionSpec, why: str, path: Path, fix: Fix | No
 
 def check_reservation_id(
     cloud: Cloud, option: CapacityOptionSpec, path: Path, *formats: IdFormat
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Check that the ID of a reservation has one of these formats."""
     if any(each.pattern.fullmatch(option.reservation or "") for each in formats):
         return []
@@ -135,7 +135,7 @@ def check_reservation_id(
             "capacity.reservation_form",
             path,
             f"not the ID of a reservation on {cloud.value}",
-            value=option.reservation or "",
+            given=option.reservation or "",
             allowed=f"an ID such as {formats[0].example}",
         )
     ]
@@ -143,7 +143,7 @@ def check_reservation_id(
 
 def _check_one_zone(
     spec: PlatformSpec, pool: Pool, machines: tuple[Machine, ...], path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Check zones: a reservation is in one zone, so its nodes start in that zone only.
 
     Only Karpenter reads the zone of a reservation, and only of on-demand reservations, not of
@@ -166,7 +166,7 @@ def _check_one_zone(
             "capacity.one_zone",
             (*path, "zones") if pool.zones else (*path, "capacity", blind[0]),
             f"{option.mode.value} {option.reservation} is in one zone, and its nodes start in that zone only",
-            value=", ".join(pool.zones) or "any zone of the region",
+            given=", ".join(pool.zones) or "any zone of the region",
             allowed="the zone of the reservation; nodes in other zones need their own pool",
             fix=Fix(message=f"write zones: [{first}]", at=(*path, "zones"), value=[first])
             if first
@@ -175,7 +175,7 @@ def _check_one_zone(
     ]
 
 
-def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path) -> Finding:
+def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path) -> Diagnostic:
     """Report the option, or all capacity options where the stack file uses the default."""
     mode, written = pool.capacity[index].mode, "capacity" in pool.model_fields_set
     lacking = next(m for m in machines if mode not in m.sold)
@@ -187,7 +187,7 @@ def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path)
         "capacity.not_sold",
         here,
         f"{lacking.name} is not sold as {mode.value} ({lacking.source.title.partition(' as ')[0]})",
-        value=mode.value if written else f"{mode.value}, by default",
+        given=mode.value if written else f"{mode.value}, by default",
         allowed=", ".join(names),
         fix=Fix(message=f"write {plain}", at=here, value=plain if written else [plain])
         if plain
@@ -195,10 +195,10 @@ def _not_sold(pool: Pool, index: int, machines: tuple[Machine, ...], path: Path)
     )
 
 
-def check_reservations(draft: Draft) -> list[Finding]:
+def check_reservations(draft: Draft) -> list[Diagnostic]:
     """Find a reservation in several options: of one pool, of two machines, or of two pools."""
     spec = draft.spec
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     first: dict[str, tuple[Pool, int]] = {}
     for number, pool in enumerate(spec.pools):
         for index, option in enumerate(pool.capacity):
@@ -214,7 +214,9 @@ def check_reservations(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _duplicate_reservation(pool: Pool, index: int, other: Pool, nodes: int, path: Path) -> Finding:
+def _duplicate_reservation(
+    pool: Pool, index: int, other: Pool, nodes: int, path: Path
+) -> Diagnostic:
     option, here = pool.capacity[index], (*path, "capacity", index)
     if other is not pool and other.machine == pool.machine and option.purchase is None:
         return info(
@@ -222,7 +224,7 @@ def _duplicate_reservation(pool: Pool, index: int, other: Pool, nodes: int, path
             here,
             f"{other.name} uses this reservation too: it must have"
             f" {nodes + (option.nodes or 0)} nodes for both",
-            value=f"{other.name} {nodes}, {pool.name} {option.nodes}",
+            given=f"{other.name} {nodes}, {pool.name} {option.nodes}",
         )
     why = (
         "another capacity option of this pool has the reservation"
@@ -237,7 +239,7 @@ def _duplicate_reservation(pool: Pool, index: int, other: Pool, nodes: int, path
         "capacity.reservation_twice",
         here,
         why,
-        value=option.reservation or "",
+        given=option.reservation or "",
         allowed="each reservation once, with all its nodes",
         fix=_keep(pool, [r for i, r in enumerate(pool.capacity) if i not in twice], path),
     )

@@ -7,7 +7,7 @@ expressed by budgets of zero for all other hours.
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.capacity.cron import DAY_MINUTES, WEEK_DAYS, Cron, read_cron, run_times
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
@@ -52,9 +52,9 @@ def _days(days: set[int]) -> str:
     return "*" if len(days) == WEEK_DAYS else ",".join(map(str, sorted(days)))
 
 
-def check_disruption_window(draft: Draft) -> list[Finding]:
+def check_disruption_window(draft: Draft) -> list[Diagnostic]:
     """Check that Karpenter can apply the window; warn where it requeues multi-node jobs."""
-    results: list[Finding] = []
+    results: list[Diagnostic] = []
     for index, pool in enumerate(draft.spec.pools):
         planned = draft.pools.get(pool.name)
         if pool.disruption_window is not None and planned is not None:
@@ -65,13 +65,13 @@ def check_disruption_window(draft: Draft) -> list[Finding]:
 
 def _of_pool(
     draft: Draft, window: DisruptionWindow, planned: PoolPlan, path: Path
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     if planned.scaling is not Scaling.KARPENTER:
         yield warning(
             "upkeep.scaling",
             path,
             "only Karpenter uses a disruption window: the field has no effect",
-            value=f"scaling: {planned.scaling.value}",
+            given=f"scaling: {planned.scaling.value}",
             allowed="disruption_window on a pool with scaling: karpenter",
             fix=Fix(message="remove `disruption_window`", at=path),
         )
@@ -81,7 +81,7 @@ def _of_pool(
             "upkeep.cron",
             (*path, "cron"),
             problem,
-            value=window.cron,
+            given=window.cron,
             allowed=f"five fields without days of the month, such as `{_EXAMPLE}`: at 2:00 UTC on Saturdays",
             fix=Fix(message=f"write {_EXAMPLE}", at=(*path, "cron"), value=_EXAMPLE),
         )
@@ -100,7 +100,9 @@ def _problem(window: DisruptionWindow) -> str:
     return ""
 
 
-def _gangs(draft: Draft, pool: PoolPlan, window: DisruptionWindow, path: Path) -> Iterator[Finding]:
+def _gangs(
+    draft: Draft, pool: PoolPlan, window: DisruptionWindow, path: Path
+) -> Iterator[Diagnostic]:
     gang = next((s for s in draft.shapes if s.pool == pool.name and s.nodes > 1), None)
     if gang is None:
         return
@@ -110,7 +112,7 @@ def _gangs(draft: Draft, pool: PoolPlan, window: DisruptionWindow, path: Path) -
         path,
         f"shape {gang.name} needs {gang.nodes} nodes: replacing one in these hours{age} requeues the"
         " whole job, which restarts from its last checkpoint",
-        value=f"{window.cron}, {window.hours:g} hours",
+        given=f"{window.cron}, {window.hours:g} hours",
         allowed="no disruption_window on pools for multi-node jobs: empty nodes are replaced anyway",
         fix=Fix(message="remove `disruption_window`", at=path),
     )

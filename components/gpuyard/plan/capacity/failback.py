@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from gpuyard.catalogue.gke.classes import STAYS
 from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY, NOT_MOVED
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.capacity.scaling import scales_by_karpenter
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
@@ -51,9 +51,9 @@ def has_failback(pool: PoolPlan) -> bool:
     return any(option.failback for option in pool.capacity_options)
 
 
-def check_failback(draft: Draft) -> list[Finding]:
+def check_failback(draft: Draft) -> list[Diagnostic]:
     """Check that an autoscaler moves work to a preferred option, and that no gang is affected."""
-    results: list[Finding] = []
+    results: list[Diagnostic] = []
     for index, pool in enumerate(draft.spec.pools):
         planned = draft.pools.get(pool.name)
         if not pool.failback or planned is None:
@@ -68,13 +68,13 @@ def check_failback(draft: Draft) -> list[Finding]:
 
 
 # ── no effect ─────────────────────────────────────────────────────────────────────────────────────
-def _for_nothing(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Finding:
+def _for_nothing(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Diagnostic:
     if draft.provider.compute_class(draft.spec, pool) or _by_karpenter(draft.spec, pool):
         return _nothing_better(pool, path)
     return _unsupported_scaling(draft, pool, planned, path)
 
 
-def _nothing_better(pool: Pool, path: Path) -> Finding:
+def _nothing_better(pool: Pool, path: Path) -> Diagnostic:
     modes = ", then ".join(option.mode.value for option in pool.capacity)
     why = (
         "the pool has one capacity option: there is no preferred one to return to"
@@ -85,13 +85,13 @@ def _nothing_better(pool: Pool, path: Path) -> Finding:
         "moves.ladder",
         path,
         f"{why}; the field has no effect",
-        value=modes,
+        given=modes,
         allowed="capacity options such as reserved, then spot, then on-demand",
         fix=_without(path),
     )
 
 
-def _unsupported_scaling(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Finding:
+def _unsupported_scaling(draft: Draft, pool: Pool, planned: PoolPlan, path: Path) -> Diagnostic:
     by_cluster_autoscaler = (
         draft.provider.needs_autoscaler and planned.scaling is Scaling.AUTOSCALER
     )
@@ -105,7 +105,7 @@ def _unsupported_scaling(draft: Draft, pool: Pool, planned: PoolPlan, path: Path
         "moves.scaling",
         path,
         f"{why}: pods on a less preferred capacity option stay there",
-        value=f"scaling: {planned.scaling.value}",
+        given=f"scaling: {planned.scaling.value}",
         allowed="scaling: karpenter on aws; on gcp, a range of nodes without queued provisioning",
         fix=Fix(message="write scaling: karpenter", at=scaling, value=Scaling.KARPENTER.value)
         if by_cluster_autoscaler and _may_be_karpenters(draft, pool, planned)
@@ -134,7 +134,7 @@ def _gangs_of(draft: Draft, pool: PoolPlan) -> list[ShapePlan]:
     return [shape for shape in draft.shapes if shape.pool == pool.name and shape.nodes > 1]
 
 
-def _gangs(draft: Draft, pool: PoolPlan, path: Path) -> Iterator[Finding]:
+def _gangs(draft: Draft, pool: PoolPlan, path: Path) -> Iterator[Diagnostic]:
     """Moving one node stops the whole job: an error where a guarantee covers the job."""
     gangs = _gangs_of(draft, pool)
     if gang := next((each for each in gangs if each.guaranteed or not draft.spec.teams), None):
@@ -143,7 +143,7 @@ def _gangs(draft: Draft, pool: PoolPlan, path: Path) -> Iterator[Finding]:
             path,
             f"shape {gang.name} needs {gang.nodes} nodes, which move one by one: each time a preferred"
             " capacity option has a node again, the whole job stops and restarts from its last checkpoint",
-            value=", ".join(pool.capacity),
+            given=", ".join(pool.capacity),
             allowed="failback in a separate pool, for single-node jobs and services",
             fix=_without(path),
         )
@@ -153,7 +153,7 @@ def _gangs(draft: Draft, pool: PoolPlan, path: Path) -> Iterator[Finding]:
             "moves.jobs",
             path,
             f"{why}: a multi-node job stops and is requeued each time one of its nodes moves",
-            value=", ".join(pool.capacity),
+            given=", ".join(pool.capacity),
             allowed=f"single-node shapes only; pods that must not move have the annotation {stays}",
             fix=_without(path),
         )

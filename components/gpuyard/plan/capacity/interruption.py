@@ -11,7 +11,7 @@ from gpuyard.catalogue.kubernetes.interruptions import INTERRUPTIBLE_MODES
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.catalogue.software.programs import PYTHON
-from gpuyard.findings import Finding, Fix, Path, format_list, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, format_list, info, warning
 from gpuyard.plan.capacity.failback import has_failback
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import (
@@ -30,7 +30,7 @@ LOOK_SECONDS = 3
 _SAID: Path = ("queueing", "interruption")
 
 
-def decide_interruption(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_interruption(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """Plan the agent where nodes may end under teams' jobs, or come from a less preferred option.
 
     Jobs that run in other clusters are handled there.
@@ -102,7 +102,7 @@ def _has_time(interruption: InterruptionSpec, notice: int) -> bool:
     return interruption.checkpoint_seconds <= notice - LOOK_SECONDS
 
 
-def check_interruption(draft: Draft) -> list[Finding]:
+def check_interruption(draft: Draft) -> list[Diagnostic]:
     """Jobs that a notice fails, losses above the limit, and checkpoints longer than the notice."""
     interruption = draft.spec.queueing.interruption
     plan = draft.interruption
@@ -112,7 +112,7 @@ def check_interruption(draft: Draft) -> list[Finding]:
     return [*_fails(draft.spec.kubernetes, plan), *words]
 
 
-def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Finding]:
+def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Diagnostic]:
     if not plan.pools or kubernetes not in KUBERNETES_MINORS or changes_jobs(kubernetes):
         return
     yield info(
@@ -121,7 +121,7 @@ def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Finding]:
         f"Kubernetes {kubernetes} counts a pod lost with its node as a failure: jobs in"
         f" {format_list(each.pool for each in plan.pools)} without a podFailurePolicy may reach their"
         " backoffLimit and fail, before they are requeued",
-        value=kubernetes,
+        given=kubernetes,
         allowed=f"1.{MUTATES_SINCE} or newer",
         fix=Fix(
             message=f"upgrade to 1.{MUTATES_SINCE}, or ignore DisruptionTarget in every job's podFailurePolicy"
@@ -129,7 +129,7 @@ def _fails(kubernetes: str, plan: InterruptionPlan) -> Iterator[Finding]:
     )
 
 
-def _no_time(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:
+def _no_time(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Diagnostic]:
     short = [
         each
         for each in plan.pools
@@ -142,13 +142,13 @@ def _no_time(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator
             (*_SAID, "checkpoint_on_notice"),
             f"pods of {format_list(each.pool for each in short)} have {least} seconds after an interruption notice,"
             f" but a checkpoint takes {interruption.checkpoint_seconds}: they are killed while writing it",
-            value=f"checkpoint_seconds: {interruption.checkpoint_seconds}",
+            given=f"checkpoint_seconds: {interruption.checkpoint_seconds}",
             allowed=f"checkpoint_seconds: {least} or less",
             fix=Fix(message="write false", at=(*_SAID, "checkpoint_on_notice"), value=False),
         )
 
 
-def _loses(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Finding]:
+def _loses(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[Diagnostic]:
     losses = [(each, each.loss) for each in plan.pools if each.loss]
     over = [
         (each, loss)
@@ -166,7 +166,7 @@ def _loses(interruption: InterruptionSpec, plan: InterruptionPlan) -> Iterator[F
         f"a spot interruption in {format_list(each.pool for each, _ in over)} loses an expected"
         f" {most.expected_minutes:.0f} minutes of work, {most.expected_gpu_hours:,.0f} GPU hours of a job on"
         f" {most.gpus:,} GPUs",
-        value=f"{interruption.checkpoint_interval_minutes} minutes",
+        given=f"{interruption.checkpoint_interval_minutes} minutes",
         allowed=f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint every {every} minutes"
         if every > 0
         else f"at most {interruption.max_lost_minutes} minutes lost: a checkpoint that takes less time",

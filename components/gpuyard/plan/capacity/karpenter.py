@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.plan.capacity.scaling import manages_autoscalers, scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
@@ -19,7 +19,7 @@ def installs_karpenter(spec: PlatformSpec) -> bool:
     return pools and manages_autoscalers(spec)
 
 
-def unscaled_pool_findings(spec: PlatformSpec) -> list[Finding]:
+def unscaled_pool_findings(spec: PlatformSpec) -> list[Diagnostic]:
     """Reject pools that nothing scales: gpuyard manages no Karpenter of an existing cluster."""
     unmanaged = spec.cluster_exists and provider_of(spec.cloud).needs_autoscaler
     return [
@@ -28,7 +28,7 @@ def unscaled_pool_findings(spec: PlatformSpec) -> list[Finding]:
             ("pools", index, "scaling"),
             "gpuyard does not install Karpenter in an existing cluster, and creates no NodePool for yours:"
             f" no autoscaler would add nodes to {pool.name}",
-            value="karpenter",
+            given="karpenter",
             allowed="autoscaler, or a fixed number of nodes; karpenter in a cluster that gpuyard creates",
             fix=_autoscaler(("pools", index)),
         )
@@ -45,11 +45,11 @@ def selects_reservations(pools: Iterable[PoolPlan]) -> bool:
     return any(option.reservation for pool in pools for option in pool.capacity_options)
 
 
-def check_karpenter(draft: Draft) -> list[Finding]:
+def check_karpenter(draft: Draft) -> list[Diagnostic]:
     """Report what a pool requests and Karpenter does not support."""
     if not installs_karpenter(draft.spec):
         return []
-    results: list[Finding] = []
+    results: list[Diagnostic] = []
     scaled = [
         (planned, ("pools", index))
         for index, pool in enumerate(draft.spec.pools)
@@ -62,14 +62,14 @@ def check_karpenter(draft: Draft) -> list[Finding]:
     return results
 
 
-def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Finding]:
+def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Diagnostic]:
     software = planned.node_software
     if software is not None and not software.variant.startswith(IMAGE_FAMILY):
         yield error(
             "scaling.image",
             (*path, "image"),
             f"Karpenter would boot the latest release: gpuyard pins no release of {software.image}",
-            value=software.image,
+            given=software.image,
             allowed="al2023-nvidia; other images with scaling: autoscaler",
             fix=Fix(message="remove `image`", at=(*path, "image")),
         )
@@ -79,19 +79,19 @@ def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Finding]:
             (*path, "sharing"),
             f"Karpenter reads {', '.join(planned.autoscaler_hints.overlay)} from a NodeOverlay; gpuyard enables"
             " the gate of this alpha feature",
-            value=planned.sharing.value,
+            given=planned.sharing.value,
             allowed="scaling: autoscaler, which reads tags",
         )
 
 
-def _open_reservations(planned: PoolPlan, path: Path) -> Iterator[Finding]:
+def _open_reservations(planned: PoolPlan, path: Path) -> Iterator[Diagnostic]:
     if any(option.mode == Capacity.ON_DEMAND for option in planned.capacity_options):
         yield info(
             "capacity.open_reservations",
             (*path, "capacity"),
             "Karpenter launches on-demand nodes with reservation preference none, because the stack names a"
             f" reservation: open reservations of {format_list(planned.machines)} are billed but stay unused",
-            value=format_list(planned.capacity),
+            given=format_list(planned.capacity),
             allowed="a capacity option for each reservation that Karpenter is to use",
             fix=Fix(message="add {reserved: ID, nodes: COUNT} for each open reservation"),
         )

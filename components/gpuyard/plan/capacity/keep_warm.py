@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.capacity.cron import (
     DAY_MINUTES,
     FIRST_DAY,
@@ -79,9 +79,9 @@ def _stretches(windows: tuple[KeepWarmWindow, ...]) -> Iterator[tuple[float, int
         before = minute
 
 
-def check_keep_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
+def check_keep_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Diagnostic]:
     """Check that windows start and end, name a known time zone, and fit the pool's nodes."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, window in enumerate(pool.keep_warm):
         here = (*path, "keep_warm", index)
         findings += [
@@ -102,7 +102,7 @@ def check_keep_warm(pool: Pool, path: Path, *, fixed: bool) -> list[Finding]:
                 "warm.fixed",
                 (*path, "keep_warm"),
                 f"the pool does not scale: its {pool.nodes.high} nodes always run, with or without a window",
-                value=f"{len(pool.keep_warm)} windows",
+                given=f"{len(pool.keep_warm)} windows",
                 allowed="keep_warm only on a pool that scales",
                 fix=Fix(message="remove `keep_warm`", at=(*path, "keep_warm")),
             )
@@ -116,19 +116,19 @@ def _queued(pool: Pool) -> bool:
     return flex and pool.provisioning is Provisioning.QUEUED
 
 
-def _asked_for_alone(path: Path) -> Finding:
+def _asked_for_alone(path: Path) -> Diagnostic:
     return warning(
         "warm.queued",
         (*path, "keep_warm"),
         "GKE creates nodes with queued provisioning for a job's request only: a keep-warm window"
         " keeps none",
-        value="provisioning: queued",
+        given="provisioning: queued",
         allowed="keep_warm on a pool without queued provisioning",
         fix=Fix(message="remove `keep_warm`", at=(*path, "keep_warm")),
     )
 
 
-def _never_ends(pool: Pool, path: Path) -> Finding:
+def _never_ends(pool: Pool, path: Path) -> Diagnostic:
     """Windows that follow each other without a gap have the effect of a minimum."""
     least = min(nodes for _, nodes in _stretches(pool.keep_warm))
     nodes = Range(max(least, pool.nodes.low), pool.nodes.high)
@@ -136,13 +136,13 @@ def _never_ends(pool: Pool, path: Path) -> Finding:
         "warm.never_ends",
         (*path, "keep_warm"),
         f"each window lasts until the next one starts: {least} nodes always run",
-        value=" and ".join(f"{each.hours:g} hours from {each.cron}" for each in pool.keep_warm),
+        given=" and ".join(f"{each.hours:g} hours from {each.cron}" for each in pool.keep_warm),
         allowed="windows with hours in between",
         fix=Fix(message=f"write nodes: {nodes}, or shorter windows"),
     )
 
 
-def _run_over(pool: Pool, path: Path) -> Iterator[Finding]:
+def _run_over(pool: Pool, path: Path) -> Iterator[Diagnostic]:
     """Windows that start again before they end: the overlap counts once."""
     for index, window in enumerate(pool.keep_warm):
         cron = read_cron(window.cron)
@@ -153,7 +153,7 @@ def _run_over(pool: Pool, path: Path) -> Iterator[Finding]:
                 "warm.runs_over",
                 (*path, "keep_warm", index, "hours"),
                 f"the window starts again after {hours:g} hours, before its {window.hours:g} hours end",
-                value=f"{window.hours:g}",
+                given=f"{window.hours:g}",
                 allowed=f"at most {hours:g}",
                 fix=Fix(
                     message=f"write {hours:g}", at=(*path, "keep_warm", index, "hours"), value=hours
@@ -172,7 +172,7 @@ def _shortest_gap(cron: Cron) -> float:
     return min((after - before for before, after in pairwise(starts)), default=0)
 
 
-def _check_cron(window: KeepWarmWindow, path: Path) -> list[Finding]:
+def _check_cron(window: KeepWarmWindow, path: Path) -> list[Diagnostic]:
     problem = cron_error(window.cron)
     if not problem:
         return []
@@ -181,7 +181,7 @@ def _check_cron(window: KeepWarmWindow, path: Path) -> list[Finding]:
             "warm.cron",
             (*path, "cron"),
             problem,
-            value=window.cron,
+            given=window.cron,
             allowed=f"five fields, such as `{_EXAMPLE}`: at 7:00 from Monday to Friday",
             fix=Fix(message=f"write {_EXAMPLE}", at=(*path, "cron"), value=_EXAMPLE),
         )
@@ -219,7 +219,7 @@ def nearest_zone(name: str) -> str:
     return nearest_name(name, sorted(known)) or "UTC"
 
 
-def _check_zone(window: KeepWarmWindow, path: Path) -> list[Finding]:
+def _check_zone(window: KeepWarmWindow, path: Path) -> list[Diagnostic]:
     suggestion = nearest_zone(window.time_zone)
     if not suggestion:
         return []
@@ -228,14 +228,14 @@ def _check_zone(window: KeepWarmWindow, path: Path) -> list[Finding]:
             "warm.time_zone",
             (*path, "time_zone"),
             "unknown time zone",
-            value=window.time_zone,
+            given=window.time_zone,
             allowed="an IANA name, such as Europe/Paris or America/New_York",
             fix=Fix(message=f"write {suggestion}", at=(*path, "time_zone"), value=suggestion),
         )
     ]
 
 
-def _check_nodes(window: KeepWarmWindow, pool: Pool, path: Path) -> list[Finding]:
+def _check_nodes(window: KeepWarmWindow, pool: Pool, path: Path) -> list[Diagnostic]:
     here, low, high = (*path, "nodes"), pool.nodes.low, pool.nodes.high
     if window.nodes > high:
         fix = Fix(message=f"write {high}", at=here, value=high) if high else None
@@ -244,7 +244,7 @@ def _check_nodes(window: KeepWarmWindow, pool: Pool, path: Path) -> list[Finding
                 "warm.over_nodes",
                 here,
                 f"the window keeps {window.nodes} nodes, but the pool may have {high}",
-                value=str(window.nodes),
+                given=str(window.nodes),
                 allowed=f"{low + 1} to {high}" if high > low else "no window",
                 fix=fix or Fix(message="remove the window", at=path),
             )
@@ -255,7 +255,7 @@ def _check_nodes(window: KeepWarmWindow, pool: Pool, path: Path) -> list[Finding
                 "warm.no_effect",
                 here,
                 f"{low} nodes always run: a window of {window.nodes} adds none",
-                value=str(window.nodes),
+                given=str(window.nodes),
                 allowed=f"{low + 1} to {high}",
                 fix=Fix(message=f"write {low + 1}", at=here, value=low + 1),
             )

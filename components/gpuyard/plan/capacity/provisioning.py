@@ -15,7 +15,7 @@ from gpuyard.catalogue.kubernetes.autoscalers import (
 )
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.catalogue.purchasing import FLEX_START
-from gpuyard.findings import Finding, Fix, Path, error, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.names import GPU_CLAIM
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.scaling import scaling_of
@@ -74,7 +74,7 @@ def _check(spec: PlatformSpec, word: Provisioning, pools: list[PoolPlan]) -> Adm
     )
 
 
-def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
     """Check that the autoscaler supports the requests, and can provide the nodes."""
     if pool.provisioning is None:
         return _flex_start(spec, pool, path)
@@ -87,7 +87,7 @@ def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findi
                 at,
                 "jobs run on other clusters, and a Kueue queue cannot both dispatch jobs to other clusters"
                 " and request nodes here",
-                value=word,
+                given=word,
                 allowed="provisioning in the stack files of those clusters",
                 fix=without,
             )
@@ -100,7 +100,7 @@ def check_provisioning(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findi
     return _useful(spec, scaling, word, at)
 
 
-def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[Finding]:
+def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[Diagnostic]:
     if spec.cloud is Cloud.SIMULATED:
         return []
     if scaling is Scaling.FIXED:
@@ -109,7 +109,7 @@ def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[F
                 "provisioning.fixed",
                 at,
                 "the pool does not scale: its queue knows the free capacity without a request",
-                value=word,
+                given=word,
                 allowed="a pool that scales",
                 fix=Fix(message="remove it", at=at),
             )
@@ -117,12 +117,12 @@ def _useful(spec: PlatformSpec, scaling: Scaling, word: str, at: Path) -> list[F
     return [] if provider_of(spec.cloud).has_queued_provisioning else [_flag(spec, word, at)]
 
 
-def _unanswered(word: str, at: Path, fix: Fix) -> Finding:
+def _unanswered(word: str, at: Path, fix: Fix) -> Diagnostic:
     return error(
         "provisioning.karpenter",
         at,
         "Karpenter does not support ProvisioningRequest: every job would wait forever",
-        value=f"{word} with scaling karpenter",
+        given=f"{word} with scaling karpenter",
         allowed="scaling: autoscaler",
         fix=fix,
     )
@@ -134,7 +134,7 @@ def _sells_queued(spec: PlatformSpec, pool: Pool) -> bool:
     return provider_of(spec.cloud).has_queued_provisioning and flex
 
 
-def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> Finding:
+def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> Diagnostic:
     why = (
         f"queued provisioning exists on GKE only, not on {spec.cloud.value}"
         if not provider_of(spec.cloud).has_queued_provisioning
@@ -148,13 +148,13 @@ def _not_queued(spec: PlatformSpec, pool: Pool, at: Path, scaling: Scaling) -> F
         "provisioning.queued",
         at,
         why,
-        value=", ".join(r.mode.value for r in pool.capacity),
+        given=", ".join(r.mode.value for r in pool.capacity),
         allowed="capacity: [flex-start] on gcp, with other nodes in a separate pool",
         fix=fix,
     )
 
 
-def _flag(spec: PlatformSpec, word: str, at: Path) -> Finding:
+def _flag(spec: PlatformSpec, word: str, at: Path) -> Diagnostic:
     is_installed = installs_autoscaler(spec)
     flag = "" if is_installed else f"Cluster Autoscaler must run with {REQUESTS_FLAG}; "
     return info(
@@ -162,11 +162,11 @@ def _flag(spec: PlatformSpec, word: str, at: Path) -> Finding:
         at,
         f"{flag}Kueue sends requests only if the ProvisioningRequest CRD existed when it started, and"
         " gpuyard does not install that CRD",
-        value=word,
+        given=word,
     )
 
 
-def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+def _flex_start(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
     """Nodes of a gang that start one by one are billed while they wait for the rest."""
     gang = next((s for s in spec.shapes if s.nodes > 1 and s.pool in {None, pool.name}), None)
     flex = any(r.mode is Capacity.FLEX_START for r in pool.capacity)

@@ -1,6 +1,6 @@
 """Autoscaling of pools: which component adds nodes, and what it knows before a node runs."""
 
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.names import GPU
 from gpuyard.plan.records import AdvertisedResources, AutoscalerHints, Taint
 from gpuyard.provider import provider_of
@@ -46,19 +46,19 @@ def plan_scaling(
     return provider.complete_hints(hints, scaling, labels, taints, advertised)
 
 
-def miscounted(why: str, value: str, path: Path) -> Finding:
+def miscounted(why: str, value: str, path: Path) -> Diagnostic:
     """Reject an autoscaler that does not count the resources of nodes correctly."""
     return error(
         "scaling.miscounts",
         (*path, "scaling"),
         why,
-        value=value,
+        given=value,
         allowed="scaling: autoscaler, or a fixed number of nodes",
         fix=Fix(message="write scaling: autoscaler", at=(*path, "scaling"), value="autoscaler"),
     )
 
 
-def check_blind(pool: Pool, advertised: AdvertisedResources, path: Path) -> list[Finding]:
+def check_blind(pool: Pool, advertised: AdvertisedResources, path: Path) -> list[Diagnostic]:
     """Warn of resources that the autoscaler reads from a running node, where none may run."""
     hidden = [a.resource for a in advertised if a.resource != GPU]
     if pool.nodes.low or not pool.nodes.high or not hidden:
@@ -69,7 +69,7 @@ def check_blind(pool: Pool, advertised: AdvertisedResources, path: Path) -> list
             "scaling.blind",
             (*path, "nodes"),
             f"the autoscaler reads {', '.join(hidden)} from a running node: it cannot scale up from zero",
-            value=str(pool.nodes),
+            given=str(pool.nodes),
             allowed=f"{nodes}, so that one node always runs",
             fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
         )

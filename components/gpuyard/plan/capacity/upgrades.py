@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.capacity.capacity_options import PREPAID
 from gpuyard.plan.records.nodes import UpgradePlan
 from gpuyard.provider import provider_of
@@ -44,7 +44,7 @@ def node_count(count: int) -> str:
 
 def check_upgrade(
     spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """Check for unsupported fields, values above the cloud's limits, and missing spare nodes."""
     provider = provider_of(spec.cloud)
     where = (*path, "upgrade")
@@ -54,7 +54,7 @@ def check_upgrade(
             "upgrade.word",
             (*where, word),
             problem,
-            value=f"{word}: {str(getattr(pool.upgrade, word)).lower()}",
+            given=f"{word}: {str(getattr(pool.upgrade, word)).lower()}",
             allowed=allowed,
             fix=Fix(message=f"remove {word}", at=(*where, word)),
         )
@@ -62,7 +62,7 @@ def check_upgrade(
         yield from _no_spare(pool, where)
 
 
-def _no_spare(pool: Pool, where: Path) -> Iterator[Finding]:
+def _no_spare(pool: Pool, where: Path) -> Iterator[Diagnostic]:
     """An upgrade creates additional nodes, but a reservation may have none to spare."""
     upgrade = pool.upgrade
     prepaid = [option for option in pool.capacity if option.mode in PREPAID]
@@ -74,7 +74,7 @@ def _no_spare(pool: Pool, where: Path) -> Iterator[Finding]:
         (*where, word),
         f"the upgrade creates new nodes before it removes old ones, but {prepaid[0].mode.value}"
         f" {prepaid[0].reservation} has {prepaid[0].nodes}: if all of them run, the update waits",
-        value=f"{word}: {str(getattr(upgrade, word)).lower()}",
+        given=f"{word}: {str(getattr(upgrade, word)).lower()}",
         allowed="max_unavailable only, or a reservation with spare nodes",
         fix=Fix(message=f"remove {word}", at=(*where, word)),
     )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.base import SpecModel
@@ -13,7 +13,7 @@ _OF_A_GIVEN_ONE = (*_NEVER_MADE, "zones", "network")
 """For an existing cluster, the zones and subnets of its nodes matter too."""
 
 
-def check_cluster_options(draft: Draft) -> list[Finding]:
+def check_cluster_options(draft: Draft) -> list[Diagnostic]:
     """Reject fields that would have no effect."""
     spec = draft.spec
     if spec.cluster is None:
@@ -44,7 +44,7 @@ def _written(model: SpecModel, fine: tuple[str, ...]) -> list[str]:
     return [w for w in type(model).model_fields if w in model.model_fields_set and w not in fine]
 
 
-def _of_other_clouds(draft: Draft) -> Iterator[Finding]:
+def _of_other_clouds(draft: Draft) -> Iterator[Diagnostic]:
     for path, cloud in draft.provider.cluster_fields_of_others.items():
         model: SpecModel | None = cluster_spec(draft.spec)
         for step in path[:-1]:
@@ -53,7 +53,7 @@ def _of_other_clouds(draft: Draft) -> Iterator[Finding]:
             yield _finding(path, f"applies to {cloud} only")
 
 
-def _finding(path: Path, problem: str) -> Finding:
+def _finding(path: Path, problem: str) -> Diagnostic:
     at: Path = ("cluster", *path)
     word = path[-1]
     return error(

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
 from gpuyard.catalogue.purchasing import IdFormat
-from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.plan.cluster.ranges import (
     EKS_ZONES,
     MOST_ZONES,
@@ -20,7 +20,7 @@ _WIDEST = {4: 8, 6: 32}
 """By IP version, the shortest prefix of one owner's network; two /1 networks are the internet."""
 
 
-def check_endpoint(draft: Draft) -> list[Finding]:
+def check_endpoint(draft: Draft) -> list[Diagnostic]:
     """Check that the Kubernetes API is open to your own networks only, never to the internet."""
     public = cluster_spec(draft.spec).endpoint.public
     wide = {i for i, cidr in enumerate(public) if _is_wide(cidr)}
@@ -31,7 +31,7 @@ def check_endpoint(draft: Draft) -> list[Finding]:
             "cluster.open",
             (*path, i),
             "the Kubernetes API would be open to the internet, or a large part of it",
-            value=public[i],
+            given=public[i],
             allowed="your own networks, /8 or smaller (/32 for IPv6)",
             fix=Fix(
                 message="remove it: the private endpoint remains", at=path, value=retained or None
@@ -46,7 +46,7 @@ def _is_wide(cidr: str) -> bool:
     return network.prefixlen < _WIDEST[4 if isinstance(network, IPv4Network) else 6]
 
 
-def check_cluster_names(draft: Draft) -> list[Finding]:
+def check_cluster_names(draft: Draft) -> list[Diagnostic]:
     """Check the form of principals, keys and networks before the cloud rejects them midway."""
     cloud = draft.spec.cloud.value
     return [
@@ -54,7 +54,7 @@ def check_cluster_names(draft: Draft) -> list[Finding]:
             "cluster.name_form",
             path,
             f"not the name of {what} on {cloud}",
-            value=value,
+            given=value,
             allowed=f"a value such as {form.example}",
             fix=Fix(message="copy it from the cloud's console or CLI"),
         )
@@ -80,7 +80,7 @@ def _names(draft: Draft) -> Iterator[tuple[str, Path, str, IdFormat]]:
                 yield "a subnet", (*network, "subnets", side, i), subnet, formats.subnet
 
 
-def check_cluster_zones(draft: Draft) -> list[Finding]:
+def check_cluster_zones(draft: Draft) -> list[Diagnostic]:
     """Check zones: all in the region, at least two on aws, and including every zone of a pool."""
     form = draft.provider.zone_names
     if form is None:
@@ -97,7 +97,7 @@ def check_cluster_zones(draft: Draft) -> list[Finding]:
     ]
 
 
-def _zone(draft: Draft, form: IdFormat, zone: str, path: Path) -> Finding | None:
+def _zone(draft: Draft, form: IdFormat, zone: str, path: Path) -> Diagnostic | None:
     read = form.pattern.fullmatch(zone)
     if read is None:
         problem, allowed = f"not the name of a zone on {draft.spec.cloud.value}", form.example
@@ -107,10 +107,10 @@ def _zone(draft: Draft, form: IdFormat, zone: str, path: Path) -> Finding | None
     else:
         return None
     fix = Fix(message="write a zone of the region")
-    return error("cluster.zone", path, problem, value=zone, allowed=allowed, fix=fix)
+    return error("cluster.zone", path, problem, given=zone, allowed=allowed, fix=fix)
 
 
-def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
+def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Diagnostic]:
     """EKS places its control plane in two availability zones, and rejects subnets in only one."""
     if (
         not draft.provider.has_zonal_subnets
@@ -123,14 +123,14 @@ def _too_few(draft: Draft, zones: tuple[str, ...], path: Path) -> list[Finding]:
             "cluster.zone",
             path,
             "EKS needs subnets in two availability zones",
-            value=format_list(zones),
+            given=format_list(zones),
             allowed="two availability zones or more, Local Zones not counted; pools may be in one of them",
             fix=Fix(message="add a second zone, or remove `zones`", at=path),
         )
     ]
 
 
-def _too_many(draft: Draft) -> list[Finding]:
+def _too_many(draft: Draft) -> list[Diagnostic]:
     """A network has at most this many private subnets; no region has as many zones."""
     zones = zones_with_subnets(draft.spec)
     if len(zones) <= MOST_ZONES:
@@ -140,21 +140,21 @@ def _too_many(draft: Draft) -> list[Finding]:
             "cluster.zone",
             ("pools",),
             "the cluster needs subnets in more zones than its network allows",
-            value=format_list(cluster_zones(draft.spec)),
+            given=format_list(cluster_zones(draft.spec)),
             allowed=f"{MOST_ZONES} zones",
             fix=Fix(message="use fewer zones for pools"),
         )
     ]
 
 
-def _pools_elsewhere(draft: Draft, form: IdFormat, zones: tuple[str, ...]) -> list[Finding]:
+def _pools_elsewhere(draft: Draft, form: IdFormat, zones: tuple[str, ...]) -> list[Diagnostic]:
     """Zones that are invalid or in another region are reported by `pool.zone`."""
     return [
         error(
             "cluster.zone",
             ("pools", i, "zones"),
             "the cluster has no subnet in these zones",
-            value=format_list(missing),
+            given=format_list(missing),
             allowed=format_list(zones),
             fix=Fix(message=f"add {format_list(missing)} to `cluster.zones`"),
         )
@@ -169,7 +169,7 @@ def _is_zone(draft: Draft, form: IdFormat, zone: str) -> bool:
     return read is not None and (region is None or read["region"] == region.name)
 
 
-def _too_few_subnets(draft: Draft) -> list[Finding]:
+def _too_few_subnets(draft: Draft) -> list[Diagnostic]:
     """Tags find a subnet in each named zone, a list is used as is: EKS needs two zones."""
     cluster = cluster_spec(draft.spec)
     subnets, tags = cluster.network.subnets, cluster.network.tags

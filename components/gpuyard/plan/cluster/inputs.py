@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 
 from gpuyard.catalogue.cluster.places import region_names
-from gpuyard.findings import Finding, Fix, error
+from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
 
 
-def check_cluster_inputs(draft: Draft) -> list[Finding]:
+def check_cluster_inputs(draft: Draft) -> list[Diagnostic]:
     """Check the key, and what only one cloud has: kinds of subnets, and upgrade hours."""
     return [*_key_elsewhere(draft), *draft.provider.check_cluster(draft)]
 
 
-def _key_elsewhere(draft: Draft) -> Iterator[Finding]:
+def _key_elsewhere(draft: Draft) -> Iterator[Diagnostic]:
     """A regional service encrypts only with a key in its region."""
     formats, key = draft.provider.cluster_names, cluster_spec(draft.spec).key
     read = formats.key.pattern.fullmatch(key or "") if formats else None
@@ -25,7 +25,7 @@ def _key_elsewhere(draft: Draft) -> Iterator[Finding]:
             "cluster.key_region",
             ("cluster", "key"),
             f"the key is in {key_region}, but the cluster is in {region.name} ({region.source})",
-            value=str(key),
+            given=str(key),
             allowed=f"a key in {region.name}",
             fix=Fix(message=f"write a key in {region.name}"),
         )

@@ -5,7 +5,7 @@ from ipaddress import IPv4Network, ip_network
 from itertools import combinations
 
 from gpuyard.catalogue.cluster.networks import PRIVATE_RANGES, SHARED_RANGE, RangeSizes
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.cluster.endpoint_access import check_cluster_zones
 from gpuyard.plan.cluster.ranges import cluster_ranges, cluster_spec
 from gpuyard.plan.draft import Draft
@@ -14,7 +14,7 @@ _NETWORK: Path = ("cluster", "network")
 
 
 # ── ranges ────────────────────────────────────────────────────────────────────────────────────────
-def check_ranges(draft: Draft) -> list[Finding]:
+def check_ranges(draft: Draft) -> list[Diagnostic]:
     """Check that the cloud accepts each range, and that none overlap."""
     if not _is_made(draft):
         return []
@@ -30,7 +30,7 @@ def _is_made(draft: Draft) -> bool:
     return bool(draft.provider.network_ranges) and not cluster_spec(draft.spec).existing
 
 
-def _size(word: str, cidr: str, sizes: RangeSizes) -> Finding | None:
+def _size(word: str, cidr: str, sizes: RangeSizes) -> Diagnostic | None:
     network = ip_network(cidr)
     inside = (*PRIVATE_RANGES, *([SHARED_RANGE] if word != "services" else []))
     fits = (
@@ -45,13 +45,13 @@ def _size(word: str, cidr: str, sizes: RangeSizes) -> Finding | None:
         "cluster.range",
         path,
         "the cloud does not accept this range here",
-        value=cidr,
+        given=cidr,
         allowed=f"/{sizes.widest} to /{sizes.narrowest}, inside {', '.join(inside)}",
         fix=Fix(message=f"remove it: the default is {sizes.default}", at=path),
     )
 
 
-def _overlaps(draft: Draft, ranges: dict[str, str]) -> Iterator[Finding]:
+def _overlaps(draft: Draft, ranges: dict[str, str]) -> Iterator[Diagnostic]:
     """One of each two ranges that overlap: an address would belong to a node and to a service."""
     given = cluster_spec(draft.spec).network.model_fields_set
     for one, other in combinations(sorted(ranges, key=lambda w: (w not in given, w)), 2):
@@ -62,14 +62,14 @@ def _overlaps(draft: Draft, ranges: dict[str, str]) -> Iterator[Finding]:
                 "cluster.range",
                 (*_NETWORK, word),
                 f"this range overlaps with `{rest}`, {ranges[rest]}",
-                value=ranges[word],
+                given=ranges[word],
                 allowed=f"a range that does not overlap with {ranges[rest]}",
                 fix=Fix(message="write another range"),
             )
 
 
 # ── addresses ─────────────────────────────────────────────────────────────────────────────────────
-def check_addresses(draft: Draft) -> list[Finding]:
+def check_addresses(draft: Draft) -> list[Diagnostic]:
     """Check that there are addresses for the maximum of nodes."""
     if (
         not _is_made(draft)
@@ -84,7 +84,7 @@ def check_addresses(draft: Draft) -> list[Finding]:
     return list(draft.provider.check_addresses(draft, ranges))
 
 
-def too_small(draft: Draft, word: str, who: str, needs: int, free: int, has: str) -> Finding:
+def too_small(draft: Draft, word: str, who: str, needs: int, free: int, has: str) -> Diagnostic:
     """Reject a range with fewer addresses than nodes may need."""
     cidr, widest = cluster_ranges(draft.spec)[word], draft.provider.network_ranges[word].widest
     ways = "a larger range, " if IPv4Network(cidr).prefixlen > widest else ""
@@ -92,7 +92,7 @@ def too_small(draft: Draft, word: str, who: str, needs: int, free: int, has: str
         "cluster.addresses",
         (*_NETWORK, word),
         f"{who} need up to {needs:,} addresses, but {has} {free:,}",
-        value=cidr,
+        given=cidr,
         allowed=f"{needs:,} addresses or more",
         fix=Fix(
             message=f"write {ways}fewer nodes or more zones, or set `id` to an existing network"

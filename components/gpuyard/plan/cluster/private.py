@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Finding, Fix, info
+from gpuyard.findings import Diagnostic, Fix, info
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Apply
 
 
-def private_endpoint_findings(spec: PlatformSpec) -> Iterator[Finding]:
+def private_endpoint_findings(spec: PlatformSpec) -> Iterator[Diagnostic]:
     """`pulumi up` creates cloud resources from anywhere, but cluster resources from inside only."""
     endpoint = cluster_spec(spec).endpoint
     way_in = provider_of(spec.cloud).endpoint_example

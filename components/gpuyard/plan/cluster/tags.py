@@ -1,10 +1,10 @@
 """Check of tags: a cloud accepts only so many."""
 
-from gpuyard.findings import Finding, Fix, error
+from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.draft import Draft
 
 
-def check_tags(draft: Draft) -> list[Finding]:
+def check_tags(draft: Draft) -> list[Diagnostic]:
     """A tag that one service rejects stops a deployment midway, after others accepted it."""
     tags, limits = draft.spec.tags, draft.provider.tag_limits
     if limits is None:
@@ -18,7 +18,7 @@ def check_tags(draft: Draft) -> list[Finding]:
             ("tags",),
             f"a resource has at most {limits.maximum} tags on {draft.spec.cloud.value}, of which gpuyard and"
             f" the cloud use up to {limits.reserved_by_gpuyard}",
-            value=f"{len(tags)} tags",
+            given=f"{len(tags)} tags",
             allowed=f"{limit} tags",
             fix=Fix(message=f"remove {len(tags) - limit} of them"),
         )

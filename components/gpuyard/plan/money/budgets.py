@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path, Severity, error, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, Path, Severity, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.unit_costs import to_monthly_total
 from gpuyard.plan.records import Bill, Total
@@ -15,7 +15,7 @@ _ROUNDING_USD = 1e-6
 _PRICES = Fix(message="write what these nodes cost you under `prices.machines`")
 
 
-def check_budgets(draft: Draft) -> list[Finding]:
+def check_budgets(draft: Draft) -> list[Diagnostic]:
     """Budgets that the bill exceeds, and those that an unknown price may exceed.
 
     Totals exclude invalid pools: a total that is too high without them is reported, but a lower one
@@ -25,7 +25,7 @@ def check_budgets(draft: Draft) -> list[Finding]:
     missing = tuple(name for name, pool in draft.pools.items() if pool is None)
     bill = replace(draft.bill, maximum=_without(draft.bill.maximum, missing))
     lines = {line.pool: line for line in bill.lines}
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     unproved: dict[str, list[int]] = {}
     if spec.budget:
         findings += _check_maximum(spec.budget.max_usd_per_hour, bill)
@@ -57,26 +57,26 @@ def _without(cost: Total, missing: Iterable[str]) -> Total:
     return replace(cost, unknown=(*cost.unknown, *missing))
 
 
-def _over(index: int, name: str, limit: float, bill: Bill, cost: Total) -> Finding:
+def _over(index: int, name: str, limit: float, bill: Bill, cost: Total) -> Diagnostic:
     path: Path = ("teams", index, "budget_usd_per_month")
     return error(
         "budget.team",
         path,
         f"the guarantees of {name} cost {cost.known_usd:,.0f} $/month at full use{_but(cost, bill)}",
-        value=f"{limit:,.0f} $/month",
+        given=f"{limit:,.0f} $/month",
         allowed=f"at least {ceil(cost.known_usd - _ROUNDING_USD):,} $/month, or smaller guarantees",
         fix=_fix(cost, bill, path),
     )
 
 
-def _teams_unproved(draft: Draft, why: str, indices: list[int]) -> Finding:
+def _teams_unproved(draft: Draft, why: str, indices: list[int]) -> Diagnostic:
     """One finding for all teams whose budgets depend on the same unknown prices, at the first."""
     names = format_list(draft.spec.teams[index].name for index in indices)
     path: Path = ("teams", indices[0], "budget_usd_per_month")
     return warning("budget.unproved", path, f"the guarantees of {names}: {why}", fix=_PRICES)
 
 
-def _check_maximum(limit: float, bill: Bill) -> list[Finding]:
+def _check_maximum(limit: float, bill: Bill) -> list[Diagnostic]:
     path: Path = ("budget", "max_usd_per_hour")
     cost = bill.maximum
     if cost.known_usd - limit > _ROUNDING_USD:
@@ -87,7 +87,7 @@ def _check_maximum(limit: float, bill: Bill) -> list[Finding]:
                 path,
                 f"with every node running, the platform costs {cost.known_usd:,.2f} $/hour{_but(cost, bill)};"
                 f" the most expensive pool is {costliest.pool}: {costliest.nodes.high} × {costliest.machine}",
-                value=f"{limit:,.2f} $/hour",
+                given=f"{limit:,.2f} $/hour",
                 allowed=f"at least {cost.known_usd:,.2f} $/hour, or fewer nodes",
                 fix=_fix(cost, bill, path),
             )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.findings import Finding, Fix, Path, warning
+from gpuyard.findings import Diagnostic, Fix, Path, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.prices import commitment_price, node_price
 from gpuyard.plan.records import Bill, CommitmentLine, CoveredNodes, Total
@@ -147,11 +147,11 @@ def plan_commitments(
     return tuple(lines)
 
 
-def check_commitments(draft: Draft) -> list[Finding]:
+def check_commitments(draft: Draft) -> list[Diagnostic]:
     """Commitments that are paid for and never used, and those of unknown price."""
     if not draft.all_pools_valid:
         return []
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     bill = draft.bill
     machines = {line.machine for line in bill.lines}
     perhaps = {name for pool in draft.valid_pools.values() for name in pool.machines} - machines
@@ -182,19 +182,19 @@ def _years(years: int) -> str:
     return f"{years} year{'s' if years != 1 else ''}"
 
 
-def _no_pool(line: CommitmentLine, path: Path, bill: Bill) -> Finding:
+def _no_pool(line: CommitmentLine, path: Path, bill: Bill) -> Diagnostic:
     machines = dict.fromkeys(x.machine for x in bill.lines)
     return warning(
         "prices.no_pool",
         (*path, "machine"),
         f"no pool uses this machine: {line.nodes} committed nodes are paid for and never used",
-        value=line.machine,
+        given=line.machine,
         allowed=", ".join(machines),
         fix=Fix(message="remove it, or add a pool with this machine", at=path),
     )
 
 
-def _unused(line: CommitmentLine, path: Path, used: int) -> Finding:
+def _unused(line: CommitmentLine, path: Path, used: int) -> Diagnostic:
     fix = (
         Fix(message=f"write {used}", at=(*path, "nodes"), value=used)
         if used
@@ -205,7 +205,7 @@ def _unused(line: CommitmentLine, path: Path, used: int) -> Finding:
         (*path, "nodes"),
         f"{line.nodes - used} of them are paid for and never used, even with every node running: pools have"
         f" at most {used} {line.machine} that are reserved or on demand and not committed elsewhere",
-        value=str(line.nodes),
+        given=str(line.nodes),
         allowed=f"at most {used}" if used else "none; spot nodes do not count",
         fix=fix,
     )

@@ -13,7 +13,7 @@ from datetime import date
 
 from gpuyard.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
 from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.capacity.capacity_options import contract_usd_per_hour
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import NodePrice
@@ -183,7 +183,7 @@ def commitment_price(
     return CommittedPrice(None, f"price unknown as of {LOOKED_FOR.checked_on}")
 
 
-def check_prices(draft: Draft) -> list[Finding]:
+def check_prices(draft: Draft) -> list[Diagnostic]:
     """Check that every machine under `prices` is in the catalogue or described by a pool."""
     prices = draft.spec.prices
     if prices is None or not draft.all_pools_valid:
@@ -206,7 +206,7 @@ def check_prices(draft: Draft) -> list[Finding]:
     ]
 
 
-def _unknown_machine(path: Path, name: str, suggestion: str | None) -> Finding:
+def _unknown_machine(path: Path, name: str, suggestion: str | None) -> Diagnostic:
     """A price for an unknown machine; for a pool's name, the fix is its machine."""
     entry = path[:2] == ("prices", "commitments")
     fix = None
@@ -222,7 +222,7 @@ def _unknown_machine(path: Path, name: str, suggestion: str | None) -> Finding:
         "prices.unknown_machine",
         path,
         "neither the catalogue nor a pool has this machine, so the price has no effect",
-        value=name,
+        given=name,
         allowed="a machine type, or the plan's name of a described machine",
         fix=fix,
     )

@@ -1,11 +1,11 @@
 """Whether the prices in the bill are those of the platform's region."""
 
-from gpuyard.findings import Finding, Fix, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Bill
 
 
-def check_price_regions(draft: Draft) -> list[Finding]:
+def check_price_regions(draft: Draft) -> list[Diagnostic]:
     """Warn of prices of another region: they differ by a fifth or more."""
     bill, region = draft.bill, draft.region
     if region is None or not bill.elsewhere:
@@ -17,7 +17,7 @@ def check_price_regions(draft: Draft) -> list[Finding]:
             ("cloud",),
             f"the platform is in {region.name} ({region.source}), but gpuyard uses prices of {where} for"
             f" {format_list(_machines(bill))}",
-            value=f"prices of {where}",
+            given=f"prices of {where}",
             allowed=f"prices of {region.name}, which the catalogue does not have",
             fix=Fix(
                 message="write what you pay under `prices.machines`; `gpuyard check --live` checks whether the"

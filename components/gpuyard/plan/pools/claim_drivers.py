@@ -3,13 +3,13 @@
 from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.kubernetes.claims import FIRST_DRIVER
 from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.findings import Finding, Fix, error, format_list
+from gpuyard.findings import Diagnostic, Fix, error, format_list
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import DRIVERS
 from gpuyard.plan.pools.node_images import incompatible_driver
 
 
-def check_claim_drivers(draft: Draft) -> list[Finding]:
+def check_claim_drivers(draft: Draft) -> list[Diagnostic]:
     """Reject a pinned driver that does not support claims, if the operator installs it on nodes that need them.
 
     Every driver that is not pinned is newer: those of the operator and those in images.
@@ -33,7 +33,7 @@ def check_claim_drivers(draft: Draft) -> list[Finding]:
             "dra.driver",
             at,
             f"resource claims, used in {format_list(claimed)}, need driver {FIRST_DRIVER} or newer",
-            value=pinned,
+            given=pinned,
             allowed=f"driver {FIRST_DRIVER} or later, or pools without sharing: dra",
             fix=Fix(message=f'write "{fit}"', at=at, value=fit)
             if fit

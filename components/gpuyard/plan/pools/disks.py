@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from gpuyard.catalogue.cluster.disks import fitting_sizes
 from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
@@ -12,7 +12,7 @@ from gpuyard.spec.pools import Pool
 
 def check_disk(
     spec: PlatformSpec, pool: Pool, image: NodeImage | None, path: Path
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """The cloud rejects a disk that is too small only when a node starts, at each start and without a message."""
     sold, size = provider_of(spec.cloud).disk_sizes, pool.disk_gib
     if sold is None or size is None:
@@ -27,7 +27,7 @@ def check_disk(
         "pool.disk_size",
         where,
         f"nodes of {on} cannot boot from a disk of this size",
-        value=f"{size:,} GiB",
+        given=f"{size:,} GiB",
         allowed=f"{bounds.least:,} to {bounds.most:,} GiB"
         if bounds.most
         else f"{bounds.least:,} GiB or more",

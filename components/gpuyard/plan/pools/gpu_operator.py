@@ -19,7 +19,7 @@ from gpuyard.catalogue.software.images import (
 )
 from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS, Pin
 from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.findings import Finding, Fix, error, warning
+from gpuyard.findings import Diagnostic, Fix, error, warning
 from gpuyard.plan.pools.node_images import (
     driver_mismatch_finding,
     incompatibilities,
@@ -58,7 +58,7 @@ class ImagedPool:
 
 def plan_node_software(
     spec: PlatformSpec, pools: Sequence[ImagedPool]
-) -> tuple[dict[str, NodeSoftware], list[Finding]]:
+) -> tuple[dict[str, NodeSoftware], list[Diagnostic]]:
     """Who installs which component on the nodes of each pool, decided over all pools of the cluster."""
     driver, findings = _driver(spec, pools)
     owners = {pool.name: _owners(spec, pool) for pool in pools}
@@ -109,7 +109,7 @@ def _kept_off(
     }
 
 
-def _driver(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> tuple[str | None, list[Finding]]:
+def _driver(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> tuple[str | None, list[Diagnostic]]:
     """The driver that the operator installs on every node without one: the same for all nodes."""
     served = {pool: pool.machine.gpu for pool in pools if pool.gets_driver and pool.machine.gpu}
     if not served:
@@ -131,7 +131,7 @@ _Served = Mapping[ImagedPool, Gpu]
 """The pools that get the operator's driver, with their GPUs."""
 
 
-def _judge_pin(pinned: str, served: _Served) -> list[Finding]:
+def _judge_pin(pinned: str, served: _Served) -> list[Diagnostic]:
     """Compare a pinned driver with the GPUs that get it: the first GPU that it does not support."""
     unfit = [
         (pool, why) for pool, gpu in served.items() if (why := incompatible_driver(gpu, pinned))
@@ -149,7 +149,7 @@ def _judge_pin(pinned: str, served: _Served) -> list[Finding]:
     result = driver_mismatch_finding(
         why, at, f"{served[pool].name} of pools[{pool.index}] needs {why}"
     )
-    return [replace(result, value=pinned, allowed=", ".join(fit) or why.needs, fix=fix)]
+    return [replace(result, given=pinned, allowed=", ".join(fit) or why.needs, fix=fix)]
 
 
 def _faulty(version: str, served: _Served) -> list[ImagedPool]:
@@ -162,14 +162,14 @@ def _faulty(version: str, served: _Served) -> list[ImagedPool]:
     ]
 
 
-def _faults(version: str, served: _Served) -> list[Finding]:
+def _faults(version: str, served: _Served) -> list[Diagnostic]:
     """Warn of the driver that the operator installs; images with their own driver are not affected."""
     return [
         warning(
             "driver.efa",
             ("pools", pool.index, "image"),
             f"driver {version} has known EFA faults on {pool.machine.name}",
-            value=version,
+            given=version,
             allowed="another driver branch, or an image that includes a driver",
             fix=Fix(
                 message="write al2023-nvidia",
@@ -181,7 +181,7 @@ def _faults(version: str, served: _Served) -> list[Finding]:
     ]
 
 
-def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
+def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Diagnostic:
     """No driver supports this pool and those before it: one of them needs an image with its own driver."""
     needs = {
         one: what
@@ -200,7 +200,7 @@ def _disagree(spec: PlatformSpec, pool: ImagedPool, served: _Served) -> Finding:
         ("pools", pool.index),
         "the GPU Operator installs one driver on all nodes, and none supports all of these pools: "
         + ", ".join(f"{o.name} ({served[o].name}) needs {what}" for o, what in needs.items()),
-        value=", ".join(DRIVERS),
+        given=", ".join(DRIVERS),
         allowed="pools that one driver supports, or an image that includes a driver",
         fix=Fix(
             message=f"write image: {image.name} for {other.name}",
@@ -216,7 +216,7 @@ def _needs(gpu: Gpu) -> str:
     return f"{gpu.first_driver} or later" if gpu.first_driver else ""
 
 
-def _vulnerable(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> list[Finding]:
+def _vulnerable(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> list[Diagnostic]:
     """Images whose own driver has a published vulnerability: one finding per image."""
     by_image: dict[str, list[ImagedPool]] = {}
     for pool in pools:
@@ -228,12 +228,12 @@ def _vulnerable(spec: PlatformSpec, pools: Sequence[ImagedPool]) -> list[Finding
     ]
 
 
-def _known(image: NodeImage) -> Finding | None:
+def _known(image: NodeImage) -> Diagnostic | None:
     result = check_pins([Pin("driver", image.driver, image.source)]) if image.driver else []
     return next(iter(result), None)
 
 
-def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Finding) -> Finding:
+def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Diagnostic) -> Diagnostic:
     image, at = pools[0].image, ("pools", pools[0].index, "image")
     safe = [each for each in provider_of(spec.cloud).images if not _known(each)]
     compatible_images = {
@@ -247,7 +247,7 @@ def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Findin
         "image.vulnerable",
         at,
         f"driver {image.driver} of {image.name} {known.problem}",
-        value=image.name,
+        given=image.name,
         allowed=f"an image with driver {known.allowed}",
         fix=Fix(
             message="write "
@@ -258,7 +258,7 @@ def _other_driver(spec: PlatformSpec, pools: Sequence[ImagedPool], known: Findin
     )
 
 
-def _settings(pools: Sequence[ImagedPool]) -> list[Finding]:
+def _settings(pools: Sequence[ImagedPool]) -> list[Diagnostic]:
     """Values of the operator's chart apply to every node, so they must be the same for all images."""
     with_operator = [pool for pool in pools if pool.image.uses_operator]
     for pool in with_operator:
@@ -268,7 +268,7 @@ def _settings(pools: Sequence[ImagedPool]) -> list[Finding]:
     return []
 
 
-def _other_settings(pool: ImagedPool, first: ImagedPool) -> Finding:
+def _other_settings(pool: ImagedPool, first: ImagedPool) -> Diagnostic:
     """Suggest the image of one pool for the other, in the direction that is compatible."""
     image, at, write = pool.image, pool, first.image
     if incompatibilities(write, pool.machine, pool.sharing):
@@ -278,7 +278,7 @@ def _other_settings(pool: ImagedPool, first: ImagedPool) -> Finding:
         ("pools", pool.index),
         f"{image.name} needs other GPU Operator settings than {first.image.name} of {first.name},"
         " and the settings apply to the whole cluster",
-        value=", ".join(sorted({*image.settings, *first.image.settings})),
+        given=", ".join(sorted({*image.settings, *first.image.settings})),
         allowed=f"{image.name} for all pools, or {first.image.name}",
         fix=Fix(
             message=f"write image: {write.name} for {at.name}",

@@ -11,7 +11,7 @@ from gpuyard.catalogue.kubernetes.api import (
     LONGEST_LABEL_PREFIX,
 )
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.names import (
     FABRIC_LABEL,
     NVLINK_GPUS_LABEL,
@@ -27,7 +27,7 @@ GRAMMAR = (
 )
 
 
-def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Finding]:
+def check_labels(cloud: str, pool: Pool, path: Path) -> Iterator[Diagnostic]:
     """Labels that the kubelet would reject, and labels of reserved domains."""
     theirs = provider_of(cloud).label_domains
     for key, value in pool.labels.items():
@@ -75,18 +75,18 @@ def _near_name(text: str) -> str:
     return re.sub(r"[^-A-Za-z0-9_.]+", "-", text).strip("-_.")[:LONGEST_LABEL].strip("-_.")
 
 
-def _reserved(domain: str, owner: str, key: str, where: Path) -> Finding:
+def _reserved(domain: str, owner: str, key: str, where: Path) -> Diagnostic:
     return error(
         "pool.label_reserved",
         where,
         f"labels of {domain} are set by {owner}",
-        value=key,
+        given=key,
         allowed="labels of your own domain, or without a domain",
         fix=Fix(message="remove it", at=where),
     )
 
 
-def _bad_key(pool: Pool, key: str, where: Path) -> Finding:
+def _bad_key(pool: Pool, key: str, where: Path) -> Diagnostic:
     domain, _, name = key.rpartition("/")
     prefix = f"{domain.lower()}/" if _is_prefix(domain.lower()) else ""
     suggestion = prefix + _near_name(name)
@@ -96,7 +96,7 @@ def _bad_key(pool: Pool, key: str, where: Path) -> Finding:
         "pool.label_key",
         where,
         "not a valid Kubernetes label key",
-        value=key,
+        given=key,
         allowed=f"NAME or DOMAIN/NAME; a name has {GRAMMAR}",
         fix=Fix(message=f"write {suggestion}", at=where[:-1], value=renamed)
         if usable
@@ -104,13 +104,13 @@ def _bad_key(pool: Pool, key: str, where: Path) -> Finding:
     )
 
 
-def _bad_value(value: str, where: Path) -> Finding:
+def _bad_value(value: str, where: Path) -> Diagnostic:
     suggestion = _near_name(value)
     return error(
         "pool.label_value",
         where,
         "not a valid Kubernetes label value",
-        value=value,
+        given=value,
         allowed=GRAMMAR,
         fix=Fix(message=f"write {suggestion}", at=where, value=suggestion)
         if suggestion

@@ -3,7 +3,7 @@
 from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard.catalogue.machines import UNDESCRIBED, Capacity, Machine, find_machine
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.pools.alternatives import (
     find_machine_with_gpus,
     nearest_machine_by_size,
@@ -19,7 +19,7 @@ _SHOWN_NAMES = 6
 
 def choose_machines(
     spec: PlatformSpec, pool: Pool, path: Path
-) -> tuple[tuple[Machine, ...], list[Finding]]:
+) -> tuple[tuple[Machine, ...], list[Diagnostic]]:
     """The machines of a pool, preferred first, and the findings about them.
 
     A misspelled name that has a fix is planned as the suggested machine, so that the rest of the pool is
@@ -29,7 +29,7 @@ def choose_machines(
     if isinstance(pool.machine, MachineShape):
         return _described(pool.machine, spec.cloud, modes, (*path, "machine"))
     results: list[Machine] = []
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     listed = not isinstance(pool.machine, str)
     for index, name in enumerate(pool.machines):
         where = (*path, "machine", index) if listed else (*path, "machine")
@@ -50,7 +50,7 @@ def choose_machines(
     return tuple(results[:1] if unlike else results), [*findings, *unlike]
 
 
-def _meant(problems: list[Finding], cloud: Cloud) -> Machine | None:
+def _meant(problems: list[Diagnostic], cloud: Cloud) -> Machine | None:
     """The machine that the fix of a misspelled name suggests."""
     fix, machines = problems[0].fix, provider_of(cloud).machines
     return find_machine(fix.value, machines) if fix and isinstance(fix.value, str) else None
@@ -58,8 +58,8 @@ def _meant(problems: list[Finding], cloud: Cloud) -> Machine | None:
 
 def _described(
     shape: MachineShape, cloud: Cloud, modes: list[Capacity], path: Path
-) -> tuple[tuple[Machine, ...], list[Finding]]:
-    gpu, problems = find_gpu(shape.gpu), list[Finding]()
+) -> tuple[tuple[Machine, ...], list[Diagnostic]]:
+    gpu, problems = find_gpu(shape.gpu), list[Diagnostic]()
     if gpu is None:
         meant = suggested_names(shape.gpu, gpu_spellings())
         suggestion = meant[0] if len(meant) == 1 else None
@@ -68,7 +68,7 @@ def _described(
                 "pool.gpu_unknown",
                 (*path, "gpu"),
                 "the catalogue has no such GPU",
-                value=shape.gpu,
+                given=shape.gpu,
                 allowed=", ".join(gpu_spellings()),
                 fix=Fix(message=f"write {suggestion}", at=(*path, "gpu"), value=suggestion)
                 if suggestion
@@ -100,7 +100,7 @@ def _described(
 
 def _not_sold(
     gpu: Gpu, shape: MachineShape, cloud: Cloud, modes: list[Capacity], path: Path
-) -> tuple[tuple[Machine, ...], list[Finding]]:
+) -> tuple[tuple[Machine, ...], list[Diagnostic]]:
     """Clouds sell machine types: suggest the type closest to the description."""
     nearest = find_machine_with_gpus(gpu, shape.gpus, shape.cpu, cloud, modes)
     problem = error(
@@ -115,7 +115,7 @@ def _not_sold(
 
 def find_machine_in_cloud(
     name: str, cloud: Cloud, modes: list[Capacity], path: Path, *, with_gpu: bool
-) -> tuple[Machine | None, list[Finding]]:
+) -> tuple[Machine | None, list[Diagnostic]]:
     """A machine of the catalogue that this cloud sells; only machines of the wanted kind are suggested."""
     if (machine := find_machine(name, provider_of(cloud).machines)) is not None:
         return machine, []
@@ -138,7 +138,7 @@ def find_machine_in_cloud(
             "pool.machine_unknown" if machine is None else "pool.machine_cloud",
             path,
             problem,
-            value=name,
+            given=name,
             allowed=f"{shown}, … ({len(names)} in the catalogue)",
             fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
             if suggestion
@@ -147,7 +147,7 @@ def find_machine_in_cloud(
     ]
 
 
-def _a_gpu(gpu: Gpu, name: str, names: list[str], cloud: Cloud, path: Path) -> Finding:
+def _a_gpu(gpu: Gpu, name: str, names: list[str], cloud: Cloud, path: Path) -> Diagnostic:
     """A GPU name instead of a machine name: list the machines with this GPU."""
     provider = provider_of(cloud)
     seller = provider.name if provider.sells_machines else None
@@ -158,7 +158,7 @@ def _a_gpu(gpu: Gpu, name: str, names: list[str], cloud: Cloud, path: Path) -> F
         "pool.machine_unknown",
         path,
         "this is a GPU, but a machine is required",
-        value=name,
+        given=name,
         allowed=", ".join(having) or f"{seller or 'the catalogue'} has no machine with it",
         fix=Fix(message=", or ".join(advice if seller else [*advice, described]))
         if having or not seller
@@ -166,14 +166,14 @@ def _a_gpu(gpu: Gpu, name: str, names: list[str], cloud: Cloud, path: Path) -> F
     )
 
 
-def _undescribed(name: str, names: list[str], path: Path) -> Finding:
+def _undescribed(name: str, names: list[str], path: Path) -> Diagnostic:
     source = UNDESCRIBED[name.lower()]
     return error(
         "pool.machine_unknown",
         path,
         "the memory and network of this machine are unknown: no public source listed them on"
         f" {source.checked_on}, so gpuyard cannot validate the pool",
-        value=name,
+        given=name,
         allowed=f"one of the {len(names)} machines of the catalogue",
         fix=Fix(message="choose another machine: `gpuyard offers` ranks them"),
     )
@@ -200,13 +200,13 @@ def _closest_machine(
     return nearest_machine_by_size(machine, cloud, modes, with_gpu=with_gpu)
 
 
-def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: bool) -> Finding:
+def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: bool) -> Diagnostic:
     """In a list the machine is removed; alone it is replaced by a machine of its size with GPUs."""
     return error(
         "pool.no_gpu",
         path,
         "this machine has no GPU",
-        value=machine.name,
+        given=machine.name,
         allowed="a machine with GPUs; machines without GPUs belong to `system`",
         fix=suggest_machine(instead, path)
         or (
@@ -215,7 +215,7 @@ def _no_gpu(machine: Machine, instead: Machine | None, path: Path, *, alone: boo
     )
 
 
-def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
+def _unlike(machines: list[Machine], path: Path) -> list[Diagnostic]:
     """Machines of one pool must have the same GPU, GPU count and architecture."""
     kinds = {(m.gpu.name if m.gpu else "", m.gpus, m.gpu_fraction, m.arch): m for m in machines}
     if len(kinds) <= 1:
@@ -229,7 +229,7 @@ def _unlike(machines: list[Machine], path: Path) -> list[Finding]:
             "pool.machines_unlike",
             path,
             "the machines of one pool must have the same number and type of GPUs, and the same architecture",
-            value=value,
+            given=value,
             allowed=f"machines like {first.name}",
             fix=Fix(message="create a pool for each kind", at=path, value=first.name),
         )

@@ -8,7 +8,7 @@ from gpuyard.catalogue.gpus import Gpu
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image
 from gpuyard.catalogue.software.versions import parse_version
-from gpuyard.findings import Finding, Fix, Path, Severity, error
+from gpuyard.findings import Diagnostic, Fix, Path, Severity, error
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
@@ -17,7 +17,7 @@ from gpuyard.spec.suggestions import nearest_name
 
 def choose_image(
     spec: PlatformSpec, pool: Pool, machine: Machine, method: str, path: Path
-) -> tuple[NodeImage | None, list[Finding]]:
+) -> tuple[NodeImage | None, list[Diagnostic]]:
     """The image of a pool's nodes: the one it names, else the first that fits; None on simulated nodes."""
     images = provider_of(spec.cloud).images
     if not images:
@@ -43,7 +43,7 @@ def choose_image(
 
 def incompatibilities(
     image: NodeImage, machine: Machine, method: str, arch: str | None = None
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Why a machine cannot use an image, most severe first; the caller adds the path and the fix."""
     results = []
     if image.variants and machine.arch not in ({arch} if arch else set(image.variants)):
@@ -68,7 +68,7 @@ def incompatibilities(
     return results
 
 
-def _without_rdma(image: NodeImage, machine: Machine, pool: Pool) -> list[Finding]:
+def _without_rdma(image: NodeImage, machine: Machine, pool: Pool) -> list[Diagnostic]:
     """GPUDirect RDMA of GKE needs Container-Optimized OS; one node alone does not use it."""
     direct = GPUDIRECT.get(machine.name)
     if image.gpudirect_rdma or direct is None or direct.name != "GPUDirect-RDMA":
@@ -100,14 +100,14 @@ def incompatible_driver(gpu: Gpu, version: str) -> DriverMismatch | None:
     return None
 
 
-def driver_mismatch_finding(unfit: DriverMismatch, path: Path, problem: str) -> Finding:
+def driver_mismatch_finding(unfit: DriverMismatch, path: Path, problem: str) -> Diagnostic:
     """The finding for a GPU and a driver that are incompatible."""
     return error(
         "driver.too_old" if unfit.too_old else "driver.too_new", path, problem, allowed=unfit.needs
     )
 
 
-def _unknown(value: str, fitting: list[NodeImage], path: Path) -> Finding:
+def _unknown(value: str, fitting: list[NodeImage], path: Path) -> Diagnostic:
     other = IMAGES.get(value.lower())
     names = [image.name for image in fitting]
     suggestion = nearest_name(value, names)
@@ -117,7 +117,7 @@ def _unknown(value: str, fitting: list[NodeImage], path: Path) -> Finding:
         f"this is an image for {_service_of(other)}"
         if other
         else "the catalogue has no such node image",
-        value=value,
+        given=value,
         allowed=", ".join(names),
         fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
         if suggestion
@@ -130,12 +130,12 @@ def _service_of(image: NodeImage) -> str:
     return "nodes of your own" if own else provider_of(image.cloud).service
 
 
-def _rejected(problem: Finding, value: str, fitting: list[NodeImage], path: Path) -> Finding:
+def _rejected(problem: Diagnostic, value: str, fitting: list[NodeImage], path: Path) -> Diagnostic:
     names = ", ".join(image.name for image in fitting)
     return replace(
         problem,
         path=path,
-        value=value,
+        given=value,
         allowed=f"{problem.allowed}; images that fit: {names}" if problem.allowed else names,
         fix=Fix(message=f"write {fitting[0].name}", at=path, value=fitting[0].name),
     )

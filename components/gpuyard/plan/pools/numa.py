@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
 from gpuyard.spec.pools import Pool
@@ -17,9 +17,9 @@ def plan_numa(pool: Pool, machine: Machine) -> Numa:
     return Numa.RESTRICTED if machine.numa_nodes else Numa.NONE
 
 
-def check_numa(draft: Draft) -> list[Finding]:
+def check_numa(draft: Draft) -> list[Diagnostic]:
     """With `single-numa-node` the kubelet rejects pods that need two NUMA nodes: no shape may be one."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, one in enumerate(draft.spec.pools):
         pool = draft.pools.get(one.name)
         if pool is None or one.numa is not Numa.SINGLE:
@@ -41,7 +41,7 @@ def _parts(pool: PoolPlan, most: int) -> str:
     return f"{pool.machine.name} has {pool.machine.numa_nodes} NUMA nodes with {uneven}{most} GPUs each"
 
 
-def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Finding | None:
+def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Diagnostic | None:
     most = _in_one(pool)
     whole_gpus = pool.find_advertised_resource("")
     mine = [
@@ -57,13 +57,13 @@ def _too_wide(pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path) -> Findin
         path,
         f"{_parts(pool, most)}; a pod of shape {wide.name} needs {wide.per_node}, and the kubelet would"
         " reject it",
-        value="single-numa-node",
+        given="single-numa-node",
         allowed=f"restricted, or pods with at most {most} GPUs",
         fix=Fix(message="write restricted", at=path, value="restricted"),
     )
 
 
-def _risk(pool: PoolPlan, path: Path) -> Finding | None:
+def _risk(pool: PoolPlan, path: Path) -> Diagnostic | None:
     most = _in_one(pool)
     if pool.gpus_per_node in {1, most}:
         return None
@@ -77,7 +77,7 @@ def _risk(pool: PoolPlan, path: Path) -> Finding | None:
         "numa.single_node",
         path,
         f"{why}: the kubelet rejects every pod with {bound}, and the job fails",
-        value="single-numa-node",
+        given="single-numa-node",
         allowed="restricted, which aligns where possible and rejects no pod that needs a whole node",
         fix=Fix(message="write restricted", at=path, value="restricted"),
     )

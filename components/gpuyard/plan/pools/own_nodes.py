@@ -1,6 +1,6 @@
 """Existing nodes of your own cluster, selected by their labels."""
 
-from gpuyard.findings import Finding, Fix, Path, error, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.names import POOL_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.provider import provider_of
@@ -19,9 +19,9 @@ def labels_nodes(spec: PlatformSpec, pool: Pool) -> bool:
     return bool(pool.select) and spec.cloud is Cloud.NONE
 
 
-def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
     """`select` and `fabric` are for your own nodes: in a cloud, the pool and the machine type decide."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     if pool.select and spec.cloud is not Cloud.NONE:
         findings.append(
             error(
@@ -38,7 +38,7 @@ def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]
                 "pool.select_scaling",
                 (*path, "scaling"),
                 "selected nodes exist already: no autoscaler can add any",
-                value=pool.scaling.value,
+                given=pool.scaling.value,
                 allowed="scaling: fixed, or none",
                 fix=Fix(message="write fixed", at=(*path, "scaling"), value="fixed"),
             )
@@ -58,7 +58,7 @@ def check_own_nodes(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]
     return findings + _check_fabric(spec, pool, path)
 
 
-def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
     fabric, here = pool.fabric, (*path, "fabric")
     if fabric is None:
         return []
@@ -68,7 +68,7 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
                 "pool.fabric_cloud",
                 here,
                 f"on {spec.cloud.value} the machine type determines the fabric",
-                value=fabric.kind.value,
+                given=fabric.kind.value,
                 allowed="fabric on your own cluster only",
                 fix=Fix(message="remove `fabric`", at=here),
             )
@@ -79,7 +79,7 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
                 "pool.fabric_adapters",
                 (*here, "hcas"),
                 "plain Ethernet uses the host's TCP and no RDMA adapters",
-                value=", ".join(fabric.hcas),
+                given=", ".join(fabric.hcas),
                 allowed="hcas with infiniband or roce",
                 fix=Fix(message="remove `hcas`", at=(*here, "hcas")),
             )
@@ -91,7 +91,7 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
                 "pool.fabric_adapters",
                 (*here, "hcas"),
                 f"adapters are listed twice: {', '.join(twice)}",
-                value=", ".join(fabric.hcas),
+                given=", ".join(fabric.hcas),
                 allowed="each adapter once",
                 fix=Fix(message=f"write {', '.join(once)}", at=(*here, "hcas"), value=once),
             )
@@ -102,16 +102,16 @@ def _check_fabric(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
                 "pool.fabric_adapters",
                 here,
                 "without `hcas`, NCCL uses every adapter, including those that are not near a GPU",
-                value=fabric.kind.value,
+                given=fabric.kind.value,
             )
         ]
     return []
 
 
-def check_selectors(draft: Draft) -> list[Finding]:
+def check_selectors(draft: Draft) -> list[Diagnostic]:
     """No node is in two pools: a node that has the labels of two selectors would be in both."""
     spec = draft.spec
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     chosen = [(i, p) for i, p in enumerate(spec.pools) if p.select and spec.cloud is Cloud.NONE]
     for place, (number, pool) in enumerate(chosen):
         for _, other in chosen[:place]:
@@ -122,7 +122,7 @@ def check_selectors(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _overlap(pool: Pool, other: Pool, path: Path) -> Finding:
+def _overlap(pool: Pool, other: Pool, path: Path) -> Diagnostic:
     mine, theirs = pool.select.items(), other.select.items()
     labels = ", ".join(f"{key}={value}" for key, value in mine)
     allowed = "a label with another value in each pool"
@@ -132,13 +132,13 @@ def _overlap(pool: Pool, other: Pool, path: Path) -> Finding:
             "pool.select_overlap",
             path,
             f"every node of {inner.name} is also one of {outer.name}: its GPUs would be counted twice",
-            value=labels,
+            given=labels,
             allowed=allowed,
         )
     return warning(
         "pool.select_overlap",
         path,
         f"a node with the labels of both {other.name} and {pool.name} would be counted twice",
-        value=labels,
+        given=labels,
         allowed=allowed,
     )

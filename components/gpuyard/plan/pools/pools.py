@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.names import (
     GPU,
     GPU_TAINT_VALUE,
@@ -68,7 +68,7 @@ class _Choice:
     image: NodeImage | None
 
 
-def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_pools(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """Decide every pool: choose each one, combine the node software of all, then record them."""
     spec = draft.spec
     chosen, findings = _choose_all(spec, draft.invalid_fields)
@@ -90,10 +90,10 @@ def decide_pools(draft: Draft) -> tuple[Draft, list[Finding]]:
 
 def _choose_all(
     spec: PlatformSpec, broken: Container[int]
-) -> tuple[dict[str, _Choice | None], list[Finding]]:
+) -> tuple[dict[str, _Choice | None], list[Diagnostic]]:
     """Choices by name; of two pools with one name the first; None for an invalid pool."""
     chosen: dict[str, _Choice | None] = {}
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     used = {SYSTEM_POOL}
     for index, pool in enumerate(spec.pools):
         choice, problems = _choose(spec, pool, index)
@@ -116,7 +116,7 @@ def _imaged(choice: _Choice) -> ImagedPool | None:
     )
 
 
-def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
+def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Diagnostic:
     ours = {pool.name, pool.stable_name}
     others = [p for p in spec.pools if p is not pool]
     used = {p.name for p in others} | {p.stable_name for p in others} | {SYSTEM_POOL}
@@ -125,13 +125,13 @@ def _name_taken(pool: Pool, spec: PlatformSpec, path: Path) -> Finding:
         "pool.duplicate",
         (*path, "name"),
         f"the name is taken: {reason}",
-        value=" formerly ".join(dict.fromkeys([pool.name, pool.stable_name])),
+        given=" formerly ".join(dict.fromkeys([pool.name, pool.stable_name])),
         allowed="a unique name for each pool",
         fix=rename_fix(pool, used, path),
     )
 
 
-def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None, list[Finding]]:
+def _choose(spec: PlatformSpec, pool: Pool, index: int) -> tuple[_Choice | None, list[Diagnostic]]:
     path: Path = ("pools", index)
     written, pool = pool, with_fabric_adapters(pool)
     fixed = scaling_of(spec.cloud, pool) is Scaling.FIXED
@@ -268,7 +268,7 @@ def _taints(stable_name: str, method: SharingMethod, *, fenced: bool) -> tuple[T
     )
 
 
-def _check_range(pool: Pool, path: Path) -> list[Finding]:
+def _check_range(pool: Pool, path: Path) -> list[Diagnostic]:
     if (pool.scaling is not Scaling.FIXED and not pool.select) or pool.nodes.low == pool.nodes.high:
         return []
     return [
@@ -276,7 +276,7 @@ def _check_range(pool: Pool, path: Path) -> list[Finding]:
             "pool.fixed_range",
             (*path, "nodes"),
             "a pool that does not scale needs a fixed number of nodes",
-            value=str(pool.nodes),
+            given=str(pool.nodes),
             allowed="the number of existing nodes"
             if pool.select
             else "one number, or scaling: karpenter or autoscaler",

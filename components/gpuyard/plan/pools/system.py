@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from gpuyard.catalogue.machines import Capacity, Machine, find_machine
 from gpuyard.catalogue.sources import EC2_OFFERS, Source
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.alternatives import (
     largest_system,
@@ -22,7 +22,7 @@ _PATH: Path = ("system", "machine")
 _ENOUGH = 2
 
 
-def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_system(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The machine of the system nodes; only the cost depends on it, so an unknown machine is allowed."""
     spec, system = draft.spec, draft.spec.system
     if system is None:
@@ -44,7 +44,7 @@ def decide_system(draft: Draft) -> tuple[Draft, list[Finding]]:
     return replace(draft, system=machine), findings
 
 
-def check_system(draft: Draft) -> list[Finding]:
+def check_system(draft: Draft) -> list[Diagnostic]:
     """Reject a new cluster in a cloud without nodes for its controllers."""
     spec = draft.spec
     if not draft.provider.sells_machines or spec.cluster_exists:
@@ -70,7 +70,7 @@ def check_system(draft: Draft) -> list[Finding]:
     ]
 
 
-def _too_few(draft: Draft, nodes: Range) -> list[Finding]:
+def _too_few(draft: Draft, nodes: Range) -> list[Diagnostic]:
     """DNS and controllers run on system nodes; on EKS, also the autoscaler that would start the first one."""
     least = nodes.low if draft.provider.needs_autoscaler else nodes.high
     if least:
@@ -81,14 +81,14 @@ def _too_few(draft: Draft, nodes: Range) -> list[Finding]:
             "system.no_nodes",
             ("system", "nodes"),
             f"on {draft.spec.cloud.value} controllers and add-ons need system nodes, and none would start",
-            value=str(nodes),
+            given=str(nodes),
             allowed="a minimum of 1; with 2, controllers stay available when one node fails",
             fix=Fix(message=f"write {enough}", at=("system", "nodes"), value=enough),
         )
     ]
 
 
-def _of_shape(draft: Draft, shape: HostShape) -> tuple[Draft, list[Finding]]:
+def _of_shape(draft: Draft, shape: HostShape) -> tuple[Draft, list[Diagnostic]]:
     """In a cloud, the smallest usual machine of this size; otherwise a machine as described."""
     if not draft.provider.sells_machines:
         name = f"{shape.cpu}cpu-{shape.memory_gib}gib"
@@ -114,13 +114,13 @@ def _unpriced(spec: PlatformSpec, name: str, vcpus: int, memory_gib: int) -> Mac
     )
 
 
-def _unknown(spec: PlatformSpec, name: str) -> Finding:
+def _unknown(spec: PlatformSpec, name: str) -> Diagnostic:
     suggestion = nearest_machine(name, spec.cloud, with_gpu=False)
     return warning(
         "system.machine_unknown",
         _PATH,
         "the catalogue has no such machine: the plan is valid if it exists, but the bill lacks its price",
-        value=name,
+        given=name,
         allowed="a machine of the catalogue, a price under `prices`, or {cpu, memory_gib}",
         fix=Fix(message=f"write {suggestion}", at=_PATH, value=suggestion)
         if suggestion
@@ -128,25 +128,25 @@ def _unknown(spec: PlatformSpec, name: str) -> Finding:
     )
 
 
-def _idle_gpus(machine: Machine, instead: Machine | None) -> Finding:
+def _idle_gpus(machine: Machine, instead: Machine | None) -> Diagnostic:
     gpus = f"{machine.gpus} × {machine.gpu.name}" if machine.gpu else ""
     return warning(
         "system.gpu_machine",
         _PATH,
         f"system nodes run controllers and no jobs: {gpus} a node would be paid for and never used",
-        value=machine.name,
+        given=machine.name,
         allowed="a machine without GPUs",
         fix=suggest_machine(instead, _PATH),
     )
 
 
-def _too_large(cloud: Cloud, shape: HostShape) -> Finding:
+def _too_large(cloud: Cloud, shape: HostShape) -> Diagnostic:
     largest = largest_system(cloud)
     return error(
         "system.too_large",
         _PATH,
         "no standard machine is this large, and controllers need far less; you can also write a machine type",
-        value=f"{shape.cpu} CPUs, {shape.memory_gib} GiB",
+        given=f"{shape.cpu} CPUs, {shape.memory_gib} GiB",
         allowed=f"at most {largest.vcpus} CPUs and {largest.memory_gib} GiB, or a machine type",
         fix=suggest_machine(largest, _PATH),
     )

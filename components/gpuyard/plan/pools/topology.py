@@ -6,7 +6,7 @@ from gpuyard.catalogue.fabric import direct_fabric
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.purchasing import ZONES, IdFormat
 from gpuyard.catalogue.topology import network_labels, with_clique
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.labels import GRAMMAR, is_name
@@ -32,7 +32,7 @@ def plan_topology(
     return (*levels, HOSTNAME_LABEL)
 
 
-def decide_region(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_region(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The region of the stack's configuration, else that of the first zone with a known region."""
     form = ZONES.get(draft.spec.cloud.value)
     if draft.region is not None or form is None:
@@ -46,10 +46,10 @@ def decide_region(draft: Draft) -> tuple[Draft, list[Finding]]:
     return draft, []
 
 
-def check_zones(draft: Draft) -> list[Finding]:
+def check_zones(draft: Draft) -> list[Diagnostic]:
     """Zones must have the cloud's format and be in one region, because a cluster is in one region."""
     form = ZONES.get(draft.spec.cloud.value)
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for number, pool in enumerate(draft.spec.pools):
         path: Path = ("pools", number, "zones")
         results = [_check_zone(draft, form, zone, (*path, i)) for i, zone in enumerate(pool.zones)]
@@ -57,7 +57,7 @@ def check_zones(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _check_zone(draft: Draft, form: IdFormat | None, zone: str, path: Path) -> Finding | None:
+def _check_zone(draft: Draft, form: IdFormat | None, zone: str, path: Path) -> Diagnostic | None:
     if form is None:
         return None if is_name(zone) else _no_label(zone, path)
     read = form.pattern.fullmatch(zone)
@@ -71,7 +71,7 @@ def _check_zone(draft: Draft, form: IdFormat | None, zone: str, path: Path) -> F
     return None
 
 
-def _with_zone_fixes(pool: Pool, results: list[Finding], path: Path) -> list[Finding]:
+def _with_zone_fixes(pool: Pool, results: list[Diagnostic], path: Path) -> list[Diagnostic]:
     """A fix that removes one invalid zone removes all invalid zones."""
     wrong = {f.path[-1] for f in results}
     keep = [zone for index, zone in enumerate(pool.zones) if index not in wrong]
@@ -83,53 +83,55 @@ def _with_zone_fixes(pool: Pool, results: list[Finding], path: Path) -> list[Fin
     return [replace(f, fix=fix) if f.fix and f.fix.value is None else f for f in results]
 
 
-def _no_zone(cloud: Cloud, zone: str, example: str, suggestion: str | None, path: Path) -> Finding:
+def _no_zone(
+    cloud: Cloud, zone: str, example: str, suggestion: str | None, path: Path
+) -> Diagnostic:
     message = f"write {suggestion}" if suggestion else "remove it, or correct the zone"
     return error(
         "pool.zone",
         path,
         f"not the name of a zone on {cloud.value}",
-        value=zone,
+        given=zone,
         allowed=f"a zone such as {example}",
         fix=Fix(message=message, at=path, value=suggestion),
     )
 
 
-def _no_region(zone: str, problem: str, suggestion: str, path: Path) -> Finding:
+def _no_region(zone: str, problem: str, suggestion: str, path: Path) -> Diagnostic:
     return error(
         "pool.zone",
         path,
         problem,
-        value=zone,
+        given=zone,
         allowed=f"zones of an existing region{f', such as {suggestion}' if suggestion else ''}",
         fix=Fix(message="remove it, or correct the zone", at=path),
     )
 
 
-def _no_label(zone: str, path: Path) -> Finding:
+def _no_label(zone: str, path: Path) -> Diagnostic:
     """On your own nodes a zone is the value of their zone label, so it must be a valid label value."""
     return error(
         "pool.zone",
         path,
         "not a valid value of the zone label",
-        value=zone,
+        given=zone,
         allowed=GRAMMAR,
         fix=Fix(message="remove it, or correct the zone", at=path),
     )
 
 
-def _other_region(zone: str, region: Region, path: Path) -> Finding:
+def _other_region(zone: str, region: Region, path: Path) -> Diagnostic:
     return error(
         "pool.zone",
         path,
         f"this zone is not in {region.name} ({region.source}), and a cluster is in one region",
-        value=zone,
+        given=zone,
         allowed=f"zones of {region.name}",
         fix=Fix(message="remove it", at=path),
     )
 
 
-def check_fabrics(draft: Draft) -> list[Finding]:
+def check_fabrics(draft: Draft) -> list[Diagnostic]:
     """Check the cloud's fabrics, and shapes of several nodes whose fabric works within one zone only."""
     if not draft.provider.sells_machines:
         return []
@@ -145,7 +147,7 @@ def check_fabrics(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> Finding:
+def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> Diagnostic:
     problem = (
         f"shape {shape.name} needs {shape.nodes} nodes of {pool.name},"
         f" but {fabric} does not work across zones"
@@ -156,7 +158,7 @@ def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> F
             "fabric.zones",
             path,
             f"{problem}: without `zones`, nodes may start in several",
-            value="any zone of the region",
+            given="any zone of the region",
             allowed=allowed,
             fix=Fix(message="add zones: [ZONE] with the zone that has capacity"),
         )
@@ -165,7 +167,7 @@ def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> F
         "fabric.zones",
         (*path, "zones"),
         problem,
-        value=", ".join(pool.zones),
+        given=", ".join(pool.zones),
         allowed=allowed,
         fix=Fix(message=f"write zones: [{first}]", at=(*path, "zones"), value=[first]),
     )

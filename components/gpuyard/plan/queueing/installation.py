@@ -1,6 +1,6 @@
 """Kueue installation: by gpuyard, by the simulated cluster, or an existing one."""
 
-from gpuyard.findings import Finding, Fix, Path, error, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, info
 from gpuyard.names import GPU_CLAIM, MIG_SLICES
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import GATES, WITHOUT_QUOTA
@@ -18,7 +18,7 @@ def installs_kueue(spec: PlatformSpec) -> bool:
     return spec.queueing.install
 
 
-def check_kueue(draft: Draft) -> list[Finding]:
+def check_kueue(draft: Draft) -> list[Diagnostic]:
     """Reject a second Kueue in one cluster; list the settings that an existing Kueue needs."""
     spec = draft.spec
     if spec.cloud is Cloud.SIMULATED:
@@ -26,18 +26,18 @@ def check_kueue(draft: Draft) -> list[Finding]:
     return [] if installs_kueue(spec) else [_needed_of_another(spec)]
 
 
-def _second() -> Finding:
+def _second() -> Diagnostic:
     return error(
         "kueue.simulated",
         _PATH,
         "a simulated cluster installs Kueue, and a cluster can have only one Kueue",
-        value="true",
+        given="true",
         allowed="false, or no field",
         fix=Fix(message="remove it", at=_PATH),
     )
 
 
-def _needed_of_another(spec: PlatformSpec) -> Finding:
+def _needed_of_another(spec: PlatformSpec) -> Diagnostic:
     """Quotas of GPUs only need a Kueue that does not count CPU: by default it counts every resource."""
     needs = [f"resources.excludeResourcePrefixes with {', '.join(WITHOUT_QUOTA)}"]
     needs += [f"featureGates.{gate} {str(on).lower()}" for gate, on in GATES.items()]

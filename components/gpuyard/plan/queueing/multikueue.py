@@ -8,7 +8,7 @@ is sent to the nominated clusters, and the first whose own queue admits it runs 
 from collections.abc import Sequence
 
 from gpuyard.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.names import MULTIKUEUE_SECRET_KEY
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import MultiKueuePlan, WorkerPlan
@@ -45,7 +45,7 @@ def plan_dispatch(spec: PlatformSpec) -> MultiKueuePlan | None:
     )
 
 
-def check_clusters(draft: Draft) -> list[Finding]:
+def check_clusters(draft: Draft) -> list[Diagnostic]:
     """Each worker cluster has its own name and Secret, and no field needs jobs that run on this platform."""
     spec = draft.spec
     if not spec.queueing.clusters:
@@ -65,8 +65,8 @@ def check_clusters(draft: Draft) -> list[Finding]:
     return [*findings, _needs(spec)]
 
 
-def _duplicates(workers: Sequence[WorkerCluster]) -> list[Finding]:
-    findings: list[Finding] = []
+def _duplicates(workers: Sequence[WorkerCluster]) -> list[Diagnostic]:
+    findings: list[Diagnostic] = []
     names = [w.name for w in workers]
     secrets = [w.secret for w in workers]
     for index, worker in enumerate(workers):
@@ -77,7 +77,7 @@ def _duplicates(workers: Sequence[WorkerCluster]) -> list[Finding]:
                     "clusters.duplicate",
                     (*path, "name"),
                     "another cluster has this name",
-                    value=worker.name,
+                    given=worker.name,
                     allowed="a unique name for each cluster",
                     fix=_other((*path, "name"), worker.name, names),
                 )
@@ -90,7 +90,7 @@ def _duplicates(workers: Sequence[WorkerCluster]) -> list[Finding]:
                     (*path, "secret"),
                     f"{other} uses this Secret too: Kueue would send each job to the same cluster twice,"
                     " and delete one entry's copy as the other's",
-                    value=worker.secret,
+                    given=worker.secret,
                     allowed="a different Secret for each cluster",
                     fix=_other((*path, "secret"), f"{worker.name}-kubeconfig", secrets),
                 )
@@ -104,7 +104,7 @@ def _other(path: Path, wish: str, used: Sequence[str]) -> Fix:
     return Fix(message=f"write {free}", at=path, value=free)
 
 
-def _unsupported_field(path: Path, what: str, *, asked: bool) -> list[Finding]:
+def _unsupported_field(path: Path, what: str, *, asked: bool) -> list[Diagnostic]:
     """Reject a field that belongs to the cluster that runs the pods."""
     word = path[-1]
     if not asked:
@@ -114,14 +114,14 @@ def _unsupported_field(path: Path, what: str, *, asked: bool) -> list[Finding]:
             "clusters.pool",
             path,
             f"{what} on the worker cluster that runs the job, and this platform runs none",
-            value="dra" if word == "sharing" else str(word),
+            given="dra" if word == "sharing" else str(word),
             allowed=f"`{word}` in the stack files of the worker clusters",
             fix=Fix(message=f"remove `{word}`", at=path),
         )
     ]
 
 
-def _check_budgets(spec: PlatformSpec) -> list[Finding]:
+def _check_budgets(spec: PlatformSpec) -> list[Diagnostic]:
     """Warn of budgets that have no effect, because this platform has no bill."""
     paths: list[Path] = [("budget",)] if spec.budget else []
     paths += [
@@ -141,7 +141,7 @@ def _check_budgets(spec: PlatformSpec) -> list[Finding]:
     ]
 
 
-def _needs(spec: PlatformSpec) -> Finding:
+def _needs(spec: PlatformSpec) -> Diagnostic:
     """What the user must create, and what gpuyard cannot check from this stack file."""
     names = format_list(w.name for w in spec.queueing.clusters)
     homes = (
@@ -157,5 +157,5 @@ def _needs(spec: PlatformSpec) -> Finding:
         f" role of docs/concepts/multikueue.md. Not checked: that Kueue runs in {names} with the same"
         f" namespaces and queues: {homes}. Kueue dispatches Jobs and pods, not JobSets; a gang must fit in"
         " one cluster",
-        value=names,
+        given=names,
     )

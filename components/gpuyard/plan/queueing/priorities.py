@@ -7,7 +7,7 @@ be reclaimed, at any priority. A job without a priority has priority 0.
 
 from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.findings import Finding, Fix, error, format_list, info, warning
+from gpuyard.findings import Diagnostic, Fix, error, format_list, info, warning
 from gpuyard.names import PRIORITY_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PriorityPlan
@@ -26,7 +26,7 @@ def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
     return tuple(PriorityPlan(name, value) for name, value in by_value)
 
 
-def check_priorities(draft: Draft) -> list[Finding]:
+def check_priorities(draft: Draft) -> list[Diagnostic]:
     """Unknown names, values without effect, and default priorities that let jobs be evicted in a guarantee."""
     spec = draft.spec
     findings = _duplicate_values(spec)
@@ -37,7 +37,7 @@ def check_priorities(draft: Draft) -> list[Finding]:
                 ("priorities",),
                 "with preemption: never, a higher priority only orders waiting jobs"
                 " and preempts no running job",
-                value=", ".join(p.name for p in plan_priorities(spec)),
+                given=", ".join(p.name for p in plan_priorities(spec)),
             )
         )
     for index, team in enumerate(spec.teams):
@@ -46,7 +46,7 @@ def check_priorities(draft: Draft) -> list[Finding]:
     return findings + _by_label(spec)
 
 
-def _by_label(spec: PlatformSpec) -> list[Finding]:
+def _by_label(spec: PlatformSpec) -> list[Diagnostic]:
     """Default priorities of teams on a Kubernetes version that cannot set them in jobs."""
     mine = [t.name for t in spec.teams if t.priority in spec.priorities]
     if not mine or spec.kubernetes not in KUBERNETES_MINORS or changes_jobs(spec.kubernetes):
@@ -58,16 +58,16 @@ def _by_label(spec: PlatformSpec) -> list[Finding]:
             f"Kubernetes {spec.kubernetes} cannot set a default priority in jobs: jobs of {format_list(mine)} get"
             f" their team's priority only with the label {PRIORITY_LABEL};"
             f" without it, their priority is {WITHOUT}",
-            value=spec.kubernetes,
+            given=spec.kubernetes,
             allowed=f"1.{MUTATES_SINCE} or newer",
             fix=Fix(message=f"upgrade to 1.{MUTATES_SINCE}, or set the label on every job"),
         )
     ]
 
 
-def _duplicate_values(spec: PlatformSpec) -> list[Finding]:
+def _duplicate_values(spec: PlatformSpec) -> list[Diagnostic]:
     """Two names with one value: neither has precedence."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     first: dict[int, str] = {}
     for name, value in sorted(spec.priorities.items()):
         if value not in first:
@@ -79,7 +79,7 @@ def _duplicate_values(spec: PlatformSpec) -> list[Finding]:
                 "priority.same",
                 path,
                 f"{name} and {first[value]} have the same value, so neither has precedence",
-                value=str(value),
+                given=str(value),
                 allowed="a different value for each priority",
                 fix=Fix(message=f"remove {name}, or give it another value"),
             )
@@ -87,7 +87,7 @@ def _duplicate_values(spec: PlatformSpec) -> list[Finding]:
     return findings
 
 
-def _check_team(spec: PlatformSpec, index: int, team: Team, name: str) -> Finding | None:
+def _check_team(spec: PlatformSpec, index: int, team: Team, name: str) -> Diagnostic | None:
     path = ("teams", index, "priority")
     if name not in spec.priorities:
         names = [p.name for p in plan_priorities(spec)]
@@ -96,7 +96,7 @@ def _check_team(spec: PlatformSpec, index: int, team: Team, name: str) -> Findin
             "team.priority_unknown",
             path,
             "no priority has this name",
-            value=name,
+            given=name,
             allowed=", ".join(names) or "a name under `priorities`, which is empty",
             fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
             if suggestion
@@ -112,7 +112,7 @@ def _check_team(spec: PlatformSpec, index: int, team: Team, name: str) -> Findin
         path,
         f"jobs of {team.name} have the default priority {value}, lower than a job without one ({WITHOUT}):"
         " any such job in the team's queue evicts them, even within the team's guarantee",
-        value=f"{name} ({value})",
+        given=f"{name} ({value})",
         allowed=f"a priority of {WITHOUT} or more as the default",
         fix=Fix(message=f"write {better}", at=path, value=better)
         if better

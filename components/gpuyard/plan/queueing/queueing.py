@@ -16,7 +16,7 @@ from gpuyard.catalogue.kubernetes.kueue import (
     MAX_RESOURCES,
     MAX_RESOURCES_IN_ALL,
 )
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.capacity.provisioning import plan_admission_checks
 from gpuyard.plan.draft import DecidedAmounts, Draft
 from gpuyard.plan.pools.flavor_topology import topologies
@@ -130,7 +130,7 @@ def _resource_order(name: str) -> tuple[int, str]:
     return (len(name), name)
 
 
-def decide_queueing(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_queueing(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The cohort tree with the unassigned capacity, and a flavor for every pool."""
     spec, pools = draft.spec, list(draft.valid_pools.values())
     plan = QueueingPlan(
@@ -227,7 +227,7 @@ def _unassigned(
     )
 
 
-def check_cohort_sizes(draft: Draft) -> list[Finding]:
+def check_cohort_sizes(draft: Draft) -> list[Diagnostic]:
     """Reject cohorts that exceed Kueue's limits, before Kueue rejects them."""
     positions = {cohort.name: i for i, cohort in enumerate(draft.spec.queueing.cohorts)}
     return [
@@ -235,7 +235,7 @@ def check_cohort_sizes(draft: Draft) -> list[Finding]:
             "queue.flavors",
             ("queueing", "cohorts", positions[cohort.title]),
             f"cohort {cohort.title} exceeds the limits of a Kueue Cohort: {why}",
-            value=f"{sum(len(group.flavors) for group in cohort.resource_groups)} pools",
+            given=f"{sum(len(group.flavors) for group in cohort.resource_groups)} pools",
             allowed="fewer pools for its teams, or no borrow and lend limits of the cohort",
             fix=Fix(message="remove the cohort's borrow and lend, or give its teams fewer pools"),
         )
@@ -271,7 +271,7 @@ def _excesses(groups: tuple[ResourceGroup, ...]) -> Iterator[str]:
         yield f"{resources} resources in all; a queue counts at most {MAX_RESOURCES_IN_ALL}"
 
 
-def check_flavors(draft: Draft) -> list[Finding]:
+def check_flavors(draft: Draft) -> list[Diagnostic]:
     """Reject queues that exceed Kueue's limits, before Kueue rejects them."""
     pools = draft.valid_pools
     return [
@@ -283,12 +283,12 @@ def check_flavors(draft: Draft) -> list[Finding]:
 
 def _too_many(
     team: Team, plan: TeamPlan, pools: Mapping[str, PoolPlan], path: Path, why: str
-) -> Finding:
+) -> Diagnostic:
     return error(
         "queue.flavors",
         (*path, "guarantee"),
         f"the queue of team {team.name} exceeds the limits of a Kueue ClusterQueue: {why}",
-        value=f"{sum(len(group.flavors) for group in plan.resource_groups)} pools",
+        given=f"{sum(len(group.flavors) for group in plan.resource_groups)} pools",
         allowed="fewer pools for the team; identical pools can be merged",
         fix=_fewer_borrowed(team, plan, pools, (*path, "borrow")) or _merge_pools_fix(plan, pools),
     )

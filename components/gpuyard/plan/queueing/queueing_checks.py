@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from gpuyard.catalogue.kubernetes.autoscalers import NODE_MINUTES
-from gpuyard.findings import Finding, Fix, Path, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, Path, format_list, warning
 from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import START_MINUTES, start_minutes
@@ -24,7 +24,7 @@ def default_queue_name(queues: dict[str, float]) -> str:
     return LOCAL_QUEUE if LOCAL_QUEUE in queues else next(iter(queues))
 
 
-def check_waiting(draft: Draft) -> list[Finding]:
+def check_waiting(draft: Draft) -> list[Diagnostic]:
     """Weights without effect, jobs that are in no queue, and a start time too short for a node to start."""
     spec = draft.spec
     return [
@@ -36,17 +36,17 @@ def check_waiting(draft: Draft) -> list[Finding]:
     ]
 
 
-def _unused(path: Path, weight: float, why: str, fix: Fix) -> Finding:
+def _unused(path: Path, weight: float, why: str, fix: Fix) -> Diagnostic:
     problem = f"the weight has no effect: {why}"
-    return warning("weight.unused", path, problem, value=str(weight), fix=fix)
+    return warning("weight.unused", path, problem, given=str(weight), fix=fix)
 
 
 _FAIR_OFF = "fair_sharing is off, so jobs borrow in order of arrival"
 _FAIR_ON = Fix(message="write fair_sharing: true", at=("queueing", "fair_sharing"), value=True)
 
 
-def _check_team_weights(spec: PlatformSpec) -> list[Finding]:
-    findings: list[Finding] = []
+def _check_team_weights(spec: PlatformSpec) -> list[Diagnostic]:
+    findings: list[Diagnostic] = []
     for index, team in enumerate(spec.teams):
         path: Path = ("teams", index, "weight")
         if team.weight == 1:
@@ -60,7 +60,7 @@ def _check_team_weights(spec: PlatformSpec) -> list[Finding]:
     return findings
 
 
-def _check_cohort_weights(spec: PlatformSpec) -> list[Finding]:
+def _check_cohort_weights(spec: PlatformSpec) -> list[Diagnostic]:
     tree = read_tree(spec)
     borrowers = {
         node
@@ -68,7 +68,7 @@ def _check_cohort_weights(spec: PlatformSpec) -> list[Finding]:
         if any(team.borrow.values())
         for node in tree.self_and_ancestors(home)
     }
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, cohort in enumerate(spec.queueing.cohorts):
         path: Path = ("queueing", "cohorts", index, "weight")
         if cohort.weight == 1:
@@ -84,9 +84,9 @@ def _check_cohort_weights(spec: PlatformSpec) -> list[Finding]:
     return findings
 
 
-def _check_queues(spec: PlatformSpec) -> list[Finding]:
+def _check_queues(spec: PlatformSpec) -> list[Diagnostic]:
     """Teams without a default queue, and weights of queues without effect."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, team in enumerate(spec.teams):
         path: Path = ("teams", index, "queues")
         if LOCAL_QUEUE not in team.queues:
@@ -96,7 +96,7 @@ def _check_queues(spec: PlatformSpec) -> list[Finding]:
                     path,
                     f"{team.name} has no queue with the name {LOCAL_QUEUE}: a job without a queue label is"
                     " in no queue and gets no quota",
-                    value=format_list(team.queues),
+                    given=format_list(team.queues),
                     allowed=f"a queue named {LOCAL_QUEUE}, or a queue label on every job",
                     fix=Fix(
                         message=f"add {LOCAL_QUEUE}: 1",
@@ -134,7 +134,7 @@ def teams_with_compared_queues(plan: PlatformPlan) -> list[TeamPlan]:
     return [team for team in plan.teams if counting and len(team.queues) > 1]
 
 
-def _check_usage(spec: PlatformSpec) -> list[Finding]:
+def _check_usage(spec: PlatformSpec) -> list[Diagnostic]:
     hours = spec.queueing.usage_half_life_hours
     if hours is None:
         return []
@@ -147,7 +147,7 @@ def _check_usage(spec: PlatformSpec) -> list[Finding]:
             "queue.usage_unused",
             path,
             "it has no effect: Kueue compares usage between queues of one team, and no team has two",
-            value=str(hours),
+            given=str(hours),
             allowed="a team with two queues or more",
             fix=Fix(
                 message="remove it, or give a team queues: {default: 1, interactive: 2}", at=path
@@ -158,7 +158,7 @@ def _check_usage(spec: PlatformSpec) -> list[Finding]:
 
 def _check_use_before_priority(
     spec: PlatformSpec, several: list[Team], path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Kueue orders by usage first, so a job that preempts by priority does not get the freed capacity."""
     evicting = _evicting(spec)
     if not evicting:
@@ -171,7 +171,7 @@ def _check_use_before_priority(
             f"between the queues of {format_list(t.name for t in several)} usage outranks priority: after a job"
             " preempts one of lower priority in a queue that used less, the preempted job is admitted first"
             " and preempted again, until both queues have used the same",
-            value=f"{spec.queueing.usage_half_life_hours}, and the priorities {format_list(evicting)}",
+            given=f"{spec.queueing.usage_half_life_hours}, and the priorities {format_list(evicting)}",
             allowed="usage between queues, or priorities that preempt, not both",
             fix=Fix(
                 message="remove it, or write preemption: never, so that priorities only order each queue",
@@ -188,7 +188,7 @@ def _evicting(spec: PlatformSpec) -> list[str]:
     return [name for name, value in spec.priorities.items() if value != WITHOUT]
 
 
-def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> list[Finding]:
+def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> list[Diagnostic]:
     """Warn of a start time in which a node that must start first may not be ready."""
     minutes = start_minutes(spec)
     late = [
@@ -204,7 +204,7 @@ def _check_start(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> list[Finding]
             f"nodes of {format_list(late)} start when jobs request them, and autoscalers allow a node"
             f" {NODE_MINUTES} minutes: a job whose nodes take longer than {minutes} is evicted, requeued,"
             " and may never start",
-            value=str(minutes),
+            given=str(minutes),
             allowed=f"at least {NODE_MINUTES}, and more for drivers and large images",
             fix=Fix(message=f"write {START_MINUTES}", at=path, value=START_MINUTES),
         )

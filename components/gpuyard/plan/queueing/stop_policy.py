@@ -5,7 +5,7 @@ Nothing else of a plan depends on them: the same guarantees apply again once a s
 
 from typing import Literal
 
-from gpuyard.findings import Finding, Fix, Path, warning
+from gpuyard.findings import Diagnostic, Fix, Path, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import StopPolicy, Team
@@ -25,10 +25,10 @@ def stop_policy(spec: PlatformSpec, team: Team) -> StopPolicy | Literal[""]:
     return ""
 
 
-def check_stop_policies(draft: Draft) -> list[Finding]:
+def check_stop_policies(draft: Draft) -> list[Diagnostic]:
     """Warn of every active stop policy."""
     spec = draft.spec
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     if spec.queueing.stop_policy:
         what = _WORDS[spec.queueing.stop_policy].format(whose="any team")
         findings.append(_active(("queueing", "stop_policy"), what, spec.queueing.stop_policy.value))
@@ -43,12 +43,12 @@ def check_stop_policies(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _active(path: Path, what: str, value: str) -> Finding:
+def _active(path: Path, what: str, value: str) -> Diagnostic:
     return warning(
         "stop.active",
         path,
         f"stopped: {what}",
-        value=value,
+        given=value,
         allowed="no stop_policy, once the emergency is over",
         fix=Fix(message="remove it, and queues continue", at=path),
     )

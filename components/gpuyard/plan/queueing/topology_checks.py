@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan, TeamPlan, usable_pools
@@ -14,10 +14,10 @@ _ADDS_NODES = frozenset({Provisioning.ATOMIC, Provisioning.QUEUED})
 """Provisioning that creates nodes before it answers; the third kind checks running nodes only."""
 
 
-def check_topology(draft: Draft) -> list[Finding]:
+def check_topology(draft: Draft) -> list[Diagnostic]:
     """Placement by topology needs running nodes with topology labels and enough resources."""
     spec, pools, teams, shapes = draft.spec, draft.valid_pools, draft.teams, draft.shapes
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     placed: list[tuple[Path, PoolPlan]] = []
     for index, one in enumerate(spec.pools):
         pool = pools.get(one.name)
@@ -38,7 +38,7 @@ def _off(path: Path) -> Fix:
     return Fix(message="write topology: false", at=path, value=False)
 
 
-def _claims(pool: PoolPlan, path: Path) -> list[Finding]:
+def _claims(pool: PoolPlan, path: Path) -> list[Diagnostic]:
     if pool.dra is None:
         return []
     return [
@@ -47,14 +47,14 @@ def _claims(pool: PoolPlan, path: Path) -> list[Finding]:
             path,
             f"queues place pods by the resources that nodes of {pool.name} advertise, which exclude resource"
             " claims (sharing: dra): pods may be sent to nodes without free GPUs, unless CPU or memory fills them first",
-            value="true with sharing dra",
+            given="true with sharing dra",
             allowed=f"extended resources, or pods that request {pool.cpu_per_gpu} CPUs with each GPU",
             fix=_off(path),
         )
     ]
 
 
-def _nodes(pool: PoolPlan, path: Path) -> list[Finding]:
+def _nodes(pool: PoolPlan, path: Path) -> list[Diagnostic]:
     """A queue places pods on running nodes; no autoscaler starts a node for a job that is not admitted."""
     if pool.scaling is Scaling.FIXED or pool.nodes.low == pool.nodes.high:
         return []
@@ -79,11 +79,11 @@ def _nodes(pool: PoolPlan, path: Path) -> list[Finding]:
     allowed = "a fixed number of nodes"
     allowed += ", or provisioning: atomic, which requests the nodes first" if asks else ""
     if low:
-        return [warning("topology.nodes", path, problem, value=value, allowed=allowed, fix=fix)]
-    return [error("topology.nodes", path, problem, value=value, allowed=allowed, fix=fix)]
+        return [warning("topology.nodes", path, problem, given=value, allowed=allowed, fix=fix)]
+    return [error("topology.nodes", path, problem, given=value, allowed=allowed, fix=fix)]
 
 
-def _levels(pool: PoolPlan, path: Path) -> list[Finding]:
+def _levels(pool: PoolPlan, path: Path) -> list[Diagnostic]:
     if pool.topology_levels != (HOSTNAME_LABEL,):
         return []
     return [
@@ -92,7 +92,7 @@ def _levels(pool: PoolPlan, path: Path) -> list[Finding]:
             path,
             f"the topology of {pool.name} has no level above the node: queues check that pods fit on nodes,"
             " but do not place pods close together",
-            value=f"levels: {HOSTNAME_LABEL}",
+            given=f"levels: {HOSTNAME_LABEL}",
             allowed="zones, or a machine for which the cloud reports more levels",
         )
     ]
@@ -100,7 +100,7 @@ def _levels(pool: PoolPlan, path: Path) -> list[Finding]:
 
 def _blocks(
     spec: PlatformSpec, pool: PoolPlan, shapes: Sequence[ShapePlan], path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Simulated nodes are spread over the zones in turn, so the number in each zone is known."""
     if spec.cloud is not Cloud.SIMULATED or ZONE_LABEL not in pool.topology_levels:
         return []
@@ -114,7 +114,7 @@ def _blocks(
             path,
             f"shape {wide.name} needs {wide.nodes} nodes, but a zone of {pool.name} has {most}:"
             f" a job that requires one {ZONE_LABEL} never starts",
-            value=f"{pool.start_nodes} nodes in {len(pool.zones)} zones",
+            given=f"{pool.start_nodes} nodes in {len(pool.zones)} zones",
             allowed="podset-preferred-topology for such jobs, or fewer zones",
         )
     ]
@@ -122,7 +122,7 @@ def _blocks(
 
 def _mixed(
     pools: dict[str, PoolPlan], teams: Sequence[TeamPlan], placed: list[PoolPlan], path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """In a queue with both kinds of flavors, only annotated jobs use the flavors with a topology."""
     with_it = {p.name for p in placed}
     results: dict[str, list[str]] = {}
@@ -149,7 +149,7 @@ def _mixed(
     ]
 
 
-def _gpus_only(teams: Sequence[TeamPlan], placed: list[PoolPlan], path: Path) -> list[Finding]:
+def _gpus_only(teams: Sequence[TeamPlan], placed: list[PoolPlan], path: Path) -> list[Diagnostic]:
     """A queue finds a pool by the requested GPUs; if all its pools have a topology, it admits no other pods."""
     with_it = {p.name for p in placed}
     results = [
@@ -170,7 +170,7 @@ def _gpus_only(teams: Sequence[TeamPlan], placed: list[PoolPlan], path: Path) ->
     ]
 
 
-def _replaced(placed: list[PoolPlan], path: Path) -> Finding:
+def _replaced(placed: list[PoolPlan], path: Path) -> Diagnostic:
     names = format_list(p.flavor for p in placed)
     return info(
         "topology.flavor",
@@ -178,5 +178,5 @@ def _replaced(placed: list[PoolPlan], path: Path) -> Finding:
         "a Kueue flavor with a topology is immutable: to change the topology, labels, taints or levels,"
         " gpuyard creates a new flavor alongside the old one. Running jobs continue, but the new flavor's"
         " quota does not count them: change it while the pool is idle, or after `stop_policy: hold`",
-        value=f"flavors {names}" if len(placed) > 1 else f"flavor {names}",
+        given=f"flavors {names}" if len(placed) > 1 else f"flavor {names}",
     )

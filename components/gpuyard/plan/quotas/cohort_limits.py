@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Path, error, warning
+from gpuyard.findings import Diagnostic, Path, error, warning
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.quotas.cohort_tree import Limit, QuotaAmounts, add_amounts
 from gpuyard.plan.quotas.entries import (
@@ -25,7 +25,7 @@ class CohortClaims:
 
     def __init__(self, spec: PlatformSpec, pools: DecidedPools) -> None:
         self.names = [cohort.name for cohort in spec.queueing.cohorts]
-        self.findings: list[Finding] = []
+        self.findings: list[Diagnostic] = []
         self.misspelt = False
         """Whether an entry is misspelled, so that what it means is not counted."""
         self.borrow: _Limit = {}
@@ -51,9 +51,9 @@ class CohortClaims:
         return results
 
 
-def apply_limits(flow: CohortQuotas, claims: CohortClaims) -> list[Finding]:
+def apply_limits(flow: CohortQuotas, claims: CohortClaims) -> list[Diagnostic]:
     """Set the limits of every cohort: lending from the leaves to the root, borrowing from the root down."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for cohort in flow.tree.bottom_up:
         if cohort in claims.lend:
             findings += _bind_lending(flow, cohort, claims)
@@ -64,10 +64,10 @@ def apply_limits(flow: CohortQuotas, claims: CohortClaims) -> list[Finding]:
     return findings
 
 
-def _bind_lending(flow: CohortQuotas, cohort: int, claims: CohortClaims) -> list[Finding]:
+def _bind_lending(flow: CohortQuotas, cohort: int, claims: CohortClaims) -> list[Diagnostic]:
     name = claims.names[cohort]
 
-    def no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
+    def no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Diagnostic:
         before = f" and the cohort already lends {used} of them" if used else ""
         return error(
             "lend.over_guarantee",
@@ -95,9 +95,11 @@ def _amounts(claims: Sequence[QuotaEntry]) -> QuotaAmounts:
     return total
 
 
-def check_limits(flow: CohortQuotas, claims: CohortClaims, borrowed: GrantedQuota) -> list[Finding]:
+def check_limits(
+    flow: CohortQuotas, claims: CohortClaims, borrowed: GrantedQuota
+) -> list[Diagnostic]:
     """Reduce borrowing limits to the capacity outside and to what the cohort's teams may use, with a warning."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     use: list[QuotaAmounts] = [defaultdict(int) for _ in flow.tree.parents]
     for team, home in enumerate(flow.tree.cohort_by_team):
         if home is not None:
@@ -115,10 +117,10 @@ def check_limits(flow: CohortQuotas, claims: CohortClaims, borrowed: GrantedQuot
 
 def _check_borrowing(
     flow: CohortQuotas, cohort: int, claims: CohortClaims, use: Mapping[tuple[str, str], int]
-) -> list[Finding]:
+) -> list[Diagnostic]:
     name = claims.names[cohort]
 
-    def never(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
+    def never(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Diagnostic:
         key, pool = (claim.pool.name, resource), claim.pool.name
         why = (
             f"outside cohort {name} there are at most {limit} {resource} of {pool}"

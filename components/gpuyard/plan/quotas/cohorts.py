@@ -8,7 +8,7 @@ So a misspelled name would silently be a separate cohort: all names are checked 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.renames import free_name
 from gpuyard.spec.platform import PlatformSpec
@@ -95,10 +95,10 @@ def _upward(parents: Sequence[CohortIndex]) -> tuple[int, ...]:
     return tuple(sorted(depth, key=lambda index: -depth[index]))
 
 
-def check_cohorts(draft: Draft) -> list[Finding]:
+def check_cohorts(draft: Draft) -> list[Diagnostic]:
     """Duplicate and unknown names, cycles, and cohorts without a team."""
     spec = draft.spec
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     names = list(dict.fromkeys(cohort.name for cohort in spec.queueing.cohorts))
     seen: set[str] = set()
     for index, cohort in enumerate(spec.queueing.cohorts):
@@ -112,7 +112,7 @@ def check_cohorts(draft: Draft) -> list[Finding]:
                     "cohort.duplicate",
                     (*path, "name"),
                     "another cohort has this name",
-                    value=cohort.name,
+                    given=cohort.name,
                     allowed="a unique name for each cohort",
                     fix=Fix(message=f"write {free}", at=(*path, "name"), value=free),
                 )
@@ -126,7 +126,7 @@ def check_cohorts(draft: Draft) -> list[Finding]:
     return findings + _check_circles(spec) + _check_empty(spec)
 
 
-def _root_name(spec: PlatformSpec, index: int, names: Sequence[str]) -> Finding:
+def _root_name(spec: PlatformSpec, index: int, names: Sequence[str]) -> Diagnostic:
     """A cohort with the platform's name would be mistaken for the root."""
     path: Path = ("queueing", "cohorts", index, "name")
     named = [f"teams[{i}].cohort" for i, team in enumerate(spec.teams) if team.cohort == spec.name]
@@ -143,13 +143,13 @@ def _root_name(spec: PlatformSpec, index: int, names: Sequence[str]) -> Finding:
         "cohort.root",
         path,
         "the root cohort, above all others, has the platform's name",
-        value=spec.name,
+        given=spec.name,
         allowed="any other name",
         fix=fix,
     )
 
 
-def _unknown(platform: str, value: str, names: Sequence[str], path: Path) -> Finding:
+def _unknown(platform: str, value: str, names: Sequence[str], path: Path) -> Diagnostic:
     if value == platform:
         fix = Fix(message="remove it: the root cohort is the default", at=path)
     elif suggestion := nearest_name(value, list(names)):
@@ -160,15 +160,15 @@ def _unknown(platform: str, value: str, names: Sequence[str], path: Path) -> Fin
         "cohort.unknown",
         path,
         "no cohort has this name; Kueue would create one, separate from all others",
-        value=value,
+        given=value,
         allowed=format_list(names) or "a name in queueing.cohorts, which is empty",
         fix=fix,
     )
 
 
-def _check_circles(spec: PlatformSpec) -> list[Finding]:
+def _check_circles(spec: PlatformSpec) -> list[Diagnostic]:
     cohorts = spec.queueing.cohorts
-    results: list[Finding] = []
+    results: list[Diagnostic] = []
     for circle in _circles(_by_name(spec)[1]):
         path: Path = ("queueing", "cohorts", circle[0], "parent")
         way = " in ".join(cohorts[index].name for index in (*circle, circle[0]))
@@ -177,7 +177,7 @@ def _check_circles(spec: PlatformSpec) -> list[Finding]:
                 "cohort.circle",
                 path,
                 f"the cohorts form a cycle: {way}; Kueue stops every queue of such a tree",
-                value=str(cohorts[circle[0]].parent),
+                given=str(cohorts[circle[0]].parent),
                 allowed="a parent that is not below it",
                 fix=Fix(message="remove it: the parent is then the root cohort", at=path),
             )
@@ -185,7 +185,7 @@ def _check_circles(spec: PlatformSpec) -> list[Finding]:
     return results
 
 
-def _check_empty(spec: PlatformSpec) -> list[Finding]:
+def _check_empty(spec: PlatformSpec) -> list[Diagnostic]:
     """Warn of cohorts that have no team in or below them."""
     tree = read_tree(spec)
     nonempty = {node for home in set(tree.cohort_by_team) for node in tree.self_and_ancestors(home)}
@@ -194,7 +194,7 @@ def _check_empty(spec: PlatformSpec) -> list[Finding]:
             "cohort.nobody",
             ("queueing", "cohorts", index),
             f"no team is in cohort {cohort.name} or below it: the cohort has no effect",
-            value=cohort.name,
+            given=cohort.name,
             allowed="cohorts that a team names",
             fix=Fix(message=f"write cohort: {cohort.name} in a team, or remove it"),
         )

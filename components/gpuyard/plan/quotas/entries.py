@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
-from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
@@ -52,7 +52,7 @@ class QuotaEntry:
 class InvalidQuotaEntry:
     """One entry that matches no existing capacity."""
 
-    problem: Finding | None = None
+    problem: Diagnostic | None = None
     """None if its pool is already rejected."""
     is_misspelled: bool = False
     """True if it is misspelled: what its owner can use is then unknown.
@@ -104,7 +104,7 @@ def _unknown_pool(
         "quota.unknown_pool",
         path,
         "no pool has this name",
-        value=name,
+        given=name,
         allowed=format_list(pools),
         fix=fix,
     )
@@ -136,7 +136,7 @@ def _unknown_unit(
         "quota.unit",
         path,
         why,
-        value=text,
+        given=text,
         allowed=", ".join(keys),
         fix=slices or _move(shares, meant, path),
     )
@@ -167,10 +167,10 @@ def per_node(pool: PoolPlan, resource: str) -> int:
 def grant_quota(
     claims: list[QuotaEntry],
     limit: Callable[[QuotaEntry, str], int],
-    refusal: Callable[[QuotaEntry, str, int, int, int], Finding],
+    refusal: Callable[[QuotaEntry, str, int, int, int], Diagnostic],
     *,
     per_owner: bool = True,
-) -> tuple[GrantedQuota, list[Finding]]:
+) -> tuple[GrantedQuota, list[Diagnostic]]:
     """Grant the entries one after another, within a limit for each owner or for all together.
 
     An entry that exceeds the limit gets a finding, and is counted with the value of its fix, so that it causes
@@ -178,7 +178,7 @@ def grant_quota(
     """
     granted: dict[int, QuotaAmounts] = defaultdict(lambda: defaultdict(int))
     used: dict[tuple[int | None, str, str], int] = defaultdict(int)
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for claim in claims:
         owner = claim.team_or_cohort_index if per_owner else None
         limits = {r: limit(claim, r) for r in claim.per_unit}
@@ -196,15 +196,15 @@ def grant_quota(
 
 
 class _Rest(TypedDict):
-    value: str
+    given: str
     allowed: str
     fix: Fix
 
 
 def exceeded_limit_details(claim: QuotaEntry, resource: str, most: str, fits: int) -> _Rest:
-    """The value, the allowed range and the fix of an entry that exceeds a limit."""
+    """The given value, the allowed range and the fix of an entry that exceeds a limit."""
     return _Rest(
-        value=claim.formatted(resource),
+        given=claim.formatted(resource),
         allowed=f"0 to {most}",
         fix=Fix(message=f"{claim.path[-2]} {fits}", at=claim.path, value=fits),
     )

@@ -7,7 +7,7 @@ pool is in the common cohort, and only the queues of its owners can use it (docs
 
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
@@ -23,11 +23,11 @@ def known_owners(spec: PlatformSpec) -> PoolOwners:
     return {p.name: frozenset(p.owners) for p in spec.pools if p.owners and teams >= {*p.owners}}
 
 
-def check_owner_names(draft: Draft) -> list[Finding]:
+def check_owner_names(draft: Draft) -> list[Diagnostic]:
     """Reject owners that are not teams."""
     spec = draft.spec
     teams = [team.name for team in spec.teams]
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, pool in enumerate(spec.pools):
         if unknown := [owner for owner in dict.fromkeys(pool.owners) if owner not in teams]:
             findings.append(_unknown(pool.owners, unknown, teams, ("pools", index, "owners")))
@@ -36,7 +36,7 @@ def check_owner_names(draft: Draft) -> list[Finding]:
 
 def _unknown(
     owners: Sequence[str], unknown: Sequence[str], teams: Sequence[str], path: Path
-) -> Finding:
+) -> Diagnostic:
     meant = {owner: nearest_name(owner, teams) for owner in unknown}
     right = dict.fromkeys(name for owner in owners if (name := meant.get(owner, owner)))
     fixes = [
@@ -47,7 +47,7 @@ def _unknown(
         "pool.owner_unknown",
         path,
         "no team has this name",
-        value=", ".join(unknown),
+        given=", ".join(unknown),
         allowed=", ".join(teams) or "a name in `teams`, which is empty",
         fix=Fix(message="; ".join(fixes), at=path, value=list(right) or None),
     )
@@ -55,7 +55,7 @@ def _unknown(
 
 def unowned_pool_error(
     owners: PoolOwners, pool: str, team: str, text: str, path: Path
-) -> Finding | None:
+) -> Diagnostic | None:
     """Reject an entry for a pool that is dedicated to other teams."""
     if team in owners.get(pool, {team}):
         return None
@@ -66,18 +66,18 @@ def unowned_pool_error(
         "pool.owner",
         path,
         f"{pool} is dedicated to {names}: {team} cannot {verb} any of it",
-        value=text,
+        given=text,
         allowed=f"pools without owners, or with {team} among them",
         fix=Fix(message=f"remove it, or add {team} to the owners of {pool}", at=path),
     )
 
 
-def check_left_over(draft: Draft) -> list[Finding]:
+def check_left_over(draft: Draft) -> list[Diagnostic]:
     """Warn of unassigned capacity of a dedicated pool that no owner may borrow: it is paid for and unusable."""
     spec, quotas, spare = draft.spec, draft.quotas, draft.spare
     indexes = {team.name: index for index, team in enumerate(spec.teams)}
     borrowed = {(q.pool, q.resource) for mine in quotas.values() for q in mine if q.borrow}
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for position, pool in enumerate(spec.pools):
         plan = draft.pools.get(pool.name)
         if not pool.owners or plan is None or not {*pool.owners} <= set(indexes):
@@ -109,7 +109,7 @@ def _best_owner(
 
 def _left_over(
     spec: PlatformSpec, pool: PoolPlan, team: int, unclaimed: Mapping[str, int], path: Path
-) -> Finding:
+) -> Diagnostic:
     amounts = ", ".join(f"{amount} {resource}" for resource, amount in unclaimed.items())
     whose = " or ".join(dict.fromkeys(spec.pools[int(path[1])].owners))
     more = {pool.stack_file_key(resource): amount for resource, amount in unclaimed.items()}
@@ -119,7 +119,7 @@ def _left_over(
         path,
         f"{pool.name} is dedicated to {whose}, so no other team can use it, but {amounts}"
         " are not guaranteed to any owner, and no owner may borrow them",
-        value=amounts,
+        given=amounts,
         allowed="each part of a dedicated pool guaranteed to one of its owners, or within the borrow limit of one",
         fix=Fix(
             message=f"let {spec.teams[team].name} borrow {{{say}}}, or give the pool fewer nodes",

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
-from gpuyard.findings import Finding, Fix, Path, error, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.plan.draft import CohortDraft, Draft
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, apply_limits, check_limits
@@ -56,7 +56,7 @@ class QuotaPlan:
         )
 
 
-def decide_quotas(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_quotas(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The quotas of every team, and what cohorts lend to each other."""
     quotas, findings = plan_quotas(draft.spec, draft.pools)
     decided = replace(
@@ -89,7 +89,7 @@ def _cohorts(quotas: QuotaPlan) -> tuple[CohortDraft, ...]:
     )
 
 
-def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, list[Finding]]:
+def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, list[Diagnostic]]:
     """The guarantees, borrowing and lending limits of every team, and all findings about them."""
     of_teams = _read_teams(spec, pools)
     of_cohorts = CohortClaims(spec, pools)
@@ -124,7 +124,9 @@ def plan_quotas(spec: PlatformSpec, pools: DecidedPools) -> tuple[QuotaPlan, lis
             key
         ) - shared[claim.team_or_cohort_index].get(key, 0)
 
-    def out_of_reach(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
+    def out_of_reach(
+        claim: QuotaEntry, resource: str, limit: int, used: int, fits: int
+    ) -> Diagnostic:
         why = _bound(spec, flow, claim, resource)
         return _out_of_reach(claim, resource, limit, used, fits, why)
 
@@ -156,7 +158,7 @@ class _TeamClaims:
 
     by_kind: dict[str, list[QuotaEntry]]
     """Entries by field: guarantee, borrow and lend."""
-    findings: list[Finding]
+    findings: list[Diagnostic]
     misspelt: bool = False
     """Whether an entry is misspelled, so that what it means is not counted."""
 
@@ -183,7 +185,7 @@ def _read_teams(spec: PlatformSpec, pools: DecidedPools) -> _TeamClaims:
     return result
 
 
-def _too_much(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
+def _too_much(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Diagnostic:
     pool, amount = claim.pool, claim.count * claim.per_unit[resource]
     each = per_node(pool, resource)
     need = ceil((used + amount) / each)
@@ -195,13 +197,13 @@ def _too_much(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int
         "quota.over_capacity",
         claim.path,
         f"{pool.name} has {limit} {resource} with {nodes} ({each} a node){taken}",
-        value=claim.formatted(resource),
+        given=claim.formatted(resource),
         allowed=f"{limit - used} {resource}",
         fix=Fix(message=f"guarantee {fits}{more}", at=claim.path, value=fits),
     )
 
 
-def _no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Finding:
+def _no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int) -> Diagnostic:
     before = f" and already lends {used} of them" if used else ""
     problem = f"the team is guaranteed {limit} {resource} of {claim.pool.name}{before}: it cannot lend more"
     most = f"{limit - used}"
@@ -215,7 +217,7 @@ def _no_more(claim: QuotaEntry, resource: str, limit: int, used: int, fits: int)
 
 def _out_of_reach(
     claim: QuotaEntry, resource: str, limit: int, used: int, fits: int, why: str
-) -> Finding:
+) -> Diagnostic:
     """A borrowing limit that could never be reached, even with all others idle.
 
     It is reduced to the reachable amount: a larger guarantee reduces what others may borrow, without an error.
@@ -235,9 +237,9 @@ def _out_of_reach(
 
 def _start_notes(
     guaranteed: QuotaAmounts, pools: DecidedPools, spec: PlatformSpec
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Guarantees beyond the nodes that run from the start: report how many must start first."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     positions = {pool.name: i for i, pool in enumerate(spec.pools)}
     for pool in pools.values():
         if pool is None:
@@ -252,7 +254,7 @@ def _start_notes(
                     "quota.nodes_to_start",
                     ("pools", positions[pool.name], "nodes"),
                     _to_start(pool.name, need, pool.start_nodes),
-                    value=str(pool.nodes),
+                    given=str(pool.nodes),
                 )
             )
     return findings

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Finding, Fix, error, warning
+from gpuyard.findings import Diagnostic, Fix, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import CpuAndMemory, ShapePlan
 from gpuyard.spec.platform import PlatformSpec, Shape
@@ -72,7 +72,7 @@ def keep_teams_within_limits(
     ), short
 
 
-def check_own_limits(draft: Draft) -> list[Finding]:
+def check_own_limits(draft: Draft) -> list[Diagnostic]:
     """Teams whose own limits block a shape; an error where no other team can start it."""
     limits_by_team = configured_limits(draft.spec)
     lacking: dict[str, dict[str, int]] = {}
@@ -107,7 +107,7 @@ def _too_small(
     lacks: tuple[Sequence[str], Mapping[str, int]],
     *,
     no_other: bool,
-) -> Finding:
+) -> Diagnostic:
     shapes, need = lacks
     team, path = spec.teams[index], ("teams", index, "limits")
     limits = team.limits.model_dump(exclude_none=True)
@@ -120,7 +120,7 @@ def _too_small(
         path,
         f"{team.name} has the GPUs for {words} {', '.join(shapes)}, but its limits are too low for the pods'"
         f" other resources: Kubernetes would never create all pods{rest}",
-        value=value,
+        given=value,
         allowed=f"at least {needed}",
         fix=Fix(message=f"write {needed}", at=path, value={**limits, **need}),
     )

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Finding, Fix, error, info
+from gpuyard.findings import Diagnostic, Fix, error, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AdvertisedResource, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.shapes.shapes import candidate_pools, shape_plan
@@ -38,7 +38,7 @@ QuotaHolders = Mapping[tuple[str, str], Sequence[tuple[int, Quota]]]
 
 def place_shape_with_quota(
     draft: Draft, index: int, plan: ShapePlan, holders: QuotaHolders
-) -> tuple[ShapePlan | None, list[Finding]]:
+) -> tuple[ShapePlan | None, list[Diagnostic]]:
     """A shape in the first pool where teams can start it, with these teams; else None.
 
     Without teams there are no queues, and nothing to check.
@@ -87,7 +87,7 @@ def _placed(spec: PlatformSpec, shape: Shape, able: Sequence[_Chance]) -> ShapeP
     )
 
 
-def _only_borrowed(spec: PlatformSpec, index: int, plan: ShapePlan) -> Finding:
+def _only_borrowed(spec: PlatformSpec, index: int, plan: ShapePlan) -> Diagnostic:
     need = plan.per_node * plan.nodes
     consequence = (
         "which its owner may reclaim"
@@ -99,11 +99,11 @@ def _only_borrowed(spec: PlatformSpec, index: int, plan: ShapePlan) -> Finding:
         ("shapes", index),
         f"no guarantee in {plan.pool} covers {need} {plan.resource}:"
         f" {', '.join(plan.teams)} can start it only with borrowed capacity, {consequence}",
-        value=f"{need} {plan.resource}",
+        given=f"{need} {plan.resource}",
     )
 
 
-def _no_quota(draft: Draft, index: int, plan: ShapePlan, chances: Sequence[_Chance]) -> Finding:
+def _no_quota(draft: Draft, index: int, plan: ShapePlan, chances: Sequence[_Chance]) -> Diagnostic:
     usable = [c for c in chances if c.quota.nominal or c.quota.borrow]
     best = min(usable, key=lambda c: c.missing, default=None)
     if best is None:
@@ -120,7 +120,7 @@ def _no_quota(draft: Draft, index: int, plan: ShapePlan, chances: Sequence[_Chan
         "shape.no_quota",
         ("shapes", index),
         f"the shape needs {need} {resource} of {pool} at once, which no team can get: {who}",
-        value=f"{need} {resource}",
+        given=f"{need} {resource}",
         allowed=f"at most {most} {resource}",
         fix=_nearest(draft, index, best)
         or Fix(message=f"guarantee {need} {resource} of {pool} to a team, or let one borrow them"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.names import MOST_SHARES, SHARED_UNIT
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.pools import DecidedPools
@@ -19,7 +19,7 @@ from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.values import Range
 
 
-def check_shape_names(draft: Draft) -> list[Finding]:
+def check_shape_names(draft: Draft) -> list[Diagnostic]:
     """Reject a shape with the name of an earlier one."""
     names = [shape.name for shape in draft.spec.shapes]
     first = {name: index for index, name in reversed(list(enumerate(names)))}
@@ -28,7 +28,7 @@ def check_shape_names(draft: Draft) -> list[Finding]:
             "shape.duplicate",
             ("shapes", index, "name"),
             "another shape has this name",
-            value=shape.name,
+            given=shape.name,
             allowed="a unique name for each shape",
             fix=rename_fix(shape, names, ("shapes", index)),
         )
@@ -39,7 +39,7 @@ def check_shape_names(draft: Draft) -> list[Finding]:
 
 def plan_shape_start(
     shape: Shape, pools: DecidedPools, positions: Mapping[str, int], path: Path
-) -> tuple[ShapePlan | None, Finding | None]:
+) -> tuple[ShapePlan | None, Diagnostic | None]:
     """Where a shape starts, or for every pool that was considered why it cannot.
 
     Neither where a pool is invalid: the shape cannot be checked yet.
@@ -52,7 +52,7 @@ def plan_shape_start(
             "shape.unknown_pool",
             (*path, "pool"),
             "no pool has this name",
-            value=shape.pool,
+            given=shape.pool,
             allowed=format_list(pools),
             fix=fix,
         )
@@ -68,7 +68,7 @@ def plan_shape_start(
         "shape.cannot_start",
         path,
         "no pool can start it: " + _reason(reasons),
-        value=_expected(shape),
+        given=_expected(shape),
         allowed="resources that the nodes of a pool have",
         fix=_larger_slice(shape, candidates, positions)
         or _nearest_shape(shape, candidates, path)

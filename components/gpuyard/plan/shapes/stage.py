@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuyard.findings import Finding
+from gpuyard.findings import Diagnostic
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import ShapePlan
 from gpuyard.plan.shapes.host import configured_limits, keep_teams_within_limits
@@ -10,14 +10,14 @@ from gpuyard.plan.shapes.quota import place_shape_with_quota, quota_holders
 from gpuyard.plan.shapes.shapes import plan_shape_start
 
 
-def decide_shapes(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_shapes(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """Where each shape starts, and for which teams; one that cannot is dropped with a finding."""
     spec = draft.spec
     positions = {pool.name: i for i, pool in reversed(list(enumerate(spec.pools)))}
     holders, limits = quota_holders(draft.quotas), configured_limits(spec)
     results: list[ShapePlan] = []
     blocked: dict[str, tuple[str, ...]] = {}
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, shape in enumerate(spec.shapes):
         first, problem = plan_shape_start(shape, draft.pools, positions, ("shapes", index))
         findings += [problem] if problem else []

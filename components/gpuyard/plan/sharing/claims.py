@@ -7,7 +7,7 @@ user installs the DRA driver.
 """
 
 from gpuyard.catalogue.software.images import find_image
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.provider import provider_of
@@ -56,13 +56,13 @@ def _left_to_user(spec: PlatformSpec) -> str:
     return f"gpuyard installs NVIDIA's DRA driver with Google's GPU driver only (image: {image})"
 
 
-def check_dra_is_exclusive(draft: Draft) -> list[Finding]:
+def check_dra_is_exclusive(draft: Draft) -> list[Diagnostic]:
     """Reject claims together with extended resources: the operator serves one of them in a cluster."""
     spec = draft.spec
     counted = [p.name for p in draft.valid_pools.values() if p.dra is None and p.machine.gpus]
     if not counted or not operator_serves_dra_claims(spec):
         return []
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, pool in enumerate(spec.pools):
         if pool.sharing.dra:
             at: Path = ("pools", index, "sharing")
@@ -72,7 +72,7 @@ def check_dra_is_exclusive(draft: Draft) -> list[Finding]:
                     at,
                     f"the GPU Operator serves either resource claims or extended resources in a cluster, but"
                     f" pods of {format_list(counted)} use extended resources",
-                    value="dra",
+                    given="dra",
                     allowed="dra for every pool, or for none; a separate cluster for one of the two",
                     fix=Fix(message="remove `sharing`", at=at),
                 )
@@ -80,7 +80,7 @@ def check_dra_is_exclusive(draft: Draft) -> list[Finding]:
     return findings
 
 
-def check_claims_driver(draft: Draft) -> list[Finding]:
+def check_claims_driver(draft: Draft) -> list[Diagnostic]:
     """Report pools with claims for which gpuyard installs no DRA driver."""
     why = _left_to_user(draft.spec)
     claimed = [pool.name for pool in draft.valid_pools.values() if pool.dra]

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.names import MIG_SLICES, SLICES_UNIT
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AdvertisedResource, GpuLayout, PoolPlan, Quota
@@ -108,14 +108,14 @@ def convert_to_compute_slices(shares: Counts, pool: PoolPlan) -> dict[str, int]:
     return results
 
 
-def check_slices(draft: Draft) -> list[Finding]:
+def check_slices(draft: Draft) -> list[Diagnostic]:
     """A quota of compute slices does not tell which profile is free, or in which pool."""
     spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     if spec.queueing.mig_quota is not MigQuota.SLICES:
         return []
     if not any(pool.compute_slices for pool in pools.values()):
         return [_nothing_to_count(spec, pools)] if len(pools) == len(spec.pools) else []
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, one in enumerate(spec.pools):
         if (pool := pools.get(one.name)) and (more := _beyond(pool)):
             findings.append(_admits_too_much(pool, more, ("pools", index, "sharing", "mig")))
@@ -124,7 +124,7 @@ def check_slices(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _nothing_to_count(spec: PlatformSpec, pools: Mapping[str, PoolPlan]) -> Finding:
+def _nothing_to_count(spec: PlatformSpec, pools: Mapping[str, PoolPlan]) -> Diagnostic:
     why = "no pool uses MIG"
     if by_gke := [p.name for p in pools.values() if partition_of(p)]:
         why = f"GKE partitions the GPUs of {format_list(by_gke)}, and advertises slices as GPUs"
@@ -134,7 +134,7 @@ def _nothing_to_count(spec: PlatformSpec, pools: Mapping[str, PoolPlan]) -> Find
         "slices.nothing",
         ("queueing", "mig_quota"),
         f"there are no slices to count: {why}",
-        value=MigQuota.SLICES.value,
+        given=MigQuota.SLICES.value,
         fix=Fix(message="remove it", at=("queueing", "mig_quota")),
     )
 
@@ -157,7 +157,7 @@ def _beyond(pool: PoolPlan) -> dict[str, tuple[int, int]]:
     }
 
 
-def _admits_too_much(pool: PoolPlan, more: Mapping[str, tuple[int, int]], path: Path) -> Finding:
+def _admits_too_much(pool: PoolPlan, more: Mapping[str, tuple[int, int]], path: Path) -> Diagnostic:
     shown = [
         f"{admits:,} {unit} where {existing:,} exist" for unit, (admits, existing) in more.items()
     ]
@@ -166,7 +166,7 @@ def _admits_too_much(pool: PoolPlan, more: Mapping[str, tuple[int, int]], path: 
         path,
         f"queues count slices of {pool.name} of any profile, but its nodes have a fixed MIG layout:"
         f" its quota admits {format_list(shown)}. Pods beyond that use quota but find no node",
-        value=", ".join(f"{a.per_node} × {a.unit}" for a in pool.advertised if a.unit) + " a node",
+        given=", ".join(f"{a.per_node} × {a.unit}" for a in pool.advertised if a.unit) + " a node",
         allowed="one MIG profile in the pool, or mig_quota: profiles",
         fix=Fix(
             message=f"partition {pool.name} into slices of one profile, or write mig_quota: profiles"
@@ -179,7 +179,7 @@ def _check_flavors(
     index: int,
     pools: Mapping[str, PoolPlan],
     quotas: Iterable[Quota],
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Reject a queue whose pools have different profiles, because it compares quota only."""
     pool_names = dict.fromkeys(q.pool for q in quotas if q.resource == MIG_SLICES)
     kinds = {name: frozenset(compute_slices_by_resource(pools[name])) for name in pool_names}
@@ -193,7 +193,7 @@ def _check_flavors(
             ("teams", index),
             f"the queue of {team.name} counts slices of pools with different profiles ({'; '.join(shown)}):"
             " it may admit a pod to a pool without the pod's profile, where the pod waits",
-            value=format_list(pool_names),
+            given=format_list(pool_names),
             allowed="slices of pools with the same profiles, or mig_quota: profiles",
             fix=_one_kind(team, index, next(iter(pool_names)), odd),
         )

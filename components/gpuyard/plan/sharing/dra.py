@@ -16,7 +16,7 @@ from gpuyard.catalogue.kubernetes.claims import (
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.software.charts import DRA_DRIVER_PIN
 from gpuyard.catalogue.software.pins import NEWEST_TRIED, PINS, is_before
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM, GPU_PRESENT_LABEL, OPERANDS_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AdvertisedResource, DraPlan
@@ -62,19 +62,19 @@ def quota_key(resource: str) -> str:
     return QUOTA_KEY.format(GPU_CLASS) if resource == GPU_CLAIM else f"requests.{resource}"
 
 
-def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
     """Claims need a Kubernetes version that serves them, and nodes without a device plugin."""
     if not pool.sharing.dra:
         return []
     here = (*path, "sharing")
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     if is_before(spec.kubernetes, SERVED_SINCE):
         findings.append(
             error(
                 "dra.kubernetes",
                 here,
                 f"resource claims (resource.k8s.io/v1) need Kubernetes {SERVED_SINCE} or newer",
-                value=f"dra on {spec.kubernetes}",
+                given=f"dra on {spec.kubernetes}",
                 allowed=f"kubernetes {SERVED_SINCE} or newer",
                 fix=Fix(
                     message=f'write kubernetes: "{NEWEST_TRIED}"',
@@ -86,7 +86,7 @@ def check_dra(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
     return findings + _check_owner(pool, path)
 
 
-def _check_owner(pool: Pool, path: Path) -> list[Finding]:
+def _check_owner(pool: Pool, path: Path) -> list[Diagnostic]:
     """No device plugin next to the DRA driver; images with their own plugin are rejected for claims elsewhere."""
     if not pool.select or pool.select.get(DEVICE_PLUGIN_LABEL) == "false":
         return []
@@ -97,16 +97,16 @@ def _check_owner(pool: Pool, path: Path) -> list[Finding]:
             where,
             "existing nodes may run the device plugin: together with the DRA driver,"
             " each GPU would be allocated twice",
-            value=", ".join(f"{k}={v}" for k, v in pool.select.items()),
+            given=", ".join(f"{k}={v}" for k, v in pool.select.items()),
             allowed=f"nodes with the device plugin off, labelled {DEVICE_PLUGIN_LABEL}=false",
             fix=Fix(message=f'add {DEVICE_PLUGIN_LABEL}: "false"', at=where, value=labels),
         )
     ]
 
 
-def check_compute_domains(draft: Draft) -> list[Finding]:
+def check_compute_domains(draft: Draft) -> list[Diagnostic]:
     """NVLink spans a rack, but only for pods of one ComputeDomain, which need a claim."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     first_wide = {s.pool: s for s in reversed(draft.shapes) if s.nodes > 1}
     for index, one in enumerate(draft.spec.pools):
         pool, wide = draft.pools.get(one.name), first_wide.get(one.name)
@@ -120,7 +120,7 @@ def check_compute_domains(draft: Draft) -> list[Finding]:
                 at,
                 f"shape {wide.name} needs {wide.nodes} nodes with {gpu}: NVLink works across nodes only"
                 " for pods that claim a channel of the same ComputeDomain",
-                value=pool.sharing.value,
+                given=pool.sharing.value,
                 allowed="dra",
                 fix=Fix(message="write dra", at=at, value="dra"),
             )

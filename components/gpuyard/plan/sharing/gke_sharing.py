@@ -18,7 +18,7 @@ from gpuyard.catalogue.gke.sharing import (
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MigProduct
 from gpuyard.catalogue.software.images import IMAGES, ComponentOwner, NodeImage, SoftwarePart
-from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.names import GPU
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AdvertisedResource, PoolPlan, usable_pools
@@ -31,7 +31,7 @@ _OURS = IMAGES["cos"]
 # ── of a pool ─────────────────────────────────────────────────────────────────────────────────────
 def with_gke_resource_names(
     image: NodeImage | None, gpus: SharedGpus, machine: Machine, path: Path
-) -> tuple[SharedGpus, list[Finding]]:
+) -> tuple[SharedGpus, list[Diagnostic]]:
     """The shared GPUs with the resource names of the node's device plugin; a finding if GKE cannot do it."""
     if image is None or image.owners[SoftwarePart.DEVICE_PLUGIN] is not ComponentOwner.GKE:
         return gpus, []
@@ -42,7 +42,7 @@ def with_gke_resource_names(
     return replace(gpus, advertised=named, is_gke_managed=True), [problem] if problem else []
 
 
-def _unsupported_layout(gpus: SharedGpus, machine: Machine, path: Path) -> Finding | None:
+def _unsupported_layout(gpus: SharedGpus, machine: Machine, path: Path) -> Diagnostic | None:
     """Reject layouts that GKE does not support: it has one slice size per node, as many as fit."""
     product = machine.gpu.mig if machine.gpu else None
     if product is None or not gpus.layouts:
@@ -60,7 +60,7 @@ def _unsupported_layout(gpus: SharedGpus, machine: Machine, path: Path) -> Findi
         "mig.partition",
         (*path, "mig"),
         "GKE partitions all GPUs of a node pool into slices of one size, as many as fit",
-        value=value if cut == machine.gpus else f"{value} on {cut} of {machine.gpus} GPUs",
+        given=value if cut == machine.gpus else f"{value} on {cut} of {machine.gpus} GPUs",
         allowed=", ".join(f"{size}: {count}" for size, count in sizes.items()),
         fix=Fix(
             message=f"write mig: {format_layout(layout)}, or image: {_OURS.name}",
@@ -119,9 +119,9 @@ def single_request_resources(pools: Iterable[PoolPlan]) -> frozenset[str]:
 
 
 # ── of a team ─────────────────────────────────────────────────────────────────────────────────────
-def check_one_name(draft: Draft) -> list[Finding]:
+def check_one_name(draft: Draft) -> list[Diagnostic]:
     """Reject teams whose pools use one resource name for different things: queues and quotas count names."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     valid = draft.valid_pools
     for index, team in enumerate(draft.spec.teams):
         pools = [valid[name] for name in usable_pools(draft.quotas[index])]
@@ -134,7 +134,7 @@ def check_one_name(draft: Draft) -> list[Finding]:
 
 def _one_name(
     draft: Draft, index: int, team: str, gpus: Mapping[str, AdvertisedResource], gke: list[str]
-) -> Finding:
+) -> Diagnostic:
     shown = [f"{name} has {_shown(offer)}" for name, offer in gpus.items()]
     at: Path | None = None
     if len(gke) == 1:
@@ -145,7 +145,7 @@ def _one_name(
         ("teams", index),
         f"the queue of {team} counts {GPU}, which has different meanings in its pools ({'; '.join(shown)}):"
         " it would admit a pod to either",
-        value=format_list(gpus),
+        given=format_list(gpus),
         allowed="pools of one kind for each team where GKE shares GPUs, or the GPU Operator, whose resource"
         " names tell shares from slices",
         fix=Fix(

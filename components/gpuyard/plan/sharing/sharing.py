@@ -7,7 +7,7 @@ from fractions import Fraction
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
 from gpuyard.catalogue.sharing import SharingMethod, mps_clients
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared_resource_name
 from gpuyard.plan.records import AdvertisedResource, GpuLayout
 from gpuyard.plan.sharing.dra import advertised_claim
@@ -30,7 +30,7 @@ class SharedGpus:
 
 def share_gpus(
     sharing: Sharing, machine: Machine, path: Path
-) -> tuple[SharedGpus | None, list[Finding]]:
+) -> tuple[SharedGpus | None, list[Diagnostic]]:
     """The advertised resources of a node, or why its GPUs cannot be shared in this way."""
     if machine.gpu_fraction != 1 and sharing != Sharing():
         return None, [_fraction(machine, path)]
@@ -56,7 +56,7 @@ def _share_whole(sharing: Sharing, machine: Machine) -> SharedGpus:
 
 def _share_slices(
     sharing: Sharing, machine: Machine, path: Path
-) -> tuple[SharedGpus | None, list[Finding]]:
+) -> tuple[SharedGpus | None, list[Diagnostic]]:
     product = machine.gpu.mig if machine.gpu else None
     if product is None:
         return None, [_not_cuttable(machine, path)]
@@ -70,7 +70,7 @@ def _share_slices(
     return _partition(layouts, machine, product, sharing.time_slicing), []
 
 
-def _fraction(machine: Machine, path: Path) -> Finding:
+def _fraction(machine: Machine, path: Path) -> Diagnostic:
     return error(
         "sharing.fraction",
         path,
@@ -80,7 +80,7 @@ def _fraction(machine: Machine, path: Path) -> Finding:
     )
 
 
-def _mps_limit(replicas: int, machine: Machine, path: Path) -> Finding | None:
+def _mps_limit(replicas: int, machine: Machine, path: Path) -> Diagnostic | None:
     limit = mps_clients(machine.gpu.compute_capability) if machine.gpu else None
     if machine.gpu is None or limit is None or replicas <= limit:
         return None
@@ -88,7 +88,7 @@ def _mps_limit(replicas: int, machine: Machine, path: Path) -> Finding | None:
         "mps.clients",
         (*path, "mps"),
         f"{machine.gpu.name} (compute capability below 7.5) serves at most {limit} MPS clients",
-        value=str(replicas),
+        given=str(replicas),
         allowed=f"2 to {limit}",
         fix=Fix(message=f"write mps: {limit}", at=(*path, "mps"), value=limit),
     )
@@ -96,10 +96,10 @@ def _mps_limit(replicas: int, machine: Machine, path: Path) -> Finding | None:
 
 def _layouts(
     sharing: Sharing, machine: Machine, product: MigProduct, path: Path
-) -> tuple[list[GpuLayout], list[Finding]]:
+) -> tuple[list[GpuLayout], list[Diagnostic]]:
     """The layouts with slices, by GPU; groups without slices leave their GPUs whole."""
     one = len(sharing.mig) == 1 and sharing.mig[0].gpus is None
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     layouts: list[GpuLayout] = []
     partitioned: set[int] = set()
     for index, group in enumerate(sharing.mig):
@@ -126,25 +126,25 @@ def _partition(
     return SharedGpus(method, tuple(layouts), advertised, replicas or 1)
 
 
-def _not_cuttable(machine: Machine, path: Path) -> Finding:
+def _not_cuttable(machine: Machine, path: Path) -> Diagnostic:
     name = machine.gpu.name if machine.gpu else machine.name
     return error(
         "mig.not_possible",
         (*path, "mig"),
         f"{name} does not support MIG, or NVIDIA publishes no profiles for it",
-        value=machine.name,
+        given=machine.name,
         allowed="MIG on " + ", ".join(MIG_PRODUCTS),
         fix=Fix(message="write time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
     )
 
 
-def _managed_coherently(machine: Machine, path: Path) -> Finding:
+def _managed_coherently(machine: Machine, path: Path) -> Diagnostic:
     return error(
         "mig.cdmm",
         (*path, "mig"),
         f"the driver of {machine.name} nodes uses Coherent Driver-based Memory Management (CDMM), which does"
         " not support MIG",
-        value=machine.name,
+        given=machine.name,
         allowed="whole GPUs, time_slicing or mps",
         fix=Fix(message="write time_slicing: 4 instead", at=path, value={"time_slicing": 4}),
     )
@@ -152,7 +152,7 @@ def _managed_coherently(machine: Machine, path: Path) -> Finding:
 
 def _wrong_gpus(
     group: MigGroup, gpus: tuple[int, ...], machine: Machine, path: Path, partitioned: set[int]
-) -> Finding | None:
+) -> Diagnostic | None:
     absent = [i for i in gpus if i >= machine.gpus]
     twice = [i for i in gpus if i in partitioned]
     if not absent and not twice:
@@ -164,7 +164,7 @@ def _wrong_gpus(
         "mig.gpus",
         (*path, "gpus") if group.gpus is not None else path,
         f"{problem}: {', '.join(str(i) for i in absent or twice)}",
-        value=show_gpu_indexes(gpus),
+        given=show_gpu_indexes(gpus),
         allowed=f"0-{machine.gpus - 1}, each GPU in one layout",
         fix=Fix(message=f"write {shown}", at=(*path, "gpus"), value=shown)
         if available
@@ -172,7 +172,7 @@ def _wrong_gpus(
     )
 
 
-def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Finding:
+def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Diagnostic:
     suggestion = nearest_layout(product, group.slices)
     value: dict[str, object] = (
         {"gpus": show_gpu_indexes(group.gpus)} if group.gpus is not None else {}
@@ -181,7 +181,7 @@ def _impossible(group: MigGroup, product: MigProduct, path: Path) -> Finding:
         "mig.placement",
         path,
         f"this layout does not fit on one {product.gpu}: {placement_error(product, group.slices)}",
-        value=format_layout(group.slices),
+        given=format_layout(group.slices),
         allowed=f"{product.slices} compute slices on {product.units} memory units;"
         f" `gpuyard mig {product.gpu}` lists every profile",
         fix=Fix(

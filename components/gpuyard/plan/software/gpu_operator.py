@@ -1,7 +1,7 @@
 """GPU Operator of a cluster: gpuyard's, or an existing one that you must configure."""
 
 from gpuyard.catalogue.software.images import ComponentOwner
-from gpuyard.findings import Finding, info
+from gpuyard.findings import Diagnostic, info
 from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -19,7 +19,7 @@ def config_map_names(spec: PlatformSpec) -> tuple[str, str]:
     return f"{MIG_CONFIGMAP}-{spec.name}", f"{PLUGIN_CONFIGMAP}-{spec.name}"
 
 
-def check_operator(draft: Draft) -> list[Finding]:
+def check_operator(draft: Draft) -> list[Diagnostic]:
     """Report what an existing operator must read: one ConfigMap of each kind, of any name."""
     spec = draft.spec
     if not joins_operator(spec) or not any(

@@ -10,7 +10,7 @@ from dataclasses import replace
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
 from gpuyard.catalogue.software.versions import is_version
 from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Finding, Fix, Path, error, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.support import check_pins
 from gpuyard.spec.platform import PlatformSpec
@@ -49,7 +49,7 @@ def _readable(spec: PlatformSpec) -> dict[str, str]:
     return {n: v for n, v in spec.software.items() if n in PINS and is_version(n, v)}
 
 
-def check_software(draft: Draft) -> list[Finding]:
+def check_software(draft: Draft) -> list[Diagnostic]:
     """Report what is wrong with the versions of this platform."""
     spec = draft.spec
     if not spec.software:
@@ -75,13 +75,13 @@ def check_software(draft: Draft) -> list[Finding]:
                     "software.untried",
                     path,
                     f"{pinned.version} was tested with the other versions, {version} was not",
-                    value=version,
+                    given=version,
                 )
             )
     return findings
 
 
-def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
+def _unreadable(spec: PlatformSpec, name: str, version: str) -> Diagnostic | None:
     path: Path = ("software", name)
     if name not in PINS:
         suggestion = nearest_name(name, list(PINS))
@@ -91,7 +91,7 @@ def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
             "software.unknown",
             path,
             "no component has this name",
-            value=name,
+            given=name,
             allowed=", ".join(PINS),
             fix=Fix(message=f"write {suggestion}", at=("software",), value=better)
             if better
@@ -104,7 +104,7 @@ def _unreadable(spec: PlatformSpec, name: str, version: str) -> Finding | None:
         "software.version",
         path,
         f"not an exact version of {name}",
-        value=version,
+        given=version,
         allowed=f"one release, such as {pinned}",
         fix=Fix(message=f'write "{pinned}"', at=path, value=pinned),
     )
@@ -116,11 +116,11 @@ def _back(pinned: Pin, path: Path) -> Fix:
     )
 
 
-def _fixed(finding: Finding, pinned: Pin) -> Finding:
+def _fixed(finding: Diagnostic, pinned: Pin) -> Diagnostic:
     return replace(finding, fix=_back(pinned, finding.path))
 
 
-def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) -> list[Finding]:
+def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) -> list[Diagnostic]:
     """A version that does not list the cluster's minor; check_minor reports unsupported minors."""
     from gpuyard.catalogue.software.compatibility import minors_of
 
@@ -138,14 +138,14 @@ def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) 
             "software.kubernetes",
             path,
             f"{name} {version} does not support Kubernetes {minor}",
-            value=version,
+            given=version,
             allowed=f"a version that supports Kubernetes {minor}; this one supports {minors}",
             fix=fix,
         )
     ]
 
 
-def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Finding]:
+def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Diagnostic]:
     """NVIDIA supports the newest minor of the operator, fixes the one before, and drops others."""
     from gpuyard.catalogue.software.support import OperatorStatus, operator_status
 
@@ -153,12 +153,12 @@ def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Finding]:
     match operator_status(version):
         case OperatorStatus.ENDED:
             problem = f"NVIDIA no longer supports GPU Operator {line}"
-            return [error("software.ended", path, problem, value=version, fix=_back(pinned, path))]
+            return [error("software.ended", path, problem, given=version, fix=_back(pinned, path))]
         case OperatorStatus.DEPRECATED:
             problem = f"GPU Operator {line} gets fixes only, until the next minor release"
             return [
                 warning(
-                    "software.deprecated", path, problem, value=version, fix=_back(pinned, path)
+                    "software.deprecated", path, problem, given=version, fix=_back(pinned, path)
                 )
             ]
         case _:

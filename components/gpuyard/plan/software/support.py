@@ -10,7 +10,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
-from gpuyard.findings import Finding, Fix, Severity, error, warning
+from gpuyard.findings import Diagnostic, Fix, Severity, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.provider import Provider
 from gpuyard.spec.pools import Scaling
@@ -25,13 +25,13 @@ WARN_DAYS = 60
 
 def check_pins(
     pins: Iterable[Pin] = tuple(PINS.values()), today: date | None = None
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Reject a version that an NVIDIA bulletin lists; warn of a driver branch without fixes."""
     return [finding for pin in pins if (finding := _check_pin(pin, today))]
 
 
 @cache  # bulletins and pins are fixed, and a program may make a thousand plans
-def _check_pin(pin: Pin, today: date | None) -> Finding | None:
+def _check_pin(pin: Pin, today: date | None) -> Diagnostic | None:
     from gpuyard.catalogue.cves import (
         branch_of,
         is_branch_maintained,
@@ -51,7 +51,7 @@ def _check_pin(pin: Pin, today: date | None) -> Finding | None:
             "software.vulnerable",
             path,
             f"has a published vulnerability: {_named(against[0])}{more}",
-            value=value,
+            given=value,
             allowed=bound,
             fix=Fix(message=f"use {pin.name} {bound}"),
         )
@@ -66,7 +66,7 @@ def _check_pin(pin: Pin, today: date | None) -> Finding | None:
             "software.branch_ended",
             path,
             f"{why}: its vulnerabilities are unknown",
-            value=value,
+            given=value,
             fix=Fix(message="use a driver of a branch that still gets fixes"),
         )
     return None
@@ -77,7 +77,7 @@ def _named(row: "Advisory") -> str:
     return f"{row.cve}{score} (NVIDIA bulletin {row.bulletin})"
 
 
-def check_minor(draft: Draft) -> list[Finding]:
+def check_minor(draft: Draft) -> list[Diagnostic]:
     """Reject a Kubernetes minor that no pin supports; warn where some do not list it."""
     if draft.spec.kubernetes in KUBERNETES_MINORS:
         return _untried(draft)
@@ -87,16 +87,16 @@ def check_minor(draft: Draft) -> list[Finding]:
             "kubernetes.unsupported",
             ("kubernetes",),
             "the pinned components do not support this Kubernetes minor version",
-            value=draft.spec.kubernetes,
+            given=draft.spec.kubernetes,
             allowed=", ".join(f'"{v}"' for v in KUBERNETES_MINORS),
             fix=Fix(message=f'write "{meant}"', at=("kubernetes",), value=meant),
         )
     ]
 
 
-def check_machine_minors(draft: Draft) -> list[Finding]:
+def check_machine_minors(draft: Draft) -> list[Diagnostic]:
     """Reject a Kubernetes minor in which the cloud does not support the machine of a pool."""
-    spec, result = draft.spec, list[Finding]()
+    spec, result = draft.spec, list[Diagnostic]()
     for index, pool in enumerate(spec.pools):
         planned = draft.pools.get(pool.name)
         versions = draft.provider.kubernetes_versions(planned.machine) if planned else {}
@@ -107,7 +107,7 @@ def check_machine_minors(draft: Draft) -> list[Finding]:
                     "kubernetes.machine",
                     ("pools", index, "machine"),
                     f"{draft.provider.service} supports {planned.machine.name} since version {versions[usable[0]]}",
-                    value=f"Kubernetes {spec.kubernetes}",
+                    given=f"Kubernetes {spec.kubernetes}",
                     allowed=f"{', '.join(versions.values())}, or a later patch version",
                     fix=Fix(
                         message=f'write kubernetes: "{usable[0]}"',
@@ -122,7 +122,7 @@ def check_machine_minors(draft: Draft) -> list[Finding]:
 _SCALERS = {Scaling.KARPENTER: "karpenter-aws", Scaling.AUTOSCALER: "cluster-autoscaler"}
 
 
-def _untried(draft: Draft) -> list[Finding]:
+def _untried(draft: Draft) -> list[Diagnostic]:
     """One warning with every installed component that does not list the minor."""
     from gpuyard.catalogue.software.compatibility import minors_of
 
@@ -150,7 +150,7 @@ def _untried(draft: Draft) -> list[Finding]:
             "kubernetes.untried",
             ("kubernetes",),
             f"these components do not list Kubernetes {minor} as supported: {text}",
-            value=minor,
+            given=minor,
             allowed=f'"{NEWEST_TRIED}", which all of them list',
             fix=Fix(message=f'write "{NEWEST_TRIED}"', at=("kubernetes",), value=NEWEST_TRIED),
         )
@@ -172,7 +172,7 @@ def _minor_meant(value: str) -> str:
     return minor if minor in KUBERNETES_MINORS else NEWEST_TRIED
 
 
-def check_kubernetes(draft: Draft) -> list[Finding]:
+def check_kubernetes(draft: Draft) -> list[Diagnostic]:
     """Warn before support of a minor ends; reject it in a cloud when all support has ended.
 
     Without a date support is not checked. A simulated cluster has no support; a minor that is
@@ -189,13 +189,8 @@ def check_kubernetes(draft: Draft) -> list[Finding]:
     if not provider.sells_machines and severity is Severity.ERROR:
         severity = Severity.WARNING  # the cluster has that version already
     return [
-        Finding(
-            id="kubernetes.support",
-            severity=severity,
-            path=("kubernetes",),
-            problem=problem,
-            value=minor,
-            fix=fix,
+        Diagnostic(
+            "kubernetes.support", ("kubernetes",), problem, severity=severity, given=minor, fix=fix
         )
     ]
 

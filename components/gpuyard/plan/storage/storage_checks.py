@@ -9,7 +9,7 @@ from gpuyard.catalogue.cluster.stores import (
     MANAGED_LUSTRE,
 )
 from gpuyard.catalogue.purchasing import IdFormat
-from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.plan.cluster.ranges import cluster_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of, offer_of, throughput_of, tier_of, zone_of
@@ -31,10 +31,10 @@ _WORDS: Mapping[DatasetKind, frozenset[str]] = {
 _OF_ALL = frozenset({"name", "kind", "teams", "writers"})
 
 
-def check_store_kinds(draft: Draft) -> list[Finding]:
+def check_store_kinds(draft: Draft) -> list[Diagnostic]:
     """Check that the platform's cloud has the store, and that a class has a name."""
     storage, kinds = draft.spec.storage, draft.provider.dataset_kinds
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for path, data in datasets_of(draft):
         at: Path = (*path, "kind")
         if data.kind not in kinds:
@@ -52,13 +52,13 @@ def check_store_kinds(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _kind(at: Path, problem: str, value: str, allowed: str, fix: str) -> Finding:
+def _kind(at: Path, problem: str, value: str, allowed: str, fix: str) -> Diagnostic:
     return error(
-        "storage.kind", at, problem, value=str(value), allowed=allowed, fix=Fix(message=fix)
+        "storage.kind", at, problem, given=str(value), allowed=allowed, fix=Fix(message=fix)
     )
 
 
-def check_store_options(draft: Draft) -> list[Finding]:
+def check_store_options(draft: Draft) -> list[Diagnostic]:
     """Reject fields that would have no effect."""
     return [
         error(
@@ -87,13 +87,13 @@ def _called(data: Dataset) -> str:
     return f"{data.kind.value} in tier {tier.value}" if tier else f"kind {data.kind.value}"
 
 
-def check_store_sizes(draft: Draft) -> list[Finding]:
+def check_store_sizes(draft: Draft) -> list[Diagnostic]:
     """Check tiers, throughputs and sizes: the cloud would reject them midway in a deployment."""
     results = (_tier(path, data) or _size(path, data) for path, data in datasets_of(draft))
     return [finding for finding in results if finding]
 
 
-def _tier(path: Path, data: Dataset) -> Finding | None:
+def _tier(path: Path, data: Dataset) -> Diagnostic | None:
     tiers, throughputs = _sold(data)
     if data.tier and tiers and data.tier.value not in tiers:
         word, value, allowed = "tier", data.tier.value, format_list(tiers)
@@ -110,7 +110,7 @@ def _tier(path: Path, data: Dataset) -> Finding | None:
     else:
         return None
     problem = f"{data.kind.value} is not sold with this {word}"
-    return error("storage.tier", (*path, word), problem, value=value, allowed=allowed, fix=fix)
+    return error("storage.tier", (*path, word), problem, given=value, allowed=allowed, fix=fix)
 
 
 def _sold(data: Dataset) -> tuple[list[str], tuple[int, ...]]:
@@ -127,7 +127,7 @@ def _sold(data: Dataset) -> tuple[list[str], tuple[int, ...]]:
             return [], ()
 
 
-def _size(path: Path, data: Dataset) -> Finding | None:
+def _size(path: Path, data: Dataset) -> Diagnostic | None:
     offer = offer_of(data)
     if offer is None or data.size_gib is None:
         return None
@@ -141,13 +141,13 @@ def _size(path: Path, data: Dataset) -> Finding | None:
         "storage.size",
         (*path, "size_gib"),
         f"{what} is not sold in this size",
-        value=f"{data.size_gib} GiB",
+        given=f"{data.size_gib} GiB",
         allowed=str(offer),
         fix=Fix(message=f"write {suggestion}", at=(*path, "size_gib"), value=suggestion),
     )
 
 
-def check_store_zones(draft: Draft) -> list[Finding]:
+def check_store_zones(draft: Draft) -> list[Diagnostic]:
     """Check that the zone of a file system in one zone is known, and that nodes are in it."""
     form = draft.provider.zone_names
     if form is None:
@@ -160,7 +160,7 @@ def check_store_zones(draft: Draft) -> list[Finding]:
     ]
 
 
-def _zone(draft: Draft, path: Path, data: Dataset, form: IdFormat) -> Iterator[Finding]:
+def _zone(draft: Draft, path: Path, data: Dataset, form: IdFormat) -> Iterator[Diagnostic]:
     zone, at, known = zone_of(draft.spec, data), (*path, "zone"), cluster_zones(draft.spec)
     read = form.pattern.fullmatch(zone or "")
     if zone is None:
@@ -179,26 +179,26 @@ def _zone(draft: Draft, path: Path, data: Dataset, form: IdFormat) -> Iterator[F
         yield from _far(draft, at, zone)
 
 
-def _no_zone(at: Path, problem: str, value: str, allowed: str, fix: str) -> Finding:
-    return error("storage.zone", at, problem, value=value, allowed=allowed, fix=Fix(message=fix))
+def _no_zone(at: Path, problem: str, value: str, allowed: str, fix: str) -> Diagnostic:
+    return error("storage.zone", at, problem, given=value, allowed=allowed, fix=Fix(message=fix))
 
 
-def _far(draft: Draft, at: Path, zone: str) -> Iterator[Finding]:
+def _far(draft: Draft, at: Path, zone: str) -> Iterator[Diagnostic]:
     far = [pool.name for pool in draft.spec.pools if pool.zones != (zone,)]
     if far:
         yield warning(
             "storage.far",
             at,
             "nodes that read it may start in other zones: traffic between zones is slow and billed",
-            value=f"{zone}; pools elsewhere: {format_list(far)}",
+            given=f"{zone}; pools elsewhere: {format_list(far)}",
             allowed="pools in its zone, or a store in all zones",
             fix=Fix(message=f"write zones: [{zone}] in these pools"),
         )
 
 
-def check_store_teams(draft: Draft) -> list[Finding]:
+def check_store_teams(draft: Draft) -> list[Diagnostic]:
     """Check that teams exist, and that writers are among the teams of the store."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for path, data in datasets_of(draft):
         findings += _unknown(draft, (*path, "teams"), data.teams)
         findings += _unknown(draft, (*path, "writers"), data.writers)
@@ -216,7 +216,7 @@ def check_store_teams(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _readers(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
+def _readers(draft: Draft, path: Path, data: Dataset) -> Iterator[Diagnostic]:
     """The driver mounts Managed Lustre once on a node: readers would block writers."""
     teams = data.teams or tuple(team.name for team in draft.spec.teams)
     only = [name for name in teams if name not in data.writers]
@@ -226,20 +226,20 @@ def _readers(draft: Draft, path: Path, data: Dataset) -> Iterator[Finding]:
             "storage.readers",
             at,
             "a node mounts Managed Lustre once for all pods, so no team can have read-only access",
-            value=f"read by {format_list(only)}, written by {format_list(data.writers)}",
+            given=f"read by {format_list(only)}, written by {format_list(data.writers)}",
             allowed="all of its teams as writers, or none",
             fix=Fix(message=f"write [{', '.join(teams)}]", at=at, value=list(teams)),
         )
 
 
-def _unknown(draft: Draft, path: Path, names: tuple[str, ...]) -> Iterator[Finding]:
+def _unknown(draft: Draft, path: Path, names: tuple[str, ...]) -> Iterator[Diagnostic]:
     known = tuple(team.name for team in draft.spec.teams)
     for index, name in enumerate(names):
         if name not in known:
             yield _no_team((*path, index), "no team has this name", name, known)
 
 
-def _no_team(at: Path, problem: str, value: str, known: tuple[str, ...]) -> Finding:
+def _no_team(at: Path, problem: str, value: str, known: tuple[str, ...]) -> Diagnostic:
     suggestion = nearest_name(value, known)
     fix = (
         Fix(message=f"write {suggestion}", at=at, value=suggestion)
@@ -247,13 +247,13 @@ def _no_team(at: Path, problem: str, value: str, known: tuple[str, ...]) -> Find
         else Fix(message="write one of these teams")
     )
     allowed = format_list(known) or "a team under `teams`"
-    return error("storage.team", at, problem, value=value, allowed=allowed, fix=fix)
+    return error("storage.team", at, problem, given=value, allowed=allowed, fix=fix)
 
 
-def check_store_names(draft: Draft) -> list[Finding]:
+def check_store_names(draft: Draft) -> list[Diagnostic]:
     """Check names: a namespace can have one claim of each name."""
     seen: set[str] = set()
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for path, data in datasets_of(draft):
         if data.name in seen:
             findings.append(
@@ -261,7 +261,7 @@ def check_store_names(draft: Draft) -> list[Finding]:
                     "storage.twice",
                     (*path, "name"),
                     "two datasets have this name",
-                    value=data.name,
+                    given=data.name,
                     allowed="a unique name",
                     fix=Fix(message="rename one of them"),
                 )
@@ -270,7 +270,7 @@ def check_store_names(draft: Draft) -> list[Finding]:
     return findings
 
 
-def check_bucket_names(draft: Draft) -> list[Finding]:
+def check_bucket_names(draft: Draft) -> list[Diagnostic]:
     """Check the form of bucket names; `pulumi up` finds out whether a bucket is yours."""
     form = draft.provider.bucket_names
     if form is None:
@@ -284,7 +284,7 @@ def check_bucket_names(draft: Draft) -> list[Finding]:
             "storage.bucket_name",
             (*path, "bucket"),
             f"not a valid bucket name on {draft.spec.cloud.value}",
-            value=name,
+            given=name,
             allowed=f"3 to 63 lowercase letters, digits and dashes, such as {form.example}; no scheme",
             fix=Fix(message="write the bucket name only"),
         )

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Finding, Fix, Path, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, info, warning
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of
@@ -11,7 +11,7 @@ from gpuyard.spec.sections import Dataset, DatasetKind
 _STORES = frozenset(DatasetKind) - {DatasetKind.BUCKET, DatasetKind.CLASS}
 
 
-def check_store_usage(draft: Draft) -> list[Finding]:
+def check_store_usage(draft: Draft) -> list[Diagnostic]:
     """Report stores without writers, limits of mounted buckets, and missing prices."""
     findings = [f for path, data in datasets_of(draft) for f in _of_one(path, data)]
     storage = draft.spec.storage
@@ -28,7 +28,7 @@ def check_store_usage(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _of_one(path: Path, data: Dataset) -> Iterator[Finding]:
+def _of_one(path: Path, data: Dataset) -> Iterator[Diagnostic]:
     if data.kind in _STORES and not data.writers and data.bucket is None:
         yield warning(
             "storage.unwritten",
@@ -53,12 +53,12 @@ def _of_one(path: Path, data: Dataset) -> Iterator[Finding]:
         )
 
 
-def check_store_needs(draft: Draft) -> list[Finding]:
+def check_store_needs(draft: Draft) -> list[Diagnostic]:
     """Report what an existing cluster or network must have, and images to allow."""
     return [*_prerequisites(draft), *draft.provider.check_storage(draft)]
 
 
-def _prerequisites(draft: Draft) -> Iterator[Finding]:
+def _prerequisites(draft: Draft) -> Iterator[Diagnostic]:
     cluster = cluster_spec(draft.spec)
     if not draft.provider.sells_machines:
         return
@@ -69,6 +69,6 @@ def _prerequisites(draft: Draft) -> Iterator[Finding]:
             yield _must_be_there(path, "private services access for Managed Lustre", "network")
 
 
-def _must_be_there(path: Path, what: str, where: str) -> Finding:
+def _must_be_there(path: Path, what: str, where: str) -> Diagnostic:
     problem = f"the existing {where} must have {what}, which gpuyard does not check"
     return info("storage.there", (*path, "kind"), problem)

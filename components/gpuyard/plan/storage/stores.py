@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from gpuyard.catalogue.cluster.stores import FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE, StoreOffer
-from gpuyard.findings import Finding, Path
+from gpuyard.findings import Diagnostic, Path
 from gpuyard.plan.cluster.ranges import cluster_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, StoragePlan
@@ -24,7 +24,7 @@ def datasets_of(draft: Draft) -> Iterator[tuple[Path, Dataset]]:
         yield ("storage", "datasets", index), data
 
 
-def decide_storage(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_storage(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The configured stores, with defaults filled in."""
     storage_spec = draft.spec.storage
     if storage_spec is None:

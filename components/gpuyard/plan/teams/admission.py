@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from gpuyard.catalogue.kubernetes.privileged_defaults import EPHEMERAL_DRIVERS, SYSTEM_CLASSES
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.sections import Admission
 
@@ -11,9 +11,9 @@ _SYSTEM = "system:"
 _ACCOUNTS_OF = "system:serviceaccounts:"
 
 
-def check_groups(draft: Draft) -> list[Finding]:
+def check_groups(draft: Draft) -> list[Diagnostic]:
     """Reject groups that contain all users, or service accounts of the whole cluster."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, team in enumerate(draft.spec.teams):
         for field, groups in (("groups", team.groups), ("viewers", team.viewers)):
             results = [group for group in groups if _is_of_all(group)]
@@ -28,24 +28,26 @@ def _is_of_all(group: str) -> bool:
     return group.startswith(_SYSTEM) and not of_one_namespace
 
 
-def _group_of_all(team: str, path: Path, groups: Sequence[str], results: Sequence[str]) -> Finding:
+def _group_of_all(
+    team: str, path: Path, groups: Sequence[str], results: Sequence[str]
+) -> Diagnostic:
     return error(
         "team.group_of_all",
         path,
         f"Kubernetes assigns groups named {_SYSTEM}… to anonymous users, all authenticated users, all"
         f" service accounts or admins: they would be members of {team}",
-        value=", ".join(results),
+        given=", ".join(results),
         allowed=f"groups of your identity provider, and {_ACCOUNTS_OF}NAMESPACE",
         fix=_without(path, groups, results),
     )
 
 
-def check_admission(draft: Draft) -> list[Finding]:
+def check_admission(draft: Draft) -> list[Diagnostic]:
     """PriorityClasses of system components, and drivers that mount any address that a pod names."""
     admission = draft.spec.admission or Admission()
     classes = [each for each in admission.priority_classes if each in SYSTEM_CLASSES]
     drivers = [each for each in admission.csi_drivers if each in EPHEMERAL_DRIVERS]
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     if classes:
         path: Path = ("admission", "priority_classes")
         findings.append(
@@ -53,7 +55,7 @@ def check_admission(draft: Draft) -> list[Finding]:
                 "admission.system_class",
                 path,
                 "pods of this class preempt pods of every team and of the cluster, and bypass every queue",
-                value=", ".join(classes),
+                given=", ".join(classes),
                 allowed="PriorityClasses of your own",
                 fix=_without(path, admission.priority_classes, classes),
             )
@@ -66,7 +68,7 @@ def check_admission(draft: Draft) -> list[Finding]:
                 path,
                 "without a claim, this driver mounts any address that a pod names: the node connects to it, so"
                 " the team's network policy does not apply",
-                value=", ".join(drivers),
+                given=", ".join(drivers),
                 allowed="drivers that mount volumes which an admin has defined; claims need no entry",
                 fix=_without(path, admission.csi_drivers, drivers),
             )

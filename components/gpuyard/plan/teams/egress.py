@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from gpuyard.catalogue.kubernetes.addresses import METADATA
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import EgressNetwork
 from gpuyard.spec.platform import PlatformSpec
@@ -28,7 +28,7 @@ def plan_egress(spec: PlatformSpec, team: Team) -> tuple[EgressNetwork, ...]:
     )
 
 
-def check_egress(draft: Draft) -> list[Finding]:
+def check_egress(draft: Draft) -> list[Diagnostic]:
     """Reject networks that consist of the metadata service only."""
     spec = draft.spec
     findings = _check(_common(spec), ("admission", "egress_cidrs"))
@@ -45,7 +45,7 @@ def _holds(network: Network, one: Network) -> bool:
     return network.version == one.version and network.supernet_of(one)  # type: ignore[arg-type]
 
 
-def _check(cidrs: Sequence[str], path: Path) -> list[Finding]:
+def _check(cidrs: Sequence[str], path: Path) -> list[Diagnostic]:
     bare = [cidr for cidr in cidrs if cidr in METADATA]
     if not bare:
         return []
@@ -55,7 +55,7 @@ def _check(cidrs: Sequence[str], path: Path) -> list[Finding]:
             path,
             "this is the cloud's metadata service: it gives the node's credentials and permissions"
             " to every pod that can reach it",
-            value=", ".join(bare),
+            given=", ".join(bare),
             allowed="networks with other addresses; gpuyard excludes the metadata service from each",
             fix=Fix(
                 message=f"remove {', '.join(bare)}",

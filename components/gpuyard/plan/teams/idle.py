@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gpuyard.catalogue.metrics import PROMETHEUS_OPERATED
 from gpuyard.catalogue.software.programs import PYTHON
-from gpuyard.findings import Finding, Fix, error, format_list, info, warning
+from gpuyard.findings import Diagnostic, Fix, error, format_list, info, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, usable_pools
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -20,7 +20,7 @@ CHECK_MINUTES = 5
 _MINUTES_A_DAY = 24 * 60
 
 
-def decide_idle(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_idle(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The idle reclaim program, if any team has `idle`."""
     return replace(draft, idle=_plan(draft.spec, draft.valid_pools.values())), []
 
@@ -52,7 +52,7 @@ def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
     )
 
 
-def check_idle(draft: Draft) -> list[Finding]:
+def check_idle(draft: Draft) -> list[Diagnostic]:
     """Problems that prevent idle reclaim from working as configured."""
     spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     idle_teams = [
@@ -76,7 +76,7 @@ def check_idle(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _unmeasured(spec: PlatformSpec, index: int) -> list[Finding]:
+def _unmeasured(spec: PlatformSpec, index: int) -> list[Diagnostic]:
     """Idle reclaim needs an existing Prometheus; this release installs none."""
     prometheus = spec.observability.prometheus if spec.observability else None
     if prometheus is Prometheus.EXISTING:
@@ -91,7 +91,7 @@ def _unmeasured(spec: PlatformSpec, index: int) -> list[Finding]:
             "GPU use is read from Prometheus"
             + (f", and {why}" if prometheus else ", and the stack file names none")
             + ": no workload would ever be suspended",
-            value=f"observability.prometheus: {prometheus.value}" if prometheus else "",
+            given=f"observability.prometheus: {prometheus.value}" if prometheus else "",
             allowed="observability: {prometheus: existing}, with prometheus_address if it is not"
             f" {PROMETHEUS_OPERATED}",
             fix=Fix(message="write observability: {prometheus: existing}", at=path, value=value),
@@ -99,9 +99,9 @@ def _unmeasured(spec: PlatformSpec, index: int) -> list[Finding]:
     ]
 
 
-def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
+def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Diagnostic]:
     """Times that idle reclaim cannot meet."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     path = ("teams", index, "idle")
     if idle.grace_minutes < CHECK_MINUTES:
         findings.append(
@@ -110,7 +110,7 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
                 (*path, "grace_minutes"),
                 f"gpuyard checks every {CHECK_MINUTES} minutes, so users have {CHECK_MINUTES} minutes after a"
                 " warning anyway",
-                value=str(idle.grace_minutes),
+                given=str(idle.grace_minutes),
                 allowed=f"{CHECK_MINUTES} or more",
                 fix=Fix(
                     message=f"write {CHECK_MINUTES}",
@@ -128,7 +128,7 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
                 (*path, "after_minutes"),
                 "Prometheus deletes measurements before a GPU can be idle for so long: no workload would ever"
                 " be suspended",
-                value=f"{idle.after_minutes} minutes, with retention_days: {days}",
+                given=f"{idle.after_minutes} minutes, with retention_days: {days}",
                 allowed=f"at most {most} minutes",
                 fix=Fix(message=f"write {most}", at=(*path, "after_minutes"), value=most),
             )
@@ -138,7 +138,7 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Finding]:
 
 def _blind(
     index: int, name: str, pools: Mapping[str, PoolPlan], quotas: Iterable[Quota]
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Pools in which the GPU use of a single pod cannot be measured."""
     pool_names = usable_pools(quotas)
     together = [p for p in pool_names if pools[p].replicas > 1]

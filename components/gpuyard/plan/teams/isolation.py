@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from math import ceil
 
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Finding, Fix, error
+from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.draft import Draft, TeamQuotas
 from gpuyard.plan.records import PoolPlan, Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
@@ -33,11 +33,11 @@ _WORDS = {
 }
 
 
-def check_isolation(draft: Draft) -> list[Finding]:
+def check_isolation(draft: Draft) -> list[Diagnostic]:
     """Reject every pool that isolates a team from others less than it requires."""
     spec, pools, quotas = draft.spec, draft.valid_pools, draft.quotas
     users = _users(quotas)
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, team in enumerate(spec.teams):
         close = {
             name: [spec.teams[other].name for other in users[name] if other != index]
@@ -72,7 +72,7 @@ def _too_close(
     others: Sequence[str],
     loosest: Isolation,
     quotas: TeamQuotas,
-) -> Finding:
+) -> Diagnostic:
     team = spec.teams[index]
     how = _WORDS.get(pool.sharing, pool.sharing)
     return error(
@@ -80,7 +80,7 @@ def _too_close(
         ("teams", index, "isolation"),
         f"{team.name} requires isolation `{team.isolation.value}`, but in pool {pool.name} ({how})"
         f" its pods can run next to pods of {', '.join(others)}",
-        value=team.isolation.value,
+        given=team.isolation.value,
         allowed=f"a pool that no other team uses, or isolation: {SEPARATION[pool.sharing].value}",
         fix=Fix(
             message=f"{_own_pool_fix(spec, index, pool, quotas)}, or accept isolation: {loosest.value}",

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 
-from gpuyard.findings import Finding
+from gpuyard.findings import Diagnostic
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.quotas.entries import per_node
 from gpuyard.plan.records import CpuAndMemory, LimitsPlan, PoolPlan, Quota
@@ -46,7 +46,7 @@ def with_queued_pods(own: int) -> int:
     return own and own + max(WAITING * own, LEAST_WAITING)
 
 
-def decide_limits(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_limits(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The limits of every team: the stack file's, else enough for its GPUs and for each of its shapes."""
     spec, pools = draft.spec, draft.valid_pools
     largest = CpuAndMemory(

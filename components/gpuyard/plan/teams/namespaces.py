@@ -10,7 +10,7 @@ from dataclasses import replace
 from fractions import Fraction
 
 from gpuyard.catalogue.kubernetes.api import NAMESPACES
-from gpuyard.findings import Finding, Fix, Path, error, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, system_namespace
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import CpuAndMemory, LimitsPlan, NamespacePlan, TeamPlan
@@ -71,13 +71,13 @@ def reserved_namespaces(spec: PlatformSpec) -> frozenset[str]:
     return RESERVED_NAMESPACES | {system_namespace(spec.name)}
 
 
-def check_namespace_names(draft: Draft) -> list[Finding]:
+def check_namespace_names(draft: Draft) -> list[Diagnostic]:
     """Reject namespaces that two teams have, that one team has twice, or that are reserved.
 
     A team without `namespaces` has one with the team's name, which is checked with that name.
     """
     spec = draft.spec
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     owners = {team.stable_name: team.name for team in spec.teams if not team.namespaces}
     for index, team in enumerate(spec.teams):
         for place, space in enumerate(team.namespaces):
@@ -95,7 +95,7 @@ def check_namespace_names(draft: Draft) -> list[Finding]:
 
 def _in_use(
     spec: PlatformSpec, path: Path, kind: str, problem: str, space: TeamNamespace
-) -> Finding:
+) -> Diagnostic:
     used = reserved_namespaces(spec) | {one.name for team in spec.teams for one in team.spaces}
     wish = f"team-{space.name}"
     free = wish if wish not in used else free_name(space.name, used)
@@ -104,16 +104,16 @@ def _in_use(
         kind,
         path,
         problem,
-        value=space.name,
+        given=space.name,
         allowed="a namespace that belongs to one team only",
         fix=Fix(message=f"write {free}, or remove it", at=path, value=value),
     )
 
 
-def check_namespaces(draft: Draft) -> list[Finding]:
+def check_namespaces(draft: Draft) -> list[Diagnostic]:
     """Problems that make several namespaces of a team differ from a single one."""
     enforce = (draft.spec.admission or Admission()).enforce
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, (team, plan) in enumerate(zip(draft.spec.teams, draft.teams, strict=True)):
         path = ("teams", index, "namespaces")
         if len(team.namespaces) > 1 and enforce is not Enforce.DENY:
@@ -123,13 +123,13 @@ def check_namespaces(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _unenforced_namespaces(path: Path, team: Team, enforce: Enforce) -> Finding:
+def _unenforced_namespaces(path: Path, team: Team, enforce: Enforce) -> Diagnostic:
     return error(
         "team.namespaces_unheld",
         path,
         f"each of the {len(team.namespaces)} namespaces of {team.name} may use all GPUs of the team, and only the"
         " queue limits their sum: a pod that bypasses the queue must be denied, not warned about",
-        value=f"admission.enforce: {enforce.value}",
+        given=f"admission.enforce: {enforce.value}",
         allowed="deny, or one namespace for each team",
         fix=Fix(
             message="write enforce: deny", at=("admission", "enforce"), value=Enforce.DENY.value
@@ -137,7 +137,7 @@ def _unenforced_namespaces(path: Path, team: Team, enforce: Enforce) -> Finding:
     )
 
 
-def _parts(path: Path, team: Team, plan: TeamPlan) -> list[Finding]:
+def _parts(path: Path, team: Team, plan: TeamPlan) -> list[Diagnostic]:
     """Parts that exceed the whole, or are empty."""
     total_percent = sum(space.percent or 0 for space in team.namespaces)
     empty = [s.name for s in plan.namespaces if not min(_amounts(s.limits))]
@@ -154,7 +154,7 @@ def _parts(path: Path, team: Team, plan: TeamPlan) -> list[Finding]:
             "team.namespace_parts",
             path,
             f"the namespaces of {team.name} divide its limits, and {why}",
-            value=f"{total_percent} percent in total",
+            given=f"{total_percent} percent in total",
             allowed="at most 100 percent in total, with a remainder for namespaces without a percent",
             fix=Fix(message="remove all percentages: the parts are then equal", at=path, value=even)
             if total_percent
@@ -167,7 +167,7 @@ def _amounts(limits: LimitsPlan) -> tuple[int, ...]:
     return (limits.cpu, limits.memory_gib, limits.claims, limits.pods, limits.objects)
 
 
-def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Finding]:
+def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Diagnostic]:
     """Shapes that fit in the limits of the team, but in none of its namespaces."""
     spaces, team_limits = [space.limits for space in team.namespaces], team.limits
     unplaceable = [
@@ -184,7 +184,7 @@ def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Finding]:
             path,
             f"no namespace of {team.name} has the CPU and memory for the pods of {format_list(unplaceable)}: the"
             " namespaces divide the team's limits, so Kueue would admit it, but Kubernetes would create only some pods",
-            value=f"at most {max(one.cpu for one in spaces)} CPUs and"
+            given=f"at most {max(one.cpu for one in spaces)} CPUs and"
             f" {max(one.memory_gib for one in spaces)} GiB of {team_limits.cpu} and {team_limits.memory_gib}",
             allowed="a larger percent for one of them, or higher limits",
             fix=Fix(message="give the namespace that runs it a larger percent"),

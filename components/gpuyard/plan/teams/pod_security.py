@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Finding, Fix, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
@@ -20,7 +20,7 @@ def stricter(level: PodSecurity) -> PodSecurity:
     return _STRICTER[level]
 
 
-def check_pod_security(draft: Draft) -> list[Finding]:
+def check_pod_security(draft: Draft) -> list[Diagnostic]:
     """Warn of every team whose pods may be privileged, and name the teams on the same nodes."""
     return [
         _privileged(draft.spec, index, draft.quotas)
@@ -29,7 +29,9 @@ def check_pod_security(draft: Draft) -> list[Finding]:
     ]
 
 
-def _privileged(spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Quota]]) -> Finding:
+def _privileged(
+    spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Quota]]
+) -> Diagnostic:
     team = spec.teams[index]
     mine = set(usable_pools(quotas[index]))
     others = [
@@ -47,7 +49,7 @@ def _privileged(spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Qu
         ("teams", index, "pod_security"),
         f"a privileged pod of {team.name} is root on its node: it can use every GPU of the node, read memory,"
         f" files and credentials of every other pod there, and act as the node{note}",
-        value=team.pod_security.value,
+        given=team.pod_security.value,
         allowed="baseline, or restricted",
         fix=Fix(
             message="write baseline; run profilers and drivers in a namespace of the platform",

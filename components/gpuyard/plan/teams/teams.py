@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.findings import Finding, Fix, error, warning
+from gpuyard.findings import Diagnostic, Fix, error, warning
 from gpuyard.names import cluster_queue_name
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import total_usd_per_month
@@ -23,7 +23,7 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 
 
-def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_teams(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The plan of every team."""
     pools = draft.valid_pools
     offered = {offer.resource for pool in pools.values() for offer in pool.advertised}
@@ -33,7 +33,7 @@ def decide_teams(draft: Draft) -> tuple[Draft, list[Finding]]:
     return replace(draft, teams=tuple(teams)), []
 
 
-def check_teams_without_quota(draft: Draft) -> list[Finding]:
+def check_teams_without_quota(draft: Draft) -> list[Diagnostic]:
     """Warn of teams that can never start a job."""
     return [
         warning(
@@ -120,10 +120,10 @@ def _hard(
     return {key: with_queued_pods(own) if waits else own for key, own in sorted(total.items())}
 
 
-def check_team_names(draft: Draft) -> list[Finding]:
+def check_team_names(draft: Draft) -> list[Diagnostic]:
     """Reject names that two teams have, or that are reserved by the cluster."""
     spec = draft.spec
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     seen: set[str] = set()
     for index, team in enumerate(spec.teams):
         if not team.namespaces and team.stable_name in reserved_namespaces(spec):
@@ -136,7 +136,7 @@ def check_team_names(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Finding:
+def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Diagnostic:
     team, path = spec.teams[index], ("teams", index)
     others = [t for i, t in enumerate(spec.teams) if i != index]
     used = {t.name for t in others} | {t.stable_name for t in others} | reserved_namespaces(spec)
@@ -145,7 +145,7 @@ def _name_taken(spec: PlatformSpec, index: int, kind: str, problem: str) -> Find
         kind,
         (*path, "name"),
         problem,
-        value=" formerly ".join(dict.fromkeys([team.name, team.stable_name])),
+        given=" formerly ".join(dict.fromkeys([team.name, team.stable_name])),
         allowed="a unique name for each team",
         fix=rename_fix(team, used, path, wish),
     )

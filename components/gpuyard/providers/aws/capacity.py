@@ -15,7 +15,7 @@ from gpuyard.catalogue.purchasing import (
     ULTRASERVERS,
 )
 from gpuyard.catalogue.software.pins import PINS
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.names import GPU, GPU_CLAIM
 from gpuyard.plan.capacity.capacity_checks import check_reservation_id
 from gpuyard.plan.capacity.capacity_options import ec2_purchases, is_placed_together, max_nodes
@@ -57,7 +57,7 @@ def max_autoscaled_nodes(pool: PoolPlan) -> int:
 
 
 # ── checks of capacity options ────────────────────────────────────────────────────────────────────
-def check_reservation(option: CapacityOptionSpec, machine: Machine, path: Path) -> list[Finding]:
+def check_reservation(option: CapacityOptionSpec, machine: Machine, path: Path) -> list[Diagnostic]:
     """Check the ID, and block sizes: EC2 limits them, and sells UltraServers as a whole."""
     is_block = option.mode is Capacity.BLOCK
     formats = (EC2_RESERVATION, EC2_OFFERING) if is_block else (EC2_RESERVATION,)
@@ -67,7 +67,7 @@ def check_reservation(option: CapacityOptionSpec, machine: Machine, path: Path) 
     return findings
 
 
-def _check_block_size(nodes: int, machine: Machine, path: Path) -> list[Finding]:
+def _check_block_size(nodes: int, machine: Machine, path: Path) -> list[Diagnostic]:
     sizes = ULTRASERVERS.get(machine.name)
     if sizes and nodes % sizes[0]:
         machines = " or ".join(str(size) for size in sizes)
@@ -80,18 +80,20 @@ def _check_block_size(nodes: int, machine: Machine, path: Path) -> list[Finding]
     return []
 
 
-def _block_size(problem: str, nodes: int, allowed: str, path: Path) -> Finding:
+def _block_size(problem: str, nodes: int, allowed: str, path: Path) -> Diagnostic:
     return error(
         "capacity.block_size",
         path,
         f"{problem}, so EC2 sells no capacity block of {nodes}",
-        value=str(nodes),
+        given=str(nodes),
         allowed=allowed,
         fix=Fix(message="write the block's size, here and in `nodes` of the pool"),
     )
 
 
-def check_capacity(_spec: PlatformSpec, pool: Pool, _machine: Machine, path: Path) -> list[Finding]:
+def check_capacity(
+    _spec: PlatformSpec, pool: Pool, _machine: Machine, path: Path
+) -> list[Diagnostic]:
     """Find options without fallback: a node group of fixed size waits for its own nodes."""
     remaining = pool.nodes.high
     if scaling_of(Cloud.AWS, pool) is not Scaling.FIXED:
@@ -103,7 +105,7 @@ def check_capacity(_spec: PlatformSpec, pool: Pool, _machine: Machine, path: Pat
     return []
 
 
-def _no_fallback(pool: Pool, index: int, path: Path) -> Finding:
+def _no_fallback(pool: Pool, index: int, path: Path) -> Diagnostic:
     nodes = Range(0, pool.nodes.high)
     before = pool.capacity[index - 1].mode.value
     return warning(
@@ -111,7 +113,7 @@ def _no_fallback(pool: Pool, index: int, path: Path) -> Finding:
         (*path, "capacity", index),
         f"a pool of fixed size does not fall back to the next capacity option: all remaining nodes are"
         f" requested from {before} before it, and if it has none the pool stays incomplete",
-        value=pool.capacity[index].mode.value,
+        given=pool.capacity[index].mode.value,
         allowed=f"nodes: {nodes}, which an autoscaler fills in order, or `nodes` on each capacity option",
         fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
     )
@@ -154,7 +156,7 @@ def _tags(
 
 def check_scaling(
     pool: Pool, machine: Machine, advertised: AdvertisedResources, path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Reject what Karpenter miscounts, and warn of what Cluster Autoscaler cannot see at zero."""
     scaling = scaling_of(Cloud.AWS, pool)
     if scaling is Scaling.KARPENTER:
@@ -166,7 +168,7 @@ def check_scaling(
 
 def _check_karpenter(
     pool: Pool, machine: Machine, advertised: AdvertisedResources, path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     if machine.gpu_fraction != 1:
         why = (
             f"EC2 reports no whole GPU for {machine.name}, so Karpenter never launches one for a pod that"

@@ -11,7 +11,7 @@ from datetime import timedelta
 from gpuyard.catalogue.commitments import CommitmentPrice, capacity_block
 from gpuyard.catalogue.machines import Capacity
 from gpuyard.catalogue.purchasing import BLOCK_SIZES, EC2_OFFERING, EC2_RESERVATION, ULTRASERVERS
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.plan.capacity.capacity_options import contract_usd_per_hour
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.pools import BlockPurchase, CapacityOptionSpec, Pool
@@ -21,17 +21,19 @@ _FAR = 2
 """A price that differs from the list price by more than this factor is likely a mistake."""
 
 
-def check_block(draft: Draft, pool: Pool, option: CapacityOptionSpec, path: Path) -> list[Finding]:
+def check_block(
+    draft: Draft, pool: Pool, option: CapacityOptionSpec, path: Path
+) -> list[Diagnostic]:
     """Check one block: approved, not over, and at a plausible price."""
     wrong = list(_unagreed(pool, option, path)) or list(_over(draft, option, path))
     return wrong or _purchase_findings(draft, pool, option, path)
 
 
-def _refused(path: Path, problem: str, value: str, allowed: str, fix: Fix) -> Finding:
-    return error("capacity.block_agreed", path, problem, value=value, allowed=allowed, fix=fix)
+def _refused(path: Path, problem: str, value: str, allowed: str, fix: Fix) -> Diagnostic:
+    return error("capacity.block_agreed", path, problem, given=value, allowed=allowed, fix=fix)
 
 
-def _unagreed(pool: Pool, option: CapacityOptionSpec, path: Path) -> Iterator[Finding]:
+def _unagreed(pool: Pool, option: CapacityOptionSpec, path: Path) -> Iterator[Diagnostic]:
     """An offering without approval, or an approval without an offering that is sold."""
     reservation = option.reservation or ""
     offered = bool(EC2_OFFERING.pattern.fullmatch(reservation)) and option.mode is Capacity.BLOCK
@@ -89,7 +91,7 @@ def _about(pool: Pool, option: CapacityOptionSpec) -> str:
     return f"about ${day:,.0f} a day at list price, "
 
 
-def _over(draft: Draft, option: CapacityOptionSpec, path: Path) -> Iterator[Finding]:
+def _over(draft: Draft, option: CapacityOptionSpec, path: Path) -> Iterator[Diagnostic]:
     """An ended block has no nodes. AWS forgets it: a stack without its state would buy again."""
     buys = option.purchase
     if buys is None or draft.today is None:
@@ -101,7 +103,7 @@ def _over(draft: Draft, option: CapacityOptionSpec, path: Path) -> Iterator[Find
             path,
             f"the block of {option.reservation} ended on {ends}: it provides no nodes,"
             " and AWS no longer sells this offering",
-            value=f"{buys.hours} hours from {buys.starts}",
+            given=f"{buys.hours} hours from {buys.starts}",
             allowed=f"a block that ends after {draft.today}",
             fix=Fix(message="remove the capacity option, and give the pool another one"),
         )
@@ -109,7 +111,7 @@ def _over(draft: Draft, option: CapacityOptionSpec, path: Path) -> Iterator[Find
 
 def _purchase_findings(
     draft: Draft, pool: Pool, option: CapacityOptionSpec, path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """What a purchase costs, and what the platform costs before it begins and after it ends."""
     buys = option.purchase
     if buys is None:
@@ -129,7 +131,7 @@ def _purchase_findings(
             f"the first deployment purchases {option.nodes} × {format_list(pool.machines)} for {buys.hours} hours"
             f" from {buys.starts}: ${buys.usd:,.2f} upfront, which is ${hourly:,.2f} an hour during the block"
             f" and nothing before and after{remainder}, with or without it",
-            value=f"{option.reservation}, ${buys.usd:,.2f}",
+            given=f"{option.reservation}, ${buys.usd:,.2f}",
             fix=Fix(
                 message="none, if you intend the purchase: it happens once; `pulumi destroy` or removing the"
                 " capacity option refunds nothing"
@@ -141,7 +143,7 @@ def _purchase_findings(
 
 def _unlikely(
     pool: Pool, option: CapacityOptionSpec, buys: BlockPurchase, path: Path
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     price = _list_price(pool)
     if price is None:
         return
@@ -154,7 +156,7 @@ def _unlikely(
             (*path, "purchase", "usd"),
             f"${agreed:,.2f} for an hour of {pool.machines[0]} is far from the list price, ${usd:,.2f}"
             f" in {price.region} {price.usd_per_hour.source.formatted_date}",
-            value=f"{buys.usd:g}",
+            given=f"{buys.usd:g}",
             allowed=f"about ${total_usd:,.0f} in total, {option.nodes} nodes for {buys.hours} hours",
             fix=Fix(
                 message="compare it with the UpfrontFee of the offering: it covers all nodes and all hours"

@@ -7,7 +7,7 @@ from gpuyard.catalogue.cluster.networks import EC2_TAKEN, PREFIX_ADDRESSES, PREF
 from gpuyard.catalogue.cluster.tags import AWS_TAGS, RESERVED, aws_letters
 from gpuyard.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.plan.cluster.network import too_small
 from gpuyard.plan.cluster.ranges import (
     cluster_spec,
@@ -31,7 +31,7 @@ GCP_FIELDS: tuple[Path, ...] = (
 """Fields of `cluster` that have an effect on gcp only."""
 
 
-def check_cluster(draft: Draft) -> list[Finding]:
+def check_cluster(draft: Draft) -> list[Diagnostic]:
     """Check subnets of an existing network, and the form of tags."""
     subnets = cluster_spec(draft.spec).network.subnets
     listed = [*_duplicates(subnets), *_without_use(subnets)] if subnets else []
@@ -39,27 +39,27 @@ def check_cluster(draft: Draft) -> list[Finding]:
 
 
 # ── subnets ───────────────────────────────────────────────────────────────────────────────────────
-def _duplicates(subnets: Subnets) -> Iterator[Finding]:
+def _duplicates(subnets: Subnets) -> Iterator[Diagnostic]:
     once = list(dict.fromkeys(subnets.private))
     if len(once) < len(subnets.private):
         yield error(
             "cluster.subnets",
             (*_SUBNETS, "private"),
             "a subnet is listed twice, which EKS does not accept",
-            value=format_list(subnets.private),
+            given=format_list(subnets.private),
             allowed="each subnet once",
             fix=Fix(message=f"write [{', '.join(once)}]", at=(*_SUBNETS, "private"), value=once),
         )
 
 
-def _without_use(subnets: Subnets) -> Iterator[Finding]:
+def _without_use(subnets: Subnets) -> Iterator[Diagnostic]:
     """Load balancer controllers look for tags, and gpuyard does not tag an existing network."""
     if subnets.public:
         yield info(
             "cluster.subnets",
             (*_SUBNETS, "public"),
             "the field has no effect: load balancers find public subnets by the tag kubernetes.io/role/elb",
-            value=format_list(subnets.public),
+            given=format_list(subnets.public),
             allowed="subnets with the tag kubernetes.io/role/elb: 1",
             fix=Fix(message="add the tag to these subnets, or remove `public`"),
         )
@@ -74,7 +74,7 @@ def addresses_of_node(machine: Machine | None) -> int:
     return max(1, len(with_address)) + PREFIXES_OF_A_NODE * PREFIX_ADDRESSES
 
 
-def check_addresses(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding]:
+def check_addresses(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Diagnostic]:
     """A pool in one zone uses the subnet of that zone; all pools together use all subnets."""
     system = draft.spec.system.nodes.high * addresses_of_node(None) if draft.spec.system else 0
     addresses_by_pool = {
@@ -95,7 +95,7 @@ def check_addresses(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding
 
 
 # ── tags ──────────────────────────────────────────────────────────────────────────────────────────
-def _tag_forms(tags: Mapping[str, str]) -> Iterator[Finding]:
+def _tag_forms(tags: Mapping[str, str]) -> Iterator[Diagnostic]:
     for key, value in tags.items():
         if (suggestion := _near_key(key)) != key:
             renamed = {suggestion if k == key else k: v for k, v in tags.items()}
@@ -104,7 +104,7 @@ def _tag_forms(tags: Mapping[str, str]) -> Iterator[Finding]:
                 "tags.form",
                 (*_TAGS, key),
                 "not a valid tag key on aws",
-                value=key,
+                given=key,
                 allowed=f"{_TAG_CHARACTERS}, at most {AWS_TAGS.key}, not starting with {RESERVED}",
                 fix=Fix(message=f"write {suggestion}", at=_TAGS, value=renamed)
                 if usable
@@ -115,7 +115,7 @@ def _tag_forms(tags: Mapping[str, str]) -> Iterator[Finding]:
                 "tags.form",
                 (*_TAGS, key),
                 "not a valid tag value on aws",
-                value=value,
+                given=value,
                 allowed=_TAG_CHARACTERS,
                 fix=Fix(message=f"write {suggestion}", at=(*_TAGS, key), value=suggestion),
             )

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from gpuyard.catalogue.fabric import pod_limit
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL
-from gpuyard.findings import Finding, Fix, Path, warning
+from gpuyard.findings import Diagnostic, Fix, Path, warning
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.records import AdvertisedResources
 from gpuyard.spec.platform import Cloud
@@ -19,7 +19,7 @@ def node_labels(pool: Pool, machine: Machine) -> Mapping[str, str]:
     return {ACCELERATOR_LABEL: f"nvidia-{machine.gpu.name.lower()}"}
 
 
-def check_pods(machine: Machine, advertised: AdvertisedResources, path: Path) -> list[Finding]:
+def check_pods(machine: Machine, advertised: AdvertisedResources, path: Path) -> list[Diagnostic]:
     """An EKS node has addresses for a limited number of pods: more shares can never be in use at once."""
     limit = pod_limit(machine)
     offers = sum(a.per_node for a in advertised)
@@ -31,7 +31,7 @@ def check_pods(machine: Machine, advertised: AdvertisedResources, path: Path) ->
             (*path, "sharing"),
             f"{machine.name} has addresses for {limit} pods, including agents, but its GPUs are shared in"
             f" {offers} parts: the others stay idle",
-            value=f"{offers} parts a node",
+            given=f"{offers} parts a node",
             allowed=f"at most {limit} parts a node, without prefix delegation in the VPC CNI",
             fix=Fix(message="share each GPU among fewer pods, or enable prefix delegation"),
         )

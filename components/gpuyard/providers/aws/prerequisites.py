@@ -1,6 +1,6 @@
 """Answers of EC2 about reservations and instance types, before resources are registered."""
 
-from gpuyard.findings import Finding
+from gpuyard.findings import Diagnostic
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.prerequisites import PrerequisiteAnswers
 from gpuyard.preflight.reservations import (
@@ -16,7 +16,7 @@ from gpuyard.render.cloud.prerequisites import ASKED_OFFERS, ASKED_RESERVED
 
 def reservation_findings(
     plan: PlatformPlan, draw: ReservationUse, answers: PrerequisiteAnswers
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Compare a reservation or a capacity block with its state in EC2."""
     reservation = answers.get(f"{ASKED_RESERVED}-{draw.id}")
     if reservation is None:
@@ -32,7 +32,7 @@ def reservation_findings(
     return check_reservation(plan, draw, reserved)
 
 
-def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Finding, ...]:
+def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Diagnostic, ...]:
     """Compare instance types with the zones that offer them."""
     if ASKED_OFFERS not in answers:
         return ()

@@ -22,7 +22,7 @@ from gpuyard.spec.sections import DatasetKind
 
 if TYPE_CHECKING:
     from gpuyard.catalogue.machines import Machine
-    from gpuyard.findings import Finding
+    from gpuyard.findings import Diagnostic
     from gpuyard.plan.records import DatasetPlan, PlatformPlan, PoolPlan
     from gpuyard.preflight.prerequisites import PrerequisiteAnswers
     from gpuyard.preflight.probes import ProbeResult, RunProbes
@@ -162,7 +162,7 @@ class Aws(Provider):
 
     def reservation_findings(
         self, plan: "PlatformPlan", use: "ReservationUse", answers: "PrerequisiteAnswers"
-    ) -> "list[Finding]":
+    ) -> "list[Diagnostic]":
         """A reservation or a capacity block of EC2."""
         from gpuyard.providers.aws.prerequisites import reservation_findings
 
@@ -170,7 +170,7 @@ class Aws(Provider):
 
     def offer_findings(
         self, plan: "PlatformPlan", answers: "PrerequisiteAnswers"
-    ) -> "tuple[Finding, ...]":
+    ) -> "tuple[Diagnostic, ...]":
         """Instance types by zone."""
         from gpuyard.providers.aws.prerequisites import offer_findings
 

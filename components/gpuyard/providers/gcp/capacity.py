@@ -12,7 +12,7 @@ from gpuyard.catalogue.node_pools import (
     workload_policy,
 )
 from gpuyard.catalogue.purchasing import CALENDAR, FLEX_START, GCE_RESERVATION
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.names import GPU
 from gpuyard.plan.capacity.capacity_checks import check_reservation_id
 from gpuyard.plan.capacity.capacity_options import (
@@ -76,12 +76,16 @@ def max_autoscaled_nodes(pool: PoolPlan) -> int:
 
 
 # ── checks of capacity options ────────────────────────────────────────────────────────────────────
-def check_reservation(option: CapacityOptionSpec, _machine: Machine, path: Path) -> list[Finding]:
+def check_reservation(
+    option: CapacityOptionSpec, _machine: Machine, path: Path
+) -> list[Diagnostic]:
     """Check the ID of a reservation."""
     return check_reservation_id(Cloud.GCP, option, path, GCE_RESERVATION)
 
 
-def check_capacity(spec: PlatformSpec, pool: Pool, machine: Machine, path: Path) -> list[Finding]:
+def check_capacity(
+    spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
+) -> list[Diagnostic]:
     """Check nodes that always run, nodes in each zone, and the size of a rack."""
     return [
         *_check_floor(pool, path),
@@ -90,7 +94,7 @@ def check_capacity(spec: PlatformSpec, pool: Pool, machine: Machine, path: Path)
     ]
 
 
-def _check_floor(pool: Pool, path: Path) -> list[Finding]:
+def _check_floor(pool: Pool, path: Path) -> list[Diagnostic]:
     """Check that other options provide the minimum: flex-start nodes exist for one job only."""
     if all(r.mode is not Capacity.FLEX_START for r in pool.capacity):
         return []
@@ -104,14 +108,14 @@ def _check_floor(pool: Pool, path: Path) -> list[Finding]:
             (*path, "nodes"),
             f"flex-start nodes start when a job requests them and run {FLEX_START.description}:"
             f" other capacity options provide {steady} of the {pool.nodes.low} nodes that always run",
-            value=str(pool.nodes),
+            given=str(pool.nodes),
             allowed=f"{nodes}, or another capacity option for the nodes that always run",
             fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
         )
     ]
 
 
-def _check_rack(pool: Pool, machine: Machine, path: Path) -> list[Finding]:
+def _check_rack(pool: Pool, machine: Machine, path: Path) -> list[Diagnostic]:
     """Check the size of a rack: GKE places a node pool of these machines in one NVLink domain."""
     limit = max_nodes_per_pool(machine)
     large = [
@@ -122,7 +126,7 @@ def _check_rack(pool: Pool, machine: Machine, path: Path) -> list[Finding]:
             "capacity.rack_size",
             (*path, "capacity", index),
             f"GKE accepts at most {limit} nodes of {machine.name} in one node pool: one NVLink domain",
-            value=str(max_nodes(pool.capacity[index], pool)),
+            given=str(max_nodes(pool.capacity[index], pool)),
             allowed=f"at most {limit} nodes in each capacity option, each with its own reservation",
             fix=Fix(message=f"write nodes: {limit} here, and add a capacity option for the others"),
         )
@@ -157,7 +161,7 @@ def complete_hints(
 
 def check_scaling(
     pool: Pool, _machine: Machine, advertised: AdvertisedResources, path: Path
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """Reject Karpenter, and report resources that GKE's autoscaler does not count."""
     scaling = scaling_of(Cloud.GCP, pool)
     if scaling is Scaling.KARPENTER:
@@ -168,7 +172,7 @@ def check_scaling(
     return []
 
 
-def _unobserved(advertised: AdvertisedResources, path: Path) -> list[Finding]:
+def _unobserved(advertised: AdvertisedResources, path: Path) -> list[Diagnostic]:
     """GKE's autoscaler drains a node whose GPUs are unused, and counts whole GPUs only."""
     hidden = [a.resource for a in advertised if a.resource != GPU]
     if not hidden:
@@ -180,7 +184,7 @@ def _unobserved(advertised: AdvertisedResources, path: Path) -> list[Finding]:
             (*path, "sharing"),
             f"GKE's autoscaler measures a node's use by {GPU} only: a node whose pods use {format_list(hidden)}"
             " counts as unused, and is drained if its pods fit elsewhere",
-            value=", ".join(hidden),
+            given=", ".join(hidden),
             allowed="a fixed number of nodes, of which none is removed",
             fix=Fix(message=f"add the annotation {stays} to pods that must not move"),
         )

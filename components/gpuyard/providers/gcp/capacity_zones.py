@@ -5,13 +5,13 @@ reported.
 """
 
 from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
-from gpuyard.findings import Finding, Fix, Path, error, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, info
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.values import Range
 
 
-def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Finding]:
+def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:
     """A pool that starts with nodes has one in each zone, which may exceed its maximum."""
     named = pool.zones or _zones(spec)
     zones, most = len(named) or REGIONAL_ZONES, pool.nodes.high
@@ -23,7 +23,7 @@ def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findin
             "capacity.each_zone",
             (*path, "zones") if pool.zones else (*path, "nodes"),
             f"GKE creates one node in each zone first, {zones} here, but the pool may have {most}",
-            value=", ".join(pool.zones) or f"{pool.nodes} in any of {zones} zones",
+            given=", ".join(pool.zones) or f"{pool.nodes} in any of {zones} zones",
             allowed=f"at most {most} {'zones' if most > 1 else 'zone'}, or nodes: 0..{most}",
             fix=Fix(message=f"write zones: [{', '.join(fewer)}]", at=(*path, "zones"), value=fewer)
             if fewer
@@ -34,7 +34,7 @@ def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Findin
     ]
 
 
-def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Finding]:
+def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Diagnostic]:
     """System nodes are spread over all zones of the cluster, and start with one in each."""
     zones = len(_zones(spec)) or REGIONAL_ZONES
     if not nodes.low or nodes.high >= zones:
@@ -45,7 +45,7 @@ def check_system_zones(spec: PlatformSpec, nodes: Range) -> list[Finding]:
             ("system", "nodes"),
             f"GKE creates one node in each zone first: {zones} run and are billed, but the bill counts"
             f" {nodes}",
-            value=str(nodes),
+            given=str(nodes),
             allowed=f"{zones} or more, or fewer zones for the cluster",
             fix=Fix(message=f"write {zones}", at=("system", "nodes"), value=zones),
         )

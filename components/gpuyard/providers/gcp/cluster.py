@@ -5,7 +5,7 @@ from ipaddress import IPv4Network
 
 from gpuyard.catalogue.cluster.networks import GCE_TAKEN, GKE_NODE_PODS
 from gpuyard.catalogue.cluster.tags import gcp_key
-from gpuyard.findings import Finding, Fix, Path, error, format_list
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.plan.cluster.network import too_small
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
@@ -23,14 +23,14 @@ AWS_FIELDS: tuple[Path, ...] = (
 """Fields of `cluster` that have an effect on aws only."""
 
 
-def check_cluster(draft: Draft) -> list[Finding]:
+def check_cluster(draft: Draft) -> list[Diagnostic]:
     """Check the subnetwork of an existing network, upgrade hours, and labels."""
     subnets = cluster_spec(draft.spec).network.subnets
     listed = _subnetworks(subnets) if subnets else ()
     return [*listed, *check_maintenance(draft), *_same_labels(draft.spec.tags)]
 
 
-def _subnetworks(subnets: Subnets) -> Iterator[Finding]:
+def _subnetworks(subnets: Subnets) -> Iterator[Diagnostic]:
     """On gcp a subnetwork covers a whole region, and a cluster has one."""
     if len(subnets.private) > 1:
         first = subnets.private[0]
@@ -38,13 +38,13 @@ def _subnetworks(subnets: Subnets) -> Iterator[Finding]:
             "cluster.subnets",
             (*_SUBNETS, "private"),
             "on gcp a cluster has one subnetwork, which covers all zones of its region",
-            value=format_list(subnets.private),
+            given=format_list(subnets.private),
             allowed="one subnetwork",
             fix=Fix(message=f"write [{first}]", at=(*_SUBNETS, "private"), value=[first]),
         )
 
 
-def check_addresses(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding]:
+def check_addresses(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Each node has an address and a block for pods; an upgrade first adds a node."""
     nodes = sum(p.nodes.high + 1 for p in draft.valid_pools.values())
     nodes += draft.spec.system.nodes.high + 1 if draft.spec.system else 0
@@ -54,7 +54,7 @@ def check_addresses(draft: Draft, ranges: Mapping[str, str]) -> Iterator[Finding
             yield too_small(draft, word, f"{nodes} nodes", nodes * each, free, "the range has")
 
 
-def _same_labels(tags: Mapping[str, str]) -> Iterator[Finding]:
+def _same_labels(tags: Mapping[str, str]) -> Iterator[Diagnostic]:
     """Labels allow fewer characters than tags: if two tags become the same label, one is lost."""
     first: dict[str, str] = {}
     for key in tags:
@@ -64,7 +64,7 @@ def _same_labels(tags: Mapping[str, str]) -> Iterator[Finding]:
                 "tags.same",
                 ("tags", key),
                 f"on gcp it becomes the label {label}, as {first[label]} does",
-                value=key,
+                given=key,
                 allowed="keys that differ in lowercase letters, digits, dashes and underscores",
                 fix=Fix(message="remove it, or write another key", at=("tags", key)),
             )

@@ -9,7 +9,7 @@ from gpuyard.catalogue.gke.maintenance import (
     LONGEST_FREEZE_DAYS,
     MOST_FREEZES,
 )
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.sections import Freeze, Maintenance
@@ -20,13 +20,13 @@ _WEEKS = 4
 """Any 32 days contain each weekday at least four times."""
 
 
-def check_maintenance(draft: Draft) -> list[Finding]:
+def check_maintenance(draft: Draft) -> list[Diagnostic]:
     """GKE requires maintenance hours, and limits the number and the length of freezes."""
     window = cluster_spec(draft.spec).maintenance
     return [*_too_short(window), *_too_many(window.freezes), *_freezes(window.freezes)]
 
 
-def _too_short(window: Maintenance) -> Iterator[Finding]:
+def _too_short(window: Maintenance) -> Iterator[Diagnostic]:
     days = len(set(window.days))
     hours = _WEEKS * days * window.hours
     if hours < LEAST_HOURS:
@@ -35,25 +35,25 @@ def _too_short(window: Maintenance) -> Iterator[Finding]:
             "cluster.maintenance",
             _PATH,
             f"GKE requires {LEAST_HOURS} hours for upgrades in any 32 days",
-            value=f"{hours} hours",
+            given=f"{hours} hours",
             allowed=f"{needed} hours on each of these days, or more days",
             fix=Fix(message=f"write hours: {needed}", at=(*_PATH, "hours"), value=needed),
         )
 
 
-def _too_many(freezes: tuple[Freeze, ...]) -> Iterator[Finding]:
+def _too_many(freezes: tuple[Freeze, ...]) -> Iterator[Diagnostic]:
     if len(freezes) > MOST_FREEZES:
         yield error(
             "cluster.freeze",
             _FREEZES,
             "too many freezes: GKE limits maintenance exclusions that block all upgrades",
-            value=f"{len(freezes)} freezes",
+            given=f"{len(freezes)} freezes",
             allowed=f"{MOST_FREEZES} at a time",
             fix=Fix(message="remove past freezes, or the last ones"),
         )
 
 
-def _freezes(freezes: tuple[Freeze, ...]) -> Iterator[Finding]:
+def _freezes(freezes: tuple[Freeze, ...]) -> Iterator[Diagnostic]:
     names = Counter(freeze.name for freeze in freezes)
     for i, freeze in enumerate(freezes):
         yield from _of_days(freeze, (*_FREEZES, i))
@@ -62,20 +62,20 @@ def _freezes(freezes: tuple[Freeze, ...]) -> Iterator[Finding]:
                 "cluster.freeze",
                 (*_FREEZES, i, "name"),
                 "two freezes have the same name: GKE keeps only the last one",
-                value=freeze.name,
+                given=freeze.name,
                 allowed="a unique name for each freeze",
                 fix=Fix(message="write another name"),
             )
 
 
-def _of_days(freeze: Freeze, path: Path) -> Iterator[Finding]:
+def _of_days(freeze: Freeze, path: Path) -> Iterator[Diagnostic]:
     days = (freeze.end - freeze.start).days
     if days <= 0:
         yield error(
             "cluster.maintenance",
             (*path, "end"),
             "a freeze must end after the day on which it starts",
-            value=str(freeze.end),
+            given=str(freeze.end),
             allowed=f"a day after {freeze.start}",
             fix=Fix(message="write the first day on which GKE may upgrade again"),
         )
@@ -84,7 +84,7 @@ def _of_days(freeze: Freeze, path: Path) -> Iterator[Finding]:
             "cluster.freeze",
             (*path, "end"),
             "GKE accepts no freeze of this length",
-            value=f"{days} days",
+            given=f"{days} days",
             allowed=f"{LONGEST_FREEZE_DAYS} days, preferably {LONG_FREEZE_DAYS}",
             fix=Fix(message="write an earlier day"),
         )
@@ -93,7 +93,7 @@ def _of_days(freeze: Freeze, path: Path) -> Iterator[Finding]:
             "cluster.freeze",
             (*path, "end"),
             f"GKE documentation advises against freezes longer than {LONG_FREEZE_DAYS} days, the earlier limit",
-            value=f"{days} days",
+            given=f"{days} days",
             allowed=f"at most {LONG_FREEZE_DAYS} days recommended; GKE accepts {LONGEST_FREEZE_DAYS}",
             fix=Fix(message="write an earlier day"),
         )

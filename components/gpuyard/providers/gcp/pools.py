@@ -5,7 +5,7 @@ from gpuyard.catalogue.gke.nodes import ARM_UNTAINTED_SINCE, is_arm_host, is_met
 from gpuyard.catalogue.machines import Machine
 from gpuyard.catalogue.node_pools import added_taints
 from gpuyard.catalogue.software.pins import is_before
-from gpuyard.findings import Finding, Fix, Path, error, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, Taint
 from gpuyard.providers.gcp.capacity_zones import check_system_zones
@@ -23,12 +23,12 @@ def node_taints(pool: Pool, machine: Machine) -> tuple[Taint, ...]:
 
 
 # ── system nodes ──────────────────────────────────────────────────────────────────────────────────
-def check_system(spec: PlatformSpec, system: System) -> list[Finding]:
+def check_system(spec: PlatformSpec, system: System) -> list[Diagnostic]:
     """Check the zones in which system nodes start, and that Arm nodes have no taint."""
     return [*check_system_zones(spec, system.nodes), *_arm_too_early(spec, system.machine)]
 
 
-def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding]:
+def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Diagnostic]:
     """Before this version, GKE taints all Arm nodes, and no controller tolerates the taint."""
     taints_arm = is_before(spec.kubernetes, ARM_UNTAINTED_SINCE)
     if not taints_arm or not isinstance(machine, str) or not is_arm_host(machine):
@@ -40,7 +40,7 @@ def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding
             path,
             f"GKE {spec.kubernetes} taints every Arm node, and controllers do not tolerate the taint:"
             " they could not be scheduled",
-            value=machine,
+            given=machine,
             allowed=f"an x86 machine, or kubernetes {ARM_UNTAINTED_SINCE} or newer",
             fix=Fix(message=f"write {SYSTEM_MACHINE}", at=path, value=SYSTEM_MACHINE),
         )
@@ -48,9 +48,9 @@ def _arm_too_early(spec: PlatformSpec, machine: str | HostShape) -> list[Finding
 
 
 # ── fabrics ───────────────────────────────────────────────────────────────────────────────────────
-def check_fabrics(draft: Draft) -> list[Finding]:
+def check_fabrics(draft: Draft) -> list[Diagnostic]:
     """Check that nodes of a pool have interfaces in its network, and RDMA."""
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     for index, one in enumerate(draft.spec.pools):
         pool = draft.pools.get(one.name)
         if pool and pool.nodes.high > 1:
@@ -59,7 +59,7 @@ def check_fabrics(draft: Draft) -> list[Finding]:
     return findings
 
 
-def _check_one_zone(pool: PoolPlan, path: Path) -> list[Finding]:
+def _check_one_zone(pool: PoolPlan, path: Path) -> list[Diagnostic]:
     """An RDMA network is in one zone: nodes that may start in several zones can have no interface in it."""
     results = ((name, GPUDIRECT.get(name)) for name in pool.machines)
     fabrics = [(name, direct.name) for name, direct in results if direct and direct.profile]
@@ -72,7 +72,7 @@ def _check_one_zone(pool: PoolPlan, path: Path) -> list[Finding]:
             path,
             f"the network of {fabric} covers one zone: {machine} nodes that may start in several zones have no"
             " interface in it, and their GPUs communicate through TCP only",
-            value=", ".join(pool.zones) or "any zone of the region",
+            given=", ".join(pool.zones) or "any zone of the region",
             allowed="one zone; nodes in other zones need their own pool",
             fix=Fix(message=f"write zones: [{first}]", at=path, value=[first])
             if first
@@ -81,7 +81,7 @@ def _check_one_zone(pool: PoolPlan, path: Path) -> list[Finding]:
     ]
 
 
-def _check_asapd_lite(pool: PoolPlan, path: Path) -> list[Finding]:
+def _check_asapd_lite(pool: PoolPlan, path: Path) -> list[Diagnostic]:
     """Warn that RDMA on GKE bare metal needs a DaemonSet that gpuyard does not render."""
     machine = pool.machine.name
     if not is_metal(machine):
@@ -92,7 +92,7 @@ def _check_asapd_lite(pool: PoolPlan, path: Path) -> list[Finding]:
             path,
             f"the MRDMA NICs of {machine} have no RDMA until the DaemonSet asapd-lite configures them, and"
             " gpuyard does not install it",
-            value=machine,
+            given=machine,
             allowed="a pool of one node, or asapd-lite on every node of the pool",
             fix=Fix(
                 message=f"apply {ASAPD_LITE} of GoogleCloudPlatform/container-engine-accelerators in kube-system"

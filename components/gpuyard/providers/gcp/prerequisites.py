@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Finding, Fix, error
+from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.prerequisites import PrerequisiteAnswers
 from gpuyard.preflight.reservations import (
@@ -19,7 +19,7 @@ from gpuyard.render.cloud.prerequisites import ASKED_OFFERS, ASKED_RESERVED
 
 def reservation_findings(
     plan: PlatformPlan, draw: ReservationUse, answers: PrerequisiteAnswers
-) -> list[Finding]:
+) -> list[Diagnostic]:
     """A missing field means unknown, except the status, which every reservation has."""
     (zone,) = draw.pool.zones
     reservation = answers.get(f"{ASKED_RESERVED}-{draw.id}-{zone}")
@@ -44,7 +44,7 @@ def _first(block: Any) -> Mapping[str, Any]:
     return result if isinstance(result, Mapping) else {}
 
 
-def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> Iterator[Finding]:
+def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> Iterator[Diagnostic]:
     """Each zone is queried separately; a zone without a result is unknown."""
     for pool in plan.pools:
         machine = pool.machine.type_name
@@ -56,4 +56,4 @@ def offer_findings(plan: PlatformPlan, answers: PrerequisiteAnswers) -> Iterator
                 at = (*pool_path(plan, pool), "zones", number)
                 fix = Fix(message="set a zone that offers it, or use another machine type")
                 problem = f"{machine} is not offered in {zone}"
-                yield error("live.offering", at, problem, value=machine, fix=fix)
+                yield error("live.offering", at, problem, given=machine, fix=fix)

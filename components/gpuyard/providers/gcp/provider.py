@@ -22,7 +22,7 @@ from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 
 if TYPE_CHECKING:
-    from gpuyard.findings import Finding
+    from gpuyard.findings import Diagnostic
     from gpuyard.plan.records import DatasetPlan, PlatformPlan, PoolPlan
     from gpuyard.preflight.prerequisites import PrerequisiteAnswers
     from gpuyard.preflight.probes import ProbeResult, RunProbes
@@ -145,7 +145,7 @@ class Gcp(Provider):
 
     def reservation_findings(
         self, plan: "PlatformPlan", use: "ReservationUse", answers: "PrerequisiteAnswers"
-    ) -> "list[Finding]":
+    ) -> "list[Diagnostic]":
         """A reservation of Compute Engine in the zone of its pool."""
         from gpuyard.providers.gcp.prerequisites import reservation_findings
 
@@ -153,7 +153,7 @@ class Gcp(Provider):
 
     def offer_findings(
         self, plan: "PlatformPlan", answers: "PrerequisiteAnswers"
-    ) -> "tuple[Finding, ...]":
+    ) -> "tuple[Diagnostic, ...]":
         """Machine types of each zone."""
         from gpuyard.providers.gcp.prerequisites import offer_findings
 

@@ -1,6 +1,6 @@
 """Storage of Google Cloud: images of the sidecar that mounts buckets."""
 
-from gpuyard.findings import Finding, Fix, format_list, warning
+from gpuyard.findings import Diagnostic, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of
 from gpuyard.spec.sections import DatasetKind
@@ -10,7 +10,7 @@ SIDECAR = "gke.gcr.io/gcs-fuse-csi-driver-sidecar-mounter"
 """The sidecar that GKE adds to a pod that mounts a bucket."""
 
 
-def check_storage(draft: Draft) -> list[Finding]:
+def check_storage(draft: Draft) -> list[Diagnostic]:
     """Warn of teams that mount a bucket and do not allow the image of the sidecar."""
     mounted = [d for _, d in datasets_of(draft) if d.kind is DatasetKind.BUCKET]
     return [
@@ -18,7 +18,7 @@ def check_storage(draft: Draft) -> list[Finding]:
             "storage.sidecar",
             ("teams", index, "allowed_images"),
             "its pods cannot mount the bucket: GKE adds a sidecar whose image is not allowed",
-            value=format_list(_images(draft, team)),
+            given=format_list(_images(draft, team)),
             allowed=SIDECAR,
             fix=Fix(message=f"add {SIDECAR}"),
         )

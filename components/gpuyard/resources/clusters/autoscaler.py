@@ -8,8 +8,8 @@ from gpuyard.names import AUTOSCALER_RELEASE
 from gpuyard.render.charts import release_object
 from gpuyard.render.platform import autoscaler_objects, autoscaler_release
 from gpuyard.resources.component import Component
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.releases import register_release
+from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.spec.sections import Apply
 
 

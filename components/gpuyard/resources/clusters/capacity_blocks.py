@@ -61,5 +61,5 @@ def _has(offer: str) -> bool:
 
 
 def _refused(offer: str, problem: str, fix: str) -> PlatformRejected:
-    finding = error("live.block", ("pools",), problem, value=offer, fix=Fix(message=fix))
+    finding = error("live.block", ("pools",), problem, given=offer, fix=Fix(message=fix))
     return PlatformRejected("the purchase of a capacity block", [finding])

@@ -18,7 +18,7 @@ from gpuyard.changes.planned_changes import Effect, plan_changes
 from gpuyard.changes.platforms import driver_of
 from gpuyard.changes.rollout_waves import RolloutWaves
 from gpuyard.changes.sizes import with_sizes
-from gpuyard.findings import Finding, Severity
+from gpuyard.findings import Diagnostic, Severity
 from gpuyard.plan.pools.own_nodes import labels_nodes
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph
@@ -31,7 +31,7 @@ _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
 class ChangePreview:
     """Effects of a deployment on existing resources."""
 
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
     rollout_waves: RolloutWaves = ()
     """The order of pools if several of them change."""
     driver_rollouts: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -16,8 +16,8 @@ from gpuyard.resources.clusters.connectivity import wait_until_reachable
 from gpuyard.resources.clusters.prerequisites import check_prerequisites
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.errors import PlatformRejected, wrong_cloud_finding
-from gpuyard.resources.plan_cache import read_args, validate_platform
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard.resources.validated_plan import read_args, validate_platform
 
 
 class CloudCluster(Component):

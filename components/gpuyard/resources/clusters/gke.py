@@ -7,7 +7,7 @@ import pulumi
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.clusters.cluster import CloudCluster
-from gpuyard.resources.plan_cache import PlatformLike
+from gpuyard.resources.validated_plan import PlatformLike
 
 
 class GkeClusterArgs(TypedDict):

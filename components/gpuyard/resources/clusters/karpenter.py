@@ -15,8 +15,8 @@ from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.platform import karpenter_nodes_of, karpenter_releases
 from gpuyard.resources.component import Component
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.releases import register_release
+from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.spec.sections import Apply
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pulumi
 
 from gpuyard.catalogue.software.providers import PROVIDERS
-from gpuyard.findings import Finding, Severity, has_errors
+from gpuyard.findings import Diagnostic, Severity, has_errors
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.prerequisites import is_not_found, prerequisite_findings
 from gpuyard.render.cloud.graph import CloudCall
@@ -25,7 +25,7 @@ def check_prerequisites(
 ) -> None:
     """Raise PlatformRejected if the cloud lacks a named resource; a failed query rejects nothing."""
     answers: dict[str, dict[str, Any]] = {}
-    results: tuple[Finding, ...] = ()
+    results: tuple[Diagnostic, ...] = ()
     for call in calls:
         answer = _answer(parent, call)
         if answer is None:

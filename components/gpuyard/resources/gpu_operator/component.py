@@ -19,9 +19,9 @@ from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.gpu_operator.driver_hooks import rollout_hooks
 from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
 from gpuyard.resources.gpu_operator.operator_detection import warn_other_operator
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.releases import register_release
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.spec.sections import Apply
 
 if TYPE_CHECKING:

@@ -22,16 +22,15 @@ from gpuyard.render.validation.jobs import (
 )
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.plan_cache import PlatformLike, read_args, validate_platform
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.resources.validation.job_results import (
     all_nodes_validated_hook,
     job_measurements,
     pool_inconsistencies,
     wait_for_job,
 )
-from gpuyard.resources.validation.measurements import DEFERRED, Measurement, recorded_measurements
-from gpuyard.resources.validation.node_consistency import recorded_inconsistencies
+from gpuyard.resources.validation.measurements import DEFERRED, Measurement, recorded_values
 
 
 class ValidationArgs(TypedDict):
@@ -178,12 +177,8 @@ class Validation(Component):
         made = self._register([verdict_object(plan, pool)], late, hooks, kept)
         self._waits_for = before
         data: pulumi.Output[Mapping[str, str]] = vars(made[0])["data"]
-        self._figures[pool.name] = data.apply(
-            lambda said: recorded_measurements(said.get(FIGURES_KEY))
-        )
-        self._mixed[pool.name] = data.apply(
-            lambda said: recorded_inconsistencies(said.get(MIXED_KEY))
-        )
+        self._figures[pool.name] = data.apply(lambda said: recorded_values(said.get(FIGURES_KEY)))
+        self._mixed[pool.name] = data.apply(lambda said: recorded_values(said.get(MIXED_KEY)))
         return made[0]
 
 
@@ -228,7 +223,7 @@ def _joined(verdict: PoolVerdict, more: Iterable[Mapping[str, str]]) -> PoolVerd
     results = dict(verdict["figures"])
     joined: PoolVerdict = {**verdict, "figures": results}
     for data in more:
-        results |= recorded_measurements(data.get(FIGURES_KEY))
+        results |= recorded_values(data.get(FIGURES_KEY))
         if (verdict_text := data.get("verdict", "")).startswith(DEFERRED):
             joined["shares" if "shares" in data else "work"] = verdict_text
     return joined

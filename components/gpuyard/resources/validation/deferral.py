@@ -35,7 +35,7 @@ from gpuyard.resources.validation.job_results import (
 from gpuyard.resources.validation.job_results import (
     read_measurements as figures_kept,
 )
-from gpuyard.resources.validation.measurements import DEFERRED, recorded_measurements
+from gpuyard.resources.validation.measurements import DEFERRED, recorded_text, recorded_values
 
 PAUSE_SECONDS = 5.0
 PATIENCE_SECONDS = 60.0
@@ -90,7 +90,7 @@ class QueuedJobWatch:
         config_map = await self._kubectl.get("configmap", name, "-n", self._namespace) or {}
         data = config_map.get("data") or {}
         if data.get("verdict") == "passed":
-            return json.dumps(recorded_measurements(data.get(FIGURES_KEY)), sort_keys=True)
+            return recorded_text(recorded_values(data.get(FIGURES_KEY)))
         return await figures_kept(self._kubectl, self._job.name, self._namespace)
 
     async def watch(self) -> None:

@@ -25,14 +25,14 @@ from gpuyard.render.validation.jobs import check_name
 from gpuyard.render.validation.work import DeferredJob
 from gpuyard.resources.diagnosis.kubectl import Kubectl, label_selector
 from gpuyard.resources.validation.measurements import (
-    measurements_text,
+    parse_measurements,
     readable_lines,
+    recorded_text,
     termination_message,
 )
 from gpuyard.resources.validation.node_consistency import (
-    inconsistency_text,
     inconsistency_warning,
-    recorded_inconsistencies,
+    inconsistent_nodes,
 )
 
 _Object = Mapping[str, Any]
@@ -111,20 +111,19 @@ async def pool_inconsistencies(kubectl: Kubectl, plan: PlatformPlan, pool: PoolP
     """Driver and firmware versions that differ between the nodes of a passed pool; logs a warning."""
     pods = await pods_of(kubectl, check_name(plan, pool), operator_namespace(plan))
     passed_pods = [pod for pod in pods or () if _phase(pod) == "Succeeded"]
-    result = inconsistency_text(
+    mixed = inconsistent_nodes(
         (str(pod["spec"].get("nodeName")), termination_message(pod)) for pod in passed_pods
     )
-    if message := inconsistency_warning(pool.name, recorded_inconsistencies(result)):
+    if message := inconsistency_warning(pool.name, mixed):
         pulumi.log.warn(message)
-    return result
+    return recorded_text(mixed)
 
 
 async def read_measurements(kubectl: Kubectl, job: str, namespace: str) -> str:
     """The measured values of a passed Job in the form of its verdict; "" if they cannot be read."""
     pods = await pods_of(kubectl, job, namespace)
-    return measurements_text(
-        termination_message(pod) for pod in pods or () if _phase(pod) == "Succeeded"
-    )
+    messages = (termination_message(pod) for pod in pods or () if _phase(pod) == "Succeeded")
+    return recorded_text(parse_measurements(messages))
 
 
 def job_measurements(

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from math import isfinite
 from typing import Any, TypedDict
 
-BEGINS = "figures: "
-"""Prefix of the machine-readable line; gpuyard_validator's report writes it."""
+FIGURES_START = '{"schema":"gpuyard.dev/figures/v1",'
+"""Beginning of the machine-readable line; gpuyard_validator's report writes it."""
 DEFERRED = "deferred"
 """Prefix of the verdict of a check that could not run because teams use its pool."""
 MOST_CHECKS = 100
@@ -36,7 +36,12 @@ class Measurement(TypedDict):
 
 def readable_lines(message: str) -> list[str]:
     """The human-readable lines of a termination message."""
-    return [line for line in message.strip().splitlines() if not line.startswith(BEGINS)]
+    return [line for line in message.strip().splitlines() if not line.startswith(FIGURES_START)]
+
+
+def figures_document(message: str) -> Any:
+    """The machine-readable line of a termination message; ValueError if it has none."""
+    return json.loads(next((x for x in message.splitlines() if x.startswith(FIGURES_START)), ""))
 
 
 def parse_measurements(messages: Iterable[str]) -> dict[str, Measurement]:
@@ -52,12 +57,12 @@ def parse_measurements(messages: Iterable[str]) -> dict[str, Measurement]:
     return results
 
 
-def measurements_text(messages: Iterable[str]) -> str:
-    """The combined values as recorded text."""
-    return json.dumps(parse_measurements(messages), sort_keys=True)
+def recorded_text(values: Mapping[str, object]) -> str:
+    """Values of a pool, as its verdict records them."""
+    return json.dumps(values, sort_keys=True)
 
 
-def recorded_measurements(text: object) -> dict[str, Measurement]:
+def recorded_values(text: object) -> dict[str, Any]:
     """The recorded values; {} if an earlier version or another program wrote the text."""
     try:
         raw = json.loads(str(text))
@@ -78,11 +83,10 @@ def _both(one: Measurement, other: Measurement) -> Measurement:
 
 
 def _parse_message(message: str) -> dict[str, Measurement]:
-    line = next((each for each in message.splitlines() if each.startswith(BEGINS)), "")
     try:
-        raw = json.loads(line.removeprefix(BEGINS))
+        raw = figures_document(message)
         rows, sources = raw["checks"].items(), raw["sources"]
-        return {_short(check): _figure(row, sources) for check, row in rows}
+        return {short_text(check): _figure(row, sources) for check, row in rows}
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return {}
 
@@ -91,15 +95,15 @@ def _figure(row: Any, sources: Any) -> Measurement:
     """Parse one value.
 
     Raises:
-        ValueError, TypeError, IndexError: it is invalid.
+        ValueError, TypeError, KeyError, IndexError: it is invalid.
     """
-    least, most, floor, unit, source = row
+    floor = row["floor"]
     return {
-        "least": _number(least),
-        "most": _number(most),
+        "least": _number(row["min"]),
+        "most": _number(row["max"]),
         "floor": None if floor is None else _number(floor),
-        "unit": _short(unit),
-        "source": _short(sources[source]),
+        "unit": short_text(row["unit"]),
+        "source": short_text(sources[row["source"]]),
         "nodes": 1,
     }
 
@@ -110,7 +114,8 @@ def _number(value: object) -> float:
     return value
 
 
-def _short(text: object) -> str:
+def short_text(text: object) -> str:
+    """A text of a node, cut; TypeError if it is none."""
     if not isinstance(text, str):
         raise TypeError(f"{text!r} is not a string")
     return text[:MOST_LETTERS]

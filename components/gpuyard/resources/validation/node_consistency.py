@@ -3,11 +3,9 @@
 As with measured values, only short texts become outputs, and at most one for each node.
 """
 
-import json
 from collections.abc import Iterable, Mapping
-from typing import Any
 
-from gpuyard.resources.validation.measurements import BEGINS, MOST_LETTERS
+from gpuyard.resources.validation.measurements import MOST_LETTERS, figures_document, short_text
 
 InconsistentNodes = Mapping[str, Mapping[str, list[str]]]
 """By part: its versions, each with the nodes that have it."""
@@ -38,20 +36,6 @@ def inconsistent_nodes(messages: Iterable[tuple[str, str]]) -> InconsistentNodes
     }
 
 
-def inconsistency_text(messages: Iterable[tuple[str, str]]) -> str:
-    """The inconsistent nodes as recorded text."""
-    return json.dumps(inconsistent_nodes(messages), sort_keys=True)
-
-
-def recorded_inconsistencies(text: object) -> dict[str, dict[str, list[str]]]:
-    """The recorded inconsistencies; {} if an earlier version or another program wrote the text."""
-    try:
-        raw = json.loads(str(text))
-    except ValueError:
-        return {}
-    return raw if isinstance(raw, dict) else {}
-
-
 def inconsistency_warning(pool: str, mixed: InconsistentNodes) -> str:
     """The warning; "" if all nodes have the same versions."""
     if not mixed:
@@ -75,15 +59,10 @@ def _names(nodes: list[str]) -> str:
 
 def _parts(message: str) -> dict[str, str]:
     """One text by part; a node whose GPUs differ has a combined version."""
-    line = next((each for each in message.splitlines() if each.startswith(BEGINS)), "")
     try:
-        raw: Any = json.loads(line.removeprefix(BEGINS))["parts"]
-        return {_short(part): " and ".join(_short(each) for each in raw[part]) for part in raw}
+        raw = figures_document(message)["parts"]
+        return {
+            short_text(part): " and ".join(short_text(each) for each in raw[part]) for part in raw
+        }
     except (ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError):
         return {}
-
-
-def _short(text: object) -> str:
-    if not isinstance(text, str):
-        raise TypeError(f"{text!r} is not a string")
-    return text[:MOST_LETTERS]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpuyard.admission.bypass import check_pod_bypass, containers_given_all_gpus
@@ -57,16 +58,16 @@ def _check(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
         if alone or (resource.group_kind == "apps/DaemonSet" and _is_a_plugin(pod)):
             continue  # device plugins and monitoring agents access all GPUs of a node
         agent = is_node_agent(resource, pod)
-        for slip in check_pod_bypass(pod):
+        for violation in check_pod_bypass(pod):
             if (
-                _is_unknown(resource, slip.path)
-                or slip.path[: len(pod.field_path("containers", 0))] in exporters
+                _is_unknown(resource, violation.path)
+                or violation.path[: len(pod.field_path("containers", 0))] in exporters
             ):
                 continue
-            if slip.path != pod.field_path(_CLASS):
-                less = Severity.WARNING if _requests_gpus(resource, slip.path) else None
-                mine = agent or _watches(resource, slip.path)
-                yield Violation(slip.path, slip.problem, slip.fix, severity=less, is_advisory=mine)
+            if violation.path != pod.field_path(_CLASS):
+                less = Severity.WARNING if _requests_gpus(resource, violation.path) else None
+                mine = agent or _watches(resource, violation.path)
+                yield replace(violation, severity=less, is_advisory=mine)
         # next to a monitoring container, the class is for that container
         yield from _by_class(pod, agent=agent or bool(exporters))
 
@@ -80,7 +81,9 @@ def _exporters(resource: Resource, pod: Pod) -> set[Path]:
 
 def _by_class(pod: Pod, *, agent: bool) -> Iterator[Violation]:
     """The runtime class gives GPUs to an image by the image's own variable, which no file contains."""
-    slips = [slip for slip in check_pod_bypass(pod) if slip.path == pod.field_path(_CLASS)]
+    slips = [
+        violation for violation in check_pod_bypass(pod) if violation.path == pod.field_path(_CLASS)
+    ]
     are_cuda = [
         is_cuda_image(text(each.get("image"))) for _, each in containers_given_all_gpus(pod)
     ]

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from gpuyard.admission import requirement
 from gpuyard.admission.host import PRIVILEGED, SHARES_HOST
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.pods import container_name
@@ -97,23 +96,25 @@ def _of_pods(resource: Resource, parameters: Parameters) -> Iterator[Violation]:
             continue
         has_whole_node, keeper = _has_the_node(pod), is_node_agent(resource, pod)
         measures = _measures(resource, pod)
-        for slip in _host(pod):
-            mine = (has_whole_node and slip.path[-1] == _SHARED_MEMORY) or (
-                slip.path[-1] == _PROCESSES and _verifies(pod)
+        for violation in _host(pod):
+            mine = (has_whole_node and violation.path[-1] == _SHARED_MEMORY) or (
+                violation.path[-1] == _PROCESSES and _verifies(pod)
             )
-            yield Violation(slip.path, slip.problem, slip.fix, is_advisory=mine)
+            yield replace(violation, is_advisory=mine)
         severity = Severity.WARNING if has_whole_node or _on_a_fabric(pod) else None
-        for slip in () if _tests_a_node(pod) else _privileged(pod):
-            if slip.path[: -len(_PRIVILEGE)] not in agents:
+        for violation in () if _tests_a_node(pod) else _privileged(pod):
+            if violation.path[: -len(_PRIVILEGE)] not in agents:
                 mine = (
                     has_whole_node
                     or (is_fabric_daemon(pod) and pod.claims_devices)
-                    or slip.path[: -len(_PRIVILEGE)] in measures
-                    or (_only_prepares(resource, slip.path) if _FIRST in slip.path else keeper)
+                    or violation.path[: -len(_PRIVILEGE)] in measures
+                    or (
+                        _only_prepares(resource, violation.path)
+                        if _FIRST in violation.path
+                        else keeper
+                    )
                 )
-                yield Violation(
-                    slip.path, slip.problem, slip.fix, severity=severity, is_advisory=mine
-                )
+                yield replace(violation, severity=severity, is_advisory=mine)
         yield from _volumes(pod, keeper=keeper, whole=has_whole_node)
 
 
@@ -239,13 +240,13 @@ def _path(volume: object) -> str:
     return text(mapping(mapping(volume).get("hostPath")).get("path"))
 
 
-def _host(pod: Pod) -> Iterator[requirement.Violation]:
+def _host(pod: Pod) -> Iterator[Violation]:
     for field in _SHARED:
         if is_true(pod.spec.get(field)):
             yield SHARES_HOST[field].fill_in(pod.field_path(field))
 
 
-def _privileged(pod: Pod) -> Iterator[requirement.Violation]:
+def _privileged(pod: Pod) -> Iterator[Violation]:
     for path, container in pod.containers():
         if is_true(mapping(container.get("securityContext")).get("privileged")):
             where = (*path, *_PRIVILEGE)

@@ -100,8 +100,7 @@ def _tolerations(pod: Pod) -> Iterator[Violation]:
     for index, toleration in enumerate(items(pod.spec.get("tolerations"))):
         value = mapping(toleration)
         if text(value.get("operator")) == "Exists" and not text(value.get("key")):
-            slip = EVERY_TAINT.fill_in(pod.field_path("tolerations", index))
-            yield Violation(slip.path, slip.problem, slip.fix)
+            yield EVERY_TAINT.fill_in(pod.field_path("tolerations", index))
 
 
 def _images(resource: Resource, pod: Pod, parameters: Parameters) -> Iterator[Violation]:

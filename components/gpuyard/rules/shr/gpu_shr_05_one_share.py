@@ -11,8 +11,7 @@ from gpuyard.rules.subjects.pods import POD_KINDS, pods_of
 
 def _check(resource: Resource, _: Parameters) -> Iterator[Violation]:
     for pod in pods_of(resource):
-        for slip in check_pod_shares(pod):
-            yield Violation(slip.path, slip.problem, slip.fix)
+        yield from check_pod_shares(pod)
 
 
 RULE = Rule(

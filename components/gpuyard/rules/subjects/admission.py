@@ -48,8 +48,8 @@ def check_requirement(
         for resource in stack.resources_of_kinds(*kinds) if parameters else ():
             mine = parameters.get(resource.namespace)
             if mine is not None and not _is_admitted(resource):
-                for slip in requirement.check(workload(resource), mine):
-                    yield Violation(slip.path, slip.problem, slip.fix, resource)
+                for violation in requirement.check(workload(resource), mine):
+                    yield replace(violation, resource=resource)
 
     return check
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Discriminator, Field, Tag
 
 from gpuyard.errors import UsageError
-from gpuyard.findings import Finding, Fix, Path, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.values import Count, Positive, Switch, Text
 
@@ -105,12 +105,12 @@ MachineInventoryRef = Annotated[
 ]
 
 
-def with_inventories(platform: Any, files: Files | None) -> tuple[Any, list[Finding]]:
+def with_inventories(platform: Any, files: Files | None) -> tuple[Any, list[Diagnostic]]:
     """The platform with its inventory files inlined; an unreadable one is dropped with a finding."""
     pools = platform.get("pools") if isinstance(platform, Mapping) else None
     if files is None or not isinstance(pools, list):
         return platform, []
-    findings: list[Finding] = []
+    findings: list[Diagnostic] = []
     read: list[Any] = []
     for index, pool in enumerate(pools):
         name = pool.get("inventory") if isinstance(pool, Mapping) else None
@@ -138,18 +138,18 @@ def _document(data: bytes) -> dict[str, Any]:
     return result
 
 
-def _unreadable(name: str, why: str, path: Path) -> Finding:
+def _unreadable(name: str, why: str, path: Path) -> Diagnostic:
     return error(
         "pool.dump_file",
         path,
         f"the machine inventory cannot be read: {why}",
-        value=name,
+        given=name,
         allowed="a file written by `gpuyard validate --inventory FILE`, as a path relative to Pulumi.yaml",
         fix=Fix(message="create one on a node of the pool, or remove `inventory`", at=path),
     )
 
 
-def unread_inventory(path: Path, name: str) -> Finding:
+def unread_inventory(path: Path, name: str) -> Diagnostic:
     """The finding for a file name in a platform that was passed in without access to files."""
     return replace(
         _unreadable(name, "a platform passed as a value cannot name a file", path), fix=None

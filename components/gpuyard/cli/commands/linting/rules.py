@@ -38,7 +38,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "title": rule.title,
         "severity": rule.severity.value,
-        "docs": rule.docs_command,
+        "docs": f"gpuyard why {rule.id}",
         "why": rule.why,
         "fix": rule.fix,
         "kinds": list(rule.kinds),

@@ -7,7 +7,7 @@ from gpuyard.catalogue.cluster.check_thresholds import (
     CheckThreshold,
     adjustable_checks,
 )
-from gpuyard.findings import Finding, Fix, Path, error, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AcceptedThreshold, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.spec.platform import AcceptedThresholdSpec, ValidationProfile, ValidationSpec
@@ -37,14 +37,14 @@ def adjusted_thresholds(
     )
 
 
-def check_accepted_thresholds(draft: Draft) -> list[Finding]:
-    """Each names a pool and a check, is lower than the default threshold, has a reason, and is not expired."""
+def check_accepted_thresholds(draft: Draft) -> list[Diagnostic]:
+    """Each names a pool and a check, is lower than the default threshold, and has a reason."""
     validation, plan = draft.spec.validation, draft.validation
     if validation is None or plan is None:
         return []
     checks = {each.pool: each for each in plan.pools}
     seen: set[tuple[str, str]] = set()
-    results: list[Finding] = []
+    results: list[Diagnostic] = []
     for index, each in enumerate(validation.accepted_thresholds):
         at: Path = ("validation", "accepted_thresholds", index)
         wrong = [*_unknown(draft, at, each), *_unreasoned(at, each)]
@@ -53,11 +53,34 @@ def check_accepted_thresholds(draft: Draft) -> list[Finding]:
         seen.add((each.pool, each.check))
         if not wrong and (check := checks.get(each.pool)) is not None:
             wrong += _of_pool(draft, at, each, check)
-        results += [*wrong, *_over(draft, at, each)]
+        results += wrong
     return results
 
 
-def _unknown(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Finding]:
+def check_accepted_dates(draft: Draft) -> list[Diagnostic]:
+    """Report expired thresholds; without a date, none."""
+    validation, today = draft.spec.validation, draft.today
+    if validation is None or draft.validation is None or today is None:
+        return []
+    return [
+        warning(
+            "validation.accepted_over",
+            ("validation", "accepted_thresholds", index),
+            f"the lower threshold of {each.check} on {each.pool} was accepted until {each.until}:"
+            " nodes are checked against the default again",
+            given=str(each.until),
+            allowed=f"{today} or later",
+            fix=Fix(
+                message="remove it, or renew `reason` and `until`",
+                at=("validation", "accepted_thresholds", index),
+            ),
+        )
+        for index, each in enumerate(validation.accepted_thresholds)
+        if each.until < today
+    ]
+
+
+def _unknown(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Diagnostic]:
     pools, checks = [pool.name for pool in draft.spec.pools], list(adjustable_checks())
     for field, what, value, known in (
         ("pool", "no pool has this name", each.pool, pools),
@@ -69,7 +92,7 @@ def _unknown(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Fi
                 "validation.accepted",
                 (*at, field),
                 what,
-                value=value,
+                given=value,
                 allowed=", ".join(known),
                 fix=Fix(message=f"write {suggestion}", at=(*at, field), value=suggestion)
                 if suggestion
@@ -77,24 +100,24 @@ def _unknown(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Fi
             )
 
 
-def _unreasoned(at: Path, each: AcceptedThresholdSpec) -> Iterator[Finding]:
+def _unreasoned(at: Path, each: AcceptedThresholdSpec) -> Iterator[Diagnostic]:
     if not each.reason.strip():
         yield error(
             "validation.accepted",
             (*at, "reason"),
             "the lower threshold has no reason",
-            value="blanks",
+            given="blanks",
             allowed="a sentence",
             fix=Fix(message="write a reason, or remove it", at=at),
         )
 
 
-def _duplicates(at: Path, each: AcceptedThresholdSpec) -> Finding:
+def _duplicates(at: Path, each: AcceptedThresholdSpec) -> Diagnostic:
     return error(
         "validation.accepted",
         at,
         f"the threshold of {each.check} on {each.pool} is lowered twice",
-        value=f"{each.value:g}",
+        given=f"{each.value:g}",
         allowed="one entry for each pool and check",
         fix=Fix(message="remove it", at=at),
     )
@@ -102,7 +125,7 @@ def _duplicates(at: Path, each: AcceptedThresholdSpec) -> Finding:
 
 def _of_pool(
     draft: Draft, at: Path, each: AcceptedThresholdSpec, check: PoolCheck
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     pool, known = draft.valid_pools[each.pool], adjustable_checks()[each.check]
     minimum = _minimum(pool, check, known)
     if minimum is not None and each.value >= minimum.value:
@@ -111,7 +134,7 @@ def _of_pool(
             "validation.accepted",
             (*at, "value"),
             f"the threshold of {each.check} on {each.pool} is not higher than this value",
-            value=f"{each.value:g} {known.unit}",
+            given=f"{each.value:g} {known.unit}",
             allowed=f"less than {minimum.value:g} {known.unit} ({minimum.source_text})",
             fix=Fix(message=f"remove it, or write a lower value, such as {lower:g}", at=at),
         )
@@ -141,19 +164,3 @@ def _skip_reason(plan: ValidationPlan, check: PoolCheck, known: AdjustableCheck)
         return check.idle
     soaks = plan.profile == ValidationProfile.SOAK.value
     return "only the profile soak runs this check" if known.runs_in_soak and not soaks else ""
-
-
-def _over(draft: Draft, at: Path, each: AcceptedThresholdSpec) -> Iterator[Finding]:
-    """Without a date, gpuyard cannot tell whether one is expired."""
-    today = draft.today
-    if today is None or each.until >= today:
-        return
-    yield warning(
-        "validation.accepted_over",
-        at,
-        f"the lower threshold of {each.check} on {each.pool} was accepted until {each.until}:"
-        " nodes are checked against the default again",
-        value=str(each.until),
-        allowed=f"{today} or later",
-        fix=Fix(message="remove it, or renew `reason` and `until`", at=at),
-    )

@@ -7,7 +7,7 @@ The validation pods see every GPU of a node and request none, so that no guarant
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.names import OPERANDS_LABEL
 from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
 from gpuyard.plan.draft import Draft
@@ -23,7 +23,7 @@ _SUNDAYS = "0 3 * * 0"
 NEEDS = "Python 3.11 or newer with nvidia-ml-py"
 
 
-def decide_validation(draft: Draft) -> tuple[Draft, list[Finding]]:
+def decide_validation(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The validation, if the stack file has one."""
     validation = draft.spec.validation
     if validation is None:
@@ -98,7 +98,7 @@ def _lacks(pool: PoolPlan, *, sees: bool) -> str:
     )
 
 
-def check_validation(draft: Draft) -> list[Finding]:
+def check_validation(draft: Draft) -> list[Diagnostic]:
     """Report what is not validated; an error if validation is required and impossible."""
     plan = draft.validation
     if plan is None:
@@ -114,16 +114,16 @@ def check_validation(draft: Draft) -> list[Finding]:
     return results
 
 
-def _impossible(path: Path, problem: str, fix: Fix) -> Finding:
+def _impossible(path: Path, problem: str, fix: Fix) -> Diagnostic:
     """A validation that is required and impossible."""
     return error("validation.impossible", path, f"required, but {problem}", fix=fix)
 
 
-def _deferred(path: Path, problem: str, _: Fix) -> Finding:
+def _deferred(path: Path, problem: str, _: Fix) -> Diagnostic:
     return info("validation.deferred", path, problem)
 
 
-def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
+def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Diagnostic]:
     """The schedule is a valid cron expression in a known time zone, and a gate lets the check run again."""
     again, at = plan.recurring, ("validation", "recurring")
     if again is None:
@@ -133,7 +133,7 @@ def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
             "validation.again",
             (*at, "cron"),
             problem,
-            value=again.cron,
+            given=again.cron,
             allowed=f"five fields, such as `{_SUNDAYS}`: at 3:00 on Sundays",
             fix=Fix(message=f"write {_SUNDAYS}", at=(*at, "cron"), value=_SUNDAYS),
         )
@@ -142,7 +142,7 @@ def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
             "validation.again",
             (*at, "time_zone"),
             "unknown time zone",
-            value=again.time_zone,
+            given=again.time_zone,
             allowed="an IANA name, such as Europe/Paris or America/New_York",
             fix=Fix(message=f"write {suggestion}", at=(*at, "time_zone"), value=suggestion),
         )
@@ -151,7 +151,7 @@ def _check_again(spec: PlatformSpec, plan: ValidationPlan) -> Iterator[Finding]:
             "validation.again",
             at,
             "with gate: none, gpuyard does not check nodes after the deployment",
-            value="gate: none",
+            given="gate: none",
             allowed="gate: label or gate: taint",
             fix=Fix(message="write gate: label", at=("validation", "gate"), value=Gate.LABEL.value),
         )

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from gpuyard.catalogue.cluster.store_speeds import ASKED, NODE, StoreSpeed, sold_speed
-from gpuyard.findings import Finding, Fix, Path, error, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import DatasetPlan, PoolCheck, PoolPlan, ReadThreshold
 from gpuyard.spec.platform import ValidationProfile, ValidationSpec
@@ -53,7 +53,7 @@ def max_read_speed(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
     return min([*speeds, NODE], key=lambda each: each.mb_per_s)
 
 
-def check_store_reads(draft: Draft) -> list[Finding]:
+def check_store_reads(draft: Draft) -> list[Diagnostic]:
     """A required read speed must be reachable, and a check must measure it."""
     return [
         finding
@@ -62,7 +62,7 @@ def check_store_reads(draft: Draft) -> list[Finding]:
     ]
 
 
-def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Finding]:
+def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Diagnostic]:
     plan, requested = draft.validation, data.read_mb_per_s
     pools = _readers(draft, ValidationProfile(plan.profile), plan.image, plan.pools) if plan else []
     if requested is not None and requested > (most := max_read_speed(data, pools)).mb_per_s:
@@ -82,7 +82,7 @@ def _readers(
     return [draft.valid_pools[each.pool] for each in checks if reads and each.checks_any_node]
 
 
-def _skipped(at: Path, data: DatasetPlan, why: str) -> Finding:
+def _skipped(at: Path, data: DatasetPlan, why: str) -> Diagnostic:
     return info(
         "validation.deferred",
         at,
@@ -92,14 +92,14 @@ def _skipped(at: Path, data: DatasetPlan, why: str) -> Finding:
 
 def _too_fast(
     at: Path, data: DatasetPlan, requested: int, most: StoreSpeed, readers: int
-) -> Finding:
+) -> Diagnostic:
     least = max(1, int(most.mb_per_s * ASKED))
     at_once = f" while {readers} nodes read at once" if readers > 1 else ""
     return error(
         "storage.read",
         at,
         f"no node can read {data.name} at this speed{at_once}",
-        value=f"{requested} MB/s",
+        given=f"{requested} MB/s",
         allowed=f"at most {int(most.mb_per_s)} MB/s ({most.source.title})",
         fix=Fix(message=f"write {least}", at=at, value=least),
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gpuyard.catalogue.fabric import GPUDIRECT, efa_interfaces_to_launch
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Finding, info
+from gpuyard.findings import Diagnostic, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
 from gpuyard.plan.records import PoolCheck, PoolPlan, ValidationPlan
@@ -111,7 +111,7 @@ def _handed_out(draft: Draft, pool: PoolPlan) -> bool:
     return draft.spec.cloud is Cloud.NONE and uses_rdma_device_plugin(pool.fabric)
 
 
-def unchecked_pools(draft: Draft, plan: ValidationPlan) -> Iterator[Finding]:
+def unchecked_pools(draft: Draft, plan: ValidationPlan) -> Iterator[Diagnostic]:
     """What the profile includes and the deployment does not test."""
     if plan.profile == "quick":
         return

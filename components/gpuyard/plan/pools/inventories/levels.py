@@ -3,7 +3,7 @@
 from functools import cmp_to_key
 
 from gpuyard.catalogue.topology import place_rank
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import InventoryNode, MachineInventory
 
@@ -36,7 +36,7 @@ def _lies_in(inventory: MachineInventory, one: str, other: str) -> bool:
     return len(pairs) == len({value for value, _ in pairs}) and len({v for _, v in pairs}) > 1
 
 
-def check_node_labels(pool: Pool, inventory: MachineInventory, path: Path) -> list[Finding]:
+def check_node_labels(pool: Pool, inventory: MachineInventory, path: Path) -> list[Diagnostic]:
     """Nodes that the pool does not select, and location labels that some of its nodes lack."""
     strangers = [node for node in inventory.nodes if not pool.select.items() <= node.labels.items()]
     if strangers:
@@ -51,7 +51,7 @@ def check_node_labels(pool: Pool, inventory: MachineInventory, path: Path) -> li
             path,
             f"{key} cannot be a topology level: {format_list(names)} {'has' if len(names) == 1 else 'have'} no"
             " such label, and queues ignore nodes without it",
-            value=f"{key} on {len(inventory.nodes) - len(names)} of {len(inventory.nodes)} nodes",
+            given=f"{key} on {len(inventory.nodes) - len(names)} of {len(inventory.nodes)} nodes",
             allowed="labels that every node of the pool has",
         )
         for key, names in lacking.items()
@@ -59,14 +59,14 @@ def check_node_labels(pool: Pool, inventory: MachineInventory, path: Path) -> li
     ]
 
 
-def _label_mismatch(pool: Pool, nodes: list[InventoryNode], path: Path) -> Finding:
+def _label_mismatch(pool: Pool, nodes: list[InventoryNode], path: Path) -> Diagnostic:
     pairs = [f"{key}={value}" for key, value in sorted(pool.select.items())]
     labels = ", ".join(pairs)
     return error(
         "pool.dump_levels",
         path,
         f"the inventory has nodes that are not in {pool.name}: {format_list(node.name for node in nodes)}",
-        value=f"{len(nodes)} nodes without {labels}",
+        given=f"{len(nodes)} nodes without {labels}",
         allowed=f"nodes with {labels}",
         fix=Fix(
             message=f"create it again, with --nodes of `kubectl get nodes -l {','.join(pairs)} -o json`"

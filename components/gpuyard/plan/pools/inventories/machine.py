@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Finding, Fix, Path, error, format_list, info, warning
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.plan.pools.inventories.levels import check_node_labels
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
@@ -66,7 +66,9 @@ def _in_use(inventory: MachineInventory, fabric: FabricSpec) -> list[InventoryAd
     return [each for each in inventory.adapters if each.name in named]
 
 
-def check_inventory(spec: PlatformSpec, pool: Pool, machine: Machine, path: Path) -> list[Finding]:
+def check_inventory(
+    spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
+) -> list[Diagnostic]:
     """Every difference between the stack file and the inventory."""
     here = (*path, "inventory")
     if pool.inventory is None:
@@ -96,7 +98,7 @@ def check_inventory(spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
 
 def _check_gpus(
     pool: Pool, machine: Machine, inventory: MachineInventory, path: Path
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     """The GPU product and the number. Only a described machine has `machine.gpus` in the stack file."""
     described = isinstance(pool.machine, MachineShape)
     names = sorted({gpu.name for gpu in inventory.gpus})
@@ -108,7 +110,7 @@ def _check_gpus(
             "pool.dump_machine",
             (*path, "inventory"),
             f"{inventory.node} has different GPUs: {format_list(names)}",
-            value=format_list(names),
+            given=format_list(names),
             allowed="one type of GPU in a machine",
             fix=Fix(message="create a separate pool for machines with another type of GPU"),
         )
@@ -117,7 +119,7 @@ def _check_gpus(
             "pool.dump_machine",
             (*path, "inventory"),
             f"the catalogue has no {names[0]}, so gpuyard cannot compare {inventory.node} with the pool",
-            value=names[0],
+            given=names[0],
             allowed=f"a machine with {expected}",
         )
     elif result.name != expected:
@@ -125,7 +127,7 @@ def _check_gpus(
             "pool.dump_machine",
             at,
             f"{inventory.node} has {names[0]}",
-            value=expected,
+            given=expected,
             allowed=result.name,
             fix=Fix(message=f"write {result.name}", at=at, value=result.name)
             if described
@@ -145,19 +147,19 @@ def _check_gpus(
 
 def _other_number(
     at: Path, problem: str, value: int, existing: int, *, described: bool = True
-) -> Finding:
+) -> Diagnostic:
     fix = Fix(message=f"write {existing}", at=at, value=existing) if described else None
     return error(
         "pool.dump_machine",
         at,
         problem,
-        value=str(value),
+        given=str(value),
         allowed=str(existing),
         fix=fix or Fix(message="describe the machine: {gpu, gpus, cpu, memory_gib}"),
     )
 
 
-def _check_links(machine: Machine, inventory: MachineInventory, here: Path) -> Iterator[Finding]:
+def _check_links(machine: Machine, inventory: MachineInventory, here: Path) -> Iterator[Diagnostic]:
     """GPUs with NVLink of which some lack links: a machine to repair, not to plan with."""
     links = sorted({gpu.nvlinks or 0 for gpu in inventory.gpus})
     if machine.gpu is None or not machine.gpu.nvlink_gbps or len(inventory.gpus) == 1:
@@ -169,13 +171,13 @@ def _check_links(machine: Machine, inventory: MachineInventory, here: Path) -> I
         here,
         f"the GPUs of {inventory.node} lack NVLink connections that other machines with {machine.gpu.name} have:"
         " collectives would be as slow as the slowest pair",
-        value=f"{format_list(map(str, links))} links up, every pair connected: {'yes' if inventory.joined else 'no'}",
+        given=f"{format_list(map(str, links))} links up, every pair connected: {'yes' if inventory.joined else 'no'}",
         allowed="the same number of links on each GPU, and every pair connected",
         fix=Fix(message="repair the node, or create the inventory on a healthy node"),
     )
 
 
-def _check_host(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Finding]:
+def _check_host(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Diagnostic]:
     """Pods planned for more than the host has never start. A stack file may plan with less."""
     if not isinstance(pool.machine, MachineShape) or not inventory.numa:
         return
@@ -194,7 +196,7 @@ def _check_host(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator
         )
 
 
-def _check_fabric(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Finding]:
+def _check_fabric(pool: Pool, inventory: MachineInventory, path: Path) -> Iterator[Diagnostic]:
     fabric, here = pool.fabric, (*path, "fabric")
     if fabric is None:
         if result := _usable(inventory, FabricKind.INFINIBAND):
@@ -203,7 +205,7 @@ def _check_fabric(pool: Pool, inventory: MachineInventory, path: Path) -> Iterat
                 (*path, "inventory"),
                 f"{inventory.node} has {len(result)} active InfiniBand adapters, but no job uses them:"
                 " the pool has no `fabric`",
-                value=_names(result),
+                given=_names(result),
                 allowed="fabric: {kind: infiniband}",
             )
         return
@@ -218,7 +220,7 @@ def _check_fabric(pool: Pool, inventory: MachineInventory, path: Path) -> Iterat
             "pool.dump_adapters",
             (*here, "kind"),
             f"{inventory.node} has no active {_LINKS[fabric.kind]} adapter",
-            value=fabric.kind.value,
+            given=fabric.kind.value,
             allowed=f"active adapters: {active or 'none'}",
             fix=Fix(
                 message="activate its ports and create the inventory again, or write the existing fabric"
@@ -230,7 +232,7 @@ def _check_fabric(pool: Pool, inventory: MachineInventory, path: Path) -> Iterat
 
 def _check_named(
     fabric: FabricSpec, inventory: MachineInventory, usable: list[InventoryAdapter], here: Path
-) -> Iterator[Finding]:
+) -> Iterator[Diagnostic]:
     usable_names = {each.name for each in usable}
     wrong = [name for name in fabric.hcas if name.partition(":")[0] not in usable_names]
     if wrong:
@@ -238,7 +240,7 @@ def _check_named(
             "pool.dump_adapters",
             (*here, "hcas"),
             f"{inventory.node} has no such active adapter near a GPU: {format_list(wrong)}",
-            value=", ".join(fabric.hcas),
+            given=", ".join(fabric.hcas),
             allowed=_names(usable),
             fix=Fix(
                 message=f"write {_names(usable)}",
@@ -253,7 +255,7 @@ def _check_named(
             "pool.dump_adapters",
             (*here, "gbps"),
             f"the adapters of {inventory.node} have a total bandwidth of {gbps:g} Gbit/s",
-            value=f"{fabric.gbps:g}",
+            given=f"{fabric.gbps:g}",
             allowed=f"at most {gbps:g}",
             fix=Fix(message=f"write {gbps:g}", at=(*here, "gbps"), value=gbps),
         )

@@ -2,7 +2,6 @@
 
 import inspect
 import re
-from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path as Folder
@@ -12,8 +11,9 @@ import pulumi
 import pulumi.runtime
 from pulumi.output import Unknown
 
-from gpuyard.findings import Finding, Fix, Path, Severity, error
+from gpuyard.findings import Diagnostic, Fix, Path, Severity, error
 from gpuyard.local_files import file_reader
+from gpuyard.plan.platform import calendar_findings
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources import arguments
 from gpuyard.resources.errors import PlatformRejected
@@ -22,16 +22,9 @@ from gpuyard.spec.problems import format_input
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.region import place_keys
 from gpuyard.spec.suggestions import nearest_name
-from gpuyard.stack_validation import calendar_findings, validate
+from gpuyard.stack_validation import validate
 from gpuyard.today import today
 from gpuyard.typed import PlatformDict
-
-if TYPE_CHECKING:
-    PlatformLike = PlatformDict | vocabulary.PlatformSpec | PlatformPlan
-else:
-    # The component host reads annotations at run time and takes no unions: other languages give
-    # the typed mapping.
-    PlatformLike = arguments.PlatformSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,21 +32,28 @@ class ValidatedPlan:
     """A plan without errors, and its other findings."""
 
     plan: PlatformPlan
-    findings: tuple[Finding, ...] = ()
+    findings: tuple[Diagnostic, ...] = ()
 
+
+if TYPE_CHECKING:
+    PlatformLike = PlatformDict | vocabulary.PlatformSpec | PlatformPlan | ValidatedPlan
+else:
+    # The component host reads annotations at run time and takes no unions: other languages give
+    # the typed mapping.
+    PlatformLike = arguments.PlatformSpec
 
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)T00:00:00Z")
-_PROOFS: deque[ValidatedPlan] = deque(maxlen=16)
-"""The most recent ones; a program has at most as many platforms."""
 
 
 def validate_platform(platform: object) -> ValidatedPlan:
     """Validate a platform as `gpuyard check` does; PlatformRejected lists all errors.
 
     The region comes from the cloud provider's settings in the stack's configuration. Date-dependent
-    checks are left to `calendar_findings_today`. A PlatformPlan is used unchanged: it was validated
-    when it was created.
+    checks are left to `calendar_findings_today`. A ValidatedPlan is returned, and a PlatformPlan is
+    used unchanged: it was validated when it was created.
     """
+    if isinstance(platform, ValidatedPlan):
+        return platform
     if isinstance(platform, PlatformPlan):
         return ValidatedPlan(platform)
     late = list(_late(platform, ()))
@@ -65,20 +65,10 @@ def validate_platform(platform: object) -> ValidatedPlan:
         part = judged.reading.checkable_spec
         name = f" {part.name}" if part is not None else ""
         raise PlatformRejected(f"the platform{name}", judged.findings)
-    proof = ValidatedPlan(judged.plan, judged.findings)
-    _PROOFS.append(proof)
-    return proof
+    return ValidatedPlan(judged.plan, judged.findings)
 
 
-def validated_plan(platform: object) -> ValidatedPlan:
-    """The validation result of a plan made by `validate_platform`; any other argument is validated now."""
-    known = (proof for proof in _PROOFS if proof.plan is platform)
-    return next(known, None) or validate_platform(
-        platform.spec if isinstance(platform, PlatformPlan) else platform
-    )
-
-
-def calendar_findings_today(spec: vocabulary.PlatformSpec) -> list[Finding]:
+def calendar_findings_today(plan: PlatformPlan) -> list[Diagnostic]:
     """Date-dependent findings of today, as warnings at most.
 
     A deployment registers the same resources on every day, so that a date never blocks an urgent
@@ -86,7 +76,7 @@ def calendar_findings_today(spec: vocabulary.PlatformSpec) -> list[Finding]:
     """
     return [
         replace(finding, severity=min(finding.severity, Severity.WARNING, key=lambda s: s.rank))
-        for finding in calendar_findings(spec, today())
+        for finding in calendar_findings(plan, today())
     ]
 
 
@@ -100,7 +90,7 @@ def read_args(
             "args.form",
             (),
             f"the arguments of {component} must be a mapping",
-            value=type(args).__name__,
+            given=type(args).__name__,
             allowed="{" + ", ".join(f'"{name}": …' for name in known) + "}",
         )
         raise PlatformRejected(component, [finding])
@@ -119,7 +109,7 @@ def _stack_config() -> Mapping[str, object]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _missing(name: str) -> Finding:
+def _missing(name: str) -> Diagnostic:
     return error(
         "args.missing",
         (name,),
@@ -128,26 +118,26 @@ def _missing(name: str) -> Finding:
     )
 
 
-def _unknown(name: object, known: tuple[str, ...]) -> Finding:
+def _unknown(name: object, known: tuple[str, ...]) -> Diagnostic:
     suggestion = nearest_name(name, known) if isinstance(name, str) else None
     return error(
         "args.unknown",
         (str(name),),
         "unknown argument",
-        value=format_input(name),
+        given=format_input(name),
         allowed=", ".join(known),
         fix=Fix(message=f"write `{suggestion}`" if suggestion else "remove it"),
     )
 
 
-def _late(value: object, path: Path) -> Iterator[Finding]:
+def _late(value: object, path: Path) -> Iterator[Diagnostic]:
     """Findings for values that are known only after a deployment: gpuyard cannot validate them."""
     if isinstance(value, pulumi.Output | Unknown) or inspect.isawaitable(value):
         yield error(
             "args.late",
             path,
             "the value is an output, known only after a deployment, or a secret",
-            value=type(value).__name__,
+            given=type(value).__name__,
             allowed="a plain value: gpuyard validates pools, quotas and cost before the deployment",
             fix=Fix(message="set the value itself, or read it from the stack's configuration"),
         )
