@@ -9,7 +9,6 @@ import yaml
 from labs import KUEUE, LABEL, RAW
 from testbed.plugins.kubernetes.cluster import APPLY
 
-from gpuyard.names import OPERATOR_RELEASE
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.charts import release_object
 from gpuyard.render.files import render_files
@@ -194,7 +193,7 @@ def test_apply_render_writes_files_and_asks_no_cluster(stack, lab):
     plan = plan_of(RAW)
     chart = gpu_operator_release(plan)
     assert chart is not None
-    rest = [release_object(plan.name, OPERATOR_RELEASE, chart)]
+    rest = [release_object(plan.name, chart)]
     expected = [resolve_outputs(o, lambda _: "lab") for o in (*platform_objects(plan), *rest)]
     assert sorted(map(json.dumps, found.values())) == sorted(
         json.dumps(o, sort_keys=True) for o in expected

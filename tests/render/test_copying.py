@@ -5,7 +5,7 @@ import subprocess
 import pytest
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.files import releases
+from gpuyard.render.platform import releases
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.render.supply.mirror_scripts import Copier, copy_script, pulled_charts
 from kit.stacks import plan_of, platform, pool, team

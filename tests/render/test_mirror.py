@@ -6,7 +6,7 @@ from gpuyard.catalogue.software.charts import KUEUE_CHART
 from gpuyard.catalogue.software.pins import PINS
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.installation import check_kueue, installs_kueue
-from gpuyard.render.mirror import chart_location, image_repository
+from gpuyard.render.mirror import chart_location, mirrored
 from kit.stacks import platform, pool, spec_of
 
 HOST = KUEUE_CHART.registry
@@ -45,11 +45,11 @@ def spec(mirror=None, **more):
 def test_a_mirror_keeps_the_paths_of_what_it_copies(mirror, chart, image):
     found = spec(mirror)
     assert chart_location(found, KUEUE_CHART) == chart
-    assert image_repository(found, KUEUE_CHART) == image
+    assert mirrored(found, f"{HOST}/kueue/kueue") == image
 
 
 def test_the_chart_has_the_version_of_its_pin():
-    assert KUEUE_CHART.name in PINS
+    assert KUEUE_CHART.pin in PINS
     assert KUEUE_CHART.tag.format(PINS["kueue"].version) == f"v{PINS['kueue'].version}"
     assert KUEUE_CHART.source.title
 

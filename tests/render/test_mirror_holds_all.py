@@ -11,7 +11,8 @@ import pytest
 from gpuyard.catalogue.gke.nodes import INSTALLER_IMAGE
 from gpuyard.plan import plan_or_raise
 from gpuyard.render.charts import Release
-from gpuyard.render.files import releases, render_files
+from gpuyard.render.files import render_files
+from gpuyard.render.platform import releases
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.render.supply.mirror_scripts import Copier, copy_script, pulled_charts
 from gpuyard.spec.sections import Mirror

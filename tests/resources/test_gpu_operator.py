@@ -89,15 +89,15 @@ def test_what_says_which_driver_comes_has_its_hooks_beside_the_provider_s(
     seen = {}
     real = Component._register
 
-    def noted(self, objects, late=None, first=None, stays=()):
+    def noted(self, objects, late=None, first=None, stays=(), after=()):
         objects = list(objects)
         seen.update({f"{o['kind']}:{o['metadata']['name']}": first for o in objects})
-        return real(self, objects, late, None, stays)
+        return real(self, objects, late, None, stays, after)
 
     monkeypatch.setattr(Component, "_register", noted)
     released = []
     monkeypatch.setattr(
-        "gpuyard.resources.gpu_operator.component.register_release",
+        "gpuyard.resources.component.register_release",
         lambda _parent, _release, opts: released.append(opts.hooks) or _parent,
     )
     bound = pulumi.ResourceHookBinding(before_update=["hold"])

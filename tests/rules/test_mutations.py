@@ -22,8 +22,7 @@ from gpuyard.lint.report import build_report
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import resolve_outputs
-from gpuyard.render.files import releases
-from gpuyard.render.platform import platform_objects
+from gpuyard.render.platform import platform_objects, releases
 from gpuyard.rules import RULES
 from gpuyard.rules.run import RuleVerdict, evaluate
 from gpuyard.spec.read import read_stack_file

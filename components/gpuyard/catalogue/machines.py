@@ -58,8 +58,6 @@ class Machine:
     """The part of one physical GPU that each of `gpus` is: 1/8 on g6f.large."""
     arch: str = "amd64"
     network_gbps: float | None = None
-    network_layers: int = 0
-    """How many network topology labels its cloud puts on a node, from the widest network node down."""
     efa_interfaces: int = 0
     nvme_gb: int = 0
     numa_nodes: int | None = None
@@ -159,7 +157,6 @@ def _gpu_machines(table: str, cloud: str, region: str, spot: Source | None) -> I
             memory_gib=int(row["gib"]),
             arch=row["arch"],
             network_gbps=_number(row["gbps"]),
-            network_layers=int(row["layers"]),
             efa_interfaces=int(row.get("efa", 0)),
             nvme_gb=int(row["nvme"]),
             numa_nodes=None if numa is None else int(numa),

@@ -1,9 +1,12 @@
 """Topology: the labels by which clouds describe the location of nodes, from wide to narrow."""
 
+from collections.abc import Mapping
 from datetime import date
+from functools import cache
 
-from gpuyard.catalogue.machines import Machine
+from gpuyard.catalogue.machines import Machine, table_records
 from gpuyard.catalogue.sources import Source
+from gpuyard.catalogue.tables.machines import EC2_GPU, GCE_GPU
 from gpuyard.names import CLIQUE_LABEL
 
 EC2_LAYER = "topology.k8s.aws/network-node-layer-"
@@ -45,11 +48,18 @@ PLACES = (
 """Label suffixes for locations in your own data center, from wide to narrow; gpuyard's list, not a standard."""
 
 
+@cache
+def _layers() -> Mapping[str, int]:
+    rows = (row for table in (EC2_GPU, GCE_GPU) for row in table_records(table))
+    return {row["type"]: int(row["layers"]) for row in rows}
+
+
 def network_labels(machine: Machine) -> tuple[str, ...]:
     """Network topology labels of the cloud that every node of this type has, the widest first."""
+    layers = _layers().get(machine.name, 0)
     if machine.cloud == "gcp":
-        return (GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST)[: machine.network_layers]
-    return tuple(f"{EC2_LAYER}{layer}" for layer in range(1, machine.network_layers + 1))
+        return (GCE_BLOCK, GCE_SUBBLOCK, GCE_HOST)[:layers]
+    return tuple(f"{EC2_LAYER}{layer}" for layer in range(1, layers + 1))
 
 
 def place_rank(key: str) -> int | None:

@@ -8,7 +8,7 @@ from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.registries.manifests import ANY, ImageName, image_name
 from gpuyard.registries.sizes import ImageSize, fetch_image_sizes
-from gpuyard.render.supply.images import PulledImage
+from gpuyard.render.pulled_image import PulledImage
 
 _MIB = 1024 * 1024
 _UNNAMED = "not queried: "

@@ -7,11 +7,10 @@ from datetime import date
 from gpuyard.catalogue.software.ages import LIMITS
 from gpuyard.catalogue.software.charts import (
     AUTOSCALER_CHART,
-    AUTOSCALER_CHART_PIN,
-    DRA_DRIVER_PIN,
+    DRA_DRIVER_CHART,
     EFA_PLUGIN,
     GPU_OPERATOR_CHART,
-    KARPENTER_PIN,
+    KARPENTER_CHART,
     KUEUE_CHART,
 )
 from gpuyard.findings import Diagnostic, Fix, Path, format_list, warning
@@ -137,12 +136,12 @@ def _installed(draft: Draft) -> Iterator[str]:
     spec, pools = draft.spec, list(draft.valid_pools.values())
     operator = None if spec.queueing.clusters else operator_parts(spec, pools)
     is_installed = {
-        KUEUE_CHART.name: installs_kueue(spec),
-        GPU_OPERATOR_CHART.name: operator is not None and operator.install,
-        KARPENTER_PIN: installs_karpenter(spec),
-        AUTOSCALER_CHART.name: installs_autoscaler(spec),
-        AUTOSCALER_CHART_PIN: installs_autoscaler(spec),
-        DRA_DRIVER_PIN: installs_dra_driver_chart(spec),
+        KUEUE_CHART.pin: installs_kueue(spec),
+        GPU_OPERATOR_CHART.pin: operator is not None and operator.install,
+        KARPENTER_CHART.pin: installs_karpenter(spec),
+        AUTOSCALER_CHART.image_pin: installs_autoscaler(spec),
+        AUTOSCALER_CHART.pin: installs_autoscaler(spec),
+        DRA_DRIVER_CHART.pin: installs_dra_driver_chart(spec),
         EFA_PLUGIN.pin: draft.provider.sells_machines
         and any(pool.machine.efa_interfaces for pool in pools),
     }

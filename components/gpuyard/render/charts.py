@@ -4,7 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpuyard.catalogue.software.charts import Chart
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.mirror import chart_location, chart_repository
 from gpuyard.render.objects import Object, managed_object
+from gpuyard.render.pulled_image import PulledImage, chart_image
 from gpuyard.render.text import yaml_text
 
 
@@ -23,6 +27,8 @@ class Release:
     """May contain late values."""
     repository: str = ""
     """The repository that lists the chart; empty if `chart` is a full location."""
+    image: PulledImage | None = None
+    """The image that the chart runs."""
 
     @property
     def identity(self) -> dict[str, str]:
@@ -41,8 +47,24 @@ class Release:
         return bool(self.repository) or "://" in self.chart
 
 
-def release_object(owner: str, name: str, release: Release) -> Object:
+def chart_release(
+    plan: PlatformPlan, chart: Chart, namespace: str, values: Mapping[str, Any]
+) -> Release:
+    """A release of a chart of the catalogue, from its project's registry or the mirror."""
+    return Release(
+        name=chart.name,
+        namespace=namespace,
+        chart=chart_location(plan.spec, chart),
+        version=chart.version.format(plan.software[chart.pin]),
+        values=values,
+        repository=chart_repository(plan.spec, chart),
+        image=chart_image(plan, chart) if chart.image else None,
+    )
+
+
+def release_object(owner: str, release: Release, name: str = "") -> Object:
     """A chart as an object in rendered files: Flux can read its values from it."""
+    name = f"gpuyard-{name or release.name}-release"
     data = {"values.yaml": yaml_text(dict(release.values)), **release.identity}
     return managed_object(owner, "v1", "ConfigMap", name, namespace=release.namespace, data=data)
 

@@ -11,10 +11,7 @@ from gpuyard.errors import OutputValueMissing
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_text
-from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
-from gpuyard.render.gpu_operator.values import gpu_operator_release
-from gpuyard.render.kueue.chart import kueue_release
-from gpuyard.render.platform import autoscaler_release, karpenter_releases, object_groups
+from gpuyard.render.platform import object_groups, releases
 from gpuyard.render.text import yaml_documents
 
 
@@ -58,15 +55,3 @@ def _all_known(needed: Sequence[str], values: Mapping[str, object]) -> None:
         f"the {it} of {shown} {verb} only when the cluster exists: pass {them} with --values "
         f"FILE, as `{names[0]}: …`"
     )
-
-
-def releases(plan: PlatformPlan) -> dict[str, Release]:
-    """The charts of a platform, by the group of objects that each needs first."""
-    results = {
-        "gpu-operator": gpu_operator_release(plan),
-        "dra-driver": dra_driver_release(plan),
-        "autoscaler": autoscaler_release(plan),
-        "kueue": kueue_release(plan),
-        **{each.name: each for each in karpenter_releases(plan)},
-    }
-    return {group: release for group, release in results.items() if release is not None}

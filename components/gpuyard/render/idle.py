@@ -35,6 +35,7 @@ from gpuyard.render.admission.cel import (
 )
 from gpuyard.render.objects import Object, managed_object, service_account, system_tolerations
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER, package_source
+from gpuyard.render.pulled_image import PulledImage, python_image
 
 PACKAGE = "gpuyard_idle"
 SETTINGS_FILE = "settings.json"
@@ -54,6 +55,11 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
         _config_map(plan.name, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
         _schedule(plan.name, idle),
     ]
+
+
+def idle_images(plan: PlatformPlan) -> list[PulledImage]:
+    """The image of its pods."""
+    return [python_image(plan, "idle reclaim")] if plan.idle else []
 
 
 def settings_text(plan: PlatformPlan, idle: IdlePlan) -> str:

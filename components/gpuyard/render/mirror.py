@@ -5,8 +5,10 @@ project's registry is `<mirror.images>/kueue/kueue`. Under `mirror.charts` each 
 name, in a registry (`oci://…`) or in a folder, which needs no network at all.
 """
 
+from dataclasses import replace
+
 from gpuyard.catalogue.software.charts import Chart
-from gpuyard.catalogue.software.digests import pinned_image_reference
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
 
 OCI = "oci://"
@@ -26,23 +28,9 @@ def chart_repository(spec: PlatformSpec, chart: Chart) -> str:
     return chart.repository if spec.mirror is None else ""
 
 
-def image_repository(spec: PlatformSpec, chart: Chart) -> str:
-    """The repository from which nodes pull the chart's image, without a tag."""
-    return mirrored(spec, upstream_image_repository(chart))
-
-
-def upstream_image_repository(chart: Chart) -> str:
-    """The repository in which the project publishes the chart's image, without a tag."""
-    return f"{chart.registry}/{chart.image}"
-
-
-def image_tag(chart: Chart, version: str) -> str:
-    """The tag of the chart's image at a version, with its known digest, if any.
-
-    A mirror that copies a complete image keeps its digest, so that it is the same in both
-    registries.
-    """
-    return pinned_image_reference(upstream_image_repository(chart), chart.tag.format(version))
+def without_mirror(plan: PlatformPlan) -> PlatformPlan:
+    """The same platform with images and charts from their projects' registries."""
+    return replace(plan, spec=plan.spec.model_copy(update={"mirror": None}))
 
 
 def mirrored(spec: PlatformSpec, image: str) -> str:

@@ -7,13 +7,15 @@ import pulumi
 
 from gpuyard.errors import UsageError
 from gpuyard.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs
-from gpuyard.render.charts import Release
+from gpuyard.render.charts import Release, release_object
 from gpuyard.render.dependencies import ObjectPlace, dependencies_of, object_key
 from gpuyard.resources.errors import PlatformRejected, missing_provider_finding
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
+from gpuyard.spec.sections import Apply
 
 _T = TypeVar("_T")
 _HELD = f"{KUEUE_GROUP}/"
@@ -58,14 +60,15 @@ class Component(pulumi.ComponentResource):
         late: Mapping[str, pulumi.Input[Any]] | None = None,
         first: pulumi.ResourceHookBinding | None = None,
         stays: Sequence[str] = (),
+        after: Iterable[pulumi.Resource] = (),
     ) -> list[pulumi.CustomResource]:
         """Register objects in order, late values bound to the outputs that `late` names.
 
         `first` are hooks of each object in addition to the provider's. `stays` are fields that
-        never change after creation.
+        never change after creation. Each object waits for `after`.
         """
         resources: list[pulumi.CustomResource] = []
-        objects = list(objects)
+        objects, after = list(objects), list(after)
         if objects and not (self._has_provider or self._inside or self._is_configured()):
             raise PlatformRejected(
                 f"{type(self).__name__} {self._called}", [missing_provider_finding()]
@@ -73,9 +76,8 @@ class Component(pulumi.ComponentResource):
         for obj in objects:
             named = [self._objects[key] for key in dependencies_of(obj) if key in self._objects]
             bound = resolve_outputs(obj, dict(late or {}).__getitem__)
-            opts = self._hooked(_with_retention(obj, _held_at_most(obj, self._after(named))))
-            if first is not None:
-                opts = pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=first))
+            opts = _held_at_most(obj, self._after([*after, *named]))
+            opts = self._hooked(_with_retention(obj, opts), first)
             if stays:
                 opts.ignore_changes = list(stays)
             opts = _replaced_together(obj, opts, self._volumes.get(object_key(obj)))
@@ -86,17 +88,18 @@ class Component(pulumi.ComponentResource):
             resources.append(resource)
         return resources
 
-    def _install(self, release: Release, answers: Mapping[str, Any], group: str) -> None:
-        """Install a chart that provides the CRDs of an API group.
-
-        Resources registered later wait until the service `answers` has pods, and objects of the
-        group until the API server serves their kind.
-        """
-        self._expect(group)
-        namespace = [self._object("Namespace", release.namespace)]
-        chart = register_release(self, release, self._hooked(self._after(namespace)))
-        self._waits_for = self._after([chart])
-        self._waits_for = self._after(self._register([answers]))
+    def _register_chart(
+        self,
+        plan: PlatformPlan,
+        release: Release,
+        after: Iterable[pulumi.Resource],
+        name: str = "",
+        first: pulumi.ResourceHookBinding | None = None,
+    ) -> pulumi.CustomResource:
+        """Install a chart; in rendered manifests, register an object with its values as text."""
+        if plan.spec.apply is Apply.RENDER:
+            return self._register([release_object(plan.name, release, name)])[0]
+        return register_release(self, release, self._hooked(self._after(after), first))
 
     @staticmethod
     def _is_configured() -> bool:
@@ -120,10 +123,12 @@ class Component(pulumi.ComponentResource):
         """Use this provider for further objects; its cluster is a child of this component."""
         self._ours = self._inside = provider
 
-    def _hooked(self, opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:
-        """The options with the provider's hooks, which children do not inherit from their parent."""
+    def _hooked(
+        self, opts: pulumi.ResourceOptions, first: pulumi.ResourceHookBinding | None = None
+    ) -> pulumi.ResourceOptions:
+        """With `first` and the provider's hooks, which children do not inherit from their parent."""
         opts.hooks = self._ours.error_hooks if self._ours is not None else None
-        return opts
+        return pulumi.ResourceOptions.merge(opts, pulumi.ResourceOptions(hooks=first))
 
     def _child(self, waits_for: Iterable[pulumi.Resource] = ()) -> pulumi.ResourceOptions:
         """Options for a component below this one."""

@@ -1,32 +1,27 @@
 """The whole platform as one component. Start here to see what a stack is made of."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
+from functools import partial
+from typing import Any, NotRequired, TypeAlias, TypedDict, cast
 
 import pulumi
 
 from gpuyard.changes.platforms import driver_of, driver_rollout_pools
 from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
-from gpuyard.changes.rollout_waves import RolloutWaves
 from gpuyard.findings import Diagnostic, Severity, sort_findings
 from gpuyard.names import system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.sharing.claims import installs_dra_driver
-from gpuyard.render.access import catalogue_objects
-from gpuyard.render.admission.objects import admission_objects
+from gpuyard.render.addons import Addon
 from gpuyard.render.gpu_operator.drivers import driver_record
-from gpuyard.render.kueue.requeue import requeue_objects
-from gpuyard.render.platform import cloud_objects, record_objects
-from gpuyard.render.scaling.keep_warm import keep_warm_objects
-from gpuyard.render.supply.prepull import prepull_objects
+from gpuyard.render.platform import ADDONS, autoscaler_objects
 from gpuyard.render.validation.work import deferred_jobs, work_objects
-from gpuyard.resources.clusters.change_preview import ChangePreview, preview_changes
+from gpuyard.resources.clusters.change_preview import preview_changes
 from gpuyard.resources.clusters.factory import (
     kubernetes_provider,
-    register_autoscaler,
     register_cluster,
     register_karpenter,
 )
@@ -55,8 +50,7 @@ from gpuyard.resources.validation.deferral import (
 )
 from gpuyard.resources.validation.job_results import job_passed_hook
 
-if TYPE_CHECKING:
-    from gpuyard.resources.clusters.cluster import CloudCluster
+_Resources: TypeAlias = Sequence[pulumi.Resource]
 
 
 class PlatformArgs(TypedDict):
@@ -166,77 +160,113 @@ class Platform(Component):
             )
         if self._ours is not None and self._ours.kubectl is not None:
             warn_removed_teams(self._ours.kubectl, plan)
-        nodes = self._make(name, plan, late, cluster, changes)
-        has_labels = plan.simulated or labelled_pools(plan)
-        self._report(plan, proof.findings, [each.nodes for each in nodes] if has_labels else [])
-
-    def _make(
-        self,
-        name: str,
-        plan: PlatformPlan,
-        late: Mapping[str, Any],
-        cluster: "CloudCluster | None",
-        changes: ChangePreview,
-    ) -> list[GpuNodePool]:
-        self._register(record_objects(plan), late)
-        operator, chart = None, list[pulumi.CustomResource]()
-        self.validation = pulumi.Output.from_input({})
-        self._checked, self._driven = list[pulumi.CustomResource](), list[pulumi.CustomResource]()
-        nodes = list[GpuNodePool]()
-        if not plan.queueing.dispatch:
-            self._exchange = DriverRollout(
-                changes.driver_rollouts, changes.rollout_waves[1] if changes.rollout_waves else ()
-            )
-            called, below = f"{name}-gpu-operator", self._child()
-            operator = GpuOperator(called, {"platform": plan}, below, exchange=self._exchange)
-            chart = (
-                operator.chart if installs_dra_driver(plan.spec) else []
-            )  # the chart defines ComputeDomains
-        register_autoscaler(f"{name}-cluster-autoscaler", plan, self._child())
-        for group in plan.provider.late_api_groups:
-            self._expect(group)
-        networks = self._register(cloud_objects(plan))
-        if operator is not None:
-            first = [*operator.agent_configuration(), *networks]
-            if labelled_pools(plan):
-                first += operator.chart  # its MIG manager partitions the GPUs of labelled nodes
-            below, later = self._child(first), self._exchange.pending_pools
-            self._karpenter = register_karpenter(f"{name}-karpenter", plan, below, cluster, later)
-            nodes += self._make_in_turns(
-                name, plan, cluster, operator, first, changes.rollout_waves
-            )
-        elif plan.validation is not None:
-            self.validation = Validation(
-                f"{name}-validation", {"platform": plan}, self._child()
-            ).pools
-        # Admission policies exist before a team's namespace can run anything.
-        policies = self._register(admission_objects(plan))
-        self._register(catalogue_objects(plan))
-        # Quotas follow GPUs: no quota for a MIG layout before its nodes have it. Cloud nodes take long to start.
-        labelled = nodes if plan.simulated or labelled_pools(plan) else ()
-        queueing = Queueing(f"{name}-queueing", {"platform": plan}, self._child(labelled))
-        teams: list[pulumi.Resource] = []
+        self._plan, self._cluster, self._changes = plan, cluster, changes
         stores = cluster.store_names if cluster is not None else {}
-        for team in plan.teams:
-            queue = queueing.cluster_queue(team.cluster_queue)
-            child = f"{name}-{team.stable_name}"
-            team_args: TeamArgs = {"platform": plan, "team": team.name, "stores": {**stores}}
-            teams.append(Team(child, team_args, self._child([queue, *policies, *chart])))
-        if plan.idle:
-            home = self._object("Namespace", system_namespace(plan.name))
-            IdleReclaim(f"{name}-idle", {"platform": plan}, self._child([home, *teams]))
-        self._waits_for = self._after(teams)
-        self._register(requeue_objects(plan))
-        self._register(prepull_objects(plan))
-        self._register(keep_warm_objects(plan))
-        self._waits_for = self._after(self._checked)
-        self._put_to_work(name, plan, stores)
-        self._waits_for = self._after([*nodes, *self._driven])
-        self._register(report_objects(plan))
-        return nodes
+        self._outputs: dict[str, Any] = {**late, **stores}
+        self._register_addons()
+        self._report(proof.findings)
 
-    def _put_to_work(self, name: str, plan: PlatformPlan, stores: Mapping[str, Any]) -> None:
+    def _register_addons(self) -> None:
+        """Register each add-on after those that it names, the report last."""
+        self.validation = pulumi.Output.from_input({})
+        self._nodes, self._verdicts = list[GpuNodePool](), list[pulumi.CustomResource]()
+        self._drivers, self._dra_drivers = [list[pulumi.CustomResource]() for _ in range(2)]
+        for group in self._plan.provider.late_api_groups:
+            self._expect(group)
+        components: dict[str, Callable[[_Resources], _Resources]] = {
+            "autoscaler": self._register_autoscaler,
+            "kueue": self._register_queueing,
+            "teams": self._register_teams,
+            "idle": self._register_idle_reclaim,
+            "validation": self._register_validation,
+            "work": self._register_load_tests,
+        }
+        if not self._plan.queueing.dispatch:  # a MultiKueue manager has no nodes
+            components |= {
+                "gpu-operator": self._register_operator,
+                "karpenter": self._register_karpenter,
+                "nodes": self._register_nodes,
+            }
+        registered: dict[str, _Resources] = {}
+        for addon in ADDONS:
+            if not addon.part_of:
+                register = components.get(addon.name, partial(self._register_addon, addon))
+                after = [each for name in addon.after for each in registered[name]]
+                registered[addon.name] = register(after)
+        last = [*registered["teams"], *self._verdicts, *self._nodes, *self._drivers]
+        self._register(report_objects(self._plan), after=last)
+
+    def _register_addon(self, addon: Addon, after: _Resources) -> _Resources:
+        """Register the objects of an add-on, then its chart."""
+        groups, release = addon.groups(self._plan), addon.release(self._plan)
+        objects = [obj for group in groups.values() for obj in group]
+        resources = self._register(objects, self._outputs, after=after)
+        if release is None:
+            return resources
+        after = [*after, *resources]
+        return [*resources, self._register_chart(self._plan, release, after, addon.name)]
+
+    def _register_operator(self, after: _Resources) -> _Resources:
+        name, waves = f"{self._called}-gpu-operator", self._changes.rollout_waves
+        below, later = self._child(after), waves[1] if waves else ()
+        self._exchange = DriverRollout(self._changes.driver_rollouts, later)
+        operator = GpuOperator(name, {"platform": self._plan}, below, exchange=self._exchange)
+        if installs_dra_driver(self._plan.spec):
+            self._dra_drivers = operator.chart  # it defines ComputeDomains
+        self._operator, self._node_inputs = operator, operator.agent_configuration()
+        if labelled_pools(self._plan):
+            self._node_inputs += operator.chart  # its MIG manager partitions GPUs
+        return [operator]
+
+    def _register_autoscaler(self, after: _Resources) -> _Resources:
+        if not autoscaler_objects(self._plan):
+            return []
+        from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
+
+        name, below = f"{self._called}-cluster-autoscaler", self._child(after)
+        return [ClusterAutoscaler(name, {"platform": self._plan}, below)]
+
+    def _register_karpenter(self, after: _Resources) -> _Resources:
+        name, below = f"{self._called}-karpenter", self._child([*after, *self._node_inputs])
+        later = self._exchange.pending_pools
+        self._karpenter = register_karpenter(name, self._plan, below, self._cluster, later)
+        return self._karpenter
+
+    def _register_queueing(self, after: _Resources) -> _Resources:
+        # No quota for a MIG layout before its nodes have it. Cloud nodes take long to start.
+        below = self._child([*after, *self._labelled_nodes()])
+        self._queueing = Queueing(f"{self._called}-queueing", {"platform": self._plan}, below)
+        return [self._queueing]
+
+    def _labelled_nodes(self) -> Sequence[GpuNodePool]:
+        """The pools whose nodes gpuyard labels."""
+        return self._nodes if self._plan.simulated or labelled_pools(self._plan) else ()
+
+    def _register_teams(self, after: _Resources) -> _Resources:
+        teams: list[pulumi.Resource] = []
+        for team in self._plan.teams:
+            queue = self._queueing.cluster_queue(team.cluster_queue)
+            child, below = f"{self._called}-{team.stable_name}", [queue, *after, *self._dra_drivers]
+            args: TeamArgs = {"platform": self._plan, "team": team.name, "stores": self._outputs}
+            teams.append(Team(child, args, self._child(below)))
+        return teams
+
+    def _register_idle_reclaim(self, after: _Resources) -> _Resources:
+        if not self._plan.idle:
+            return []
+        below = self._child([self._object("Namespace", system_namespace(self._plan.name)), *after])
+        return [IdleReclaim(f"{self._called}-idle", {"platform": self._plan}, below)]
+
+    def _register_validation(self, after: _Resources) -> _Resources:
+        """The validation of pools is registered with them; a MultiKueue manager has no pools."""
+        if self._plan.queueing.dispatch and self._plan.validation is not None:
+            name, below = f"{self._called}-validation", self._child(after)
+            self.validation = Validation(name, {"platform": self._plan}, below).pools
+        return self._verdicts
+
+    def _register_load_tests(self, after: _Resources) -> _Resources:
         """Register the validation of GPUs under load, shares and volumes, after everything that it needs."""
+        name, plan, resources = self._called, self._plan, list[pulumi.Resource]()
         looks, space = (
             self._ours.kubectl if self._ours is not None else None,
             system_namespace(plan.name),
@@ -251,112 +281,83 @@ class Platform(Component):
         for obj in work_objects(plan):
             watch = watched.get(obj["metadata"]["name"]) if obj["kind"] == "Job" else None
             if watch is None:
-                self._register([obj], stores)
+                resources += self._register([obj], self._outputs, after=after)
             else:
-                self._register(
-                    [with_attempt_annotation(obj, watch.previous_deferrals())],
-                    stores,
-                    watch.hook(name),
-                )
+                marked = [with_attempt_annotation(obj, watch.previous_deferrals())]
+                resources += self._register(marked, self._outputs, watch.hook(name), after=after)
         if not required:
-            return
+            return resources
         figures: dict[str, list[pulumi.Output[Mapping[str, str]]]] = {}
         for job in late:
             hooks = job_passed_hook(name, looks, job, space) if looks is not None else None
-            before, done = self._waits_for, self._object("Job", job.name, space)
-            self._waits_for = self._after([done])
+            done = self._object("Job", job.name, space)
             known, stays = verdict_fields(job, done, looks, watched.get(job.name), space)
-            (verdict,) = self._register([job.verdict_object], known, hooks, stays)
+            (verdict,) = self._register([job.verdict_object], known, hooks, stays, [*after, done])
             figures.setdefault(job.pool.name, []).append(vars(verdict)["data"])
-            self._waits_for = before
+            resources.append(verdict)
         self.validation = with_job_measurements(self.validation, figures)
+        return resources
 
-    def _make_in_turns(
-        self,
-        name: str,
-        plan: PlatformPlan,
-        cluster: "CloudCluster | None",
-        operator: GpuOperator,
-        first: list[pulumi.CustomResource],
-        turns: RolloutWaves,
-    ) -> list[GpuNodePool]:
+    def _register_nodes(self, after: _Resources) -> _Resources:
         """Register the pools and their hardware validation.
 
         Teams do not wait for the validation, but a deployment with a failed node fails. If several
         pools change, those of the second wave wait for the verdict of the first.
         """
-        later = turns[1] if turns else ()
+        plan, operator, turns = self._plan, self._operator, self._changes.rollout_waves
+        first, later = [*after, *self._node_inputs], turns[1] if turns else ()
         now = [pool for pool in plan.pools if pool.stable_name not in later]
-        nodes = self._make_pools(name, plan, now, cluster, first)
-        self._record_drivers(name, plan, now, [*operator.told, *nodes])
+        self._register_pools(now, first)
+        self._record_drivers(now, [*operator.told, *self._nodes])
         check = None
         if plan.validation is not None:
-            child = self._child([*nodes, operator, *self._driven])
-            check = Validation(f"{name}-validation", {"platform": plan}, child, later=later)
+            child = self._child([*self._nodes, operator, *self._drivers])
+            called = f"{self._called}-validation"
+            check = Validation(called, {"platform": plan}, child, later=later)
         if later:
-            tried = [
-                each for each, pool in zip(nodes, now, strict=True) if pool.stable_name in turns[0]
-            ]
+            pools = zip(self._nodes, now, strict=True)
+            tried = [each for each, pool in pools if pool.stable_name in turns[0]]
             rest = [pool for pool in plan.pools if pool.stable_name in later]
             passed_checks = check.verdict_resources(turns[0]) if check is not None else ()
-            goes = [*tried, *self._driven, *passed_checks]
-            nodes += self._make_pools(name, plan, rest, cluster, [*first, *goes])
-            if self._karpenter is not None:
-                self._karpenter.register_second_wave(later, goes)
-            self._record_drivers(name, plan, rest, [*operator.told, *nodes, *goes])
+            goes = [*tried, *self._drivers, *passed_checks]
+            self._register_pools(rest, [*first, *goes])
+            for karpenter in self._karpenter:
+                karpenter.register_second_wave(later, goes)
+            self._record_drivers(rest, [*operator.told, *self._nodes, *goes])
             if check is not None:
-                check.validate_second_wave(later, [*nodes, *self._driven])
+                check.validate_second_wave(later, [*self._nodes, *self._drivers])
         if check is not None:
             self.validation = check.pools
-            self._checked = check.verdict_resources(pool.stable_name for pool in plan.pools)
-        return nodes
+            self._verdicts = check.verdict_resources(pool.stable_name for pool in plan.pools)
+        return self._nodes
 
-    def _record_drivers(
-        self,
-        name: str,
-        plan: PlatformPlan,
-        pools: Iterable[PoolPlan],
-        after: Iterable[pulumi.Resource],
-    ) -> None:
+    def _record_drivers(self, pools: Iterable[PoolPlan], after: _Resources) -> None:
         """Record the driver of each pool after the operator could update it."""
+        name, plan = self._called, self._plan
         looks = self._ours.kubectl if self._ours is not None else None
-        waits_for, self._waits_for = self._waits_for, self._after(after)
         driven = {pool.name for pool in driver_rollout_pools(plan)}
         for pool in (each for each in pools if each.name in driven):
             hooks = rollout_record_hooks(name, looks, plan, pool, self._exchange) if looks else None
             record = driver_record(plan, pool, driver_of(plan, pool))
-            self._driven += self._register([record], first=hooks)
-        self._waits_for = waits_for
+            self._drivers += self._register([record], first=hooks, after=after)
 
-    def _make_pools(
-        self,
-        name: str,
-        plan: PlatformPlan,
-        pools: Iterable[PoolPlan],
-        cluster: "CloudCluster | None",
-        first: Iterable[pulumi.Resource],
-    ) -> list[GpuNodePool]:
+    def _register_pools(self, pools: Iterable[PoolPlan], first: _Resources) -> None:
         """Register node pools after the configuration that node agents read at their start."""
-        node_pools: list[GpuNodePool] = []
         for pool in pools:
-            child = f"{name}-{pool.stable_name}"
-            args: GpuNodePoolArgs = {"platform": plan, "pool": pool.name}
-            node_pools.append(GpuNodePool(child, args, self._child(first), cluster=cluster))
-        return node_pools
+            child, cluster = f"{self._called}-{pool.stable_name}", self._cluster
+            args: GpuNodePoolArgs = {"platform": self._plan, "pool": pool.name}
+            self._nodes.append(GpuNodePool(child, args, self._child(first), cluster=cluster))
 
     def _warn(self, findings: tuple[Diagnostic, ...]) -> None:
         for finding in findings:
             if finding.severity is Severity.WARNING:
                 pulumi.log.warn(str(finding), self)
 
-    def _report(
-        self,
-        plan: PlatformPlan,
-        findings: tuple[Diagnostic, ...],
-        nodes: Iterable[pulumi.Output[list[str]]],
-    ) -> None:
+    def _report(self, findings: tuple[Diagnostic, ...]) -> None:
         """Register the outputs, with which the next deployment is compared, once nodes have the new configuration."""
-        became: list[pulumi.Output[Any]] = [*nodes, *(each.urn for each in self._driven)]
+        plan = self._plan
+        became: list[pulumi.Output[Any]] = [each.nodes for each in self._labelled_nodes()]
+        became += [each.urn for each in self._drivers]
         bill: BillSummary = {
             "minimum_usd_per_hour": _rounded(plan.bill.minimum_usd_per_hour),
             "expected_usd_per_hour": _rounded(plan.bill.expected_usd_per_hour),

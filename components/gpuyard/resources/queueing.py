@@ -9,7 +9,6 @@ from gpuyard.render.kueue.chart import (
     kueue_objects,
     kueue_readiness_service,
     kueue_release,
-    kueue_release_object,
 )
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.resources.component import Component, after_created
@@ -48,12 +47,14 @@ class Queueing(Component):
         plan = validate_platform(values["platform"]).plan
         state = {"platform": plan.name, "queueing": spec_without_defaults(plan.spec.queueing)}
         super().__init__("gpuyard:index:Queueing", name, state, opts)
-        self._register(kueue_objects(plan))
-        release = kueue_release(plan)
-        if release is not None and plan.spec.apply is Apply.RENDER:
-            self._register([kueue_release_object(plan, release)])
-        elif release is not None:
-            self._install(release, kueue_readiness_service(plan), KUEUE_GROUP)
+        namespace, release = self._register(kueue_objects(plan)), kueue_release(plan)
+        if release is not None:
+            chart = self._register_chart(plan, release, namespace)
+            if plan.spec.apply is not Apply.RENDER:
+                # Objects wait until a manager answers and the API server serves their kind.
+                self._expect(KUEUE_GROUP)
+                self._waits_for = self._after([chart])
+                self._waits_for = self._after(self._register([kueue_readiness_service(plan)]))
         self._register(queueing_objects(plan))
         self.flavors = pulumi.Output.all(
             **{

@@ -9,7 +9,6 @@ from gpuyard.catalogue.software.charts import (
     EFA_PLUGIN,
     GPU_OPERATOR_CHART,
     KARPENTER_CHART,
-    KARPENTER_PIN,
     KUEUE_CHART,
     NFD_IMAGE,
     OPERATOR_IMAGES,
@@ -23,7 +22,7 @@ from kit.levels import upstream
 
 def installed():
     """Repository and tag of every image that a chart or an object of ours can bring."""
-    for chart, pin in ((KUEUE_CHART, "kueue"), (KARPENTER_CHART, KARPENTER_PIN)):
+    for chart, pin in ((KUEUE_CHART, "kueue"), (KARPENTER_CHART, KARPENTER_CHART.pin)):
         yield f"{chart.registry}/{chart.image}", chart.tag.format(PINS[pin].version)
     for pin in AUTOSCALERS.values():
         home = f"{AUTOSCALER_CHART.registry}/{AUTOSCALER_CHART.image}"

@@ -5,9 +5,10 @@ import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
 from gpuyard.plan.queueing.kueue import FRAMEWORKS
-from gpuyard.render.files import releases, render_files
+from gpuyard.render.files import render_files
 from gpuyard.render.kueue.chart import kueue_objects, kueue_release, kueue_values
 from gpuyard.render.kueue.configuration import kueue_configuration
+from gpuyard.render.platform import releases
 from kit.levels import upstream
 from kit.stacks import SYSTEM, plan_of, platform, pool
 

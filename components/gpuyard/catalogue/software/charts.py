@@ -1,6 +1,6 @@
 """Helm charts and images of projects, with their registries and without versions.
 
-The version is that of the pin with the same name (`gpuyard.catalogue.software.pins`).
+Versions are those of pins (`gpuyard.catalogue.software.pins`).
 """
 
 from dataclasses import dataclass, replace
@@ -11,18 +11,23 @@ from gpuyard.catalogue.sources import Source
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart, with the name of its pin."""
+    """A chart, with the pins of its version and of its image."""
 
     name: str
+    title: str
+    """The name of its component, as reports show it."""
+    pin: str
     registry: str
     """The host that serves the chart and its image."""
     path: str
     """The chart's path there, as an OCI artifact."""
     image: str
-    """The path of the image that it runs."""
+    """The path of the image that it runs; empty if it runs none."""
     tag: str
     """The project's tag format of that image; {} is the version."""
     source: Source
+    image_pin: str = ""
+    """The pin of that image, if it is not the chart's."""
     repository: str = ""
     """The Helm repository of a chart that its project does not publish in a registry."""
     version: str = "{}"
@@ -31,6 +36,8 @@ class Chart:
 
 KUEUE_CHART = Chart(
     name="kueue",
+    title="Kueue",
+    pin="kueue",
     registry="registry.k8s.io",
     path="kueue/charts/kueue",
     image="kueue/kueue",
@@ -46,6 +53,8 @@ start; the published chart does not. So gpuyard always sets the image."""
 
 GPU_OPERATOR_CHART = Chart(
     name="gpu-operator",
+    title="GPU Operator",
+    pin="gpu-operator",
     registry="nvcr.io",
     path="nvidia/charts/gpu-operator",
     image="nvidia/gpu-operator",
@@ -62,6 +71,9 @@ GPU_OPERATOR_CHART = Chart(
 
 AUTOSCALER_CHART = Chart(
     name="cluster-autoscaler",
+    title="Cluster Autoscaler",
+    pin="cluster-autoscaler-chart",
+    image_pin="cluster-autoscaler",
     registry="registry.k8s.io",
     path="autoscaling/charts/cluster-autoscaler",
     image="autoscaling/cluster-autoscaler",
@@ -73,12 +85,12 @@ AUTOSCALER_CHART = Chart(
         as_of=date(2026, 11, 23),
     ),
 )
-"""Published in a Helm repository; `path` is its path in a mirror. The chart has its own pin,
-`AUTOSCALER_CHART_PIN`: the image is that of the cluster's minor."""
-AUTOSCALER_CHART_PIN = "cluster-autoscaler-chart"
+"""Published in a Helm repository; `path` is its path in a mirror. The image is that of the cluster's minor."""
 
 KARPENTER_CHART = Chart(
     name="karpenter",
+    title="Karpenter",
+    pin="karpenter-aws",
     registry="public.ecr.aws",
     path="karpenter/karpenter",
     image="karpenter/controller",
@@ -89,13 +101,16 @@ KARPENTER_CHART = Chart(
         as_of=date(2026, 8, 20),
     ),
 )
-KARPENTER_CRD_CHART = replace(KARPENTER_CHART, name="karpenter-crd", path="karpenter/karpenter-crd")
-"""Only the CRDs: Helm never updates CRDs inside a chart, but updates these with each release."""
-KARPENTER_PIN = "karpenter-aws"
-"""Both charts and the image have the version of AWS's provider."""
+KARPENTER_CRD_CHART = replace(
+    KARPENTER_CHART, name="karpenter-crd", path="karpenter/karpenter-crd", image=""
+)
+"""Only the CRDs: Helm never updates CRDs inside a chart, but updates these with each release. Both charts and
+the image have the version of AWS's provider."""
 
 DRA_DRIVER_CHART = Chart(
     name="dra-driver-nvidia-gpu",
+    title="NVIDIA's DRA driver",
+    pin="dra-driver-chart",
     registry="registry.k8s.io",
     path="dra-driver-nvidia/charts/dra-driver-nvidia-gpu",
     image="dra-driver-nvidia/dra-driver-nvidia-gpu",
@@ -108,7 +123,6 @@ DRA_DRIVER_CHART = Chart(
     ),
 )
 """The chart of the DRA driver, used if the GPU Operator does not install it."""
-DRA_DRIVER_PIN = "dra-driver-chart"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +131,7 @@ class Agent:
 
     name: str
     """Its name in its project."""
+    title: str
     pin: str
     """Its pin; empty if its tag is fixed."""
     image: str
@@ -128,6 +143,7 @@ class Agent:
 
 EFA_PLUGIN = Agent(
     name="aws-efa-k8s-device-plugin",
+    title="EFA's device plugin",
     pin="efa-device-plugin",
     image="602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin",
     tag="v{}",
@@ -142,6 +158,7 @@ EFA_PLUGIN = Agent(
 
 RDMA_PLUGIN = Agent(
     name="k8s-rdma-shared-dev-plugin",
+    title="the RDMA device plugin",
     pin="",
     image="ghcr.io/mellanox/k8s-rdma-shared-dev-plugin",
     tag="v1.5.3",

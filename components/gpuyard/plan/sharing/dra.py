@@ -14,7 +14,7 @@ from gpuyard.catalogue.kubernetes.claims import (
     SERVED_SINCE,
 )
 from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.software.charts import DRA_DRIVER_PIN
+from gpuyard.catalogue.software.charts import DRA_DRIVER_CHART
 from gpuyard.catalogue.software.pins import NEWEST_TRIED, PINS, is_before
 from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM, GPU_PRESENT_LABEL, OPERANDS_LABEL
@@ -31,7 +31,9 @@ def plan_dra(spec: PlatformSpec, pool: Pool, machine: Machine) -> DraPlan | None
         return None
     rack = machine.is_rack
     return DraPlan(
-        driver=PINS[DRA_DRIVER_PIN if installs_dra_driver_chart(spec) else "dra-driver"].version,
+        driver=PINS[
+            DRA_DRIVER_CHART.pin if installs_dra_driver_chart(spec) else "dra-driver"
+        ].version,
         device_classes=(GPU_CLASS, CHANNEL_CLASS) if rack else (GPU_CLASS,),
         quota_resource=GPU_CLAIM,
         compute_domains=rack,

@@ -9,7 +9,6 @@ import json
 from collections.abc import Mapping
 
 from gpuyard.catalogue.software.charts import RDMA_PLUGIN
-from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.names import RDMA, fabric_plugin_name
 from gpuyard.plan.digests import short_digest
 from gpuyard.plan.pools.fabrics import SHARED_BY, uses_rdma_device_plugin
@@ -19,8 +18,8 @@ from gpuyard.render.gpu_operator.objects import (
     agent_tolerations,
     operator_namespace,
 )
-from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object, managed_object, pool_affinity
+from gpuyard.render.pulled_image import agent_image
 from gpuyard.spec.sections import FabricKind
 
 _LINKS: Mapping[FabricKind, str] = {
@@ -95,7 +94,7 @@ def _pod(plan: PlatformPlan, pools: list[PoolPlan], config: str) -> Object:
         "containers": [
             {
                 "name": "plugin",
-                "image": f"{mirrored(plan.spec, RDMA_PLUGIN.image)}:{_tag()}",
+                "image": agent_image(plan, RDMA_PLUGIN).reference,
                 "resources": {"requests": {"cpu": "10m", "memory": "50Mi"}},
                 # It reads the node's devices and configures links.
                 "securityContext": {"privileged": True},
@@ -110,7 +109,3 @@ def _pod(plan: PlatformPlan, pools: list[PoolPlan], config: str) -> Object:
             *({"name": n, "hostPath": {"path": path}} for n, path in folders.items()),
         ],
     }
-
-
-def _tag() -> str:
-    return pinned_image_reference(RDMA_PLUGIN.image, RDMA_PLUGIN.tag)

@@ -8,7 +8,7 @@ the priority because it has no such quota.
 from typing import Any
 
 from gpuyard.catalogue.kubernetes.claims import API_VERSION
-from gpuyard.catalogue.software.charts import DRA_DRIVER_CHART, DRA_DRIVER_PIN
+from gpuyard.catalogue.software.charts import DRA_DRIVER_CHART
 from gpuyard.catalogue.software.images import IMAGES
 from gpuyard.names import (
     GPU_OPERATOR_NAMESPACE,
@@ -18,23 +18,17 @@ from gpuyard.names import (
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.sharing.claims import installs_dra_driver_chart
-from gpuyard.render.charts import Release
+from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
-from gpuyard.render.mirror import chart_location, image_repository, image_tag
 from gpuyard.render.objects import system_tolerations
+from gpuyard.render.pulled_image import image_values
 
 
 def dra_driver_release(plan: PlatformPlan) -> Release | None:
     """The release; None if the operator or another driver serves claims, or no pool uses claims."""
     if plan.queueing.dispatch or not installs_dra_driver_chart(plan.spec):
         return None
-    return Release(
-        name=DRA_DRIVER_CHART.name,
-        namespace=GPU_OPERATOR_NAMESPACE,
-        chart=chart_location(plan.spec, DRA_DRIVER_CHART),
-        version=plan.software[DRA_DRIVER_PIN],
-        values=dra_driver_values(plan),
-    )
+    return chart_release(plan, DRA_DRIVER_CHART, GPU_OPERATOR_NAMESPACE, dra_driver_values(plan))
 
 
 def dra_driver_values(plan: PlatformPlan) -> dict[str, Any]:
@@ -45,10 +39,7 @@ def dra_driver_values(plan: PlatformPlan) -> dict[str, Any]:
         "nvidiaDriverRoot": image.settings["toolkit.installDir"],
         "gpuResourcesEnabledOverride": True,  # these nodes have no device plugin
         "resourceApiVersion": API_VERSION,
-        "image": {
-            "repository": image_repository(plan.spec, DRA_DRIVER_CHART),
-            "tag": image_tag(DRA_DRIVER_CHART, plan.software[DRA_DRIVER_PIN]),
-        },
+        "image": image_values(plan, DRA_DRIVER_CHART),
         "resources": {"gpus": {"enabled": True}, "computeDomains": {"enabled": racks}},
         "controller": {
             "priorityClassName": "system-cluster-critical",

@@ -6,6 +6,7 @@ the chart renders `mig: null`, which server-side apply rejects (Helm 4, Argo CD)
 apply drops.
 """
 
+from collections.abc import Iterator
 from typing import Any
 
 from gpuyard.catalogue.sharing import SharingMethod
@@ -27,14 +28,15 @@ from gpuyard.names import (
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.plan.software.gpu_operator import config_map_names
-from gpuyard.render.charts import Release
+from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.gpu_operator.objects import (
     PRIORITY_CLASS,
     agent_tolerations,
 )
 from gpuyard.render.gpu_operator.upgrades import CHART_UPGRADES
-from gpuyard.render.mirror import chart_location, chart_repository, mirrored
+from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object, system_tolerations
+from gpuyard.render.pulled_image import PulledImage, published_image
 from gpuyard.spec.sections import Prometheus
 
 _CONTROL_PLANE = {
@@ -49,21 +51,16 @@ _EVERY_RELEASE = frozenset({"operator", "validator"})
 _UNPRIVILEGED = {"ACCEPT_NVIDIA_VISIBLE_DEVICES_ENVVAR_WHEN_UNPRIVILEGED": "false"}
 """Otherwise a pod that sets NVIDIA_VISIBLE_DEVICES gets GPUs of others. Devices reach pods by
 CDI."""
+_BY_SYSTEM = {("driver",), ("gdrcopy",)}
+"""Parts with one image per operating system: the operator appends the system's name to the tag."""
 
 
 def gpu_operator_release(plan: PlatformPlan) -> Release | None:
     """The release; None if no pool needs an operator, and if one already exists."""
     if plan.operator is None or not plan.operator.install:
         return None
-    chart = GPU_OPERATOR_CHART
-    return Release(
-        name=chart.name,
-        namespace=GPU_OPERATOR_NAMESPACE,
-        chart=chart_location(plan.spec, chart),
-        repository=chart_repository(plan.spec, chart),
-        version=chart.version.format(plan.software[chart.name]),
-        values=operator_values(plan, plan.operator),
-    )
+    values = operator_values(plan, plan.operator)
+    return chart_release(plan, GPU_OPERATOR_CHART, GPU_OPERATOR_NAMESPACE, values)
 
 
 def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
@@ -195,18 +192,36 @@ def _versions_and_mirror(values: dict[str, Any], plan: PlatformPlan, parts: Oper
     for image in OPERATOR_IMAGES:
         if plan.spec.mirror is not None:
             _set(values, [*image.values, "repository"], mirrored(plan.spec, image.repository))
-        tag = operator_tag(plan, image)
+        tag = _operator_tag(plan, image)
         picked = image.pin in plan.spec.software
-        if picked or (uses_image(image, values, parts) and digest_of(image.home, tag)):
+        if picked or (_uses_image(image, values, parts) and digest_of(image.home, tag)):
             _set(values, [*image.values, "version"], pinned_image_reference(image.home, tag))
     nfd = ["node-feature-discovery", "image"]
-    if tag := nfd_tag(plan):
+    if tag := _nfd_tag(plan):
         _set(values, [*nfd, "tag"], pinned_image_reference(NFD_IMAGE, tag))
     if plan.spec.mirror is not None:
         _set(values, [*nfd, "repository"], mirrored(plan.spec, NFD_IMAGE))
 
 
-def uses_image(image: OperatorImage, values: dict[str, Any], parts: OperatorParts) -> bool:
+def operator_images(plan: PlatformPlan) -> Iterator[PulledImage]:
+    """The images of the operator and its parts; none if gpuyard does not install it."""
+    parts = plan.operator
+    if parts is None or not parts.install:
+        return
+    values, title = operator_values(plan, parts), GPU_OPERATOR_CHART.title
+    for image in OPERATOR_IMAGES:
+        if not _uses_image(image, values, parts):
+            continue
+        tag = _operator_tag(plan, image)
+        if image.values == ("driver",) and parts.driver:
+            tag = image.tag.format(parts.driver)
+        adds = "the operating system of the node, as -ubuntu24.04"
+        suffix = adds if image.values in _BY_SYSTEM else ""
+        yield published_image(plan, image.home, tag, title, suffix)
+    yield published_image(plan, NFD_IMAGE, _nfd_tag(plan), title)
+
+
+def _uses_image(image: OperatorImage, values: dict[str, Any], parts: OperatorParts) -> bool:
     """Whether a pod uses the image."""
     section = image.values[0]
     if section == "draDriver":
@@ -214,18 +229,18 @@ def uses_image(image: OperatorImage, values: dict[str, Any], parts: OperatorPart
     return section in _EVERY_RELEASE or values[section]["enabled"] is True
 
 
-def operator_tag(plan: PlatformPlan, image: OperatorImage) -> str:
+def _operator_tag(plan: PlatformPlan, image: OperatorImage) -> str:
     """The tag of the image; empty if an unknown version of the chart sets its own."""
     if image.pin:
         return _tag(plan, image.pin, image.tag)
-    return GPU_OPERATOR_CHART.tag.format(plan.software[GPU_OPERATOR_CHART.name])
+    return GPU_OPERATOR_CHART.tag.format(plan.software[GPU_OPERATOR_CHART.pin])
 
 
-def nfd_tag(plan: PlatformPlan) -> str:
+def _nfd_tag(plan: PlatformPlan) -> str:
     """The tag of the image of the subchart."""
     return _tag(plan, "node-feature-discovery", "v{}")
 
 
 def _tag(plan: PlatformPlan, pin: str, tag: str) -> str:
-    known = plan.software[GPU_OPERATOR_CHART.name] == GPU_OPERATOR.version
+    known = plan.software[GPU_OPERATOR_CHART.pin] == GPU_OPERATOR.version
     return tag.format(plan.software[pin]) if known or pin in plan.spec.software else ""

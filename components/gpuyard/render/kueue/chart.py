@@ -7,16 +7,15 @@ from gpuyard.names import (
     KUEUE,
     KUEUE_ANSWERS,
     KUEUE_NAMESPACE,
-    KUEUE_RELEASE,
     POD_SECURITY_LABEL,
     POOL_LABEL,
     SYSTEM_POOL,
 )
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.charts import Release, release_object
+from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.kueue.configuration import kueue_configuration
-from gpuyard.render.mirror import chart_location, image_repository, image_tag
 from gpuyard.render.objects import Object, managed_object, namespace_object, system_tolerations
+from gpuyard.render.pulled_image import image_values
 from gpuyard.render.text import yaml_text
 
 _MEMORY = ((100, "512Mi"), (1000, "2Gi"))
@@ -32,13 +31,7 @@ def kueue_release(plan: PlatformPlan) -> Release | None:
     """The release; None if Kueue already exists."""
     if not plan.queueing.install:
         return None
-    return Release(
-        name=KUEUE,
-        namespace=KUEUE_NAMESPACE,
-        chart=chart_location(plan.spec, KUEUE_CHART),
-        version=plan.software[KUEUE_CHART.name],
-        values=kueue_values(plan),
-    )
+    return chart_release(plan, KUEUE_CHART, KUEUE_NAMESPACE, kueue_values(plan))
 
 
 def kueue_readiness_service(plan: PlatformPlan) -> Object:
@@ -54,11 +47,6 @@ def kueue_readiness_service(plan: PlatformPlan) -> Object:
     )
 
 
-def kueue_release_object(plan: PlatformPlan, release: Release) -> Object:
-    """The chart as an object in rendered files: Flux can read its values from it."""
-    return release_object(plan.name, KUEUE_RELEASE, release)
-
-
 def kueue_objects(plan: PlatformPlan) -> list[Object]:
     """The namespace of the chart."""
     labels = {POD_SECURITY_LABEL: "restricted"}
@@ -67,11 +55,7 @@ def kueue_objects(plan: PlatformPlan) -> list[Object]:
 
 def kueue_values(plan: PlatformPlan) -> dict[str, Any]:
     """The chart's values: only those that differ from its own, except the image."""
-    image = {
-        "repository": image_repository(plan.spec, KUEUE_CHART),
-        "tag": image_tag(KUEUE_CHART, plan.software[KUEUE_CHART.name]),
-        "pullPolicy": "IfNotPresent",
-    }
+    image = {**image_values(plan, KUEUE_CHART), "pullPolicy": "IfNotPresent"}
     memory = _memory(plan)
     resources = {
         "requests": {"cpu": "500m", "memory": memory},

@@ -31,6 +31,7 @@ from gpuyard.render.gpu_operator.objects import agent_tolerations
 from gpuyard.render.kueue.priority import API
 from gpuyard.render.objects import Object, managed_object, namespaces_with, service_account
 from gpuyard.render.programs import AgentDeployment
+from gpuyard.render.pulled_image import PulledImage, python_image
 from gpuyard.render.scaling.priority_expander import expander_settings, selector_of
 
 PACKAGE = "gpuyard_requeue"
@@ -73,6 +74,11 @@ def requeue_objects(plan: PlatformPlan) -> list[Object]:
         ),
         *looker.objects(plan.name, agent_tolerations(plan)),
     ]
+
+
+def requeue_images(plan: PlatformPlan) -> list[PulledImage]:
+    """The image of its pod."""
+    return [python_image(plan, "requeueing")] if plan.interruption else []
 
 
 def _spaces(plan: PlatformPlan, interruption: InterruptionPlan) -> list[NamespacePlan]:

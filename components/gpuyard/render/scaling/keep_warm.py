@@ -14,6 +14,7 @@ from gpuyard.plan.capacity.cron import kubernetes_cron
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import POD_FAILURE_POLICY, Object, managed_object, toleration_object
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
+from gpuyard.render.pulled_image import PulledImage
 from gpuyard.render.supply.prepull import pause_image
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import KeepWarmWindow, Provisioning
@@ -30,6 +31,11 @@ def keep_warm_objects(plan: PlatformPlan) -> list[Object]:
     if plan.queueing.dispatch:
         return []
     return [each for pool in plan.pools for each in _of_pool(plan, pool)]
+
+
+def keep_warm_images(plan: PlatformPlan) -> list[PulledImage]:
+    """The image of the pods that keep nodes."""
+    return [pause_image(plan, "keep-warm nodes")] if keep_warm_objects(plan) else []
 
 
 def _of_pool(plan: PlatformPlan, pool: PoolPlan) -> Iterator[Object]:
@@ -121,7 +127,7 @@ def _template(
             "containers": [
                 {
                     "name": "pause",
-                    "image": pause_image(plan),
+                    "image": pause_image(plan).reference,
                     "securityContext": dict(CONFINED),
                 }
             ],

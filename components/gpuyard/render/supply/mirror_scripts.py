@@ -9,9 +9,10 @@ from enum import StrEnum
 from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.charts import Release
-from gpuyard.render.files import releases
-from gpuyard.render.mirror import OCI
-from gpuyard.render.supply.images import PulledImage, pulled_images, without_mirror
+from gpuyard.render.mirror import OCI, without_mirror
+from gpuyard.render.platform import releases
+from gpuyard.render.pulled_image import PulledImage
+from gpuyard.render.supply.images import pulled_images
 
 SYSTEMS = "NODE_SYSTEMS"
 """The variable with the operating systems of nodes, each of which has its own image."""

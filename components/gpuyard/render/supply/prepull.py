@@ -5,15 +5,16 @@ the images, one after the other; each runs `true` and ends, and then only a paus
 kubelet may delete pulled images when its disk is full; later pods pull them again.
 """
 
-from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.catalogue.software.programs import PAUSE_HOME, PAUSE_TAG
 from gpuyard.names import prepull_name, system_namespace
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import agent_tolerations
-from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object, managed_object, pool_affinity
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
+from gpuyard.render.pulled_image import PulledImage, named_image, published_image
 
+PREPULL = "image pre-pull"
+"""The component of images that no other component pulls."""
 _SMALL = {"requests": {"cpu": "5m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}}
 
 
@@ -25,9 +26,15 @@ def prepull_images(plan: PlatformPlan) -> list[str]:
     return list(dict.fromkeys(mirror.prepull))
 
 
-def pause_image(plan: PlatformPlan) -> str:
-    """The pause image, as nodes pull it."""
-    return f"{mirrored(plan.spec, PAUSE_HOME)}:{pinned_image_reference(PAUSE_HOME, PAUSE_TAG)}"
+def prepulled_images(plan: PlatformPlan) -> list[PulledImage]:
+    """Images of the stack file, and the pause image of the pod that pulls them."""
+    images = [named_image(image, PREPULL) for image in prepull_images(plan)]
+    return images and [pause_image(plan), *images]
+
+
+def pause_image(plan: PlatformPlan, component: str = PREPULL) -> PulledImage:
+    """The image of a container that does nothing."""
+    return published_image(plan, PAUSE_HOME, PAUSE_TAG, component)
 
 
 def prepull_objects(plan: PlatformPlan) -> list[Object]:
@@ -70,7 +77,7 @@ def _pod(plan: PlatformPlan, images: list[str]) -> Object:
             {**_container(f"image-{n}", image), "command": ["true"]}
             for n, image in enumerate(images)
         ],
-        "containers": [_container("pause", pause_image(plan))],
+        "containers": [_container("pause", pause_image(plan).reference)],
     }
 
 

@@ -37,6 +37,7 @@ from gpuyard.render.objects import (
     toleration_object,
 )
 from gpuyard.render.programs import package_source
+from gpuyard.render.pulled_image import PulledImage, named_image
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
 from gpuyard.render.validation.pods import PACKAGE, container, program_text, validator_volumes
 
@@ -60,6 +61,13 @@ def validation_objects(plan: PlatformPlan) -> list[Object]:
     """Account and program, then expectations and Job of each pool; none if no pool is checked."""
     pools = [obj for pool in checked_pools(plan) for obj in pool_check_objects(plan, pool)]
     return [*validator_objects(plan), *pools]
+
+
+def validator_images(plan: PlatformPlan) -> list[PulledImage]:
+    """The image of its pods and of the gate's pods."""
+    if plan.validation is None or not plan.validation.checks_any_node:
+        return []
+    return [named_image(plan.validation.image, "hardware validation")]
 
 
 def validator_objects(plan: PlatformPlan) -> list[Object]:

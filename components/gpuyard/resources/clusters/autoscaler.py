@@ -4,13 +4,9 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.names import AUTOSCALER_RELEASE
-from gpuyard.render.charts import release_object
 from gpuyard.render.platform import autoscaler_objects, autoscaler_release
 from gpuyard.resources.component import Component
-from gpuyard.resources.releases import register_release
 from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
-from gpuyard.spec.sections import Apply
 
 
 class ClusterAutoscalerArgs(TypedDict):
@@ -41,8 +37,6 @@ class ClusterAutoscaler(Component):
             self._expect(group)
         objects = self._register(autoscaler_objects(plan))
         release = autoscaler_release(plan)
-        if release is not None and plan.spec.apply is Apply.RENDER:
-            self._register([release_object(plan.name, AUTOSCALER_RELEASE, release)])
-        elif release is not None:
-            register_release(self, release, self._hooked(self._after(objects)))
+        if release is not None:
+            self._register_chart(plan, release, objects)
         self.register_outputs({})

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, cast
 
 import pulumi
 
-from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph
@@ -37,28 +36,20 @@ def register_cluster(
     return component(name, {"platform": plan}, opts, entered=entered, graph=graph)
 
 
-def register_autoscaler(name: str, plan: PlatformPlan, opts: pulumi.ResourceOptions) -> None:
-    """Register what scales EKS node groups, if gpuyard installs it, or the ComputeClasses of GKE."""
-    if installs_autoscaler(plan.spec) or any(pool.compute_class for pool in plan.pools):
-        from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
-
-        ClusterAutoscaler(name, {"platform": plan}, opts)
-
-
 def register_karpenter(
     name: str,
     plan: PlatformPlan,
     opts: pulumi.ResourceOptions,
     cluster: "CloudCluster | None",
     later: Collection[str],
-) -> "Karpenter | None":
+) -> "list[Karpenter]":
     """Register Karpenter, if gpuyard installs it; pools in `later` are added in a second step."""
     if installs_karpenter(plan.spec) and cluster is not None:
         from gpuyard.resources.clusters.karpenter import Karpenter, KarpenterArgs
 
         arguments: KarpenterArgs = {"platform": plan, "stores": {**cluster.store_names}}
-        return Karpenter(name, arguments, opts, later=later)
-    return None
+        return [Karpenter(name, arguments, opts, later=later)]
+    return []
 
 
 def kubernetes_provider(

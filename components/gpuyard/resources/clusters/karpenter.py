@@ -9,13 +9,11 @@ import pulumi
 from gpuyard.catalogue.kubernetes.karpenter import NODE_CLASS_GROUP, POOL_GROUP
 from gpuyard.errors import OutputValueMissing
 from gpuyard.findings import format_list
-from gpuyard.names import KARPENTER_RELEASE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.platform import karpenter_nodes_of, karpenter_releases
 from gpuyard.resources.component import Component
-from gpuyard.resources.releases import register_release
 from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.spec.sections import Apply
 
@@ -83,12 +81,11 @@ class Karpenter(Component):
         """Install the chart; with rendered manifests, register an object with its values as text."""
         if plan.spec.apply is not Apply.RENDER:
             release = replace(chart, values=resolve_outputs(dict(chart.values), late.__getitem__))
-            return register_release(self, release, self._hooked(self._after([])))
+            return self._register_chart(plan, release, [])
 
         def written(got: Mapping[str, str]) -> Any:
             values = resolve_outputs(dict(chart.values), got.__getitem__)
-            named = KARPENTER_RELEASE.format(chart.name)
-            return release_object(plan.name, named, replace(chart, values=values))
+            return release_object(plan.name, replace(chart, values=values))
 
         # Names are known immediately, values possibly later.
         shown: dict[str, Any] = written(dict.fromkeys(late, ""))

@@ -7,10 +7,8 @@ import pulumi
 
 from gpuyard.changes.platforms import driver_rollout_pools
 from gpuyard.changes.preserved_labels import with_referenced_node_configs
-from gpuyard.names import DRA_DRIVER_RELEASE, OPERATOR_RELEASE
 from gpuyard.plan.sharing.claims import operator_serves_dra_claims
 from gpuyard.plan.software.gpu_operator import config_map_names
-from gpuyard.render.charts import release_object
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects, operator_namespace
 from gpuyard.render.gpu_operator.values import gpu_operator_release
@@ -19,10 +17,8 @@ from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.gpu_operator.driver_hooks import rollout_hooks
 from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
 from gpuyard.resources.gpu_operator.operator_detection import warn_other_operator
-from gpuyard.resources.releases import register_release
 from gpuyard.resources.state import spec_without_defaults
 from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
-from gpuyard.spec.sections import Apply
 
 if TYPE_CHECKING:
     from gpuyard.plan.records import PlatformPlan
@@ -98,22 +94,12 @@ class GpuOperator(Component):
     def _install_chart(
         self, plan: "PlatformPlan", resources: list[pulumi.CustomResource]
     ) -> list[pulumi.CustomResource]:
-        charts = {
-            OPERATOR_RELEASE: gpu_operator_release(plan),
-            DRA_DRIVER_RELEASE: dra_driver_release(plan),
-        }
+        operator, dra_driver = gpu_operator_release(plan), dra_driver_release(plan)
         installed: list[pulumi.CustomResource] = []
-        for name, release in charts.items():
-            if release is None:
-                continue
-            if plan.spec.apply is Apply.RENDER:
-                installed += self._register([release_object(plan.name, name, release)])
-            else:
-                opts = self._hooked(self._after(resources))
-                if name == OPERATOR_RELEASE and self._telling is not None:
-                    hook_opts = pulumi.ResourceOptions(hooks=self._telling)
-                    opts = pulumi.ResourceOptions.merge(opts, hook_opts)
-                installed.append(register_release(self, release, opts))
+        if operator is not None:
+            installed.append(self._register_chart(plan, operator, resources, first=self._telling))
+        if dra_driver is not None:
+            installed.append(self._register_chart(plan, dra_driver, resources, "dra-driver"))
         return installed
 
     def agent_configuration(self) -> list[pulumi.CustomResource]:

@@ -14,7 +14,8 @@ from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.supply.images import PulledImage, pulled_images
+from gpuyard.render.pulled_image import PulledImage
+from gpuyard.render.supply.images import pulled_images
 from gpuyard.render.supply.mirror_scripts import Copier, PulledChart, copy_script, pulled_charts
 
 

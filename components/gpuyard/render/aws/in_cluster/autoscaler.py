@@ -8,14 +8,14 @@ from typing import Any
 
 from gpuyard.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG
 from gpuyard.catalogue.kubernetes.autoscalers import ANY_GROUP, MANAGED_GROUP, PRIORITY_CONFIGMAP
-from gpuyard.catalogue.software.charts import AUTOSCALER_CHART, AUTOSCALER_CHART_PIN
+from gpuyard.catalogue.software.charts import AUTOSCALER_CHART
 from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.pools import group_name, group_sizes, node_group_pools
-from gpuyard.render.charts import Release
+from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.cloud.spelling import fit_name
-from gpuyard.render.mirror import chart_location, chart_repository, image_repository, image_tag
 from gpuyard.render.objects import Object, managed_object, system_tolerations
+from gpuyard.render.pulled_image import image_values
 from gpuyard.render.text import yaml_text
 
 _NOTHING = "0.000001"
@@ -29,14 +29,7 @@ _MOST_MEMORY = "4Gi"
 
 def node_group_autoscaler(plan: PlatformPlan) -> Release:
     """The release that Helm installs."""
-    return Release(
-        name=AUTOSCALER_CHART.name,
-        namespace=KUBE_SYSTEM,
-        chart=chart_location(plan.spec, AUTOSCALER_CHART),
-        repository=chart_repository(plan.spec, AUTOSCALER_CHART),
-        version=plan.software[AUTOSCALER_CHART_PIN],
-        values=autoscaler_values(plan),
-    )
+    return chart_release(plan, AUTOSCALER_CHART, KUBE_SYSTEM, autoscaler_values(plan))
 
 
 def priority_objects(plan: PlatformPlan) -> list[Object]:
@@ -70,10 +63,7 @@ def autoscaler_values(plan: PlatformPlan) -> dict[str, Any]:
         **({"awsRegion": plan.region} if plan.region else {}),
         "autoDiscovery": {"clusterName": plan.name},
         "rbac": {"serviceAccount": {"name": AUTOSCALER_ACCOUNT}},
-        "image": {
-            "repository": image_repository(plan.spec, AUTOSCALER_CHART),
-            "tag": image_tag(AUTOSCALER_CHART, plan.software[AUTOSCALER_CHART.name]),
-        },
+        "image": image_values(plan, AUTOSCALER_CHART),
         "nodeSelector": {POOL_LABEL: SYSTEM_POOL},
         "tolerations": system_tolerations(),
         "resources": {

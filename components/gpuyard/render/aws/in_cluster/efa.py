@@ -6,12 +6,11 @@ cluster: a second plugin on a node would replace the first one at the kubelet.
 
 from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.charts import EFA_PLUGIN
-from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.names import INSTANCE_TYPE_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
-from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object, node_affinity, node_agent, system_tolerations
+from gpuyard.render.pulled_image import agent_image
 
 _PLUGINS, _DEVICES = "/var/lib/kubelet/device-plugins", "/dev/infiniband"
 
@@ -21,12 +20,6 @@ def efa_objects(plan: PlatformPlan) -> list[Object]:
     if not any(pool.machine.efa_interfaces for pool in plan.pools):
         return []
     return [node_agent(plan.name, EFA_PLUGIN.name, "name", _pods(plan))]
-
-
-def efa_image(plan: PlatformPlan) -> tuple[str, str]:
-    """The repository and tag of the image."""
-    tag = EFA_PLUGIN.tag.format(plan.software[EFA_PLUGIN.pin])
-    return mirrored(plan.spec, EFA_PLUGIN.image), pinned_image_reference(EFA_PLUGIN.image, tag)
 
 
 def _pods(plan: PlatformPlan) -> Object:
@@ -42,7 +35,7 @@ def _pods(plan: PlatformPlan) -> Object:
         "containers": [
             {
                 "name": EFA_PLUGIN.name,
-                "image": ":".join(efa_image(plan)),
+                "image": agent_image(plan, EFA_PLUGIN).reference,
                 # It opens the adapters' device files, which belong to root.
                 "securityContext": {"privileged": True, "runAsUser": 0},
                 "resources": {"requests": {"cpu": "10m", "memory": "20Mi"}},

@@ -6,10 +6,7 @@ from gpuyard.catalogue.machines import MACHINES
 from gpuyard.catalogue.software.charts import (
     KARPENTER_CHART,
     KARPENTER_CRD_CHART,
-    KARPENTER_PIN,
-    Chart,
 )
-from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.names import KARPENTER, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.capacity.karpenter import selects_reservations
 from gpuyard.plan.cluster.ranges import cluster_spec
@@ -17,28 +14,18 @@ from gpuyard.plan.pools.allocatable import karpenter_overhead
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.karpenter.nodes import QUEUE, karpenter_pools
-from gpuyard.render.charts import Release
-from gpuyard.render.mirror import chart_location, image_repository, upstream_image_repository
+from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.objects import system_tolerations
+from gpuyard.render.pulled_image import chart_image
 from gpuyard.spec.sections import Nat
 
 
 def karpenter_charts(plan: PlatformPlan) -> list[Release]:
     """The definitions first: Helm updates them only with their own chart."""
     return [
-        _release(plan, KARPENTER_CRD_CHART, {}),
-        _release(plan, KARPENTER_CHART, karpenter_values(plan)),
+        chart_release(plan, KARPENTER_CRD_CHART, KUBE_SYSTEM, {}),
+        chart_release(plan, KARPENTER_CHART, KUBE_SYSTEM, karpenter_values(plan)),
     ]
-
-
-def _release(plan: PlatformPlan, chart: Chart, values: dict[str, Any]) -> Release:
-    return Release(
-        name=chart.name,
-        namespace=KUBE_SYSTEM,
-        chart=chart_location(plan.spec, chart),
-        version=plan.software[KARPENTER_PIN],
-        values=values,
-    )
 
 
 def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
@@ -47,7 +34,7 @@ def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
     private = cluster_spec(plan.spec).network.nat is Nat.NONE
     pools = karpenter_pools(plan)
     machines = (MACHINES[name] for pool in pools for name in pool.machines)
-    tag = KARPENTER_CHART.tag.format(plan.software[KARPENTER_PIN])
+    image = chart_image(plan, KARPENTER_CHART)
     return {
         "serviceAccount": {"name": KARPENTER},
         # At most one replica on each node.
@@ -56,10 +43,10 @@ def karpenter_values(plan: PlatformPlan) -> dict[str, Any]:
         "tolerations": system_tolerations(),
         "controller": {
             "image": {
-                "repository": image_repository(plan.spec, KARPENTER_CHART),
-                "tag": tag,
+                "repository": image.repository,
+                "tag": image.tag,
                 # Always set: the chart's own digest would override another tag, also in a mirror.
-                "digest": digest_of(upstream_image_repository(KARPENTER_CHART), tag),
+                "digest": image.digest,
             },
             "resources": {
                 "requests": {"cpu": "500m", "memory": "1Gi"},
