@@ -96,7 +96,7 @@ def hear_configuration(hear: Callable[[Mapping[str, str]], None]) -> None:
     intercept it.
     """
 
-    class Listening(engine._PolicyAnalyzerServicer):  # pyright: ignore[reportPrivateUsage]  # noqa: SLF001
+    class Listening(engine._PolicyAnalyzerServicer):  # noqa: SLF001
         def ConfigureStack(self, request: Any, context: Any) -> Any:  # noqa: N802  the engine's name
             hear(dict(request.config))
             return super().ConfigureStack(request, context)

@@ -1,11 +1,11 @@
-"""The reference of stack files, generated from the models, and that of fault symptoms: docs/reference.
+"""Reference pages: stack files, their implementation status, fault symptoms and readiness checks (docs/reference).
 
-`make golden` writes it; tests/docs/test_reference.py fails if the models have changed.
+`make golden` writes them; tests/docs/test_reference.py fails if their sources have changed.
 """
 
 import inspect
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
 from itertools import groupby
@@ -15,13 +15,19 @@ from typing import Any
 import yaml
 
 from gpuyard.catalogue.known_issues import KNOWN_ISSUES, Area, KnownIssue
+from gpuyard.plan import unimplemented
+from gpuyard.readiness.checks import ai_requirements, ai_source, readiness_checks
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+from gpuyard.spec.teams import Team
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "stack-file.md"
 EXAMPLES = Path(__file__).with_name("stack_examples.yaml")
 TROUBLES_PAGE = PAGE.with_name("troubles.md")
+STATUS_PAGE = PAGE.with_name("today.md")
+READINESS_PAGE = PAGE.with_name("readiness.md")
 _HEADINGS = {
     Area.XID: "The kernel's log has an XID",
     Area.DRIVER: "The driver does not answer, or a different one does",
@@ -133,3 +139,102 @@ def _signs(area: Area, rows: list[KnownIssue]) -> Iterator[str]:
         for each in rows
     )
     yield f"\nSources: {'; '.join(sources)}."
+
+
+# ── Implementation status of stack file fields ─────────────────────────────────────────────────────
+
+_STATUS_HEAD = """\
+# Implementation status of stack file fields
+
+For users who want to know which fields `pulumi up` already carries out. Generated from the models and
+from the findings of `gpuyard check` (`make golden`).
+
+- `in effect`: validated, part of the plan, and deployed by `pulumi up`.
+- `on aws and gcp`: in effect where gpuyard creates clusters and nodes; not on a simulated cluster or on
+  your own (`cloud: none`).
+- `planned`: validated and part of the plan, but not deployed.
+- `nothing`: read, without effect.
+
+[The reference](stack-file.md) describes the fields.
+"""
+_STATUS_TABLES: tuple[tuple[str, type[SpecModel], Mapping[str, str], Mapping[str, str]], ...] = (
+    ("The platform", PlatformSpec, unimplemented.PLANNED, unimplemented.NO_EFFECT),
+    ("A pool", Pool, unimplemented.POOL_PLANNED, unimplemented.POOL_NOTHING),
+    ("A team", Team, {}, {}),
+)
+
+
+def status() -> str:
+    """The implementation status of each field: docs/reference/today.md.
+
+    A field is `in effect` only if tests/plan/test_unimplemented.py finds code that reads it, and not in effect only
+    if `gpuyard check` reports the same for a stack that uses it.
+    """
+    return _STATUS_HEAD + "".join(_status_table(*each) for each in _STATUS_TABLES)
+
+
+def _status_table(
+    title: str, model: type[SpecModel], planned: Mapping[str, str], nothing: Mapping[str, str]
+) -> str:
+    rows = "".join(f"{row}\n" for row in _status_rows(model, planned, nothing))
+    return f"\n## {title}\n\n| field | status | |\n|---|---|---|\n{rows}"
+
+
+def _status_rows(
+    model: type[SpecModel], planned: Mapping[str, str], nothing: Mapping[str, str]
+) -> Iterator[str]:
+    meanings = field_meanings(model)
+    for name in model.model_fields:
+        if name in unimplemented.CLOUD_ONLY_FIELDS:
+            lacks = words({**planned, **nothing}[name])
+            yield f"| `{name}` | on aws and gcp | Elsewhere: {lacks} |"
+        elif name in planned:
+            yield f"| `{name}` | planned | {words(planned[name])} |"
+        elif name in nothing:
+            yield f"| `{name}` | nothing | {words(nothing[name])} |"
+        else:
+            meaning = words(meanings[name]).partition(". ")[0].removesuffix(".")
+            yield f"| `{name}` | in effect | {meaning} |"
+
+
+# ── Readiness checks ───────────────────────────────────────────────────────────────────────────────
+
+_READINESS_HEAD = """\
+# Readiness checks
+
+Generated from the library's list (`make golden`). [The concept](../concepts/readiness.md) describes the
+answers. Sources of an answer: P the plan, L the live cluster, R a run.
+"""
+_CONFORMANCE = """\
+## CNCF AI Conformance for Kubernetes 1.36
+
+From {source}.
+For each MUST the programme requires a status, notes, and public evidence; it has no test of
+its own. The checks of gpuyard point to evidence, they are not a certificate.
+
+| requirement | level | checks of gpuyard |
+|---|---|---|
+"""
+
+
+def readiness() -> str:
+    """The list of readiness checks: docs/reference/readiness.md."""
+    text = _READINESS_HEAD
+    for category, checks in groupby(readiness_checks(), lambda each: each.category):
+        text += f"\n## {category}\n\n| check | from | what must be true | manual check |\n|---|---|---|---|\n"
+        for each in checks:
+            run = (
+                f"{_cell(each.by_hand)}<br>run: {_cell(each.run)}"
+                if each.run
+                else _cell(each.by_hand)
+            )
+            text += f"| {each.id} | {each.source} | {_cell(each.title)} | {run} |\n"
+    text += "\n" + _CONFORMANCE.format(source=ai_source())
+    for requested in ai_requirements():
+        named = ", ".join(requested.checks) or f"none: {requested.lacks}"
+        text += f"| `{requested.id}` | {requested.level} | {named} |\n"
+    return text
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")

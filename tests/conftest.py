@@ -17,7 +17,7 @@ from kit.searches import examples
 __all__ = ["cold", "require_level", "upstream", "warm"]
 
 # gpuyard's plugin, loaded explicitly: its entry point would load it before coverage starts.
-pytest_plugins = ["gpuyard.testing.plugin", "kit.seconds", "kit.traced", "kit.suite.turns"]
+pytest_plugins = ["gpuyard.testing.plugin", "kit.traced"]
 
 HERE = Path(__file__).parent
 
@@ -38,6 +38,8 @@ os.environ.pop("GPUYARD_SIM_NAME", None)
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Give each test its level: its own marker, else the folder's, else unit."""
+    if os.environ.get("GPUYARD_GOLDEN") == "write":
+        items[:] = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
     for item in items:
         level = next((name for name in LEVELS if item.get_closest_marker(name)), None)
         if level is None:
@@ -64,14 +66,14 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """Distribute tests, the longest first, and tests that share a cluster together."""
-    from kit.suite.dealing import LongestFirst
+    from kit.live import LongestFirst
 
     return LongestFirst(config, log)
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Live tests wait more than they work: `-n auto` starts more workers for them than there are cores."""
-    from kit.suite.dealing import workers
+    from kit.live import workers
 
     return workers(config.args, os.cpu_count() or 1)
 

@@ -109,7 +109,7 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "live": Campaign(
-        "every test on real parts, in any turn; required for a release",
+        "every test on real parts; required for a release",
         1,
         "rounds",
         lambda count, _: [pytest(*ON_REAL_PARTS, "-n", "auto", needs=LIVE)] * count,

@@ -15,7 +15,7 @@ from kit.cluster.busy import busy
 from kit.cluster.lab import slack
 from kit.cluster.queues import forget, kueue_as_it_was
 from kit.levels import require_level
-from kit.suite.dealing import ends_clusters
+from kit.live import ends_clusters
 
 NAME = f"test-{os.getpid()}"
 Until = Callable[..., Any]

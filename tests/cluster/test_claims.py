@@ -12,7 +12,7 @@ from kit.cluster.queues import QueueLab, kueue_as_rendered
 from kit.generated.small_platforms import pod_spec
 from kit.stacks import Raw, platform, pool, shape, team
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 RESOURCES = "/apis/resource.k8s.io/v1"
 QUIET = "/api/v1/namespaces/default/pods"

@@ -13,7 +13,7 @@ from gpuyard.simulate.kueue import manager as kueue_manager
 from kit.cluster import lab as reality
 from kit.cluster.queues import starts_kueue_anew
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 Until = Callable[..., Any]
 QUEUES = "/apis/kueue.x-k8s.io/v1beta2"

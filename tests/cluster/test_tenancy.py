@@ -18,7 +18,7 @@ from kit.cluster import lab as reality
 from kit.cluster.queues import kueue_as_rendered
 from kit.stacks import Raw, cut_pool, plan_of, platform, pool, shared_pool, team
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 Until = Callable[..., Any]
 Value = dict[str, Any]

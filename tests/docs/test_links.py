@@ -85,9 +85,9 @@ def test_the_site_builds_without_a_warning(tmp_path):
     assert (tmp_path / "build/site/search.json").is_file()
 
 
-def test_decisions_are_numbered_without_gaps():
-    numbers = sorted(int(path.name[:4]) for path in (DOCS / "decisions").glob("[0-9]*.md"))
-    assert numbers == list(range(1, len(numbers) + 1))
+def test_each_decision_has_a_number_of_its_own():
+    numbers = [path.name[:4] for path in (DOCS / "decisions").glob("[0-9]*.md")]
+    assert len(numbers) == len(set(numbers))
 
 
 @pytest.mark.parametrize(

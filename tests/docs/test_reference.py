@@ -9,10 +9,8 @@ from pathlib import Path
 import yaml
 from pydantic import BaseModel
 
-import readiness_page
 import reference
 import sizes
-import words_today
 from gpuyard.local_files import file_reader
 from gpuyard.plan import plan
 from gpuyard.spec.platform import PlatformSpec
@@ -27,11 +25,11 @@ def test_the_reference_is_what_the_models_say(golden):
 
 
 def test_the_page_of_what_words_do_today_is_what_the_plan_says_of_them(golden):
-    golden(words_today.PAGE, words_today.page())
+    golden(reference.STATUS_PAGE, reference.status())
 
 
 def test_the_list_of_readiness_checks_is_the_librarys(golden):
-    golden(readiness_page.PAGE, readiness_page.page())
+    golden(reference.READINESS_PAGE, reference.readiness())
 
 
 def test_the_page_of_troubles_is_the_table(golden):
@@ -39,7 +37,7 @@ def test_the_page_of_troubles_is_the_table(golden):
 
 
 def test_no_word_is_missing_on_that_page_and_each_has_one_state():
-    rows = re.findall(r"^\| `(\w+)` \| (\w[\w ]*) \| \S", words_today.page(), re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` \| (\w[\w ]*) \| \S", reference.status(), re.MULTILINE)
     names = [name for model in (PlatformSpec, Pool, Team) for name in model.model_fields]
     assert [name for name, _ in rows] == names
     assert {state for _, state in rows} == {"in effect", "on aws and gcp", "planned", "nothing"}

@@ -55,6 +55,7 @@ def test_a_release_from_a_repository_is_recorded_with_its_values_checked(stack, 
     stack.destroy()
 
 
+@pytest.mark.always
 def test_a_release_of_a_local_chart_is_installed(stack, api, chart, helm):
     stack.program("""
         k8s.helm.v3.Release("small", name="mine", chart="./small", namespace=NAMESPACE,
@@ -68,6 +69,7 @@ def test_a_release_of_a_local_chart_is_installed(stack, api, chart, helm):
     assert api.get("ConfigMap", "mine-settings") is None
 
 
+@pytest.mark.always
 def test_a_local_chart_is_rendered_for_the_version_asked_for(stack, api, chart, helm):
     stack.program("""
         from pulumi_kubernetes.helm.v3 import Chart, LocalChartOpts
@@ -79,6 +81,7 @@ def test_a_local_chart_is_rendered_for_the_version_asked_for(stack, api, chart, 
     stack.unchanged()
 
 
+@pytest.mark.always
 def test_a_chart_that_would_have_to_be_fetched_is_refused_in_words(stack):
     stack.program("""
         from pulumi_kubernetes.helm.v3 import Chart, ChartOpts, FetchOpts

@@ -7,6 +7,8 @@ import control_plane
 import pytest
 from control_plane import NAME, TRIES, shared
 
+pytestmark = pytest.mark.always
+
 KWOKCTL = """#!/bin/sh
 echo "$2" >>{said}
 pids=$KWOK_WORKDIR/clusters/{name}/pids

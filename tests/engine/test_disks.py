@@ -68,6 +68,7 @@ def test_what_a_full_disk_left_is_mended_by_one_command(
     stack.destroy()
 
 
+@pytest.mark.always
 def test_on_a_disk_that_cannot_be_written_to_nothing_is_begun(stack, api, up_on_a_disk):
     stack.program("config_map('one')")
     said = up_on_a_disk("1m", f"mount -o remount,ro {stack.backend}")

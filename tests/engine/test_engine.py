@@ -55,6 +55,7 @@ def _write(folder, **files):
         (folder / name).write_text(textwrap.dedent(text))
 
 
+@pytest.mark.always
 @pytest.mark.usefixtures("cold")
 def test_an_error_of_the_program_is_shown_once(stack):
     stack.program('raise pulumi.RunError("pools[2].nodes: 40 of 16")')
@@ -85,6 +86,7 @@ def test_configuration_reaches_the_program(stack):
     assert "[secret]" in stack.run("stack", "output", "token").output
 
 
+@pytest.mark.always
 def test_a_policy_pack_stops_a_preview(stack, tmp_path):
     _write(
         tmp_path / "pack",
@@ -144,6 +146,7 @@ def _release(api):
     api.merge("ConfigMap", "part-5", {"metadata": {"labels": {"go": "yes"}}}, manager="trial")
 
 
+@pytest.mark.always
 def test_a_second_writer_is_told_who_holds_the_lock(stack, api, until):
     _slow(stack)
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
@@ -156,6 +159,7 @@ def test_a_second_writer_is_told_who_holds_the_lock(stack, api, until):
     assert first.returncode == 0, output
 
 
+@pytest.mark.always
 def test_interrupted_then_up_converges(stack, api, until):
     _slow(stack)
     first = stack.start("up", "--yes", "--skip-preview", "--color", "never")
@@ -239,6 +243,7 @@ def test_killed_at_random_then_converges_without_a_duplicate(stack, api, seed):
     assert api.names("ConfigMap") == set()
 
 
+@pytest.mark.always
 @pytest.mark.usefixtures("cold")
 def test_plugins_end_with_a_killed_engine(stack, api, until):
     _slow(stack)

@@ -7,6 +7,7 @@ import textwrap
 import time
 from pathlib import Path
 
+import pytest
 from testbed.plugins.kubernetes.failures import ApiError
 
 from kit.cluster.lab import slack
@@ -26,6 +27,7 @@ def _deployment(annotations: dict, nodes: dict) -> str:
     return f"ANNOTATIONS, NODES = {annotations!r}, {nodes!r}\n" + textwrap.dedent(DEPLOYMENT)
 
 
+@pytest.mark.always
 def test_a_wrong_field_is_refused_with_its_path(stack):
     """Already by the preview: it asks the server for a dry run."""
     stack.program("""
@@ -37,6 +39,7 @@ def test_a_wrong_field_is_refused_with_its_path(stack):
         assert failed.output.count("was not successfully created by the Kubernetes API server") >= 1
 
 
+@pytest.mark.always
 def test_a_kind_without_a_crd_is_named(stack):
     """The preview passes, for the CRD may come with the update; the update says what is missing."""
     stack.program("""
@@ -98,6 +101,7 @@ SILENT = """
 """
 
 
+@pytest.mark.always
 def test_a_webhook_that_does_not_answer_yet_is_waited_for(stack, api, until):
     """As Kueue's while its pods start: the provider gives up at once, the engine tries again."""
     name = f"silent.{api.namespace}.example.org"
@@ -140,6 +144,7 @@ def is_asked(api, webhook):
     return False
 
 
+@pytest.mark.always
 def test_a_failed_job_says_why(stack, api):
     """The Job's own reason, at once and not after ten minutes."""
     stack.program("""
@@ -157,6 +162,7 @@ def test_a_failed_job_says_why(stack, api):
     assert api.names("Pod") == set()
 
 
+@pytest.mark.always
 def test_a_job_is_awaited_until_it_is_complete(stack, api):
     stack.program("""
         k8s.batch.v1.Job("check", metadata={"name": "check", "namespace": NAMESPACE}, opts=opts(), spec={
@@ -181,6 +187,7 @@ def test_a_deployment_is_awaited_skipped_or_timed_out(stack, api):
     stack.unchanged()
 
 
+@pytest.mark.always
 def test_wait_for_expressions(stack, api):
     """Both forms of `pulumi.com/waitFor`, and what is missing when the time is up."""
     stack.program(
@@ -195,6 +202,7 @@ def test_wait_for_expressions(stack, api):
     assert '{.metadata.labels.go}=yes (found "no")' in failed
 
 
+@pytest.mark.always
 def test_a_stuck_finalizer_is_named_in_bounded_time(stack, api):
     stack.program("""
         config_map("held", metadata={"finalizers": ["trial.example/hold"],

@@ -11,7 +11,7 @@ from testbed.plugins.language import interpreter
 from kit.waiting import SHORTER
 from stacks import PASSPHRASE
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.always]
 
 ROOT = Path(__file__).resolve().parents[2]
 

@@ -46,6 +46,7 @@ def one(objects, kind, name):
     return found
 
 
+@pytest.mark.always
 def test_helm_makes_of_our_values_what_the_plan_says():
     objects = rendered()
     deployment = one(objects, "Deployment", "kueue-controller-manager")
@@ -62,6 +63,7 @@ def test_helm_makes_of_our_values_what_the_plan_says():
     assert one(objects, "PodDisruptionBudget", "kueue-manager-pdb")
 
 
+@pytest.mark.always
 def test_a_release_of_another_name_makes_what_the_configuration_names():
     """Argo and Flux call a release as they like."""
     objects = kueue_chart.rendered(kueue_values(plan_of(RAW)), "kueue-system", "cluster-queueing")
@@ -78,6 +80,7 @@ def test_a_real_api_server_accepts_every_object_of_the_chart(api):
         assert api.cluster.patch(obj, obj, APPLY, query)["kind"] == obj["kind"]
 
 
+@pytest.mark.always
 def test_the_manager_may_run_in_a_namespace_that_lets_in_restricted_pods_only(api):
     (namespace,) = kueue_objects(plan_of(RAW))
     labels = namespace["metadata"]["labels"]

@@ -2,6 +2,8 @@
 
 import textwrap
 
+import pytest
+
 
 def test_up_preview_change_destroy(stack, api):
     """After up nothing is left to do; one change is one update; destroy leaves nothing."""
@@ -40,6 +42,7 @@ def test_up_preview_change_destroy(stack, api):
     assert stack.state().get("resources", []) == []
 
 
+@pytest.mark.always
 def test_drift_is_shown_by_refresh_and_mended_by_up(stack, api):
     stack.program('config_map("quota", metadata={"labels": {"nominal": "8"}})')
     stack.up()
@@ -66,6 +69,7 @@ def test_a_field_of_another_manager_conflicts_until_forced(stack, api):
     assert api.get("ConfigMap", "quota")["metadata"]["labels"] == {"nominal": "8"}
 
 
+@pytest.mark.always
 def test_a_rename_through_aliases_replaces_nothing(stack, api):
     stack.program(
         'k8s.core.v1.ConfigMap("old", metadata={"name": "c", "namespace": NAMESPACE}, opts=opts())'
@@ -81,6 +85,7 @@ def test_a_rename_through_aliases_replaces_nothing(stack, api):
     assert stack.resource("new")["id"] == f"{api.namespace}/c"
 
 
+@pytest.mark.always
 def test_an_object_that_exists_is_refused_and_upsert_adopts_it(stack, api):
     api.create("ConfigMap", "taken", data={"who": "else"})
     stack.program('config_map("taken", {"who": "us"})')
@@ -110,6 +115,7 @@ def test_an_immutable_field_replaces(stack, api):
     assert len(api.names("ConfigMap")) == 2
 
 
+@pytest.mark.always
 def test_import_takes_an_object_over(stack, api):
     api.create("ConfigMap", "found", data={"a": "b"})
     stack.program('config_map("found", {"a": "b"}, import_=f"{NAMESPACE}/found")')
@@ -118,6 +124,7 @@ def test_import_takes_an_object_over(stack, api):
     stack.unchanged()
 
 
+@pytest.mark.always
 def test_a_kubeconfig_that_is_not_known_yet_defers(stack, api):
     """A cluster made by the same update: the preview plans its objects without asking it."""
     stack.program("""
@@ -136,6 +143,7 @@ def test_a_kubeconfig_that_is_not_known_yet_defers(stack, api):
     stack.unchanged()
 
 
+@pytest.mark.always
 def test_an_object_gone_from_the_cluster_is_made_again(stack, api):
     stack.program('config_map("gone")')
     stack.up()

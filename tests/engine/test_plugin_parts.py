@@ -27,7 +27,7 @@ from testbed.plugins.kubernetes import (
     writing,
 )
 
-pytestmark = pytest.mark.unit
+pytestmark = [pytest.mark.unit, pytest.mark.always]
 
 ROOT = Path(__file__).resolve().parents[2]
 KUBECONFIG = {

@@ -11,23 +11,8 @@ import pytest
 import sizes
 from kit.waiting import SHORTER
 
-TARGETS = [
-    "up",
-    "test",
-    "quick",
-    "repeating",
-    "campaign",
-    "check",
-    "down",
-    "demo",
-    "shell",
-    "bench",
-    "tools",
-    "golden",
-    "schema",
-    "advisories",
-    "help",
-]
+MAIN = ["environment", "test", "quick", "check", "golden", "up", "down", "bench", "help"]
+FURTHER = ["test-all", "demo", "shell", "tools", "docs", "campaign", "facts", "advisories"]
 
 
 def program(path: Path, text: str) -> Path:
@@ -56,8 +41,6 @@ def scratch(tmp_path):
     root = tmp_path / "checkout"
     shutil.copytree(sizes.ROOT / "scripts", root / "scripts")
     shutil.copytree(sizes.ROOT / ".ci", root / ".ci")
-    (root / "tests/kit").mkdir(parents=True)
-    (root / "tests/kit/repeating.txt").write_text("tests/test_a.py::test_b\n", encoding="utf-8")
     shutil.copy(sizes.ROOT / "Makefile", root)
     (root / "requirements.lock").write_text("lock\n", encoding="utf-8")
     (root / "pyproject.toml").write_text("project\n", encoding="utf-8")
@@ -166,21 +149,26 @@ def test_a_uv_that_is_too_old_is_not_used(scratch, tmp_path, uv):
     assert uv() == []
 
 
-def test_every_command_of_the_surface_is_listed(scratch):
-    listed = run("make", folder=scratch).stdout
-    targets = re.findall(r"^  make (\w+) +\S", listed, re.MULTILINE)
-    assert set(TARGETS) <= set(targets)
+def test_the_main_targets_are_listed_and_the_others_named(scratch):
+    listed, _, named = run("make", folder=scratch).stdout.partition("further targets:")
+    assert sorted(re.findall(r"^  make (\w+) +\S", listed, re.MULTILINE)) == sorted(MAIN)
+    assert re.findall(r"[a-z-]+", named.partition("(")[0]) == FURTHER
 
 
-@pytest.mark.parametrize("target", ["up", "down", "demo", "test", "check", "bench", "tools"])
-def test_a_target_makes_the_environment_and_calls_its_script(scratch, target):
+@pytest.mark.parametrize(
+    ("target", "script"),
+    [(name, name) for name in ("test", "check", "bench", "tools")]
+    + [("test-all", "test --all"), ("up", "yard up"), ("down", "yard down"), ("demo", "yard demo")],
+)
+def test_a_target_makes_the_environment_and_calls_its_script(scratch, target, script):
     program(scratch / "scripts/bootstrap", "echo environment")
-    program(scratch / "scripts" / target, f"echo {target}")
-    assert run("make", target, folder=scratch).stdout == f"environment\n{target}\n"
+    name = script.partition(" ")[0]
+    program(scratch / "scripts" / name, f"echo {name} $*")
+    assert run("make", target, folder=scratch).stdout.split() == ["environment", *script.split()]
 
 
 def fake_tools(scratch, failing: str = "") -> None:
-    for name in ("ruff", "mypy", "pyright", "lint-imports", "python", "coverage"):
+    for name in ("ruff", "mypy", "lint-imports", "python", "coverage"):
         ends = "echo the reason; exit 1" if name == failing else "exit 0"
         program(scratch / ".venv/bin" / name, f'echo "{name} $*" >>calls\n{ends}')
 
@@ -189,18 +177,18 @@ def test_check_runs_every_gate_and_is_silent_about_those_that_pass(scratch):
     fake_tools(scratch)
     ended = run(scratch / "scripts/check", folder=scratch)
     assert ended.returncode == 0
-    names = ["format", "house", "layers", "lint", "mypy", "pyright", "speed"]
+    names = ["format", "house", "layers", "lint", "mypy", "speed"]
     assert sorted(line.split()[:2] for line in ended.stdout.splitlines()) == [
         ["ok", name] for name in names
     ]
 
 
 def test_check_leaves_the_gates_that_are_tests_to_who_runs_all_tests_next(scratch):
-    fake_tools(scratch, failing="pyright")
+    fake_tools(scratch, failing="mypy")
     ended = run(scratch / "scripts/check", "static", folder=scratch)
     assert ended.returncode == 1
     assert "house" not in ended.stdout
-    assert ended.stdout.endswith("1 gate(s) failed: pyright\n")
+    assert ended.stdout.endswith("1 gate(s) failed: mypy\n")
 
 
 def test_check_goes_on_after_a_failure_and_names_it_last(scratch):
@@ -219,17 +207,14 @@ def test_only_the_whole_suite_is_held_to_the_coverage_gates(scratch):
     assert calls == "python -m pytest tests/plan\n"
 
 
-@pytest.mark.parametrize(("said", "turn"), [(None, "commit"), ("all", "all")])
-def test_live_tests_come_in_turns_unless_all_are_asked_for(scratch, said, turn):
-    asked = {"GPUYARD_TURN": said} if said else {}
+@pytest.mark.parametrize(("given", "marked"), [((), True), (("--all",), False)])
+def test_live_tests_are_those_of_each_run_unless_all_are_asked_for(scratch, given, marked):
     fake_tools(scratch)
-    program(scratch / ".venv/bin/python", 'echo "${GPUYARD_TURN:-none} $*" >>calls')
-    assert run(scratch / "scripts/test", folder=scratch, **asked).returncode == 0
+    assert run(scratch / "scripts/test", *given, folder=scratch).returncode == 0
     calls = (scratch / "calls").read_text(encoding="utf-8").splitlines()
-    live = [
-        line.split()[0] for line in calls if line.endswith(" tests/cluster tests/engine tests/yard")
-    ]
-    assert live == [turn]
+    live = [line for line in calls if line.endswith(" tests/cluster tests/engine tests/yard")]
+    assert ["-m always" in line for line in live] == [marked]
+    assert sum("--cov" in line for line in calls) == 1, "the others run, with the gates"
 
 
 @pytest.mark.parametrize("failing", ["python", "coverage"])
@@ -240,46 +225,22 @@ def test_the_suite_fails_with_its_tests_and_with_its_coverage(scratch, failing):
     assert run(scratch / "scripts/test", folder=scratch).returncode == 1
 
 
-def test_gates_that_fall_short_are_judged_again_with_what_was_not_traced(scratch):
-    fake_tools(scratch)
-    short = "grep -q test_b calls || { echo 99 %; exit 2; }"
-    program(scratch / ".venv/bin/coverage", short)
-    ended = run(scratch / "scripts/test", folder=scratch)
-    assert ended.returncode == 0
-    assert "once more with the tests of tests/kit/repeating.txt" in ended.stdout
-    calls = (scratch / "calls").read_text(encoding="utf-8").splitlines()
-    again = [line for line in calls if line.endswith("tests/test_a.py::test_b")]
-    assert len(again) == 1
-    assert "--cov --cov-append" in again[0]
-    program(scratch / ".venv/bin/coverage", "exit 2")
-    assert run(scratch / "scripts/test", folder=scratch).returncode == 1
-
-
-def test_what_was_not_traced_is_not_asked_where_a_test_failed(scratch):
-    fake_tools(scratch, failing="python")
-    program(scratch / ".venv/bin/coverage", "exit 2")
-    assert run(scratch / "scripts/test", folder=scratch).returncode == 1
-    assert "test_b" not in (scratch / "calls").read_text(encoding="utf-8")
-
-
 @pytest.mark.parametrize(
-    ("live", "second", "code"),
+    ("live", "alone", "code"),
     [(1, 1, 1), (1, 0, 0), (3, 0, 3)],
     ids=["fails again", "unsteady", "the run itself broke"],
 )
-def test_the_suite_shows_what_live_tests_say_and_looks_at_failures_twice(
-    scratch, live, second, code
-):
+def test_live_tests_that_fail_run_once_more_alone(scratch, live, alone, code):
     fake_tools(scratch)
     fake = f"""case "$*" in
+      *--last-failed*) echo alone; exit {alone} ;;
       *" tests/cluster "*) echo a cluster is gone; exit {live} ;;
-      *second_look.py*) grep -q "a cluster is gone" "$2" && echo looked; exit {second} ;;
     esac"""
     program(scratch / ".venv/bin/python", fake)
     ended = run(scratch / "scripts/test", folder=scratch)
     assert ended.returncode == code
     assert "live tests:\na cluster is gone\n" in ended.stdout
-    assert ("looked" in ended.stdout) is (live == 1)
+    assert ("\nalone\n" in ended.stdout) is (live == 1)
 
 
 def test_every_benchmark_runs_also_after_one_has_failed(scratch):

@@ -241,4 +241,3 @@ def test_every_folder_of_source_is_typed():
         if path.name != "__main__.py"
     }
     assert sorted(roots - set(project["tool"]["mypy"]["files"])) == []
-    assert sorted(roots - set(project["tool"]["pyright"]["include"])) == []

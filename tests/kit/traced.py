@@ -1,63 +1,52 @@
-"""Coverage is traced where a gate needs it: in unit tests, except those that only repeat lines of others.
+"""Coverage is traced where a gate needs it: in a sample of the unit tests.
 
-With a tracer Python 3.11 loses its fast paths, in all modules: a test takes more than twice its CPU. Tests on
-real parts wait for programs in other languages, random searches run the same lines hundreds of times, and the
-marker `repeats` names the tests that run the same lines; the tracer is off meanwhile. Lines that only such a
-test runs need a unit test.
+With a tracer Python 3.11 loses its fast paths, in all modules: a test takes more than twice its CPU. So the tracer
+is off in tests on real parts, which wait for programs in other languages, in random searches and sweeps, which run
+the same lines again, and in folders of tests that mirror no measured package. The rule for the others:
 
-Most of the other tests run no line that the rest does not run as well. They are listed in `repeating.txt`,
-measured and written by `scripts/repeating.py`; a test that is not listed is traced. If the gates fail because
-the code has changed since, `scripts/test` runs the listed tests once more with the tracer before it reports
-that. `scripts/test` checks the gates, benchmarks/suite.md has the figures.
+- tests of a layer whose every branch is a gate are traced (COMPLETE);
+- elsewhere the first case of each test function is traced.
+
+A line that only an untraced test runs needs a unit test of its layer. `scripts/test` has the gates.
 """
 
 import functools
-import json
-import os
 import pkgutil
 import sys
-import time
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from importlib import import_module
-from pathlib import Path
 
 import pytest
 from coverage import Coverage
 
 from kit.levels import LEVELS
-from kit.seconds import is_random
 
 UNTRACED = (*LEVELS, "search", "timed", "repeats")
 """Markers of tests, setup and teardown included, that are run without the tracer."""
+COMPLETE = ("admission", "plan", "providers", "render", "spec")
+"""Folders of tests that are traced completely."""
+ELSEWHERE = ("docs", "house", "images", "policies", "stacks", "testbed", "typed", "wheel")
+"""Folders of tests that mirror no measured package."""
 MEASURED = ("gpuyard", "gpuyard_gate", "gpuyard_idle", "gpuyard_requeue", "gpuyard_validator")
 OTHERS = ("pulumi", "pulumi_kubernetes.core.v1", "pydantic", "rich.console", "typer", "yaml")
 """Dependencies that are not measured: imported before the tracer starts."""
-REPEATING = Path(__file__).with_name("repeating.txt")
-"""Tests that run no line of their own; one per line, by pytest's name without the case."""
-ALL = "GPUYARD_TRACE_ALL"
-"""With this variable the listed tests are traced like any other."""
-RECORD = "GPUYARD_TRACE_RECORD"
-"""A folder: the coverage data records the test of each line, and a file there the time of each test."""
 Kept = functools._lru_cache_wrapper
 
 
-def is_traced(item: pytest.Item) -> bool:
-    """True for a traced test: not for hypothesis searches, which need not reach a line again."""
-    if is_random(item) or any(item.get_closest_marker(name) for name in UNTRACED):
-        return False
-    return bool(os.environ.get(ALL)) or function_of(item) not in repeating()
-
-
-def function_of(item: pytest.Item) -> str:
-    """The test without its case, by pytest's name."""
-    return item.nodeid.partition("[")[0]
-
-
-@functools.cache
-def repeating() -> frozenset[str]:
-    """The tests that run no line of their own, by measurement."""
-    return frozenset(REPEATING.read_text(encoding="utf-8").split())
+def traced(items: Iterable[pytest.Item]) -> set[str]:
+    """The names of the tests that are traced."""
+    seen: set[str] = set()
+    results = set()
+    for item in items:
+        area = item.nodeid.split("/")[1]
+        is_search = hasattr(getattr(item, "obj", None), "hypothesis")
+        if is_search or any(item.get_closest_marker(name) for name in UNTRACED):
+            continue
+        function = item.nodeid.partition("[")[0]
+        if area in COMPLETE or (area not in ELSEWHERE and function not in seen):
+            results.add(item.nodeid)
+        seen.add(function)
+    return results
 
 
 @pytest.hookimpl(trylast=True)
@@ -74,8 +63,6 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         import_all(package)
     tracer.turn(on=False)  # collection does not count
     session.config.pluginmanager.register(tracer, "kit-tracer")
-    if folder := os.environ.get(RECORD):
-        session.config.pluginmanager.register(Recorder(measuring, Path(folder)), "kit-recorder")
 
 
 def stop_all() -> Coverage | None:
@@ -112,6 +99,7 @@ class Tracer:
     def __init__(self, measuring: Coverage) -> None:
         self.measuring = measuring
         self.on = False
+        self.traced: set[str] = set()
 
     def turn(self, *, on: bool) -> None:
         """Start or stop it if its state differs: either takes time."""
@@ -125,36 +113,12 @@ class Tracer:
 
         Values that were computed during collection are dropped for the same reason.
         """
-        items.sort(key=lambda item: not is_traced(item))
+        self.traced = traced(items)
+        items.sort(key=lambda item: item.nodeid not in self.traced)
         forget(MEASURED)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Set the tracer for a test with its setup and teardown."""
-        self.turn(on=is_traced(item))
+        self.turn(on=item.nodeid in self.traced)
         return (yield)
-
-
-class Recorder:
-    """Records the lines and the time of each test, for `scripts/repeating.py`."""
-
-    def __init__(self, measuring: Coverage, folder: Path) -> None:
-        self.measuring = measuring
-        self.folder = folder
-        self.seconds: dict[str, float] = defaultdict(float)
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Record a test; the tracer's hook runs first."""
-        if not is_traced(item):
-            return (yield)
-        self.measuring.switch_context(function_of(item))
-        start = time.process_time()
-        result = yield
-        self.seconds[function_of(item)] += time.process_time() - start
-        return result
-
-    def pytest_sessionfinish(self) -> None:
-        """Write the file of this process."""
-        path = self.folder / f"{os.getpid()}.json"
-        path.write_text(json.dumps(self.seconds), encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
 
-import generate_arguments
+import generate_types
 import reference
 from gpuyard.resources import arguments
 from gpuyard.spec.platform import PlatformSpec
@@ -34,7 +34,7 @@ def mapping_of(model):
 
 
 def test_the_module_is_what_the_spec_generates(golden):
-    golden(generate_arguments.TARGET, generate_arguments.generate())
+    golden(generate_types.ARGUMENTS, generate_types.arguments())
 
 
 @every("model", MODELS, ids=lambda each: each.__name__)

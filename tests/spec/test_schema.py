@@ -31,7 +31,7 @@ def test_the_schema_is_a_schema():
 
 
 def test_the_schema_file_is_up_to_date(golden):
-    # `make schema` writes it anew
+    # `make golden` writes it
     golden(ROOT / SCHEMA_FILE, json.dumps(SCHEMA, indent=2) + "\n")
 
 

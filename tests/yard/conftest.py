@@ -39,7 +39,7 @@ def yard(
     try:
         yield one
     finally:
-        one.run("scripts/down", code=None)
+        one.run("scripts/yard", "down", code=None)
 
 
 @pytest.fixture(scope="session")
@@ -47,7 +47,7 @@ def first_up(yard: Yard) -> tuple[str, float]:
     """The output of the first `make up`, and how long it took, as if the machine had nothing else to do."""
     began = time.monotonic()
     with busy() as times:
-        said = yard.run("scripts/up")
+        said = yard.run("scripts/yard", "up")
         seconds = time.monotonic() - began
     return said, seconds / max(times(), slack())
 
@@ -56,7 +56,7 @@ def first_up(yard: Yard) -> tuple[str, float]:
 def up(first_up: tuple[str, float], yard: Yard) -> Yard:
     """The platform, up."""
     if yard.changed or not yard.kubeconfig.exists():
-        yard.run("scripts/up")  # it was taken down, see below
+        yard.run("scripts/yard", "up")  # it was taken down, see below
         yard.changed = False
     return yard
 
@@ -65,7 +65,7 @@ def up(first_up: tuple[str, float], yard: Yard) -> Yard:
 def own(first_up: tuple[str, float], yard: Yard) -> Yard:
     """The platform for a test that deploys others in its place; who asks for `up` next has it as it was."""
     if not yard.kubeconfig.exists():
-        yard.run("scripts/up")
+        yard.run("scripts/yard", "up")
     yard.changed = True
     return yard
 
@@ -78,4 +78,4 @@ def pytest_runtest_teardown(
     yield
     up = getattr(item, "funcargs", {}).get("yard")
     if isinstance(up, Yard) and nextitem is not None and not nextitem.path.is_relative_to(HERE):
-        up.run("scripts/down", code=None)
+        up.run("scripts/yard", "down", code=None)

@@ -48,7 +48,7 @@ def live(up: Yard):
     for name in labels(up):
         annotate(up, name, None)
     up.pulumi("destroy", "--stack", STACK, *QUIET)
-    up.run("scripts/up")
+    up.run("scripts/yard", "up")
 
 
 @pytest.mark.timeout(900)  # five deployments

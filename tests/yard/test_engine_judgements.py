@@ -39,7 +39,7 @@ def working(up):
     submit(up.api, WORK)
     waiting.until(lambda: look(up.api, WORK).running == WORK.pods, what="the gang to run")
     yield pods(up.api)
-    up.run("scripts/up")
+    up.run("scripts/yard", "up")
     if up.api.get("/apis/batch/v1/namespaces/vision/jobs/works"):
         remove(up.api, WORK)
 
@@ -65,7 +65,7 @@ def test_a_team_that_moves_to_another_cohort_keeps_what_runs(up, working):
     queue = up.api.get("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/local-vision")
     assert queue["spec"]["cohortName"] == "local.labs"
     assert pods(up.api) == working
-    up.run("scripts/up")
+    up.run("scripts/yard", "up")
     assert pods(up.api) == working
 
 
@@ -80,7 +80,7 @@ def test_kueue_killed_while_up_runs_loses_nothing(up, working):
         waiting.until(lambda: killed(folder), what="a Kueue that runs, to kill it")
         said, _ = run.communicate(timeout=900)
     assert run.returncode == 0 or "webhook" in said, said[-3000:]
-    up.run("scripts/up")
+    up.run("scripts/yard", "up")
     assert pods(up.api) == working
     assert look(up.api, WORK).admitted
     assert len(up.owned()) == len(objects_of(up.plan()))

@@ -29,7 +29,7 @@ def test_after_an_interrupted_up_the_next_one_converges(up, how):
         killed = how is signal.SIGKILL
         assert code == 0 or (killed and "pulumi cancel" in said), said[-3000:]
         if killed:
-            up.run("scripts/up")
+            up.run("scripts/yard", "up")
         converged(up, seed)
 
 
@@ -38,7 +38,7 @@ def test_after_an_interrupted_destroy_make_up_converges(up, how):
     chance = random.Random(how.value + 1)  # noqa: S311  accidents, not secrets
     for seed in range(SEEDS // 4):
         up.interrupted(chance.uniform(1, 6), how, *DESTROY)
-        up.run("scripts/up")
+        up.run("scripts/yard", "up")
         converged(up, seed)
 
 

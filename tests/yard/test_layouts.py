@@ -98,7 +98,7 @@ def two(up: Yard):
     yield up
     delete(up.api, f"{JOBS}/long")
     up.pulumi("destroy", "--stack", STACK, *QUIET)
-    up.run("scripts/up")
+    up.run("scripts/yard", "up")
 
 
 def test_a_layout_changes_with_consent_and_goes_back_where_a_node_fails(two: Yard):

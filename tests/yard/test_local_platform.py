@@ -11,7 +11,7 @@ from kit import waiting
 from kit.cases.records import objects_of
 from kit.cluster.lab import condition, kept_off
 
-pytestmark = [pytest.mark.engine, pytest.mark.cluster]
+pytestmark = [pytest.mark.engine, pytest.mark.cluster, pytest.mark.always]
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -37,7 +37,7 @@ def test_the_policy_pack_looked_at_the_platform(first_up):
 
 
 def test_a_second_up_says_that_nothing_changed(up):
-    said = up.run("scripts/up")
+    said = up.run("scripts/yard", "up")
     assert "was already up; nothing changed" in said
     assert "is already up; nothing changed" in said
 
@@ -54,7 +54,7 @@ def test_another_checkout_neither_deploys_to_the_cluster_nor_takes_it_down(up, t
             " NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name local`"
             " removes it\n"
         )
-    assert up.run("scripts/up").count("is already up; nothing changed") == 1
+    assert up.run("scripts/yard", "up").count("is already up; nothing changed") == 1
 
 
 def test_a_preview_is_empty(up):
@@ -183,13 +183,13 @@ def test_drift_is_shown_by_refresh_and_mended_by_up(up):
     up.api.patch(path, {"spec": {"hard": {"requests.nvidia.com/gpu": "999"}}})
     seen = up.pulumi("refresh", "--preview-only", "--stack", "local", "--diff", "--non-interactive")
     assert "999" in seen
-    said = up.run("scripts/up")
+    said = up.run("scripts/yard", "up")
     assert "is up (" in said
     assert up.api.get(path)["spec"]["hard"]["requests.nvidia.com/gpu"] == "120"
 
 
 def test_the_tour_comes_out_as_told(up):
-    said = up.run("scripts/demo")
+    said = up.run("scripts/yard", "demo")
     assert said.count("pods run") >= 6
     assert "All six scenes ended as expected" in said
     assert "fail: memory.remapped_rows on gpu 3" in said
@@ -198,7 +198,7 @@ def test_the_tour_comes_out_as_told(up):
 
 def test_a_cluster_replaced_gets_its_platform_again(up):
     up.run(".venv/bin/gpuyard", "sim", "reset", "--name", "local")
-    said = up.run("scripts/up")
+    said = up.run("scripts/yard", "up")
     assert "is up (" in said
     assert len(up.owned()) == len(objects_of(up.plan()))
 
@@ -224,7 +224,7 @@ def test_down_ends_although_pods_of_a_group_wait_for_others_in_their_place(up):
     waiting.until(pods, lambda found: found == [("Running", None)] * 2)
     for name in names:
         up.api.call("DELETE", f"{path}/{name}")
-    said = up.run("scripts/down")
+    said = up.run("scripts/yard", "down")
     assert said.endswith("The cluster, its processes and the stack's state are removed.\n")
     assert "Namespace vision deleted" in said.replace("platform-vision:Namespace:", "Namespace ")
 

@@ -29,7 +29,7 @@ import asyncio
 
 from pulumi.runtime.settings import get_root_resource
 from pulumi.runtime.sync_await import (
-    _sync_await,  # pyright: ignore[reportPrivateUsage]  # generated SDKs use it too
+    _sync_await,  # generated SDKs use it too
 )
 
 

@@ -74,7 +74,7 @@ class StrictMonitor(MockMonitor):
 
     # A coroutine if transforms must run first, which the base class does not support; the
     # runner's executor awaits it.
-    def RegisterResource(  # noqa: N802  # pyright: ignore[reportIncompatibleMethodOverride]
+    def RegisterResource(  # noqa: N802
         self, request: resource_pb2.RegisterResourceRequest
     ) -> (
         resource_pb2.RegisterResourceResponse

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any
 
 import pulumi
-from pulumi import _types  # pyright: ignore[reportPrivateUsage]  # generated SDKs rely on it
+from pulumi import _types  # generated SDKs rely on it
 from pulumi.runtime import rpc
 
 from gpuyard.testing.openapi import SchemaViolation, describe, join, nearest

@@ -13,7 +13,7 @@ from typing import Any
 
 # The SDK's own mocks find callbacks the same way (pulumi/runtime/mocks.py, _resolve_callbacks).
 from pulumi.runtime._callbacks import (
-    _CallbackServicer,  # pyright: ignore[reportPrivateUsage]
+    _CallbackServicer,
 )
 from pulumi.runtime.proto import callback_pb2, resource_pb2
 

@@ -1,6 +1,6 @@
 """GPU rows against the devices that NVIDIA's open driver lists: a disagreement fails with both values.
 
-The table comes from `cross_check_drivers.py` (scripts/cross_checks). What differs
+The table comes from `make facts`. What differs
 stands here with the reason, and no more.
 """
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import cross_check_drivers
+import facts
 from gpuyard.catalogue.gpus import GPUS
 from gpuyard.catalogue.software.versions import parse_version
 from kit.every import every
@@ -82,14 +82,14 @@ def test_the_script_finds_the_first_release_whatever_the_order():
         return "\n".join(f"| {name} | {pci} |" for name, pci in rows)
 
     h100, h200 = ("NVIDIA H100 80GB HBM3", "2330 10DE 16C1"), ("NVIDIA H200", "2335")
-    found = cross_check_drivers.firsts(
+    found = facts.firsts(
         [("570.9.1", readme(h100, h200)), ("570.10.1", readme(h100)), ("535.43.02", readme(h100))]
     )
     assert found == {
         ("2330", "NVIDIA H100 80GB HBM3"): "535.43.02",
         ("2335", "NVIDIA H200"): "570.9.1",
     }
-    assert cross_check_drivers.table(found | {("FFFF", "not ours"): "1.2"}).splitlines() == [
+    assert facts.driver_table(found | {("FFFF", "not ours"): "1.2"}).splitlines() == [
         "pci,name,first",
         "2330,NVIDIA H100 80GB HBM3,535.43.02",
         "2335,NVIDIA H200,570.9.1",

@@ -1,6 +1,6 @@
 """EC2 rows against what they were copied from, EC2's DescribeInstanceTypes: a slip of the hand is found.
 
-The table comes from `cross_check_ec2.py` (scripts/cross_checks). It is no second source: the one
+The table comes from `scripts/facts.py ec2`. It is no second source: the one
 of Karpenter is.
 """
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-import cross_check_ec2
+import facts
 from gpuyard.catalogue.fabric import efa_interfaces_to_launch, network_cards, pod_limit
 from gpuyard.catalogue.machines import MACHINES
 from kit.every import every
@@ -154,16 +154,16 @@ ENTRY = {
 
 
 def test_the_script_reads_a_type_with_and_without_a_gpu():
-    bare = cross_check_ec2.row(ENTRY)
-    assert tuple(bare) == cross_check_ec2.COLUMNS
+    bare = facts.ec2_row(ENTRY)
+    assert tuple(bare) == facts.EC2_COLUMNS
     assert (bare["gpu"], bare["gpus"], bare["efa"], bare["arch"]) == ("-", 0, 0, "amd64")
     part = {"Name": "L4", "Count": 0, "LogicalGpuCount": 1, "MemoryInfo": {"SizeInMiB": 2861}}
-    assert cross_check_ec2.row({**ENTRY, "GpuInfo": {"Gpus": [part]}})["gpus"] == 1
+    assert facts.ec2_row({**ENTRY, "GpuInfo": {"Gpus": [part]}})["gpus"] == 1
 
 
 def test_the_script_writes_machines_that_both_know():
     types = json.loads(json.dumps({"p5.4xlarge": ENTRY, "x9.large": ENTRY}))
-    head, columns, *rows = cross_check_ec2.table(types, "1.2.3", date(2026, 11, 21)).splitlines()
+    head, columns, *rows = facts.ec2_table(types, "1.2.3", date(2026, 11, 21)).splitlines()
     assert head == "# moto 1.2.3, moto/ec2/resources/instance_types.json.gz, read 2026-11-21"
-    assert columns.split(",") == list(cross_check_ec2.COLUMNS)
+    assert columns.split(",") == list(facts.EC2_COLUMNS)
     assert [row.split(",")[0] for row in rows] == ["p5.4xlarge"]

@@ -1,5 +1,6 @@
 """`make facts`: what it needs, what it finds alone or old, and that it runs what is there."""
 
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -39,30 +40,30 @@ def test_prices_of_the_catalogue_are_among_its_sources_and_copies_are_alone():
     assert len({name.partition(".")[0] for name in found}) > 40, "modules that have sources"
 
 
-def test_a_check_runs_when_all_it_needs_is_there_and_is_named_when_not(
+def test_a_table_is_written_when_its_clones_are_there_and_is_named_when_not(
     tmp_path, monkeypatch, capsys
 ):
-    (tmp_path / "karpenter-provider-aws").mkdir()
+    clones, tables = tmp_path / "clones", tmp_path / "tables"
+    (clones / "karpenter-provider-aws").mkdir(parents=True)
+    tables.mkdir()
+    karpenter = replace(facts.CHECKS[0], text=lambda clone: f"from {clone.name}\n")
+    monkeypatch.setattr(facts, "CHECKS", (karpenter, *facts.CHECKS[1:]))
+    monkeypatch.setattr(facts, "TABLES", tables)
     ran = []
 
     class Ended:
         returncode = 7
 
-    def run(words, **_):
-        ran.append([str(word).rpartition("/")[2] for word in words[1:]])
-        return Ended
-
-    monkeypatch.setattr(facts.subprocess, "run", run)
-    assert facts.run(tmp_path) == 7
-    assert ran == [
-        ["cross_check_karpenter.py", "karpenter-provider-aws"],
-        ["-m", "pytest", "-q", "catalogue"],
-    ]
+    monkeypatch.setattr(facts.subprocess, "run", lambda words, **_: ran.append(words) or Ended)
+    assert facts.run(clones) == 7
+    assert [words[1:] for words in ran] == [["-m", "pytest", "-q", "tests/catalogue"]]
+    (written,) = tables.iterdir()
+    assert written.read_text(encoding="utf-8") == "from karpenter-provider-aws\n"
     said = capsys.readouterr().out
     assert "skipped: GPUs and their first drivers; missing in" in said
     assert "aws-gpu/data" in said
 
 
-@pytest.mark.parametrize("check", facts.CHECKS, ids=lambda check: check.script)
-def test_every_script_it_runs_exists(check):
-    assert (facts.ROOT / "scripts" / check.script).is_file()
+@pytest.mark.parametrize("check", facts.CHECKS, ids=lambda check: check.says)
+def test_every_table_it_writes_exists(check):
+    assert (facts.TABLES / check.file).is_file()

@@ -1,6 +1,6 @@
 """EC2 rows against Karpenter's own tables, which do not come from where ours do: a disagreement fails.
 
-The table comes from `cross_check_karpenter.py` (scripts/cross_checks).
+The table comes from `make facts`.
 """
 
 import csv
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import cross_check_karpenter
+import facts
 from gpuyard.catalogue.fabric import pod_limit
 from gpuyard.catalogue.machines import MACHINES
 from kit.every import every
@@ -54,7 +54,7 @@ def test_every_machine_of_ec2_has_a_row_but_those_that_are_named():
     assert ORIGIN.startswith("# aws/karpenter-provider-aws ")
 
 
-@pytest.mark.parametrize("field", [f for f in cross_check_karpenter.COLUMNS if f != "type"])
+@pytest.mark.parametrize("field", [f for f in facts.KARPENTER_COLUMNS if f != "type"])
 def test_a_difference_of_one_is_found(field):
     row = next(r.values[0] for r in ROWS if r.values[0]["type"] == "p5.48xlarge")
     wrong = "arm64" if field == "arch" else str(int(row[field]) + 1)
@@ -77,6 +77,6 @@ PAGE = """
 
 def test_the_script_reads_what_is_there_and_leaves_out_what_we_have_not():
     speeds = '\t"g6.xlarge":   2500,\n\t"x9.large": 1,\n'
-    head, columns, *rows = cross_check_karpenter.table(PAGE, speeds, "a clone").splitlines()
-    assert (head, columns) == ("# a clone", ",".join(cross_check_karpenter.COLUMNS))
+    head, columns, *rows = facts.karpenter_table(PAGE, speeds, "a clone").splitlines()
+    assert (head, columns) == ("# a clone", ",".join(facts.KARPENTER_COLUMNS))
     assert rows == ["g6.xlarge,amd64,4,0,0,0,58,0,2500"]

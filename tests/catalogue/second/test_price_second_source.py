@@ -1,6 +1,6 @@
 """Prices and sizes against other people's price lists: a disagreement fails with both values.
 
-The table comes from `cross_check_prices.py` (scripts/cross_checks). Nothing is known to differ.
+The table comes from `make facts`. Nothing is known to differ.
 What ours were copied from is no second source of them (COPIED): there a slip of the hand is found, and no
 more.
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-import cross_check_prices
+import facts
 from gpuyard.catalogue.commitments import (
     COMMITTED_USE,
     EC2_RESERVED_LIST,
@@ -136,11 +136,11 @@ def test_the_script_reads_both_kinds_of_list():
                 {"apiName": "g6.xlarge", "vcpu": 4, "memory": "16 GB", "pricing": {}}];"""
     broken = "var data = [{]"
     rows = [
-        *cross_check_prices.google_rows(google),
-        *cross_check_prices.amazon_rows(iter([amazon, broken])),
+        *facts.google_rows(google),
+        *facts.amazon_rows(iter([amazon, broken])),
     ]
-    head, *lines = cross_check_prices.table(iter(rows)).splitlines()
-    assert head.split(",") == list(cross_check_prices.COLUMNS)
+    head, *lines = facts.price_table(iter(rows)).splitlines()
+    assert head.split(",") == list(facts.PRICE_COLUMNS)
     assert lines == [
         "g5.xlarge,4,16,1.0060,-,0.6338,-,-",
         "g2-standard-4,4,16,0.7000,-,-,0.5000,-",

@@ -25,7 +25,7 @@ from kit.cluster.tenants import acting, tenants
 from kit.generated.hostile import MERGE
 from kit.generated.pods import Maker
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 Value = dict[str, Any]
 OUTSIDE = "atk-outside"

@@ -40,7 +40,7 @@ from kit.cluster.twins import (
     written,
 )
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 Until = Callable[..., Any]
 

@@ -20,7 +20,7 @@ from kit.cluster.tenants import acting, cleared, tenants
 from kit.cluster.twins import written
 from kit.generated.hostile import DURATION, GROUP_COUNT, MERGE
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 Value = dict[str, Any]
 SETS = "/apis/apps/v1/namespaces/atk-a/statefulsets"

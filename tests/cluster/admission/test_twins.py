@@ -61,7 +61,7 @@ from kit.cluster.twins import (
 from kit.generated.pods import Maker
 from kit.levels import upstream
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 Until = Callable[..., Any]
 PODS = 400

@@ -15,7 +15,7 @@ from kit.inprocess import run_together
 from kit.levels import require_level
 from kit.stacks import plan_of, platform, pool, team
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 
 def job(name: str) -> dict[str, Any]:

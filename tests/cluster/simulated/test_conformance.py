@@ -31,7 +31,7 @@ from kit.generated import platforms
 from kit.generated import slips as near_misses
 from kit.levels import upstream
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 STACKS = {"local": sizes.ROOT / "stacks" / "Pulumi.local.yaml"} | {
     path.stem: path for path in sorted((sizes.ROOT / "tests" / "golden_stacks").glob("*.yaml"))

@@ -10,7 +10,7 @@ from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, connect
 from kit.cluster.lab import apply, create, delete, patiently, wait
 
-pytestmark = [pytest.mark.cluster]
+pytestmark = [pytest.mark.cluster, pytest.mark.always]
 
 Until = Callable[..., Any]
 Make = Callable[..., dict[str, Any]]

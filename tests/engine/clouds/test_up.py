@@ -62,6 +62,7 @@ def yard(new_yard):
     return lambda cloud: new_yard(RAW[cloud])
 
 
+@pytest.mark.always
 @pytest.mark.parametrize("cloud", RAW)
 def test_a_platform_in_a_cloud_lives_and_dies(yard, api, cloud):
     lab = yard(cloud)

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from kit.cases.dumps import hall_dump
 from kit.stacks import pool, team
 
@@ -15,6 +17,7 @@ def levels(api):
     return [[level["nodeLabel"] for level in one["spec"]["levels"]] for one in found]
 
 
+@pytest.mark.always
 def test_levels_come_from_the_file_that_the_stack_names(stack, api, kueue, lab):
     file = stack.folder / "machines" / "hall.json"
     file.parent.mkdir()

@@ -58,6 +58,7 @@ def told():
     return found, [each.reason for each in reading.skipped if not each.is_unrecognized]
 
 
+@pytest.mark.always
 def test_what_its_values_make_of_it_is_told_at_the_template_s_line(chart):
     found, unread = told()
     twice = len(("a", "b"))
@@ -70,6 +71,7 @@ def test_what_its_values_make_of_it_is_told_at_the_template_s_line(chart):
     assert unread == []
 
 
+@pytest.mark.always
 @pytest.mark.parametrize(
     ("name", "text", "why"),
     [

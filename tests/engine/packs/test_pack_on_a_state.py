@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+pytestmark = pytest.mark.always
+
 QUOTA = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "gpus"}}
 QUOTA |= {"spec": {"hard": {"limits.nvidia.com/gpu": 8}}}
 RESOURCES = {

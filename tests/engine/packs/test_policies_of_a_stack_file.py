@@ -51,6 +51,7 @@ def test_levels_and_exceptions_hold_from_the_first_resource_on(preview, tmp_path
     assert "(kubernetes:core/v1:ResourceQuota: late)" in said
 
 
+@pytest.mark.always
 def test_an_exception_that_is_over_excuses_nothing_and_is_said(preview):
     code, said = preview(f"{{exceptions: [{EXCEPTION.replace('EXPIRES', '2026-10-14')}]}}")
     assert code != 0
@@ -59,6 +60,7 @@ def test_an_exception_that_is_over_excuses_nothing_and_is_said(preview):
     assert said.count(over) == 1
 
 
+@pytest.mark.always
 def test_a_slip_stops_and_what_is_set_for_the_pack_counts_before(preview, tmp_path):
     code, said = preview("{levels: {GPU-TEN-2: off}}")
     assert code != 0

@@ -20,7 +20,6 @@ from kit import waiting
 SERVER = Path(__file__).resolve().parents[3] / "testbed" / "plugins" / "warm" / "server.py"
 FLAGS = {"plugins": ("-I",), "programs": ()}
 """Wrappers start plugins with this, the language host does not start programs with it."""
-_RUNNING: list[int] = []
 AT_THE_END = {"PULUMI_SKIP_CHECKPOINTS": "true"}
 """The state is written once, because nothing kills the command: at every step it is half of an engine's work."""
 AT_EVERY_STEP = {"PULUMI_SKIP_CHECKPOINTS": "false"}
@@ -47,15 +46,6 @@ def cold(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("GPUYARD_WARM")
 
 
-def spent() -> float:
-    """Seconds of CPU of the running processes, and of their ended copies."""
-    total = 0.0
-    for pid in _RUNNING:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        total += sum(int(ticks) for ticks in fields[11:15])
-    return total / os.sysconf("SC_CLK_TCK")
-
-
 @contextmanager
 def _running(kind: str, address: Path) -> Iterator[None]:
     # A separate session: Ctrl-C is for pytest, which then closes the stdin on which this depends.
@@ -70,12 +60,10 @@ def _running(kind: str, address: Path) -> Iterator[None]:
         assert process.poll() is None, f"the process for {kind} has ended: {process.returncode}"
         return address.exists()
 
-    _RUNNING.append(process.pid)
     try:
         waiting.until(there)
         yield
     finally:
         assert process.stdin is not None
         process.stdin.close()
-        _RUNNING.remove(process.pid)
         process.wait(waiting.PATIENCE)

@@ -178,6 +178,7 @@ class Aws(Provider):
 
     # ── components ────────────────────────────────────────────────────────────────────────────────
     cluster_component = "gpuyard.resources.clusters.eks:EksCluster"
+
     # ── cluster and network ───────────────────────────────────────────────────────────────────────
     cluster_fields_of_others = dict.fromkeys(cluster.GCP_FIELDS, Cloud.GCP)
     cluster_names = AWS_NAMES

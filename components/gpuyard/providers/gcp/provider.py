@@ -162,6 +162,7 @@ class Gcp(Provider):
     # ── components ────────────────────────────────────────────────────────────────────────────────
     cluster_component = "gpuyard.resources.clusters.gke:GkeCluster"
     late_api_groups = (GKE_NETWORKING_GROUP, CLASS_GROUP)
+
     # ── cluster and network ───────────────────────────────────────────────────────────────────────
     cluster_fields_of_others = dict.fromkeys(cluster.AWS_FIELDS, Cloud.AWS)
     cluster_names = GCP_NAMES

@@ -9,7 +9,7 @@ from typing import Any
 
 import pulumi
 from pulumi.runtime.sync_await import (
-    _sync_await,  # pyright: ignore[reportPrivateUsage]  # generated SDKs use it too
+    _sync_await,  # generated SDKs use it too
 )
 
 from gpuyard.names import MIG_CONFIG_LABEL, MIG_OFF

@@ -1,20 +1,21 @@
-"""Distribution of tests to workers: tests that share a cluster stay together, and the longest run first.
+"""Live tests, which need a cluster or an engine: their folders, and their distribution to workers.
 
-Live tests mostly wait for clusters, so they get more workers than there are cores; unit tests do not, and are
-distributed one by one when no live test is left. Order matters: a group of three minutes that starts last
-leaves the other workers idle for three minutes.
+`make test` runs those marked `always`, `make test-all` runs all (docs/decisions/0081-two-sets-of-live-tests.md).
+
+Live tests mostly wait for clusters, so they get more workers than there are cores. Tests that share a cluster run
+on one worker, and the longest groups start first: a group of three minutes that starts last leaves the other
+workers idle for three minutes. Unit tests are distributed one by one.
 """
 
-import functools
-from collections import OrderedDict, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from xdist.scheduler import LoadScopeScheduling
 
-from kit.suite import live
-from kit.suite.live import BY_FILE, LIVE, folder_of
-
+BY_FILE = ("cluster", "yard")
+"""Folders whose files prepare one cluster for all of their tests; elsewhere each test is independent."""
+LIVE = (*BY_FILE, "engine")
 TOGETHER = {
     "tests/engine/clouds/test_twice.py": "tests/engine/test_ways_out.py",
     "tests/engine/clouds/test_up.py": "tests/engine/test_ways_out.py",
@@ -25,14 +26,19 @@ TOGETHER = {
     "tests/yard/test_engine_judgements.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_interruption.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_layouts.py": "tests/yard/test_local_platform.py",
+    "tests/yard/test_local_platform.py": "tests/yard/test_local_platform.py",
     "tests/yard/test_policy_pack.py": "tests/yard/test_local_platform.py",
 }
 """Files whose tests are one group. They would wait for each other (the control plane of the engine's tests
 can run one Kueue), deploy the same objects of kube-system, or start the same platform twice."""
 ONCE = ("tests/typed/test_typed.py", "tests/wheel/test_wheel.py")
 """Files without a cluster whose tests share one slow run of a program: two workers would each run it."""
-UNKNOWN = 20.0
-"""Seconds assumed for an unmeasured live group: early enough if it is a long one."""
+
+
+def folder_of(nodeid: str) -> str:
+    """The folder below tests/ of a test."""
+    parts = nodeid.partition("::")[0].split("/")
+    return parts[1] if len(parts) > 2 and parts[0] == "tests" else ""
 
 
 def group_of(nodeid: str) -> str:
@@ -41,32 +47,14 @@ def group_of(nodeid: str) -> str:
     return TOGETHER.get(file) or (file if folder_of(nodeid) in BY_FILE or file in ONCE else nodeid)
 
 
-@functools.cache
-def measured() -> Mapping[str, float]:
-    """The last measurement of each live group, all of its files and tests together: seconds of CPU.
-
-    Wall times are longer by about the same factor for all: the order is the same.
-    """
-    results: dict[str, float] = defaultdict(float)
-    for name, row in live.table().items():
-        results[group_of(name)] += row.seconds
-    return dict(results)
-
-
-def seconds_of(group: str) -> float:
-    """The expected time of a group; unit tests count as zero, so that they come last."""
-    return measured().get(group, UNKNOWN) if folder_of(group) in LIVE else 0.0
-
-
-def place_of(group: str) -> tuple[bool, float]:
-    """The longest first, but short groups without a cluster come after all groups with one."""
-    seconds = seconds_of(group)
-    return folder_of(group) not in BY_FILE and seconds <= UNKNOWN, -seconds
+def rank_of(group: str) -> int:
+    """0 for groups of several files, which take longest, 1 for files with a cluster, 2 for all others."""
+    return 0 if group in TOGETHER.values() else 1 if folder_of(group) in BY_FILE else 2
 
 
 def ends_clusters(nodeid: str) -> bool:
     """Whether a test comes after all that need a cluster of their worker: groups are distributed in that order."""
-    return place_of(group_of(nodeid))[0]
+    return rank_of(group_of(nodeid)) == 2
 
 
 def workers(arguments: list[str], cores: int) -> int:
@@ -119,7 +107,7 @@ class LongestFirst(LoadScopeScheduling):
 
     def _assign_work_unit(self, node: Any) -> None:
         if not self._in_order:
-            longest = sorted(self.workqueue.items(), key=lambda one: place_of(one[0]))
+            longest = sorted(self.workqueue.items(), key=lambda one: rank_of(one[0]))
             self.workqueue = OrderedDict(longest)
             self._in_order = True
         super()._assign_work_unit(node)
