@@ -18,7 +18,7 @@ _PULUMI = """#!/bin/sh
 # Commands that read the stack file get its copy for the fake account, refreshed from the file.
 case "${{1:-}}" in
 preview|pre|up|update|destroy|refresh|watch)
-    {script} {copy} && exec {pulumi} "$@" --config-file {file} ;;
+    {script} shell {copy} && exec {pulumi} "$@" --config-file {file} ;;
 *)
     exec {pulumi} "$@" ;;
 esac
@@ -65,7 +65,7 @@ def write_pulumi(state: cloud.Stand, path: str) -> Path:
     folder = state.home / "bin"
     folder.mkdir(parents=True, exist_ok=True)
     words = {
-        "script": ROOT / "scripts" / "shell",
+        "script": ROOT / "scripts" / "yard",
         "copy": COPY,
         "pulumi": shutil.which("pulumi", path=path),
         "file": state.copy,

@@ -412,7 +412,7 @@ def test_a_command_leaves_the_cluster_of_another_checkout_alone(
 def test_make_takes_the_name_of_the_cluster_from_its_command_line(tmp_path, words, env, given):
     """Some systems set a variable NAME for each shell."""
     (tmp_path / "scripts").mkdir()
-    for script, text in (("bootstrap", "true"), ("up", 'echo "name=$GPUYARD_SIM_NAME"')):
+    for script, text in (("bootstrap", "true"), ("yard", 'echo "name=$GPUYARD_SIM_NAME"')):
         (tmp_path / "scripts" / script).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / "scripts" / script).chmod(0o755)
     done = subprocess.run(

@@ -48,7 +48,7 @@ def test_another_checkout_neither_deploys_to_the_cluster_nor_takes_it_down(up, t
         shutil.copytree(ROOT / each, tmp_path / each)
     (tmp_path / ".venv").symlink_to(ROOT / ".venv")
     for command in ("up", "down", "demo", "shell"):
-        said = up.run(str(tmp_path / "scripts" / command), code=4)
+        said = up.run(str(tmp_path / "scripts" / "yard"), command, code=4)
         assert said == (
             f"{command}: cluster local belongs to the checkout {ROOT}: run `make` there, or add"
             " NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name local`"

@@ -1,8 +1,8 @@
 """The component provider for other languages, which `components/__main__.py` serves to the engine.
 
-It works around four defects of the SDK's own host: integers arrive as floats, unknown fields are
-silently dropped, missing fields are reported one at a time, and every exception of a constructor is
-shown with a traceback.
+It works around five defects of the SDK's own host: an argument cannot be a union, integers arrive
+as floats, unknown fields are silently dropped, missing fields are reported one at a time, and every
+exception of a constructor is shown with a traceback.
 """
 
 import inspect
@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import pulumi
 from pulumi.provider.experimental.analyzer import ComponentDefinition, PropertyDefinition
 from pulumi.provider.experimental.component import ComponentProvider
+from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.provider import ConstructResult
 from pulumi.provider.server import ComponentInitError, main
 
@@ -28,6 +29,7 @@ from gpuyard.resources.idle import IdleReclaim
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
 from gpuyard.resources.queueing import Queueing
+from gpuyard.resources.spec_types import SpecTypes
 from gpuyard.resources.state import camel_case
 from gpuyard.resources.teams import Team
 from gpuyard.resources.validation.component import Validation
@@ -52,8 +54,16 @@ class ComponentHost(ComponentProvider):
     """Serves the components; each receives its arguments as from a Python program."""
 
     def __init__(self) -> None:
-        super().__init__(COMPONENTS, PACKAGE, namespace=None, version=_version())
-        self.schema = json.dumps(_tidied(json.loads(self.schema or "{}")))
+        installed = _version()
+        super().__init__(COMPONENTS, PACKAGE, namespace=None, version=installed)
+        spec = SpecTypes(PACKAGE)
+        self._type_defs = spec.by_name | self._type_defs
+        for component in self._component_defs.values():
+            component.inputs["platform"].ref = spec.platform
+        schema = generate_schema(
+            PACKAGE, installed, None, self._component_defs, self._type_defs, self._dependencies
+        )
+        self.schema = json.dumps(_tidied(schema.to_json()))
 
     def construct(
         self,

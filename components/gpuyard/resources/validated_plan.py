@@ -15,16 +15,17 @@ from gpuyard.findings import Diagnostic, Fix, Path, Severity, error
 from gpuyard.local_files import file_reader
 from gpuyard.plan.platform import calendar_findings
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.resources import arguments
 from gpuyard.resources.errors import PlatformRejected
-from gpuyard.spec import platform as vocabulary
 from gpuyard.spec.problems import format_input
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.region import place_keys
 from gpuyard.spec.suggestions import nearest_name
 from gpuyard.stack_validation import validate
 from gpuyard.today import today
-from gpuyard.typed import PlatformDict
+
+if TYPE_CHECKING:
+    from gpuyard.spec.platform import PlatformSpec
+    from gpuyard.typed import PlatformDict
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,11 @@ class ValidatedPlan:
 
 
 if TYPE_CHECKING:
-    PlatformLike = PlatformDict | vocabulary.PlatformSpec | PlatformPlan | ValidatedPlan
+    PlatformLike = PlatformDict | PlatformSpec | PlatformPlan | ValidatedPlan
 else:
-    # The component host reads annotations at run time and takes no unions: other languages give
-    # the typed mapping.
-    PlatformLike = arguments.PlatformSpec
+    # The SDK's component host reads annotations at run time and supports no unions; other languages
+    # use the types of `spec_types`.
+    PlatformLike = Any
 
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)T00:00:00Z")
 

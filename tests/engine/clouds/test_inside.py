@@ -137,9 +137,9 @@ def played(
     }
     env.pop("GPUYARD_TOOLS", None)
 
-    def run(script: str) -> str:
+    def run(command: str) -> str:
         done = subprocess.run(
-            [ROOT / "scripts" / script],
+            [ROOT / "scripts" / "yard", command],
             env=env,
             capture_output=True,
             text=True,

@@ -290,7 +290,10 @@ def test_what_the_cloud_alone_can_say_is_one_plain_message(yard):
     ) in said
     lab.write(cluster={"zones": ["us-east-1a", "us-east-1e"]})
     said = " ".join(lab.stack.up(fails=True).output.split())
-    assert "cluster.zones[1]: EKS offers no control plane in us-east-1e, which is use1-az3 in this account" in said
+    assert (
+        "cluster.zones[1]: EKS offers no control plane in us-east-1e, which is use1-az3 in this account"
+        in said
+    )
     lab.write()
     for credentials, words in (
         ("missing", "No valid credential sources found"),

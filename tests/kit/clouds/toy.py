@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from gpuyard.catalogue.cluster.networks import GKE_RANGES
 from gpuyard.catalogue.machines import MACHINES, Capacity, Price
 from gpuyard.catalogue.software.images import IMAGES
 from gpuyard.catalogue.software.providers import PROVIDERS
@@ -29,6 +30,7 @@ CATALOGUE = (
     (PROVIDERS, replace(PROVIDERS["aws"], name="toy", version="1.0.0")),
 )
 """What the catalogue has about it, by name: two machines, a node image, and a Pulumi provider."""
+RANGES = {"cidr": GKE_RANGES["cidr"]}
 
 
 class Toy(Provider):
@@ -38,6 +40,7 @@ class Toy(Provider):
     service = "Toy Kubernetes"
     sells_machines = True
     cluster_component = "gpuyard.resources.clusters.cluster:CloudCluster"
+    network_ranges = RANGES
 
     def graph(self, plan):
         network = CloudResource(kind="toy:index:Network", name="network", inputs={"zone": "toy-1"})
