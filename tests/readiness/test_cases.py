@@ -11,7 +11,6 @@ from gpuyard.readiness.assessment import LIVE, PLANNED, run_checks
 from gpuyard.readiness.checks import readiness_checks
 from gpuyard.readiness.inputs import Subject
 from gpuyard.render.gpu_operator.values import gpu_operator_release
-from gpuyard.render.platform import autoscaler_release
 from gpuyard.spec.teams import Isolation
 from kit.cases.readiness import HERE, answers, asked, subject
 from kit.every import judge
@@ -165,10 +164,11 @@ def test_a_team_that_takes_turns_with_itself_alone_passes():
 
 def test_an_autoscaler_that_takes_nodes_in_use_fails(monkeypatch):
     before("ready", live=False)  # kept from now on: it is asked here without the loose values
-    release = autoscaler_release(subject().plan)
+    plan = subject().plan
+    release = plan.provider.autoscaler_release(plan)
     values = {**release.values, "extraArgs": {"scale-down-gpu-utilization-threshold": "0.5"}}
     loose = replace(release, values=values)
-    monkeypatch.setattr("gpuyard.readiness.autoscaling.autoscaler_release", lambda _: loose)
+    monkeypatch.setattr(type(plan.provider), "autoscaler_release", lambda *_: loose)
     fails_alone(
         asked({}),
         "AUT-02",

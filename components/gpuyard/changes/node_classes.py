@@ -11,7 +11,6 @@ from gpuyard.changes.deployed_state import DeployedState
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.render.objects import Object
-from gpuyard.render.platform import karpenter_nodes_of
 
 
 def changed_node_classes(plan: PlatformPlan, state: DeployedState, component: str) -> list[str]:
@@ -27,7 +26,7 @@ def changed_node_classes(plan: PlatformPlan, state: DeployedState, component: st
     }
     return [
         pool
-        for pool, objects in karpenter_nodes_of(plan).items()
+        for pool, objects in plan.provider.karpenter_nodes(plan).items()
         if any(
             not _holds(existing[name], expected)
             for name, expected in _node_specs(objects)

@@ -20,7 +20,6 @@ from gpuyard.readiness.inputs import (
     planned_objects,
     space_of,
 )
-from gpuyard.render.platform import autoscaler_release
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import ScaleOn
 
@@ -55,7 +54,7 @@ def _sparing(subject: Subject, objects: ClusterObjects) -> Iterator[Observation]
     yield from _scales(subject)
     yield from _node_pools_spare(subject, objects)
     if any(pool.scaling is Scaling.AUTOSCALER for pool in _scaled(subject)):
-        release = autoscaler_release(subject.plan)
+        release = subject.plan.provider.autoscaler_release(subject.plan)
         where = "values of cluster-autoscaler"
         if release is None:
             yield unknown("the stack does not manage the autoscaler", where)

@@ -59,35 +59,15 @@ def _cloud_images(plan: PlatformPlan) -> list[PulledImage]:
     return [image for image in known if image.reference in used]
 
 
-def autoscaler_objects(plan: PlatformPlan) -> list[Object]:
-    """The order in which the autoscaler tries capacity options: ComputeClasses or priorities."""
-    return plan.provider.autoscaler_objects(plan)
-
-
-def autoscaler_release(plan: PlatformPlan) -> Release | None:
-    """The chart of the autoscaler, for node groups of EKS."""
-    return plan.provider.autoscaler_release(plan)
-
-
-def karpenter_releases(plan: PlatformPlan) -> list[Release]:
-    """The charts of Karpenter in order, for pools of EKS whose nodes it creates."""
-    return plan.provider.karpenter_releases(plan)
-
-
 def _karpenter_release(chart: Chart) -> Callable[[PlatformPlan], Release | None]:
     return lambda plan: next(
-        (each for each in karpenter_releases(plan) if each.name == chart.name), None
+        (each for each in plan.provider.karpenter_releases(plan) if each.name == chart.name), None
     )
 
 
 def karpenter_nodes(plan: PlatformPlan) -> list[Object]:
     """The node classes and NodePools of Karpenter."""
-    return [each for objects in karpenter_nodes_of(plan).values() for each in objects]
-
-
-def karpenter_nodes_of(plan: PlatformPlan) -> dict[str, list[Object]]:
-    """The same by the first name of the pool."""
-    return plan.provider.karpenter_nodes(plan)
+    return [each for objects in plan.provider.karpenter_nodes(plan).values() for each in objects]
 
 
 def record_objects(plan: PlatformPlan) -> list[Object]:
@@ -122,7 +102,11 @@ ADDONS: tuple[Addon, ...] = (
     Addon("gpu-operator", gpu_operator_objects, gpu_operator_release, operator_images),
     Addon("dra-driver", release=dra_driver_release, part_of="gpu-operator"),
     Addon("networks", cloud_objects, images=_cloud_images),
-    Addon("autoscaler", autoscaler_objects, autoscaler_release),
+    Addon(
+        "autoscaler",
+        lambda plan: plan.provider.autoscaler_objects(plan),
+        lambda plan: plan.provider.autoscaler_release(plan),
+    ),
     Addon("karpenter-crd", release=_karpenter_release(KARPENTER_CRD_CHART), part_of="karpenter"),
     Addon("karpenter", release=_karpenter_release(KARPENTER_CHART), after=("networks",)),
     Addon("karpenter-nodes", karpenter_nodes, part_of="karpenter"),

@@ -17,7 +17,7 @@ from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.sharing.claims import installs_dra_driver
 from gpuyard.render.addons import Addon
 from gpuyard.render.gpu_operator.drivers import driver_record
-from gpuyard.render.platform import ADDONS, autoscaler_objects
+from gpuyard.render.platform import ADDONS
 from gpuyard.render.validation.work import deferred_jobs, work_objects
 from gpuyard.resources.clusters.change_preview import preview_changes
 from gpuyard.resources.clusters.factory import (
@@ -219,7 +219,7 @@ class Platform(Component):
         return [operator]
 
     def _register_autoscaler(self, after: _Resources) -> _Resources:
-        if not autoscaler_objects(self._plan):
+        if not self._plan.provider.autoscaler_objects(self._plan):
             return []
         from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 

@@ -4,7 +4,6 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.render.platform import autoscaler_objects, autoscaler_release
 from gpuyard.resources.component import Component
 from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 
@@ -35,8 +34,8 @@ class ClusterAutoscaler(Component):
         super().__init__("gpuyard:index:ClusterAutoscaler", name, {"platform": plan.name}, opts)
         for group in plan.provider.late_api_groups:
             self._expect(group)
-        objects = self._register(autoscaler_objects(plan))
-        release = autoscaler_release(plan)
+        objects = self._register(plan.provider.autoscaler_objects(plan))
+        release = plan.provider.autoscaler_release(plan)
         if release is not None:
             self._register_chart(plan, release, objects)
         self.register_outputs({})

@@ -12,7 +12,6 @@ from gpuyard.findings import format_list
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_object
-from gpuyard.render.platform import karpenter_nodes_of, karpenter_releases
 from gpuyard.resources.component import Component
 from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.spec.sections import Apply
@@ -48,7 +47,8 @@ class Karpenter(Component):
         """NodePools of pools in `later` (first names) are registered by `then`."""
         values = read_args("Karpenter", args, required=("platform",), optional=("stores",))
         plan = validate_platform(values["platform"]).plan
-        self._nodes, charts = karpenter_nodes_of(plan), karpenter_releases(plan)
+        self._nodes = plan.provider.karpenter_nodes(plan)
+        charts = plan.provider.karpenter_releases(plan)
         self._late = late = values.get("stores") or {}
         needed = unresolved_output_names([self._nodes, [chart.values for chart in charts]])
         if missing := sorted(needed - late.keys()):

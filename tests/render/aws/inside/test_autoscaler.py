@@ -19,7 +19,6 @@ from gpuyard.render.aws.in_cluster.autoscaler import (
 from gpuyard.render.aws.pools import group_name, group_sizes, node_group_pools
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.files import render_files
-from gpuyard.render.platform import autoscaler_objects, autoscaler_release
 from gpuyard.render.supply.images import pulled_images
 from kit.clouds.aws import SUBNETS, VPC, graph_of
 from kit.levels import upstream
@@ -218,8 +217,9 @@ RANGE = {"system": {"machine": "m7i.xlarge", "nodes": "2..3"}}
 )
 def test_it_comes_where_a_node_group_of_ours_is_a_range(raw, comes):
     assert installs_autoscaler(spec_of(raw)) is comes
-    assert bool(autoscaler_objects(plan_of(raw))) is comes
-    assert (autoscaler_release(plan_of(raw)) is not None) is comes
+    plan = plan_of(raw)
+    assert bool(plan.provider.autoscaler_objects(plan)) is comes
+    assert (plan.provider.autoscaler_release(plan) is not None) is comes
 
 
 def test_where_objects_become_files_it_is_a_folder_of_its_own():

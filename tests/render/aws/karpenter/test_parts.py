@@ -13,7 +13,7 @@ from gpuyard.plan.pools.allocatable import AGENTS_GIB
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.karpenter.charts import karpenter_charts, karpenter_values
 from gpuyard.render.cloud.graph import resolve_values
-from gpuyard.render.platform import karpenter_nodes, karpenter_releases
+from gpuyard.render.platform import karpenter_nodes
 from gpuyard.render.supply.images import pulled_images
 from kit.clouds.aws import graph_of, plan_on_aws
 from kit.levels import upstream
@@ -284,7 +284,7 @@ def test_it_comes_where_a_pool_of_a_cluster_of_ours_is_its_own(raw, karpenter, a
     spec = spec_of(raw)
     assert (installs_karpenter(spec), installs_autoscaler(spec)) == (karpenter, autoscaler)
     plan = plan_of(raw)
-    assert bool(karpenter_releases(plan)) is bool(karpenter_nodes(plan)) is karpenter
+    assert bool(plan.provider.karpenter_releases(plan)) is bool(karpenter_nodes(plan)) is karpenter
 
 
 def test_a_graph_without_it_has_none_of_it():

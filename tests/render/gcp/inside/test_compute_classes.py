@@ -6,7 +6,7 @@ from gpuyard.catalogue.gke.classes import CLASS_LABEL
 from gpuyard.plan.queueing.queueing import plan_flavor
 from gpuyard.render.gcp.capacity_options import option_node_pools
 from gpuyard.render.gcp.in_cluster.compute_classes import compute_class_objects
-from gpuyard.render.platform import autoscaler_objects, platform_objects
+from gpuyard.render.platform import platform_objects
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of, plan_on_gcp
 
 LADDER = [
@@ -92,7 +92,9 @@ def test_queues_send_pods_to_the_class_and_past_its_taint():
 
 def test_a_pool_that_nobody_scales_has_no_class():
     plan = plan_on_gcp(gpu_pool(nodes=2), gpu_pool("burst"))
-    assert [each["metadata"]["name"] for each in autoscaler_objects(plan)] == ["pool-burst"]
+    assert [each["metadata"]["name"] for each in plan.provider.autoscaler_objects(plan)] == [
+        "pool-burst"
+    ]
     kinds = [each["kind"] for each in platform_objects(plan)]
     assert kinds.count("ComputeClass") == 1
     assert not [g for g in option_node_pools(plan.pools[0]) if g.scales]
