@@ -100,7 +100,8 @@ def test_no_name_message_or_page_uses_a_retired_word():
     [
         ("def json_of_nobody(): ...", 1),
         ("Kueue evicts the workload.", 0),
-        ("see `cohort.nobody`", 0),
+        ("see `cohort.nobody`", 1),
+        ("run as `nobody`", 0),
         ("somebody must mend it", 2),
     ],
 )

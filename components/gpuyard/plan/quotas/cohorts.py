@@ -191,7 +191,7 @@ def _check_empty(spec: PlatformSpec) -> list[Diagnostic]:
     nonempty = {node for home in set(tree.cohort_by_team) for node in tree.self_and_ancestors(home)}
     return [
         warning(
-            "cohort.nobody",
+            "cohort.no_teams",
             ("queueing", "cohorts", index),
             f"no team is in cohort {cohort.name} or below it: the cohort has no effect",
             given=cohort.name,
