@@ -26,7 +26,7 @@ LONG = 40
 
 MEANS = {
     Severity.ERROR: "Severity error: there is no plan until you fix it.",
-    Severity.WARNING: "Severity warning: the platform can be deployed, but change it.",
+    Severity.WARNING: "Severity warning: you can deploy the platform, but you should fix the cause.",
     Severity.INFO: "Severity info: for your information.",
 }
 LIVE = "Severity error: `gpuyard check --live` fails until you fix it. The plan is not affected."
