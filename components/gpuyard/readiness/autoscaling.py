@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from gpuyard.catalogue.kubernetes.karpenter import EMPTY_ALONE
-from gpuyard.catalogue.metrics import DCGM_DEFAULT
+from gpuyard.catalogue.metrics import dcgm_default
 from gpuyard.names import GPU, POOL_LABEL
 from gpuyard.plan.capacity.failback import has_failback
 from gpuyard.plan.records import PoolPlan
@@ -160,7 +160,7 @@ def _metrics_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observ
         metrics = listed(each, "spec", "metrics")
         kinds = ("pods", "object", "external")
         names = [str(at(m, k, "metric", "name")) for m in metrics for k in kinds if at(m, k)]
-        missing = [n for n in names if n.startswith(_FROM_EXPORTER) and n not in DCGM_DEFAULT]
+        missing = [n for n in names if n.startswith(_FROM_EXPORTER) and n not in dcgm_default()]
         wrong = f"the exporter does not serve {', '.join(missing)}" if missing else ""
         if not names:
             wrong = "it scales on CPU or memory only"

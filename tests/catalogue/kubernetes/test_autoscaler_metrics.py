@@ -3,24 +3,18 @@
 import re
 from pathlib import Path
 
-from gpuyard.catalogue.kubernetes.autoscaler_metrics import (
-    AUTOSCALERS,
-    CLUSTER_AUTOSCALER,
-    KARPENTER,
-    KARPENTER_BEFORE,
-    SHORTAGES,
-)
+from gpuyard.catalogue.kubernetes.autoscaler_metrics import AUTOSCALERS, SHORTAGES
+from gpuyard.catalogue.metrics import metrics_of
 from gpuyard.rules.subjects.promql import read_promql
 from kit.every import every
 
 PAGE = Path(__file__).parents[3] / "docs/concepts/interruption.md"
 
 
-def test_names_are_written_without_their_prefix_and_each_once():
-    assert KARPENTER.isdisjoint(KARPENTER_BEFORE)
-    for name in KARPENTER | KARPENTER_BEFORE | CLUSTER_AUTOSCALER:
-        assert re.fullmatch(r"[a-z][a-z0-9_]+", name)
-        assert not any(name.startswith(each.prefix) for each in AUTOSCALERS)
+def test_every_metric_of_an_autoscaler_has_its_prefix():
+    for each in AUTOSCALERS:
+        for name in metrics_of(each.exporter):
+            assert re.fullmatch(f"{each.prefix}[a-z][a-z0-9_]+", name)
 
 
 @every(

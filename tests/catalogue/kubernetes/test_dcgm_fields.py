@@ -1,7 +1,7 @@
 """Names like those of DCGM's fields that none of its releases has."""
 
 from gpuyard.catalogue.kubernetes.dcgm_fields import is_no_field
-from gpuyard.catalogue.metrics import DCGM_DEFAULT
+from gpuyard.catalogue.metrics import DCGM, metrics_of
 from kit.every import every
 
 
@@ -27,4 +27,4 @@ def test_what_dcgm_never_had(metric, invented):
 
 
 def test_dcgm_has_what_its_exporter_serves():
-    assert [name for name in DCGM_DEFAULT if is_no_field(name)] == []
+    assert [name for name in metrics_of(DCGM) if is_no_field(name)] == []

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.catalogue.metrics import ACTIVITY, DCGM_DEFAULT, NOT_UNDER_MIG
+from gpuyard.catalogue.metrics import ACTIVITY, Measured, dcgm_default
 from gpuyard.catalogue.software.programs import PYTHON, ProgramImage
 from gpuyard.plan.records import IdleTeam
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, team
@@ -94,8 +94,10 @@ def test_all_that_pods_can_hold_of_a_gpu_counts():
 
 
 def test_what_is_asked_of_prometheus_is_what_the_exporter_serves():
-    assert set(ACTIVITY) <= set(DCGM_DEFAULT)
-    assert [name for name in ACTIVITY if name not in NOT_UNDER_MIG], "slices would never be idle"
+    assert set(ACTIVITY) <= set(dcgm_default())
+    assert [name for name in ACTIVITY if dcgm_default()[name].mig is not Measured.NOTHING], (
+        "slices would never be idle"
+    )
 
 
 @pytest.mark.parametrize("cloud", ["none", "simulated"])

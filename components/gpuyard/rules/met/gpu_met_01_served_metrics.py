@@ -3,23 +3,20 @@
 import re
 from collections.abc import Iterator
 
-from gpuyard.catalogue.kubernetes.autoscaler_metrics import (
-    AUTOSCALER_METRICS,
-    AUTOSCALERS,
-    KARPENTER_METRICS,
-    Autoscaler,
-)
+from gpuyard.catalogue.kubernetes.autoscaler_metrics import AUTOSCALERS, Autoscaler
 from gpuyard.catalogue.kubernetes.dcgm_fields import DCGM_FIELDS, is_no_field
 from gpuyard.catalogue.metrics import (
-    DCGM_DEFAULT,
+    AUTOSCALER_METRICS,
     DEV,
-    KUEUE,
+    KARPENTER_METRICS,
     KUEUE_0_20_METRICS,
     KUEUE_METRICS,
     KUEUE_PREFIX,
-    MULTIKUEUE,
     PROF,
+    dcgm_default,
+    kueue_names,
     kueue_type,
+    metrics_of,
     suggested_metric,
 )
 from gpuyard.findings import Severity
@@ -53,7 +50,7 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
         for name in items(counters.properties.get("fields"))
         if _FIELD.match(text(name))
     }
-    served = frozenset(listed or DCGM_DEFAULT)
+    served = frozenset(listed or dcgm_default())
     default = serves_default_metrics(stack)
     in_view = bool(listed) or default
     custom_metrics = serves_custom_metrics(stack)  # a custom exporter may serve any
@@ -85,7 +82,7 @@ def _unserved(metric: str, served: frozenset[str], where: str) -> tuple[str, str
     if not metric.lower().startswith("dcgm_") or metric.removesuffix(_OF_OTEL) in served:
         return None
     if not _FIELD.match(metric):
-        meant = suggested_metric(metric) or nearest_name(metric, sorted(DCGM_DEFAULT))
+        meant = suggested_metric(metric) or nearest_name(metric, sorted(dcgm_default()))
         fix = f"write {meant}" if meant else "write a name from the exporter's list of counters"
         return f"no exporter serves {metric}: the expression is always empty", fix
     if where == _OF_NONE and is_no_field(metric):
@@ -102,14 +99,14 @@ def _field_for(metric: str) -> str:
     profiled = metric.replace(DEV, PROF)
     if profiled != metric and not is_no_field(profiled):
         return profiled
-    begun = [name for name in DCGM_DEFAULT if metric.startswith(name)]
+    begun = [name for name in dcgm_default() if metric.startswith(name)]
     return max(begun, key=len, default="a name from DCGM's list of fields")
 
 
 def _unknown_of_kueue(metric: str) -> tuple[str, str]:
     name = metric.removeprefix(KUEUE_PREFIX)
-    suggestion = nearest_name(name, sorted(KUEUE))
-    meant = name if name in MULTIKUEUE else suggestion and f"{KUEUE_PREFIX}{suggestion}"
+    suggestion = nearest_name(name, kueue_names())
+    meant = name if name in metrics_of("kueue") else suggestion and f"{KUEUE_PREFIX}{suggestion}"
     fix = f"write {meant}" if meant else "write a name from Kueue's metrics reference"
     return f"Kueue serves no {metric}: the expression is always empty", fix
 

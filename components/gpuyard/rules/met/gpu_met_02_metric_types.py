@@ -4,10 +4,11 @@ import re
 from collections.abc import Iterator
 
 from gpuyard.catalogue.metrics import (
-    DCGM_DEFAULT,
     DEV,
     KUEUE_PREFIX,
-    NOT_UNDER_MIG,
+    Measured,
+    MetricType,
+    dcgm_default,
     kueue_type,
     suggested_metric,
 )
@@ -185,21 +186,22 @@ def _strategies(stack: Stack) -> Iterator[str]:
 
 
 def _field(each: Selector) -> str:
-    return each.metric if each.metric in DCGM_DEFAULT else suggested_metric(each.metric) or ""
+    return each.metric if each.metric in dcgm_default() else suggested_metric(each.metric) or ""
 
 
 def _problems(result: Expression, *, keeps: bool, slices: bool) -> Iterator[_Said]:
     for before, each in zip((None, *result.selectors), result.selectors, strict=False):
         field = _field(each)
         real = field if _may_be_served(each.metric) else ""
-        if DCGM_DEFAULT.get(real) == "gauge":
+        served = dcgm_default().get(real)
+        if served and served.type is MetricType.GAUGE:
             yield from _rates(each)
-        if slices and real in NOT_UNDER_MIG:
+        if slices and served and served.mig is Measured.NOTHING:
             yield (
                 f"{_NONE_OF_SLICES}{each.metric}",
                 f"use {_UNDER_MIG.get(field, _ACTIVE)}, a ratio from 0 to 1",
             )
-        if kueue_type(each.metric) == "histogram" and each.metric.startswith(KUEUE_PREFIX):
+        if kueue_type(each.metric) is MetricType.HISTOGRAM and each.metric.startswith(KUEUE_PREFIX):
             yield (
                 f"{each.metric} is a histogram: no series has this name",
                 f"write histogram_quantile(0.95, sum by (le) (rate({each.metric}_bucket[5m])))",
@@ -215,7 +217,7 @@ def _may_be_served(metric: str) -> bool:
 
     A series that does not exist has no type; GPU-MET-01 reports it.
     """
-    return metric in DCGM_DEFAULT or metric.islower()
+    return metric in dcgm_default() or metric.islower()
 
 
 def _rates(each: Selector) -> Iterator[_Said]:

@@ -1,0 +1,397 @@
+"""The query contract: a PromQL expression against the metric table, the pools and the scrape settings.
+
+It finds expressions that would return nothing or count a GPU several times before they are deployed.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpuyard.catalogue.metrics import (
+    DCGM,
+    DEV,
+    Label,
+    Metric,
+    MetricType,
+    metric_of_series,
+)
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
+from gpuyard.render.observability.copies import (
+    copies_of_replicas,
+    copies_on_gpus,
+    counted_twice,
+    remaining,
+)
+from gpuyard.render.observability.labels import EXPORTED, labels_by_name, labels_of
+from gpuyard.render.observability.matchers import (
+    accepts,
+    can_match,
+    is_absence,
+    kind_of,
+    matchers_by_label,
+)
+from gpuyard.render.observability.metric_problems import (
+    FB_FREE,
+    FB_USED,
+    absent_fix,
+    unknown_metric,
+    unserved_metric,
+    wrong_type,
+)
+from gpuyard.render.observability.scope import MIG, MeteredPool, QueryScope
+from gpuyard.render.observability.series import Copies, Labels, Series
+from gpuyard.spec.suggestions import nearest_name
+
+_VARIABLE = re.compile(
+    r"\$(?:__(?:rate_interval|interval|range)\b|\{__(?:rate_interval|interval|range)\})"
+)
+_DURATION = "5m"
+"""A duration in place of Grafana's variables, which the parser does not know."""
+_FILLED = f"{FB_USED} / ({FB_USED} + {FB_FREE} + {DEV}FB_RESERVED)"
+_SCALAR = Series(is_scalar=True)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordingRule:
+    """A recording rule: its name, its expression, and the labels that it sets."""
+
+    record: str
+    query: str
+    labels: frozenset[str] = frozenset()
+
+
+def check_recording_rules(
+    rules: Iterable[RecordingRule], scope: QueryScope, path: Path = ()
+) -> tuple[QueryScope, list[Diagnostic]]:
+    """Problems of the rules, and the scope for queries that may use their results.
+
+    A rule may use the results of those before it.
+    """
+    findings: list[Diagnostic] = []
+    for index, rule in enumerate(rules):
+        series, problems = _read(rule.query, scope, (*path, index))
+        findings += problems
+        labelled = Series(series.labels.plus(rule.labels), series.copies)
+        scope = replace(scope, recorded={**scope.recorded, rule.record: labelled})
+    return scope, findings
+
+
+def check_query(query: str, scope: QueryScope, path: Path = ()) -> list[Diagnostic]:
+    """Everything that makes the expression return nothing, a wrong value, or count a GPU several times."""
+    return _read(query, scope, path)[1]
+
+
+def _read(query: str, scope: QueryScope, path: Path) -> tuple[Series, list[Diagnostic]]:
+    import promql_parser
+
+    try:
+        tree = promql_parser.parse(_VARIABLE.sub(_DURATION, query))
+    except ValueError as exc:
+        problem = f"not a PromQL expression: {exc}"
+        return Series(Labels(is_open=True)), [error("metric.query", path, problem, given=query)]
+    reader = _Reader(scope, path)
+    series = reader.read(tree)
+    return series, list(dict.fromkeys(reader.findings))
+
+
+class _Reader:
+    """Reads one expression from the outside in, and collects findings."""
+
+    def __init__(self, scope: QueryScope, path: Path) -> None:
+        self.scope = scope
+        self.path = path
+        self.findings: list[Diagnostic] = []
+        self.covered: frozenset[str] = frozenset()
+        """Pools that the other side of an `or` returns series for."""
+
+    def read(self, node: Any, within: str = "") -> Series:
+        """The result of a node; `within` is the function or aggregation directly around it."""
+        readers: Mapping[str, Callable[[Any, str], Series]] = {
+            "VectorSelector": self._selector,
+            "MatrixSelector": lambda each, of: self._selector(each.vector_selector, of),
+            "SubqueryExpr": lambda each, of: self.read(each.expr, of),
+            "ParenExpr": lambda each, of: self.read(each.expr, of),
+            "UnaryExpr": lambda each, _: self.read(each.expr),
+            "AggregateExpr": lambda each, _: self._aggregation(each),
+            "BinaryExpr": self._binary,
+            "Call": lambda each, _: self._call(each),
+        }
+        reader = readers.get(type(node).__name__)
+        return reader(node, within) if reader else _SCALAR
+
+    def _report(self, kind: str, problem: str, fix: str) -> None:
+        self.findings.append(error(kind, self.path, problem, fix=Fix(message=fix)))
+
+    # ── selectors ────────────────────────────────────────────────────────────────────────────────
+
+    def _selector(self, node: Any, within: str) -> Series:
+        name, by_label = _name_of(node), matchers_by_label(node)
+        if name in self.scope.recorded:
+            return self._recorded(name, by_label)
+        metric = metric_of_series(name)
+        if metric is None or metric.removed:
+            self._report("metric.unknown", *unknown_metric(name, metric, self.scope))
+            return Series(Labels(is_open=True))
+        if problem_and_fix := unserved_metric(metric, self.scope):
+            self._report("metric.unlisted", *problem_and_fix)
+        if problem_and_fix := wrong_type(metric, name, within):
+            self._report("metric.type", *problem_and_fix)
+        stored = labels_by_name(metric, name, self.scope)
+        self._check_matchers(name, stored, by_label)
+        if metric.exporter != DCGM:
+            return Series(labels_of(stored), tuple(self._replicas(metric, by_label)))
+        pools = self._selected_pools(name, stored, by_label)
+        self._check_modes(metric, pools)
+        copies = copies_on_gpus(
+            metric,
+            pools,
+            by_pod=self.scope.has_virtual_gpus,
+            by_process=_chooses_pods(by_label),
+        )
+        return Series(labels_of(stored), tuple(copies))
+
+    def _replicas(self, metric: Metric, by_label: Mapping[str, list[Any]]) -> Iterator[Copies]:
+        by_role = by_label.get("replica_role", [])
+        has_both = accepts(by_role, "leader") and accepts(by_role, "follower")
+        if (
+            metric.exporter in self.scope.replicated
+            and metric.type is MetricType.GAUGE
+            and has_both
+        ):
+            yield copies_of_replicas(metric)
+
+    def _recorded(self, name: str, by_label: Mapping[str, list[Any]]) -> Series:
+        series = self.scope.recorded[name]
+        for label in by_label:
+            self._check_label(label, series.labels, name)
+        return series
+
+    def _check_matchers(
+        self, name: str, stored: Mapping[str, Label], by_label: Mapping[str, list[Any]]
+    ) -> None:
+        labels = labels_of(stored)
+        for label, matchers in by_label.items():
+            known = stored.get(label, Label(label))
+            if self._check_label(label, labels, name) and not can_match(matchers, known):
+                problem = f"no series of {name} matches {_shown(label, matchers)}"
+                self._report("metric.matcher", problem, _matching_fix(known, matchers))
+
+    def _check_label(self, label: str, labels: Labels, of: str) -> bool:
+        if labels.has(label):
+            return True
+        exported = f"{EXPORTED}{label}"
+        bare = label.removeprefix(EXPORTED)
+        if labels.has(exported):
+            problem = (
+                f"{label} is not the label of {of}: without honorLabels, Prometheus renames it"
+            )
+            fix = f"write {exported}, or scrape its exporter with honorLabels: true"
+        elif bare != label and labels.has(bare):
+            problem, fix = (
+                f"{of} has no label {label}: its exporter is scraped with honorLabels",
+                f"write {bare}",
+            )
+        else:
+            meant = nearest_name(label, sorted(labels.names))
+            problem = f"{of} has no label {label}"
+            fix = f"write {meant}" if meant else f"use one of: {format_list(sorted(labels.names))}"
+        self._report("metric.label", problem, fix)
+        return False
+
+    # ── pools ────────────────────────────────────────────────────────────────────────────────────
+
+    def _selected_pools(
+        self, name: str, stored: Mapping[str, Label], by_label: Mapping[str, list[Any]]
+    ) -> list[MeteredPool]:
+        """The pools whose series match: by the pool's name, and by labels that only some modes have."""
+        found = [p for p in self.scope.pools if _is_selected(p, stored, by_label, self.scope)]
+        if not found:
+            problem = f"no pool has series of {name} that match"
+            self._report("metric.absent", problem, "remove the query or a matcher")
+        return found
+
+    def _check_modes(self, metric: Metric, pools: Iterable[MeteredPool]) -> None:
+        every = list(pools)
+        unserved = [pool for pool in every if pool.lacks(metric)]
+        silent = (
+            unserved
+            if len(unserved) == len(every)
+            else [p for p in unserved if p.lacks_by_mode(metric)]
+        )
+        if missing := [pool.name for pool in silent if pool.name not in self.covered]:
+            self._report(
+                "metric.absent",
+                f"{metric.name} has no series in {format_list(missing)}",
+                absent_fix(metric),
+            )
+
+    # ── operations ───────────────────────────────────────────────────────────────────────────────
+
+    def _aggregation(self, node: Any) -> Series:
+        operation = str(node.op)
+        inner = self.read(node.expr, operation)
+        if node.param is not None:
+            self.read(node.param)
+        if operation in {"topk", "bottomk", "limitk", "limit_ratio"}:
+            self._check_grouping(node.modifier, inner.labels, operation)
+            return inner
+        labels = self._check_grouping(node.modifier, inner.labels, operation)
+        for each in counted_twice(operation, inner.copies, labels):
+            self._report(
+                "metric.counted_twice",
+                f"{operation}() of {each.metric} counts {each.counted} several times: {each.reason}",
+                each.fix,
+            )
+        if operation == "count_values":
+            labels = labels.plus({node.param.val})
+        return Series(labels, remaining(inner.copies, labels))
+
+    def _check_grouping(self, modifier: Any, labels: Labels, operation: str) -> Labels:
+        if modifier is None:
+            return Labels()
+        named = list(modifier.labels)
+        for label in named:
+            self._check_label(label, labels, f"the series in {operation}()")
+        is_without = str(modifier.type).endswith("Without")
+        return labels.minus(named) if is_without else Labels(frozenset(named))
+
+    def _binary(self, node: Any, _: str) -> Series:
+        operation, before = str(node.op), self.covered
+        if operation == "or":
+            self.covered = before | self._pools_of(node.rhs)
+        left = self.read(node.lhs)
+        if operation == "or":
+            self.covered = before | self._pools_of(node.lhs)
+        right = self.read(node.rhs, "exists" if operation in {"and", "unless"} else "")
+        self.covered = before
+        self._check_memory(node, operation)
+        if left.is_scalar or right.is_scalar:
+            return right if left.is_scalar else left
+        if operation == "or":
+            return Series(left.labels.joined(right.labels), (*left.copies, *right.copies))
+        return self._joined(node.modifier, operation, left, right)
+
+    def _joined(self, modifier: Any, operation: str, left: Series, right: Series) -> Series:
+        matching = modifier.matching if modifier else None
+        is_on = matching is not None and str(matching.type).endswith("Include")
+        both = left.labels.joined(right.labels)
+        for label in matching.labels if matching else ():
+            for labels in (left.labels, right.labels) if is_on else (both,):
+                self._check_label(label, labels, f"a side of {operation}")
+        if operation in {"and", "unless"}:
+            return left
+        card = str(modifier.card).rpartition(".")[2] if modifier else ""
+        if card in {"ManyToOne", "OneToMany"}:
+            many, one = (left, right) if card == "ManyToOne" else (right, left)
+            for label in modifier.group_labels or ():
+                self._check_label(label, one.labels, f"the one side of {operation}")
+            return Series(many.labels.plus(modifier.group_labels or ()), many.copies)
+        labels = left.labels
+        if matching is not None:
+            labels = Labels(frozenset(matching.labels)) if is_on else labels.minus(matching.labels)
+        return Series(labels, remaining((*left.copies, *right.copies), labels))
+
+    def _check_memory(self, node: Any, operation: str) -> None:
+        sides = (_name_of(_bare(node.lhs)), operation, _name_of(_bare(node.rhs)))
+        if sides in {(FB_USED, "/", FB_FREE), (FB_FREE, "-", FB_USED)}:
+            self._report(
+                "metric.ratio",
+                f"{' '.join(sides)} is not the part of memory in use",
+                f"write {_FILLED}",
+            )
+
+    def _call(self, node: Any) -> Series:
+        name = node.func.name
+        results = [self.read(each, name) for each in node.args]
+        vectors = [each for each in results if not each.is_scalar]
+        if not vectors or name == "scalar":
+            return _SCALAR
+        inner = vectors[0]
+        words = [each.val for each in node.args if type(each).__name__ == "StringLiteral"]
+        if name == "label_replace":
+            return self._relabelled(inner, words[0], [words[2]])
+        if name == "label_join":
+            return self._relabelled(inner, words[0], words[2:])
+        if name == "histogram_quantile":
+            self._check_label("le", inner.labels, "the series in histogram_quantile()")
+            return Series(inner.labels.minus({"le"}), inner.copies)
+        return Series(inner.labels) if name.startswith("absent") else inner
+
+    def _relabelled(self, inner: Series, made: str, sources: Iterable[str]) -> Series:
+        for source in sources:
+            self._check_label(source, inner.labels, "the series in label_replace()")
+        return Series(inner.labels.plus({made}), inner.copies)
+
+    def _pools_of(self, node: Any) -> frozenset[str]:
+        """The pools for which an expression has series of a GPU metric."""
+        found = (metric_of_series(_name_of(each)) for each in _selectors(node))
+        served = [each for each in found if each is not None and each.exporter == DCGM]
+        return frozenset(p.name for p in self.scope.pools for each in served if not p.lacks(each))
+
+
+# ── selectors ────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _is_selected(
+    pool: MeteredPool,
+    stored: Mapping[str, Label],
+    by_label: Mapping[str, list[Any]],
+    scope: QueryScope,
+) -> bool:
+    for label, matchers in by_label.items():
+        if label == scope.pool_label:
+            possible = accepts(matchers, pool.name)
+        elif (mode := stored.get(label, Label(label)).mode) and mode not in pool.modes:
+            possible = accepts(matchers, "")
+        elif mode == MIG:
+            possible = not is_absence(matchers)
+        else:
+            continue
+        if not possible:
+            return False
+    return True
+
+
+def _chooses_pods(by_label: Mapping[str, list[Any]]) -> bool:
+    """Whether the matchers leave either the series of pods or those of whole GPUs."""
+    of_pods = [
+        by_label[name] for name in by_label if name.removeprefix(EXPORTED) in {"pod", "namespace"}
+    ]
+    return any(not accepts(matchers, "") or is_absence(matchers) for matchers in of_pods)
+
+
+def _name_of(node: Any) -> str:
+    if type(node).__name__ != "VectorSelector":
+        return ""
+    named = [each.value for each in node.matchers.matchers if each.name == "__name__"]
+    return str(node.name or next(iter(named), ""))
+
+
+def _bare(node: Any) -> Any:
+    while type(node).__name__ == "ParenExpr":
+        node = node.expr
+    return node
+
+
+def _selectors(node: Any) -> Iterator[Any]:
+    if type(node).__name__ == "VectorSelector":
+        yield node
+        return
+    children = (getattr(node, each, None) for each in ("expr", "lhs", "rhs", "vector_selector"))
+    for child in (*children, *getattr(node, "args", ())):
+        if child is not None:
+            yield from _selectors(child)
+
+
+def _shown(label: str, matchers: Iterable[Any]) -> str:
+    signs = {"Equal": "=", "NotEqual": "!=", "Re": "=~", "NotRe": "!~"}
+    return ", ".join(f'{label}{signs[kind_of(m)]}"{m.value}"' for m in matchers)
+
+
+def _matching_fix(known: Label, matchers: list[Any]) -> str:
+    if known.values:
+        return f"use one of: {format_list(known.values)}"
+    if known.form and len(matchers) == 1:
+        return f"write {re.sub('[^a-zA-Z0-9_]', '_', matchers[0].value)}"
+    return "remove one of the matchers"
