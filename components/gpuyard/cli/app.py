@@ -34,6 +34,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "check": CommandEntry("Validate a stack file."),
     "plan": CommandEntry("Show the derived platform."),
     "cost": CommandEntry("Show the cost of a stack."),
+    "forecast": CommandEntry("Forecast the next seven days of each pool."),
     "offers": CommandEntry("Rank the machines that fit a request."),
     "mig": CommandEntry("Show MIG profiles, or validate a layout."),
     "classify": CommandEntry("Classify a job."),

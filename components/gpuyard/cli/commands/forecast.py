@@ -1,0 +1,66 @@
+"""`gpuyard forecast`: the GPUs in use of each pool in the next seven days, and when a pool is full."""
+
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import typer
+
+from gpuyard.cli.exit_codes import FINDINGS, OK
+from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.errors import UsageError
+
+
+def forecast(
+    stack: StackArgument,
+    export: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            metavar="EXPORT",
+            help="GPUs in use by pool: the JSON of a range query, or OpenMetrics text.",
+            show_default=False,
+        ),
+    ],
+    timezone: Annotated[
+        str,
+        typer.Option(
+            metavar="ZONE",
+            help="Time zone whose clock the users follow, for example Europe/Berlin.",
+        ),
+    ] = "UTC",
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Forecast the next seven days of each pool. When it is full, and what more nodes cost."""
+    from gpuyard.cli.exports import read_export
+    from gpuyard.cli.views.forecast import forecast_document, show_forecast
+    from gpuyard.today import today
+    from gpuyard.usage.pools import forecast_pools
+
+    zone = _zone(timezone)
+    judged = validate_stack(stack)
+    if judged.plan is None:
+        if format is Format.JSON:
+            write(as_json(document("forecast", judged, forecast=None)))
+        else:
+            show_rejection(judged)
+        return FINDINGS
+    read = read_export(export)
+    result = forecast_pools(judged.plan, read, zone)
+    if format is Format.JSON:
+        write(as_json(document("forecast", judged, forecast=forecast_document(result, read))))
+    else:
+        show_forecast(result, read, zone, today(), results())
+    return OK
+
+
+def _zone(name: str) -> ZoneInfo:
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(
+            f"--timezone {name}: no such time zone on this machine. Write a name such as Europe/Berlin."
+        ) from None

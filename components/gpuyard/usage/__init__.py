@@ -1,0 +1,1 @@
+"""What a Prometheus export shows: samples, hourly values, defects and the forecast of the next week."""
