@@ -50,6 +50,14 @@ def test_stale_markers_and_infinity_leave_a_hole_that_is_reported():
     ]
 
 
+def test_each_gap_is_reported_with_its_hours():
+    samples = [(A, hour * 3600, 1) for hour in (0, 2, 3, 6)]
+    assert defects(samples) == [
+        (A, Defect.HOLE, 1, 3600, 3600),
+        (A, Defect.HOLE, 2, 4 * 3600, 5 * 3600),
+    ]
+
+
 def test_samples_of_the_wrong_month_are_reported_and_not_used():
     samples = [(A, 0, 1), (A, 3600, 2), (A, 7200, 3)]
     assert defects(samples, (3600, 7200)) == [(A, Defect.OUTSIDE, 2, 0, 7200)]

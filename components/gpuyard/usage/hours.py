@@ -5,7 +5,7 @@ Nothing is repaired: a sample that cannot be trusted is counted and not used, an
 has no value.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
@@ -39,7 +39,7 @@ MEANING: Mapping[Defect, str] = {
 
 @dataclass(frozen=True, slots=True)
 class DefectReport:
-    """One defect of one series: how often, and the first and last time in seconds since 1970."""
+    """One defect of one series, or one gap: how often, and the first and last time in seconds since 1970."""
 
     labels: Labels
     defect: Defect
@@ -94,9 +94,9 @@ class _Open:
         same = value == self.value or (not isfinite(value) and not isfinite(self.value))
         return Defect.DUPLICATE if same else Defect.CONFLICT
 
-    def note(self, defect: Defect, time: float, count: int = 1) -> None:
+    def note(self, defect: Defect, time: float) -> None:
         entry = self.defects.setdefault(defect, [0, time, time])
-        entry[0] += count
+        entry[0] += 1
         entry[1], entry[2] = min(entry[1], time), max(entry[2], time)
 
 
@@ -116,28 +116,29 @@ def hourly_export(
         else:
             series.add(time, value)
     ordered = sorted(opened.values(), key=lambda s: s.labels)
-    for each in ordered:
-        _note_holes(each)
     return HourlyExport(
         series=tuple(
             HourlySeries(s.labels, {h: t / n for h, (t, n) in sorted(s.sums.items())})
             for s in ordered
         ),
         defects=tuple(
-            DefectReport(s.labels, defect, int(count), first, last)
+            report
             for s in ordered
-            for defect, (count, first, last) in sorted(s.defects.items())
+            for report in sorted((*_reports(s), *_holes(s)), key=lambda r: (r.defect, r.first))
         ),
         samples=number,
     )
 
 
-def _note_holes(series: _Open) -> None:
-    """Hours between the first and the last that have no sample."""
-    if not series.sums:
-        return
-    hours = sorted(series.sums)
-    for before, after in pairwise(hours):
+def _reports(series: _Open) -> Iterator[DefectReport]:
+    """One report for each defect of the series' samples."""
+    for defect, (count, first, last) in series.defects.items():
+        yield DefectReport(series.labels, defect, int(count), first, last)
+
+
+def _holes(series: _Open) -> Iterator[DefectReport]:
+    """One report for each gap: the hours without a sample between two hours that have one."""
+    for before, after in pairwise(sorted(series.sums)):
         if after > before + 1:
-            series.note(Defect.HOLE, (before + 1) * HOUR, after - before - 1)
-            series.note(Defect.HOLE, (after - 1) * HOUR, 0)
+            hours = (after - before - 1, (before + 1) * HOUR, (after - 1) * HOUR)
+            yield DefectReport(series.labels, Defect.HOLE, *hours)
