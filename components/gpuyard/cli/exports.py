@@ -1,11 +1,14 @@
-"""Reads the user's Prometheus exports in chunks."""
+"""Reads the user's Prometheus exports in chunks, or the same samples from a Prometheus."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from gpuyard.cli.prometheus import Prometheus
 from gpuyard.errors import UsageError
 from gpuyard.local_files import shown_path
-from gpuyard.usage.hours import HourlyExport, hourly_export
+from gpuyard.usage.forecast import SEASON_WEEKS, WEEK
+from gpuyard.usage.hours import HOUR, HourlyExport, hourly_export
 from gpuyard.usage.samples import read_samples
 
 _CHUNK = 256 * 1024
@@ -23,6 +26,13 @@ def read_export(name: str) -> HourlyExport:
     except OSError as error:
         reason = (error.strerror or "it can't be read").lower()
         raise UsageError(f"{shown_path(path)}: can't be read: {reason}") from None
+
+
+def query_export(address: str, expression: str) -> HourlyExport:
+    """The hourly values of an expression in the weeks that a forecast uses."""
+    end = time.time() // HOUR * HOUR
+    start = end - (SEASON_WEEKS + 1) * WEEK * HOUR
+    return hourly_export(Prometheus(address).query_range(expression, start, end, HOUR))
 
 
 def _chunks(path: Path) -> Iterator[str]:

@@ -116,3 +116,34 @@ def test_without_a_plan_there_is_no_forecast(gpuyard, write, tmp_path):
     assert gpuyard("forecast", stack, "--from", path).code == 3
     ended = gpuyard("forecast", stack, "--from", path, "--format", "json")
     assert (ended.code, json.loads(ended.out)["forecast"]) == (3, None)
+
+
+def test_a_prometheus_is_queried_for_the_weeks_that_the_forecast_uses(gpuyard, write, monkeypatch):
+    asked = []
+
+    def answer(self, expression, start, end, step):
+        asked.append((self.address, expression, end - start, step))
+        first = end - 3 * 168 * 3600
+        labels = (("pool", "train"),)
+        return ((labels, first + h * 3600, busy(h)) for h in range(3 * 168))
+
+    monkeypatch.setattr("gpuyard.cli.prometheus.Prometheus.query_range", answer)
+    live = ("--live", "http://localhost:9090", "--query", "sum by (pool) (x)")
+    ended = gpuyard("forecast", write(platform([pool()])), *live)
+    assert (ended.code, "peak 36.0 GPUs" in ended.out) == (0, True)
+    assert asked == [("http://localhost:9090", "sum by (pool) (x)", 9 * 168 * 3600, 3600)]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--live", "http://localhost:9090"),
+        ("--from", "export.json", "--query", "x"),
+        ("--from", "export.json", "--live", "http://localhost:9090", "--query", "x"),
+    ],
+)
+def test_an_export_or_a_prometheus_with_a_query_is_required(gpuyard, write, options):
+    ended = gpuyard("forecast", write(platform([pool()])), *options)
+    assert ended.code == 2
+    assert "write either --from EXPORT, or --live ADDRESS with --query PROMQL" in words(ended.err)

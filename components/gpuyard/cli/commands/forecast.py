@@ -17,14 +17,30 @@ from gpuyard.errors import UsageError
 def forecast(
     stack: StackArgument,
     export: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--from",
             metavar="EXPORT",
             help="GPUs in use by pool: the JSON of a range query, or OpenMetrics text.",
             show_default=False,
         ),
-    ],
+    ] = None,
+    live: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Query this Prometheus instead, for example http://localhost:9090; with --query.",
+            show_default=False,
+        ),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PROMQL",
+            help="Expression for --live: the GPUs in use, one series for each pool.",
+            show_default=False,
+        ),
+    ] = None,
     timezone: Annotated[
         str,
         typer.Option(
@@ -35,11 +51,13 @@ def forecast(
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Forecast the next seven days of each pool. When it is full, and what more nodes cost."""
-    from gpuyard.cli.exports import read_export
+    from gpuyard.cli.exports import query_export, read_export
     from gpuyard.cli.views.forecast import forecast_document, show_forecast
     from gpuyard.today import today
     from gpuyard.usage.pools import forecast_pools
 
+    if (export is None) == (live is None) or (live is None) != (query is None):
+        raise UsageError("write either --from EXPORT, or --live ADDRESS with --query PROMQL")
     zone = _zone(timezone)
     judged = validate_stack(stack)
     if judged.plan is None:
@@ -48,7 +66,7 @@ def forecast(
         else:
             show_rejection(judged)
         return FINDINGS
-    read = read_export(export)
+    read = query_export(live, query) if live and query else read_export(export or "")
     result = forecast_pools(judged.plan, read, zone)
     if format is Format.JSON:
         write(as_json(document("forecast", judged, forecast=forecast_document(result, read))))
