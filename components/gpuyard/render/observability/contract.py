@@ -59,6 +59,8 @@ class RecordingRule:
     record: str
     query: str
     labels: frozenset[str] = frozenset()
+    is_apportioned: bool = False
+    """Whether it divides the values of a GPU among its pods: a sum of its results counts no GPU twice."""
 
 
 def check_recording_rules(
@@ -66,14 +68,17 @@ def check_recording_rules(
 ) -> tuple[QueryScope, list[Diagnostic]]:
     """Problems of the rules, and the scope for queries that may use their results.
 
-    A rule may use the results of those before it.
+    A rule may use the results of those before it. Several rules may record series of one name.
     """
     findings: list[Diagnostic] = []
     for index, rule in enumerate(rules):
         series, problems = _read(rule.query, scope, (*path, index))
         findings += problems
-        labelled = Series(series.labels.plus(rule.labels), series.copies)
-        scope = replace(scope, recorded={**scope.recorded, rule.record: labelled})
+        copies = () if rule.is_apportioned else series.copies
+        made = Series(series.labels.plus(rule.labels), copies)
+        if (earlier := scope.recorded.get(rule.record)) is not None:
+            made = Series(made.labels.joined(earlier.labels), (*made.copies, *earlier.copies))
+        scope = replace(scope, recorded={**scope.recorded, rule.record: made})
     return scope, findings
 
 
@@ -319,7 +324,7 @@ class _Reader:
         return Series(inner.labels) if name.startswith("absent") else inner
 
     def _relabelled(self, inner: Series, made: str, sources: Iterable[str]) -> Series:
-        for source in sources:
+        for source in filter(None, sources):
             self._check_label(source, inner.labels, "the series in label_replace()")
         return Series(inner.labels.plus({made}), inner.copies)
 

@@ -11,6 +11,7 @@ from gpuyard.render.observability.series import Series
 _PROFILED_FROM = (7, 0)
 """The compute capability from which DCGM has profiling metrics (the exporter's default-counters.csv: Volta)."""
 MIG, SHARED, DRA = "mig", "shared", "dra"
+PROFILING = "profiling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +81,7 @@ def metered_pools(pools: Iterable[PoolPlan]) -> tuple[MeteredPool, ...]:
 def _products(pool: PoolPlan) -> frozenset[str]:
     gpu = pool.machine.gpu
     found = {
-        "profiling": gpu is not None and gpu.compute_capability >= _PROFILED_FROM,
+        PROFILING: gpu is not None and gpu.compute_capability >= _PROFILED_FROM,
         "nvlink": gpu is not None and gpu.nvlink_gbps > 0,
         "ecc": True,
     }

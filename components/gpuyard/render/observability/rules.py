@@ -1,0 +1,222 @@
+"""Recording rules and alerts of a platform: data files, filled from its plan and checked against the query contract."""
+
+import json
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import yaml
+
+from gpuyard.catalogue.metrics import DCGM, DEV, PROF, dcgm_default
+from gpuyard.catalogue.sharing import SharingMethod
+from gpuyard.findings import Diagnostic
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.observability.contract import (
+    RecordingRule,
+    check_query,
+    check_recording_rules,
+)
+from gpuyard.render.observability.facts import (
+    RuleText,
+    facts,
+    node_labels,
+    priced_commitments,
+)
+from gpuyard.render.observability.scope import QueryScope, metered_pools
+from gpuyard.render.observability.targets import Target, targets
+
+__all__ = [
+    "check_rules",
+    "needed_counters",
+    "node_labels",
+    "query_scope",
+    "rule_file",
+    "rule_groups",
+    "targets",
+]
+_FOLDER = Path(__file__).parent
+_RECORDING, _ALERTS, _XIDS = "recording_rules.yaml", "alerts.yaml", "xids.yaml"
+_ENGINE, _UTIL = f"{PROF}GR_ENGINE_ACTIVE", f"{DEV}GPU_UTIL"
+_ADDED_COUNTERS = (
+    "DCGM_EXP_XID_ERRORS_COUNT",
+    "DCGM_EXP_CLOCK_EVENTS_COUNT",
+    f"{DEV}GET_GPU_RECOVERY_ACTION",
+    f"{DEV}ECC_DBE_VOL_TOTAL",
+    f"{DEV}NVLINK_REPLAY_ERROR_COUNT_TOTAL",
+    f"{DEV}NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
+    f"{PROF}SM_ACTIVE",
+)
+
+
+class _Expression(Template):
+    """An expression with `%{…}` for what the plan decides."""
+
+    delimiter = "%"
+
+
+def needed_counters(plan: PlatformPlan) -> tuple[str, ...]:  # noqa: ARG001  every fleet needs the same ones today
+    """The counters of the DCGM exporter that rules use, beyond and within its default list."""
+    return (*dcgm_default(), *_ADDED_COUNTERS)
+
+
+def query_scope(plan: PlatformPlan) -> QueryScope:
+    """What queries on this platform are checked against, with the results of its recording rules."""
+    return _checked_scope(plan)[0]
+
+
+def check_rules(plan: PlatformPlan) -> list[Diagnostic]:
+    """Rules and alerts that would return nothing or count a GPU several times."""
+    scope, findings = _checked_scope(plan)
+    for each in _alerts(plan):
+        findings += check_query(each["expr"], scope, ("alerts", each["alert"]))
+    return findings
+
+
+def rule_groups(plan: PlatformPlan) -> list[dict[str, Any]]:
+    """The groups of a Prometheus rule file."""
+    groups = [
+        {"name": f"{name}-{plan.name}", "rules": [rule.document() for rule in rules]}
+        for name, rules in _recording_rules(plan).items()
+        if rules
+    ]
+    alerts = _alerts(plan)
+    return [
+        *groups,
+        *([{"name": f"gpuyard-alerts-{plan.name}", "rules": alerts}] if alerts else []),
+    ]
+
+
+def rule_file(plan: PlatformPlan) -> str:
+    """The groups as the text of a rule file; JSON is YAML."""
+    return json.dumps({"groups": rule_groups(plan)}, indent=1, ensure_ascii=False)
+
+
+def _base_scope(plan: PlatformPlan) -> QueryScope:
+    return QueryScope(
+        pools=metered_pools(plan.pools),
+        counters=frozenset(needed_counters(plan)),
+        settings=frozenset({"metricLabelsAllowlist"}),
+        target_labels={DCGM: frozenset({"pool", "node", "class"})},
+    )
+
+
+def _checked_scope(plan: PlatformPlan) -> tuple[QueryScope, list[Diagnostic]]:
+    scope, findings = _base_scope(plan), list[Diagnostic]()
+    apportioned = {each["record"] for each in _every_rule() if each.get("apportioned")}
+    for group, rules in _recording_rules(plan).items():
+        checked = [
+            RecordingRule(
+                r.record, r.expr, frozenset(r.labels), is_apportioned=r.record in apportioned
+            )
+            for r in rules
+        ]
+        scope, problems = check_recording_rules(checked, scope, ("rules", group))
+        findings += problems
+    return scope, findings
+
+
+def _recording_rules(plan: PlatformPlan) -> Mapping[str, list[RuleText]]:
+    has, values = _conditions(plan), _values(plan)
+    found = {
+        name: [_rule(each, values) for each in rules if has.issuperset(each.get("when", ()))]
+        for name, rules in _data(_RECORDING).items()
+    }
+    first, *_ = found
+    found[first] = [*facts(plan), *map(_target_fact, targets(plan)), *found[first]]
+    return found
+
+
+def _rule(each: Mapping[str, Any], values: Mapping[str, str]) -> RuleText:
+    expr = _Expression(each["expr"]).substitute(values)
+    return RuleText(each["record"], expr, each.get("labels", {}))
+
+
+def _target_fact(target: Target) -> RuleText:
+    labels = {"target": target.name, "priority": target.priority}
+    return RuleText("gpuyard:target:value", f"vector({target.value:.12g})", labels)
+
+
+def _alerts(plan: PlatformPlan) -> list[dict[str, Any]]:
+    has, values = _conditions(plan), _values(plan)
+    return [_alert(each, values) for each in _data(_ALERTS) if has.issuperset(each.get("when", ()))]
+
+
+def _alert(each: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
+    """An alert; its namespace is that of the workload, by which Alertmanager routes it to the team."""
+    owner = {"owner": each["owner"]}
+    return {
+        "alert": each["alert"],
+        "expr": _Expression(each["expr"]).substitute(values),
+        **({"for": each["for"]} if "for" in each else {}),
+        "labels": {"severity": each["severity"], **owner, **_renamed(each["expr"])},
+        "annotations": {
+            "summary": each["summary"],
+            "description": f"{each['summary']}. The runbook lists causes and steps.",
+            "runbook_url": f"{_RUNBOOKS}/{each['alert']}.md",
+        },
+    }
+
+
+def _renamed(expr: str) -> Mapping[str, str]:
+    """Labels of the alert for the exporter's own names of them."""
+    return {
+        label: f"{{{{ $labels.{source} }}}}" for source, label in _RENAMED.items() if source in expr
+    }
+
+
+_RENAMED: Mapping[str, str] = {
+    "exported_namespace": "namespace",
+    "exported_pod": "pod",
+    "UUID": "gpu",
+    "cluster_queue": "queue",
+}
+_RUNBOOKS = "docs/runbooks"
+
+
+def _conditions(plan: PlatformPlan) -> frozenset[str]:
+    names = {target.name.partition("_")[0] for target in targets(plan)}
+    priced = [line for line in plan.bill.lines if any(p.mean is not None for p in line.prices)]
+    holds = {
+        "prices": bool(priced),
+        "commitments": bool(priced_commitments(plan)),
+        "no_commitments": not priced_commitments(plan),
+        "teams": bool(plan.teams),
+        "no_teams": not plan.teams,
+        "budgets": any(team.budget_usd_per_month is not None for team in plan.teams),
+        "system": plan.system in priced,
+        "targets": bool(names),
+        "nvlink": any("nvlink" in each.products for each in metered_pools(plan.pools)),
+        "profiling": any("profiling" in each.products for each in metered_pools(plan.pools)),
+        "validation": plan.validation is not None,
+        **{f"target_{name}": True for name in names},
+    }
+    return frozenset(name for name, is_true in holds.items() if is_true)
+
+
+def _values(plan: PlatformPlan) -> Mapping[str, str]:
+    lacks = any("profiling" not in pool.products for pool in metered_pools(plan.pools))
+    claims = [pool.name for pool in plan.pools if pool.sharing is SharingMethod.DRA]
+    xids = {f"xid_{name}": "|".join(map(str, codes)) for name, codes in _data(_XIDS).items()}
+    return {
+        **xids,
+        "claim_pools": "|".join(claims),
+        "activity": _activity("", has_old_gpus=lacks),
+        "activity_of_pods": _activity('{exported_pod!=""}', has_old_gpus=lacks),
+    }
+
+
+def _activity(matchers: str, *, has_old_gpus: bool) -> str:
+    """The activity of GPUs from 0 to 1; of GPUs without profiling the utilisation."""
+    engine = f"{_ENGINE}{matchers}"
+    return f"{engine} or {_UTIL}{matchers} / 100" if has_old_gpus else engine
+
+
+def _every_rule() -> list[Mapping[str, Any]]:
+    return [each for rules in _data(_RECORDING).values() for each in rules]
+
+
+@cache
+def _data(name: str) -> Any:
+    return yaml.safe_load((_FOLDER / name).read_text(encoding="utf-8"))

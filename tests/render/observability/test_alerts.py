@@ -1,0 +1,76 @@
+"""Each alert fires and stays silent in promtool, and names its owner, the workload's namespace and a runbook."""
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpuyard.render.observability.rules import rule_file, rule_groups
+from kit.levels import require_level
+from kit.stacks import plan_of, platform, pool, team
+
+ROOT = Path(__file__).resolve().parents[3]
+PROMTOOL = ROOT / ".testbed" / "bin" / "promtool"
+CASES = yaml.safe_load((Path(__file__).parent / "alert_cases.yaml").read_text(encoding="utf-8"))
+POD = 'node="whole-0", UUID="{0}", exported_namespace="vision", exported_pod="{0}"'
+SHORT = {
+    "node": 'kube_node_labels{node="whole-0", label_gpuyard_dev_pool="whole"}',
+    "busy": f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{POD.format('g')}}}",
+    "second": f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{POD.format('h')}}}",
+    "third": f"DCGM_FI_PROF_GR_ENGINE_ACTIVE{{{POD.format('i')}}}",
+    "memory": f"DCGM_FI_DEV_FB_USED{{{POD.format('g')}}}",
+}
+
+
+@pytest.fixture(scope="module")
+def plan():
+    targets = {"utilisation_percent": "65..85", "memory_percent": 80, "idle_percent": 20}
+    raw = platform(
+        [pool("whole")],
+        [team("vision", guarantee={"whole": 1}, budget_usd_per_month=5023)],
+        cloud="aws",
+        targets=targets,
+        validation={"image": "registry.example.org/v:1"},
+    )
+    return plan_of(raw)
+
+
+def alerts(plan):
+    return [rule for group in rule_groups(plan) for rule in group["rules"] if "alert" in rule]
+
+
+def test_each_alert_has_cases_an_owner_and_a_runbook(plan):
+    assert {each["alert"] for each in alerts(plan)} == set(CASES)
+    for each in alerts(plan):
+        assert each["labels"]["severity"] in {"critical", "warning", "info"}
+        assert each["labels"]["owner"] in {"team", "platform"}
+        assert each["annotations"]["runbook_url"] == f"docs/runbooks/{each['alert']}.md"
+        if "exported_namespace" in each["expr"]:
+            assert each["labels"]["namespace"] == "{{ $labels.exported_namespace }}"
+
+
+def case(name, kind, interval):
+    series = [{"series": SHORT.get(key, key), "values": v} for key, v in CASES[name][kind].items()]
+    firing = f'count(ALERTS{{alertname="{name}", alertstate="firing"}}) > bool 0'
+    found = [{"labels": "{}", "value": 1}] if kind == "fires" else []
+    return {
+        "interval": interval,
+        "name": f"{name} {kind}",
+        "input_series": series,
+        "promql_expr_test": [{"expr": firing, "eval_time": "177m", "exp_samples": found}],
+    }
+
+
+def test_each_alert_fires_and_stays_silent(plan, tmp_path):
+    require_level("engine", PROMTOOL.exists(), "promtool: run make tools")
+    rules, file = tmp_path / "rules.yaml", tmp_path / "tests.yaml"
+    rules.write_text(rule_file(plan), encoding="utf-8")
+    tests = [case(name, kind, "1m") for name in CASES for kind in ("fires", "silent")]
+    content = {"rule_files": [rules.name], "evaluation_interval": "3m", "tests": tests}
+    file.write_text(json.dumps(content), encoding="utf-8")
+    ended = subprocess.run(
+        [PROMTOOL, "test", "rules", file], capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
