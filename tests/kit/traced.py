@@ -23,7 +23,7 @@ from kit.levels import LEVELS
 
 UNTRACED = (*LEVELS, "search", "timed", "repeats")
 """Markers of tests, setup and teardown included, that are run without the tracer."""
-COMPLETE = ("admission", "plan", "providers", "render", "spec")
+COMPLETE = ("admission", "plan", "providers", "render", "spec", "usage")
 """Folders of tests that are traced completely."""
 ELSEWHERE = ("docs", "house", "images", "policies", "stacks", "testbed", "typed", "wheel")
 """Folders of tests that mirror no measured package."""

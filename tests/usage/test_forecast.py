@@ -163,3 +163,9 @@ def test_without_growth_there_is_no_date():
         forecast({h: office(h) for h in range(4 * WEEK)}), PoolCapacity("a", 24, 8, 1)
     )
     assert (full.expected, full.possible, full.by_growth, full.nodes) == (None, None, None, 1)
+
+
+def test_only_the_last_eight_weeks_are_used_and_constant_weeks_have_no_season():
+    made = forecast(dict.fromkeys(range(12 * WEEK), 5.0))
+    assert made.weeks == 8
+    assert {h.median for h in made.hours} == {5.0}

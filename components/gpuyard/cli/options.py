@@ -3,6 +3,7 @@
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
+from zoneinfo import ZoneInfo
 
 import typer
 
@@ -55,3 +56,13 @@ def check_context(context: str | None, *, live: bool) -> None:
     """Reject --context without --live."""
     if context is not None and not live:
         raise UsageError("--context selects the cluster for --live. Add --live.")
+
+
+def time_zone(name: str) -> ZoneInfo:
+    """The time zone of --timezone."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise UsageError(
+            f"--timezone {name}: no such time zone on this machine. Write a name such as Europe/Berlin."
+        ) from None

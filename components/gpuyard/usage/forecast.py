@@ -78,14 +78,6 @@ def make_forecast(hours: Hours, zone: tzinfo = UTC) -> Forecast | NotEnoughData:
     return Forecast(tuple(result), len(weeks), origins, fmean(weeks[0].values()), growth)
 
 
-def point_forecast(hours: Hours, end: int, zone: tzinfo = UTC) -> list[float] | None:
-    """The median forecast of the week from `end`, from earlier hours alone; None without enough data."""
-    past = {h: v for h, v in hours.items() if h < end}
-    if not past or len(_weeks(past, end)) < MIN_WEEKS:
-        return None
-    return _predict(past, end, _hours_of_week(min(past), end + WEEK, zone))[0]
-
-
 def _hours_of_week(start: int, end: int, zone: tzinfo) -> Callable[[int], int]:
     """The hour of the week on the clock of the zone, for each hour: daylight saving moves it."""
     result = {}

@@ -54,6 +54,10 @@ class HourlySeries:
 
     labels: Labels
     hours: Mapping[int, float]
+    counts: Mapping[int, int] = field(default_factory=dict)
+    """The number of samples of each hour."""
+    peaks: Mapping[int, float] = field(default_factory=dict)
+    """The largest sample of each hour."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +87,10 @@ class _Open:
         if not isfinite(value):
             self.note(Defect.NOT_A_NUMBER, time)
             return
-        entry = self.sums.setdefault(int(time // HOUR), [0.0, 0.0])
+        entry = self.sums.setdefault(int(time // HOUR), [0.0, 0.0, value])
         entry[0] += value
         entry[1] += 1
+        entry[2] = max(entry[2], value)
 
     def _repeated(self, time: float, value: float) -> Defect:
         if time < self.time:
@@ -118,7 +123,12 @@ def hourly_export(
     ordered = sorted(opened.values(), key=lambda s: s.labels)
     return HourlyExport(
         series=tuple(
-            HourlySeries(s.labels, {h: t / n for h, (t, n) in sorted(s.sums.items())})
+            HourlySeries(
+                s.labels,
+                {h: t / n for h, (t, n, _) in sorted(s.sums.items())},
+                {h: int(n) for h, (_, n, _) in s.sums.items()},
+                {h: peak for h, (_, _, peak) in s.sums.items()},
+            )
             for s in ordered
         ),
         defects=tuple(

@@ -1,12 +1,11 @@
 """`gpuyard forecast`: the GPUs in use of each pool in the next seven days, and when a pool is full."""
 
 from typing import Annotated
-from zoneinfo import ZoneInfo
 
 import typer
 
 from gpuyard.cli.exit_codes import FINDINGS, OK
-from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.options import Format, FormatOption, StackArgument, time_zone
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
@@ -58,7 +57,7 @@ def forecast(
 
     if (export is None) == (live is None) or (live is None) != (query is None):
         raise UsageError("write either --from EXPORT, or --live ADDRESS with --query PROMQL")
-    zone = _zone(timezone)
+    zone = time_zone(timezone)
     judged = validate_stack(stack)
     if judged.plan is None:
         if format is Format.JSON:
@@ -73,12 +72,3 @@ def forecast(
     else:
         show_forecast(result, read, zone, today(), results())
     return OK
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (KeyError, ValueError, OSError):
-        raise UsageError(
-            f"--timezone {name}: no such time zone on this machine. Write a name such as Europe/Berlin."
-        ) from None

@@ -1,0 +1,44 @@
+"""`gpuyard metrics`: recording rules and alerts of a stack as a Prometheus rule file, and what they need."""
+
+from collections.abc import Iterator
+
+from gpuyard.cli.exit_codes import OK
+from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document, reject
+from gpuyard.plan.records import PlatformPlan
+
+
+def metrics(
+    stack: StackArgument,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Print the recording rules and alerts of a stack. The text is a Prometheus rule file."""
+    import yaml
+
+    from gpuyard.render.observability.rules import needed_counters, node_labels, rule_groups
+
+    judged = validate_stack(stack)
+    if judged.plan is None:
+        return reject("metrics", judged, format, groups=None)
+    groups = rule_groups(judged.plan)
+    if format is Format.JSON:
+        needs = {
+            "node_labels": node_labels(judged.plan),
+            "counters": needed_counters(judged.plan),
+        }
+        write(as_json(document("metrics", judged, groups=groups, **needs)))
+    else:
+        write("".join(f"# {line}\n" for line in _needs(judged.plan)))
+        write(yaml.safe_dump({"groups": groups}, sort_keys=False, width=110))
+    return OK
+
+
+def _needs(plan: PlatformPlan) -> Iterator[str]:
+    from gpuyard.render.observability.rules import node_labels
+
+    yield f"Rules of {plan.name}. docs/guides/metrics.md describes the scrape configuration that they need."
+    labels = ",".join(node_labels(plan))
+    yield f"kube-state-metrics: --metric-labels-allowlist=nodes=[{labels}]"

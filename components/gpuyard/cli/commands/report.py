@@ -1,0 +1,64 @@
+"""`gpuyard report`: the platform as one HTML page."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINDINGS, OK
+from gpuyard.cli.options import StackArgument
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.views.findings import count_words, show_rejection, show_verdict
+from gpuyard.local_files import write_file
+from gpuyard.stack_validation import plan_rejected_by_budget
+
+if TYPE_CHECKING:
+    from gpuyard.usage.fleet import Fleet
+
+PrometheusOption = Annotated[
+    str | None,
+    typer.Option(
+        "--live",
+        metavar="URL",
+        help="Address of the Prometheus that evaluates gpuyard's recording rules. A bearer token is "
+        "read from GPUYARD_PROMETHEUS_TOKEN.",
+        show_default=False,
+    ),
+]
+
+
+def report(
+    stack: StackArgument,
+    out: Annotated[
+        str, typer.Option(metavar="FILE", help="The file to write, or - for standard output.")
+    ] = "report.html",
+    live: PrometheusOption = None,
+) -> int:
+    """Write a stack as one HTML page. Its pools GPU by GPU, quotas, bill, findings and, with --live, use."""
+    from gpuyard.cli.views.report import report_page
+    from gpuyard.today import today
+
+    judged = validate_stack(stack)
+    # A stack over its budget still shows where the cost comes from.
+    plan = judged.plan or plan_rejected_by_budget(judged)
+    fleet = None if live is None or plan is None else read_live(live)
+    page = report_page(judged, plan, today(), fleet, live or "")
+    if out == "-":
+        write(page)
+    else:
+        write_file(Path(out), page)
+    if judged.plan is None:
+        show_rejection(judged)
+        return FINDINGS
+    if out != "-":
+        show_verdict("ok", f"{out}: {judged.file}, {count_words(judged.findings)}", results())
+    return OK
+
+
+def read_live(address: str) -> "Fleet":
+    """The present state from a Prometheus server."""
+    from gpuyard.cli.prometheus import Prometheus
+    from gpuyard.usage.fleet import read_fleet
+
+    return read_fleet(Prometheus(address).query)

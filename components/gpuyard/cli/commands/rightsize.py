@@ -1,0 +1,66 @@
+"""`gpuyard rightsize`: workloads that fit a smaller slice or share, from recorded series."""
+
+import time
+from typing import Annotated
+
+import typer
+
+from gpuyard.cli.exit_codes import FINDINGS, OK
+from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import results, write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.errors import UsageError
+
+_DAYS = 28
+_HOUR = 3600
+
+
+def rightsize(
+    stack: StackArgument,
+    export: Annotated[
+        str | None,
+        typer.Option(
+            "--from",
+            metavar="EXPORT",
+            help="The recorded series of pods: the JSON of a range query, or OpenMetrics text.",
+            show_default=False,
+        ),
+    ] = None,
+    live: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="Query the last 28 days of this Prometheus instead.",
+            show_default=False,
+        ),
+    ] = None,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Show workloads that fit a smaller slice. Memory and activity, the money saved, and the confidence."""
+    from gpuyard.cli.exports import query_metrics, read_export
+    from gpuyard.cli.views.rightsize import rightsize_document, show_rightsize
+    from gpuyard.usage.rightsize import rightsize as advise
+    from gpuyard.usage.workloads import METRICS
+
+    if (export is None) == (live is None):
+        raise UsageError("write either --from EXPORT or --live ADDRESS")
+    judged = validate_stack(stack)
+    if judged.plan is None:
+        if format is Format.JSON:
+            write(as_json(document("rightsize", judged, workloads=None)))
+        else:
+            show_rejection(judged)
+        return FINDINGS
+    if live:
+        end = time.time() // _HOUR * _HOUR
+        read = query_metrics(live, (end - _DAYS * 24 * _HOUR, end), METRICS)
+    else:
+        read = read_export(export or "", metrics=METRICS)
+    result = advise(judged.plan, read)
+    if format is Format.JSON:
+        write(as_json(document("rightsize", judged, **rightsize_document(result, read))))
+    else:
+        show_rightsize(result, read, results())
+    return OK

@@ -1,0 +1,114 @@
+"""`gpuyard top`: pools, teams, queues and idle GPUs now, refreshed in a terminal."""
+
+import io
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from gpuyard.cli.commands.report import read_live
+from gpuyard.cli.exit_codes import FINDINGS, OK
+from gpuyard.cli.options import Format, FormatOption
+from gpuyard.cli.stacks import validate_stack
+from gpuyard.cli.terminal.console import Console, results, write
+from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.errors import EnvironmentMissing
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.text import Text
+
+    from gpuyard.usage.fleet import Fleet
+
+_LEAST_SECONDS = 1.0
+
+
+def top(
+    live: Annotated[
+        str,
+        typer.Option(
+            "--live",
+            metavar="URL",
+            help="Address of the Prometheus that evaluates gpuyard's recording rules. A bearer "
+            "token is read from GPUYARD_PROMETHEUS_TOKEN.",
+            show_default=False,
+        ),
+    ],
+    stack: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[STACK]",
+            help="Also list the pools of this stack that have no data.",
+            show_default=False,
+        ),
+    ] = None,
+    once: Annotated[
+        bool, typer.Option("--once", help="Print once and end, as without a terminal.")
+    ] = False,
+    interval: Annotated[
+        float,
+        typer.Option(metavar="SECONDS", help="Time between two queries.", min=_LEAST_SECONDS),
+    ] = 5.0,
+    format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
+) -> int:
+    """Show pools, teams, queues and idle GPUs now. Refreshed until Ctrl-C in a terminal, else once."""
+    from gpuyard.cli.views.top import show_top, top_document
+
+    pools: Sequence[str] = ()
+    if stack is not None:
+        judged = validate_stack(stack)
+        if judged.plan is None:
+            show_rejection(judged)
+            return FINDINGS
+        pools = [pool.name for pool in judged.plan.pools]
+    fleet = read_live(live)
+    if format is Format.JSON:
+        write(as_json(document("top", fleet=top_document(fleet))))
+    elif once or not sys.stdout.isatty():
+        show_top(fleet, results(), pools)
+    else:
+        _refresh(fleet, lambda: read_live(live), pools, interval)
+    return OK
+
+
+def _refresh(
+    first: "Fleet", read: Callable[[], "Fleet"], pools: Sequence[str], interval: float
+) -> None:
+    """Show the state again and again until the user interrupts."""
+    from rich.live import Live
+
+    with Live(_screen(first, pools), screen=True, auto_refresh=False) as shown:
+        try:
+            while True:
+                time.sleep(interval)
+                _update(shown, read, pools)
+        except KeyboardInterrupt:
+            return
+
+
+def _update(shown: "Live", read: Callable[[], "Fleet"], pools: Sequence[str]) -> None:
+    """Show the new state; a server that does not respond leaves the old one, with the reason."""
+    from rich.console import Group
+    from rich.text import Text
+
+    try:
+        shown.update(_screen(read(), pools), refresh=True)
+    except EnvironmentMissing as error:
+        old = shown.renderable
+        shown.update(Group(Text(str(error)), old), refresh=True)
+
+
+def _screen(fleet: "Fleet", pools: Sequence[str]) -> "Text":
+    """The view with the width and colours of the terminal."""
+    from rich.text import Text
+
+    from gpuyard.cli.views.top import show_top
+
+    terminal = results()
+    page = Console(io.StringIO(), terminal.width, coloured=terminal.coloured)
+    show_top(fleet, page, pools)
+    assert isinstance(page.file, io.StringIO)  # noqa: S101  it is the one above
+    return Text.from_ansi(page.file.getvalue())

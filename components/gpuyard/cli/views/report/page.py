@@ -1,0 +1,153 @@
+"""The page: header, key figures, and the sections."""
+
+from collections.abc import Iterator
+from datetime import date
+from importlib.resources import files
+
+from gpuyard.cli.terminal.text import money, pluralize, usd
+from gpuyard.cli.views.findings import count_words
+from gpuyard.cli.views.report.bill import bill_section
+from gpuyard.cli.views.report.findings import findings_section
+from gpuyard.cli.views.report.html import Element, el, to_html
+from gpuyard.cli.views.report.live import NO_DATA, live_section
+from gpuyard.cli.views.report.pools import pools_section
+from gpuyard.cli.views.report.quotas import quotas_section
+from gpuyard.cli.views.report.shapes import shapes_section
+from gpuyard.plan.money.unit_costs import to_monthly_total
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.stack_validation import ValidatedStack
+from gpuyard.usage.fleet import Fleet
+
+POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+"""The content security policy: the page may load nothing and run nothing."""
+
+
+def report_page(
+    judged: ValidatedStack,
+    plan: PlatformPlan | None,
+    day: date,
+    fleet: Fleet | None = None,
+    address: str = "",
+) -> str:
+    """The report of a stack. Without a plan it has the findings alone."""
+    name = plan.name if plan else judged.file
+    sections = [*_sections(judged, plan, fleet, address)]
+    body = el(
+        "body",
+        None,
+        el("a", {"class": "skip", "href": "#main"}, "Skip to the content"),
+        _patterns(),
+        _header(judged, plan, day),
+        _navigation(sections),
+        el("main", {"id": "main", "tabindex": "-1"}, _figures(judged, plan, fleet), *sections),
+        el("footer", None, f"Made by gpuyard report from {judged.file} on {day}."),
+    )
+    return to_html(el("html", {"lang": "en"}, _head(name), body))
+
+
+def _sections(
+    judged: ValidatedStack, plan: PlatformPlan | None, fleet: Fleet | None, address: str
+) -> Iterator[Element]:
+    if plan is not None and fleet is not None:
+        yield live_section(fleet, address)
+    if plan is not None:
+        yield pools_section(plan, fleet)
+        yield quotas_section(plan)
+        yield bill_section(plan)
+    yield findings_section(judged)
+    if plan is not None and plan.shapes:
+        yield shapes_section(plan)
+
+
+def _head(name: str) -> Element:
+    style = files("gpuyard.cli.views.report").joinpath("report.css").read_text(encoding="utf-8")
+    return el(
+        "head",
+        None,
+        el("meta", {"charset": "utf-8"}),
+        el("meta", {"http-equiv": "Content-Security-Policy", "content": POLICY}),
+        el("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        el("meta", {"name": "color-scheme", "content": "light dark"}),
+        el("meta", {"name": "referrer", "content": "no-referrer"}),
+        el("title", None, f"{name}: GPU platform"),
+        _style(style),
+    )
+
+
+def _style(text: str) -> Element:
+    """The style sheet of the package; it is written as it is."""
+    result = el("style")
+    result.text = text
+    return result
+
+
+def _patterns() -> Element:
+    """Hatches, so that colour is never the only difference between areas."""
+    hatches = (("lent-p", "M0 6L6 0"), ("none-p", "M0 0L6 6"), ("share-p", "M3 0V6"))
+    patterns = (
+        el(
+            "pattern",
+            {"id": key, "width": 6, "height": 6, "patternUnits": "userSpaceOnUse"},
+            el("rect", {"class": f"{key}-bg", "width": 6, "height": 6}),
+            el("path", {"class": f"{key}-line", "d": d}),
+        )
+        for key, d in hatches
+    )
+    defs = el("defs", None, *patterns)
+    return el("svg", {"width": 0, "height": 0, "class": "defs", "aria-hidden": "true"}, defs)
+
+
+def _header(judged: ValidatedStack, plan: PlatformPlan | None, day: date) -> Element:
+    time = el("time", {"datetime": str(day)}, str(day))
+    if plan is None:
+        where = f"{judged.file}: no plan, because a finding is an error. "
+        return el("header", None, el("h1", None, judged.file), el("p", None, where, time))
+    place = f" in {plan.region}" if plan.region else ""
+    text = f"GPU platform on {plan.cloud}{place}, Kubernetes {plan.kubernetes}, {judged.file}, "
+    return el("header", None, el("h1", None, plan.name), el("p", None, text, time))
+
+
+def _navigation(sections: list[Element]) -> Element:
+    links = (el("a", {"href": f"#{each.get('id')}"}, each[0].text) for each in sections)
+    return el("nav", {"aria-label": "Sections"}, *links)
+
+
+def _figures(judged: ValidatedStack, plan: PlatformPlan | None, fleet: Fleet | None) -> Element:
+    """The key figures."""
+    shown: list[tuple[str, str]] = []
+    if plan is not None:
+        first = sum(p.gpus_per_node * p.start_nodes for p in plan.pools)
+        most = sum(p.gpus_per_node * p.nodes.high for p in plan.pools)
+        gpus = f"{most:,}" if first == most else f"{first:,} to {most:,}"
+        teams = pluralize(len(plan.teams), "team")
+        shown += [
+            ("GPUs", f"{gpus}|{pluralize(len(plan.pools), 'pool')}, {teams}"),
+            ("expected", _month(plan, "expected")),
+            ("at most", _month(plan, "maximum")),
+        ]
+    if fleet is not None:
+        held = sum(r.allocated or 0.0 for r in fleet.pools)
+        used = sum(r.used or 0.0 for r in fleet.pools)
+        idle = [r.idle_usd for r in fleet.pools if r.idle_usd is not None]
+        shown += [
+            ("allocated", f"{held:,.4g} GPUs|{used:,.4g} used" if fleet.pools else NO_DATA),
+            ("idle", f"{usd(sum(idle))} $/hour|allocated or not" if idle else NO_DATA),
+        ]
+    shown.append(("findings", count_words(judged.findings)))
+    return el("dl", {"class": "figures"}, *(_figure(name, value) for name, value in shown))
+
+
+def _month(plan: PlatformPlan, case: str) -> str:
+    total = getattr(plan.bill, case)
+    month = money(to_monthly_total(total), nodes=False)
+    return f"{month} $/month|{money(total, nodes=False)} $/hour"
+
+
+def _figure(name: str, value: str) -> Element:
+    first, _, second = value.partition("|")
+    return el(
+        "div",
+        None,
+        el("dt", None, name),
+        el("dd", None, first, el("small", None, second) if second else None),
+    )

@@ -1,0 +1,223 @@
+"""The statement of a month: tables for a terminal and for Markdown, a document for programs."""
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from gpuyard.cli.terminal.console import Column, Console, table
+from gpuyard.cli.terminal.text import pluralize
+from gpuyard.cli.views.cost import priced
+from gpuyard.cli.views.focus import focus_rows
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.usage.hours import HOUR, MEANING, DefectReport
+from gpuyard.usage.statement import UNCOVERED, Gap, Statement, TeamUse
+
+_MAX_NOTES = 20
+_TEAM_HEAD = (
+    "team",
+    "allocated",
+    "used",
+    "idle",
+    "$/allocated",
+    "$/used",
+    "used $",
+    "idle $",
+    "total $",
+    "budget $",
+)
+
+
+def show_statement(made: Statement, plan: PlatformPlan, zone: tzinfo, console: Console) -> None:
+    """Show the teams, what belongs to no team, the total, and what is wrong with the export."""
+    console.print((plan.name, "bold"), f"  {_title(made, plan, zone)}")
+    console.print_wrapped(_coverage(made), indent=2)
+    console.title("Teams", "GPU-hours; dollars for one allocated and one used GPU-hour")
+    head = [Column(_TEAM_HEAD[0], name=True), *(Column(name, "right") for name in _TEAM_HEAD[1:])]
+    console.show(table(head, [_team_row(team) for team in made.teams]))
+    console.title("Bill")
+    console.show(table([Column(""), Column("$", "right")], [*_totals(made)]))
+    for line in _prices(made):
+        console.print_wrapped(line, style="dim", indent=2)
+    notes = [*_notes(made, zone)]
+    if notes:
+        console.title("Export")
+        for line in notes[:_MAX_NOTES]:
+            console.print_wrapped(line, first="! ", style="yellow", indent=2)
+        if (more := len(notes) - _MAX_NOTES) > 0:
+            console.print_wrapped(f"{more:,} more; --format json lists all", indent=2)
+
+
+def statement_markdown(made: Statement, plan: PlatformPlan, zone: tzinfo) -> str:
+    """The statement for a report or a pull request."""
+    lines = [
+        f"### Statement of `{plan.name}`",
+        "",
+        f"{_title(made, plan, zone)}; {_coverage(made)}.",
+        "",
+        f"| {' | '.join(_TEAM_HEAD)} |",
+        f"|---|{'---:|' * (len(_TEAM_HEAD) - 1)}",
+        *(f"| {' | '.join(_plain(cell) for cell in _team_row(team))} |" for team in made.teams),
+        "",
+        "| bill | $ |",
+        "|---|---:|",
+        *(f"| {' | '.join(_plain(cell) for cell in row)} |" for row in _totals(made)),
+        "",
+        *(f"{line}." for line in _prices(made)),
+        *(f"- {_plain(line)}" for line in _notes(made, zone)),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _plain(cell: str) -> str:
+    return cell.replace("|", "\\|")
+
+
+def _title(made: Statement, plan: PlatformPlan, zone: tzinfo) -> str:
+    prices = "by the amount of the invoice" if made.invoice else priced(plan)
+    return f"{made.month.name} ({zone}), US dollars {prices}"
+
+
+def _coverage(made: Statement) -> str:
+    share = 100 * made.covered / made.month.hours
+    text = f"{made.covered:,} of {made.month.hours:,} hours are covered ({share:.1f} %)"
+    if made.covered == made.month.hours:
+        return text
+    where = "are a line of their own" if made.invoice else "are in no sum"
+    return f"{text}; the others {where}: nothing is estimated"
+
+
+def _team_row(team: TeamUse) -> tuple[str, ...]:
+    return (
+        team.team,
+        *(f"{hours:,.1f}" for hours in (team.allocated, team.used, team.idle)),
+        _price(team.usd_per_allocated),
+        _price(team.usd_per_used),
+        *(_usd(team.cents[part]) for part in ("used", "allocated_idle")),
+        _usd(team.total),
+        _budget(team),
+    )
+
+
+def _price(usd: float | None) -> str:
+    return "-" if usd is None else f"{usd:,.2f}"
+
+
+def _usd(cents: int) -> str:
+    return f"{cents / 100:,.2f}"
+
+
+def _budget(team: TeamUse) -> str:
+    if team.budget_usd is None:
+        return "-"
+    over = team.total / 100 - team.budget_usd
+    return f"{team.budget_usd:,.2f}" + (f", {over:,.2f} over" if over > 0 else "")
+
+
+def _totals(made: Statement) -> Iterator[tuple[str, str]]:
+    yield "teams", _usd(sum(team.total for team in made.teams))
+    for part, cents in made.others.items():
+        yield part.replace("_", " "), _usd(cents)
+    yield "total", _usd(made.cents)
+
+
+def _prices(made: Statement) -> Iterator[str]:
+    """How the total compares with the prices of the plan."""
+    allocated = sum(team.allocated for team in made.teams)
+    if made.billed:
+        yield (
+            f"{made.billed:,.1f} GPU-hours billed, {allocated:,.1f} allocated"
+            f" ({100 * allocated / made.billed:.1f} %)"
+        )
+    if made.invoice:
+        own = float(made.plan_usd)
+        covered = (made.cents - made.others.get(UNCOVERED, 0)) / 100
+        difference = covered - own
+        yield (
+            f"at the prices of the stack file and the catalogue the covered hours cost {own:,.2f} $:"
+            f" the invoice differs by {difference:+,.2f} $ ({100 * difference / own:+.1f} %)"
+        )
+
+
+def _notes(made: Statement, zone: tzinfo) -> Iterator[str]:
+    for gap in made.gaps:
+        yield _gap(gap, zone)
+    for defect in made.defects:
+        yield _defect(defect, zone)
+
+
+def _gap(gap: Gap, zone: tzinfo) -> str:
+    return (
+        f"{gap.series}: no sample for {pluralize(gap.hours, 'hour')},"
+        f" {_local(gap.start * HOUR, zone)} to {_local(gap.end * HOUR, zone)}"
+    )
+
+
+def _defect(each: DefectReport, zone: tzinfo) -> str:
+    labels = dict(each.labels)
+    name = labels.pop("__name__", "")
+    series = name + "{" + ", ".join(f'{key}="{value}"' for key, value in labels.items()) + "}"
+    when = f"{_local(each.first, zone)} to {_local(each.last, zone)}"
+    return f"{series}: {each.count:,} × {each.defect.value} ({when}): {MEANING[each.defect]}"
+
+
+def _local(time: float, zone: tzinfo) -> str:
+    return f"{datetime.fromtimestamp(time, zone):%Y-%m-%d %H:%M}"
+
+
+def statement_document(made: Statement, plan: PlatformPlan) -> dict[str, Any]:
+    """The statement as plain values; times are ISO 8601 in UTC, `charges` has the columns of FOCUS."""
+    return {
+        "month": made.month.name,
+        "start": _iso(made.month.start * HOUR),
+        "end": _iso(made.month.end * HOUR),
+        "hours": made.month.hours,
+        "covered_hours": made.covered,
+        "invoice": made.invoice,
+        "total_usd": made.cents / 100,
+        "usd_at_plan_prices": round(float(made.plan_usd), 6),
+        "billed_gpu_hours": round(made.billed, 6),
+        "teams": [_team_document(team) for team in made.teams],
+        "no_team_usd": {part: cents / 100 for part, cents in made.others.items()},
+        "charges": focus_rows(made, plan),
+        "gaps": [
+            {
+                "series": gap.series,
+                "start": _iso(gap.start * HOUR),
+                "end": _iso(gap.end * HOUR),
+                "hours": gap.hours,
+            }
+            for gap in made.gaps
+        ],
+        "defects": [
+            {
+                "series": dict(each.labels),
+                "defect": each.defect.value,
+                "count": each.count,
+                "first": _iso(each.first),
+                "last": _iso(each.last),
+            }
+            for each in made.defects
+        ],
+    }
+
+
+def _team_document(team: TeamUse) -> dict[str, Any]:
+    return {
+        "team": team.team,
+        "allocated_gpu_hours": round(team.allocated, 6),
+        "used_gpu_hours": round(team.used, 6),
+        "idle_gpu_hours": round(team.idle, 6),
+        "usd_per_allocated_gpu_hour": _round(team.usd_per_allocated),
+        "usd_per_used_gpu_hour": _round(team.usd_per_used),
+        "usd": {part: cents / 100 for part, cents in team.cents.items()},
+        "total_usd": team.total / 100,
+        "budget_usd": team.budget_usd,
+    }
+
+
+def _round(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
+
+
+def _iso(time: float) -> str:
+    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

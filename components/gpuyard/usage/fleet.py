@@ -1,0 +1,252 @@
+"""The present state of a fleet, read from the recorded series of a Prometheus server."""
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gpuyard.usage.samples import Labels
+
+Query = Callable[[str], Iterable[tuple[Labels, float]]]
+"""The present value of each series of an expression."""
+
+IDLE_BELOW = 0.05
+"""Activity below which an allocated GPU counts as idle."""
+PARTS = ("used", "allocated_idle", "unallocated", "overhead", "system", "commitment")
+"""The parts of the cost; their sum is the bill."""
+SERIES: Mapping[str, str] = {
+    "gpu_active": "gpuyard:gpu_active:ratio",
+    "gpu_allocated": "gpuyard:gpu_allocated:gpus",
+    "billed": "gpuyard:gpus_billed:sum",
+    "unavailable": "gpuyard:gpus_unavailable:sum",
+    "allocated": "gpuyard:gpus_allocated:sum",
+    "used": "gpuyard:gpus_used:sum",
+    "cost": "gpuyard:cost:dollars_per_hour",
+    "bill": "gpuyard:bill:dollars_per_hour",
+    "node_price": "gpuyard:node:dollars_per_hour",
+    "pending": "gpuyard:queue_pending:count",
+    "wait_p50": "gpuyard:queue_wait_seconds:p50",
+    "wait_p95": "gpuyard:queue_wait_seconds:p95",
+    "target": "gpuyard:target:value",
+    "actual": "gpuyard:target:actual",
+    "pod_allocated": "gpuyard:pod_gpu_allocated:gpus",
+    "pod_active": "gpuyard:pod_gpu_active:ratio",
+}
+"""The series that are read, by what they mean here."""
+IDLE_HOURS = (
+    f"(time() - max_over_time(timestamp({SERIES['pod_active']} > {IDLE_BELOW})[1d:5m])) / 3600"
+    f" or count_over_time({SERIES['pod_active']}[1d:5m]) / 12"
+)
+"""Hours since a GPU of a pod was active: since the last sample above the limit, else all hours of a day with data."""
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReading:
+    """One physical GPU. None is unknown."""
+
+    pool: str
+    node: str
+    gpu: str
+    active: float | None
+    allocated: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class IdleGpu:
+    """A GPU, or the part of one, that a pod holds and does not use."""
+
+    pool: str
+    node: str
+    gpu: str
+    slice: str
+    team: str
+    namespace: str
+    pod: str
+    gpus: float
+    hours: float | None
+    usd_per_hour: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The figures of a pool or a team. None is unknown, never zero."""
+
+    name: str
+    billed: float | None
+    allocated: float | None
+    used: float | None
+    idle_usd: float | None
+    """Dollars an hour: allocated and idle, and of a pool also unallocated."""
+    usd: float | None
+    """Dollars an hour: the bill of a pool, the cost of a team."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReading:
+    """One queue and priority; the priority is empty where the series have none."""
+
+    queue: str
+    priority: str
+    pending: float | None
+    wait_p50: float | None
+    wait_p95: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class TargetReading:
+    """A target of the stack file and its present value."""
+
+    target: str
+    priority: str
+    value: float | None
+    actual: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fleet:
+    """What the recorded series say now."""
+
+    gpus: tuple[GpuReading, ...]
+    """By pool, node and GPU."""
+    pools: tuple[Row, ...]
+    teams: tuple[Row, ...]
+    queues: tuple[QueueReading, ...]
+    targets: tuple[TargetReading, ...]
+    idle: tuple[IdleGpu, ...]
+    """The most expensive first."""
+    cost: Mapping[str, float]
+    """Dollars an hour by part; a part without data is missing."""
+    missing: tuple[str, ...]
+    """Series without data."""
+
+
+Samples = Mapping[str, list[tuple[dict[str, str], float]]]
+
+
+def read_fleet(query: Query) -> Fleet:
+    """Read the present state. A series without data is named in `missing`."""
+    samples = {key: _samples(query, name) for key, name in SERIES.items()}
+    return Fleet(
+        gpus=_gpus(samples),
+        pools=_pools(samples),
+        teams=_teams(samples),
+        queues=_queues(samples),
+        targets=_targets(samples),
+        idle=_idle(samples, _samples(query, IDLE_HOURS)),
+        cost={part: usd for (part,), usd in _by(samples["cost"], "part").items()},
+        missing=tuple(name for key, name in SERIES.items() if not samples[key]),
+    )
+
+
+def _samples(query: Query, expression: str) -> list[tuple[dict[str, str], float]]:
+    return [(dict(labels), value) for labels, value in query(expression) if math.isfinite(value)]
+
+
+def _by(
+    samples: Iterable[tuple[Mapping[str, str], float]], *keys: str
+) -> dict[tuple[str, ...], float]:
+    """Sums by labels."""
+    sums: dict[tuple[str, ...], float] = defaultdict(float)
+    for labels, value in samples:
+        sums[tuple(labels.get(key, "") for key in keys)] += value
+    return dict(sums)
+
+
+def _gpus(samples: Samples) -> tuple[GpuReading, ...]:
+    keys = ("pool", "node", "gpu")
+    active, held = _by(samples["gpu_active"], *keys), _by(samples["gpu_allocated"], *keys)
+    return tuple(
+        GpuReading(key[0], key[1], key[2], active.get(key), held.get(key))
+        for key in sorted({*active, *held})
+    )
+
+
+def _pools(samples: Samples) -> tuple[Row, ...]:
+    billed, held, used, bill = (
+        _by(samples[key], "pool") for key in ("billed", "allocated", "used", "bill")
+    )
+    idle = _by(
+        ((k, v) for k, v in samples["cost"] if k.get("part") in {"allocated_idle", "unallocated"}),
+        "pool",
+    )
+    return tuple(
+        Row(key[0], billed.get(key), held.get(key), used.get(key), idle.get(key), bill.get(key))
+        for key in sorted({*billed, *held})
+    )
+
+
+def _teams(samples: Samples) -> tuple[Row, ...]:
+    held, used = _by(samples["allocated"], "team"), _by(samples["used"], "team")
+    cost = _by(samples["cost"], "team")
+    idle = _by(((k, v) for k, v in samples["cost"] if k.get("part") == "allocated_idle"), "team")
+    return tuple(
+        Row(key[0], None, held.get(key), used.get(key), idle.get(key), cost.get(key))
+        for key in sorted({*held, *cost} - {("",)})
+    )
+
+
+def _queues(samples: Samples) -> tuple[QueueReading, ...]:
+    pending, middle, high = (
+        _by(samples[key], "queue", "priority") for key in ("pending", "wait_p50", "wait_p95")
+    )
+    return tuple(
+        QueueReading(key[0], key[1], pending.get(key), middle.get(key), high.get(key))
+        for key in sorted({*pending, *middle, *high})
+    )
+
+
+def _targets(samples: Samples) -> tuple[TargetReading, ...]:
+    wanted, actual = (_by(samples[key], "target", "priority") for key in ("target", "actual"))
+    return tuple(
+        TargetReading(key[0], key[1], wanted.get(key), actual.get(key))
+        for key in sorted({*wanted, *actual})
+    )
+
+
+_POD = ("pool", "node", "gpu", "slice", "team", "namespace", "pod")
+
+
+def _idle(samples: Samples, hours: list[tuple[dict[str, str], float]]) -> tuple[IdleGpu, ...]:
+    held, active, since = (
+        _by(each, *_POD) for each in (samples["pod_allocated"], samples["pod_active"], hours)
+    )
+    prices = _by(samples["node_price"], "pool", "node")
+    on_node: dict[tuple[str, ...], int] = defaultdict(int)
+    for gpu in _gpus(samples):
+        on_node[gpu.pool, gpu.node] += 1
+
+    def price(key: tuple[str, ...]) -> float | None:
+        node = key[:2]
+        return (
+            prices[node] / on_node[node] * held[key] if node in prices and on_node[node] else None
+        )
+
+    result = [
+        _idle_gpu(key, held[key], since.get(key), price(key))
+        for key in held
+        if active.get(key, 1.0) < IDLE_BELOW
+    ]
+    return tuple(sorted(result, key=lambda g: (-(g.usd_per_hour or 0.0), -(g.hours or 0.0), g.pod)))
+
+
+def _idle_gpu(key: tuple[str, ...], gpus: float, hours: float | None, usd: float | None) -> IdleGpu:
+    pool, node, gpu, slice_, team, namespace, pod = key
+    return IdleGpu(pool, node, gpu, slice_, team, namespace, pod, gpus, hours, usd)
+
+
+def merge_by_pod(idle: Iterable[IdleGpu]) -> list[IdleGpu]:
+    """One row for the equal GPUs of a pod: their number, their price, and the hours of the last one to be used."""
+    merged: dict[tuple[str, ...], IdleGpu] = {}
+    for each in idle:
+        key = (each.pool, each.node, each.slice, each.namespace, each.pod)
+        first = merged.get(key)
+        merged[key] = replace(each, gpu="") if first is None else _merged(first, each)
+    return sorted(merged.values(), key=lambda g: -(g.usd_per_hour or 0.0))
+
+
+def _merged(one: IdleGpu, other: IdleGpu) -> IdleGpu:
+    hours = [each.hours for each in (one, other) if each.hours is not None]
+    prices = (one.usd_per_hour, other.usd_per_hour)
+    usd = None if None in prices else sum(filter(None, prices))
+    gpus = one.gpus + other.gpus
+    return replace(one, gpus=gpus, hours=min(hours, default=None), usd_per_hour=usd)
