@@ -4,12 +4,12 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINDINGS, OK
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption, StackArgument, time_zone
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
 
 
@@ -60,11 +60,7 @@ def forecast(
     zone = time_zone(timezone)
     judged = validate_stack(stack)
     if judged.plan is None:
-        if format is Format.JSON:
-            write(as_json(document("forecast", judged, forecast=None)))
-        else:
-            show_rejection(judged)
-        return FINDINGS
+        return reject("forecast", judged, format, forecast=None)
     read = query_export(live, query) if live and query else read_export(export or "")
     result = forecast_pools(judged.plan, read, zone)
     if format is Format.JSON:

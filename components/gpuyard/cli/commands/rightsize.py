@@ -5,16 +5,15 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINDINGS, OK
+from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption, StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
 
 _DAYS = 28
-_HOUR = 3600
 
 
 def rightsize(
@@ -41,6 +40,7 @@ def rightsize(
     """Show workloads that fit a smaller slice. Memory and activity, the money saved, and the confidence."""
     from gpuyard.cli.exports import query_metrics, read_export
     from gpuyard.cli.views.rightsize import rightsize_document, show_rightsize
+    from gpuyard.usage.hours import HOUR
     from gpuyard.usage.rightsize import rightsize as advise
     from gpuyard.usage.workloads import METRICS
 
@@ -48,14 +48,10 @@ def rightsize(
         raise UsageError("write either --from EXPORT or --live ADDRESS")
     judged = validate_stack(stack)
     if judged.plan is None:
-        if format is Format.JSON:
-            write(as_json(document("rightsize", judged, workloads=None)))
-        else:
-            show_rejection(judged)
-        return FINDINGS
+        return reject("rightsize", judged, format, workloads=None)
     if live:
-        end = time.time() // _HOUR * _HOUR
-        read = query_metrics(live, (end - _DAYS * 24 * _HOUR, end), METRICS)
+        end = time.time() // HOUR * HOUR
+        read = query_metrics(live, (end - _DAYS * 24 * HOUR, end), METRICS)
     else:
         read = read_export(export or "", metrics=METRICS)
     result = advise(judged.plan, read)
