@@ -8,9 +8,9 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any
 
+from gpuyard.cli.views.documents import iso_time
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.usage.hours import HOUR
 from gpuyard.usage.statement import TEAM_PARTS, UNCOVERED, Charge, Statement
@@ -55,7 +55,7 @@ def _cell(value: Any) -> Any:
 def _row(
     charge: Charge, made: Statement, plan: PlatformPlan, scale: float
 ) -> Iterator[tuple[str, Any]]:
-    start, end = (_iso(hour) for hour in (made.month.start, made.month.end))
+    start, end = (iso_time(hour * HOUR) for hour in (made.month.start, made.month.end))
     provider = _PROVIDERS.get(plan.cloud, plan.name)
     cost, listed = charge.cents / 100, round(float(charge.usd), 6)
     yield from {
@@ -108,7 +108,3 @@ def _tags(charge: Charge) -> dict[str, str]:
         for name, value in labels.items()
         if value and (is_of_team or name == "pool")
     }
-
-
-def _iso(hour: int) -> str:
-    return datetime.fromtimestamp(hour * HOUR, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

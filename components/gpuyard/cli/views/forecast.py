@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.terminal.text import pluralize, usd
+from gpuyard.cli.views.documents import iso_time
 from gpuyard.usage.forecast import INTERVAL, Forecast, ForecastHour, NotEnoughData
 from gpuyard.usage.hours import HOUR, MEANING, DefectReport, HourlyExport
 from gpuyard.usage.pools import PlatformForecast, PoolForecast
@@ -162,8 +163,8 @@ def forecast_document(result: PlatformForecast, export: HourlyExport) -> dict[st
                 "series": dict(each.labels),
                 "defect": each.defect.value,
                 "count": each.count,
-                "first": _iso(each.first),
-                "last": _iso(each.last),
+                "first": iso_time(each.first),
+                "last": iso_time(each.last),
             }
             for each in export.defects
         ],
@@ -215,8 +216,4 @@ def _round(value: float | None) -> float | None:
 
 
 def _iso_hour(hour: int | None) -> str | None:
-    return None if hour is None else _iso(hour * HOUR)
-
-
-def _iso(time: float) -> str:
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return None if hour is None else iso_time(hour * HOUR)

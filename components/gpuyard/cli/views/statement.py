@@ -1,12 +1,13 @@
 """The statement of a month: tables for a terminal and for Markdown, a document for programs."""
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, tzinfo
+from datetime import datetime, tzinfo
 from typing import Any
 
 from gpuyard.cli.terminal.console import Column, Console, table
 from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.cost import priced
+from gpuyard.cli.views.documents import iso_time
 from gpuyard.cli.views.focus import focus_rows
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.usage.hours import HOUR, MEANING, DefectReport
@@ -168,8 +169,8 @@ def statement_document(made: Statement, plan: PlatformPlan) -> dict[str, Any]:
     """The statement as plain values; times are ISO 8601 in UTC, `charges` has the columns of FOCUS."""
     return {
         "month": made.month.name,
-        "start": _iso(made.month.start * HOUR),
-        "end": _iso(made.month.end * HOUR),
+        "start": iso_time(made.month.start * HOUR),
+        "end": iso_time(made.month.end * HOUR),
         "hours": made.month.hours,
         "covered_hours": made.covered,
         "invoice": made.invoice,
@@ -182,8 +183,8 @@ def statement_document(made: Statement, plan: PlatformPlan) -> dict[str, Any]:
         "gaps": [
             {
                 "series": gap.series,
-                "start": _iso(gap.start * HOUR),
-                "end": _iso(gap.end * HOUR),
+                "start": iso_time(gap.start * HOUR),
+                "end": iso_time(gap.end * HOUR),
                 "hours": gap.hours,
             }
             for gap in made.gaps
@@ -193,8 +194,8 @@ def statement_document(made: Statement, plan: PlatformPlan) -> dict[str, Any]:
                 "series": dict(each.labels),
                 "defect": each.defect.value,
                 "count": each.count,
-                "first": _iso(each.first),
-                "last": _iso(each.last),
+                "first": iso_time(each.first),
+                "last": iso_time(each.last),
             }
             for each in made.defects
         ],
@@ -217,7 +218,3 @@ def _team_document(team: TeamUse) -> dict[str, Any]:
 
 def _round(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
-
-
-def _iso(time: float) -> str:
-    return datetime.fromtimestamp(time, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
