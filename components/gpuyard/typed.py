@@ -13,6 +13,7 @@ __all__ = [
     "AcceptedThreshold",
     "Addon",
     "Admission",
+    "Alerts",
     "Apply",
     "Block",
     "BlockPurchase",
@@ -79,17 +80,20 @@ __all__ = [
     "Provisioning",
     "Queueing",
     "RdmaPlugin",
+    "Receiver",
     "RecurringCheck",
     "ReleaseChannel",
     "Reserved",
     "RuleException",
     "ScaleOn",
     "Scaling",
+    "SecretKey",
     "Service",
     "Shape",
     "Sharing",
     "SharingMapping",
     "Slices",
+    "Smtp",
     "Spot",
     "StopPolicy",
     "Storage",
@@ -1266,22 +1270,96 @@ class Storage(TypedDict):
 
 
 Prometheus = Literal["install", "existing", "none"]
-"""Which Prometheus: `install` one for the platform (not implemented), `existing`, or `none`."""
+"""Which Prometheus: `install` one for the platform, use the `existing` prometheus-operator,
+or `none`.
+"""
+
+
+class SecretKey(TypedDict):
+    """A key of a Secret in the namespace of Prometheus."""
+
+    secret: str
+    """Name of the Secret."""
+    key: str
+    """Key of the Secret."""
+
+
+class Receiver(TypedDict):
+    """Where Alertmanager sends alerts; several fields send to several places."""
+
+    slack: NotRequired[SecretKey | None]
+    """Secret with the URL of a Slack webhook. Default: none."""
+    channel: NotRequired[str | None]
+    """Slack channel. Default: that of the webhook."""
+    pagerduty: NotRequired[SecretKey | None]
+    """Secret with the routing key of a PagerDuty service. Default: none."""
+    webhook: NotRequired[SecretKey | None]
+    """Secret with the URL of a webhook. Default: none."""
+    email: NotRequired[str | None]
+    """Address of an e-mail recipient; needs `smtp`. Default: none."""
+
+
+class Smtp(TypedDict):
+    """The mail server of Alertmanager."""
+
+    host: str
+    """Host and port: smtp.example.org:587."""
+    sender: str
+    """Address of the sender."""
+    user: NotRequired[str | None]
+    """User name. Default: no authentication."""
+    password: NotRequired[SecretKey | None]
+    """Secret with the password of the user. Default: none."""
+
+
+class Alerts(TypedDict):
+    """Receivers of alerts by severity, and by the team that owns the workload."""
+
+    critical: NotRequired[Receiver | None]
+    """Receiver of critical alerts. Default: none."""
+    warning: NotRequired[Receiver | None]
+    """Receiver of warnings. Default: none."""
+    info: NotRequired[Receiver | None]
+    """Receiver of alerts that are only information. Default: none."""
+    teams: NotRequired[Mapping[str, Receiver]]
+    """Receivers of all alerts of one team, besides those above: {vision: {slack: …}}. Default:
+    none.
+    """
+    smtp: NotRequired[Smtp | None]
+    """Mail server for `email`. Default: none."""
 
 
 class Observability(TypedDict):
-    """Metrics and their retention."""
+    """Metrics and their retention, dashboards, alerts."""
 
     prometheus: NotRequired[Prometheus]
-    """Prometheus of the platform: install, existing or none. `install` is not implemented;
-    `idle` needs existing. Default: install.
+    """Prometheus of the platform: install, existing (a prometheus-operator in the cluster) or
+    none. Default: install.
     """
     prometheus_address: NotRequired[str | None]
     """URL of Prometheus. Default: http://prometheus-operated.monitoring.svc:9090."""
+    namespace: NotRequired[str]
+    """Namespace of an existing Prometheus; monitors and rules are created in it. Default:
+    monitoring.
+    """
+    labels: NotRequired[Mapping[str, str]]
+    """Labels that an existing Prometheus selects monitors and rules by: {release: prometheus}.
+    Default: none.
+    """
     retention_days: NotRequired[int]
     """Retention of metrics in days. Default: 15, as in Prometheus."""
     scrape_seconds: NotRequired[int]
     """Scrape interval of GPU metrics in seconds. Default: 15."""
+    storage_class: NotRequired[str | None]
+    """Storage class of the installed Prometheus. Default: that of the cluster."""
+    storage_gib: NotRequired[int | None]
+    """Size of its volume in GiB. Default: sized from the fleet, the scrape interval and the
+    retention.
+    """
+    grafana: NotRequired[bool]
+    """Whether the chart also installs Grafana, which has the licence AGPL-3.0. Default: off."""
+    alerts: NotRequired[Alerts | None]
+    """Receivers of alerts. Default: none; Alertmanager displays them."""
     cost: NotRequired[bool]
     """Whether OpenCost computes the cost of used hours; not implemented. Default: on."""
 

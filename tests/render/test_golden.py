@@ -175,6 +175,8 @@ def test_every_custom_object_is_valid_under_its_real_crd():
         "ResourceFlavor",
         "MultiKueueCluster",
         "MultiKueueConfig",
+        "PrometheusRule",
+        "ServiceMonitor",
         "Topology",
         "WorkloadPriorityClass",
     }
@@ -252,8 +254,10 @@ NAMESPACED = {
     "LimitRange",
     "LocalQueue",
     "NetworkPolicy",
+    "PrometheusRule",
     "ResourceClaimTemplate",
     "ResourceQuota",
+    "ServiceMonitor",
     "Role",
     "RoleBinding",
 } | {
@@ -302,6 +306,8 @@ def test_what_an_object_names_stands_before_it():
     for plan in plans():
         seen = {("Namespace", KUEUE_NAMESPACE)}  # with Kueue
         seen |= {("Namespace", KUBE_SYSTEM), ("Namespace", "default")}  # always
+        if plan.observability is not None and not plan.observability.installs:
+            seen.add(("Namespace", plan.observability.namespace))  # of the existing Prometheus
         for obj in platform_objects(plan):
             assert set(named(obj)) <= seen, identity(obj)
             seen.add((obj["kind"], obj["metadata"]["name"]))

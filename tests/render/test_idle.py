@@ -45,7 +45,11 @@ def test_rights_come_before_the_schedule_and_after_the_teams():
         ("CronJob", "gpuyard-lab"),
     ]
     raw = platform(teams=[team(guarantee={"train": 8}, idle={})], **MEASURED)
-    assert [name for name, _ in object_groups(plan_of(raw))][-2:] == ["team-vision", "idle"]
+    assert [name for name, _ in object_groups(plan_of(raw))][-3:] == [
+        "team-vision",
+        "monitors",
+        "idle",
+    ]
 
 
 def test_the_program_is_carried_whole_and_can_be_read():

@@ -14,6 +14,7 @@ from gpuyard.plan.records import (
     IdlePlan,
     InterruptionPlan,
     LimitsPlan,
+    ObservabilityPlan,
     PoolPlan,
     QueueingPlan,
     Quota,
@@ -113,6 +114,8 @@ class Draft:
     """How idle jobs are handled; None when no team requests it."""
     interruption: InterruptionPlan | None = None
     """How gangs are handled whose nodes are interrupted; None when no node can be."""
+    observability: ObservabilityPlan | None = None
+    """Prometheus and its alerts; None without `observability`."""
     validation: ValidationPlan | None = None
     """The hardware validation; None when it is not requested."""
 

@@ -12,11 +12,13 @@ from gpuyard.catalogue.software.charts import (
     GPU_OPERATOR_CHART,
     KARPENTER_CHART,
     KUEUE_CHART,
+    MONITORING_CHART,
 )
 from gpuyard.findings import Diagnostic, Fix, Path, format_list, warning
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.records import Bill
@@ -142,6 +144,7 @@ def _installed(draft: Draft) -> Iterator[str]:
         AUTOSCALER_CHART.image_pin: installs_autoscaler(spec),
         AUTOSCALER_CHART.pin: installs_autoscaler(spec),
         DRA_DRIVER_CHART.pin: installs_dra_driver_chart(spec),
+        MONITORING_CHART.pin: installs_monitoring(spec),
         EFA_PLUGIN.pin: draft.provider.sells_machines
         and any(pool.machine.efa_interfaces for pool in pools),
     }

@@ -45,6 +45,7 @@ from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.money.regions import check_price_regions
+from gpuyard.plan.observability.stage import check_observability, decide_observability
 from gpuyard.plan.pools.claim_drivers import check_claim_drivers
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.hardware.accepted_thresholds import (
@@ -149,6 +150,7 @@ STAGES: tuple[Stage, ...] = (
     decide_bill,
     decide_teams,
     decide_queueing,
+    decide_observability,
     decide_idle,
     decide_interruption,
     decide_storage,
@@ -207,6 +209,7 @@ CHECKS: tuple[Check, ...] = (
     check_namespaces,
     check_teams_without_quota,
     check_numa,
+    check_observability,
     check_one_name,
     check_own_limits,
     check_owner_names,
@@ -324,6 +327,7 @@ def _recorded(draft: Draft) -> PlatformPlan:
         operator=None if draft.queueing.dispatch else operator_parts(spec, pools),
         idle=draft.idle,
         interruption=draft.interruption,
+        observability=draft.observability,
         storage=draft.storage,
     )
 

@@ -16,7 +16,6 @@ NO_EFFECT: Mapping[str, str] = {
     "tags": "gpuyard creates no cloud resource that could have tags",
 }
 PLANNED: Mapping[str, str] = {
-    "observability": "gpuyard installs no monitoring",
     "software": "gpuyard installs only Kueue, the GPU Operator, Karpenter and Cluster Autoscaler in these"
     " versions",
     "cluster": "the cluster exists already; only `existing` has an effect: it picks the kubeconfig context",
@@ -24,6 +23,7 @@ PLANNED: Mapping[str, str] = {
 }
 NOT_SIMULATED: Mapping[str, str] = {
     "storage": "a simulated cluster has no volumes",
+    "observability": "pods on simulated nodes run no program",
     "gpu_operator": "a simulated cluster includes its own",
 }
 POOL_PLANNED: Mapping[str, str] = {

@@ -29,6 +29,12 @@ from gpuyard.render.kueue.requeue import requeue_images, requeue_objects
 from gpuyard.render.mirror import mirrored
 from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.objects import Object, managed_object, namespace_object
+from gpuyard.render.observability.monitoring import (
+    monitoring_images,
+    monitoring_objects,
+    monitoring_release,
+)
+from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.pulled_image import PulledImage, agent_image, named_image
 from gpuyard.render.scaling.keep_warm import keep_warm_images, keep_warm_objects
 from gpuyard.render.storage import storage_objects
@@ -116,6 +122,8 @@ ADDONS: tuple[Addon, ...] = (
     Addon("admission", admission_objects),
     Addon("access", catalogue_objects),
     Addon("teams", _objects_of_teams, after=("admission",)),
+    Addon("monitoring", monitoring_objects, monitoring_release, monitoring_images),
+    Addon("monitors", monitor_objects, after=("gpu-operator", "kueue", "monitoring")),
     Addon("idle", idle_objects, images=idle_images, after=("teams",)),
     Addon("requeue", requeue_objects, images=requeue_images, after=("teams",)),
     Addon("prepull", prepull_objects, images=prepulled_images, after=("teams",)),

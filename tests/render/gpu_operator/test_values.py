@@ -93,8 +93,13 @@ def test_nothing_is_installed_where_nobody_needs_it():
     assert gpu_operator_release(plan_of(of("own", gpu_operator={"install": False}))) is None
 
 
-UNSAID = frozenset({"operator.version", "validator.version", "nodeStatusExporter.version"})
-"""What its templates read and its own values leave out: there the version of the chart counts."""
+UNSAID = frozenset(
+    {
+        *("operator.version", "validator.version", "nodeStatusExporter.version"),
+        *("dcgmExporter.config", "dcgmExporter.podLabelAllowlistRegex"),
+    }
+)
+"""What its templates read and its own values leave out: a version is that of the chart."""
 
 
 @pytest.mark.repeats("tests/render/test_golden.py")
@@ -175,6 +180,8 @@ def test_what_goes_with_what(name):
     assert passed <= {t["key"] for t in workers}
     maps = {o["metadata"]["name"] for o in gpu_operator_objects(plan) if o["kind"] == "ConfigMap"}
     read = {found[part]["config"]["name"] for part in ("devicePlugin", "migManager")}
+    if "config" in found["dcgmExporter"]:
+        read.add(found["dcgmExporter"]["config"]["name"])
     assert read == maps
 
 

@@ -124,6 +124,72 @@ DRA_DRIVER_CHART = Chart(
 )
 """The chart of the DRA driver, used if the GPU Operator does not install it."""
 
+MONITORING_CHART = Chart(
+    name="kube-prometheus-stack",
+    title="kube-prometheus-stack",
+    pin="kube-prometheus-stack",
+    registry="ghcr.io",
+    path="prometheus-community/charts/kube-prometheus-stack",
+    image="",
+    tag="",
+    source=Source(
+        "prometheus-community/helm-charts, kube-prometheus-stack 88.5.3: Chart.yaml, README.md and values.yaml",
+        date(2026, 11, 29),
+        as_of=date(2026, 11, 21),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MonitoringImage:
+    """An image of kube-prometheus-stack."""
+
+    values: tuple[str, ...]
+    """Where the chart's values name it."""
+    home: str
+    """Registry and path."""
+    tag: str
+    """Its tag in this version of the chart; empty if a subchart sets it."""
+    optional: str = ""
+    """The section of the chart that must be enabled; empty if the image is always used."""
+
+
+MONITORING_IMAGES: tuple[MonitoringImage, ...] = (
+    MonitoringImage(
+        ("prometheusOperator", "image"),
+        "quay.io/prometheus-operator/prometheus-operator",
+        "v0.93.1",
+    ),
+    MonitoringImage(
+        ("prometheusOperator", "prometheusConfigReloader", "image"),
+        "quay.io/prometheus-operator/prometheus-config-reloader",
+        "v0.93.1",
+    ),
+    MonitoringImage(
+        ("prometheusOperator", "admissionWebhooks", "patch", "image"),
+        "ghcr.io/jkroepke/kube-webhook-certgen",
+        "1.8.7",
+    ),
+    MonitoringImage(
+        ("prometheus", "prometheusSpec", "image"),
+        "quay.io/prometheus/prometheus",
+        "v3.14.0-distroless",
+    ),
+    MonitoringImage(
+        ("alertmanager", "alertmanagerSpec", "image"),
+        "quay.io/prometheus/alertmanager",
+        "v0.34.0",
+    ),
+    MonitoringImage(
+        ("kube-state-metrics", "image"),
+        "registry.k8s.io/kube-state-metrics/kube-state-metrics",
+        "v2.20.0",
+    ),
+    MonitoringImage(("grafana", "image"), "docker.io/grafana/grafana", "", "grafana"),
+    MonitoringImage(("grafana", "sidecar", "image"), "quay.io/kiwigrid/k8s-sidecar", "", "grafana"),
+)
+"""The images of the chart, by its values.yaml (MONITORING_CHART.source)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Agent:

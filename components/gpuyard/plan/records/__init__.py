@@ -29,6 +29,7 @@ from gpuyard.plan.records.nodes import (
     NcclPlan,
     TopologyPlan,
 )
+from gpuyard.plan.records.observability import ObservabilityPlan
 from gpuyard.plan.records.platform import (
     OperatorParts,
     PlatformPlan,
@@ -112,6 +113,7 @@ __all__ = [
     "NcclPlan",
     "NodePrice",
     "NodeSoftware",
+    "ObservabilityPlan",
     "OperatorParts",
     "PlatformPlan",
     "PoolCheck",

@@ -8,6 +8,7 @@ from gpuyard.plan.records.idle import IdlePlan
 from gpuyard.plan.records.interruption import InterruptionPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.money import Bill, BillLine
+from gpuyard.plan.records.observability import ObservabilityPlan
 from gpuyard.plan.records.pools import PoolPlan, Taint
 from gpuyard.plan.records.queues import QueueingPlan
 from gpuyard.plan.records.storage import NO_STORAGE, DatasetPlan, StoragePlan
@@ -86,6 +87,8 @@ class PlatformPlan:
     """Idle reclaim; None if no team has `idle`."""
     interruption: InterruptionPlan | None = None
     """How interrupted gangs are requeued; None if no node may be interrupted."""
+    observability: ObservabilityPlan | None = None
+    """Prometheus and its alerts; None without `observability`."""
     storage: StoragePlan = NO_STORAGE
     """Data and checkpoints."""
     software: Mapping[str, str] = field(default_factory=dict)

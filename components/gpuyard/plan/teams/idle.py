@@ -22,10 +22,12 @@ _MINUTES_A_DAY = 24 * 60
 
 def decide_idle(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """The idle reclaim program, if any team has `idle`."""
-    return replace(draft, idle=_plan(draft.spec, draft.valid_pools.values())), []
+    prometheus = draft.observability.address if draft.observability else PROMETHEUS_OPERATED
+    idle = _plan(draft.spec, draft.valid_pools.values(), prometheus)
+    return replace(draft, idle=idle), []
 
 
-def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
+def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan], prometheus: str) -> IdlePlan | None:
     teams = tuple(
         IdleTeam(
             team=team.name,
@@ -42,9 +44,8 @@ def _plan(spec: PlatformSpec, pools: Iterable[PoolPlan]) -> IdlePlan | None:
     )
     if not teams:
         return None
-    named = spec.observability.prometheus_address if spec.observability else None
     return IdlePlan(
-        prometheus=named or PROMETHEUS_OPERATED,
+        prometheus=prometheus,
         image=PYTHON.image_reference(spec.mirror.images if spec.mirror else None),
         resources=tuple(dict.fromkeys(a.resource for p in pools for a in p.advertised)),
         paused=spec.cloud is Cloud.SIMULATED,
@@ -77,24 +78,24 @@ def check_idle(draft: Draft) -> list[Diagnostic]:
 
 
 def _unmeasured(spec: PlatformSpec, index: int) -> list[Diagnostic]:
-    """Idle reclaim needs an existing Prometheus; this release installs none."""
-    prometheus = spec.observability.prometheus if spec.observability else None
-    if prometheus is Prometheus.EXISTING:
+    """Idle reclaim needs a Prometheus."""
+    prometheus = spec.observability.prometheus if spec.observability else Prometheus.NONE
+    if prometheus is not Prometheus.NONE:
         return []
-    why = "gpuyard does not install one" if prometheus is Prometheus.INSTALL else "it is disabled"
-    path = ("observability", "prometheus") if prometheus else ("observability",)
-    value = "existing" if prometheus else {"prometheus": "existing"}
+    is_disabled = spec.observability is not None
+    path = ("observability", "prometheus") if is_disabled else ("observability",)
+    value = "install" if is_disabled else {"prometheus": "install"}
     return [
         error(
             "idle.unmeasured",
             ("teams", index, "idle"),
             "GPU use is read from Prometheus"
-            + (f", and {why}" if prometheus else ", and the stack file names none")
+            + (", and it is disabled" if is_disabled else ", and the stack file names none")
             + ": no workload would ever be suspended",
-            given=f"observability.prometheus: {prometheus.value}" if prometheus else "",
-            allowed="observability: {prometheus: existing}, with prometheus_address if it is not"
+            given="observability.prometheus: none" if is_disabled else "",
+            allowed="observability: {prometheus: install}, or existing with prometheus_address if it is not"
             f" {PROMETHEUS_OPERATED}",
-            fix=Fix(message="write observability: {prometheus: existing}", at=path, value=value),
+            fix=Fix(message="write observability: {prometheus: install}", at=path, value=value),
         )
     ]
 

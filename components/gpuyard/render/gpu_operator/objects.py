@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from gpuyard.names import (
     CLUSTER_POLICY,
+    COUNTERS_CONFIGMAP,
     GPU_CLUSTER,
     GPU_OPERATOR_NAMESPACE,
     MIG_CONFIGMAP,
@@ -21,6 +22,7 @@ from gpuyard.plan.software.gpu_operator import config_map_names, joins_operator
 from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin_config
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.render.objects import Object, managed_object, namespace_object, toleration_object
+from gpuyard.render.observability.counters import COUNTERS_FILE, counters_text
 from gpuyard.render.text import yaml_text
 
 PRIORITY_CLASS = "system-node-critical"
@@ -40,6 +42,9 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
     if plan.queueing.dispatch:
         return []
     objects = [] if operator_serves_dra_claims(plan.spec) else _configurations(plan)
+    if plan.observability is not None:
+        counters = {COUNTERS_FILE: counters_text(plan)}
+        objects.append(_config_map(plan, COUNTERS_CONFIGMAP, counters))
     if joins_operator(plan.spec):
         return objects
     labels = {POD_SECURITY_LABEL: "privileged"}

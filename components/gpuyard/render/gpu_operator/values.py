@@ -6,6 +6,7 @@ the chart renders `mig: null`, which server-side apply rejects (Helm 4, Argo CD)
 apply drops.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -21,6 +22,8 @@ from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.catalogue.software.pins import GPU_OPERATOR
 from gpuyard.names import (
     ARCH_LABEL,
+    CLASS_LABEL,
+    COUNTERS_CONFIGMAP,
     GPU_OPERATOR_NAMESPACE,
     POOL_LABEL,
     SYSTEM_POOL,
@@ -37,7 +40,6 @@ from gpuyard.render.gpu_operator.upgrades import CHART_UPGRADES
 from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object, system_tolerations
 from gpuyard.render.pulled_image import PulledImage, published_image
-from gpuyard.spec.sections import Prometheus
 
 _CONTROL_PLANE = {
     "key": "node-role.kubernetes.io/control-plane",
@@ -67,8 +69,6 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
     """The chart's values: every part is set, also where the default is the same."""
     mig, plugin = config_map_names(plan.spec)
     brings = {part: {"enabled": parts.enabled[part.value]} for part in SoftwarePart}
-    observed = plan.spec.observability
-    measured = observed is not None and observed.prometheus is not Prometheus.NONE
     values: dict[str, Any] = {
         "operator": _controller(plan),
         "daemonsets": {
@@ -98,8 +98,8 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
             "config": {"name": mig, "default": "all-disabled"},
         },
         "dcgm": {"enabled": False},  # the exporter has an embedded one
-        "dcgmExporter": {"enabled": True},
-        "nodeStatusExporter": {"enabled": measured},
+        "dcgmExporter": _exporter(plan),
+        "nodeStatusExporter": {"enabled": plan.observability is not None},
         "gdrcopy": {"enabled": parts.gdrcopy},
         **(_claims(plan, parts) if parts.claims else {}),
     }
@@ -110,6 +110,25 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
         _set(values, path.split("."), value)
     _versions_and_mirror(values, plan, parts)
     return values
+
+
+def _exporter(plan: PlatformPlan) -> dict[str, Any]:
+    """With gpuyard's list of counters; gpuyard's monitor replaces that of the chart."""
+    observed = plan.observability
+    if observed is None:
+        return {"enabled": True}
+    variables = {
+        "KUBERNETES_VIRTUAL_GPUS": observed.virtual_gpus,
+        "KUBERNETES_ENABLE_DRA": observed.dra,
+    }
+    return {
+        "enabled": True,
+        "serviceMonitor": {"enabled": False},
+        "config": {"name": COUNTERS_CONFIGMAP},
+        "enablePodLabels": True,
+        "podLabelAllowlistRegex": [f"^{re.escape(CLASS_LABEL)}$"],
+        "env": [{"name": name, "value": "true"} for name, used in variables.items() if used],
+    }
 
 
 def _claims(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:

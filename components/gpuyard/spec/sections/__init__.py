@@ -35,7 +35,15 @@ from gpuyard.spec.sections.nodes import (
     RdmaPlugin,
     Upgrade,
 )
-from gpuyard.spec.sections.observability import Observability, Prometheus, Targets
+from gpuyard.spec.sections.observability import (
+    Alerts,
+    Observability,
+    Prometheus,
+    Receiver,
+    SecretKey,
+    Smtp,
+    Targets,
+)
 from gpuyard.spec.sections.policies import Level, Policies, RuleException
 from gpuyard.spec.sections.prices import Commitment, MachinePrice, Prices
 from gpuyard.spec.sections.storage import Checkpoints, Dataset, DatasetKind, Storage, StoreTier
@@ -44,6 +52,7 @@ from gpuyard.spec.sections.workloads import Addon, Framework, ScaleOn, Service, 
 __all__ = [
     "Addon",
     "Admission",
+    "Alerts",
     "Apply",
     "Checkpoints",
     "ClusterNetwork",
@@ -81,10 +90,13 @@ __all__ = [
     "Prometheus",
     "Provisioning",
     "RdmaPlugin",
+    "Receiver",
     "ReleaseChannel",
     "RuleException",
     "ScaleOn",
+    "SecretKey",
     "Service",
+    "Smtp",
     "Storage",
     "StoreTier",
     "Subnets",

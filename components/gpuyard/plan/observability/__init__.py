@@ -1,0 +1,1 @@
+"""Metrics and alerts: which Prometheus, how large, and who receives alerts."""

@@ -1,0 +1,202 @@
+"""Which Prometheus a platform uses, how large it is, and what its exporters must do.
+
+Series: GPUs x copies of each (instances or shares) x counters, and those of nodes and the cluster. Memory is series x
+bytes of a series; storage is samples per second x bytes of a sample x retention (catalogue/prometheus.py). Both have a
+reserve of half as much again.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from math import ceil
+
+from gpuyard.catalogue.metrics import DCGM, PROMETHEUS_OPERATED, metrics_of
+from gpuyard.catalogue.prometheus import (
+    BYTES_PER_SAMPLE,
+    BYTES_PER_SERIES,
+    SERIES_OF_CLUSTER,
+    SERIES_PER_NODE,
+    SLOWEST_SCRAPE_SECONDS,
+)
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
+from gpuyard.names import MONITORING_NAMESPACE
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import ObservabilityPlan, PoolPlan
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.sections import Alerts, Observability, Prometheus, Receiver
+from gpuyard.spec.suggestions import nearest_name
+
+OUR_LABELS = {"gpuyard.dev/monitoring": "platform"}
+"""The labels by which the installed Prometheus selects monitors and rules."""
+_RESERVE = 1.5
+_GIB = 1024**3
+_DAY_SECONDS = 86400
+_PATH: Path = ("observability",)
+
+
+def decide_observability(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
+    """The Prometheus of the platform; none without `observability`, and none with `none`."""
+    given = draft.spec.observability
+    if given is None or given.prometheus is Prometheus.NONE:
+        return draft, []
+    return replace(draft, observability=_plan(given, [*draft.valid_pools.values()])), []
+
+
+def installs_monitoring(spec: PlatformSpec) -> bool:
+    """Whether gpuyard installs kube-prometheus-stack; pods on simulated nodes run no program."""
+    given = spec.observability
+    return (
+        given is not None
+        and given.prometheus is Prometheus.INSTALL
+        and spec.cloud is not Cloud.SIMULATED
+    )
+
+
+def _plan(given: Observability, pools: list[PoolPlan]) -> ObservabilityPlan:
+    installs = given.prometheus is Prometheus.INSTALL
+    gpus, others = _gpu_series(pools), _other_series(pools)
+    samples = gpus / given.scrape_seconds + others / SLOWEST_SCRAPE_SECONDS
+    stored = samples * BYTES_PER_SAMPLE * given.retention_days * _DAY_SECONDS * _RESERVE
+    return ObservabilityPlan(
+        mode=given.prometheus,
+        address=given.prometheus_address or PROMETHEUS_OPERATED,
+        namespace=MONITORING_NAMESPACE if installs else given.namespace,
+        labels=OUR_LABELS if installs else given.labels,
+        retention_days=given.retention_days,
+        scrape_seconds=given.scrape_seconds,
+        series=gpus + others,
+        memory_gib=ceil((gpus + others) * BYTES_PER_SERIES * _RESERVE / _GIB),
+        storage_gib=given.storage_gib or max(10, ceil(stored / _GIB)),
+        storage_class=given.storage_class,
+        grafana=given.grafana,
+        alerts=given.alerts,
+        virtual_gpus=any(pool.replicas > 1 for pool in pools),
+        dra=any(pool.dra for pool in pools),
+    )
+
+
+def _gpu_series(pools: Iterable[PoolPlan]) -> int:
+    counters = len(metrics_of(DCGM))
+    return sum(_copies(pool) * pool.nodes.high * counters for pool in pools)
+
+
+def _copies(pool: PoolPlan) -> int:
+    """How many GPUs, instances or shares of a node have series."""
+    return max(pool.machine.gpus, sum(each.per_node for each in pool.advertised))
+
+
+def _other_series(pools: Iterable[PoolPlan]) -> int:
+    return SERIES_OF_CLUSTER + SERIES_PER_NODE * sum(pool.nodes.high for pool in pools)
+
+
+def check_observability(draft: Draft) -> list[Diagnostic]:
+    """Settings that collect no metrics or send no alert."""
+    given = draft.spec.observability
+    if given is None:
+        return []
+    findings = _existing(given)
+    if given.alerts is not None:
+        findings += _alerts(draft, given.prometheus, given.alerts)
+    return findings
+
+
+def _existing(given: Observability) -> list[Diagnostic]:
+    if given.prometheus is not Prometheus.EXISTING or given.labels:
+        return []
+    return [
+        info(
+            "observability.labels",
+            (*_PATH, "labels"),
+            "monitors and rules get no label: a Prometheus that selects by a label, as that of"
+            " kube-prometheus-stack does, ignores them without a message",
+            fix=Fix(
+                message="write its label: {release: RELEASE}, or ignore this if it selects all"
+            ),
+        )
+    ]
+
+
+def _alerts(draft: Draft, mode: Prometheus, alerts: Alerts) -> list[Diagnostic]:
+    path = (*_PATH, "alerts")
+    if mode is Prometheus.NONE:
+        return [
+            error(
+                "alerts.unsent",
+                path,
+                "gpuyard configures no Alertmanager here, so no alert is sent",
+                given=f"prometheus: {mode.value}",
+                allowed="alerts with prometheus: install or existing",
+                fix=Fix(message="remove it", at=path),
+            )
+        ]
+    findings = _strategy(path) if mode is Prometheus.EXISTING else []
+    return [*findings, *_teams(draft, path, alerts), *_receivers(path, alerts)]
+
+
+def _strategy(path: Path) -> list[Diagnostic]:
+    return [
+        info(
+            "alerts.matcher",
+            path,
+            "prometheus-operator sends an AlertmanagerConfig only alerts of its own namespace",
+            fix=Fix(
+                message="set alertmanagerConfigMatcherStrategy: {type: None} in the Alertmanager"
+            ),
+        )
+    ]
+
+
+def _teams(draft: Draft, path: Path, alerts: Alerts) -> list[Diagnostic]:
+    known = [team.name for team in draft.spec.teams]
+    return [
+        error(
+            "alerts.team",
+            (*path, "teams", name),
+            "no team has this name",
+            given=name,
+            allowed=format_list(known) if known else "no team; the platform has none",
+            fix=_nearest((*path, "teams", name), name, known),
+        )
+        for name in alerts.teams
+        if name not in known
+    ]
+
+
+def _nearest(path: Path, name: str, known: list[str]) -> Fix:
+    near = nearest_name(name, known)
+    return Fix(message=f"write {near}") if near else Fix(message="remove it", at=path)
+
+
+def _receivers(path: Path, alerts: Alerts) -> list[Diagnostic]:
+    severities = {"critical": alerts.critical, "warning": alerts.warning, "info": alerts.info}
+    found: dict[Path, Receiver] = {(n,): each for n, each in severities.items() if each}
+    found |= {("teams", name): each for name, each in alerts.teams.items()}
+    return [
+        problem
+        for at, each in found.items()
+        for problem in _receiver((*path, *at), each, has_smtp=alerts.smtp is not None)
+    ]
+
+
+def _receiver(path: Path, receiver: Receiver, *, has_smtp: bool) -> list[Diagnostic]:
+    if receiver.email and not has_smtp:
+        return [
+            error(
+                "alerts.smtp",
+                (*path, "email"),
+                "Alertmanager needs a mail server to send e-mail",
+                given=receiver.email,
+                allowed="email with observability.alerts.smtp",
+                fix=Fix(message="write smtp: {host: HOST:PORT, sender: ADDRESS}"),
+            )
+        ]
+    if not (receiver.slack or receiver.pagerduty or receiver.webhook or receiver.email):
+        return [
+            warning(
+                "alerts.empty",
+                path,
+                "a receiver without a destination sends nothing",
+                allowed="slack, pagerduty, webhook or email",
+                fix=Fix(message="remove it", at=path),
+            )
+        ]
+    return []

@@ -1,0 +1,37 @@
+"""Observability in a plan: frozen records of plain values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuyard.spec.sections import Alerts, Prometheus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObservabilityPlan:
+    """Prometheus, its size, and where its alerts go."""
+
+    mode: Prometheus
+    address: str
+    """The URL of Prometheus inside the cluster."""
+    namespace: str
+    """The namespace of monitors, rules and receivers."""
+    labels: Mapping[str, str]
+    """The labels by which Prometheus selects monitors and rules."""
+    retention_days: int
+    scrape_seconds: int
+    series: int
+    """An estimate of the active series with all nodes."""
+    memory_gib: int
+    storage_gib: int
+    storage_class: str | None
+    grafana: bool
+    alerts: Alerts | None
+    virtual_gpus: bool
+    """Whether the DCGM exporter has one series for each pod on a shared GPU."""
+    dra: bool
+    """Whether the DCGM exporter reads claims."""
+
+    @property
+    def installs(self) -> bool:
+        """Whether gpuyard installs Prometheus."""
+        return self.mode is Prometheus.INSTALL

@@ -1,0 +1,113 @@
+"""What Prometheus scrapes and evaluates: monitors, rules and receivers, by the labels that it selects.
+
+The exporter's labels of pods become `exported_…`, relabelings set
+`pool`, `node` and `class`.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from gpuyard.catalogue.metrics import DCGM, exporters
+from gpuyard.names import KUEUE, KUEUE_NAMESPACE
+from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
+from gpuyard.render.gpu_operator.objects import operator_namespace
+from gpuyard.render.objects import Object, managed_object
+from gpuyard.render.observability.routing import routing_object
+from gpuyard.render.observability.rules import rule_groups
+
+_API = "monitoring.coreos.com/v1"
+_TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
+_SET_POOL: Object = {
+    "sourceLabels": ["__meta_kubernetes_node_label_gpuyard_dev_pool"],
+    "targetLabel": "pool",
+}
+_SET_NODE: Object = {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"}
+_SET_CLASS: Object = {
+    "sourceLabels": ["gpuyard_dev_class"],
+    "regex": "(.+)",
+    "targetLabel": "class",
+}
+_DROP: Object = {"action": "labeldrop", "regex": "Hostname|hostname|gpuyard_dev_class"}
+
+
+def monitor_objects(plan: PlatformPlan) -> list[Object]:
+    """Monitors, rules and receivers; none without a Prometheus, and none on simulated nodes."""
+    observed = plan.observability
+    if observed is None or plan.simulated:
+        return []
+    objects = [_kueue_monitor(plan, observed)] if plan.queueing.install else []
+    if not plan.queueing.dispatch:
+        objects.insert(0, _exporter_monitor(plan, observed))
+    if not plan.queueing.dispatch:
+        objects.append(_rule_object(plan, observed, rule_groups(plan)))
+    if observed.alerts is not None:
+        objects.append(routing_object(plan, observed, observed.alerts))
+    return objects
+
+
+def _exporter_monitor(plan: PlatformPlan, observed: ObservabilityPlan) -> Object:
+    """The DCGM exporter of the GPU Operator; its pool is a label of the node."""
+    endpoint = {
+        "port": "gpu-metrics",
+        "honorLabels": False,
+        "interval": f"{observed.scrape_seconds}s",
+        "scrapeTimeout": f"{min(10, observed.scrape_seconds)}s",
+        "relabelings": [_SET_POOL, _SET_NODE],
+        "metricRelabelings": [_SET_CLASS, _DROP],
+    }
+    space, selector = operator_namespace(plan), {"app": "nvidia-dcgm-exporter"}
+    more = {"attachMetadata": {"node": True}}
+    return _monitor(plan, observed, DCGM, space, selector, endpoint, more)
+
+
+def _kueue_monitor(plan: PlatformPlan, observed: ObservabilityPlan) -> Object:
+    """Kueue serves metrics by TLS to accounts that may read /metrics, as Prometheus of the chart may."""
+    endpoint = {
+        "port": "https",
+        "scheme": "https",
+        "path": "/metrics",
+        "honorLabels": exporters()[KUEUE].honors_labels,
+        "bearerTokenFile": _TOKEN,
+        "tlsConfig": {"insecureSkipVerify": True},
+    }
+    selector = {"app.kubernetes.io/name": KUEUE, "control-plane": "controller-manager"}
+    return _monitor(plan, observed, KUEUE, KUEUE_NAMESPACE, selector, endpoint, {})
+
+
+def _monitor(
+    plan: PlatformPlan,
+    observed: ObservabilityPlan,
+    name: str,
+    namespace: str,
+    selector: Object,
+    endpoint: Object,
+    more: Object,
+) -> Object:
+    spec = {
+        "namespaceSelector": {"matchNames": [namespace]},
+        "selector": {"matchLabels": selector},
+        "endpoints": [endpoint],
+        **more,
+    }
+    return _custom(plan, observed, "ServiceMonitor", f"gpuyard-{name}", spec)
+
+
+def _rule_object(
+    plan: PlatformPlan, observed: ObservabilityPlan, groups: Iterable[dict[str, Any]]
+) -> Object:
+    """Rule groups as Prometheus of the operator reads them."""
+    return _custom(plan, observed, "PrometheusRule", "gpuyard", {"groups": list(groups)})
+
+
+def _custom(
+    plan: PlatformPlan, observed: ObservabilityPlan, kind: str, name: str, spec: Object
+) -> Object:
+    return managed_object(
+        plan.name,
+        _API,
+        kind,
+        name,
+        namespace=observed.namespace,
+        labels=observed.labels,
+        spec=spec,
+    )

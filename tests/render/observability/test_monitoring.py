@@ -1,0 +1,190 @@
+"""kube-prometheus-stack, monitors and receivers, held against the chart's values and the CRDs."""
+
+import csv
+
+import pytest
+import yaml
+from testbed.plugins.kubernetes.helm import unknown_values
+
+from gpuyard.catalogue.metrics import metrics_of
+from gpuyard.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES
+from gpuyard.render.gpu_operator.values import gpu_operator_release
+from gpuyard.render.observability.counters import LISTED, counter_list, counters_text
+from gpuyard.render.observability.monitoring import monitoring_images, monitoring_release
+from gpuyard.render.observability.monitors import monitor_objects
+from gpuyard.render.observability.rules import rule_groups
+from gpuyard.render.platform import object_groups, platform_objects
+from gpuyard.testing import CrdFolder
+from kit.levels import upstream
+from kit.stacks import SYSTEM, plan_of, platform, pool, team
+
+SLACK = {"slack": {"secret": "slack", "key": "url"}}
+RECEIVERS = {
+    "critical": {"pagerduty": {"secret": "pagerduty", "key": "key"}, **SLACK},
+    "warning": {"email": "gpu@example.org", "webhook": {"secret": "hook", "key": "url"}},
+    "smtp": {
+        "host": "smtp.example.org:587",
+        "sender": "gpu@example.org",
+        "user": "gpu",
+        "password": {"secret": "smtp", "key": "password"},
+    },
+    "teams": {"a": {"slack": {"secret": "slack-a", "key": "url"}, "channel": "#a"}},
+}
+
+
+def planned(observability=None, **more):
+    teams = [team("a", guarantee={"train": 8})]
+    return plan_of(platform([pool()], teams, observability=observability or {}, **more))
+
+
+def values(plan):
+    return dict(monitoring_release(plan).values)
+
+
+def own_values():
+    return yaml.safe_load(upstream("values", "kube-prometheus-stack.yaml").read_text())
+
+
+def by_kind(plan):
+    return {(each["kind"], each["metadata"]["name"]): each for each in monitor_objects(plan)}
+
+
+@pytest.mark.parametrize(
+    "more", [{}, {"cloud": "aws", "system": SYSTEM}, {"mirror": {"images": "mirror.example/gpu"}}]
+)
+def test_every_value_is_one_of_the_charts(more):
+    plan = planned({"grafana": True, "alerts": RECEIVERS, "storage_class": "ssd"}, **more)
+    # values.yaml has only what differs from those of its subcharts
+    ours = {k: v for k, v in values(plan).items() if k not in {"grafana", "kube-state-metrics"}}
+    assert list(unknown_values(ours, own_values())) == []
+
+
+def test_the_images_are_those_of_the_charts_values():
+    own = own_values()
+    chart = yaml.safe_load(upstream("values", "kube-prometheus-stack.Chart.yaml").read_text())
+    for image in MONITORING_IMAGES:
+        at = own
+        for key in image.values:
+            at = at.get(key, {})
+        if "repository" in at:
+            assert f"{at['registry']}/{at['repository']}" == image.home
+            assert (at["tag"] or chart["appVersion"]) == image.tag
+    assert len(list(monitoring_images(planned()))) == 6
+    assert len(list(monitoring_images(planned({"grafana": True})))) == 8
+    newer = planned(software={MONITORING_CHART.pin: "88.6.0"})
+    assert {image.tag for image in monitoring_images(newer)} == {""}
+
+
+def test_monitors_and_rules_have_the_form_of_their_crds():
+    known = CrdFolder(upstream("crds"))
+    found = {each["kind"]: known.violations(each) for each in monitor_objects(planned())}
+    assert found == {"ServiceMonitor": [], "PrometheusRule": []}
+
+
+def test_what_prometheus_selects_has_the_label():
+    plan = planned({"alerts": RECEIVERS})
+    spec = values(plan)["prometheus"]["prometheusSpec"]
+    selected = spec["serviceMonitorSelector"]["matchLabels"]
+    assert spec["ruleSelector"]["matchLabels"] == selected == values(plan)["commonLabels"]
+    for each in monitor_objects(plan):
+        assert selected.items() <= each["metadata"]["labels"].items()
+        assert each["metadata"]["namespace"] == "monitoring"
+
+
+def test_a_larger_fleet_has_more_memory_and_storage():
+    small, large = planned().observability, None
+    teams = [team("a", guarantee={"train": 8})]
+    large = plan_of(platform([pool(nodes=1000)], teams, observability={})).observability
+    assert large.series > small.series
+    assert (small.memory_gib, large.memory_gib) < (large.memory_gib, 64)
+    assert large.storage_gib > small.storage_gib
+    assert planned({"storage_gib": 7}).observability.storage_gib == 7
+
+
+def test_monitors_name_the_pool_and_keep_the_labels_of_the_pod():
+    monitor = by_kind(planned({"scrape_seconds": 5}))["ServiceMonitor", "gpuyard-dcgm-exporter"]
+    (endpoint,) = monitor["spec"]["endpoints"]
+    assert monitor["spec"]["attachMetadata"] == {"node": True}
+    assert endpoint["honorLabels"] is False
+    assert endpoint["interval"] == endpoint["scrapeTimeout"] == "5s"
+    assert [each["targetLabel"] for each in endpoint["relabelings"]] == ["pool", "node"]
+
+
+def test_the_rules_of_the_platform_are_one_object():
+    plan = planned()
+    spec = by_kind(plan)["PrometheusRule", "gpuyard"]["spec"]
+    assert spec == {"groups": rule_groups(plan)}
+
+
+def test_receivers_name_secrets_and_routes_continue():
+    spec = by_kind(planned({"alerts": RECEIVERS}))["AlertmanagerConfig", "gpuyard"]["spec"]
+    assert [each["receiver"] for each in spec["route"]["routes"]] == [
+        "team-a",
+        "critical",
+        "warning",
+    ]
+    assert all(each["continue"] for each in spec["route"]["routes"])
+    _, own, critical, warn = spec["receivers"]
+    assert own["slackConfigs"][0]["apiURL"] == {"name": "slack-a", "key": "url"}
+    assert critical["pagerdutyConfigs"][0]["routingKey"] == {"name": "pagerduty", "key": "key"}
+    assert warn["emailConfigs"][0]["authPassword"] == {"name": "smtp", "key": "password"}
+    assert warn["webhookConfigs"][0]["urlSecret"] == {"name": "hook", "key": "url"}
+
+
+def test_mail_without_a_password_has_none():
+    alerts = {
+        "info": {"email": "a@example.org"},
+        "smtp": {"host": "smtp.example.org:25", "sender": "gpu@example.org"},
+    }
+    spec = by_kind(planned({"alerts": alerts}))["AlertmanagerConfig", "gpuyard"]["spec"]
+    assert spec["receivers"][1]["emailConfigs"] == [
+        {"to": "a@example.org", "from": "gpu@example.org", "smarthost": "smtp.example.org:25"}
+    ]
+
+
+def test_an_existing_prometheus_gets_monitors_with_its_labels_and_nothing_else():
+    given = {"prometheus": "existing", "namespace": "metrics", "labels": {"release": "prom"}}
+    plan = planned(given)
+    assert monitoring_release(plan) is None
+    assert list(monitoring_images(plan)) == []
+    assert "monitoring" not in dict(object_groups(plan))
+    for each in monitor_objects(plan):
+        assert each["metadata"]["namespace"] == "metrics"
+        assert each["metadata"]["labels"]["release"] == "prom"
+
+
+@pytest.mark.parametrize("more", [{"observability": {"prometheus": "none"}}, {}])
+def test_without_prometheus_there_is_no_monitor(more):
+    plan = plan_of(platform([pool()], **more))
+    assert plan.observability is None
+    assert monitor_objects(plan) == []
+
+
+def test_simulated_nodes_run_no_prometheus():
+    plan = planned(cloud="simulated")
+    assert monitoring_release(plan) is None
+    assert monitor_objects(plan) == []
+
+
+def test_the_exporter_has_the_list_of_counters_that_its_config_map_has():
+    plan = planned()
+    exporter = dict(gpu_operator_release(plan).values)["dcgmExporter"]
+    maps = {
+        each["metadata"]["name"]: each["data"]
+        for each in platform_objects(plan)
+        if each["kind"] == "ConfigMap"
+    }
+    (text,) = maps[exporter["config"]["name"]].values()
+    assert text == counters_text(plan)
+    rows = list(csv.reader(text.splitlines(), skipinitialspace=True))
+    assert {len(row) for row in rows} == {3}
+    assert [row[0] for row in rows[:-1]] == [each.name for each in counter_list(plan)]
+    assert set(metrics_of("dcgm-exporter")) >= LISTED
+    assert exporter["env"] == []
+
+
+def test_shared_gpus_have_a_series_for_each_pod():
+    shared = pool("share", sharing={"time_slicing": 4})
+    plan = plan_of(platform([shared], observability={}))
+    exporter = dict(gpu_operator_release(plan).values)["dcgmExporter"]
+    assert exporter["env"] == [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}]
