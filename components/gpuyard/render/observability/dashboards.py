@@ -1,0 +1,116 @@
+"""Grafana dashboards of a platform, as ConfigMaps for Grafana's sidecar or as JSON files.
+
+dashboards.yaml has their panels. A panel that a platform has no data for is left out.
+"""
+
+import json
+import re
+from collections.abc import Mapping
+from functools import cache
+from itertools import chain
+from pathlib import Path as FilePath
+from typing import Any
+
+import yaml
+
+from gpuyard.findings import Diagnostic
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.objects import Object, managed_object
+from gpuyard.render.observability.contract import check_query
+from gpuyard.render.observability.panels import built_dashboard
+from gpuyard.render.observability.rules import recorded_scope, rule_groups
+from gpuyard.render.observability.scope import PROFILING, metered_pools
+
+DASHBOARD_LABEL = "grafana_dashboard"
+"""The label of ConfigMaps that the sidecar of Grafana's chart loads (sidecar.dashboards.label)."""
+_RECORDED = re.compile(r"gpuyard:[\w:]+")
+_VARIABLE = re.compile(r"\$(?:pool|team|node|queue)\b")
+
+
+def dashboards(plan: PlatformPlan) -> dict[str, dict[str, Any]]:
+    """The dashboards in Grafana's JSON, by file name."""
+    shown = _shown(plan)
+    return {
+        f"gpuyard-{plan.name}-{each['name']}.json": built_dashboard(plan, each, shown)
+        for each in shown
+    }
+
+
+def dashboard_objects(plan: PlatformPlan, namespace: str) -> list[Object]:
+    """One ConfigMap for each dashboard, with the label that Grafana's sidecar looks for."""
+    return [
+        managed_object(
+            plan.name,
+            "v1",
+            "ConfigMap",
+            file.removesuffix(".json"),
+            namespace=namespace,
+            labels={DASHBOARD_LABEL: "1"},
+            data={file: json.dumps(content, sort_keys=True, ensure_ascii=False)},
+        )
+        for file, content in dashboards(plan).items()
+    ]
+
+
+def check_dashboards(plan: PlatformPlan) -> list[Diagnostic]:
+    """Problems of the panels' queries: every one is an error of gpuyard."""
+    scope = recorded_scope(plan)
+    return [
+        problem
+        for each in _shown(plan)
+        for panel in chain.from_iterable(row["panels"] for row in each["rows"])
+        for query in panel["queries"].values()
+        for problem in check_query(
+            _VARIABLE.sub(".+", query), scope, ("dashboards", each["name"], panel["title"])
+        )
+    ]
+
+
+# ── which panels ─────────────────────────────────────────────────────────────────────────────────────
+
+
+@cache
+def dashboard_templates() -> tuple[Mapping[str, Any], ...]:
+    """The content of dashboards.yaml."""
+    path = FilePath(__file__).parent / "dashboards.yaml"
+    return tuple(yaml.safe_load(path.read_text(encoding="utf-8")))
+
+
+def _shown(plan: PlatformPlan) -> list[dict[str, Any]]:
+    """The dashboards and panels that the platform has data for."""
+    has = _features(plan)
+    recorded = {rule["record"] for group in rule_groups(plan) for rule in group["rules"]}
+
+    def is_shown(panel: Mapping[str, Any]) -> bool:
+        read = set(_RECORDED.findall(" ".join(panel["queries"].values())))
+        return has[panel.get("when", "")] and read <= recorded
+
+    shown = []
+    for template in dashboard_templates():
+        rows = [
+            {**row, "panels": [each for each in row["panels"] if is_shown(each)]}
+            for row in template["rows"]
+        ]
+        if has[template.get("when", "")]:
+            shown.append({**template, "rows": [row for row in rows if row["panels"]]})
+    return shown
+
+
+def _features(plan: PlatformPlan) -> Mapping[str, bool]:
+    """What `when` may name."""
+    pools = metered_pools(plan.pools)
+    workloads = plan.spec.workloads
+    return {
+        "": True,
+        "teams": bool(plan.teams),
+        "queues": bool(plan.teams),
+        "priorities": bool(plan.spec.priorities),
+        "priced": any(
+            price.mean or price.high for line in plan.bill.lines for price in line.prices
+        ),
+        "sliced": any(pool.modes & {"mig", "shared"} for pool in pools),
+        "whole": not any("mig" in pool.modes for pool in pools),
+        "profiling": all(PROFILING in pool.products for pool in pools),
+        "validation": plan.validation is not None,
+        "services": bool(workloads and workloads.services),
+    }

@@ -1,0 +1,175 @@
+"""Dashboards: each query is under the contract, no panel lacks unit or description, and no two panels overlap."""
+
+import json
+import re
+from functools import lru_cache, partial
+from itertools import chain
+
+import pytest
+
+import sizes
+from gpuyard.plan import plan_or_raise
+from gpuyard.render.observability import dashboards as module
+from gpuyard.render.observability.dashboards import (
+    check_dashboards,
+    dashboard_objects,
+    dashboard_templates,
+    dashboards,
+)
+from gpuyard.render.observability.panels import OKABE_ITO
+from gpuyard.spec.read import read_stack_file
+from kit.every import judge
+from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
+
+STACKS = [
+    *sorted((sizes.ROOT / "stacks").glob("Pulumi.*.yaml")),
+    *sorted((sizes.ROOT / "tests" / "golden_stacks").glob("*.yaml")),
+]
+RECORDED = re.compile(r"gpuyard:[\w:]+")
+NAMES = re.compile(r"\b(?:gpuyard:|DCGM_|kueue_|gpu_validation_|vllm:|nv_|tgi_)[\w:]+")
+FULL = {
+    "pools": [pool(), cut_pool(), shared_pool()],
+    "teams": [team(guarantee={"train": 8}), team("speech", guarantee={"train": 8})],
+    "priorities": {"production": 100, "research": 10},
+    "targets": {
+        "utilisation_percent": "65..85",
+        "memory_percent": 80,
+        "idle_percent": 20,
+        "wait_p95_minutes": {"production": 10, "research": 120},
+    },
+}
+
+
+@lru_cache
+def planned(path):
+    return plan_or_raise(read_stack_file(path.read_bytes(), path.stem).spec)
+
+
+@lru_cache
+def full():
+    return plan_of(platform(**FULL))
+
+
+def panels_of(dashboard):
+    return dashboard["panels"]
+
+
+def expressions(found):
+    return {
+        target["expr"]
+        for each in found.values()
+        for panel in panels_of(each)
+        for target in panel["targets"]
+    }
+
+
+def test_each_query_returns_series_on_every_stack():
+    def accepted(path):
+        assert [str(each) for each in check_dashboards(planned(path))] == []
+
+    judge([(path.stem, partial(accepted, path)) for path in STACKS])
+
+
+def test_every_recorded_series_that_a_panel_reads_exists_on_some_stack():
+    recorded = {
+        rule["record"]
+        for path in STACKS
+        for group in module.rule_groups(planned(path))
+        for rule in group["rules"]
+    }
+    read = set(RECORDED.findall(json.dumps(dashboard_templates())))
+    assert read <= recorded, f"no rule records {sorted(read - recorded)}"
+
+
+def metrics_read():
+    return sorted(set(NAMES.findall(json.dumps(dashboard_templates()))))
+
+
+@pytest.mark.parametrize(
+    "name", [each for each in metrics_read() if not each.startswith("gpuyard:")]
+)
+def test_a_renamed_metric_is_an_error(monkeypatch, name):
+    changed = json.loads(re.sub(rf"\b{name}\b", f"{name}x", json.dumps(dashboard_templates())))
+    for part in chain(
+        changed, (p for each in changed for row in each["rows"] for p in row["panels"])
+    ):
+        part.pop("when", None)
+    monkeypatch.setattr(module, "dashboard_templates", lambda: tuple(changed))
+    assert any(f"{name}x" in str(each) for each in check_dashboards(full()))
+
+
+@pytest.mark.parametrize("label", ["pool", "node", "team", "cluster_queue", "part", "class"])
+def test_a_renamed_label_is_an_error(monkeypatch, label):
+    text = re.sub(rf"\b{label}(=~|!=|=\\|[,)])", rf"{label}x\1", json.dumps(dashboard_templates()))
+    monkeypatch.setattr(module, "dashboard_templates", lambda: tuple(json.loads(text)))
+    assert any(f"{label}x" in str(each) for each in check_dashboards(full()))
+
+
+def test_panels_have_unit_and_description_and_do_not_overlap():
+    for path in STACKS:
+        for file, each in dashboards(planned(path)).items():
+            taken = [
+                (x, y)
+                for panel in panels_of(each)
+                for place in [panel["gridPos"]]
+                for x in range(place["x"], place["x"] + place["w"])
+                for y in range(place["y"], place["y"] + place["h"])
+            ]
+            assert len(taken) == len(set(taken)), file
+            assert max(x for x, _ in taken) == 23, file
+            for panel in panels_of(each):
+                assert panel["description"].endswith("."), (file, panel["title"])
+                assert panel["fieldConfig"]["defaults"]["unit"], (file, panel["title"])
+
+
+def test_targets_of_the_stack_file_are_thresholds():
+    found = {
+        panel["title"]: [
+            step["value"] for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+        ]
+        for each in dashboards(full()).values()
+        for panel in panels_of(each)
+    }
+    assert found["Utilisation"] == [None, 0.65]
+    assert found["Idle while allocated"] == [None, 0.2]
+    assert found["Wait by priority, 95th percentile"] == [None, 600, 7200]
+
+
+def test_a_platform_without_teams_has_no_panel_of_teams_and_queues():
+    found = dashboards(plan_of(platform([pool()])))
+    assert {file.removesuffix(".json").rsplit("-", 1)[1] for file in found} == {
+        "fleet",
+        "node",
+        "cost",
+    }
+    assert not any("by (team)" in expression for expression in expressions(found))
+
+
+def test_links_lead_to_dashboards_that_exist():
+    found = dashboards(full())
+    uids = {f"/d/{each['uid']}" for each in found.values()}
+    linked = {
+        link["url"]
+        for each in found.values()
+        for link in chain(each["links"], *(panel.get("links", ()) for panel in panels_of(each)))
+    }
+    assert linked <= uids
+
+
+def test_series_of_the_plan_have_colours_that_all_readers_can_tell_apart():
+    found = dashboards(full())["gpuyard-lab-fleet.json"]
+    panel = next(each for each in panels_of(found) if each["title"] == "GPUs allocated by team")
+    colours = [
+        each["properties"][0]["value"]["fixedColor"] for each in panel["fieldConfig"]["overrides"]
+    ]
+    assert colours == list(OKABE_ITO[: len(colours)])
+
+
+def test_the_sidecar_of_grafana_finds_each_config_map():
+    objects = dashboard_objects(full(), "monitoring")
+    assert [each["metadata"]["labels"]["grafana_dashboard"] for each in objects] == ["1"] * len(
+        objects
+    )
+    for each in objects:
+        (content,) = each["data"].values()
+        assert json.loads(content)["uid"]
