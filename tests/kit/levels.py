@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-LEVELS = ("engine", "cluster", "gpu")
+LEVELS = ("engine", "cluster", "gpu", "browser")
 REQUIRABLE = (*LEVELS, "upstream")
 NEEDS_UPSTREAM = "needs upstream file"
-SECONDS = {"engine": 1800, "cluster": 1800, "gpu": 300}
+SECONDS = {"engine": 1800, "cluster": 1800, "gpu": 300, "browser": 300}
 """Wall-clock seconds after which a test counts as hung; a unit test has the `timeout` of pyproject.toml.
 
 Speed is asserted where it is promised, by CPU time or relative to the load of the machine. The first test of

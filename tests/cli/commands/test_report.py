@@ -244,6 +244,17 @@ def test_without_data_the_page_says_so_and_shows_no_zero(report, monkeypatch):
     ):
         assert part in page.words
     assert "16 series without data" in page.words
+    now = page.words.split("Measured by")[1].split("Pools 2 pools")[0]
+    assert not re.search(r"\b0(\.0+)?\b", now), "a zero that nothing measured"
+
+
+def test_activity_without_allocation_is_not_an_allocation_of_zero(report, monkeypatch):
+    measured(
+        monkeypatch, gpu_active=[(gpu, 0.5) for gpu in gpus()], billed=[({"pool": "train"}, 32)]
+    )
+    words = Page(report(yard(), "--live", "http://prometheus.example")).words
+    assert "16 measured GPUs, allocation: no data, 50 % active on average" in words
+    assert "allocated no data idle no data" in words
 
 
 def test_a_password_in_the_address_is_not_written(report, monkeypatch):

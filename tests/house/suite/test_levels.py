@@ -37,11 +37,11 @@ def test_a_level_that_was_not_promised_is_skipped(monkeypatch):
 
 
 def test_an_unknown_level_is_an_error_of_use(monkeypatch):
-    with pytest.raises(pytest.UsageError, match="engine, cluster, gpu"):
+    with pytest.raises(pytest.UsageError, match="engine, cluster, gpu, browser"):
         levels.require_level("motor", True, "")
     monkeypatch.setenv("GPUYARD_REQUIRE", "engines")
     with pytest.raises(
-        pytest.UsageError, match="names engines; allowed: engine, cluster, gpu, upstream"
+        pytest.UsageError, match="names engines; allowed: engine, cluster, gpu, browser, upstream"
     ):
         levels.required_levels()
 

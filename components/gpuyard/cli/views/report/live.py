@@ -31,10 +31,10 @@ def _cost(fleet: Fleet) -> Element:
     rows: list[tuple[Cell, ...]] = []
     for part, style in zip(PARTS, _STYLES, strict=True):
         value = fleet.cost.get(part)
-        drawn = bar([(style, max(value or 0.0, 0.0))], total)
+        drawn = None if value is None else bar([(style, max(value, 0.0))], total)
         percent = f"{100 * value / total:.0f} %" if value is not None and total else NO_DATA
         rows.append((part.replace("_", " "), drawn, figure(value, money=True), percent))
-    rows.append(("bill", "", usd(total) if fleet.cost else NO_DATA, ""))
+    rows.append(("sum", "", usd(total) if fleet.cost else NO_DATA, ""))
     return table("Cost now, by part", ("part", "", "$/hour", "share"), rows, (2, 3))
 
 
@@ -45,8 +45,10 @@ def figure(value: float | None, *, money: bool = False) -> str:
     return usd(value) if money else f"{value:,.1f}".removesuffix(".0")
 
 
-def _use(row: Row, scale: float) -> Element:
-    used, held = row.used or 0.0, row.allocated or 0.0
+def _use(row: Row, scale: float) -> Element | None:
+    if row.used is None or row.allocated is None:
+        return None
+    used, held = row.used, row.allocated
     return bar([("full", used), ("lent", max(held - used, 0.0))], scale)
 
 

@@ -126,11 +126,12 @@ def _figures(judged: ValidatedStack, plan: PlatformPlan | None, fleet: Fleet | N
             ("at most", _month(plan, "maximum")),
         ]
     if fleet is not None:
-        held = sum(r.allocated or 0.0 for r in fleet.pools)
-        used = sum(r.used or 0.0 for r in fleet.pools)
+        held = [r.allocated for r in fleet.pools if r.allocated is not None]
+        used = [r.used for r in fleet.pools if r.used is not None]
         idle = [r.idle_usd for r in fleet.pools if r.idle_usd is not None]
+        use = f"{sum(used):,.4g} used" if used else "use: no data"
         shown += [
-            ("allocated", f"{held:,.4g} GPUs|{used:,.4g} used" if fleet.pools else NO_DATA),
+            ("allocated", f"{sum(held):,.4g} GPUs|{use}" if held else NO_DATA),
             ("idle", f"{usd(sum(idle))} $/hour|allocated or not" if idle else NO_DATA),
         ]
     shown.append(("findings", count_words(judged.findings)))

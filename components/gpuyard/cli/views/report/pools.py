@@ -209,9 +209,10 @@ def _heat_of(pool: PoolPlan, nodes: Sequence[tuple[str, list[GpuReading]]]) -> E
     mean = (
         f"{100 * sum(known) / len(known):.0f} % active on average" if known else "no activity data"
     )
-    held = sum(g.allocated or 0.0 for _, gpus in nodes for g in gpus)
+    held = [g.allocated for _, gpus in nodes for g in gpus if g.allocated is not None]
+    allocated = f"{sum(held):.4g} allocated" if held else "allocation: no data"
     total = sum(len(gpus) for _, gpus in nodes)
-    text = f"{pluralize(total, 'measured GPU')}, {held:.4g} allocated, {mean}"
+    text = f"{pluralize(total, 'measured GPU')}, {allocated}, {mean}"
     y = 0.0
     drawn: list[Element] = []
     for column, node, gpus in _placed(nodes):
