@@ -46,6 +46,8 @@ class Family:
     tags: str = ""
     linked: tuple[LinkedVersion, ...] = ()
     fixed: tuple[tuple[str, str], ...] = ()
+    added: tuple[str, ...] = ()
+    """Files that its module lacks and its compiler needs: web pages, built for releases only."""
 
     @property
     def folder(self) -> Path:
@@ -162,5 +164,40 @@ PROMETHEUS = Family(
     disk_gib=2.0,
 )
 
-FAMILIES = {family.name: family for family in (ENGINE, CLUSTER, KARPENTER, HELM, PROMETHEUS)}
+ALERTMANAGER = Family(
+    name="alertmanager",
+    about="Alertmanager and its command-line tool",
+    tools=(Tool("alertmanager", "alertmanager"), Tool("amtool", "amtool")),
+    usual_seconds=180,
+    disk_gib=1.5,
+    linked=(
+        LinkedVersion(
+            "github.com/prometheus/common/version.Version",
+            "github.com/prometheus/alertmanager",
+            strip_v=True,
+        ),
+    ),
+    added=("ui/app/dist/elm/index.html", "ui/app/dist/mantine/index.html"),
+)
+
+PROMETHEUS_OPERATOR = Family(
+    name="prometheus-operator",
+    about="the Prometheus Operator",
+    tools=(Tool("prometheus-operator", "operator"),),
+    usual_seconds=345,
+    disk_gib=2.5,
+)
+
+FAMILIES = {
+    family.name: family
+    for family in (
+        ENGINE,
+        CLUSTER,
+        KARPENTER,
+        HELM,
+        PROMETHEUS,
+        ALERTMANAGER,
+        PROMETHEUS_OPERATOR,
+    )
+}
 DEFAULT_FAMILIES = ("engine", "cluster")

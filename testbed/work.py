@@ -1,12 +1,15 @@
 """Missing tools of the requested families: download releases, build the others."""
 
 import contextlib
+import json
+import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from testbed import shared_files
-from testbed.families import CLUSTER, Family, Tool
+from testbed.families import CLUSTER, Family, Tool, module_versions
 from testbed.fetching import Fetching, answering
 from testbed.golang import Go, fetch_go, present_go
 from testbed.progress import Progress
@@ -149,9 +152,8 @@ def _build_family(work: Work, workspace: Workspace, go: Go, check: Callable[[], 
 
     target = workspace.partial / family.name
     if work.tools:
-        go.install(
-            family.folder, family.install_flags(), family.packages(work.tools), target, heard
-        )
+        folder = with_added_files(go, family, workspace.partial) if family.added else family.folder
+        go.install(folder, family.install_flags(), family.packages(work.tools), target, heard)
     for tool in work.tools:
         created = target / tool.built_as
         size = created.stat().st_size
@@ -161,6 +163,27 @@ def _build_family(work: Work, workspace: Workspace, go: Go, check: Callable[[], 
     progress.done(f"{len(work.tools)} built")
     for what in left_out:
         print(f"{family.name}: could not copy {what}", file=sys.stderr)
+
+
+def with_added_files(go: Go, family: Family, partial: Path) -> Path:
+    """A copy of a family's folder in which the module of its first tool has the added files."""
+    package = family.packages(family.tools)[0]
+    module = package.partition("/cmd/")[0]
+    version = module_versions((family.folder / "go.mod").read_text(encoding="utf-8"))[module]
+    folder = partial / f"{family.name}-module"
+    shutil.copytree(family.folder, folder)
+    answer = go.answer(["mod", "download", "-json", f"{module}@{version}"], folder)
+    source = json.loads(answer)["Dir"]
+    shutil.copytree(source, folder / "source", copy_function=shutil.copyfile)
+    for path in (folder / "source", *(folder / "source").rglob("*")):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    for name in family.added:
+        file = folder / "source" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("<!doctype html><p>No web pages here: use amtool or /api/v2.\n")
+    with (folder / "go.mod").open("a", encoding="utf-8") as go_mod:
+        go_mod.write(f"\nreplace {module} => ./source\n")
+    return folder
 
 
 def describe(lines: Sequence[str]) -> str:

@@ -180,8 +180,8 @@ def test_an_unknown_family_names_the_known_ones(place):
     result = place.run("engines")
     assert result.returncode == 2
     assert (
-        "no family named engines; available: engine, cluster, karpenter, helm, prometheus"
-        in result.stderr
+        "no family named engines; available: engine, cluster, karpenter, helm, prometheus,"
+        " alertmanager, prometheus-operator" in result.stderr
     )
 
 

@@ -18,7 +18,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.observability.contract import check_query
 from gpuyard.render.observability.panels import built_dashboard
-from gpuyard.render.observability.rules import recorded_scope, rule_groups
+from gpuyard.render.observability.rules import query_scope, rule_groups
 from gpuyard.render.observability.scope import PROFILING, metered_pools
 
 DASHBOARD_LABEL = "grafana_dashboard"
@@ -54,7 +54,7 @@ def dashboard_objects(plan: PlatformPlan, namespace: str) -> list[Object]:
 
 def check_dashboards(plan: PlatformPlan) -> list[Diagnostic]:
     """Problems of the panels' queries: every one is an error of gpuyard."""
-    scope = recorded_scope(plan)
+    scope = query_scope(plan)
     return [
         problem
         for each in _shown(plan)
