@@ -9,6 +9,7 @@ import yaml
 ROOT = Path(__file__).parents[1]
 TABLES = ROOT / "components" / "gpuyard" / "render" / "observability"
 FOLDER = ROOT / "docs" / "runbooks"
+CATALOGUE = "https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html"
 
 
 def read_table(name: str) -> Any:
@@ -23,10 +24,26 @@ def page(alert: Mapping[str, Any], entry: Mapping[str, Any]) -> str:
     return (
         f"# {alert['alert']}\n\n{entry['means']}\n\n"
         f"Severity: {alert['severity']}. Owner: {alert['owner']}.\n\n"
-        f"## Check\n\n{check}\n\n## Do\n\n{steps}\n\n"
+        f"## Check\n\n{check}\n\n## Do\n\n{steps}\n\n{codes(alert['expr'])}"
         f"## Expression\n\n```text\n{alert['expr']}\n```\n\n"
         "gpuyard replaces `%{…}` with values of the stack.\n"
     )
+
+
+def codes(expr: str) -> str:
+    """The XID codes of the alert's class by the action of NVIDIA's catalogue; empty for other alerts."""
+    classes = {
+        name: each for name, each in read_table("xids.yaml").items() if f"{{xid_{name}}}" in expr
+    }
+    rows = [
+        f"| {action} | {', '.join(map(str, numbers))} |"
+        for actions in classes.values()
+        for action, numbers in actions.items()
+    ]
+    if not rows:
+        return ""
+    table = "\n".join(["| Action | XID |", "|---|---|", *rows])
+    return f"## Codes\n\nImmediate actions of [NVIDIA's catalogue]({CATALOGUE}).\n\n{table}\n\n"
 
 
 def pages() -> dict[str, str]:

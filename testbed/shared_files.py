@@ -1,7 +1,7 @@
 """Copy the files that running needs out of module folders, so that no Go is needed afterwards.
 
-Kueue's CRDs and webhook manifests and the CRDs of JobSet and ProvisioningRequest are in the sources that
-were compiled. The CRD of the GPU Operator's ClusterPolicy is not part of any compiled module; it is
+Kueue's CRDs and webhook manifests and the CRDs of JobSet, ProvisioningRequest and the Prometheus Operator are in
+the sources that were compiled. The CRD of the GPU Operator's ClusterPolicy is not part of any compiled module; it is
 requested as a separate module and, where the proxy does not serve it, left out: the simulated cluster
 then reports that it runs without a ClusterPolicy.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from testbed.families import Family
+from testbed.families import CLUSTER, PROMETHEUS_OPERATOR, Family
 from testbed.golang import BuildFailed, Go
 from testbed.workspace import Lacks, Stamp, Workspace, write_whole
 
@@ -25,6 +25,8 @@ class Wanted:
     module: str
     pattern: str
     into: str
+    family: str = CLUSTER.name
+    """The family whose go.mod has the module."""
 
 
 WANTED = (
@@ -36,26 +38,43 @@ WANTED = (
         "config/crd/*_provisioningrequests.yaml",
         "cluster-autoscaler/crds",
     ),
+    Wanted(
+        "github.com/prometheus-operator/prometheus-operator",
+        "example/prometheus-operator-crd/*.yaml",
+        "prometheus-operator/crds",
+        PROMETHEUS_OPERATOR.name,
+    ),
 )
-_STAMP = "shared-files"
-_RECIPE = sha256(repr((WANTED, GPU_OPERATOR)).encode()).hexdigest()
 
 
-def are_fresh(workspace: Workspace, inputs: str) -> bool:
-    """Whether the files were copied from exactly these modules."""
-    stamp = workspace.read_stamp(_STAMP)
-    return (
+def are_fresh(workspace: Workspace, family: Family, inputs: str) -> bool:
+    """Whether the files of a family were copied from exactly these modules."""
+    wanted = _wanted(family)
+    stamp = workspace.read_stamp(_stamp(family))
+    return not wanted or (
         stamp is not None
-        and stamp.inputs == inputs + _RECIPE
-        and (workspace.share / "kueue" / "crds").is_dir()
+        and stamp.inputs == inputs + _recipe(wanted)
+        and all((workspace.share / each.into).is_dir() for each in wanted)
     )
 
 
+def _wanted(family: Family) -> tuple[Wanted, ...]:
+    return tuple(each for each in WANTED if each.family == family.name)
+
+
+def _stamp(family: Family) -> str:
+    return "shared-files" if family is CLUSTER else f"shared-files-{family.name}"
+
+
+def _recipe(wanted: tuple[Wanted, ...]) -> str:
+    return sha256(repr((wanted, GPU_OPERATOR)).encode()).hexdigest()
+
+
 def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tuple[str, ...]:
-    """Copy the requested files into `share/`, all or nothing; returns descriptions of missing ones."""
+    """Copy the files of a family into `share/`; returns descriptions of missing ones."""
     half = workspace.partial / "share"
     shutil.rmtree(half, ignore_errors=True)
-    for expected in WANTED:
+    for expected in _wanted(family):
         module = _module_folder(go, family, expected.module)
         files = sorted(module.glob(expected.pattern))
         if not files:
@@ -63,13 +82,12 @@ def take_files(go: Go, workspace: Workspace, family: Family, inputs: str) -> tup
                 f"module {expected.module} no longer has {expected.pattern}; update testbed/shared_files.py"
             )
         _copy(files, half / expected.into)
-    missing = _take_cluster_policy(go, workspace, half)
-    old = workspace.partial / "old-share"
-    if workspace.share.exists():
-        workspace.share.replace(old)
-    half.replace(workspace.share)
-    shutil.rmtree(old, ignore_errors=True)
-    workspace.write_stamp(_STAMP, Stamp(inputs + _RECIPE, go.version, 0))
+    missing = _take_cluster_policy(go, workspace, half) if family is CLUSTER else ()
+    for folder in half.iterdir():
+        place = workspace.share / folder.name
+        shutil.rmtree(place, ignore_errors=True)
+        folder.replace(place)
+    workspace.write_stamp(_stamp(family), Stamp(inputs + _recipe(_wanted(family)), go.version, 0))
     return missing
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from testbed import shared_files
-from testbed.families import CLUSTER, Family, Tool, module_versions
+from testbed.families import Family, Tool, module_versions
 from testbed.fetching import Fetching, answering
 from testbed.golang import Go, fetch_go, present_go
 from testbed.progress import Progress
@@ -52,7 +52,7 @@ def missing(
         tools = tuple(
             tool for tool in family.tools if not _fresh(tool, inputs, workspace, go, sources)
         )
-        shared = family is CLUSTER and not shared_files.are_fresh(workspace, inputs)
+        shared = not shared_files.are_fresh(workspace, family, inputs)
         if tools or shared:
             results.append(Work(family, tools, shared))
     return results

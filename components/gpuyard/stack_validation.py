@@ -5,10 +5,10 @@ engine read from the same file, and no date. Their results are otherwise the sam
 """
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 
-from gpuyard.findings import Diagnostic, Path, Severity, has_errors, sort_findings
+from gpuyard.findings import Diagnostic, Path, Severity, has_errors, show_path, sort_findings
 from gpuyard.plan.blocked_checks import BLOCKED_CHECK, blocked_check
 from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.cluster.private import private_endpoint_findings
@@ -54,7 +54,7 @@ def validate(reading: ParsedStackFile, day: date | None = None, file: str = "") 
         results = [*reading.findings, *_refusals_beside(reading, day)]
         return ValidatedStack(reading, None, tuple(sort_findings(results)), file)
     planned, findings = plan(reading.spec, day, reading.region)
-    other_findings = list(_beside_the_plan(reading.spec))
+    other_findings = [*_beside_the_plan(reading.spec), *_unanswered_queries(planned)]
     stands = None if has_errors(other_findings) else planned
     results = [
         *reading.findings,
@@ -95,6 +95,18 @@ def _beside_the_plan(spec: PlatformSpec) -> Iterator[Diagnostic]:
     """Findings outside the plan: limits of `pulumi up`, and rules of files."""
     yield from unscaled_pool_findings(spec)
     yield from _unknown_rules(spec)
+
+
+def _unanswered_queries(plan: PlatformPlan | None) -> Iterator[Diagnostic]:
+    """Rules, alerts and panels whose query would return nothing on this platform, or count a GPU several times."""
+    if plan is not None and plan.observability is not None:
+        # imported here: the parser of PromQL is slow to load
+        from gpuyard.render.observability.dashboards import check_dashboards
+        from gpuyard.render.observability.rules import check_rules
+
+        for each in (*check_rules(plan), *check_dashboards(plan)):
+            problem = f"query of {show_path(each.path)}: {each.problem}"
+            yield replace(each, path=("observability",), problem=problem)
 
 
 def _unknown_rules(spec: PlatformSpec) -> Iterator[Diagnostic]:

@@ -12,6 +12,7 @@ from gpuyard.catalogue.kubernetes.autoscalers import PRIORITY_CONFIGMAP
 from gpuyard.catalogue.software.charts import EFA_PLUGIN
 from gpuyard.names import (
     CLUSTER_POLICY,
+    COUNTERS_CONFIGMAP,
     GPU_OPERATOR_NAMESPACE,
     KUEUE_CONFIGMAP,
     KUEUE_NAMESPACE,
@@ -34,7 +35,11 @@ def objects(name):
         name=name,
         priorities={f"{name}-high": 100},
         queueing={"cohorts": [{"name": "labs"}], "install": False},
-        observability={"prometheus": "existing", "prometheus_address": "http://prometheus:9090"},
+        observability={
+            "prometheus": "existing",
+            "prometheus_address": "http://prometheus:9090",
+            "namespace": f"{name}-monitoring",
+        },
     )
     found, said = plan(spec_of(raw))
     assert found is not None, said
@@ -63,7 +68,11 @@ ONE_A_CLUSTER = {
     ("Namespace", GPU_OPERATOR_NAMESPACE),
     ("ConfigMap", MIG_CONFIGMAP),
     ("ConfigMap", PLUGIN_CONFIGMAP),
+    ("ConfigMap", COUNTERS_CONFIGMAP),
     ("ResourceQuota", OPERATOR_QUOTA),
+    ("ServiceMonitor", "gpuyard-dcgm-exporter"),
+    ("ServiceMonitor", "gpuyard-kueue"),
+    ("PrometheusRule", "gpuyard"),
     ("ClusterPolicy", CLUSTER_POLICY),
     ("Namespace", KUEUE_NAMESPACE),
     ("ConfigMap", KUEUE_CONFIGMAP),

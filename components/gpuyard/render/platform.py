@@ -29,6 +29,7 @@ from gpuyard.render.kueue.requeue import requeue_images, requeue_objects
 from gpuyard.render.mirror import mirrored
 from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.objects import Object, managed_object, namespace_object
+from gpuyard.render.observability.dashboards import dashboard_objects
 from gpuyard.render.observability.monitoring import (
     monitoring_images,
     monitoring_objects,
@@ -124,6 +125,7 @@ ADDONS: tuple[Addon, ...] = (
     Addon("teams", _objects_of_teams, after=("admission",)),
     Addon("monitoring", monitoring_objects, monitoring_release, monitoring_images),
     Addon("monitors", monitor_objects, after=("gpu-operator", "kueue", "monitoring")),
+    Addon("dashboards", dashboard_objects, after=("monitoring",)),
     Addon("idle", idle_objects, images=idle_images, after=("teams",)),
     Addon("requeue", requeue_objects, images=requeue_images, after=("teams",)),
     Addon("prepull", prepull_objects, images=prepulled_images, after=("teams",)),

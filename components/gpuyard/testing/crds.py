@@ -10,10 +10,10 @@ from typing import Any
 
 import yaml
 
+from gpuyard.manifests.definition_loader import DefinitionLoader
 from gpuyard.testing.openapi import SchemaViolation, violations
 from gpuyard.testing.values import is_object
 
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _METADATA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 
@@ -87,6 +87,10 @@ def _text(file: Path) -> str:
 
 @lru_cache(maxsize=64)
 def _documents(file: Path) -> list[Mapping[str, Any]]:
-    read = [one for one in yaml.load_all(_text(file), Loader=_Loader) if isinstance(one, Mapping)]
+    read = [
+        one
+        for one in yaml.load_all(_text(file), Loader=DefinitionLoader)
+        if isinstance(one, Mapping)
+    ]
     # `kubectl get crd -o yaml` writes one document: a list.
     return [each for one in read for each in (one["items"] if one.get("kind") == "List" else [one])]

@@ -4,6 +4,7 @@ import json
 
 import yaml
 
+from gpuyard.render.observability.dashboards import dashboards
 from gpuyard.render.observability.rules import rule_groups
 from kit.stacks import plan_of, platform, pool, shared_pool
 
@@ -28,3 +29,11 @@ def test_the_document_has_groups_node_labels_and_counters(gpuyard, write):
 def test_a_rejected_stack_has_no_rules(gpuyard, write):
     ended = gpuyard("metrics", write(platform([pool(nodes="many")])), "--format", "json")
     assert (ended.code, json.loads(ended.out)["groups"]) == (3, None)
+
+
+def test_dashboards_are_written_to_a_folder(gpuyard, write, tmp_path):
+    folder = tmp_path / "grafana"
+    ended = gpuyard("metrics", write(RAW), "--dashboards", str(folder))
+    assert (ended.code, ended.err) == (0, "")
+    found = {file.name: json.loads(file.read_text()) for file in folder.glob("*.json")}
+    assert found == dashboards(plan_of(RAW))

@@ -3,14 +3,9 @@
 Prometheus scrapes and evaluates each second, and each range of a rule is eight seconds (kit.cluster.metrics.sooner).
 """
 
-import json
 import re
 import subprocess
-import time
-import urllib.parse
-from collections import defaultdict
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.render.observability import dashboards, rules
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.counters import counters_text
-from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.simulate.metrics.load import Load, PodLoad
-from gpuyard.simulate.metrics.server import Exporters, Objects, serving
+from gpuyard.simulate.metrics.server import Objects
 from kit.cluster import metrics
+from kit.cluster.stand import Stand, standing, until
 from kit.inprocess import run
 from kit.stacks import plan_of, platform, pool
 
@@ -41,17 +36,11 @@ TEAMS = [
     {"name": "speech", "guarantee": {"whole": 8}},
 ]
 PARTS = {"used", "allocated_idle", "unallocated", "overhead", "system"}
-SECONDS = 40
-IDLE = {
-    "alert": "GPUIdle",
-    "expr": "gpuyard:pod_gpu_active:ratio < 0.05",
-    "for": "2s",
-    "labels": {"severity": "warning"},
-}
 ELSEWHERE = re.compile(
     r"\b(?:kueue|gpu_validation|karpenter|keda|vllm|container|kubelet)_\w+|[a-z]+:\w+_total"
+    r"|gpuyard:(?:queue_|goodput)"
 )
-"""Metrics of components that do not run beside the fake exporters."""
+"""Metrics of components that do not run beside the fake exporters: test_operator.py has Kueue's."""
 
 
 def webhook(name: str) -> dict[str, Any]:
@@ -60,54 +49,25 @@ def webhook(name: str) -> dict[str, Any]:
 
 ALERTS = {"warning": webhook("platform"), "teams": {n: webhook(n) for n in ("vision", "speech")}}
 STACK = platform(POOLS, TEAMS, cloud="aws", observability={"alerts": ALERTS})
+CLAIMS = platform(
+    [pool("claims", machine="g6.12xlarge", nodes=2, sharing="dra")],
+    [{"name": "vision", "guarantee": {"claims": 4}}],
+    cloud="aws",
+    observability={"alerts": {"warning": webhook("platform")}},
+)
 
 
-def queries(panels: list[dict[str, Any]], title: str = "") -> Iterator[tuple[str, str]]:
-    """The titles and queries of panels, with values for variables."""
-    for panel in panels:
-        name = f"{title}/{panel.get('title', '')}"
-        yield from queries(panel.get("panels") or [], title)
-        for target in panel.get("targets") or ():
-            text = re.sub(r"\$(?:pool|team|node|queue)\b", ".+", target["expr"])
-            text = re.sub(r"\$__(?:range|rate_interval|interval)\b", "8s", text)
-            yield name, metrics.sooner(text)
-
-
-class Stand:
-    """Exporters and Prometheus of one platform."""
-
-    def __init__(
-        self,
-        exporters: Exporters,
-        address: str,
-        objects: Objects,
-        got: list[tuple[str, dict[str, Any]]],
-        folder: Path,
-    ) -> None:
-        self.exporters, self.address, self.objects = exporters, address, objects
-        self.got, self.folder = got, folder
-
-    def query(self, text: str) -> list[dict[str, Any]]:
-        asked = urllib.parse.urlencode({"query": text})
-        with metrics.LOCAL.open(f"{self.address}/api/v1/query?{asked}", timeout=30) as answer:
-            return list(json.load(answer)["data"]["result"])
-
-    def values(self, text: str, *labels: str) -> dict[tuple[str, ...], float]:
-        found = self.query(text)
-        return {tuple(e["metric"].get(k, "") for k in labels): float(e["value"][1]) for e in found}
-
-
-def until(holds: Callable[[], bool], what: str) -> None:
-    deadline = time.monotonic() + SECONDS
-    while not holds():
-        assert time.monotonic() < deadline, what
-        time.sleep(0.3)
+def namespaces_of(plan: PlatformPlan) -> list[dict[str, Any]]:
+    return [
+        {"metadata": {"name": each.name, "labels": {}}}
+        for team in plan.teams
+        for each in team.namespaces
+    ]
 
 
 @pytest.fixture(scope="module")
 def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     metrics.require_programs()
-    folder = tmp_path_factory.mktemp("metrics")
     plan = plan_of(STACK)
     nodes = metrics.nodes_of(plan, {"cut": CUT})
     (team, other) = (next(n.name for n in each.namespaces) for each in plan.teams)
@@ -117,123 +77,83 @@ def stand(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stand]:
     pods = [
         metrics.pod_of("busy", team, "whole-0", gpu, 8, **{"gpuyard.dev/class": "training"}),
         metrics.pod_of("idle", other, "whole-1", gpu, 2),
+        metrics.pod_of("unused", team, "whole-1", gpu),
         metrics.pod_of("stranger", "default", "whole-1", gpu),
         metrics.pod_of("large", team, "cut-0", "nvidia.com/mig-3g.20gb"),
         metrics.pod_of("small", other, "cut-0", "nvidia.com/mig-1g.5gb", 3),
         *(metrics.pod_of(f"turn-{n}", team, "turns-0", shared) for n in range(2)),
         *(metrics.pod_of(f"client-{n}", other, "clients-0", clients) for n in range(3)),
     ]
-    namespaces = [{"metadata": {"name": n, "labels": {}}} for n in (team, other)]
-    objects = Objects(nodes, pods, namespaces=namespaces, counters=counters_text(plan))
-    exporters = Exporters(lambda: objects)
+    objects = Objects(nodes, pods, namespaces=namespaces_of(plan), counters=counters_text())
     loads = (PodLoad(".*/busy", 0.9, 0.8), PodLoad(".*/(large|turn-0|client-.)", 0.5, 0.5))
-    exporters.load = Load(pods=(*loads, PodLoad(".*/stranger", 0.1, 0.1)))
-    with ExitStack() as stack:
-        served = stack.enter_context(serving(exporters))
-        groups = metrics.sooner_groups(rules.rule_groups(plan))
-        objects_of = {
-            each["kind"]: each
-            for each in monitor_objects(plan)
-            if each["metadata"]["name"] != "gpuyard-kueue"
-        }
-        scrapes = metrics.scrape_configs(objects_of["ServiceMonitor"], served, nodes)
-        hook, got = stack.enter_context(metrics.receiver())
-        alerts = stack.enter_context(
-            metrics.alertmanager(
-                folder, metrics.alertmanager_config(objects_of["AlertmanagerConfig"], hook)
-            )
-        )
-        groups.append({"name": "idle", "rules": [IDLE]})
-        address = stack.enter_context(metrics.prometheus(folder, scrapes, groups, alerts))
-        found = Stand(exporters, address, objects, got, folder)
-        until(lambda: bool(found.query("gpuyard:team_spend:dollars_per_hour")), _state(folder))
-        time.sleep(10)  # all rules have read each other's series, and those of eight seconds
+    load = Load(pods=(*loads, PodLoad(".*/stranger", 0.1, 0.1)))
+    with standing(tmp_path_factory.mktemp("metrics"), plan, objects, load) as found:
         yield found
 
 
-def _state(folder: Path) -> str:
-    return (folder / "prometheus.log").read_text()[-2000:]
-
-
 def test_each_recorded_series_has_data(stand: Stand):
-    plan = plan_of(STACK)
-    names = {
-        rule["record"] for g in rules.rule_groups(plan) for rule in g["rules"] if "record" in rule
-    }
-    assert len(names) > 20
-    assert [name for name in sorted(names) if not stand.query(name)] == []
+    assert [name for name in stand.records_without_data() if not ELSEWHERE.search(name)] == []
 
 
 def test_no_rule_fails(stand: Stand):
-    with metrics.LOCAL.open(f"{stand.address}/api/v1/rules", timeout=30) as answer:
-        groups = json.load(answer)["data"]["groups"]
-    failed = {r["name"]: r["lastError"] for g in groups for r in g["rules"] if r["health"] != "ok"}
-    assert failed == {}
+    assert stand.failed_rules() == {}
 
 
 def test_each_pool_is_counted_as_its_pods_hold_it(stand: Stand):
     found = stand.values("sum by (pool) (gpuyard:pod_gpu_allocated:gpus)", "pool")
     sevenths = (3 + 3 * 1) / 7
     assert found == pytest.approx(
-        {("whole",): 11, ("cut",): sevenths, ("turns",): 2 / 3, ("clients",): 3 / 4}
+        {("whole",): 12, ("cut",): sevenths, ("turns",): 2 / 3, ("clients",): 3 / 4}
     )
 
 
-def test_the_activity_of_a_pod_is_that_of_its_load(stand: Stand):
+def test_the_activity_of_a_pod_is_that_of_its_load_or_of_the_gpu_that_it_shares(stand: Stand):
     found = stand.values("max by (pod) (gpuyard:pod_gpu_active:ratio)", "pod")
-    expected = {"busy": 0.9, "idle": 0, "large": 0.5, "small": 0, "stranger": 0.1}
-    expected |= {"turn-0": 0.5, "turn-1": 0, "client-0": 0.5, "client-1": 0.5, "client-2": 0.5}
+    expected = {"busy": 0.9, "idle": 0, "unused": 0, "large": 0.5, "small": 0, "stranger": 0.1}
+    expected |= dict.fromkeys(("turn-0", "turn-1"), 0.5 / 3)
+    expected |= dict.fromkeys(("client-0", "client-1", "client-2"), 3 * 0.5 / 4)
     assert found == pytest.approx({(pod,): value for pod, value in expected.items()}, abs=0.01)
 
 
 def test_parts_of_the_cost_sum_to_the_bill(stand: Stand):
-    bill = stand.values("gpuyard:bill:dollars_per_hour", "pool")
-    parts = stand.values("gpuyard:cost:dollars_per_hour", "pool", "part", "team", "class")
-    sums: dict[tuple[str, ...], float] = defaultdict(float)
-    for (name, *_), value in parts.items():
-        sums[(name,)] += value
+    bill, parts = stand.cost()
     assert bill
-    assert {key: round(value, 2) for key, value in sums.items()} == {
-        key: round(value, 2) for key, value in bill.items()
-    }
-    assert {part for _, part, *_ in parts} >= PARTS - {"overhead"}
+    assert parts == bill
+    found = {part for (part,) in stand.values("gpuyard:cost:dollars_per_hour", "part")}
+    assert found >= PARTS - {"overhead"}
 
 
 def test_a_node_whose_exporter_is_gone_is_overhead_and_the_sum_stays(stand: Stand):
     kept = stand.exporters.load
     stand.exporters.load = Load(pods=kept.pods, gone=frozenset({"whole-1"}))
     try:
-        sums = 'sum(gpuyard:cost:dollars_per_hour{pool="whole"})'
         part = 'sum(gpuyard:cost:dollars_per_hour{pool="whole",part="overhead"})'
         bill = 'sum(gpuyard:bill:dollars_per_hour{pool="whole"})'
         until(
             lambda: stand.values(f"{part} / {bill}").get((), 0.0) == pytest.approx(0.5, abs=0.01),
             "half of the pool is not measured",
         )
-        assert stand.values(f"{sums} - {bill}")[()] == pytest.approx(0, abs=0.01)
+        billed, parts = stand.cost()
+        assert parts == billed
     finally:
         stand.exporters.load = kept
 
 
 def test_each_panel_whose_exporters_run_here_has_data(stand: Stand):
-    plan = plan_of(STACK)
-    made = dashboards.dashboards(plan)
-    asked = [q for file, each in made.items() for q in queries(each["panels"], file)]
-    here = [(title, text) for title, text in asked if not ELSEWHERE.search(text)]
+    here = [(title, text) for title, text in stand.panels() if not ELSEWHERE.search(text)]
     assert len(here) > 40
     assert [pair for pair in here if not stand.query(pair[1])] == []
 
 
 def test_an_idle_gpu_is_reported_to_the_team_that_holds_it(stand: Stand):
-    def told(receiver: str) -> set[str]:
-        bodies = [body for path, body in stand.got if path == receiver]
-        return {a["labels"]["pod"] for b in bodies for a in b["alerts"] if b["status"] == "firing"}
+    def alerted(receiver: str) -> set[str]:
+        return stand.alerted(receiver, "GpuIdle")
 
-    until(lambda: "idle" in told("speech"), f"only {stand.got}")
-    assert told("speech") == {"idle", "small"}
-    assert told("vision") == {"turn-1"}
-    assert "stranger" not in told("vision") | told("speech")
-    assert told("platform") >= {"idle", "small", "turn-1"}
+    until(lambda: {"idle", "small"} <= alerted("speech"), f"only {stand.got}")
+    until(lambda: "unused" in alerted("vision"), f"only {stand.got}")
+    assert alerted("speech") == {"idle", "small"}
+    assert alerted("vision") == {"unused"}
+    assert alerted("platform") == {"idle", "small", "unused"}
 
 
 def test_the_routing_sends_labels_of_each_alert_to_the_owner(stand: Stand):
@@ -264,3 +184,29 @@ def test_the_statement_of_this_month_has_both_teams(stand: Stand, tmp_path: Path
     assert ended.code == 0, ended.err
     assert "vision" in ended.out
     assert "speech" in ended.out
+
+
+def test_claimed_gpus_and_a_node_that_goes_stay_in_the_sum(tmp_path: Path):
+    metrics.require_programs()
+    plan = plan_of(CLAIMS)
+    (space,) = (each.name for team in plan.teams for each in team.namespaces)
+    claims = [metrics.claim_of(f"claimer-{n}", space, f"claims-{n}", "gpu-2") for n in range(2)]
+    nodes = metrics.nodes_of(plan, {})
+    objects = Objects(
+        nodes,
+        [pod for pod, _ in claims],
+        [claim for _, claim in claims],
+        namespaces=namespaces_of(plan),
+        counters=counters_text(),
+    )
+    with standing(tmp_path, plan, objects, Load(pods=(PodLoad(".*", 0.5, 0.5),))) as stand:
+        used = 'gpuyard:gpus_used:sum{pool="claims",team="vision"}'
+        assert stand.values(used)[()] == pytest.approx(1.0)
+        (before, parts) = stand.cost()
+        assert parts == before
+        nodes[:] = [node for node in nodes if node["metadata"]["name"] != "claims-1"]
+        until(lambda: stand.cost()[0]["claims"] < before["claims"], "the node is still billed")
+        until(lambda: stand.values(used)[()] == pytest.approx(0.5), "its GPUs are still measured")
+        (after, parts) = stand.cost()
+        assert parts == after
+        assert after["claims"] == pytest.approx(before["claims"] / 2, abs=0.01)

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import sizes
 from gpuyard.catalogue.gke.classes import CLASS_API
@@ -150,6 +151,14 @@ def _namespaces(started: cluster.Outcome) -> Iterator[None]:
         lambda: [name for name in names if goes(api, name)],
         not_,
         what="namespaces of an earlier file to be gone",
+        errors=(ApiError, Unreachable),
+    )
+    for file in sorted(upstream("crds", "prometheus-operator").glob("*.yaml")):
+        apply(api, yaml.safe_load(file.read_text(encoding="utf-8")))
+    waiting.until(
+        lambda: (api.get("/apis/monitoring.coreos.com/v1") or {}).get("resources", ()),
+        lambda found: {"ServiceMonitor", "PrometheusRule"} <= {each["kind"] for each in found},
+        what="the kinds of prometheus-operator to be served",
         errors=(ApiError, Unreachable),
     )
     made = [

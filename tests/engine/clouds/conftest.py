@@ -166,9 +166,11 @@ def _of_networks(kind: str, plural: str) -> dict[str, Any]:
 
 @pytest.fixture
 def karpenter_kinds(kubeconfig: Path) -> None:
-    """Kinds of Karpenter's and the DRA driver's charts: the stand-in of Helm installs none of them."""
+    """Kinds of other charts, which the stand-in of Helm does not install: Karpenter, the DRA driver, prometheus-operator."""
     cluster = cluster_at(kubeconfig)
-    folders = (upstream("crds", "karpenter"), upstream("crds", "dra-driver"))
+    folders = [
+        upstream("crds", name) for name in ("karpenter", "dra-driver", "prometheus-operator")
+    ]
     for file in sorted(each for folder in folders for each in folder.glob("*.yaml")):
         definition = yaml.safe_load(file.read_text())
         with suppress(ApiError):  # another worker was here

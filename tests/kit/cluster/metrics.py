@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -84,6 +85,18 @@ def pod_of(
         "metadata": metadata,
         "spec": {"nodeName": node, "containers": [container]},
         "status": {"phase": "Running"},
+    }
+
+
+def claim_of(name: str, namespace: str, node: str, device: str) -> tuple[Value, Value]:
+    """A pod that claims a GPU by DRA, and its claim with the device that the scheduler chose."""
+    pod = pod_of(name, namespace, node, "cpu")
+    pod["status"]["resourceClaimStatuses"] = [{"name": "gpu", "resourceClaimName": f"{name}-gpu"}]
+    result = {"driver": "gpu.nvidia.com", "pool": node, "device": device, "request": "gpu"}
+    metadata = {"name": f"{name}-gpu", "namespace": namespace}
+    return pod, {
+        "metadata": metadata,
+        "status": {"allocation": {"devices": {"results": [result]}}},
     }
 
 
@@ -208,16 +221,26 @@ def free_port() -> int:
 
 
 @contextmanager
-def running(folder: Path, command: Sequence[object], address: str) -> Iterator[str]:
-    """A program that answers at /-/ready; ended with the block."""
+def running(
+    folder: Path,
+    command: Sequence[object],
+    address: str,
+    ready: str = "/-/ready",
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> Iterator[str]:
+    """A program until the end of the block; yields its address when it is ready."""
     log = folder / f"{Path(str(command[0])).name}.log"
     with log.open("w") as out:
         process = subprocess.Popen(
-            [str(c) for c in command], stdout=out, stderr=subprocess.STDOUT, cwd=folder
+            [str(c) for c in command],
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env={**os.environ, **environment},
         )
     try:
         deadline = time.monotonic() + 120
-        while not _ready(address):
+        while not _answers(address + ready):
             assert process.poll() is None, log.read_text()[-3000:]
             assert time.monotonic() < deadline, log.read_text()[-3000:]
             time.sleep(0.05)
@@ -227,9 +250,9 @@ def running(folder: Path, command: Sequence[object], address: str) -> Iterator[s
         process.wait(30)
 
 
-def _ready(address: str) -> bool:
+def _answers(address: str) -> bool:
     try:
-        with LOCAL.open(f"{address}/-/ready", timeout=5) as answer:
+        with LOCAL.open(address, timeout=5) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False
@@ -242,9 +265,10 @@ def prometheus(
     """A Prometheus that scrapes and evaluates each second; yields its address."""
     rules = folder / "rules.json"
     rules.write_text(json.dumps({"groups": list(groups)}), encoding="utf-8")
+    every = {"scrape_interval": "1s", "scrape_timeout": "1s"}
     config: Value = {
-        "global": {"scrape_interval": "1s", "scrape_timeout": "1s", "evaluation_interval": "1s"},
-        "scrape_configs": list(scrapes),
+        "global": {**every, "evaluation_interval": "1s"},
+        "scrape_configs": [{**each, **every} for each in scrapes],
         "rule_files": [str(rules)],
     }
     if alertmanager:

@@ -36,6 +36,25 @@ def test_two_platforms_beside_one_operator_do_not_meet():
     assert set(names[0]).isdisjoint(names[1])
 
 
+def test_its_exporter_reads_the_counters_of_the_platform():
+    plan = plan_of(platform(gpu_operator=THERE, observability={}))
+    named = "gpuyard-dcgm-counters-lab"
+    assert named in {each["metadata"]["name"] for each in gpu_operator_objects(plan)}
+    assert differences(plan, told(plan)) == []
+    policy = told(plan)
+    del policy["spec"]["dcgmExporter"]
+    said = [each for each in differences(plan, policy) if each.startswith("dcgmExporter")]
+    assert said == [
+        f"dcgmExporter.config.name is empty, required {named}",
+        "dcgmExporter.enablePodLabels is empty, required true",
+        r"dcgmExporter.podLabelAllowlistRegex lacks ^gpuyard\.dev/class$",
+    ]
+    policy["spec"]["dcgmExporter"] = {"serviceMonitor": {"enabled": True}}
+    assert "dcgmExporter.serviceMonitor.enabled is true, required false" in differences(
+        plan, policy
+    )
+
+
 def test_an_operator_that_is_told_all_is_as_it_must_be():
     assert differences(PLAN, told()) == []
     silent = told()

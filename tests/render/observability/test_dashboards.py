@@ -6,6 +6,7 @@ from functools import lru_cache, partial
 from itertools import chain
 
 import pytest
+import yaml
 
 import sizes
 from gpuyard.plan import plan_or_raise
@@ -19,12 +20,15 @@ from gpuyard.render.observability.dashboards import (
 from gpuyard.render.observability.panels import OKABE_ITO
 from gpuyard.spec.read import read_stack_file
 from kit.every import judge
+from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 STACKS = [
     *sorted((sizes.ROOT / "stacks").glob("Pulumi.*.yaml")),
     *sorted((sizes.ROOT / "tests" / "golden_stacks").glob("*.yaml")),
 ]
+SERVER_SIDE_ONLY = 262144
+"""Bytes of annotations, and so of an object that `kubectl apply` without --server-side copies into one."""
 RECORDED = re.compile(r"gpuyard:[\w:]+")
 NAMES = re.compile(r"\b(?:gpuyard:|DCGM_|kueue_|gpu_validation_|vllm:|nv_|tgi_)[\w:]+")
 FULL = {
@@ -71,12 +75,7 @@ def test_each_query_returns_series_on_every_stack():
 
 
 def test_every_recorded_series_that_a_panel_reads_exists_on_some_stack():
-    recorded = {
-        rule["record"]
-        for path in STACKS
-        for group in module.rule_groups(planned(path))
-        for rule in group["rules"]
-    }
+    recorded = {name for path in STACKS for name in module.query_scope(planned(path)).recorded}
     read = set(RECORDED.findall(json.dumps(dashboard_templates())))
     assert read <= recorded, f"no rule records {sorted(read - recorded)}"
 
@@ -166,10 +165,34 @@ def test_series_of_the_plan_have_colours_that_all_readers_can_tell_apart():
 
 
 def test_the_sidecar_of_grafana_finds_each_config_map():
-    objects = dashboard_objects(full(), "monitoring")
-    assert [each["metadata"]["labels"]["grafana_dashboard"] for each in objects] == ["1"] * len(
-        objects
-    )
+    values = yaml.safe_load(upstream("values", "kube-prometheus-stack.yaml").read_text())
+    sidecar = values["grafana"]["sidecar"]["dashboards"]
+    plan = plan_of(platform(**FULL, observability={"grafana": True}))
+    objects = dashboard_objects(plan)
+    assert len(objects) == len(dashboards(plan))
     for each in objects:
-        (content,) = each["data"].values()
+        labels, (content,) = each["metadata"]["labels"], each["data"].values()
+        assert labels[sidecar["label"]] == sidecar["labelValue"]
         assert json.loads(content)["uid"]
+        assert len(content) < SERVER_SIDE_ONLY
+    assert sidecar["searchNamespace"] == "ALL"
+    assert {each["metadata"]["namespace"] for each in objects} == {"monitoring"}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"observability": {}},
+        {"observability": {"prometheus": "none", "grafana": True}},
+        {"observability": {"prometheus": "existing", "grafana": True}, "cloud": "simulated"},
+    ],
+)
+def test_without_grafana_or_metrics_the_cluster_has_no_dashboards(given):
+    assert dashboard_objects(plan_of(platform(**FULL, **given))) == []
+
+
+def test_an_existing_grafana_gets_the_dashboards_in_the_namespace_of_prometheus():
+    given = {"prometheus": "existing", "namespace": "metrics", "grafana": True}
+    objects = dashboard_objects(plan_of(platform(**FULL, observability=given)))
+    assert {each["metadata"]["namespace"] for each in objects} == {"metrics"}

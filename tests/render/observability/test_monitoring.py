@@ -1,15 +1,17 @@
 """kube-prometheus-stack, monitors and receivers, held against the chart's values and the CRDs."""
 
 import csv
+import re
+from itertools import chain
 
 import pytest
 import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.catalogue.metrics import metrics_of
 from gpuyard.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES
 from gpuyard.render.gpu_operator.values import gpu_operator_release
-from gpuyard.render.observability.counters import LISTED, counter_list, counters_text
+from gpuyard.render.observability.counters import counter_list, counters_text
+from gpuyard.render.observability.dashboards import dashboard_templates
 from gpuyard.render.observability.monitoring import monitoring_images, monitoring_release
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.observability.rules import rule_groups
@@ -175,12 +177,23 @@ def test_the_exporter_has_the_list_of_counters_that_its_config_map_has():
         if each["kind"] == "ConfigMap"
     }
     (text,) = maps[exporter["config"]["name"]].values()
-    assert text == counters_text(plan)
+    assert text == counters_text()
     rows = list(csv.reader(text.splitlines(), skipinitialspace=True))
     assert {len(row) for row in rows} == {3}
-    assert [row[0] for row in rows[:-1]] == [each.name for each in counter_list(plan)]
-    assert set(metrics_of("dcgm-exporter")) >= LISTED
+    assert [row[0] for row in rows[:-1]] == [each.name for each in counter_list()]
     assert exporter["env"] == []
+
+
+def test_every_metric_of_the_exporter_that_a_query_reads_is_in_the_list():
+    machine = {"gpu": "P100", "gpus": 4, "cpu": 32, "memory_gib": 256}
+    old = plan_of(platform([pool(), pool("old", machine=machine)]))
+    queries = [rule["expr"] for group in rule_groups(old) for rule in group["rules"]]
+    for dashboard in dashboard_templates():
+        panels = chain.from_iterable(row["panels"] for row in dashboard["rows"])
+        queries += [query for panel in panels for query in panel["queries"].values()]
+    read = set(re.findall(r"\bDCGM_\w+", " ".join(queries)))
+    assert {"DCGM_FI_DEV_GPU_UTIL", "DCGM_EXP_XID_ERRORS_COUNT"} <= read
+    assert read - {each.name for each in counter_list()} == set()
 
 
 def test_shared_gpus_have_a_series_for_each_pod():

@@ -1,6 +1,10 @@
 """`gpuyard metrics`: recording rules and alerts of a stack as a Prometheus rule file, and what they need."""
 
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.options import Format, FormatOption, StackArgument
@@ -13,21 +17,35 @@ from gpuyard.plan.records import PlatformPlan
 
 def metrics(
     stack: StackArgument,
+    dashboards: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Also write the Grafana dashboards to this folder: new, empty, or written by this command before.",
+            show_default=False,
+        ),
+    ] = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Print the recording rules and alerts of a stack. The text is a Prometheus rule file."""
     import yaml
 
-    from gpuyard.render.observability.rules import needed_counters, node_labels, rule_groups
+    from gpuyard.cli.folder import write_folder
+    from gpuyard.render.observability.counters import counter_list
+    from gpuyard.render.observability.dashboards import dashboard_files
+    from gpuyard.render.observability.rules import node_labels, rule_groups
 
     judged = validate_stack(stack)
     if judged.plan is None:
         return reject("metrics", judged, format, groups=None)
     groups = rule_groups(judged.plan)
+    if dashboards is not None:
+        files = dashboard_files(judged.plan)
+        write_folder(dashboards, files, by="gpuyard metrics", give="Give --dashboards")
     if format is Format.JSON:
         needs = {
             "node_labels": node_labels(judged.plan),
-            "counters": needed_counters(judged.plan),
+            "counters": [each.name for each in counter_list()],
         }
         write(as_json(document("metrics", judged, groups=groups, **needs)))
     else:

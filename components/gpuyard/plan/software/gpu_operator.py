@@ -2,7 +2,7 @@
 
 from gpuyard.catalogue.software.images import ComponentOwner
 from gpuyard.findings import Diagnostic, info
-from gpuyard.names import MIG_CONFIGMAP, PLUGIN_CONFIGMAP
+from gpuyard.names import COUNTERS_CONFIGMAP, MIG_CONFIGMAP, PLUGIN_CONFIGMAP
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
@@ -14,9 +14,16 @@ def joins_operator(spec: PlatformSpec) -> bool:
 
 def config_map_names(spec: PlatformSpec) -> tuple[str, str]:
     """ConfigMaps of MIG manager and device plugin; with the platform's name if existing."""
-    if not joins_operator(spec):
-        return MIG_CONFIGMAP, PLUGIN_CONFIGMAP
-    return f"{MIG_CONFIGMAP}-{spec.name}", f"{PLUGIN_CONFIGMAP}-{spec.name}"
+    return _own_name(spec, MIG_CONFIGMAP), _own_name(spec, PLUGIN_CONFIGMAP)
+
+
+def counters_config_map(spec: PlatformSpec) -> str:
+    """The ConfigMap of the DCGM exporter; with the platform's name if the operator is an existing one."""
+    return _own_name(spec, COUNTERS_CONFIGMAP)
+
+
+def _own_name(spec: PlatformSpec, name: str) -> str:
+    return f"{name}-{spec.name}" if joins_operator(spec) else name
 
 
 def check_operator(draft: Draft) -> list[Diagnostic]:

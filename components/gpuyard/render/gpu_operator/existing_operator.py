@@ -1,7 +1,7 @@
 """An existing operator: how it must be configured so that nodes match the plan.
 
 It has one ClusterPolicy. Only the fields that the plan depends on are compared: which part it
-installs, with which settings, which configurations the agents read, and their tolerations. All
+installs, with which settings, which configurations the agents and the exporter read, and their tolerations. All
 others are its owner's.
 """
 
@@ -19,6 +19,8 @@ _DECIDED_BY_OWNER = frozenset(
 """Fields of a part that the owner decides: version, source and upgrade policy."""
 _ON = True
 """Default of a policy that does not set `enabled` of a part."""
+_OFF = frozenset({"dcgmExporter.serviceMonitor.enabled", "dcgmExporter.enablePodLabels"})
+"""What is off if a policy does not set it (gpu-operator v26.7 api/nvidia/v1/clusterpolicy_types.go)."""
 
 
 def required_values(plan: PlatformPlan) -> dict[str, Any]:
@@ -27,9 +29,12 @@ def required_values(plan: PlatformPlan) -> dict[str, Any]:
     if parts is None or not joins_operator(plan.spec) or not any(parts.enabled.values()):
         return {}
     values = operator_values(plan, parts)
+    compared = [part.value for part in SoftwarePart]
+    if plan.observability is not None:
+        compared.append("dcgmExporter")
     results = {
-        part.value: {k: v for k, v in values[part.value].items() if k not in _DECIDED_BY_OWNER}
-        for part in SoftwarePart
+        part: {k: v for k, v in values[part].items() if k not in _DECIDED_BY_OWNER}
+        for part in compared
     }
     results["daemonsets"] = {"tolerations": values["daemonsets"]["tolerations"]}
     results["mig"] = values["mig"]
@@ -55,6 +60,8 @@ def _differences(needed: Mapping[str, Any], existing: Mapping[str, Any], at: str
 
 def _serves(path: str, expected: object, has: object) -> bool:
     """A missing value means enabled, and an empty strategy lets each pool have its own."""
+    if has is None and path in _OFF:
+        return not expected
     if has is None or has == "":
         return expected == "" or path == "mig.strategy" or expected is _ON
     return has == expected

@@ -1,14 +1,12 @@
 """The operator's namespace, configurations of its agents, and the quota that admits its pods.
 
-The namespace of an existing operator is not gpuyard's: only two ConfigMaps with unique names are
-added.
+The namespace of an existing operator is not gpuyard's: only ConfigMaps with unique names are added.
 """
 
 from collections.abc import Iterable
 
 from gpuyard.names import (
     CLUSTER_POLICY,
-    COUNTERS_CONFIGMAP,
     GPU_CLUSTER,
     GPU_OPERATOR_NAMESPACE,
     MIG_CONFIGMAP,
@@ -18,7 +16,11 @@ from gpuyard.names import (
 )
 from gpuyard.plan.records import PlatformPlan, Taint
 from gpuyard.plan.sharing.claims import operator_serves_dra_claims
-from gpuyard.plan.software.gpu_operator import config_map_names, joins_operator
+from gpuyard.plan.software.gpu_operator import (
+    config_map_names,
+    counters_config_map,
+    joins_operator,
+)
 from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin_config
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.render.objects import Object, managed_object, namespace_object, toleration_object
@@ -43,8 +45,8 @@ def gpu_operator_objects(plan: PlatformPlan) -> list[Object]:
         return []
     objects = [] if operator_serves_dra_claims(plan.spec) else _configurations(plan)
     if plan.observability is not None:
-        counters = {COUNTERS_FILE: counters_text(plan)}
-        objects.append(_config_map(plan, COUNTERS_CONFIGMAP, counters))
+        counters = {COUNTERS_FILE: counters_text()}
+        objects.append(_config_map(plan, counters_config_map(plan.spec), counters))
     if joins_operator(plan.spec):
         return objects
     labels = {POD_SECURITY_LABEL: "privileged"}

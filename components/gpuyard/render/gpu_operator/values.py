@@ -23,14 +23,13 @@ from gpuyard.catalogue.software.pins import GPU_OPERATOR
 from gpuyard.names import (
     ARCH_LABEL,
     CLASS_LABEL,
-    COUNTERS_CONFIGMAP,
     GPU_OPERATOR_NAMESPACE,
     POOL_LABEL,
     SYSTEM_POOL,
 )
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.plan.sharing.gke_sharing import is_gke_managed
-from gpuyard.plan.software.gpu_operator import config_map_names
+from gpuyard.plan.software.gpu_operator import config_map_names, counters_config_map
 from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.gpu_operator.objects import (
     PRIORITY_CLASS,
@@ -124,7 +123,7 @@ def _exporter(plan: PlatformPlan) -> dict[str, Any]:
     return {
         "enabled": True,
         "serviceMonitor": {"enabled": False},
-        "config": {"name": COUNTERS_CONFIGMAP},
+        "config": {"name": counters_config_map(plan.spec)},
         "enablePodLabels": True,
         "podLabelAllowlistRegex": [f"^{re.escape(CLASS_LABEL)}$"],
         "env": [{"name": name, "value": "true"} for name, used in variables.items() if used],

@@ -1,43 +1,28 @@
-"""The list of counters of the DCGM exporter, from the metric table."""
+"""The list of counters of the DCGM exporter: its default list, and what rules, alerts and dashboards read."""
+
+import re
+from functools import cache
+from pathlib import Path
 
 from gpuyard.catalogue.metrics import DCGM, Metric, metrics_of
-from gpuyard.plan.records import PlatformPlan
 
 COUNTERS_FILE = "dcgm-metrics.csv"
 """The key that the GPU Operator mounts (gpu-operator v26.7 controllers/object_controls.go)."""
-LISTED = frozenset(
-    {
-        "DCGM_EXP_CLOCK_EVENTS_COUNT",
-        "DCGM_EXP_XID_ERRORS_COUNT",
-        "DCGM_FI_DEV_ECC_DBE_VOL_TOTAL",
-        "DCGM_FI_DEV_ECC_SBE_VOL_TOTAL",
-        "DCGM_FI_DEV_FB_TOTAL",
-        "DCGM_FI_DEV_GET_GPU_RECOVERY_ACTION",
-        "DCGM_FI_DEV_NVLINK_CRC_DATA_ERROR_COUNT_TOTAL",
-        "DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL",
-        "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
-        "DCGM_FI_DEV_NVLINK_REPLAY_ERROR_COUNT_TOTAL",
-        "DCGM_FI_DEV_POWER_VIOLATION",
-        "DCGM_FI_DEV_THERMAL_VIOLATION",
-        "DCGM_FI_PROF_NVLINK_RX_BYTES",
-        "DCGM_FI_PROF_NVLINK_TX_BYTES",
-        "DCGM_FI_PROF_SM_ACTIVE",
-        "DCGM_FI_PROF_SM_OCCUPANCY",
-    }
-)
-"""Counters besides those of the exporter's default list: rules and dashboards read them."""
+_FOLDER = Path(__file__).parent
+_READERS = ("recording_rules.yaml", "alerts.yaml", "dashboards.yaml")
+_NAME = re.compile(r"\bDCGM_\w+")
 
 
-def counter_list(_plan: PlatformPlan) -> tuple[Metric, ...]:
+@cache
+def counter_list() -> tuple[Metric, ...]:
     """The counters of the exporter; a GPU without one of them has no series of it."""
-    return tuple(
-        each
-        for name, each in metrics_of(DCGM).items()
-        if each.served == "default" or name in LISTED
-    )
+    texts = [(_FOLDER / name).read_text(encoding="utf-8") for name in _READERS]
+    read = {name for text in texts for name in _NAME.findall(text)}
+    known = metrics_of(DCGM).items()
+    return tuple(each for name, each in known if each.served == "default" or name in read)
 
 
-def counters_text(plan: PlatformPlan) -> str:
+def counters_text() -> str:
     """The list as the exporter reads it: three columns, so a text has no comma."""
-    lines = [f"{m.name}, {m.type.value}, {m.unit or m.name}" for m in counter_list(plan)]
+    lines = [f"{each.name}, {each.type.value}, {each.unit or each.name}" for each in counter_list()]
     return "\n".join([*lines, "DCGM_FI_DRIVER_VERSION, label, Driver version", ""])

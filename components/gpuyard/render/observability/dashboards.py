@@ -6,20 +6,16 @@ dashboards.yaml has their panels. A panel that a platform has no data for is lef
 import json
 import re
 from collections.abc import Mapping
-from functools import cache
 from itertools import chain
-from pathlib import Path as FilePath
 from typing import Any
-
-import yaml
 
 from gpuyard.findings import Diagnostic
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.observability.contract import check_query
 from gpuyard.render.observability.panels import built_dashboard
-from gpuyard.render.observability.rules import query_scope, rule_groups
-from gpuyard.render.observability.scope import PROFILING, metered_pools
+from gpuyard.render.observability.rules import query_scope
+from gpuyard.render.observability.templates import dashboard_templates, features
 
 DASHBOARD_LABEL = "grafana_dashboard"
 """The label of ConfigMaps that the sidecar of Grafana's chart loads (sidecar.dashboards.label)."""
@@ -36,19 +32,33 @@ def dashboards(plan: PlatformPlan) -> dict[str, dict[str, Any]]:
     }
 
 
-def dashboard_objects(plan: PlatformPlan, namespace: str) -> list[Object]:
-    """One ConfigMap for each dashboard, with the label that Grafana's sidecar looks for."""
+def dashboard_files(plan: PlatformPlan) -> dict[str, str]:
+    """The same dashboards as texts."""
+    return {
+        file: json.dumps(content, sort_keys=True, ensure_ascii=False)
+        for file, content in dashboards(plan).items()
+    }
+
+
+def dashboard_objects(plan: PlatformPlan) -> list[Object]:
+    """One ConfigMap for each dashboard, with the label that Grafana's sidecar looks for.
+
+    None without Grafana, and none where no rule of gpuyard records what they show.
+    """
+    observed = plan.observability
+    if observed is None or not observed.grafana or plan.simulated or plan.queueing.dispatch:
+        return []
     return [
         managed_object(
             plan.name,
             "v1",
             "ConfigMap",
             file.removesuffix(".json"),
-            namespace=namespace,
+            namespace=observed.namespace,
             labels={DASHBOARD_LABEL: "1"},
-            data={file: json.dumps(content, sort_keys=True, ensure_ascii=False)},
+            data={file: text},
         )
-        for file, content in dashboards(plan).items()
+        for file, text in dashboard_files(plan).items()
     ]
 
 
@@ -69,17 +79,10 @@ def check_dashboards(plan: PlatformPlan) -> list[Diagnostic]:
 # ── which panels ─────────────────────────────────────────────────────────────────────────────────────
 
 
-@cache
-def dashboard_templates() -> tuple[Mapping[str, Any], ...]:
-    """The content of dashboards.yaml."""
-    path = FilePath(__file__).parent / "dashboards.yaml"
-    return tuple(yaml.safe_load(path.read_text(encoding="utf-8")))
-
-
 def _shown(plan: PlatformPlan) -> list[dict[str, Any]]:
     """The dashboards and panels that the platform has data for."""
-    has = _features(plan)
-    recorded = {rule["record"] for group in rule_groups(plan) for rule in group["rules"]}
+    has = features(plan)
+    recorded = query_scope(plan).recorded.keys()
 
     def is_shown(panel: Mapping[str, Any]) -> bool:
         read = set(_RECORDED.findall(" ".join(panel["queries"].values())))
@@ -94,23 +97,3 @@ def _shown(plan: PlatformPlan) -> list[dict[str, Any]]:
         if has[template.get("when", "")]:
             shown.append({**template, "rows": [row for row in rows if row["panels"]]})
     return shown
-
-
-def _features(plan: PlatformPlan) -> Mapping[str, bool]:
-    """What `when` may name."""
-    pools = metered_pools(plan.pools)
-    workloads = plan.spec.workloads
-    return {
-        "": True,
-        "teams": bool(plan.teams),
-        "queues": bool(plan.teams),
-        "priorities": bool(plan.spec.priorities),
-        "priced": any(
-            price.mean or price.high for line in plan.bill.lines for price in line.prices
-        ),
-        "sliced": any(pool.modes & {"mig", "shared"} for pool in pools),
-        "whole": not any("mig" in pool.modes for pool in pools),
-        "profiling": all(PROFILING in pool.products for pool in pools),
-        "validation": plan.validation is not None,
-        "services": bool(workloads and workloads.services),
-    }

@@ -5,11 +5,13 @@ difference: lines have dashes and a legend with values, and states have a text.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import cycle
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.observability.targets import targets
+from gpuyard.render.observability.templates import dashboard_uid
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 BLUE, ORANGE, GREEN, PINK, SKY, RED, _, GREY = OKABE_ITO
@@ -30,13 +32,11 @@ _DASHES: Sequence[Mapping[str, Any]] = (
 )
 _WIDTH = 24
 """Columns of Grafana's grid."""
-_UID = 40
-"""The length of a dashboard's uid that Grafana allows."""
 _VALUES = {
     "pool": "label_values(gpuyard:gpus_billed:sum, pool)",
     "team": "label_values(gpuyard:gpus_allocated:sum, team)",
     "node": 'label_values(gpuyard:node_gpus_measured:count{pool=~"$pool"}, node)',
-    "queue": "label_values(kueue_pending_workloads, cluster_queue)",
+    "queue": "label_values(gpuyard:queue_pending:count, queue)",
 }
 """The query for the values of each template variable."""
 _LEGEND = {
@@ -97,10 +97,10 @@ def built_dashboard(
     from grafana_foundation_sdk.builders import dashboard as sdk
     from grafana_foundation_sdk.cog.encoder import JSONEncoder
 
-    urls = {each["name"]: (each["title"], _uid(plan, each)) for each in shown}
+    urls = {each["name"]: (each["title"], dashboard_uid(plan, each["name"])) for each in shown}
     built = (
         sdk.Dashboard(f"{template['title']} – {plan.name}")
-        .uid(_uid(plan, template))
+        .uid(dashboard_uid(plan, template["name"]))
         .description(template["description"])
         .tags(["gpuyard", plan.name])
         .refresh("1m")
@@ -115,10 +115,6 @@ def built_dashboard(
         built.with_panel(panel)
     found: dict[str, Any] = json.loads(json.dumps(built.build(), cls=JSONEncoder, sort_keys=True))
     return found
-
-
-def _uid(plan: PlatformPlan, template: Mapping[str, Any]) -> str:
-    return f"{template['name']}-{plan.name}"[:_UID]
 
 
 def _link(title: str, uid: str) -> Any:
@@ -300,6 +296,10 @@ def _dash(dash: Mapping[str, Any]) -> Any:
 def _known(plan: PlatformPlan, series: str) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
     if series == "part":
         return {name: (colour, _DASHES[0]) for name, colour in _PARTS.items()}
+    if series == "target":
+        return _with_limits(target.name for target in targets(plan))
+    if series == "wait":
+        return _with_limits(target.priority for target in targets(plan) if target.priority)
     names = {
         "pool": [*(pool.name for pool in plan.pools), "system", "commitment"],
         "team": [*(team.name for team in plan.teams), "unassigned"],
@@ -328,3 +328,14 @@ def _known(plan: PlatformPlan, series: str) -> Mapping[str, tuple[str, Mapping[s
     }[series]
     looks = cycle([(colour, dash) for dash in _DASHES for colour in OKABE_ITO])
     return dict(zip(dict.fromkeys(names), looks, strict=False))
+
+
+def _with_limits(names: Iterable[str]) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+    """What is measured, and with dashes in the same colour its target."""
+    solid, dashed, _ = _DASHES
+    looks = zip(dict.fromkeys(names), cycle(OKABE_ITO), strict=False)
+    return {
+        text: look
+        for name, colour in looks
+        for text, look in ((name, (colour, solid)), (f"{name}, target", (colour, dashed)))
+    }

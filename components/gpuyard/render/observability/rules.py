@@ -3,13 +3,14 @@
 import json
 from collections.abc import Mapping
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import yaml
 
-from gpuyard.catalogue.metrics import DCGM, DEV, PROF, dcgm_default
+from gpuyard.catalogue.metrics import DCGM, DEV, PROF
 from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.findings import Diagnostic
 from gpuyard.plan.records import PlatformPlan
@@ -18,6 +19,7 @@ from gpuyard.render.observability.contract import (
     check_query,
     check_recording_rules,
 )
+from gpuyard.render.observability.counters import counter_list
 from gpuyard.render.observability.facts import (
     RuleText,
     facts,
@@ -26,10 +28,10 @@ from gpuyard.render.observability.facts import (
 )
 from gpuyard.render.observability.scope import QueryScope, metered_pools
 from gpuyard.render.observability.targets import Target, targets
+from gpuyard.render.observability.templates import alert_links
 
 __all__ = [
     "check_rules",
-    "needed_counters",
     "node_labels",
     "query_scope",
     "rule_file",
@@ -39,26 +41,12 @@ __all__ = [
 _FOLDER = Path(__file__).parent
 _RECORDING, _ALERTS, _XIDS = "recording_rules.yaml", "alerts.yaml", "xids.yaml"
 _ENGINE, _UTIL = f"{PROF}GR_ENGINE_ACTIVE", f"{DEV}GPU_UTIL"
-_ADDED_COUNTERS = (
-    "DCGM_EXP_XID_ERRORS_COUNT",
-    "DCGM_EXP_CLOCK_EVENTS_COUNT",
-    f"{DEV}GET_GPU_RECOVERY_ACTION",
-    f"{DEV}ECC_DBE_VOL_TOTAL",
-    f"{DEV}NVLINK_REPLAY_ERROR_COUNT_TOTAL",
-    f"{DEV}NVLINK_RECOVERY_ERROR_COUNT_TOTAL",
-    f"{PROF}SM_ACTIVE",
-)
 
 
 class _Expression(Template):
     """An expression with `%{…}` for what the plan decides."""
 
     delimiter = "%"
-
-
-def needed_counters(plan: PlatformPlan) -> tuple[str, ...]:  # noqa: ARG001  every fleet needs the same ones today
-    """The counters of the DCGM exporter that rules use, beyond and within its default list."""
-    return (*dcgm_default(), *_ADDED_COUNTERS)
 
 
 def query_scope(plan: PlatformPlan) -> QueryScope:
@@ -96,7 +84,7 @@ def rule_file(plan: PlatformPlan) -> str:
 def _base_scope(plan: PlatformPlan) -> QueryScope:
     return QueryScope(
         pools=metered_pools(plan.pools),
-        counters=frozenset(needed_counters(plan)),
+        counters=frozenset(each.name for each in counter_list()),
         settings=frozenset({"metricLabelsAllowlist"}),
         target_labels={DCGM: frozenset({"pool", "node", "class"})},
     )
@@ -139,11 +127,17 @@ def _target_fact(target: Target) -> RuleText:
 
 
 def _alerts(plan: PlatformPlan) -> list[dict[str, Any]]:
-    has, values = _conditions(plan), _values(plan)
-    return [_alert(each, values) for each in _data(_ALERTS) if has.issuperset(each.get("when", ()))]
+    has, values, links = _conditions(plan), _values(plan), alert_links(plan)
+    return [
+        _alert(each, values, links)
+        for each in _data(_ALERTS)
+        if has.issuperset(each.get("when", ()))
+    ]
 
 
-def _alert(each: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]:
+def _alert(
+    each: Mapping[str, Any], values: Mapping[str, str], links: Mapping[str, str]
+) -> dict[str, Any]:
     """An alert; its namespace is that of the workload, by which Alertmanager routes it to the team."""
     owner = {"owner": each["owner"]}
     return {
@@ -155,6 +149,7 @@ def _alert(each: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, Any]
             "summary": each["summary"],
             "description": f"{each['summary']}. The runbook lists causes and steps.",
             "runbook_url": f"{_RUNBOOKS}/{each['alert']}.md",
+            **({"dashboard": links[each["alert"]]} if each["alert"] in links else {}),
         },
     }
 
@@ -198,9 +193,10 @@ def _conditions(plan: PlatformPlan) -> frozenset[str]:
 def _values(plan: PlatformPlan) -> Mapping[str, str]:
     lacks = any("profiling" not in pool.products for pool in metered_pools(plan.pools))
     claims = [pool.name for pool in plan.pools if pool.sharing is SharingMethod.DRA]
-    xids = {f"xid_{name}": "|".join(map(str, codes)) for name, codes in _data(_XIDS).items()}
+    xids = {name: "|".join(map(str, chain(*each.values()))) for name, each in _data(_XIDS).items()}
     return {
-        **xids,
+        **{f"xid_{name}": codes for name, codes in xids.items()},
+        "xid_known": "|".join(("0", *xids.values())),
         "claim_pools": "|".join(claims),
         "activity": _activity("", has_old_gpus=lacks),
         "activity_of_pods": _activity('{exported_pod!=""}', has_old_gpus=lacks),

@@ -103,7 +103,8 @@ class Observability(SpecModel):
     storage_gib: Positive | None = None
     """Size of its volume in GiB. Default: sized from the fleet, the scrape interval and the retention."""
     grafana: Switch = False
-    """Whether the chart also installs Grafana, which has the licence AGPL-3.0. Default: off."""
+    """Whether Grafana gets the dashboards of the platform. With install, the chart also installs Grafana, which has
+    the licence AGPL-3.0; with existing, Grafana needs its dashboard sidecar. Default: off."""
     alerts: Alerts | None = None
     """Receivers of alerts. Default: none; Alertmanager displays them."""
     cost: Switch = True
