@@ -1,8 +1,9 @@
-"""The demo: six features of a GPU platform, shown with real jobs on the live cluster.
+"""The demo: seven features of a GPU platform, shown with real jobs on the live cluster.
 
 Every scene checks its own result; an unexpected result ends the demo with exit code 1.
 """
 
+import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,9 @@ from gpuyard.simulate.api import Api, connect
 from gpuyard.simulate.cluster import require_own, status
 from testbed.yard import broken
 from testbed.yard.engine import NAME, ROOT, Engine, engine, make
+from testbed.yard.idle import build_programs, watched
 from testbed.yard.jobs import Gang, State, look, nodes_of, remove, remove_all, submit, wait
+from testbed.yard.up import local_plan
 
 Say = Callable[[str], None]
 CLUSTER = NAME or "local"
@@ -154,7 +157,23 @@ def broken_gpu(stage: Stage) -> None:
         stage.say(f"  {node} is repaired, has passed validation, and takes jobs again")
 
 
-SCENES = (gang_or_nothing, borrow, reclaim, never, fragmented, broken_gpu)
+def idle_gpu(stage: Stage) -> None:
+    """An idle GPU is noticed, priced and reported to its team; the bill of each team is printed."""
+    busy, idle = Gang("vision", "pretrain", 1, 8), Gang("speech", "forgotten", 1, 2)
+    with watched(stage.api, local_plan(), {busy.name: 0.9}) as monitoring:
+        stage.say("  Prometheus and Alertmanager run with the platform's rules and receivers")
+        for gang in (busy, idle):
+            stage.submit(gang)
+            stage.runs_whole(gang)
+        stage.say(f"  the GPUs of {busy} are busy, those of {idle} idle")
+        stage.say(f"    alert to {idle.team}: {monitoring.notified(idle)}")
+        if said := monitoring.alert(busy.team, busy.name):
+            raise TimeoutError(f"no alert about {busy}, not: {said}")
+        monitoring.statement(stage.say)
+        stage.end(busy, idle)
+
+
+SCENES = (gang_or_nothing, borrow, reclaim, never, fragmented, broken_gpu, idle_gpu)
 
 
 def tour(api: Api, say: Say, pulumi: Engine) -> None:
@@ -163,7 +182,7 @@ def tour(api: Api, say: Say, pulumi: Engine) -> None:
     for number, scene in enumerate(SCENES, start=1):
         say(f"\n{number}. {(scene.__doc__ or '').strip()}")
         scene(Stage(api, say, pulumi))
-    say("\nAll six scenes ended as expected. The jobs are deleted.")
+    say("\nAll seven scenes ended as expected. The jobs are deleted.")
 
 
 def main() -> int:
@@ -176,10 +195,14 @@ def main() -> int:
                 f"demo: the simulated cluster is not up; run `{make('up', 'local')}` first\n"
             )
             return 4
+        build_programs()
         tour(connect(Path(now.kubeconfig)), print, engine(now.kubeconfig))
     except GpuYardError as e:
         sys.stderr.write(f"demo: {e}\n")
         return e.exit_code
+    except subprocess.CalledProcessError as e:
+        sys.stderr.write(f"demo: {e}\n{e.stderr or ''}")
+        return 1
     except TimeoutError as e:
         sys.stderr.write(f"demo: {e}; the live cluster does not behave as the tour describes\n")
         return 1

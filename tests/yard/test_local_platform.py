@@ -1,5 +1,6 @@
 """`make up` to `make down` on the real engine, the real API server and the real Kueue."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -191,9 +192,11 @@ def test_drift_is_shown_by_refresh_and_mended_by_up(up):
 def test_the_tour_comes_out_as_told(up):
     said = up.run("scripts/yard", "demo")
     assert said.count("pods run") >= 6
-    assert "All six scenes ended as expected" in said
+    assert "All seven scenes ended as expected" in said
     assert "fail: memory.remapped_rows on gpu 3" in said
     assert "is repaired, has passed validation, and takes jobs again" in said
+    assert re.search(r"alert to speech: forgotten-\w+ holds an idle GPU for \$[\d.]+ an hour", said)
+    assert re.search(r"total +(246\.72|493\.44)", said), "the bill of an hour, or of two, is that of the plan"
 
 
 def test_a_cluster_replaced_gets_its_platform_again(up):

@@ -1,6 +1,6 @@
 """A real Prometheus scrapes fake exporters and evaluates our rules; a real Alertmanager gets the alerts.
 
-Prometheus scrapes and evaluates each second, and each range of a rule is eight seconds (kit.cluster.metrics.sooner).
+Prometheus scrapes and evaluates each second, and each range of a rule is eight seconds (kit.cluster.monitoring.sooner).
 """
 
 import re
@@ -21,6 +21,7 @@ from kit.cluster import metrics
 from kit.cluster.stand import Stand, standing, until
 from kit.inprocess import run
 from kit.stacks import plan_of, platform, pool
+from testbed import monitoring
 
 pytestmark = [pytest.mark.engine, pytest.mark.always]
 
@@ -158,12 +159,14 @@ def test_an_idle_gpu_is_reported_to_the_team_that_holds_it(stand: Stand):
 
 def test_the_routing_sends_labels_of_each_alert_to_the_owner(stand: Stand):
     file = stand.folder / "alertmanager.yaml"
-    subprocess.run([metrics.TOOLS / "amtool", "check-config", file], check=True)
+    subprocess.run([monitoring.TOOLS / "amtool", "check-config", file], check=True)
     for labels, receiver in (
         (["team=vision", "severity=warning"], "team-vision,warning"),
+        (["owner=team", "namespace=vision", "severity=info"], "team-vision"),
+        (["owner=team", "namespace=other", "severity=info"], "nowhere"),
         (["team=x"], "nowhere"),
     ):
-        command = [metrics.TOOLS / "amtool", "config", "routes", "test", f"--config.file={file}"]
+        command = [monitoring.TOOLS / "amtool", "config", "routes", "test", f"--config.file={file}"]
         done = subprocess.run([*command, *labels], capture_output=True, text=True, check=True)
         assert done.stdout.split() == [receiver]
 

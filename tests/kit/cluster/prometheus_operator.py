@@ -18,9 +18,9 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.monitoring import monitoring_values
 from gpuyard.simulate.api import Api
 from gpuyard.simulate.definitions import read_manifests
-from kit.cluster import metrics
 from kit.cluster.lab import Value, apply, patiently, wait
 from kit.levels import require_level
+from testbed import monitoring
 
 GROUP = "/apis/monitoring.coreos.com"
 NAME = "fleet"
@@ -30,13 +30,13 @@ _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 def require_operator() -> None:
     """Skip, or fail where it is required, without the program and its CRDs."""
-    program = metrics.TOOLS / "prometheus-operator"
+    program = monitoring.TOOLS / "prometheus-operator"
     found = os.access(program, os.X_OK) and _definitions()
     require_level("cluster", found, f"no {program}; `scripts/tools prometheus-operator` builds it")
 
 
 def _definitions() -> list[Value]:
-    return read_manifests(metrics.TOOLS.parent / "share" / "prometheus-operator" / "crds")
+    return read_manifests(monitoring.TOOLS.parent / "share" / "prometheus-operator" / "crds")
 
 
 @contextmanager
@@ -57,11 +57,11 @@ def operator(api: Api, kubeconfig: Path, folder: Path) -> Iterator[None]:
         (version,) = (v["name"] for v in each["spec"]["versions"] if v["storage"])
         plural = each["spec"]["names"]["plural"]
         wait(lambda v=version, p=plural: p in _served(api, v), f"{plural} to be served")
-    address = f"127.0.0.1:{metrics.free_port()}"
-    program = metrics.TOOLS / "prometheus-operator"
+    address = f"127.0.0.1:{monitoring.free_port()}"
+    program = monitoring.TOOLS / "prometheus-operator"
     command = [program, f"--web.listen-address={address}", "--kubelet-endpoints=false"]
     environment = {"KUBECONFIG": str(kubeconfig)}
-    with metrics.running(folder, command, f"http://{address}", "/healthz", environment):
+    with monitoring.running(folder, command, f"http://{address}", "/healthz", environment):
         yield
 
 

@@ -15,7 +15,7 @@ from gpuyard.render.observability import dashboards, rules
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.simulate.metrics.load import Load
 from gpuyard.simulate.metrics.server import Exporters, Objects, serving
-from kit.cluster import metrics
+from testbed import monitoring
 
 SECONDS = 40
 Value = dict[str, Any]
@@ -34,7 +34,7 @@ class Stand:
 
     def get(self, path: str) -> Any:
         """An answer of the API of Prometheus."""
-        with metrics.LOCAL.open(f"{self.address}/api/v1/{path}", timeout=30) as answer:
+        with monitoring.LOCAL.open(f"{self.address}/api/v1/{path}", timeout=30) as answer:
             return json.load(answer)["data"]
 
     def query(self, text: str) -> list[Value]:
@@ -85,7 +85,7 @@ def _queries(panels: list[Value], title: str) -> Iterator[tuple[str, str]]:
         for target in panel.get("targets") or ():
             text = re.sub(r"\$(?:pool|team|node|queue)\b", ".+", target["expr"])
             text = re.sub(r"\$__(?:range|rate_interval|interval)\b", "8s", text)
-            yield f"{title}/{panel.get('title', '')}", metrics.sooner(text)
+            yield f"{title}/{panel.get('title', '')}", monitoring.sooner(text)
 
 
 def until(holds: Callable[[], bool], what: str) -> None:
@@ -102,17 +102,9 @@ def standing(folder: Path, plan: PlatformPlan, objects: Objects, load: Load) -> 
     exporters = Exporters(lambda: objects, load=load)
     with ExitStack() as stack:
         served = stack.enter_context(serving(exporters))
-        objects_of = {
-            each["kind"]: each
-            for each in monitor_objects(plan)
-            if each["metadata"]["name"] != "gpuyard-kueue"
-        }
-        scrapes = metrics.scrape_configs(objects_of["ServiceMonitor"], served, objects.nodes)
-        hook, got = stack.enter_context(metrics.receiver())
-        routing = metrics.alertmanager_config(objects_of["AlertmanagerConfig"], hook)
-        alerts = stack.enter_context(metrics.alertmanager(folder, routing))
-        groups = metrics.sooner_groups(rules.rule_groups(plan))
-        address = stack.enter_context(metrics.prometheus(folder, scrapes, groups, alerts))
+        groups = rules.rule_groups(plan)
+        run = monitoring.watching(folder, monitor_objects(plan), groups, served, objects.nodes)
+        address, got = stack.enter_context(run)
         found = Stand(plan, exporters, address, got, folder)
         until(lambda: bool(found.query("gpuyard:team_spend:dollars_per_hour")), _state(folder))
         time.sleep(10)  # all rules have read each other's series, and those of eight seconds

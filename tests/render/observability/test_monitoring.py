@@ -122,6 +122,7 @@ def test_receivers_name_secrets_and_routes_continue():
     spec = by_kind(planned({"alerts": RECEIVERS}))["AlertmanagerConfig", "gpuyard"]["spec"]
     assert [each["receiver"] for each in spec["route"]["routes"]] == [
         "team-a",
+        "team-a",
         "critical",
         "warning",
     ]
@@ -131,6 +132,16 @@ def test_receivers_name_secrets_and_routes_continue():
     assert critical["pagerdutyConfigs"][0]["routingKey"] == {"name": "pagerduty", "key": "key"}
     assert warn["emailConfigs"][0]["authPassword"] == {"name": "smtp", "key": "password"}
     assert warn["webhookConfigs"][0]["urlSecret"] == {"name": "hook", "key": "url"}
+
+
+def test_an_alert_without_the_name_of_a_team_goes_to_that_of_its_namespace():
+    spec = by_kind(planned({"alerts": RECEIVERS}))["AlertmanagerConfig", "gpuyard"]["spec"]
+    by_name, by_namespace, *_ = (
+        [(m["name"], m["matchType"], m["value"]) for m in each["matchers"]]
+        for each in spec["route"]["routes"]
+    )
+    assert by_name == [("team", "=", "a")]
+    assert by_namespace == [("owner", "=", "team"), ("team", "=", ""), ("namespace", "=~", "a")]
 
 
 def test_mail_without_a_password_has_none():

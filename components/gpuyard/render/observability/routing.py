@@ -10,6 +10,7 @@ from gpuyard.spec.sections import Alerts, Receiver, SecretKey, Smtp
 RECEIVERS = "gpuyard"
 """The AlertmanagerConfig with the receivers of the platform."""
 _NOWHERE = "nowhere"
+_SEVERITIES = ("critical", "warning", "info")
 
 
 def routing_object(plan: PlatformPlan, observed: ObservabilityPlan, alerts: Alerts) -> Object:
@@ -17,7 +18,7 @@ def routing_object(plan: PlatformPlan, observed: ObservabilityPlan, alerts: Aler
 
     prometheus-operator adds no matcher of a namespace to a global configuration.
     """
-    routes = [*_routes(alerts)]
+    receivers = dict(_receivers(alerts))
     spec = {
         "route": {
             "receiver": _NOWHERE,
@@ -25,11 +26,11 @@ def routing_object(plan: PlatformPlan, observed: ObservabilityPlan, alerts: Aler
             "groupWait": "30s",
             "groupInterval": "5m",
             "repeatInterval": "12h",
-            "routes": [_route(name, label, value) for name, label, value, _ in routes],
+            "routes": [*_team_routes(plan, alerts), *_severity_routes(alerts)],
         },
         "receivers": [
             {"name": _NOWHERE},
-            *(_receiver(name, each, alerts.smtp) for name, _, _, each in routes),
+            *(_receiver(name, each, alerts.smtp) for name, each in receivers.items()),
         ],
     }
     return managed_object(
@@ -43,18 +44,32 @@ def routing_object(plan: PlatformPlan, observed: ObservabilityPlan, alerts: Aler
     )
 
 
-def _routes(alerts: Alerts) -> Iterator[tuple[str, str, str, Receiver]]:
+def _receivers(alerts: Alerts) -> Iterator[tuple[str, Receiver]]:
     for team, receiver in sorted(alerts.teams.items()):
-        yield f"team-{team}", "team", team, receiver
-    severities = {"critical": alerts.critical, "warning": alerts.warning, "info": alerts.info}
-    for severity, each in severities.items():
-        if each is not None:
-            yield severity, "severity", severity, each
+        yield f"team-{team}", receiver
+    for severity in _SEVERITIES:
+        if receiver := getattr(alerts, severity):
+            yield severity, receiver
 
 
-def _route(receiver: str, label: str, value: str) -> Object:
-    matcher = {"name": label, "value": value, "matchType": "="}
-    return {"receiver": receiver, "matchers": [matcher], "continue": True}
+def _team_routes(plan: PlatformPlan, alerts: Alerts) -> Iterator[Object]:
+    """Alerts of a team have its name, or those about the exporter's own series only the namespace of its pods."""
+    for name in sorted(alerts.teams):
+        namespaces = "|".join(each.name for each in plan.team(name).namespaces)
+        yield _route(f"team-{name}", ("team", "=", name))
+        of_pods = ("owner", "=", "team"), ("team", "=", ""), ("namespace", "=~", namespaces)
+        yield _route(f"team-{name}", *of_pods)
+
+
+def _severity_routes(alerts: Alerts) -> Iterator[Object]:
+    for severity in _SEVERITIES:
+        if getattr(alerts, severity):
+            yield _route(severity, ("severity", "=", severity))
+
+
+def _route(receiver: str, *matchers: tuple[str, str, str]) -> Object:
+    listed = [{"name": n, "matchType": t, "value": v} for n, t, v in matchers]
+    return {"receiver": receiver, "matchers": listed, "continue": True}
 
 
 def _receiver(name: str, receiver: Receiver, smtp: Smtp | None) -> Object:
