@@ -18,6 +18,7 @@ from gpuyard.catalogue.cluster.tags import TagLimits
 from gpuyard.catalogue.fees import ClusterFee
 from gpuyard.catalogue.kubernetes.addresses import NODE_DNS
 from gpuyard.catalogue.machines import MACHINES, Machine
+from gpuyard.catalogue.prometheus import ManagedPrometheus
 from gpuyard.catalogue.purchasing import IdFormat
 from gpuyard.catalogue.software.images import NodeImage, images_of
 from gpuyard.findings import Diagnostic, Fix, Path, error
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
         AutoscalerHints,
         CapacityOption,
         DatasetPlan,
+        ObservabilityPlan,
         PlatformPlan,
         PoolPlan,
         Taint,
@@ -245,6 +247,14 @@ class Provider:
     def network_interfaces(self, machine: Machine) -> "tuple[Interface, ...]":
         """The network interfaces that its nodes are launched with; empty if it adds none."""
         return ()
+
+    # ── metrics ───────────────────────────────────────────────────────────────────────────────────
+    managed_prometheus: ClassVar[ManagedPrometheus | None] = None
+    """Its managed service for Prometheus; None: it has none."""
+
+    def metric_objects(self, plan: "PlatformPlan", observed: "ObservabilityPlan") -> "list[Object]":
+        """The objects that its own collectors and its own evaluator of rules read, in place of an operator."""
+        return []
 
     # ── account ───────────────────────────────────────────────────────────────────────────────────
     ids_have_project: ClassVar[bool] = False

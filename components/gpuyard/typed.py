@@ -1269,9 +1269,9 @@ class Storage(TypedDict):
     """
 
 
-Prometheus = Literal["install", "existing", "none"]
-"""Which Prometheus: `install` one for the platform, use the `existing` prometheus-operator,
-or `none`.
+Prometheus = Literal["install", "existing", "managed", "none"]
+"""Which Prometheus: `install` one, the `existing` operator's, the `managed` service of the
+cloud, or `none`.
 """
 
 
@@ -1297,6 +1297,8 @@ class Receiver(TypedDict):
     """Secret with the URL of a webhook. Default: none."""
     email: NotRequired[str | None]
     """Address of an e-mail recipient; needs `smtp`. Default: none."""
+    sns: NotRequired[str | None]
+    """ARN of an SNS topic, for Amazon Managed Service for Prometheus. Default: none."""
 
 
 class Smtp(TypedDict):
@@ -1333,8 +1335,8 @@ class Observability(TypedDict):
     """Metrics and their retention, dashboards, alerts."""
 
     prometheus: NotRequired[Prometheus]
-    """Prometheus of the platform: install, existing (a prometheus-operator in the cluster) or
-    none. Default: install.
+    """Prometheus of the platform: install, existing (a prometheus-operator in the cluster),
+    managed (the service of AWS or Google Cloud) or none. Default: install.
     """
     prometheus_address: NotRequired[str | None]
     """URL of Prometheus. Default: http://prometheus-operated.monitoring.svc:9090."""
@@ -1357,7 +1359,10 @@ class Observability(TypedDict):
     retention.
     """
     grafana: NotRequired[bool]
-    """Whether the chart also installs Grafana, which has the licence AGPL-3.0. Default: off."""
+    """Whether Grafana gets the dashboards of the platform. With install, the chart also installs
+    Grafana, which has the licence AGPL-3.0; with existing, Grafana needs its dashboard
+    sidecar. Default: off.
+    """
     alerts: NotRequired[Alerts | None]
     """Receivers of alerts. Default: none; Alertmanager displays them."""
     cost: NotRequired[bool]

@@ -21,19 +21,19 @@ import tempfile
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import yaml
-from history import HOURS, history
 
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.dashboards import dashboards
 from gpuyard.render.observability.rules import rule_groups
 from gpuyard.spec.read import read_stack_file
+from history import HOURS, history
 
 HERE = Path(__file__).parent
 TOOLS = HERE.parent.parent / ".testbed" / "bin"
@@ -94,7 +94,7 @@ def _backfill(plan: PlatformPlan, work: Path, end: int) -> None:
 
 def _levels(plan: PlatformPlan) -> Iterator[list[dict[str, Any]]]:
     """The rules, each after those that it reads."""
-    left = [rule for group in rule_groups(plan) for rule in group["rules"]]
+    left = [rule for group in rule_groups(plan) for rule in group["rules"] if "record" in rule]
     while left:
         names = {rule["record"] for rule in left}
         ready = {name for name in names if not any(
@@ -155,7 +155,7 @@ def _results(dashboard: dict[str, Any], server: str, end: int) -> dict[int, list
 
 def _asked(server: str, target: dict[str, Any], end: int, step: int) -> Iterator[dict[str, Any]]:
     filled = {"__rate_interval": f"{4 * _STEP}s", "__range": f"{HOURS}h"}
-    expr = _VARIABLE.sub(lambda m: filled.get(m[1] or m[2], ".*"), target["expr"])
+    expr = _VARIABLE.sub(lambda match: filled.get(match[1] or match[2], ".*"), target["expr"])
     instant = target.get("instant")
     start = end if instant else end - HOURS * 3600
     asked = (
@@ -171,11 +171,15 @@ def _asked(server: str, target: dict[str, Any], end: int, step: int) -> Iterator
             times = range(start, end + 1, step)
             yield {
                 "refId": target["refId"],
-                "name": _LEGEND.sub(lambda m, of=labels: of.get(m[1], ""), target["legendFormat"]),
+                "name": _legend(target["legendFormat"], labels),
                 "labels": labels,
                 "times": [moment * 1000 for moment in times],
                 "values": [float(known[moment]) if moment in known else None for moment in times],
             }
+
+
+def _legend(text: str, labels: Mapping[str, str]) -> str:
+    return _LEGEND.sub(lambda match: labels.get(match[1], ""), text)
 
 
 # ── pictures ─────────────────────────────────────────────────────────────────────────────────────────
@@ -203,7 +207,7 @@ def _draw(
         )
         for size, width in _SIZES.items():
             name = f"{file.removesuffix('.json').rsplit('-', 1)[1]}-{mode}.png"
-            picture = (folder if size == "wide" and name in _KEPT else work) / name
+            picture = (folder if size == "wide" else work) / name
             problems += [
                 f"{file} {mode} {size}: {each}" for each in _taken(page, picture, width, height)
             ]

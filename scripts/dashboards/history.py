@@ -28,8 +28,8 @@ def history(end: int) -> str:
     lines: list[str] = []
     for name, found in series.items():
         lines.append(f"# TYPE {name} unknown")
-        for labels, points in found.items():
-            lines += [f"{name}{{{labels}}} {value:.6g} {time}" for time, value in points]
+        for text, points in found.items():
+            lines += [f"{name}{{{text}}} {value:.6g} {time}" for time, value in points]
     return "\n".join([*lines, "# EOF", ""])
 
 
@@ -94,7 +94,7 @@ def _gpu(time: int, end: int, pool: str, node: str, gpu: int, memory: int) -> It
             else {}
         )
         labels = {**share, **pod}
-        yield "DCGM_FI_PROF_GR_ENGINE_ACTIVE", labels, round(busy * 25) / 25
+        yield "DCGM_FI_PROF_GR_ENGINE_ACTIVE", labels, round(busy * 10) / 10
         yield "DCGM_FI_DEV_GPU_UTIL", labels, round(100 * busy / len(shares))
         yield "DCGM_FI_DEV_FB_USED", labels, used
         yield "DCGM_FI_DEV_FB_FREE", labels, memory - used - 300
@@ -108,7 +108,7 @@ def _gpu(time: int, end: int, pool: str, node: str, gpu: int, memory: int) -> It
             labels,
             round(31 + 42 * busy + (14 if node == "train-1" and gpu == 5 else 0)),
         )
-        yield "DCGM_FI_DEV_SM_CLOCK", labels, 400 + 60 * round(25 * busy) if team else 345
+        yield "DCGM_FI_DEV_SM_CLOCK", labels, 400 + 150 * round(10 * busy) if team else 345
         yield (
             "DCGM_FI_DEV_XID_ERRORS",
             labels,
@@ -141,8 +141,11 @@ def _queues(time: int, counters: dict[str, float]) -> Iterator[Sample]:
             ("PodsReadyTimeout", 0.005),
             ("NodeFailures", 0.002),
         ):
-            counters[team + reason] += random.random() < rate * load
+            is_evicted = random.random() < rate * load
+            counters[team + reason] += is_evicted
+            counters[f"{team} lost"] += is_evicted * random.uniform(60, 1200)
             yield "kueue_evicted_workloads_total", {**by, "reason": reason}, counters[team + reason]
+        yield "kueue_pods_ready_to_evicted_time_seconds_sum", by, counters[f"{team} lost"]
         waits = [random.expovariate(1 / wait) * load / 4 for _ in range(3)]
         for bound in (*_BOUNDS, math.inf):
             counters[f"{team}{bound}"] += sum(each <= bound for each in waits)

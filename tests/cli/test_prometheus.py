@@ -49,6 +49,17 @@ def test_a_range_query_returns_each_sample(answer, monkeypatch):
     assert requests[0].headers == {"Authorization": "Bearer abc"}
 
 
+def test_targets_and_rules_are_read_without_what_is_not_asked_for(answer):
+    requests = answer({"data": {"activeTargets": [{"health": "up"}], "groups": [{"name": "a"}]}})
+    assert Prometheus(ADDRESS).targets() == [{"health": "up"}]
+    assert Prometheus(ADDRESS).rule_groups() == [{"name": "a"}]
+    start = "http://prometheus.example:9090/api/v1"
+    assert [each.full_url for each in requests] == [
+        f"{start}/targets?state=active",
+        f"{start}/rules?exclude_alerts=true",
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "problem"),
     [

@@ -68,8 +68,28 @@ class Browser:
         while not any(each.get("method") == method for each in self.events):
             self.events.append(self.next())
 
-    def visit(self, page: Path, width: int, scheme: str, **expressions: str) -> Visit:
-        """Open a file with this width and colour scheme, and evaluate expressions in it."""
+    def pdf(self, page: Path) -> bytes:
+        """The file as it is printed on A4."""
+        self.events = []
+        self.call("Emulation.setEmulatedMedia", media="")
+        self.call("Page.navigate", url=page.as_uri())
+        self.wait("Page.loadEventFired")
+        printed = self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
+        return base64.b64decode(printed["data"])
+
+    def visit(
+        self,
+        page: Path,
+        width: int,
+        scheme: str,
+        media: str = "",
+        height: int = 0,
+        **expressions: str,
+    ) -> Visit:
+        """Open a file with this width, colour scheme and medium, and evaluate expressions in it.
+
+        The picture is of the whole page, or of its upper part with this height.
+        """
         self.events = []
         self.call(
             "Emulation.setDeviceMetricsOverride",
@@ -80,6 +100,7 @@ class Browser:
         )
         self.call(
             "Emulation.setEmulatedMedia",
+            media=media,
             features=[{"name": "prefers-color-scheme", "value": scheme}],
         )
         self.call("Page.navigate", url=page.as_uri())
@@ -89,7 +110,12 @@ class Browser:
             answer = self.call("Runtime.evaluate", expression=expression, returnByValue=True)
             assert "exceptionDetails" not in answer, answer
             seen.results[name] = answer["result"].get("value")
-        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True)
+        clip = (
+            {"clip": {"x": 0, "y": 0, "width": width, "height": height, "scale": 1}}
+            if height
+            else {}
+        )
+        picture = self.call("Page.captureScreenshot", captureBeyondViewport=True, **clip)
         seen.png = base64.b64decode(picture["data"])
         for each in self.events:
             _note(seen, each.get("method"), each.get("params", {}))

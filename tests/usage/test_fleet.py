@@ -4,7 +4,15 @@ import math
 
 import promql_parser
 
-from gpuyard.usage.fleet import IDLE_HOURS, SERIES, IdleGpu, merge_by_pod, read_fleet
+from gpuyard.usage.fleet import (
+    IDLE_HOURS,
+    SERIES,
+    IdleGpu,
+    QueueReading,
+    Wait,
+    merge_by_pod,
+    read_fleet,
+)
 
 POD = {
     "pool": "train", "node": "n1", "gpu": "GPU-1", "slice": "", "team": "vision",
@@ -69,7 +77,7 @@ def test_an_idle_gpu_has_the_price_of_its_part_of_the_node():
     fleet = read_fleet(
         answering(
             gpu_active=gpus,
-            node_price=[({"pool": "train", "node": "n1", "capacity": "spot"}, 40)],
+            gpu_price=[({"pool": "train", "node": "n1"}, 10)],
             pod_allocated=[(POD, 0.5), (busy, 1), (free, 1)],
             pod_active=[(POD, 0.01), (busy, 0.9), (free, 0.0)],
             idle_hours=[(POD, 6)],
@@ -87,13 +95,18 @@ def test_a_queue_without_priorities_and_a_target_without_a_value():
             pending=[
                 ({"queue": "vision", "status": "active"}, 2),
                 ({"queue": "vision", "status": "inadmissible"}, 1),
+                ({"queue": "speech", "status": "active"}, 0),
             ],
+            wait_p50=[({"queue": "search"}, 5)],
             wait_p95=[({"queue": "vision", "priority": "high"}, 120)],
             actual=[({"target": "idle_percent"}, 12)],
         )
     )
-    shown = [(q.priority, q.pending, q.wait_p95) for q in fleet.queues]
-    assert shown == [("", 3, None), ("high", None, 120)]
+    assert fleet.queues == (
+        QueueReading("search", None, (Wait("", 5, None),)),
+        QueueReading("speech", 0, ()),
+        QueueReading("vision", 3, (Wait("high", None, 120),)),
+    )
     assert (fleet.targets[0].value, fleet.targets[0].actual) == (None, 12)
 
 

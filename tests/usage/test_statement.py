@@ -17,6 +17,7 @@ from gpuyard.usage.statement import (
     BILL,
     BILLED,
     COST,
+    PRICE,
     USED,
     Gap,
     make_statement,
@@ -91,6 +92,29 @@ def test_an_absent_sample_counts_as_zero():
     ]
     made = make_statement(MONTH, hourly_export(samples, MONTH.period), {})
     assert made.teams[0].allocated == 2
+
+
+@pytest.mark.parametrize("step", [30, 300, 600, 1800, 3600])
+def test_the_interval_of_evaluation_changes_no_sum(step):
+    made = statement(rows(), hours=24, step=step)
+    assert (made.cents, made.covered, made.billed) == (48_00 * 24, 24, 8 * 24)
+    assert made.teams[0].allocated == 4 * 24
+
+
+def test_samples_that_are_more_than_an_hour_apart_are_refused():
+    with pytest.raises(UsageError, match="more than an hour apart"):
+        statement(rows(), step=7200)
+
+
+def test_a_fleet_without_nodes_costs_nothing_then():
+    """All nodes exist for a part of the first hour, and for none of the others."""
+    text = matrix([*rows(), recorded(PRICE, 48.0, pool="train", capacity="on-demand")], 3, step=600)
+    samples = [
+        s for s in read_samples([text]) if dict(s[0])["__name__"] == PRICE or s[1] < NOVEMBER + 1200
+    ]
+    made = make_statement(MONTH, hourly_export(samples, MONTH.period), {})
+    assert (made.covered, made.cents, made.billed) == (3, 16_00, pytest.approx(8 / 3))
+    assert made.gaps == (Gap(BILL, START + 3, START + 720),)
 
 
 def test_an_invoice_is_split_by_the_recorded_costs():

@@ -83,6 +83,7 @@ SOURCES: Mapping[str, Source] = {
 """The source of each exporter's metrics."""
 DEV, PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
 DCGM = "dcgm-exporter"
+STATE_METRICS = "kube-state-metrics"
 ACTIVITY: Mapping[str, float] = {f"{PROF}GR_ENGINE_ACTIVE": 100.0, f"{DEV}GPU_UTIL": 1.0}
 """Metrics of GPU use, with the factor to percent. The first one also covers slices, but only on GPUs with
 profiling; the second one covers whole GPUs."""

@@ -8,7 +8,7 @@ import json
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -115,6 +115,21 @@ def read_lists(context: str | None, commands: Mapping[str, tuple[str, ...]]) -> 
         except EnvironmentMissing as silent:
             result.stop_reason = result.unread[name] = str(silent)
     return result
+
+
+def read_secret_names(context: str | None, namespace: str, names: Sequence[str]) -> list[str]:
+    """The names of those Secrets that exist; the server sends a table without their values.
+
+    Raises:
+        EnvironmentMissing: the cluster does not respond, or denies access.
+    """
+    chosen = ("--context", context) if context else ()
+    words = (*chosen, "get", "secrets", *names, f"--namespace={namespace}")
+    code, output, problem = _kubectl(*words, "--ignore-not-found", "--no-headers")
+    if code:
+        raise EnvironmentMissing(problem)
+    lines = output.decode(errors="replace").splitlines()
+    return [line.split()[0] for line in lines if line.strip()]
 
 
 def _read_one(result: ReadLists, name: str, words: tuple[str, ...], seconds: float) -> None:

@@ -42,6 +42,23 @@ JobArgument = Annotated[
     ),
 ]
 FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
+ExportOption = Annotated[
+    str | None,
+    typer.Option(
+        "--from",
+        metavar="EXPORT",
+        help="Samples of Prometheus: the JSON of a range query, or OpenMetrics text.",
+        show_default=False,
+    ),
+]
+PROMETHEUS = typer.Option(
+    "--live",
+    metavar="URL",
+    help="Query this Prometheus, for example http://localhost:9090. A bearer token is read from "
+    "GPUYARD_PROMETHEUS_TOKEN.",
+    show_default=False,
+)
+PrometheusOption = Annotated[str | None, PROMETHEUS]
 ContextOption = Annotated[
     str | None,
     typer.Option(
@@ -56,6 +73,12 @@ def check_context(context: str | None, *, live: bool) -> None:
     """Reject --context without --live."""
     if context is not None and not live:
         raise UsageError("--context selects the cluster for --live. Add --live.")
+
+
+def check_source(export: str | None, live: str | None) -> None:
+    """Reject neither --from nor --live, and both."""
+    if (export is None) == (live is None):
+        raise UsageError("write either --from EXPORT or --live URL")
 
 
 def time_zone(name: str) -> ZoneInfo:

@@ -46,7 +46,15 @@ class Prometheus:
             for time, value in each["values"]:
                 yield labels, float(time), float(value)
 
-    def _get(self, path: str, **parameters: str) -> list[Any]:
+    def targets(self) -> list[Any]:
+        """The targets that are scraped, with their health."""
+        return self._get("targets", "activeTargets", state="active")
+
+    def rule_groups(self) -> list[Any]:
+        """The groups of rules, with the health of each rule, without the alerts that fire."""
+        return self._get("rules", "groups", exclude_alerts="true")
+
+    def _get(self, path: str, field: str = "result", /, **parameters: str) -> list[Any]:
         url = f"{self.address}/api/v1/{path}?{urllib.parse.urlencode(parameters)}"
         request = urllib.request.Request(url)  # noqa: S310 - the scheme is checked above
         if token := os.environ.get(TOKEN_VARIABLE):
@@ -65,13 +73,13 @@ class Prometheus:
             raise EnvironmentMissing(
                 f"{self.address}: the answer is larger than {_LIMIT >> 20} MiB"
             )
-        return _results(body, self.address)
+        return _results(body, field, self.address)
 
 
-def _results(body: bytes, address: str) -> list[Any]:
+def _results(body: bytes, field: str, address: str) -> list[Any]:
     try:
         answer = json.loads(body)
-        results = answer["data"]["result"]
+        results = answer["data"][field]
     except (ValueError, KeyError, TypeError):
         results = None
     if not isinstance(results, list):

@@ -13,6 +13,7 @@ from gpuyard.render.platform import platform_objects
 
 K8sObject = Mapping[str, Any]
 _EVERYWHERE = "--all-namespaces"
+_WRITES = "--show-managed-fields"
 LISTED_KINDS: Mapping[str, tuple[str, ...]] = {
     "Node": ("nodes",),
     "Namespace": ("namespaces",),
@@ -39,10 +40,16 @@ LISTED_KINDS: Mapping[str, tuple[str, ...]] = {
     "WorkloadPriorityClass": ("workloadpriorityclasses.kueue.x-k8s.io",),
     "NodePool": ("nodepools.karpenter.sh",),
     "EC2NodeClass": ("ec2nodeclasses.karpenter.k8s.aws",),
-    "ServiceMonitor": ("servicemonitors.monitoring.coreos.com", _EVERYWHERE),
-    "PodMonitor": ("podmonitors.monitoring.coreos.com", _EVERYWHERE),
-    "PrometheusRule": ("prometheusrules.monitoring.coreos.com", _EVERYWHERE),
-    "AlertmanagerConfig": ("alertmanagerconfigs.monitoring.coreos.com", _EVERYWHERE),
+    "ServiceMonitor": ("servicemonitors.monitoring.coreos.com", _EVERYWHERE, _WRITES),
+    "PodMonitor": ("podmonitors.monitoring.coreos.com", _EVERYWHERE, _WRITES),
+    "PrometheusRule": ("prometheusrules.monitoring.coreos.com", _EVERYWHERE, _WRITES),
+    "AlertmanagerConfig": ("alertmanagerconfigs.monitoring.coreos.com", _EVERYWHERE, _WRITES),
+    "Prometheus": ("prometheuses.monitoring.coreos.com", _EVERYWHERE),
+    "PrometheusAgent": ("prometheusagents.monitoring.coreos.com", _EVERYWHERE),
+    "ThanosRuler": ("thanosrulers.monitoring.coreos.com", _EVERYWHERE),
+    "Alertmanager": ("alertmanagers.monitoring.coreos.com", _EVERYWHERE),
+    "RuleFile": ("configmaps", _EVERYWHERE, "--selector=prometheus-name"),
+    "Event": ("events", _EVERYWHERE, "--field-selector=reason=InvalidConfiguration"),
     "ScaledObject": ("scaledobjects.keda.sh", _EVERYWHERE),
     "ClusterTrainingRuntime": ("clustertrainingruntimes.trainer.kubeflow.org",),
     "InferenceService": ("inferenceservices.serving.kserve.io", _EVERYWHERE),
@@ -52,6 +59,8 @@ LISTED_KINDS: Mapping[str, tuple[str, ...]] = {
     "Pipeline": ("pipelines.tekton.dev", _EVERYWHERE),
 }
 """Kinds queried with `kubectl get`. Secrets are not among them."""
+_OTHERS = {"Secret": "secrets", "Target": "targets", "RuleGroup": "rules"}
+"""Kinds read in other ways: names of Secrets, and answers of Prometheus."""
 
 
 class NotRead(Exception):
@@ -71,8 +80,13 @@ class ClusterObjects:
     def all(self, kind: str) -> Sequence[K8sObject]:
         """All objects of a kind."""
         if kind in self.unreadable:
-            raise NotRead(f"{LISTED_KINDS[kind][0]} could not be read: {self.unreadable[kind]}")
+            name = LISTED_KINDS[kind][0] if kind in LISTED_KINDS else _OTHERS[kind]
+            raise NotRead(f"{name} could not be read: {self.unreadable[kind]}")
         return self.objects.get(kind, ())
+
+    def was_asked(self, kind: str) -> bool:
+        """Whether a kind was read, or could not be."""
+        return kind in self.objects or kind in self.unreadable
 
     def has(self, kind: str) -> bool:
         """Whether the cluster has the kind."""
@@ -133,6 +147,11 @@ def listed(value: Any, *path: str) -> list[Any]:
     """The list at a path; empty if there is none."""
     result = at(value, *path)
     return list(result) if isinstance(result, list | tuple) else []
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """The value if it is a mapping; empty if not."""
+    return value if isinstance(value, Mapping) else {}
 
 
 def label(obj: K8sObject, key: str) -> str:

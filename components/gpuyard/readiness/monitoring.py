@@ -1,8 +1,10 @@
-"""Monitoring: metrics, dashboards and alerts of a cluster. The stack installs none of them."""
+"""Monitoring: metrics, dashboards and alerts of a cluster, and whether they reach those of the stack."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
+from gpuyard.names import KUEUE
+from gpuyard.readiness.delivery import dashboards_loaded, secrets_exist
 from gpuyard.readiness.evidence import (
     Observation,
     failing,
@@ -21,6 +23,8 @@ from gpuyard.readiness.inputs import (
     listed,
     place_of,
 )
+from gpuyard.readiness.loading import loaded
+from gpuyard.readiness.serving import rules_evaluated, targets_up
 
 MOST_SECONDS = 30
 _UNITS = {"s": 1, "m": 60, "h": 3600}
@@ -52,7 +56,7 @@ def _seconds(text: object) -> float | None:
     return sum(int(n) * _UNITS[unit] for n, unit in parts) if parts else None
 
 
-def _scraped(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+def _scraped(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     result = monitors(cluster, "dcgm-exporter")
     if not result:
         yield failing("servicemonitors, podmonitors", 0, "none selects the exporter")
@@ -71,6 +75,16 @@ def _scraped(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     if pods:
         wrong = "" if len(attributing) == len(pods) else "GPU metrics are not attributed to pods"
         yield observe(f"{_ATTRIBUTION} of exporters", f"{len(attributing)} of {len(pods)}", wrong)
+    yield from _monitored(subject, cluster, queues=False)
+
+
+def _monitored(subject: Subject, cluster: ClusterObjects, *, queues: bool) -> Iterator[Observation]:
+    """Whether the monitors of the stack are loaded and have targets: those of Kueue, or the others."""
+    for kind in ("ServiceMonitor", "PodMonitor"):
+        names = {place_of(each) for each in subject.rendered.all(kind)}
+        of_it = {name for name in names if (KUEUE in name) is queues}
+        yield from loaded(subject, cluster, kind, of_it)
+        yield from targets_up(subject, cluster, kind, of_it)
 
 
 def _attributes(pod: K8sObject) -> bool:
@@ -80,10 +94,11 @@ def _attributes(pod: K8sObject) -> bool:
     )
 
 
-def _dashboards(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+def _dashboards(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     result = cluster.all("Dashboard")
     text = " ".join(str(at(each, "data")) for each in result)
     yield from _topics(_PANELS, text, f"{len(result)} dashboards")
+    yield from dashboards_loaded(subject, cluster)
 
 
 def _topics(patterns: Mapping[str, str], text: str, where: str) -> Iterator[Observation]:
@@ -113,11 +128,13 @@ def alerts_with(cluster: ClusterObjects, *words: str) -> list[str]:
     return [name for name, text in results if all(word in text.lower() for word in words)]
 
 
-def _loaded(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+def _loaded(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     result = alerts(cluster)
     text = " ".join(f"{at(rule, 'alert')} {at(rule, 'expr')}" for _, rule in result)
     yield from _topics(_ALERTS, text, f"{len(result)} alerts")
+    yield from loaded(subject, cluster, "PrometheusRule")
     yield unknown("whether each alert has fired requires a test")
+    yield from rules_evaluated(subject, cluster)
 
 
 def _cost(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
@@ -134,15 +151,16 @@ def _cost_there(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
         yield unknown("whether it adds up to the bill requires a comparison", place_of(pod), "runs")
 
 
-def _queue_metrics(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+def _queue_metrics(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     """Both Kueue metrics have a priority label (kueue v0.19.2 pkg/metrics/metrics.go)."""
     result = monitors(cluster, "kueue")
     yield from (passing(place_of(each), "scrapes Kueue") for each in result)
     if not result:
         yield failing("servicemonitors, podmonitors", 0, "none selects Kueue")
+    yield from _monitored(subject, cluster, queues=True)
 
 
-def _reach(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+def _reach(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     silent = [str(at(r, "alert")) for _, r in alerts(cluster) if not _runbook(r)]
     count = len(alerts(cluster))
     yield observe("prometheusrules", f"{count} alerts", _missing(count, silent))
@@ -158,6 +176,8 @@ def _reach(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
         yield unknown(
             "a receiver may be in a Secret, which gpuyard does not read", "alertmanagerconfigs", 0
         )
+    yield from loaded(subject, cluster, "AlertmanagerConfig")
+    yield from secrets_exist(subject, cluster)
 
 
 def _runbook(rule: K8sObject) -> bool:

@@ -23,7 +23,7 @@ SERIES: Mapping[str, str] = {
     "used": "gpuyard:gpus_used:sum",
     "cost": "gpuyard:cost:dollars_per_hour",
     "bill": "gpuyard:bill:dollars_per_hour",
-    "node_price": "gpuyard:node:dollars_per_hour",
+    "gpu_price": "gpuyard:node_gpu:dollars_per_hour",
     "pending": "gpuyard:queue_pending:count",
     "wait_p50": "gpuyard:queue_wait_seconds:p50",
     "wait_p95": "gpuyard:queue_wait_seconds:p95",
@@ -82,14 +82,21 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Wait:
+    """How long workloads of one priority waited, in seconds."""
+
+    priority: str
+    p50: float | None
+    p95: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class QueueReading:
-    """One queue and priority; the priority is empty where the series have none."""
+    """One queue. Kueue counts pending workloads by queue, and waits also by priority."""
 
     queue: str
-    priority: str
     pending: float | None
-    wait_p50: float | None
-    wait_p95: float | None
+    waits: tuple[Wait, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,12 +193,13 @@ def _teams(samples: Samples) -> tuple[Row, ...]:
 
 
 def _queues(samples: Samples) -> tuple[QueueReading, ...]:
-    pending, middle, high = (
-        _by(samples[key], "queue", "priority") for key in ("pending", "wait_p50", "wait_p95")
-    )
+    pending = _by(samples["pending"], "queue")
+    middle, high = (_by(samples[key], "queue", "priority") for key in ("wait_p50", "wait_p95"))
+    waits: dict[str, list[Wait]] = {queue: [] for (queue,) in pending}
+    for key in sorted({*middle, *high}):
+        waits.setdefault(key[0], []).append(Wait(key[1], middle.get(key), high.get(key)))
     return tuple(
-        QueueReading(key[0], key[1], pending.get(key), middle.get(key), high.get(key))
-        for key in sorted({*pending, *middle, *high})
+        QueueReading(queue, pending.get((queue,)), tuple(waits[queue])) for queue in sorted(waits)
     )
 
 
@@ -210,16 +218,10 @@ def _idle(samples: Samples, hours: list[tuple[dict[str, str], float]]) -> tuple[
     held, active, since = (
         _by(each, *_POD) for each in (samples["pod_allocated"], samples["pod_active"], hours)
     )
-    prices = _by(samples["node_price"], "pool", "node")
-    on_node: dict[tuple[str, ...], int] = defaultdict(int)
-    for gpu in _gpus(samples):
-        on_node[gpu.pool, gpu.node] += 1
+    prices = _by(samples["gpu_price"], "pool", "node")
 
     def price(key: tuple[str, ...]) -> float | None:
-        node = key[:2]
-        return (
-            prices[node] / on_node[node] * held[key] if node in prices and on_node[node] else None
-        )
+        return prices[key[:2]] * held[key] if key[:2] in prices else None
 
     result = [
         _idle_gpu(key, held[key], since.get(key), price(key))

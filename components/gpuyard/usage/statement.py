@@ -1,7 +1,8 @@
 """The statement of a month: GPU-hours and cost by team, and what belongs to no team, to the cent of the bill.
 
 An hour's GPU-hours and dollars are the mean of the recorded series over the hour's evaluations; a series that is absent
-at an evaluation counts as zero there. An hour without a sample of the bill is uncovered: nothing is estimated for it.
+at an evaluation counts as zero there. An hour without a sample of the bill or of the prices is uncovered: nothing is
+estimated for it.
 """
 
 from collections import Counter, defaultdict
@@ -21,6 +22,8 @@ BILL = "gpuyard:bill:dollars_per_hour"
 ALLOCATED = "gpuyard:gpus_allocated:sum"
 USED = "gpuyard:gpus_used:sum"
 BILLED = "gpuyard:gpus_billed:sum"
+PRICE = "gpuyard:node_price:dollars_per_hour"
+"""A constant: its samples show when the rules were evaluated, also while no node exists."""
 
 KEYS: Mapping[str, tuple[str, ...]] = {
     COST: ("pool", "team", "class", "part"),
@@ -28,6 +31,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ALLOCATED: ("pool", "team", "class", "slice"),
     USED: ("pool", "team", "class", "slice"),
     BILLED: ("pool",),
+    PRICE: ("pool", "capacity"),
 }
 """The recorded series of a statement, and the labels that identify one."""
 REMAINDER = "remainder"
@@ -35,7 +39,8 @@ REMAINDER = "remainder"
 UNCOVERED = "uncovered"
 """The part of an invoice for the hours without a sample."""
 TEAM_PARTS = ("used", "allocated_idle")
-NO_POOL = ""
+NO_POOL, SYSTEM, COMMITMENT = "", "system", "commitment"
+"""Values of the label `pool` that name no pool of GPUs."""
 ROUNDING = Fraction(1, 1_000_000)
 """Dollars below which a remainder is the rounding of floating-point sums."""
 
@@ -109,7 +114,7 @@ class Statement:
 
     month: Month
     covered: int
-    """Hours with a sample of the bill."""
+    """Hours with a sample of the bill or of the prices."""
     charges: tuple[Charge, ...]
     teams: tuple[TeamUse, ...]
     """In the order of the stack file, then teams that it does not have."""
@@ -139,9 +144,11 @@ def make_statement(
 ) -> Statement:
     """The statement of a month from its recorded series; `budgets` has each team of the stack file."""
     found = {name: _series(export, name) for name in KEYS}
-    ticks = _evaluations(found[BILL].values())
-    if not ticks:
+    ticks = _evaluations([*found[BILL].values(), *found[PRICE].values()])
+    if not found[BILL]:
         raise UsageError(_nothing(month, export))
+    if len(ticks) > 1 and all(hour + 1 not in ticks for hour in ticks):
+        raise UsageError("the samples are more than an hour apart. Export at least one an hour.")
     hours = {name: _totals(each, ticks) for name, each in found.items()}
     uses = {name: _by_labels(hours[name]) for name in (ALLOCATED, USED)}
     lines = [*_lines(hours[COST], hours[BILL])]
@@ -166,7 +173,7 @@ def make_statement(
         plan_usd=plan_usd,
         invoice=invoice_cents is not None,
         cents=total,
-        gaps=tuple(_gaps(month, found)),
+        gaps=tuple(_gaps(month, found, ticks)),
         # a team that uses nothing has no sample: a hole of one series is no defect
         defects=tuple(d for d in export.defects if d.defect is not SampleDefect.HOLE),
     )
@@ -306,10 +313,9 @@ def _others(charges: Iterable[Charge]) -> dict[str, int]:
     return dict(result)
 
 
-def _gaps(month: Month, found: Mapping[str, _Series]) -> Iterator[Gap]:
-    """Hours without a bill, then series that are missing in hours that have one."""
-    billed = _hours(found[BILL])
-    yield from _runs(BILL, set(range(month.start, month.end)) - billed)
+def _gaps(month: Month, found: Mapping[str, _Series], covered: Iterable[int]) -> Iterator[Gap]:
+    """Hours without a sample, then series that are missing in hours that have a bill."""
+    yield from _runs(BILL, set(range(month.start, month.end)).difference(covered))
     for pool, series in sorted((key[0], s) for key, s in found[BILL].items()):
         priced = {hour for hour, usd in series.hours.items() if usd > 0}
         yield from _runs(f'{COST}{{pool="{pool}"}}', priced - _hours(found[COST], pool))

@@ -6,7 +6,7 @@ import {
   applyFieldOverrides, createTheme, createDataFrame, displayNameOverrideProcessor, FieldType, getFieldDisplayValues,
   identityOverrideProcessor, LoadingState, numberOverrideProcessor, Registry, standardFieldConfigEditorRegistry,
   thresholdsOverrideProcessor, ThemeContext, unitOverrideProcessor, valueMappingsOverrideProcessor, VizOrientation,
-  outerJoinDataFrames, booleanOverrideProcessor,
+  outerJoinDataFrames, booleanOverrideProcessor, getDisplayValueAlignmentFactors,
 } from '@grafana/data';
 import { BarGauge, BarGaugeDisplayMode, BigValue, BigValueColorMode, BigValueGraphMode, BigValueTextMode, GlobalStyles, PanelChrome, Table, TimeSeries, VizRepeater } from '@grafana/ui';
 
@@ -43,14 +43,14 @@ function Body({ panel, series, width, height, range }) {
     return <VizRepeater getValues={() => values} width={width} height={height} source={data} itemSpacing={3} renderCounter={0} autoGrid orientation={VizOrientation.Auto}
       renderValue={({ value, width, height, count }) => <BigValue value={value.display} sparkline={value.sparkline} width={width} height={height} count={count} theme={theme} colorMode={panel.options?.colorMode || BigValueColorMode.Value} graphMode={panel.options?.graphMode || BigValueGraphMode.Area} textMode={panel.options?.textMode || BigValueTextMode.Auto} />} />;
   if (panel.type === 'bargauge')
-    return <VizRepeater getValues={() => values} width={width} height={height} source={data} itemSpacing={10} renderCounter={0} minVizHeight={16} orientation={panel.options?.orientation || VizOrientation.Horizontal}
-      renderValue={({ value, width, height, orientation, count, alignmentFactors }) => <BarGauge value={value.display} field={value.field} width={width} height={height} orientation={orientation} theme={theme} itemSpacing={10} lcdCellWidth={12} text={panel.options?.text} displayMode={panel.options?.displayMode || BarGaugeDisplayMode.Gradient} showUnfilled />} />;
+    return <VizRepeater getValues={() => values} getAlignmentFactors={getDisplayValueAlignmentFactors} width={width} height={height} source={data} itemSpacing={10} renderCounter={0} minVizHeight={16} orientation={panel.options?.orientation || VizOrientation.Horizontal}
+      renderValue={({ value, width, height, orientation, count, alignmentFactors }) => <BarGauge value={value.display} field={value.field} width={width} height={height} orientation={orientation} theme={theme} itemSpacing={10} alignmentFactors={alignmentFactors} lcdCellWidth={12} text={panel.options?.text} displayMode={panel.options?.displayMode || BarGaugeDisplayMode.Gradient} showUnfilled />} />;
   if (panel.type === 'status-history') return <History panel={panel} data={data} width={width} height={height} />;
   if (panel.type === 'table') {
     const names = [...new Set(series.flatMap((one) => Object.keys(one.labels)))];
     const frame = createDataFrame({ fields: [...names.map((name) => ({ name, type: FieldType.string, values: series.map((one) => one.labels[name] || ''), config: {} })),
       { name: series[0]?.name || 'Value', type: FieldType.number, values: series.map((one) => one.values[one.values.length - 1]), config: {} }] });
-    const shown = applyFieldOverrides({ data: [frame], fieldConfig: { defaults: { ...(panel.fieldConfig?.defaults || {}), custom: CUSTOM }, overrides: panel.fieldConfig?.overrides || [] }, replaceVariables: (v) => v, theme, timeZone: 'utc', fieldConfigRegistry: registry });
+    const shown = applyFieldOverrides({ data: [frame], fieldConfig: { defaults: { ...(panel.fieldConfig?.defaults || {}), custom: { ...CUSTOM, ...(panel.fieldConfig?.defaults?.custom || {}) } }, overrides: panel.fieldConfig?.overrides || [] }, replaceVariables: (v) => v, theme, timeZone: 'utc', fieldConfigRegistry: registry });
     return <Table data={shown[0]} width={width} height={height} />;
   }
   return <div style={{ padding: 8, color: theme.colors.text.secondary }}>{panel.type}: {values.length} values (this kind of panel is not among Grafana's published components)</div>;
@@ -58,13 +58,13 @@ function Body({ panel, series, width, height, range }) {
 
 // A stand-in: Grafana does not publish its status history. Colours and texts are those of Grafana's field display.
 function History({ panel, data, width, height }) {
-  const rows = [...data].sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true })), left = 96, bottom = 22;
-  const high = (height - bottom) / rows.length, times = rows[0].fields[0].values, wide = (width - left) / times.length;
+  const rows = [...data].sort((a, b) => a.name.localeCompare(b.name, undefined, { numeric: true })), left = 96, top = 6, bottom = 22;
+  const high = (height - top - bottom) / rows.length, times = rows[0].fields[0].values, wide = (width - left) / times.length;
   const every = Math.ceil(11 / high);
   return <svg width={width} height={height} style={{ fontSize: 11, fill: theme.colors.text.primary }}>
-    {rows.map((frame, y) => <g key={frame.name}>{y % every === 0 && <text x={left - 6} y={y * high + high / 2 + 4} textAnchor="end">{frame.name}</text>}
-      {frame.fields[1].values.map((value, x) => value !== null && <rect key={x} x={left + x * wide} y={y * high} width={wide + 0.3} height={Math.max(1, high - 1)} fill={frame.fields[1].display(value).color} />)}
-      {panel.options.showValue !== 'never' && frame.fields[1].values.map((value, x) => value !== null && <text key={x} x={left + (x + 0.5) * wide} y={y * high + high / 2 + 4} textAnchor="middle" style={{ fill: '#000', fontSize: 10 }}>{frame.fields[1].display(value).text}</text>)}</g>)}
+    {rows.map((frame, y) => <g key={frame.name}>{y % every === 0 && <text x={left - 6} y={top + y * high + high / 2 + 4} textAnchor="end">{frame.name}</text>}
+      {frame.fields[1].values.map((value, x) => value !== null && <rect key={x} x={left + x * wide} y={top + y * high} width={wide + 0.3} height={Math.max(1, high - 1)} fill={frame.fields[1].display(value).color} />)}
+      {panel.options.showValue !== 'never' && frame.fields[1].values.map((value, x) => value !== null && <text key={x} x={left + (x + 0.5) * wide} y={top + y * high + high / 2 + 4} textAnchor="middle" style={{ fill: '#000', fontSize: 10 }}>{frame.fields[1].display(value).text}</text>)}</g>)}
     {[0, 0.25, 0.5, 0.75].map((part) => <text key={part} x={left + part * (width - left)} y={height - 6}>{new Date(times[Math.floor(part * times.length)]).toISOString().slice(11, 16)}</text>)}
   </svg>;
 }

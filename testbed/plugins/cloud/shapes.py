@@ -195,6 +195,11 @@ _CLUSTER_OF_EKS: Mapping[str, Fill] = {
     "kubernetesNetworkConfig.ipFamily": _status("ipv4"),
 }
 _FILLED: Mapping[str, Mapping[str, Fill]] = {
+    "aws:amp/workspace:Workspace": {
+        "prometheusEndpoint": lambda word: (
+            f"https://aps-workspaces.{word['region']}.amazonaws.com/workspaces/{word['id']}/"
+        ),
+    },
     "aws:ec2/vpc:Vpc": {
         "mainRouteTableId": lambda word: f"rtb-{word['hex']}",
         "defaultRouteTableId": lambda word: f"rtb-{word['hex']}",

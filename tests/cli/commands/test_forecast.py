@@ -146,4 +146,4 @@ def test_a_prometheus_is_queried_for_the_weeks_that_the_forecast_uses(gpuyard, w
 def test_an_export_or_a_prometheus_with_a_query_is_required(gpuyard, write, options):
     ended = gpuyard("forecast", write(platform([pool()])), *options)
     assert ended.code == 2
-    assert "write either --from EXPORT, or --live ADDRESS with --query PROMQL" in words(ended.err)
+    assert "write either --from EXPORT, or --live URL with --query PROMQL" in words(ended.err)

@@ -16,7 +16,10 @@ def test_the_text_is_a_rule_file_that_names_its_node_labels(gpuyard, write):
     assert (ended.code, ended.err) == (0, "")
     assert yaml.safe_load(ended.out) == {"groups": rule_groups(plan_of(RAW))}
     second = ended.out.splitlines()[1]
-    assert second == "# kube-state-metrics: --metric-labels-allowlist=nodes=[gpuyard.dev/pool]"
+    assert (
+        second
+        == "# kube-state-metrics: --metric-labels-allowlist=nodes=[gpuyard.dev/pool],pods=[gpuyard.dev/class]"
+    )
 
 
 def test_the_document_has_groups_node_labels_and_counters(gpuyard, write):

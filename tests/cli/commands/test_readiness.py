@@ -8,6 +8,8 @@ import stat
 import pytest
 
 from gpuyard.cli import live
+from gpuyard.cli.prometheus import Prometheus
+from gpuyard.errors import EnvironmentMissing
 from gpuyard.readiness.inputs import LISTED_KINDS
 from kit.cases.readiness import base, healthy
 from kit.stacks import platform, pool
@@ -17,17 +19,18 @@ echo "$*" >>"$0.asked"
 for word; do
   case "$word" in --*) ;; *) if [ "$last" = get ]; then list=$word; fi; last=$word ;; esac
 done
-case "$*" in *grafana_dashboard*) list=dashboards ;; esac
+case "$*" in *grafana_dashboard*) list=dashboards ;; *prometheus-name*) list=rulefiles ;; esac
 [ -e "$0.$list.err" ] && { cat "$0.$list.err" >&2; exit 1; }
 [ -e "$0.$list" ] || { echo "error: the server doesn't have a resource type \"$list\"" >&2; exit 1; }
 cat "$0.$list"
 """
+LISTS = {"Dashboard": "dashboards", "RuleFile": "rulefiles", "Secret": "secrets"}
 FORBIDDEN = 'Error from server (Forbidden): {} is forbidden: User "ann" cannot list resource.'
 DEAD = "Unable to connect to the server: dial tcp 10.0.0.1:443: i/o timeout"
 
 
 def list_name(kind: str) -> str:
-    return "dashboards" if kind == "Dashboard" else LISTED_KINDS[kind][0]
+    return LISTS.get(kind) or LISTED_KINDS[kind][0]
 
 
 @pytest.fixture
@@ -40,9 +43,12 @@ def cluster(tmp_path, monkeypatch):
     program.chmod(program.stat().st_mode | stat.S_IXUSR)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
 
-    def told(refused=None, without=(), raw=None):
-        for kind, objects in healthy().items():
-            if kind not in without:
+    def told(refused=None, without=(), raw=None, of="ready"):
+        for kind, objects in healthy(of).items():
+            if kind == "Secret":
+                names = "".join(f"{each['metadata']['name']} Opaque 1 9d\n" for each in objects)
+                (folder / "kubectl.secrets").write_text(names, encoding="utf-8")
+            elif kind not in without:
                 text = json.dumps({"items": [known(each) for each in objects]})
                 (folder / f"kubectl.{list_name(kind)}").write_text(text, encoding="utf-8")
         for kind, words in (refused or {}).items():
@@ -273,3 +279,84 @@ def test_asking_ends_in_bounded_time(gpuyard, stack, cluster, monkeypatch):
     assert ended.code == 4
     assert document(ended)["not_asked"] == "the query limit of 0 seconds was reached"
     assert not log.exists()
+
+
+# ── receivers and Prometheus ──────────────────────────────────────────────────────────────────────
+@pytest.fixture
+def observed(write):
+    return write(base("observed"), region="us-east-1")
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A Prometheus with these answers."""
+
+    def answers(targets=(), groups=()):
+        def read(self, path, field, /, **_):
+            if isinstance(targets, Exception):
+                raise targets
+            return list(targets if field == "activeTargets" else groups)
+
+        monkeypatch.setattr(Prometheus, "_get", read)
+        return "http://127.0.0.1:9090"
+
+    return answers
+
+
+def test_names_of_secrets_alone_are_read_and_those_of_receivers_alone(gpuyard, observed, cluster):
+    log = cluster(of="observed")
+    found = gpuyard("readiness", observed, "--live", "--context", "blue", "--format", "json")
+    assert answers(found)["MON-06"] == "PASS"
+    (asked,) = [line for line in log.read_text(encoding="utf-8").splitlines() if "secrets" in line]
+    assert asked == (
+        "--request-timeout=60s --context blue get secrets on-call vision --namespace=monitoring"
+        " --ignore-not-found --no-headers"
+    )
+
+
+def test_secrets_that_may_not_be_read_leave_the_receivers_open(gpuyard, observed, cluster):
+    cluster({"Secret": FORBIDDEN.format("secrets")}, of="observed")
+    found = gpuyard("readiness", observed, "--live", "--format", "json")
+    assert found.code == 0, "the others were read"
+    assert answers(found)["MON-06"] == "NOT RUN"
+    assert "secrets could not be read: Error from server" in checked(found, "MON-06")["why"]
+
+
+def test_prometheus_is_asked_too_with_its_address(gpuyard, observed, cluster, server):
+    cluster(of="observed")
+    address = server(groups=[{"name": "gpuyard", "rules": []}])
+    words = ("readiness", observed, "--live", "--prometheus", address, "--format", "json")
+    found = gpuyard(*words)
+    assert found.code == 0
+    assert "Prometheus finds no Service that it selects" in checked(found, "MON-01")["why"]
+    assert "Prometheus has no group" in checked(found, "MON-03")["why"]
+
+
+def test_a_silent_prometheus_is_said_once_and_keeps_what_the_cluster_has_said(
+    gpuyard, observed, cluster, server
+):
+    cluster(of="observed")
+    address = server(
+        EnvironmentMissing("http://127.0.0.1:9090: Prometheus did not respond: refused")
+    )
+    words = ("readiness", observed, "--live", "--prometheus", address, "--format", "json")
+    found = gpuyard(*words)
+    assert found.code == 4
+    assert (
+        document(found)["not_asked"] == "http://127.0.0.1:9090: Prometheus did not respond: refused"
+    )
+    assert answers(found)["MON-06"] == "PASS"
+    assert answers(found)["MON-01"] == "NOT RUN"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--prometheus", "http://a"), "--prometheus adds to --live. Add --live."),
+        (("--live", "--prometheus", "a"), "not the address of a Prometheus"),
+    ],
+)
+def test_an_address_is_one_and_of_a_live_check(gpuyard, observed, words, said):
+    ended = gpuyard("readiness", observed, *words)
+    assert ended.code == 2
+    assert said in ended.err

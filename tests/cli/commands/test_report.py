@@ -201,13 +201,14 @@ def busy(monkeypatch, nodes=2, pools=("train",)):
         used=[({"pool": "train", "team": "vision", "class": "none", "slice": ""}, 7.5)],
         cost=[({"pool": "train", "team": "vision", "class": "none", "part": "used"}, 52.5),
               ({"pool": "train", "team": "vision", "class": "none", "part": "allocated_idle"}, 52.5)],
-        pending=[({"queue": "vision", "priority": "high", "status": "active"}, 3)],
+        pending=[({"queue": "vision", "status": "active"}, 3)],
         wait_p95=[({"queue": "vision", "priority": "high"}, 5400)],
-        target=[({"target": "idle_percent", "priority": ""}, 20)],
+        target=[({"target": "idle", "priority": ""}, 0.2),
+                ({"target": "wait_p95", "priority": "high"}, 7200)],
         pod_allocated=[(pod, 1)],
         pod_active=[(pod, 0)],
         idle_hours=[(pod, 7)],
-        node_price=[({"pool": "train", "node": "n0", "capacity": "on-demand"}, 55.04)],
+        gpu_price=[({"pool": "train", "node": "n0"}, 6.88)],
     )  # fmt: skip
 
 
@@ -223,7 +224,8 @@ def test_measured_use_is_drawn_and_listed(report, monkeypatch):
         "1.5 h",
         "52.50 $/hour",
         "6.88",
-        "idle_percent",
+        "idle – 20 % no data",
+        "wait p95 high 2.0 h no data",
         "series without data",
         "Activity: no data",
     ):
@@ -243,7 +245,8 @@ def test_without_data_the_page_says_so_and_shows_no_zero(report, monkeypatch):
         "Queues now: no data",
     ):
         assert part in page.words
-    assert "16 series without data" in page.words
+    assert "14 series without data" in page.words
+    assert "Targets" not in page.words, "the stack file has none"
     now = page.words.split("Measured by")[1].split("Pools 2 pools")[0]
     assert not re.search(r"\b0(\.0+)?\b", now), "a zero that nothing measured"
 

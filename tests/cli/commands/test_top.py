@@ -31,14 +31,14 @@ DATA = {
         ({"pool": "train", "team": "", "class": "", "part": "unallocated"}, 110.08),
     ],
     "bill": [({"pool": "train"}, 220.16)],
-    "pending": [({"queue": "vision", "priority": "high", "status": "active"}, 3)],
+    "pending": [({"queue": "vision", "status": "active"}, 3)],
     "wait_p50": [({"queue": "vision", "priority": "high"}, 90)],
     "wait_p95": [({"queue": "vision", "priority": "high"}, 5400)],
-    "target": [({"target": "idle_percent", "priority": ""}, 20)],
-    "actual": [({"target": "idle_percent", "priority": ""}, math.nan)],
+    "target": [({"target": "idle", "priority": ""}, 20)],
+    "actual": [({"target": "idle", "priority": ""}, math.nan)],
     "pod_allocated": [(POD, 1)],
     "pod_active": [(POD, 0)],
-    "node_price": [({"pool": "train", "node": "n0", "capacity": "on-demand"}, 55.04)],
+    "gpu_price": [({"pool": "train", "node": "n0"}, 6.88)],
     "idle_hours": [(POD, 7.25)],
 }
 
@@ -75,8 +75,8 @@ Teams
   vision  ####======         16   6.5     65.36  110.08
 
 Queues
-  queue   priority  waiting  wait p50  wait p95
-  vision  high            3     2 min     1.5 h
+  queue   waiting  priority  wait p50  wait p95
+  vision        3  high         2 min     1.5 h
 
 Idle GPUs
   pod            team    pool   GPU     idle   $/h
@@ -98,7 +98,7 @@ def test_without_data_each_table_says_so(gpuyard, measured, write):
         "Teams no data",
         "Queues no data",
         "Idle GPUs no data",
-        "16 series without",
+        "14 series without",
     ):
         assert part in text
     assert "0" not in text.replace("p50", "").split("!")[0]
@@ -152,9 +152,7 @@ def test_the_document_has_every_value(gpuyard, measured):
         }
     ]
     assert document["idle"][0]["hours"] == 7.25
-    assert document["targets"] == [
-        {"target": "idle_percent", "priority": "", "value": 20, "actual": None}
-    ]
+    assert document["targets"] == [{"target": "idle", "priority": "", "value": 20, "actual": None}]
     assert document["missing"] == ["gpuyard:target:actual"]
 
 
@@ -163,6 +161,14 @@ def test_a_rejected_stack_is_reported(gpuyard, measured, write):
     ended = gpuyard("top", write(platform([pool(nodes="many")])), *URL)
     assert (ended.code, ended.out) == (3, "")
     assert "rejected" in ended.err
+
+
+def test_a_rejected_stack_is_reported_as_json(gpuyard, measured, write):
+    measured()
+    ended = gpuyard("top", write(platform([pool(nodes="many")])), *URL, "--format", "json")
+    document = json.loads(ended.out)
+    assert (ended.code, ended.err, document["command"], document["fleet"]) == (3, "", "top", None)
+    assert [each["severity"] for each in document["findings"]] == ["error"]
 
 
 class Terminal(io.StringIO):

@@ -111,7 +111,7 @@ def answers(result: Readiness) -> dict[str, str]:
 # ── the cluster ───────────────────────────────────────────────────────────────────────────────────
 def cluster_of(plan: PlatformPlan) -> dict[str, list[Any]]:
     """Objects by kind: the rendered ones and their dependents, as controllers leave them."""
-    kinds: dict[str, list[Any]] = {kind: [] for kind in LISTED_KINDS}
+    kinds: dict[str, list[Any]] = {kind: [] for kind in (*LISTED_KINDS, "Secret")}
     rendered = Subject(plan).rendered
     for kind in LISTED_KINDS:
         kinds[kind] += copy.deepcopy(list(rendered.all(kind)))
@@ -121,6 +121,9 @@ def cluster_of(plan: PlatformPlan) -> dict[str, list[Any]]:
         queue["status"] = {"conditions": [{"type": "Active", "status": "True"}]}
     for claim in kinds["PersistentVolumeClaim"]:
         claim["status"] = {"phase": "Bound"}
+    for kind in ("ServiceMonitor", "PrometheusRule", "AlertmanagerConfig"):
+        for each in kinds[kind]:
+            each["metadata"]["uid"] = f"{kind}-{each['metadata']['name']}"
     for pool in plan.pools:
         for number in range(NODES):
             kinds["Node"].append(node(pool, f"{pool.name}-{number}"))

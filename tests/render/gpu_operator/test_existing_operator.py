@@ -44,11 +44,7 @@ def test_its_exporter_reads_the_counters_of_the_platform():
     policy = told(plan)
     del policy["spec"]["dcgmExporter"]
     said = [each for each in differences(plan, policy) if each.startswith("dcgmExporter")]
-    assert said == [
-        f"dcgmExporter.config.name is empty, required {named}",
-        "dcgmExporter.enablePodLabels is empty, required true",
-        r"dcgmExporter.podLabelAllowlistRegex lacks ^gpuyard\.dev/class$",
-    ]
+    assert said == [f"dcgmExporter.config.name is empty, required {named}"]
     policy["spec"]["dcgmExporter"] = {"serviceMonitor": {"enabled": True}}
     assert "dcgmExporter.serviceMonitor.enabled is true, required false" in differences(
         plan, policy

@@ -14,16 +14,21 @@ from gpuyard.render.observability import dashboards as module
 from gpuyard.render.observability.dashboards import (
     check_dashboards,
     dashboard_objects,
-    dashboard_templates,
     dashboards,
 )
 from gpuyard.render.observability.panels import OKABE_ITO
+from gpuyard.render.observability.rules import rule_groups, targets
+from gpuyard.render.observability.templates import alert_links, dashboard_templates
 from gpuyard.spec.read import read_stack_file
 from kit.every import judge
 from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
+DATA = sizes.ROOT / "components" / "gpuyard" / "render" / "observability"
+DRAWN = sizes.ROOT / "scripts" / "dashboards" / "stack.yaml"
+"""The stack of the pictures: draw.py asks the queries of each of its panels."""
 STACKS = [
+    DRAWN,
     *sorted((sizes.ROOT / "stacks").glob("Pulumi.*.yaml")),
     *sorted((sizes.ROOT / "tests" / "golden_stacks").glob("*.yaml")),
 ]
@@ -80,6 +85,16 @@ def test_every_recorded_series_that_a_panel_reads_exists_on_some_stack():
     assert read <= recorded, f"no rule records {sorted(read - recorded)}"
 
 
+def test_each_panel_is_drawn():
+    named = [
+        p["title"] for each in dashboard_templates() for row in each["rows"] for p in row["panels"]
+    ]
+    drawn = [
+        panel["title"] for each in dashboards(planned(DRAWN)).values() for panel in panels_of(each)
+    ]
+    assert drawn == named
+
+
 def metrics_read():
     return sorted(set(NAMES.findall(json.dumps(dashboard_templates()))))
 
@@ -130,8 +145,71 @@ def test_targets_of_the_stack_file_are_thresholds():
         for panel in panels_of(each)
     }
     assert found["Utilisation"] == [None, 0.65]
-    assert found["Idle while allocated"] == [None, 0.2]
+    assert found["Allocated idle"] == [None, 0.2]
     assert found["Wait by priority, 95th percentile"] == [None, 600, 7200]
+
+
+def test_each_target_of_the_stack_file_has_a_line_beside_its_limit():
+    fleet = dashboards(full())["gpuyard-lab-fleet.json"]
+    lines = {
+        each["matcher"]["options"]
+        for panel in panels_of(fleet)
+        if "and their targets" in panel["title"]
+        for each in panel["fieldConfig"]["overrides"]
+    }
+    limits = {f"{each.priority or each.name}, target" for each in targets(full())}
+    assert len(limits) == 6
+    assert lines == limits | {"utilisation", "memory", "idle", "production", "research"}
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ({}, []),
+        ({"memory_percent": 80}, ["Shares and their targets"]),
+        (
+            {"wait_p95_minutes": {"production": 10}},
+            ["Waits and their targets, 95th percentile"],
+        ),
+    ],
+)
+def test_targets_that_the_stack_file_lacks_have_no_panel(given, shown):
+    fleet = dashboards(plan_of(platform(**{**FULL, "targets": given})))["gpuyard-lab-fleet.json"]
+    assert [each["title"] for each in panels_of(fleet) if "their targets" in each["title"]] == shown
+
+
+@pytest.mark.parametrize(
+    ("given", "steps"),
+    [
+        ({"wait_p95_minutes": {"production": 10}}, [None, 600]),
+        ({"memory_percent": 80}, [None]),
+    ],
+)
+def test_a_target_that_the_stack_file_lacks_is_no_threshold(given, steps):
+    queue = dashboards(plan_of(platform(**{**FULL, "targets": given})))["gpuyard-lab-queue.json"]
+    (found,) = [
+        each for each in panels_of(queue) if each["title"] == "Wait by priority, 95th percentile"
+    ]
+    assert [
+        each["value"] for each in found["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    ] == steps
+
+
+def test_alerts_link_to_a_dashboard_that_exists_with_their_pool_node_team_and_queue():
+    known = {name for each in dashboard_templates() for name in each["alerts"]}
+    every = yaml.safe_load((DATA / "alerts.yaml").read_text())
+    assert known <= {each["alert"] for each in every}
+    for plan in (full(), plan_of(platform([pool()]))):
+        uids = {f"/d/{each['uid']}" for each in dashboards(plan).values()}
+        alerts = [rule for group in rule_groups(plan) for rule in group["rules"] if "alert" in rule]
+        links = {each["alert"]: each["annotations"].get("dashboard") for each in alerts}
+        assert {link.partition("?")[0] for link in links.values() if link} <= uids
+    links = alert_links(full())
+    assert links["GpuIdle"] == (
+        "/d/team-lab?refresh=1m{{ with $labels.pool }}&var-pool={{ . }}{{ end }}"
+        "{{ with $labels.team }}&var-team={{ . }}{{ end }}"
+    )
+    assert "{{ with or $labels.queue $labels.cluster_queue }}" in links["QueueWaitLong"]
 
 
 def test_a_platform_without_teams_has_no_panel_of_teams_and_queues():

@@ -12,6 +12,7 @@ from gpuyard.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGE
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.observability.counters import counter_list, counters_text
 from gpuyard.render.observability.dashboards import dashboard_templates
+from gpuyard.render.observability.facts import node_labels
 from gpuyard.render.observability.monitoring import monitoring_images, monitoring_release
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.observability.rules import rule_groups
@@ -212,3 +213,18 @@ def test_shared_gpus_have_a_series_for_each_pod():
     plan = plan_of(platform([shared], observability={}))
     exporter = dict(gpu_operator_release(plan).values)["dcgmExporter"]
     assert exporter["env"] == [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}]
+
+
+def test_the_exporter_of_claims_and_the_metrics_of_kueue_have_services_of_their_own():
+    claims = plan_of(platform([pool(sharing={"dra": True})], observability={}))
+    found = by_kind(claims)
+    exporter = found["ServiceMonitor", "gpuyard-dcgm-exporter"]["spec"]
+    assert exporter["selector"]["matchLabels"] == {"app": "nvidia-dcgm-exporter-dra"}
+    kueue = found["ServiceMonitor", "gpuyard-kueue"]["spec"]["selector"]["matchLabels"]
+    assert kueue["app.kubernetes.io/component"] == "metrics-service"
+
+
+def test_kube_state_metrics_exports_the_labels_that_rules_read():
+    plan = planned(cloud="aws", system=SYSTEM)
+    allowed = values(plan)["kube-state-metrics"]["metricLabelsAllowlist"]
+    assert allowed == [f"nodes=[{','.join(node_labels(plan))}]", "pods=[gpuyard.dev/class]"]

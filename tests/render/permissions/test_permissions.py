@@ -60,9 +60,14 @@ CLUSTERS = {
     "given network": {"network": {"id": VPC, "subnets": {"private": SUBNETS}}},
     "existing": {"existing": "old"},
 }
+MANAGED = {
+    "prometheus": "managed",
+    "alerts": {"critical": {"sns": "arn:aws:sns:us-east-1:123456789012:gpu"}},
+}
 OTHERS = {
     "anywhere": {"region": None},
     "karpenter": {"pools": [pool(nodes="0..4", scaling="karpenter")]},
+    "metrics": {"observability": MANAGED},
     "ubuntu": {"pools": [pool(machine="p5.48xlarge", image="ubuntu-eks")]},
     "stores": {word: STORED["aws"][word] for word in ("pools", "teams", "cluster", "storage")},
 }

@@ -20,7 +20,7 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.read import read_stack_file
 from kit.clouds.stored import STORED
 from kit.every import every
-from kit.stacks import platform, pool, spec_of
+from kit.stacks import platform, pool, spec_of, team
 
 STACKS = Path(__file__).parents[2] / "golden_stacks"
 SHIPPED = STACKS.parents[1] / "stacks"
@@ -39,6 +39,15 @@ FURTHER = {
     "nodes made anew all at once": platform(
         [pool(machine="g2-standard-8", upgrade={"blue_green": True, "drain_minutes": 90})],
         cloud="gcp",
+    ),
+    "a managed Prometheus": platform(
+        [pool()],
+        [team("a", guarantee={"train": 8})],
+        cloud="aws",
+        observability={
+            "prometheus": "managed",
+            "alerts": {"critical": {"sns": "arn:aws:sns:us-east-1:123456789012:gpu"}},
+        },
     ),
 }
 """Settings that no golden stack has."""

@@ -129,6 +129,8 @@ INTERFACE_SERVICES = (
     "ssm",
     "sts",
 )
+METRICS_SERVICE = "aps-workspaces"
+"""The endpoint of Amazon Managed Service for Prometheus, for workspaces (its user guide, interface VPC endpoints)."""
 ENDPOINTS_SOURCE = Source(
     "EKS user guide, private clusters, and Karpenter's page on private clusters: services that nodes, add-ons and"
     " controllers call",

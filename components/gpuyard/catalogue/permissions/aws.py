@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 
 from gpuyard.catalogue.permissions.aws_forms import (
+    AMP,
+    APS,
     EC2,
     EFS,
     EKS,
@@ -339,6 +341,47 @@ AWS_KINDS: Mapping[str, AwsKind] = {
         update="CreateOrUpdateTags",
         delete="DeleteTags",
         ownership_tag=EKS_GROUP,
+    ),
+    # ── metrics ──
+    "aws:amp/workspace:Workspace": aws_kind(
+        "aps",
+        f"{APS}workspace/*",
+        create="CreateWorkspace",
+        read="DescribeWorkspace DescribeLoggingConfiguration ListTagsForResource",
+        update="UpdateWorkspaceAlias",
+        delete="DeleteWorkspace",
+        tags="TagResource UntagResource",
+        source=AMP,
+    ),
+    "aws:amp/workspaceConfiguration:WorkspaceConfiguration": aws_kind(
+        "aps",
+        f"{APS}workspace/*",
+        create="UpdateWorkspaceConfiguration",
+        read="DescribeWorkspaceConfiguration",
+        update="UpdateWorkspaceConfiguration",
+        delete="",
+        ownership_tag=MANAGED_TAG,
+        source=AMP,
+    ),
+    "aws:amp/ruleGroupNamespace:RuleGroupNamespace": aws_kind(
+        "aps",
+        f"{APS}rulegroupsnamespace/*/{{name}}",
+        create="CreateRuleGroupsNamespace",
+        read="DescribeRuleGroupsNamespace ListTagsForResource",
+        update="PutRuleGroupsNamespace",
+        delete="DeleteRuleGroupsNamespace",
+        tags="TagResource UntagResource",
+        source=AMP,
+    ),
+    "aws:amp/alertManagerDefinition:AlertManagerDefinition": aws_kind(
+        "aps",
+        f"{APS}workspace/*",
+        create="CreateAlertManagerDefinition",
+        read="DescribeAlertManagerDefinition",
+        update="PutAlertManagerDefinition",
+        delete="DeleteAlertManagerDefinition",
+        ownership_tag=MANAGED_TAG,
+        source=AMP,
     ),
     # ── file systems ──
     "aws:efs/fileSystem:FileSystem": aws_kind(

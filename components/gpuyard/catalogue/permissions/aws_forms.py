@@ -26,6 +26,12 @@ LINKED = Source(
     date(2026, 11, 23),
     as_of=date(2026, 11, 23),
 )
+AMP = Source(
+    "hashicorp/terraform-provider-aws, internal/service/amp: the API operations that each resource calls; which of them"
+    " take a resource, and which: AUTHORIZATION",
+    date(2026, 11, 29),
+    as_of=date(2026, 11, 29),
+)
 MANAGED_POLICY_CHARACTERS = 6144
 """Maximum characters of a managed policy, without white space (IAM user guide, quotas)."""
 
@@ -116,11 +122,17 @@ NO_RESOURCE = frozenset(
 )
 """Actions without resource-level permissions (`AUTHORIZATION`): they can only be allowed on `*`."""
 TAGGED_ON_CREATE = frozenset(
-    {"eks:CreateCluster", "kms:CreateKey", "elasticfilesystem:CreateFileSystem"}
+    {
+        "aps:CreateWorkspace",
+        "eks:CreateCluster",
+        "elasticfilesystem:CreateFileSystem",
+        "kms:CreateKey",
+    }
 )
 """Actions without a resource whose request has the new tags: on `*`, only with gpuyard's tag."""
 CREATE_ACTIONS = frozenset(
     [
+        "aps:CreateRuleGroupsNamespace",
         "ec2:AllocateAddress",
         "ec2:CreateFlowLogs",
         "ec2:CreateInternetGateway",
@@ -146,7 +158,7 @@ VPC, SUBNET, GROUP = f"{EC2}vpc/*", f"{EC2}subnet/*", f"{EC2}security-group/*"
 TABLE, RULES = f"{EC2}route-table/*", f"{EC2}security-group-rule/*"
 KEYS = "kms:{region}:{account}:key/*"
 EFS, FSX = "elasticfilesystem:{region}:{account}:", "fsx:{region}:{account}:"
-EKS = "eks:{region}:{account}:"
+EKS, APS = "eks:{region}:{account}:", "aps:{region}:{account}:"
 
 
 def _qualified_actions(service: str, names: str) -> tuple[str, ...]:
@@ -229,6 +241,7 @@ def bucket_part(read: str, write: str, delete: str = "") -> AwsKind:
 
 ADDS_TAGS = frozenset(
     [
+        "aps:TagResource",
         "ec2:CreateTags",
         "elasticfilesystem:TagResource",
         "fsx:TagResource",

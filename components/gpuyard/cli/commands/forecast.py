@@ -5,7 +5,14 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import Format, FormatOption, StackArgument, time_zone
+from gpuyard.cli.options import (
+    ExportOption,
+    Format,
+    FormatOption,
+    PrometheusOption,
+    StackArgument,
+    time_zone,
+)
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
@@ -15,23 +22,8 @@ from gpuyard.errors import UsageError
 
 def forecast(
     stack: StackArgument,
-    export: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="EXPORT",
-            help="GPUs in use by pool: the JSON of a range query, or OpenMetrics text.",
-            show_default=False,
-        ),
-    ] = None,
-    live: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Query this Prometheus instead, for example http://localhost:9090; with --query.",
-            show_default=False,
-        ),
-    ] = None,
+    export: ExportOption = None,
+    live: PrometheusOption = None,
     query: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +48,7 @@ def forecast(
     from gpuyard.usage.pools import forecast_pools
 
     if (export is None) == (live is None) or (live is None) != (query is None):
-        raise UsageError("write either --from EXPORT, or --live ADDRESS with --query PROMQL")
+        raise UsageError("write either --from EXPORT, or --live URL with --query PROMQL")
     zone = time_zone(timezone)
     judged = validate_stack(stack)
     if judged.plan is None:

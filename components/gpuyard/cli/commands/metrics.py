@@ -12,6 +12,7 @@ from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
+from gpuyard.names import CLASS_LABEL
 from gpuyard.plan.records import PlatformPlan
 
 
@@ -59,4 +60,4 @@ def _needs(plan: PlatformPlan) -> Iterator[str]:
 
     yield f"Rules of {plan.name}. docs/guides/metrics.md describes the scrape configuration that they need."
     labels = ",".join(node_labels(plan))
-    yield f"kube-state-metrics: --metric-labels-allowlist=nodes=[{labels}]"
+    yield f"kube-state-metrics: --metric-labels-allowlist=nodes=[{labels}],pods=[{CLASS_LABEL}]"

@@ -1,7 +1,7 @@
 """`gpuyard readiness`: the production readiness checks of a platform."""
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,8 +11,13 @@ from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import diagnostics, results, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.errors import EnvironmentMissing, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpuyard.cli.live import ReadLists
+    from gpuyard.plan.records import PlatformPlan
     from gpuyard.readiness.inputs import ClusterObjects
 
 
@@ -33,6 +38,16 @@ def readiness(
         ),
     ] = False,
     context: ContextOption = None,
+    prometheus: Annotated[
+        str | None,
+        typer.Option(
+            "--prometheus",
+            metavar="URL",
+            help="With --live: also query the targets and rules of this Prometheus. A bearer token is "
+            "read from GPUYARD_PROMETHEUS_TOKEN.",
+            show_default=False,
+        ),
+    ] = None,
     threshold: Annotated[
         int,
         typer.Option(
@@ -45,7 +60,7 @@ def readiness(
 ) -> int:
     """Assess production readiness. PASS, FAIL or NOT RUN for 61 checks, each with its evidence.
 
-    Exits with code 4 when --live cannot reach the cluster; its checks are NOT RUN then.
+    Exits with code 4 when --live cannot reach the cluster or Prometheus; their checks are NOT RUN then.
     """
     from gpuyard.cli.views.readiness import (
         readiness_document,
@@ -55,6 +70,8 @@ def readiness(
     from gpuyard.readiness.assessment import assess_readiness
 
     check_context(context, live=live)
+    if prometheus is not None and not live:
+        raise UsageError("--prometheus adds to --live. Add --live.")
     judged = validate_stack(stack)
     if judged.plan is None:
         if format is ReadinessFormat.JSON:
@@ -62,7 +79,7 @@ def readiness(
         else:
             show_rejection(judged)
         return FINDINGS
-    cluster, silent = _cluster(context) if live else (None, "")
+    cluster, silent = _cluster(judged.plan, context, prometheus) if live else (None, "")
     result = assess_readiness(judged.plan, judged.findings, cluster)
     match format:
         case ReadinessFormat.JSON:
@@ -77,13 +94,46 @@ def readiness(
     return ENVIRONMENT_MISSING if silent else FINDINGS if result.score < threshold else OK
 
 
-def _cluster(context: str | None) -> "tuple[ClusterObjects, str]":
-    """Read the objects of the cluster; also why the reading stopped early."""
+def _cluster(
+    plan: "PlatformPlan", context: str | None, prometheus: str | None
+) -> "tuple[ClusterObjects, str]":
+    """Read the objects of the cluster and the answers of Prometheus; also why the reading stopped early."""
     from gpuyard.cli.live import read_lists
+    from gpuyard.cli.prometheus import Prometheus
     from gpuyard.readiness.inputs import LISTED_KINDS, ClusterObjects
 
+    # An address that is none ends the command before the cluster is read.
+    server = None if prometheus is None else Prometheus(prometheus)
     read = read_lists(context, LISTED_KINDS)
+    reasons = [read.stop_reason]
+    if not read.stop_reason:
+        _read("Secret", lambda: _secrets(plan, context), read)
+    if server is not None:
+        reasons += [_read("Target", server.targets, read)]
+        reasons += [_read("RuleGroup", server.rule_groups, read)]
     seen = ClusterObjects(
         objects=read.objects, unreadable=read.unread, absent=frozenset(read.absent)
     )
-    return seen, read.stop_reason
+    return seen, "; ".join(dict.fromkeys(filter(None, reasons)))
+
+
+def _read(kind: str, query: "Callable[[], list[Any]]", into: "ReadLists") -> str:
+    """Read objects that are in no list of kubectl; the reason if they cannot be read."""
+    try:
+        into.objects[kind] = query()
+    except EnvironmentMissing as silent:
+        into.unread[kind] = str(silent)
+    return into.unread.get(kind, "")
+
+
+def _secrets(plan: "PlatformPlan", context: str | None) -> "list[Any]":
+    """The Secrets of receivers that exist: their names and namespaces."""
+    from gpuyard.cli.live import read_secret_names
+    from gpuyard.readiness.delivery import receiver_secrets
+    from gpuyard.readiness.inputs import Subject
+
+    return [
+        {"kind": "Secret", "metadata": {"name": name, "namespace": space}}
+        for space, names in receiver_secrets(Subject(plan)).items()
+        for name in read_secret_names(context, space, names)
+    ]

@@ -1,12 +1,13 @@
 """`gpuyard report`: the platform as one HTML page."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from gpuyard.cli.exit_codes import FINDINGS, OK
-from gpuyard.cli.options import StackArgument
+from gpuyard.cli.options import PrometheusOption, StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.findings import count_words, show_rejection, show_verdict
@@ -14,18 +15,8 @@ from gpuyard.local_files import write_file
 from gpuyard.stack_validation import plan_rejected_by_budget
 
 if TYPE_CHECKING:
+    from gpuyard.plan.records import PlatformPlan
     from gpuyard.usage.fleet import Fleet
-
-PrometheusOption = Annotated[
-    str | None,
-    typer.Option(
-        "--live",
-        metavar="URL",
-        help="Address of the Prometheus that evaluates gpuyard's recording rules. A bearer token is "
-        "read from GPUYARD_PROMETHEUS_TOKEN.",
-        show_default=False,
-    ),
-]
 
 
 def report(
@@ -42,7 +33,7 @@ def report(
     judged = validate_stack(stack)
     # A stack over its budget still shows where the cost comes from.
     plan = judged.plan or plan_rejected_by_budget(judged)
-    fleet = None if live is None or plan is None else read_live(live)
+    fleet = None if live is None or plan is None else read_live(live, plan)
     page = report_page(judged, plan, today(), fleet, live or "")
     if out == "-":
         write(page)
@@ -56,9 +47,14 @@ def report(
     return OK
 
 
-def read_live(address: str) -> "Fleet":
-    """The present state from a Prometheus server."""
+def read_live(address: str, plan: "PlatformPlan | None" = None) -> "Fleet":
+    """The present state from a Prometheus server. A series that the rules of the plan do not record is not missing."""
     from gpuyard.cli.prometheus import Prometheus
+    from gpuyard.render.observability.rules import query_scope
     from gpuyard.usage.fleet import read_fleet
 
-    return read_fleet(Prometheus(address).query)
+    fleet = read_fleet(Prometheus(address).query)
+    if plan is None:
+        return fleet
+    recorded = query_scope(plan).recorded
+    return replace(fleet, missing=tuple(name for name in fleet.missing if name in recorded))

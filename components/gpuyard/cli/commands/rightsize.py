@@ -1,40 +1,28 @@
 """`gpuyard rightsize`: workloads that fit a smaller slice or share, from recorded series."""
 
 import time
-from typing import Annotated
-
-import typer
 
 from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.options import (
+    ExportOption,
+    Format,
+    FormatOption,
+    PrometheusOption,
+    StackArgument,
+    check_source,
+)
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
-from gpuyard.errors import UsageError
 
 _DAYS = 28
 
 
 def rightsize(
     stack: StackArgument,
-    export: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="EXPORT",
-            help="The recorded series of pods: the JSON of a range query, or OpenMetrics text.",
-            show_default=False,
-        ),
-    ] = None,
-    live: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Query the last 28 days of this Prometheus instead.",
-            show_default=False,
-        ),
-    ] = None,
+    export: ExportOption = None,
+    live: PrometheusOption = None,
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Show workloads that fit a smaller slice. Memory and activity, the money saved, and the confidence."""
@@ -44,8 +32,7 @@ def rightsize(
     from gpuyard.usage.rightsize import rightsize as advise
     from gpuyard.usage.workloads import METRICS
 
-    if (export is None) == (live is None):
-        raise UsageError("write either --from EXPORT or --live ADDRESS")
+    check_source(export, live)
     judged = validate_stack(stack)
     if judged.plan is None:
         return reject("rightsize", judged, format, workloads=None)

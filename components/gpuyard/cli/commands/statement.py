@@ -7,7 +7,13 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.exit_codes import FINDINGS, OK
-from gpuyard.cli.options import StackArgument, time_zone
+from gpuyard.cli.options import (
+    ExportOption,
+    PrometheusOption,
+    StackArgument,
+    check_source,
+    time_zone,
+)
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.views.documents import as_json
@@ -27,23 +33,8 @@ class StatementFormat(StrEnum):
 def statement(
     stack: StackArgument,
     month: Annotated[str, typer.Option(metavar="YYYY-MM", help="The month.", show_default=False)],
-    export: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="EXPORT",
-            help="The recorded series: the JSON of a range query, or OpenMetrics text.",
-            show_default=False,
-        ),
-    ] = None,
-    live: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ADDRESS",
-            help="Query this Prometheus instead, for example http://localhost:9090.",
-            show_default=False,
-        ),
-    ] = None,
+    export: ExportOption = None,
+    live: PrometheusOption = None,
     bill: Annotated[
         str | None,
         typer.Option(
@@ -70,8 +61,7 @@ def statement(
     from gpuyard.usage.months import month_of
     from gpuyard.usage.statement import KEYS, make_statement
 
-    if (export is None) == (live is None):
-        raise UsageError("write either --from EXPORT or --live ADDRESS")
+    check_source(export, live)
     zone = time_zone(timezone)
     when, cents = month_of(month, zone), None if bill is None else _cents(bill)
     judged = validate_stack(stack)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuyard.cli.commands.report import read_live
-from gpuyard.cli.exit_codes import FINDINGS, OK
-from gpuyard.cli.options import Format, FormatOption
+from gpuyard.cli.exit_codes import OK
+from gpuyard.cli.options import PROMETHEUS, Format, FormatOption
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.terminal.console import Console, results, write
 from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, show_rejection
+from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import EnvironmentMissing
 
 if TYPE_CHECKING:
@@ -27,16 +27,7 @@ _LEAST_SECONDS = 1.0
 
 
 def top(
-    live: Annotated[
-        str,
-        typer.Option(
-            "--live",
-            metavar="URL",
-            help="Address of the Prometheus that evaluates gpuyard's recording rules. A bearer "
-            "token is read from GPUYARD_PROMETHEUS_TOKEN.",
-            show_default=False,
-        ),
-    ],
+    live: Annotated[str, PROMETHEUS],
     stack: Annotated[
         str | None,
         typer.Argument(
@@ -57,20 +48,18 @@ def top(
     """Show pools, teams, queues and idle GPUs now. Refreshed until Ctrl-C in a terminal, else once."""
     from gpuyard.cli.views.top import show_top, top_document
 
-    pools: Sequence[str] = ()
-    if stack is not None:
-        judged = validate_stack(stack)
-        if judged.plan is None:
-            show_rejection(judged)
-            return FINDINGS
-        pools = [pool.name for pool in judged.plan.pools]
-    fleet = read_live(live)
+    judged = None if stack is None else validate_stack(stack)
+    if judged is not None and judged.plan is None:
+        return reject("top", judged, format, fleet=None)
+    plan = judged.plan if judged else None
+    pools = [pool.name for pool in plan.pools] if plan else []
+    fleet = read_live(live, plan)
     if format is Format.JSON:
-        write(as_json(document("top", fleet=top_document(fleet))))
+        write(as_json(document("top", judged, fleet=top_document(fleet))))
     elif once or not sys.stdout.isatty():
         show_top(fleet, results(), pools)
     else:
-        _refresh(fleet, lambda: read_live(live), pools, interval)
+        _refresh(fleet, lambda: read_live(live, plan), pools, interval)
     return OK
 
 

@@ -1,7 +1,7 @@
 """The charges of a statement as rows with the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification.
 
-The platform charges its teams, so it is the issuer: a team is a sub-account. All 21 mandatory columns are there; columns of
-our own start with `x_`, as the specification demands.
+The platform charges its teams, so it is the issuer: a team is a sub-account, and GPU-hours of teams are the usage. What
+belongs to no team has no quantity, so it is an adjustment. Columns of our own start with `x_` and come last.
 """
 
 import csv
@@ -13,7 +13,7 @@ from typing import Any
 from gpuyard.cli.views.documents import iso_time
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.usage.hours import HOUR
-from gpuyard.usage.statement import TEAM_PARTS, UNCOVERED, Charge, Statement
+from gpuyard.usage.statement import COMMITMENT, NO_POOL, SYSTEM, TEAM_PARTS, Charge, Statement
 
 _DESCRIPTIONS = {
     "used": "GPU-hours that were used",
@@ -26,13 +26,13 @@ _DESCRIPTIONS = {
     "uncovered": "part of the invoice for hours without a sample",
 }
 _PROVIDERS = {"aws": "AWS", "gcp": "Google Cloud"}
+_UNIT = "GPU-Hours"
 _FORMULA = ("=", "+", "-", "@")
 
 
 def focus_rows(made: Statement, plan: PlatformPlan) -> list[dict[str, Any]]:
     """One row for each charge; the columns in the order of their names."""
-    scale = float(made.cents / 100 / made.plan_usd) if made.plan_usd else 1.0
-    return [dict(sorted(_row(charge, made, plan, scale))) for charge in made.charges]
+    return [dict(sorted(_row(charge, made, plan))) for charge in made.charges]
 
 
 def focus_csv(made: Statement, plan: PlatformPlan) -> str:
@@ -52,12 +52,11 @@ def _cell(value: Any) -> Any:
     return f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value
 
 
-def _row(
-    charge: Charge, made: Statement, plan: PlatformPlan, scale: float
-) -> Iterator[tuple[str, Any]]:
+def _row(charge: Charge, made: Statement, plan: PlatformPlan) -> Iterator[tuple[str, Any]]:
     start, end = (iso_time(hour * HOUR) for hour in (made.month.start, made.month.end))
     provider = _PROVIDERS.get(plan.cloud, plan.name)
-    cost, listed = charge.cents / 100, round(float(charge.usd), 6)
+    region = plan.region if plan.cloud in _PROVIDERS else None
+    resource = charge.pool if charge.pool not in (NO_POOL, COMMITMENT) else None
     yield from {
         "BillingAccountId": plan.name,
         "BillingAccountName": plan.name,
@@ -66,38 +65,49 @@ def _row(
         "BillingPeriodEnd": end,
         "ChargePeriodStart": start,
         "ChargePeriodEnd": end,
-        "ChargeCategory": "Usage" if charge.part in _DESCRIPTIONS_OF_USE else "Adjustment",
         "ChargeClass": None,
         "ChargeDescription": _DESCRIPTIONS.get(charge.part, charge.part),
-        "BilledCost": cost,
-        "EffectiveCost": cost,
-        "ContractedCost": listed,
-        "ListCost": listed,
-        "PricingQuantity": _quantity(charge),
-        "PricingUnit": "GPU-Hours" if charge.gpu_hours is not None else None,
-        "ConsumedQuantity": _quantity(charge),
-        "ConsumedUnit": "GPU-Hours" if charge.gpu_hours is not None else None,
         "InvoiceIssuerName": plan.name,
         "ProviderName": provider,
         "PublisherName": provider,
+        "RegionId": region,
+        "RegionName": region,
         "ServiceCategory": "Compute",
+        "ServiceSubcategory": "Containers",
         "ServiceName": "GPU platform",
-        "ResourceId": charge.pool or None,
-        "ResourceName": charge.pool or None,
-        "ResourceType": "GPU pool" if charge.pool in {p.name for p in plan.pools} else None,
+        "ResourceId": resource and f"{plan.name}/{resource}",
+        "ResourceName": resource,
+        "ResourceType": resource and ("node pool" if resource == SYSTEM else "GPU pool"),
         "SubAccountId": charge.team or None,
         "SubAccountName": charge.team or None,
         "Tags": _tags(charge),
         "x_Part": charge.part,
-        "x_PriceFactor": round(scale, 9),
+        **_amounts(charge),
     }.items()
 
 
-_DESCRIPTIONS_OF_USE = _DESCRIPTIONS.keys() - {"remainder", UNCOVERED}
-
-
-def _quantity(charge: Charge) -> float | None:
-    return None if charge.gpu_hours is None else round(charge.gpu_hours, 6)
+def _amounts(charge: Charge) -> dict[str, Any]:
+    """The category, the costs, and of usage the quantity and the price that give the listed cost."""
+    billed = charge.cents / 100
+    listed = max(0.0, round(float(charge.usd), 6))
+    hours = None if charge.gpu_hours is None else round(charge.gpu_hours, 6)
+    is_usage = hours is not None and (hours > 0 or not listed)
+    price = (listed / hours if hours else 0.0) if is_usage else None
+    cost = listed if is_usage else billed  # FOCUS: a charge without a unit price
+    return {
+        "ChargeCategory": "Usage" if is_usage else "Adjustment",
+        "ChargeFrequency": "Usage-Based" if is_usage else "Recurring",
+        "BilledCost": billed,
+        "EffectiveCost": billed,
+        "ContractedCost": cost,
+        "ContractedUnitPrice": price,
+        "ListCost": cost,
+        "ListUnitPrice": price,
+        "PricingQuantity": hours if is_usage else None,
+        "PricingUnit": _UNIT if is_usage else None,
+        "ConsumedQuantity": hours if is_usage else None,
+        "ConsumedUnit": _UNIT if is_usage else None,
+    }
 
 
 def _tags(charge: Charge) -> dict[str, str]:

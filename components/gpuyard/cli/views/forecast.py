@@ -8,10 +8,10 @@ from typing import Any
 from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.documents import iso_time
+from gpuyard.cli.views.samples import defect_document, defect_text, series_text
 from gpuyard.usage.forecast import INTERVAL, Forecast, ForecastHour, NotEnoughData
-from gpuyard.usage.hours import HOUR, MEANING, DefectReport, HourlyExport
+from gpuyard.usage.hours import HOUR, HourlyExport
 from gpuyard.usage.pools import PlatformForecast, PoolForecast
-from gpuyard.usage.samples import Labels
 from gpuyard.usage.saturation import PoolCapacity, Saturation
 
 _TENTHS = 10
@@ -111,11 +111,11 @@ def _notes(
         elif age < 0:
             yield f"it ends on {last}, which is after today ({day})"
     for each in export.defects[:_MAX_DEFECTS]:
-        yield _defect(each, zone)
+        yield defect_text(each, zone)
     if (more := len(export.defects) - _MAX_DEFECTS) > 0:
         yield f"{more:,} more defects; --format json lists all"
     if result.unused:
-        named = ", ".join(_series(labels) for labels in result.unused[:3])
+        named = ", ".join(series_text(labels) for labels in result.unused[:3])
         yield f"{pluralize(len(result.unused), 'series', 'series')} of no pool of the stack, not used: {named}"
     yield from _clock_changes(export, zone)
 
@@ -129,19 +129,6 @@ def _clock_changes(export: HourlyExport, zone: tzinfo) -> Iterator[str]:
         before, after = _local(hour, zone), _local(hour + 1, zone)
         if before.utcoffset() != after.utcoffset():
             yield f"the clock of {zone} changes on {after:%Y-%m-%d}: the pattern follows the clock"
-
-
-def _defect(each: DefectReport, zone: tzinfo) -> str:
-    where = f"{_series(each.labels)}: {each.count:,} × {each.defect.value}"
-    start, end = (
-        datetime.fromtimestamp(t, zone).strftime("%Y-%m-%d %H:%M") for t in (each.first, each.last)
-    )
-    when = start if start == end else f"{start} to {end}"
-    return f"{where} ({when}): {MEANING[each.defect]}"
-
-
-def _series(labels: Labels) -> str:
-    return "{" + ", ".join(f'{name}="{value}"' for name, value in labels) + "}"
 
 
 def _local(hour: int, zone: tzinfo) -> datetime:
@@ -158,16 +145,7 @@ def forecast_document(result: PlatformForecast, export: HourlyExport) -> dict[st
         "pools": [_pool_document(pool) for pool in result.pools],
         "interval": INTERVAL,
         "samples": export.samples,
-        "defects": [
-            {
-                "series": dict(each.labels),
-                "defect": each.defect.value,
-                "count": each.count,
-                "first": iso_time(each.first),
-                "last": iso_time(each.last),
-            }
-            for each in export.defects
-        ],
+        "defects": [defect_document(each) for each in export.defects],
         "unused_series": [dict(labels) for labels in result.unused],
     }
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuyard.cli.terminal.console import Column, Console, table
 from gpuyard.cli.terminal.text import pluralize, usd
+from gpuyard.cli.views.samples import defect_document
 from gpuyard.usage.hours import HourlyExport
 from gpuyard.usage.rightsize import Advice, Choice
 
@@ -74,16 +75,7 @@ def rightsize_document(result: Sequence[Advice], export: HourlyExport) -> dict[s
     """The advice as plain values."""
     return {
         "workloads": [_document(each) for each in result],
-        "defects": [
-            {
-                "series": dict(d.labels),
-                "defect": d.defect.value,
-                "count": d.count,
-                "first": d.first,
-                "last": d.last,
-            }
-            for d in export.defects
-        ],
+        "defects": [defect_document(each) for each in export.defects],
     }
 
 

@@ -1,7 +1,7 @@
 """The statement of a month: tables for a terminal and for Markdown, a document for programs."""
 
-from collections.abc import Iterator
-from datetime import datetime, tzinfo
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import tzinfo
 from typing import Any
 
 from gpuyard.cli.terminal.console import Column, Console, table
@@ -9,32 +9,26 @@ from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.cost import priced
 from gpuyard.cli.views.documents import iso_time
 from gpuyard.cli.views.focus import focus_rows
+from gpuyard.cli.views.samples import defect_document, defect_text, local_time
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.usage.hours import HOUR, MEANING, DefectReport
-from gpuyard.usage.statement import UNCOVERED, Gap, Statement, TeamUse
+from gpuyard.usage.hours import HOUR
+from gpuyard.usage.statement import TEAM_PARTS, UNCOVERED, Gap, Statement, TeamUse
 
 _MAX_NOTES = 20
-_TEAM_HEAD = (
-    "team",
-    "allocated",
-    "used",
-    "idle",
-    "$/allocated",
-    "$/used",
-    "used $",
-    "idle $",
-    "total $",
-    "budget $",
-)
+_USE = ("team", "allocated", "used", "idle", "$/allocated", "$/used")
+_COST = ("team", "used $", "idle $", "total $", "budget $")
 
 
 def show_statement(made: Statement, plan: PlatformPlan, zone: tzinfo, console: Console) -> None:
     """Show the teams, what belongs to no team, the total, and what is wrong with the export."""
     console.print((plan.name, "bold"), f"  {_title(made, plan, zone)}")
     console.print_wrapped(_coverage(made), indent=2)
-    console.title("Teams", "GPU-hours; dollars for one allocated and one used GPU-hour")
-    head = [Column(_TEAM_HEAD[0], name=True), *(Column(name, "right") for name in _TEAM_HEAD[1:])]
-    console.show(table(head, [_team_row(team) for team in made.teams]))
+    console.title("Use", "GPU-hours, and dollars for an allocated and for a used one")
+    console.show(table(_columns(_USE), map(_use, made.teams)))
+    console.title("Cost")
+    console.show(table(_columns(_COST), map(_cost, made.teams)))
+    for line in _overruns(made):
+        console.print_wrapped(line, first="! ", style="yellow", indent=2)
     console.title("Bill")
     console.show(table([Column(""), Column("$", "right")], [*_totals(made)]))
     for line in _prices(made):
@@ -48,6 +42,10 @@ def show_statement(made: Statement, plan: PlatformPlan, zone: tzinfo, console: C
             console.print_wrapped(f"{more:,} more; --format json lists all", indent=2)
 
 
+def _columns(names: Sequence[str]) -> list[Column]:
+    return [Column(names[0], name=True), *(Column(name, "right") for name in names[1:])]
+
+
 def statement_markdown(made: Statement, plan: PlatformPlan, zone: tzinfo) -> str:
     """The statement for a report or a pull request."""
     lines = [
@@ -55,18 +53,22 @@ def statement_markdown(made: Statement, plan: PlatformPlan, zone: tzinfo) -> str
         "",
         f"{_title(made, plan, zone)}; {_coverage(made)}.",
         "",
-        f"| {' | '.join(_TEAM_HEAD)} |",
-        f"|---|{'---:|' * (len(_TEAM_HEAD) - 1)}",
-        *(f"| {' | '.join(_plain(cell) for cell in _team_row(team))} |" for team in made.teams),
-        "",
-        "| bill | $ |",
-        "|---|---:|",
-        *(f"| {' | '.join(_plain(cell) for cell in row)} |" for row in _totals(made)),
-        "",
+        *_markdown(_USE, map(_use, made.teams)),
+        *_markdown(_COST, map(_cost, made.teams)),
+        *_markdown(("bill", "$"), _totals(made)),
         *(f"{line}." for line in _prices(made)),
+        *(f"- {_plain(line)}" for line in _overruns(made)),
         *(f"- {_plain(line)}" for line in _notes(made, zone)),
     ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
+    yield f"| {' | '.join(head)} |"
+    yield f"|---|{'---:|' * (len(head) - 1)}"
+    for row in rows:
+        yield f"| {' | '.join(map(_plain, row))} |"
+    yield ""
 
 
 def _plain(cell: str) -> str:
@@ -87,16 +89,28 @@ def _coverage(made: Statement) -> str:
     return f"{text}; the others {where}: nothing is estimated"
 
 
-def _team_row(team: TeamUse) -> tuple[str, ...]:
+def _use(team: TeamUse) -> tuple[str, ...]:
     return (
         team.team,
         *(f"{hours:,.1f}" for hours in (team.allocated, team.used, team.idle)),
         _price(team.usd_per_allocated),
         _price(team.usd_per_used),
-        *(_usd(team.cents[part]) for part in ("used", "allocated_idle")),
-        _usd(team.total),
-        _budget(team),
     )
+
+
+def _cost(team: TeamUse) -> tuple[str, ...]:
+    return (
+        team.team,
+        *(_usd(team.cents[part]) for part in TEAM_PARTS),
+        _usd(team.total),
+        _price(team.budget_usd),
+    )
+
+
+def _overruns(made: Statement) -> Iterator[str]:
+    for team in made.teams:
+        if team.budget_usd is not None and (over := team.total / 100 - team.budget_usd) > 0:
+            yield f"{team.team} is {over:,.2f} $ over its budget"
 
 
 def _price(usd: float | None) -> str:
@@ -105,13 +119,6 @@ def _price(usd: float | None) -> str:
 
 def _usd(cents: int) -> str:
     return f"{cents / 100:,.2f}"
-
-
-def _budget(team: TeamUse) -> str:
-    if team.budget_usd is None:
-        return "-"
-    over = team.total / 100 - team.budget_usd
-    return f"{team.budget_usd:,.2f}" + (f", {over:,.2f} over" if over > 0 else "")
 
 
 def _totals(made: Statement) -> Iterator[tuple[str, str]]:
@@ -143,26 +150,14 @@ def _notes(made: Statement, zone: tzinfo) -> Iterator[str]:
     for gap in made.gaps:
         yield _gap(gap, zone)
     for defect in made.defects:
-        yield _defect(defect, zone)
+        yield defect_text(defect, zone)
 
 
 def _gap(gap: Gap, zone: tzinfo) -> str:
     return (
         f"{gap.series}: no sample for {pluralize(gap.hours, 'hour')},"
-        f" {_local(gap.start * HOUR, zone)} to {_local(gap.end * HOUR, zone)}"
+        f" {local_time(gap.start * HOUR, zone)} to {local_time(gap.end * HOUR, zone)}"
     )
-
-
-def _defect(each: DefectReport, zone: tzinfo) -> str:
-    labels = dict(each.labels)
-    name = labels.pop("__name__", "")
-    series = name + "{" + ", ".join(f'{key}="{value}"' for key, value in labels.items()) + "}"
-    when = f"{_local(each.first, zone)} to {_local(each.last, zone)}"
-    return f"{series}: {each.count:,} × {each.defect.value} ({when}): {MEANING[each.defect]}"
-
-
-def _local(time: float, zone: tzinfo) -> str:
-    return f"{datetime.fromtimestamp(time, zone):%Y-%m-%d %H:%M}"
 
 
 def statement_document(made: Statement, plan: PlatformPlan) -> dict[str, Any]:
@@ -189,16 +184,7 @@ def statement_document(made: Statement, plan: PlatformPlan) -> dict[str, Any]:
             }
             for gap in made.gaps
         ],
-        "defects": [
-            {
-                "series": dict(each.labels),
-                "defect": each.defect.value,
-                "count": each.count,
-                "first": iso_time(each.first),
-                "last": iso_time(each.last),
-            }
-            for each in made.defects
-        ],
+        "defects": [defect_document(each) for each in made.defects],
     }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.cli.terminal.text import pluralize, usd
-from gpuyard.usage.fleet import Fleet, Row, merge_by_pod
+from gpuyard.usage.fleet import Fleet, IdleGpu, Row, Wait, merge_by_pod
 
 NONE = "-"
 """Stands for a value without data: never zero."""
@@ -49,8 +49,8 @@ _TEAMS = (
 )
 _QUEUES = (
     Column("queue", name=True),
-    Column("priority", name=True),
     Column("waiting", "right"),
+    Column("priority", name=True),
     Column("wait p50", "right"),
     Column("wait p95", "right"),
 )
@@ -115,8 +115,10 @@ def _bar(used: float | None, held: float | None, scale: float | None) -> str:
 
 def _queue_rows(fleet: Fleet) -> Iterator[Sequence[Cell]]:
     for q in fleet.queues:
-        waits = (_minutes(q.wait_p50), _minutes(q.wait_p95))
-        yield q.queue, q.priority or NONE, figure(q.pending), *waits
+        for n, wait in enumerate(q.waits or (Wait("", None, None),)):
+            waiting = "" if n else figure(q.pending)
+            waited = (_minutes(wait.p50), _minutes(wait.p95))
+            yield q.queue, waiting, wait.priority or NONE, *waited
 
 
 def _minutes(seconds: float | None) -> str:
@@ -137,7 +139,7 @@ def _show_idle(fleet: Fleet, console: Console) -> None:
             (g.pod, g.namespace) if g.namespace != g.team else g.pod,
             g.team or NONE,
             g.pool,
-            (g.node, f"{g.gpus:.4g} GPU {g.slice}".rstrip()),
+            (g.node, f"{held(g)} GPU"),
             _hours(g.hours),
             _money(g.usd_per_hour),
         )
@@ -146,6 +148,11 @@ def _show_idle(fleet: Fleet, console: Console) -> None:
     _show(console, "Idle GPUs", _IDLE, rows)
     if (more := len(pods) - _IDLE_SHOWN) > 0:
         console.print(f"… and {more:,} more; --format json lists all", indent=2)
+
+
+def held(idle: IdleGpu) -> str:
+    """What a pod holds in GPUs, and its slice."""
+    return f"{idle.slice}, {idle.gpus:.2f}" if idle.slice else f"{idle.gpus:.4g}"
 
 
 def _hours(hours: float | None) -> str:

@@ -16,6 +16,7 @@ from gpuyard.catalogue.prometheus import (
     SERIES_OF_CLUSTER,
     SERIES_PER_NODE,
     SLOWEST_SCRAPE_SECONDS,
+    ManagedPrometheus,
 )
 from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.names import MONITORING_NAMESPACE
@@ -27,6 +28,9 @@ from gpuyard.spec.suggestions import nearest_name
 
 OUR_LABELS = {"gpuyard.dev/monitoring": "platform"}
 """The labels by which the installed Prometheus selects monitors and rules."""
+_OPERATOR_RECEIVERS = frozenset({"slack", "pagerduty", "webhook", "email"})
+_DESTINATIONS = _OPERATOR_RECEIVERS | {"sns"}
+"""The fields of a receiver that name a destination."""
 _RESERVE = 1.5
 _GIB = 1024**3
 _DAY_SECONDS = 86400
@@ -38,7 +42,9 @@ def decide_observability(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     given = draft.spec.observability
     if given is None or given.prometheus is Prometheus.NONE:
         return draft, []
-    return replace(draft, observability=_plan(given, [*draft.valid_pools.values()])), []
+    is_managed = given.prometheus is Prometheus.MANAGED
+    managed = draft.provider.managed_prometheus if is_managed else None
+    return replace(draft, observability=_plan(given, managed, [*draft.valid_pools.values()])), []
 
 
 def installs_monitoring(spec: PlatformSpec) -> bool:
@@ -46,19 +52,22 @@ def installs_monitoring(spec: PlatformSpec) -> bool:
     given = spec.observability
     return (
         given is not None
-        and given.prometheus is Prometheus.INSTALL
+        and given.prometheus in {Prometheus.INSTALL, Prometheus.MANAGED}
         and spec.cloud is not Cloud.SIMULATED
     )
 
 
-def _plan(given: Observability, pools: list[PoolPlan]) -> ObservabilityPlan:
-    installs = given.prometheus is Prometheus.INSTALL
+def _plan(
+    given: Observability, managed: ManagedPrometheus | None, pools: list[PoolPlan]
+) -> ObservabilityPlan:
+    installs = given.prometheus is not Prometheus.EXISTING
     gpus, others = _gpu_series(pools), _other_series(pools)
     samples = gpus / given.scrape_seconds + others / SLOWEST_SCRAPE_SECONDS
     stored = samples * BYTES_PER_SAMPLE * given.retention_days * _DAY_SECONDS * _RESERVE
     return ObservabilityPlan(
         mode=given.prometheus,
-        address=given.prometheus_address or PROMETHEUS_OPERATED,
+        managed=managed,
+        address=given.prometheus_address or ("" if managed else PROMETHEUS_OPERATED),
         namespace=MONITORING_NAMESPACE if installs else given.namespace,
         labels=OUR_LABELS if installs else given.labels,
         retention_days=given.retention_days,
@@ -93,10 +102,38 @@ def check_observability(draft: Draft) -> list[Diagnostic]:
     given = draft.spec.observability
     if given is None:
         return []
-    findings = _existing(given)
+    findings = [*_existing(given), *_managed(draft, given)]
     if given.alerts is not None:
         findings += _alerts(draft, given.prometheus, given.alerts)
     return findings
+
+
+def _managed(draft: Draft, given: Observability) -> list[Diagnostic]:
+    """A cloud without a managed service, and fields that the service does not have."""
+    if given.prometheus is not Prometheus.MANAGED or draft.spec.cloud is Cloud.SIMULATED:
+        return []
+    service = draft.provider.managed_prometheus
+    if service is None:
+        path = (*_PATH, "prometheus")
+        return [
+            error(
+                "observability.managed",
+                path,
+                "your own cluster has no managed service for Prometheus",
+                given="prometheus: managed",
+                allowed="managed with cloud: aws or gcp; else install, existing or none",
+                fix=Fix(message="write install", at=path, value="install"),
+            )
+        ]
+    return [
+        info(
+            "observability.ignored",
+            (*_PATH, name),
+            f"{service.name} does not read this field",
+            fix=Fix(message="remove it", at=(*_PATH, name)),
+        )
+        for name in sorted(given.model_fields_set & service.ignored)
+    ]
 
 
 def _existing(given: Observability) -> list[Diagnostic]:
@@ -124,12 +161,47 @@ def _alerts(draft: Draft, mode: Prometheus, alerts: Alerts) -> list[Diagnostic]:
                 path,
                 "gpuyard configures no Alertmanager here, so no alert is sent",
                 given=f"prometheus: {mode.value}",
-                allowed="alerts with prometheus: install or existing",
+                allowed="alerts with prometheus: install, existing or managed",
                 fix=Fix(message="remove it", at=path),
             )
         ]
     findings = _strategy(path) if mode is Prometheus.EXISTING else []
-    return [*findings, *_teams(draft, path, alerts), *_receivers(path, alerts)]
+    service = draft.provider.managed_prometheus if mode is Prometheus.MANAGED else None
+    return [
+        *findings,
+        *_teams(draft, path, alerts),
+        *_receivers(path, alerts),
+        *_destinations(path, alerts, service),
+    ]
+
+
+def _destinations(
+    path: Path, alerts: Alerts, service: ManagedPrometheus | None
+) -> list[Diagnostic]:
+    """Destinations that the Alertmanager of this mode does not have."""
+    has = service.receivers if service else _OPERATOR_RECEIVERS
+    name = (
+        service.name
+        if service
+        else "the Alertmanager of prometheus-operator, as gpuyard configures it,"
+    )
+    lists = format_list(sorted(has))
+    allowed = lists or f"no receiver; alerts go to {service.where}" if service else lists
+    found = {
+        (*at, field)
+        for at, each in _named_receivers(alerts).items()
+        for field in each.model_fields_set & _DESTINATIONS - has
+    }
+    return [
+        error(
+            "alerts.receiver",
+            (*path, *at),
+            f"{name} sends no alerts to it",
+            allowed=allowed,
+            fix=Fix(message="remove it", at=(*path, *at)),
+        )
+        for at in sorted(found)
+    ]
 
 
 def _strategy(path: Path) -> list[Diagnostic]:
@@ -139,7 +211,8 @@ def _strategy(path: Path) -> list[Diagnostic]:
             path,
             "prometheus-operator sends an AlertmanagerConfig only alerts of its own namespace",
             fix=Fix(
-                message="set alertmanagerConfigMatcherStrategy: {type: None} in the Alertmanager"
+                message="set alertmanagerConfigMatcherStrategy:"
+                " {type: OnNamespaceExceptForAlertmanagerNamespace} in the Alertmanager of that namespace"
             ),
         )
     ]
@@ -166,13 +239,16 @@ def _nearest(path: Path, name: str, known: list[str]) -> Fix:
     return Fix(message=f"write {near}") if near else Fix(message="remove it", at=path)
 
 
-def _receivers(path: Path, alerts: Alerts) -> list[Diagnostic]:
+def _named_receivers(alerts: Alerts) -> dict[tuple[str, ...], Receiver]:
     severities = {"critical": alerts.critical, "warning": alerts.warning, "info": alerts.info}
-    found: dict[Path, Receiver] = {(n,): each for n, each in severities.items() if each}
-    found |= {("teams", name): each for name, each in alerts.teams.items()}
+    found: dict[tuple[str, ...], Receiver] = {(n,): each for n, each in severities.items() if each}
+    return found | {("teams", name): each for name, each in alerts.teams.items()}
+
+
+def _receivers(path: Path, alerts: Alerts) -> list[Diagnostic]:
     return [
         problem
-        for at, each in found.items()
+        for at, each in _named_receivers(alerts).items()
         for problem in _receiver((*path, *at), each, has_smtp=alerts.smtp is not None)
     ]
 
@@ -189,13 +265,13 @@ def _receiver(path: Path, receiver: Receiver, *, has_smtp: bool) -> list[Diagnos
                 fix=Fix(message="write smtp: {host: HOST:PORT, sender: ADDRESS}"),
             )
         ]
-    if not (receiver.slack or receiver.pagerduty or receiver.webhook or receiver.email):
+    if not any(getattr(receiver, name) for name in _DESTINATIONS):
         return [
             warning(
                 "alerts.empty",
                 path,
                 "a receiver without a destination sends nothing",
-                allowed="slack, pagerduty, webhook or email",
+                allowed="slack, pagerduty, webhook, email or sns",
                 fix=Fix(message="remove it", at=path),
             )
         ]

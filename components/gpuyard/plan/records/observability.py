@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpuyard.catalogue.prometheus import ManagedPrometheus
 from gpuyard.spec.sections import Alerts, Prometheus
 
 
@@ -11,8 +12,10 @@ class ObservabilityPlan:
     """Prometheus, its size, and where its alerts go."""
 
     mode: Prometheus
+    managed: ManagedPrometheus | None
+    """The managed service; None in the other modes."""
     address: str
-    """The URL of Prometheus inside the cluster."""
+    """The URL of Prometheus inside the cluster; empty for a managed service without a proxy."""
     namespace: str
     """The namespace of monitors, rules and receivers."""
     labels: Mapping[str, str]
@@ -33,5 +36,10 @@ class ObservabilityPlan:
 
     @property
     def installs(self) -> bool:
-        """Whether gpuyard installs Prometheus."""
-        return self.mode is Prometheus.INSTALL
+        """Whether gpuyard installs kube-prometheus-stack, for a managed service in part."""
+        return self.mode is not Prometheus.EXISTING
+
+    @property
+    def has_operator(self) -> bool:
+        """Whether prometheus-operator reads monitors: not where a managed service has its own collectors."""
+        return self.managed is None or not self.managed.own_collectors

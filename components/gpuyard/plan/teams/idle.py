@@ -80,6 +80,8 @@ def check_idle(draft: Draft) -> list[Diagnostic]:
 def _unmeasured(spec: PlatformSpec, index: int) -> list[Diagnostic]:
     """Idle reclaim needs a Prometheus."""
     prometheus = spec.observability.prometheus if spec.observability else Prometheus.NONE
+    if prometheus is Prometheus.MANAGED:
+        return _unreached(spec, index)
     if prometheus is not Prometheus.NONE:
         return []
     is_disabled = spec.observability is not None
@@ -96,6 +98,23 @@ def _unmeasured(spec: PlatformSpec, index: int) -> list[Diagnostic]:
             allowed="observability: {prometheus: install}, or existing with prometheus_address if it is not"
             f" {PROMETHEUS_OPERATED}",
             fix=Fix(message="write observability: {prometheus: install}", at=path, value=value),
+        )
+    ]
+
+
+def _unreached(spec: PlatformSpec, index: int) -> list[Diagnostic]:
+    """A managed service answers only signed requests, which the program does not send."""
+    if spec.observability is None or spec.observability.prometheus_address:
+        return []
+    return [
+        error(
+            "idle.unreached",
+            ("teams", index, "idle"),
+            "the managed service answers only authenticated queries, and idle reclaim sends none: no"
+            " workload would ever be suspended",
+            given="observability.prometheus: managed",
+            allowed="managed with prometheus_address, the URL of a proxy in the cluster that authenticates",
+            fix=Fix(message="run the proxy, and write its URL as observability.prometheus_address"),
         )
     ]
 

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.catalogue import fees
+from gpuyard.catalogue import fees, prometheus
 from gpuyard.catalogue.cluster.disks import GP3
 from gpuyard.catalogue.cluster.names import AWS_NAMES
 from gpuyard.catalogue.cluster.networks import EKS_RANGES
@@ -138,6 +138,9 @@ class Aws(Provider):
     def network_interfaces(self, machine: "Machine") -> "tuple[Interface, ...]":
         """For every EFA of the machine."""
         return efa_interfaces_to_launch(machine)
+
+    # ── metrics ───────────────────────────────────────────────────────────────────────────────────
+    managed_prometheus = prometheus.AMAZON
 
     # ── account ───────────────────────────────────────────────────────────────────────────────────
     reservation_states = ("active", "scheduled")

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.catalogue import fees
+from gpuyard.catalogue import fees, prometheus
 from gpuyard.catalogue.cluster.disks import GKE_BOOT_DISK
 from gpuyard.catalogue.cluster.names import GCP_NAMES
 from gpuyard.catalogue.cluster.networks import GKE_RANGES
@@ -23,7 +23,7 @@ from gpuyard.spec.sections import DatasetKind
 
 if TYPE_CHECKING:
     from gpuyard.findings import Diagnostic
-    from gpuyard.plan.records import DatasetPlan, PlatformPlan, PoolPlan
+    from gpuyard.plan.records import DatasetPlan, ObservabilityPlan, PlatformPlan, PoolPlan
     from gpuyard.preflight.prerequisites import PrerequisiteAnswers
     from gpuyard.preflight.probes import ProbeResult, RunProbes
     from gpuyard.preflight.reservations import ReservationUse
@@ -115,6 +115,15 @@ class Gcp(Provider):
         from gpuyard.render.gcp.volumes import volume_source
 
         return volume_source(data, writes=writes)
+
+    # ── metrics ───────────────────────────────────────────────────────────────────────────────────
+    managed_prometheus = prometheus.GOOGLE
+
+    def metric_objects(self, plan: "PlatformPlan", observed: "ObservabilityPlan") -> "list[Object]":
+        """PodMonitorings and ClusterRules of Google Cloud Managed Service for Prometheus."""
+        from gpuyard.render.gcp.in_cluster.metrics import metric_objects
+
+        return metric_objects(plan, observed)
 
     # ── account ───────────────────────────────────────────────────────────────────────────────────
     ids_have_project = True

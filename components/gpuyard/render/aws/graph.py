@@ -9,6 +9,7 @@ from gpuyard.render.aws.cluster import EXISTING_OUTPUTS, OUTPUTS, cluster_parts,
 from gpuyard.render.aws.disk_key import disk_key_arn, disk_key_calls, disk_key_parts
 from gpuyard.render.aws.foundation import EksNodeInputs, StringInput
 from gpuyard.render.aws.karpenter.parts import karpenter_late_values, karpenter_parts
+from gpuyard.render.aws.metrics import metric_parts, metric_values
 from gpuyard.render.aws.network import network_of, subnets_by_zone
 from gpuyard.render.aws.place import AwsLocation, aws_location
 from gpuyard.render.aws.pools import image_calls, node_groups
@@ -74,6 +75,7 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
             *store_parts(plan, stores),
             *autoscaler_role(plan, cluster, agent),
             *karpenter_parts(plan, place, cluster, agent),
+            *metric_parts(plan, cluster, agent),
             *groups,
             *addon_parts(plan, place, cluster, with_nodes=True, after=first),
         ),
@@ -86,7 +88,7 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
                 *image_calls(plan),
             )
         ),
-        {**store_values(plan), **karpenter_late_values(plan)},
+        {**store_values(plan), **karpenter_late_values(plan), **metric_values(plan, place)},
         aws_prerequisites(plan),
     )
 
@@ -123,9 +125,16 @@ def _in_a_given_one(plan: PlatformPlan, place: AwsLocation) -> CloudGraph:
         subnets=subnets,
         node_security_group=group[0],
     )
-    resources = (*workers, *group, *store_parts(plan, stores), *node_groups(plan, foundation))
+    resources = (
+        *workers,
+        *group,
+        *store_parts(plan, stores),
+        *metric_parts(plan, cluster),
+        *node_groups(plan, foundation),
+    )
     all_calls = (*place.calls, *store_calls(plan), cluster, *calls, *image_calls(plan))
-    return CloudGraph(resources, all_calls, store_values(plan), aws_prerequisites(plan))
+    late_values = {**store_values(plan), **metric_values(plan, place)}
+    return CloudGraph(resources, all_calls, late_values, aws_prerequisites(plan))
 
 
 def _subnets_there(

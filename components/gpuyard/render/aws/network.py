@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from gpuyard.catalogue.cluster.eks import (
     GATEWAY_SERVICE,
     INTERFACE_SERVICES,
+    METRICS_SERVICE,
     ZONES_WITHOUT,
     log_retention_days,
 )
@@ -271,6 +272,7 @@ def _endpoints(
     """S3's always, which is free; the others if configured, or if there is no NAT."""
     network = cluster_spec(plan.spec).network
     private = [each.get("id") for each in tables if each.kind.endswith(":RouteTable")]
+    has_workspace = plan.observability is not None and plan.observability.managed is not None
     gateway = _endpoint(
         plan, place, vpc, GATEWAY_SERVICE, vpcEndpointType="Gateway", routeTableIds=private
     )
@@ -308,7 +310,7 @@ def _endpoints(
             securityGroupIds=[group.get("id")],
             privateDnsEnabled=True,
         )
-        for service in INTERFACE_SERVICES
+        for service in (*INTERFACE_SERVICES, *([METRICS_SERVICE] if has_workspace else []))
     ]
     return [gateway, group, inside, *interfaces]
 

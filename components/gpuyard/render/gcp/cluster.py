@@ -177,6 +177,7 @@ def _days(days: tuple[Weekday, ...]) -> list[int]:
 def _watched(plan: PlatformPlan, spec: ClusterSpec) -> dict[str, Any]:
     """GPU metrics have one source: GKE, or the GPU Operator if it installs anything."""
     ours = plan.operator is not None and any(plan.operator.enabled.values())
+    managed = plan.observability is not None and plan.observability.managed is not None
     components = [_COMPONENTS[kind] for kind in spec.logs.kinds if kind in _COMPONENTS]
     return {
         "loggingConfig": {
@@ -184,7 +185,7 @@ def _watched(plan: PlatformPlan, spec: ClusterSpec) -> dict[str, Any]:
         },
         "monitoringConfig": {
             "enableComponents": ["SYSTEM_COMPONENTS"] if ours else ["DCGM", "SYSTEM_COMPONENTS"],
-            "managedPrometheus": {"enabled": not ours},
+            "managedPrometheus": {"enabled": managed or not ours},
         },
         "costManagementConfig": {"enabled": True},
     }

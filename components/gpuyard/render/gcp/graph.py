@@ -10,6 +10,7 @@ from gpuyard.render.gcp.cluster import cluster, existing_cluster
 from gpuyard.render.gcp.fabric import fabric_networks
 from gpuyard.render.gcp.foundation import GcpNodePoolInputs
 from gpuyard.render.gcp.identity import identity
+from gpuyard.render.gcp.metrics import metric_grants
 from gpuyard.render.gcp.network import cluster_network
 from gpuyard.render.gcp.place import GcpLocation, gcp_location
 from gpuyard.render.gcp.pools import node_pools
@@ -34,11 +35,12 @@ def gcp_graph(plan: PlatformPlan) -> CloudGraph:
         cluster=cluster_source.get("name"),
         location=cluster_source.get("location"),
     )
+    ready = () if existing_call else (new_cluster.name,)
     stores = GcpStoreFoundation(
         place=place,
         network=_linked(place, existing_call.get("network") if existing_call else network.network),
         managed=bool(network_parts),
-        ready=() if existing_call else (new_cluster.name,),
+        ready=ready,
     )
     return CloudGraph(
         (
@@ -47,6 +49,7 @@ def gcp_graph(plan: PlatformPlan) -> CloudGraph:
             *who.resources,
             *(() if existing_call else (new_cluster,)),
             *store_parts(plan, stores),
+            *metric_grants(plan, place, who, ready),
             *node_pools(plan, foundation),
         ),
         (*place.calls, *((existing_call,) if existing_call else ())),

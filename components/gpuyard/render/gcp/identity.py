@@ -23,6 +23,8 @@ class NodeIdentity:
 
     account: UnresolvedOutput
     """The email of the nodes' service account."""
+    member: UnresolvedOutput
+    """The same account as a member of a policy."""
     key: Any
     """The key of secrets and disks."""
     resources: tuple[CloudResource, ...]
@@ -45,24 +47,33 @@ def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
         outputs=("email", "member"),
     )
     roles = [
-        _member(place, f"nodes-{role.rpartition('.')[2].lower()}", role, account.get("member"))
+        project_member(
+            place, f"nodes-{role.rpartition('.')[2].lower()}", role, account.get("member")
+        )
         for role in NODE_ROLES
     ]
     admins = [
-        _member(place, f"admin-{digest(member)}", ADMIN_ROLE, member)
+        project_member(place, f"admin-{digest(member)}", ADMIN_ROLE, member)
         for member in cluster_spec(plan.spec).admins
     ]
     key, key_parts = _key(plan, place)
     return NodeIdentity(
-        account=account.get("email"), key=key, resources=(account, *roles, *admins, *key_parts)
+        account=account.get("email"),
+        member=account.get("member"),
+        key=key,
+        resources=(account, *roles, *admins, *key_parts),
     )
 
 
-def _member(place: GcpLocation, name: str, role: str, member: Any) -> CloudResource:
+def project_member(
+    place: GcpLocation, name: str, role: str, member: Any, after: tuple[str, ...] = ()
+) -> CloudResource:
+    """A role of the project, granted to one member."""
     return CloudResource(
         kind="gcp:projects/iAMMember:IAMMember",
         name=name,
         inputs={"project": place.project, "role": role, "member": member},
+        after=after,
         delete_first=True,
     )
 

@@ -19,7 +19,7 @@ _DECIDED_BY_OWNER = frozenset(
 """Fields of a part that the owner decides: version, source and upgrade policy."""
 _ON = True
 """Default of a policy that does not set `enabled` of a part."""
-_OFF = frozenset({"dcgmExporter.serviceMonitor.enabled", "dcgmExporter.enablePodLabels"})
+_OFF = frozenset({"dcgmExporter.serviceMonitor.enabled"})
 """What is off if a policy does not set it (gpu-operator v26.7 api/nvidia/v1/clusterpolicy_types.go)."""
 
 

@@ -6,7 +6,6 @@ the chart renders `mig: null`, which server-side apply rejects (Helm 4, Argo CD)
 apply drops.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,7 +21,6 @@ from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.catalogue.software.pins import GPU_OPERATOR
 from gpuyard.names import (
     ARCH_LABEL,
-    CLASS_LABEL,
     GPU_OPERATOR_NAMESPACE,
     POOL_LABEL,
     SYSTEM_POOL,
@@ -124,8 +122,6 @@ def _exporter(plan: PlatformPlan) -> dict[str, Any]:
         "enabled": True,
         "serviceMonitor": {"enabled": False},
         "config": {"name": counters_config_map(plan.spec)},
-        "enablePodLabels": True,
-        "podLabelAllowlistRegex": [f"^{re.escape(CLASS_LABEL)}$"],
         "env": [{"name": name, "value": "true"} for name, used in variables.items() if used],
     }
 

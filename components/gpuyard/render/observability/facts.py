@@ -13,6 +13,7 @@ from gpuyard.plan.records import (
     PlatformPlan,
     PoolPlan,
 )
+from gpuyard.render.scaling.priority_expander import option_text
 from gpuyard.spec.pools import Scaling
 
 _GIB = 1024**3
@@ -47,12 +48,12 @@ def state_metrics_label(label: str) -> str:
 
 
 def node_labels(plan: PlatformPlan) -> tuple[str, ...]:
-    """The node labels that kube-state-metrics must export."""
+    """The node labels that kube-state-metrics must export, besides the class of pods."""
     found = {POOL_LABEL}
     for pool in plan.pools:
         found |= _selector(pool).keys()
-        for selector, _ in _options(pool):
-            found |= selector.keys()
+        for matchers, _ in _options(plan, pool):
+            found |= {each.label for each in matchers}
     return tuple(sorted(found))
 
 
@@ -71,18 +72,33 @@ def _fact(record: str, value: float, **labels: str) -> RuleText:
     return RuleText(record, f"vector({value:.12g})", labels)
 
 
+@dataclass(frozen=True, slots=True)
+class _Matcher:
+    """A matcher of nodes by a label."""
+
+    label: str
+    operator: str
+    value: str
+
+    def __str__(self) -> str:
+        return f'{state_metrics_label(self.label)}{self.operator}"{self.value}"'
+
+
+def _equal(labels: Mapping[str, str]) -> list[_Matcher]:
+    return [_Matcher(label, "=", value) for label, value in labels.items()]
+
+
 def _nodes(plan: PlatformPlan) -> Iterator[RuleText]:
     for pool in plan.pools:
-        for extra, option in _options(pool):
-            selector = {**_selector(pool), **extra}
-            yield _node_info(selector, pool.name, option.mode)
+        for matchers, mode in _options(plan, pool):
+            yield _node_info([*_equal(_selector(pool)), *matchers], pool.name, mode)
     if plan.system is not None:
-        yield _node_info({POOL_LABEL: SYSTEM_POOL}, SYSTEM_POOL, plan.system.prices[0].mode)
+        system = _equal({POOL_LABEL: SYSTEM_POOL})
+        yield _node_info(system, SYSTEM_POOL, plan.system.prices[0].mode)
 
 
-def _node_info(selector: Mapping[str, str], pool: str, capacity: str) -> RuleText:
-    matchers = ", ".join(f'{state_metrics_label(k)}="{v}"' for k, v in selector.items())
-    expr = f"group by (node) (kube_node_labels{{{matchers}}})"
+def _node_info(matchers: Iterable[_Matcher], pool: str, capacity: str) -> RuleText:
+    expr = f"group by (node) (kube_node_labels{{{', '.join(map(str, matchers))}}})"
     return RuleText(NODE_INFO, expr, {"pool": pool, "capacity": capacity})
 
 
@@ -91,14 +107,45 @@ def _selector(pool: PoolPlan) -> Mapping[str, str]:
     return {POOL_LABEL: selector[POOL_LABEL]} if POOL_LABEL in selector else selector
 
 
-def _options(pool: PoolPlan) -> list[tuple[Mapping[str, str], CapacityOption]]:
-    """The capacity options whose nodes have different labels; of those with equal labels the first."""
-    if len(pool.capacity_options) == 1:
-        return [({}, pool.capacity_options[0])]
-    found: dict[tuple[tuple[str, str], ...], CapacityOption] = {}
+def _options(plan: PlatformPlan, pool: PoolPlan) -> list[tuple[list[_Matcher], str]]:
+    """The capacity modes of a pool, with matchers that select each node for one of them.
+
+    EKS and GKE label reserved and on-demand nodes alike: the node group tells them apart.
+    """
+    modes: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for option in pool.capacity_options:
-        found.setdefault(tuple(_capacity_labels(pool, option).items()), option)
-    return [(dict(labels), option) for labels, option in found.items()]
+        labels = tuple(_capacity_labels(pool, option).items())
+        modes.setdefault(labels, [])
+        if option.mode not in modes[labels]:
+            modes[labels].append(option.mode)
+    if len(modes) == 1 and len(*modes.values()) == 1:
+        return [([], pool.capacity_options[0].mode)]
+    return [
+        ([*_equal(dict(labels)), *matchers], mode)
+        for labels, alike in modes.items()
+        for matchers, mode in _by_group(plan, pool, alike)
+    ]
+
+
+def _by_group(
+    plan: PlatformPlan, pool: PoolPlan, modes: list[str]
+) -> Iterator[tuple[list[_Matcher], str]]:
+    """Matchers of node groups for modes with equal labels; other nodes are on demand, or of the first mode."""
+    label, groups = plan.provider.nodes_by_option(pool)
+    names = {each["description"]: each["names"] for each in groups}
+    rest = _ON_DEMAND if _ON_DEMAND in modes else modes[0]
+    others: list[str] = []
+    for mode in [each for each in modes if each != rest]:
+        own = [
+            name
+            for option in pool.capacity_options
+            if option.mode == mode
+            for name in names.get(option_text(option), ())
+        ]
+        if own:
+            others += own
+            yield [_Matcher(label, "=~", "|".join(own))], mode
+    yield [_Matcher(label, "!~", "|".join(others))] if others else [], rest
 
 
 def _capacity_labels(pool: PoolPlan, option: CapacityOption) -> Mapping[str, str]:

@@ -4,36 +4,47 @@ The chart's own rules and the node exporter are off: gpuyard has rules of its ow
 namespace can be `restricted`.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES, MonitoringImage
 from gpuyard.catalogue.software.pins import PINS
 from gpuyard.names import (
+    CLASS_LABEL,
     MONITORING_NAMESPACE,
     PLATFORM_LABEL,
     POD_SECURITY_LABEL,
     POOL_LABEL,
     SYSTEM_POOL,
-    TEAM_LABEL,
 )
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object, namespace_object, system_tolerations
+from gpuyard.render.observability.facts import node_labels
+from gpuyard.render.observability.reads import series_regex
 from gpuyard.render.observability.routing import RECEIVERS
 from gpuyard.render.pulled_image import PulledImage, published_image
 
-CAPACITY_LABELS = (
-    "karpenter.sh/capacity-type",
-    "eks.amazonaws.com/capacityType",
-    "cloud.google.com/gke-spot",
-    "cloud.google.com/gke-provisioning",
-)
-"""Labels of nodes that tell spot from on-demand capacity."""
 _OFF = ("kubeControllerManager", "kubeEtcd", "kubeScheduler", "kubeProxy")
 """Parts of a control plane that clouds do not expose."""
+_STATE = "kube-state-metrics"
+_AGENT = frozenset({"prometheusOperator", "prometheus"})
+"""Sections of the chart whose images Prometheus in agent mode needs."""
+_OF_OPERATOR = (
+    "crds",
+    "prometheusOperator",
+    "prometheus",
+    "alertmanager",
+    "kubernetesServiceMonitors",
+)
+_SCRAPED = ("serviceMonitor", "podMonitor", "probe", "scrapeConfig")
+REMOTE_WRITE, REMOTE_REGION = "metrics.url", "metrics.region"
+"""The late values of the managed service: where to send samples, and in which region."""
+COLLECTOR_ACCOUNT = "prometheus"
+"""The service account of Prometheus in agent mode."""
 
 
 def monitoring_objects(plan: PlatformPlan) -> list[Object]:
@@ -62,8 +73,14 @@ def monitoring_images(plan: PlatformPlan) -> Iterator[PulledImage]:
 
 
 def _images(observed: ObservabilityPlan) -> Iterator[MonitoringImage]:
+    """A managed service has its own Alertmanager and Grafana; one with collectors leaves kube-state-metrics."""
     for image in MONITORING_IMAGES:
-        if not image.optional or observed.grafana:
+        part = image.values[0]
+        if observed.managed:
+            is_used = part == _STATE or (observed.has_operator and part in _AGENT)
+        else:
+            is_used = not image.optional or observed.grafana
+        if is_used:
             yield image
 
 
@@ -81,20 +98,29 @@ def monitoring_values(plan: PlatformPlan, observed: ObservabilityPlan) -> dict[s
         "commonLabels": labels,
         "defaultRules": {"create": False},
         "nodeExporter": {"enabled": False},
-        "grafana": {"enabled": observed.grafana, **(place if observed.grafana else {})},
+        "grafana": {"enabled": False},
         **{part: {"enabled": False} for part in _OFF},
-        "prometheusOperator": {**place, "admissionWebhooks": {"patch": {**place}}},
-        "kube-state-metrics": {
+        _STATE: {
             **place,
             "metricLabelsAllowlist": [
-                f"nodes=[{','.join((POOL_LABEL, *CAPACITY_LABELS))}]",
-                f"namespaces=[{TEAM_LABEL}]",
+                f"nodes=[{','.join(node_labels(plan))}]",
+                f"pods=[{CLASS_LABEL}]",
             ],
             "prometheus": {"monitor": {"additionalLabels": labels}},
         },
-        "alertmanager": {"alertmanagerSpec": {**place, **_routing(plan, observed)}},
-        "prometheus": {"prometheusSpec": {**place, **_prometheus(observed, labels)}},
+        "prometheusOperator": {**place, "admissionWebhooks": {"patch": {**place}}},
     }
+    if not observed.has_operator:
+        values |= {part: {"enabled": False} for part in _OF_OPERATOR}
+        values[_STATE]["prometheus"] = {"monitor": {"enabled": False}}
+    elif observed.managed:
+        values |= {"alertmanager": {"enabled": False}, "prometheus": _agent(plan, observed, place)}
+    else:
+        values |= {
+            "grafana": {"enabled": observed.grafana, **(place if observed.grafana else {})},
+            "alertmanager": {"alertmanagerSpec": {**place, **_routing(plan, observed)}},
+            "prometheus": {"prometheusSpec": {**place, **_prometheus(observed)}},
+        }
     if plan.spec.mirror is not None:
         for image in _images(observed):
             registry, _, repository = mirrored(plan.spec, image.home).partition("/")
@@ -131,21 +157,53 @@ def _routing(plan: PlatformPlan, observed: ObservabilityPlan) -> dict[str, Any]:
     }
 
 
-def _prometheus(observed: ObservabilityPlan, labels: Mapping[str, str]) -> dict[str, Any]:
-    selector = {"matchLabels": dict(labels)}
+def _agent(
+    plan: PlatformPlan, observed: ObservabilityPlan, place: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Prometheus in agent mode: it sends samples to the managed service, and stores none."""
+    target = {
+        "url": UnresolvedOutput(REMOTE_WRITE),
+        "sigv4": {"region": plan.region or UnresolvedOutput(REMOTE_REGION)},
+        "writeRelabelConfigs": [
+            {"sourceLabels": ["__name__"], "regex": series_regex(plan), "action": "keep"}
+        ],
+    }
+    return {
+        "agentMode": True,
+        "serviceAccount": {"name": COLLECTOR_ACCOUNT},
+        "prometheusSpec": {
+            **place,
+            "remoteWrite": [target],
+            **_resources(observed),
+            **_selectors(observed, _SCRAPED),
+        },
+    }
+
+
+def _resources(observed: ObservabilityPlan) -> dict[str, Any]:
     memory = f"{observed.memory_gib}Gi"
+    return {"resources": {"requests": {"cpu": "1", "memory": memory}, "limits": {"memory": memory}}}
+
+
+def _selectors(observed: ObservabilityPlan, kinds: Iterable[str]) -> dict[str, Any]:
+    selector = {"matchLabels": dict(observed.labels)}
+    return {
+        **{f"{kind}Selector": selector for kind in kinds},
+        **{f"{kind}SelectorNilUsesHelmValues": False for kind in kinds},
+    }
+
+
+def _prometheus(observed: ObservabilityPlan) -> dict[str, Any]:
     volume: dict[str, Any] = {
         "accessModes": ["ReadWriteOnce"],
         "resources": {"requests": {"storage": f"{observed.storage_gib}Gi"}},
     }
     if observed.storage_class:
         volume["storageClassName"] = observed.storage_class
-    kinds = ("rule", "serviceMonitor", "podMonitor", "probe", "scrapeConfig")
     return {
         "retention": f"{observed.retention_days}d",
         "retentionSize": f"{max(1, observed.storage_gib * 9 // 10)}GiB",
-        "resources": {"requests": {"cpu": "1", "memory": memory}, "limits": {"memory": memory}},
+        **_resources(observed),
         "storageSpec": {"volumeClaimTemplate": {"spec": volume}},
-        **{f"{kind}Selector": selector for kind in kinds},
-        **{f"{kind}SelectorNilUsesHelmValues": False for kind in kinds},
+        **_selectors(observed, ("rule", *_SCRAPED)),
     }

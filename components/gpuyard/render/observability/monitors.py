@@ -1,7 +1,8 @@
 """What Prometheus scrapes and evaluates: monitors, rules and receivers, by the labels that it selects.
 
-The exporter's labels of pods become `exported_…`, relabelings set
-`pool`, `node` and `class`.
+The exporter's labels of pods become `exported_…`, relabelings set `pool` and `node`. Services and ports are those of
+gpu-operator v26.7.0 (assets and manifests/state-dcgm-exporter: a GPUCluster has another name) and of Kueue's chart 0.19.2
+(templates/manager/auth_proxy_service.yaml).
 """
 
 from collections.abc import Iterable
@@ -22,22 +23,24 @@ _SET_POOL: Object = {
     "targetLabel": "pool",
 }
 _SET_NODE: Object = {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"}
-_SET_CLASS: Object = {
-    "sourceLabels": ["gpuyard_dev_class"],
-    "regex": "(.+)",
-    "targetLabel": "class",
-}
-_DROP: Object = {"action": "labeldrop", "regex": "Hostname|hostname|gpuyard_dev_class"}
+DROP: Object = {"action": "labeldrop", "regex": "Hostname|hostname"}
 
 
 def monitor_objects(plan: PlatformPlan) -> list[Object]:
-    """Monitors, rules and receivers; none without a Prometheus, and none on simulated nodes."""
+    """Monitors, rules and receivers; none without a Prometheus, and none on simulated nodes.
+
+    A managed service has rules and receivers of its own.
+    """
     observed = plan.observability
     if observed is None or plan.simulated:
         return []
+    if not observed.has_operator:
+        return plan.provider.metric_objects(plan, observed)
     objects = [_kueue_monitor(plan, observed)] if plan.queueing.install else []
     if not plan.queueing.dispatch:
         objects.insert(0, _exporter_monitor(plan, observed))
+    if observed.managed is not None:
+        return objects
     if not plan.queueing.dispatch:
         objects.append(_rule_object(plan, observed, rule_groups(plan)))
     if observed.alerts is not None:
@@ -53,9 +56,11 @@ def _exporter_monitor(plan: PlatformPlan, observed: ObservabilityPlan) -> Object
         "interval": f"{observed.scrape_seconds}s",
         "scrapeTimeout": f"{min(10, observed.scrape_seconds)}s",
         "relabelings": [_SET_POOL, _SET_NODE],
-        "metricRelabelings": [_SET_CLASS, _DROP],
+        "metricRelabelings": [DROP],
     }
-    space, selector = operator_namespace(plan), {"app": "nvidia-dcgm-exporter"}
+    claims = plan.operator is not None and plan.operator.claims
+    selector = {"app": "nvidia-dcgm-exporter-dra" if claims else "nvidia-dcgm-exporter"}
+    space = operator_namespace(plan)
     more = {"attachMetadata": {"node": True}}
     return _monitor(plan, observed, DCGM, space, selector, endpoint, more)
 
@@ -70,7 +75,10 @@ def _kueue_monitor(plan: PlatformPlan, observed: ObservabilityPlan) -> Object:
         "bearerTokenFile": _TOKEN,
         "tlsConfig": {"insecureSkipVerify": True},
     }
-    selector = {"app.kubernetes.io/name": KUEUE, "control-plane": "controller-manager"}
+    selector = {
+        "app.kubernetes.io/name": KUEUE,
+        "app.kubernetes.io/component": "metrics-service",  # its other services have the same name
+    }
     return _monitor(plan, observed, KUEUE, KUEUE_NAMESPACE, selector, endpoint, {})
 
 

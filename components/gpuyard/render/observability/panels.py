@@ -10,7 +10,7 @@ from itertools import cycle
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.observability.targets import targets
+from gpuyard.render.observability.targets import Target, targets
 from gpuyard.render.observability.templates import dashboard_uid
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
@@ -40,9 +40,9 @@ _VALUES = {
 }
 """The query for the values of each template variable."""
 _LEGEND = {
-    "displayMode": "table",
-    "placement": "right",
-    "calcs": ["lastNotNull", "max"],
+    "displayMode": "list",
+    "placement": "bottom",
+    "calcs": ["lastNotNull"],
     "showLegend": True,
 }
 _TOOLTIP = {"mode": "multi", "sort": "desc"}
@@ -75,7 +75,7 @@ _KINDS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
         },
         {},
     ),
-    "table": ("table", {"showHeader": True, "cellHeight": "sm"}, {"align": "auto"}),
+    "table": ("table", {"showHeader": True, "cellHeight": "sm"}, {"align": "auto", "minWidth": 80}),
     "heatmap": (
         "status-history",
         {"showValue": "never", "rowHeight": 0.9, "colWidth": 1, "legend": {"showLegend": False}},
@@ -86,7 +86,7 @@ _KINDS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
 _POINTS = 120
 """Columns of a heatmap: more cannot be told apart, and Grafana refuses cells below a pixel."""
 
-_POINTS_WITH_TEXT = 24
+_POINTS_WITH_TEXT = 12
 """Columns of a heatmap whose cells show a text."""
 
 
@@ -200,11 +200,15 @@ def _set_limits(built: Any, panel: Mapping[str, Any]) -> None:
 
 
 def _set_looks(built: Any, plan: PlatformPlan, panel: Mapping[str, Any]) -> None:
-    """Colours and dashes of known names, or the dashes of each query."""
+    """Colours and dashes of known names, or those of each query, whose series have shades of its colour."""
+    from grafana_foundation_sdk.models.dashboard import DynamicConfigValue
+
     for name, properties in _series(plan, panel):
         built.override_by_name(name, properties)
-    for letter, dash in zip("ABC", _DASHES if "series" not in panel else (), strict=False):
-        built.override_by_query(letter, [_dash(dash)])
+    looks = zip("ABC", OKABE_ITO, _DASHES, strict=False)
+    for letter, colour, dash in looks if "series" not in panel else ():
+        shades = DynamicConfigValue("color", {"mode": "shades", "fixedColor": colour})
+        built.override_by_query(letter, [shades, _dash(dash)])
 
 
 def _columns(panel: Mapping[str, Any]) -> Any:
@@ -296,10 +300,10 @@ def _dash(dash: Mapping[str, Any]) -> Any:
 def _known(plan: PlatformPlan, series: str) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
     if series == "part":
         return {name: (colour, _DASHES[0]) for name, colour in _PARTS.items()}
-    if series == "target":
-        return _with_limits(target.name for target in targets(plan))
-    if series == "wait":
-        return _with_limits(target.priority for target in targets(plan) if target.priority)
+    if series in {"target", "wait"}:
+        return _with_limits(
+            each for each in targets(plan) if bool(each.priority) == (series == "wait")
+        )
     names = {
         "pool": [*(pool.name for pool in plan.pools), "system", "commitment"],
         "team": [*(team.name for team in plan.teams), "unassigned"],
@@ -330,12 +334,16 @@ def _known(plan: PlatformPlan, series: str) -> Mapping[str, tuple[str, Mapping[s
     return dict(zip(dict.fromkeys(names), looks, strict=False))
 
 
-def _with_limits(names: Iterable[str]) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
-    """What is measured, and with dashes in the same colour its target."""
+def _with_limits(found: Iterable[Target]) -> Mapping[str, tuple[str, Mapping[str, Any]]]:
+    """What is measured, and with dashes in the same colour its targets."""
     solid, dashed, _ = _DASHES
-    looks = zip(dict.fromkeys(names), cycle(OKABE_ITO), strict=False)
+    limits = [(each.priority or each.name.partition("_")[0], each) for each in found]
+    colours = dict(zip(dict.fromkeys(name for name, _ in limits), cycle(OKABE_ITO), strict=False))
     return {
         text: look
-        for name, colour in looks
-        for text, look in ((name, (colour, solid)), (f"{name}, target", (colour, dashed)))
+        for name, each in limits
+        for text, look in (
+            (name, (colours[name], solid)),
+            (f"{each.priority or each.name}, target", (colours[name], dashed)),
+        )
     }

@@ -1,6 +1,7 @@
 """Alertmanager: receivers and routes by severity and by team; secrets are references only."""
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
@@ -10,6 +11,8 @@ from gpuyard.spec.sections import Alerts, Receiver, SecretKey, Smtp
 RECEIVERS = "gpuyard"
 """The AlertmanagerConfig with the receivers of the platform."""
 _NOWHERE = "nowhere"
+Matcher = tuple[str, str, str]
+"""A label, the operator and the value."""
 _SEVERITIES = ("critical", "warning", "info")
 
 
@@ -18,7 +21,6 @@ def routing_object(plan: PlatformPlan, observed: ObservabilityPlan, alerts: Aler
 
     prometheus-operator adds no matcher of a namespace to a global configuration.
     """
-    receivers = dict(_receivers(alerts))
     spec = {
         "route": {
             "receiver": _NOWHERE,
@@ -26,11 +28,11 @@ def routing_object(plan: PlatformPlan, observed: ObservabilityPlan, alerts: Aler
             "groupWait": "30s",
             "groupInterval": "5m",
             "repeatInterval": "12h",
-            "routes": [*_team_routes(plan, alerts), *_severity_routes(alerts)],
+            "routes": [_route(*each) for each in _routes(plan, alerts)],
         },
         "receivers": [
             {"name": _NOWHERE},
-            *(_receiver(name, each, alerts.smtp) for name, each in receivers.items()),
+            *(_receiver(name, each, alerts.smtp) for name, each in _receivers(alerts)),
         ],
     }
     return managed_object(
@@ -44,6 +46,35 @@ def routing_object(plan: PlatformPlan, observed: ObservabilityPlan, alerts: Aler
     )
 
 
+def sns_routing(plan: PlatformPlan, alerts: Alerts) -> str:
+    """The alert manager definition of Amazon Managed Service for Prometheus; JSON is YAML."""
+    configuration = {
+        "route": {
+            "receiver": _NOWHERE,
+            "group_by": ["alertname", "namespace", "pool"],
+            "routes": [
+                {
+                    "receiver": name,
+                    "matchers": [f'{label}{operator}"{value}"' for label, operator, value in of],
+                    "continue": True,
+                }
+                for name, of in _routes(plan, alerts)
+            ],
+        },
+        "receivers": [{"name": _NOWHERE}, *(_sns(*each) for each in _receivers(alerts))],
+    }
+    return json.dumps({"alertmanager_config": json.dumps(configuration, indent=1)}, indent=1)
+
+
+def _sns(name: str, receiver: Receiver) -> Object:
+    """The region of the topic, which the service requires, is the fourth part of its ARN."""
+    if receiver.sns is None:
+        return {"name": name}
+    region = receiver.sns.split(":")[3]
+    topic = {"topic_arn": receiver.sns, "sigv4": {"region": region}, "send_resolved": True}
+    return {"name": name, "sns_configs": [topic]}
+
+
 def _receivers(alerts: Alerts) -> Iterator[tuple[str, Receiver]]:
     for team, receiver in sorted(alerts.teams.items()):
         yield f"team-{team}", receiver
@@ -52,22 +83,22 @@ def _receivers(alerts: Alerts) -> Iterator[tuple[str, Receiver]]:
             yield severity, receiver
 
 
-def _team_routes(plan: PlatformPlan, alerts: Alerts) -> Iterator[Object]:
-    """Alerts of a team have its name, or those about the exporter's own series only the namespace of its pods."""
+def _routes(plan: PlatformPlan, alerts: Alerts) -> Iterator[tuple[str, tuple[Matcher, ...]]]:
+    """The receivers of teams and of severities, with their matchers.
+
+    Alerts of a team have its name, or those about the exporter's own series only the namespace of its pods.
+    """
     for name in sorted(alerts.teams):
         namespaces = "|".join(each.name for each in plan.team(name).namespaces)
-        yield _route(f"team-{name}", ("team", "=", name))
-        of_pods = ("owner", "=", "team"), ("team", "=", ""), ("namespace", "=~", namespaces)
-        yield _route(f"team-{name}", *of_pods)
-
-
-def _severity_routes(alerts: Alerts) -> Iterator[Object]:
+        yield f"team-{name}", (("team", "=", name),)
+        of_pods = (("owner", "=", "team"), ("team", "=", ""), ("namespace", "=~", namespaces))
+        yield f"team-{name}", of_pods
     for severity in _SEVERITIES:
         if getattr(alerts, severity):
-            yield _route(severity, ("severity", "=", severity))
+            yield severity, (("severity", "=", severity),)
 
 
-def _route(receiver: str, *matchers: tuple[str, str, str]) -> Object:
+def _route(receiver: str, matchers: Iterable[Matcher]) -> Object:
     listed = [{"name": n, "matchType": t, "value": v} for n, t, v in matchers]
     return {"receiver": receiver, "matchers": listed, "continue": True}
 

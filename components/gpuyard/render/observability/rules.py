@@ -40,6 +40,7 @@ __all__ = [
 ]
 _FOLDER = Path(__file__).parent
 _RECORDING, _ALERTS, _XIDS = "recording_rules.yaml", "alerts.yaml", "xids.yaml"
+_DCGM_NAMES = "DCGM_"
 _ENGINE, _UTIL = f"{PROF}GR_ENGINE_ACTIVE", f"{DEV}GPU_UTIL"
 
 
@@ -86,8 +87,13 @@ def _base_scope(plan: PlatformPlan) -> QueryScope:
         pools=metered_pools(plan.pools),
         counters=frozenset(each.name for each in counter_list()),
         settings=frozenset({"metricLabelsAllowlist"}),
-        target_labels={DCGM: frozenset({"pool", "node", "class"})},
+        target_labels={DCGM: frozenset({"node", *(["pool"] if _has_pool(plan) else [])})},
     )
+
+
+def _has_pool(plan: PlatformPlan) -> bool:
+    """Whether the exporter's series have the pool: managed collectors know no label of a node."""
+    return plan.observability is None or plan.observability.has_operator
 
 
 def _checked_scope(plan: PlatformPlan) -> tuple[QueryScope, list[Diagnostic]]:
@@ -128,21 +134,27 @@ def _target_fact(target: Target) -> RuleText:
 
 def _alerts(plan: PlatformPlan) -> list[dict[str, Any]]:
     has, values, links = _conditions(plan), _values(plan), alert_links(plan)
+    has_pool = _has_pool(plan)
     return [
-        _alert(each, values, links)
+        _alert(each, values, links, has_pool=has_pool)
         for each in _data(_ALERTS)
         if has.issuperset(each.get("when", ()))
     ]
 
 
 def _alert(
-    each: Mapping[str, Any], values: Mapping[str, str], links: Mapping[str, str]
+    each: Mapping[str, Any],
+    values: Mapping[str, str],
+    links: Mapping[str, str],
+    *,
+    has_pool: bool,
 ) -> dict[str, Any]:
     """An alert; its namespace is that of the workload, by which Alertmanager routes it to the team."""
     owner = {"owner": each["owner"]}
+    expr = _Expression(each["expr"]).substitute(values)
     return {
         "alert": each["alert"],
-        "expr": _Expression(each["expr"]).substitute(values),
+        "expr": expr if has_pool or _DCGM_NAMES not in expr else expr.replace("(pool, ", "("),
         **({"for": each["for"]} if "for" in each else {}),
         "labels": {"severity": each["severity"], **owner, **_renamed(each["expr"])},
         "annotations": {
@@ -172,6 +184,7 @@ _RUNBOOKS = "docs/runbooks"
 
 def _conditions(plan: PlatformPlan) -> frozenset[str]:
     names = {target.name.partition("_")[0] for target in targets(plan)}
+    observed = plan.observability
     priced = [line for line in plan.bill.lines if any(p.mean is not None for p in line.prices)]
     holds = {
         "prices": bool(priced),
@@ -185,6 +198,8 @@ def _conditions(plan: PlatformPlan) -> frozenset[str]:
         "nvlink": any("nvlink" in each.products for each in metered_pools(plan.pools)),
         "profiling": any("profiling" in each.products for each in metered_pools(plan.pools)),
         "validation": plan.validation is not None,
+        "prometheus": observed is None or observed.managed is None,
+        "operator": observed is None or observed.has_operator,
         **{f"target_{name}": True for name in names},
     }
     return frozenset(name for name, is_true in holds.items() if is_true)

@@ -17,14 +17,23 @@ from gpuyard.spec.values import (
     Text,
 )
 
+SnsTopic = Annotated[
+    str,
+    Field(
+        strict=True,
+        max_length=317,
+        pattern=r"^arn:aws[a-z-]*:sns:[a-z0-9-]+:[0-9]{12}:[A-Za-z0-9_-]+$",
+    ),
+]
 LabelText = Annotated[str, Field(strict=True, max_length=317)]
 
 
 class Prometheus(StrEnum):
-    """Which Prometheus: `install` one for the platform, use the `existing` prometheus-operator, or `none`."""
+    """Which Prometheus: `install` one, the `existing` operator's, the `managed` service of the cloud, or `none`."""
 
     INSTALL = "install"
     EXISTING = "existing"
+    MANAGED = "managed"
     NONE = "none"
 
 
@@ -50,6 +59,8 @@ class Receiver(SpecModel):
     """Secret with the URL of a webhook. Default: none."""
     email: Text | None = None
     """Address of an e-mail recipient; needs `smtp`. Default: none."""
+    sns: SnsTopic | None = None
+    """ARN of an SNS topic, for Amazon Managed Service for Prometheus. Default: none."""
 
 
 class Smtp(SpecModel):
@@ -84,8 +95,8 @@ class Observability(SpecModel):
     """Metrics and their retention, dashboards, alerts."""
 
     prometheus: Prometheus = Prometheus.INSTALL
-    """Prometheus of the platform: install, existing (a prometheus-operator in the cluster) or none. Default:
-    install."""
+    """Prometheus of the platform: install, existing (a prometheus-operator in the cluster), managed (the service of
+    AWS or Google Cloud) or none. Default: install."""
     prometheus_address: Address | None = None
     """URL of Prometheus. Default: http://prometheus-operated.monitoring.svc:9090."""
     namespace: NamespaceName = "monitoring"

@@ -1,15 +1,19 @@
-"""Kinds that a cloud's control plane serves besides those of Kubernetes: classes and networks of GKE.
+"""Kinds that a cloud's control plane serves besides those of Kubernetes: classes, networks and monitoring of GKE.
 
-GKE serves ComputeClasses in every cluster, and networks in clusters with multi-networking; their
-`spec` accepts any fields.
+GKE serves ComputeClasses in every cluster, networks in clusters with multi-networking, whose `spec` accepts any fields,
+and the kinds of the managed Prometheus (`monitoring/`) in clusters with managed collection.
 """
 
+from pathlib import Path
 from typing import Any
+
+import yaml
 
 from gpuyard.simulate.api import Api
 from testbed.plugins.cloud.inside.classes.definition import definition
 from testbed.plugins.cloud.service.ties import Resource
 
+MONITORING = Path(__file__).parent / "monitoring"
 _GROUP = "networking.gke.io"
 _KINDS = {"GKENetworkParamSet": "gkenetworkparamsets", "Network": "networks"}
 
@@ -21,6 +25,10 @@ def serve(api: Api, cluster: Resource) -> None:
     if cluster.inputs.get("enableMultiNetworking"):
         for kind, plural in _KINDS.items():
             api.apply(_definition(kind, plural))
+    monitoring = cluster.inputs.get("monitoringConfig") or {}
+    if monitoring.get("managedPrometheus", {}).get("enabled"):
+        for path in sorted(MONITORING.glob("*.yaml")):
+            api.apply(yaml.safe_load(path.read_text(encoding="utf-8")))
 
 
 def _definition(kind: str, plural: str) -> dict[str, Any]:

@@ -135,6 +135,10 @@ _TARGETS: Mapping[str, tuple[tuple[str, ...], str]] = {
         ("aws:autoscaling/group:Group", "aws:eks/nodeGroup:NodeGroup"),
         "ValidationError: AutoScalingGroup name not found - {}",
     ),
+    "workspace": (
+        ("aws:amp/workspace:Workspace",),
+        "ResourceNotFoundException: Workspace not found: {}",
+    ),
     "network": (
         (NETWORK,),
         "Error 404: The resource '{}' was not found, notFound",
@@ -161,6 +165,10 @@ _TARGETS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }
 _RULE = {"securityGroupId": "group~", "referencedSecurityGroupId": "group!"}
 _TIES: Mapping[str, Mapping[str, str]] = {
+    **{
+        f"aws:amp/{name[0].lower()}{name[1:]}:{name}": {"workspaceId": "workspace~"}
+        for name in ("AlertManagerDefinition", "RuleGroupNamespace", "WorkspaceConfiguration")
+    },
     "aws:autoscaling/tag:Tag": {"autoscalingGroupName": "scaling~"},
     "aws:cloudwatch/eventTarget:EventTarget": {"rule": "rule!"},
     "aws:ec2/flowLog:FlowLog": {

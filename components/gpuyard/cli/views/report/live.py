@@ -5,12 +5,15 @@ from urllib.parse import urlsplit, urlunsplit
 
 from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.report.html import Cell, Element, bar, el, fold, section, table
-from gpuyard.usage.fleet import PARTS, Fleet, Row, merge_by_pod
+from gpuyard.cli.views.top import held
+from gpuyard.usage.fleet import PARTS, SERIES, Fleet, Row, Wait, merge_by_pod
 
 NO_DATA = "no data"
 _MAX_IDLE = 50
 _STYLES = ("full", "lent", "none", "may", "slice", "share")
 """The style of each part of the cost."""
+_NOT_ALWAYS = ("system", "commitment")
+"""Parts that not every platform has."""
 
 
 def live_section(fleet: Fleet, address: str) -> Element:
@@ -30,6 +33,8 @@ def _cost(fleet: Fleet) -> Element:
     total = sum(fleet.cost.values())
     rows: list[tuple[Cell, ...]] = []
     for part, style in zip(PARTS, _STYLES, strict=True):
+        if part in _NOT_ALWAYS and part not in fleet.cost:
+            continue
         value = fleet.cost.get(part)
         drawn = None if value is None else bar([(style, max(value, 0.0))], total)
         percent = f"{100 * value / total:.0f} %" if value is not None and total else NO_DATA
@@ -83,11 +88,18 @@ def _teams(fleet: Fleet) -> Element:
 
 def _queues(fleet: Fleet) -> Element:
     rows = [
-        (q.queue, q.priority or "–", figure(q.pending), minutes(q.wait_p50), minutes(q.wait_p95))
+        (
+            q.queue,
+            "" if n else figure(q.pending),
+            wait.priority or "–",
+            minutes(wait.p50),
+            minutes(wait.p95),
+        )
         for q in fleet.queues
+        for n, wait in enumerate(q.waits or (Wait("", None, None),))
     ]
-    heads = ("queue", "priority", "waiting", "wait, median", "wait, 95 %")
-    return _or_none("Queues now", heads, rows, (2, 3, 4))
+    heads = ("queue", "waiting", "priority", "wait, median", "wait, 95 %")
+    return _or_none("Queues now", heads, rows, (1, 3, 4))
 
 
 def minutes(seconds: float | None) -> str:
@@ -98,9 +110,25 @@ def minutes(seconds: float | None) -> str:
     return f"{seconds / hour:.1f} h" if seconds >= hour else f"{seconds / 60:.1f} min"
 
 
-def _targets(fleet: Fleet) -> Element:
-    rows = [(t.target, t.priority or "–", figure(t.value), figure(t.actual)) for t in fleet.targets]
+def _targets(fleet: Fleet) -> Element | None:
+    if not fleet.targets and SERIES["target"] not in fleet.missing:
+        return None  # the stack file has none
+    rows = [
+        (
+            t.target.replace("_", " "),
+            t.priority or "–",
+            *(_measure(t.target, value) for value in (t.value, t.actual)),
+        )
+        for t in fleet.targets
+    ]
     return _or_none("Targets", ("target", "priority", "target value", "actual"), rows, (2, 3))
+
+
+def _measure(target: str, value: float | None) -> str:
+    """A wait in minutes or hours, a share in percent."""
+    if value is None or target.startswith("wait"):
+        return minutes(value)
+    return f"{100 * value:.0f} %"
 
 
 def _idle(fleet: Fleet) -> Element:
@@ -110,7 +138,7 @@ def _idle(fleet: Fleet) -> Element:
             g.team,
             g.pool,
             g.node,
-            f"{g.gpus:.4g} {g.slice}".rstrip(),
+            held(g),
             figure(g.hours),
             figure(g.usd_per_hour, money=True),
         )

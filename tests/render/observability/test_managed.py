@@ -1,0 +1,202 @@
+"""A managed Prometheus: what its cloud gets, and what its collectors read, against the schemas of both."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from testbed.plugins.cloud.account import Account
+from testbed.plugins.cloud.inside.definitions import MONITORING
+from testbed.plugins.cloud.judging import judged
+from testbed.plugins.cloud.shapes import Place
+from testbed.plugins.kubernetes.helm import unknown_values
+
+from gpuyard.plan.records.late import unresolved_output_names
+from gpuyard.render.aws.graph import aws_graph
+from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard.render.observability.monitoring import monitoring_images, monitoring_release
+from gpuyard.render.observability.monitors import monitor_objects
+from gpuyard.render.observability.rules import check_rules, rule_file, rule_groups
+from gpuyard.testing import CrdFolder
+from kit.clouds.aws import plan_on_aws
+from kit.levels import upstream
+from kit.stacks import plan_of, platform, pool, team
+
+HERE = Path(__file__).parent
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:gpu"
+PLACE = Place("gcp", region="us-central1", project="lab-1")
+TEAMS = [team("a", guarantee={"train": 8})]
+
+
+def on_aws(region="us-east-1", **more):
+    alerts = {"critical": {"sns": TOPIC}, "teams": {"a": {"sns": TOPIC}}}
+    observability = {"prometheus": "managed", "alerts": alerts}
+    return plan_on_aws(region=region, teams=TEAMS, **{"observability": observability, **more})
+
+
+def on_gcp(**more):
+    pools = [pool(machine="a3-megagpu-8g", zones=["us-central1-a"])]
+    return plan_of(
+        platform(pools, TEAMS, cloud="gcp", observability={"prometheus": "managed"}, **more)
+    )
+
+
+def parts(graph):
+    """The resources of the managed service."""
+    return [
+        each
+        for each in graph.resources
+        if "metrics" in each.name or "monitoring" in str(each.inputs.get("role", ""))
+    ]
+
+
+def as_text(resources):
+    found = [
+        {"kind": each.kind, "name": each.name, "inputs": each.inputs, "after": each.after}
+        for each in resources
+    ]
+    return json.dumps(found, indent=1, default=str) + "\n"
+
+
+def test_aws_gets_a_workspace_with_rules_and_receivers(golden):
+    text = as_text(parts(aws_graph(on_aws())))
+    rules = json.dumps(rule_file(on_aws()))
+    assert rules in text
+    golden(HERE / "golden" / "managed-aws.json", text.replace(rules, '"the rules"'))
+
+
+def test_the_collectors_of_google_get_monitorings_and_rules(golden):
+    *objects, rules = monitor_objects(on_gcp())
+    assert rules["spec"] == {"groups": rule_groups(on_gcp())}
+    text = yaml.safe_dump_all(objects, sort_keys=False, width=120)
+    golden(HERE / "golden" / "managed-gcp.yaml", text)
+
+
+def test_what_google_reads_has_the_form_of_its_crds():
+    known = CrdFolder(MONITORING)
+    found = {
+        each["kind"]: known.violations(each)
+        for each in monitor_objects(on_gcp())
+        if each["apiVersion"].startswith("monitoring.googleapis.com/")
+    }
+    assert found == {"PodMonitoring": [], "ClusterPodMonitoring": [], "ClusterRules": []}
+
+
+def test_google_grants_the_roles_of_the_service_once_the_cluster_exists():
+    graph = gcp_graph(on_gcp())
+    assert judged(graph, PLACE, Account()) == []
+    found = {each.name: (each.inputs["role"], each.after) for each in parts(graph)}
+    assert found == {
+        "nodes-viewer": ("roles/monitoring.viewer", ()),
+        "collector-metricwriter": ("roles/monitoring.metricWriter", ("cluster",)),
+        "rule-evaluator-metricwriter": ("roles/monitoring.metricWriter", ("cluster",)),
+        "rule-evaluator-viewer": ("roles/monitoring.viewer", ("cluster",)),
+    }
+    cluster = graph.resource("cluster").inputs["monitoringConfig"]
+    assert cluster["managedPrometheus"] == {"enabled": True}
+
+
+@pytest.mark.parametrize("plan", [on_aws, on_gcp])
+def test_each_query_reads_series_that_the_service_has(plan):
+    assert check_rules(plan()) == []
+
+
+def test_alerts_of_parts_that_the_service_runs_itself_are_left_out():
+    def alerts(plan):
+        return {rule.get("alert") for group in rule_groups(plan) for rule in group["rules"]}
+
+    every = alerts(plan_on_aws(teams=TEAMS, observability={}))
+    assert every - alerts(on_aws()) == {"RuleEvaluationFailing"}
+    of_operator = {"RuleEvaluationFailing", "MonitoringObjectRejected", "WebhookFailing"}
+    assert every - alerts(on_gcp()) >= of_operator
+
+
+def test_on_google_no_alert_about_a_gpu_groups_by_its_pool():
+    text = json.dumps(monitor_objects(on_gcp())[-1])
+    assert "by (node, UUID" in text
+    assert "by (pool, node, UUID" not in text
+
+
+@pytest.mark.parametrize("plan", [on_aws, on_gcp])
+def test_every_value_is_one_of_the_charts(plan):
+    own = yaml.safe_load(upstream("values", "kube-prometheus-stack.yaml").read_text())
+    values = {
+        k: v for k, v in monitoring_release(plan()).values.items() if k != "kube-state-metrics"
+    }
+    assert list(unknown_values(values, own)) == []
+
+
+def test_prometheus_in_agent_mode_sends_to_the_workspace():
+    values = dict(monitoring_release(on_aws()).values)
+    assert values["prometheus"]["agentMode"] is True
+    assert values["alertmanager"] == {"enabled": False}
+    (target,) = values["prometheus"]["prometheusSpec"]["remoteWrite"]
+    assert target["sigv4"] == {"region": "us-east-1"}
+    (keep,) = target["writeRelabelConfigs"]
+    assert {"DCGM_.+", "kueue_.+", "kube_node_labels", "up"} <= set(keep["regex"].split("|"))
+    graph = aws_graph(on_aws())
+    assert unresolved_output_names(values) <= graph.late_values.keys()
+
+
+def test_the_form_of_an_agent_has_each_field():
+    known = CrdFolder(upstream("more-crds"))
+    spec = dict(monitoring_release(on_aws()).values)["prometheus"]["prometheusSpec"]
+    spec = {k: v for k, v in spec.items() if not k.endswith("NilUsesHelmValues")}
+    spec["remoteWrite"][0] |= {"url": "https://example.org"}
+    agent = {
+        "apiVersion": "monitoring.coreos.com/v1alpha1",
+        "kind": "PrometheusAgent",
+        "metadata": {"name": "prometheus", "namespace": "monitoring"},
+        "spec": spec,
+    }
+    assert known.violations(agent) == []
+
+
+def test_without_a_region_the_provider_names_it():
+    plan = on_aws(region=None)
+    names = unresolved_output_names(dict(monitoring_release(plan).values))
+    assert names == {"metrics.url", "metrics.region"}
+    assert names <= aws_graph(plan).late_values.keys()
+
+
+def test_the_images_are_those_that_run():
+    def names(plan):
+        return [image.reference.rpartition("/")[2].partition(":")[0] for image in plan]
+
+    agent = names(monitoring_images(on_aws()))
+    assert agent[-2:] == ["prometheus", "kube-state-metrics"]
+    assert "alertmanager" not in agent
+    assert names(monitoring_images(on_gcp())) == ["kube-state-metrics"]
+
+
+def test_an_existing_cluster_gets_the_same_service():
+    graph = aws_graph(on_aws(cluster={"existing": "old"}))
+    assert {"metrics-workspace", "metrics-identity"} <= {each.name for each in graph.resources}
+    names = {each.name for each in gcp_graph(on_gcp(cluster={"existing": "old"})).resources}
+    assert "rule-evaluator-viewer" in names
+
+
+def test_a_network_without_a_way_out_has_an_endpoint_of_the_service():
+    network = {"network": {"nat": "none"}, "endpoint": {"public": []}}
+    names = {each.name for each in aws_graph(on_aws(cluster=network)).resources}
+    assert "endpoint-aps-workspaces" in names
+
+
+def test_a_receiver_sends_to_its_topic_in_the_region_of_the_topic():
+    definition = aws_graph(on_aws()).resource("metrics-receivers").inputs["definition"]
+    config = json.loads(json.loads(definition)["alertmanager_config"])
+    assert [each["receiver"] for each in config["route"]["routes"]] == ["team-a", "critical"]
+    nowhere, *others = config["receivers"]
+    assert nowhere == {"name": "nowhere"}
+    for each in others:
+        (topic,) = each["sns_configs"]
+        assert topic["topic_arn"] == TOPIC
+        assert topic["sigv4"] == {"region": "eu-west-1"}
+
+
+def test_simulated_nodes_have_no_managed_service():
+    plan = plan_of(
+        platform([pool()], TEAMS, cloud="simulated", observability={"prometheus": "managed"})
+    )
+    assert monitor_objects(plan) == []
+    assert monitoring_release(plan) is None
