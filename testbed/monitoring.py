@@ -148,14 +148,15 @@ def watching(
     groups: Sequence[Value],
     exporters: str,
     nodes: Iterable[Value],
+    more: Sequence[Value] = (),
 ) -> Iterator[tuple[str, list[tuple[str, Value]]]]:
-    """Prometheus and Alertmanager with the objects of a platform.
+    """Prometheus and Alertmanager with the objects of a platform, and more scrape jobs.
 
     Yields the address of Prometheus, and the notifications with the Secret of each receiver.
     """
     objects = {each["metadata"]["name"]: each for each in monitors if each["kind"] != ROUTING}
     (routing,) = (each for each in monitors if each["kind"] == ROUTING)
-    scrapes = scrape_configs(objects["gpuyard-dcgm-exporter"], exporters, nodes)
+    scrapes = [*scrape_configs(objects["gpuyard-dcgm-exporter"], exporters, nodes), *more]
     with ExitStack() as stack:
         hook, got = stack.enter_context(receiver())
         sent_to = stack.enter_context(alertmanager(folder, alertmanager_config(routing, hook)))

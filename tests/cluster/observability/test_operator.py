@@ -63,7 +63,8 @@ STACK = platform(POOLS, TEAMS, cloud="aws", observability=OBSERVED, **NAMED)
 REJECTED = {"ServiceMonitor", "PrometheusRule", "AlertmanagerConfig"}
 """Kinds of which the operator leaves out what it rejects, with an event."""
 EXPORTER = {"app": "nvidia-dcgm-exporter"}
-QUEUEING = {"app.kubernetes.io/name": "kueue", "control-plane": "controller-manager"}
+QUEUEING = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "metrics-service"}
+"""Labels of services of the GPU Operator v26.7.0 and of Kueue's chart 0.19.2."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +108,7 @@ def site(started: cluster.Outcome, tmp_path_factory: pytest.TempPathFactory) -> 
         alerts = stack.enter_context(monitoring.alertmanager(folder, soon(routing)))
         run = monitoring.prometheus(folder, scrapes, monitoring.sooner_groups(groups), alerts)
         stand = Stand(plan_of(STACK), exporters, stack.enter_context(run), got, folder)
-        lab.submit("vision", "busy", gpus=8)
+        lab.submit("vision", "busy", gpus=8, workload_class="training")
         goodput = 'gpuyard:goodput:ratio{queue=~".*vision"}'
         until(lambda: stand.values(goodput) == {(): 1.0}, "no goodput without evictions")
         evicted(lab)
@@ -342,6 +343,8 @@ def test_jobs_of_a_team_are_allocated_and_priced(site: Site):
     found = site.stand.values("sum by (team) (gpuyard:gpus_allocated:sum)", "team")
     assert found[("seen-vision",)] == 8
     assert found[("seen-speech",)] >= 2
+    (training,) = site.stand.query('gpuyard:gpus_allocated:sum{class="training"}')
+    assert training["metric"]["team"] == "seen-vision"
     bill, parts = site.stand.cost()
     assert bill
     assert parts == bill
@@ -355,6 +358,12 @@ def test_an_idle_gpu_is_reported_to_the_team_in_its_own_namespace(site: Site):
     assert idle("speech-own") == {"idle"}
     until(lambda: "idle" in idle("platform"), f"only {site.stand.got}")
     assert idle("vision") == set()
+
+
+def test_no_other_alert_fires_than_those_that_are_true(site: Site):
+    found = site.stand.get("alerts")["alerts"]
+    firing = {each["labels"]["alertname"]: each for each in found if each["state"] == "firing"}
+    assert firing.keys() == {"GpuIdle", "TargetMissed"}, firing
 
 
 def test_an_alert_on_the_exporters_own_labels_would_not_reach_the_team(site: Site):

@@ -1,10 +1,17 @@
 """The programs of testbed.monitoring for tests, and nodes and pods for fake exporters."""
 
 import os
-from collections.abc import Mapping
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import product
 
 from testbed.monitoring import TOOLS, Value
 
+from gpuyard.catalogue.metrics import Metric, MetricType, metrics_of
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.simulate.agents.hardware import LAYOUT, layout_text
@@ -82,3 +89,61 @@ def claim_of(name: str, namespace: str, node: str, device: str) -> tuple[Value, 
         "metadata": metadata,
         "status": {"allocation": {"devices": {"results": [result]}}},
     }
+
+
+# ── exporters that do not run beside a test ───────────────────────────────────────────────────────
+NAMED = {"le": "1", "priority_class": "research", "node": "train-0", "pool": "train"}
+"""Values of labels; others are what the table knows, or the name of the label."""
+
+
+def table_text(*names: str) -> str:
+    """Each metric of these exporters as the metric table has it, growing with the time."""
+    value, lines = time.time(), list[str]()
+    for metric in (each for name in names for each in metrics_of(name).values()):
+        lines.append(f"# TYPE {metric.name} {metric.type.value}")
+        for labels in _labels(metric):
+            if metric.type is MetricType.HISTOGRAM:
+                buckets = [",".join(filter(None, (labels, f'le="{le}"'))) for le in _BOUNDS]
+                lines += [f"{metric.name}_bucket{{{each}}} {value}" for each in buckets]
+                lines += [f"{metric.name}_{part}{{{labels}}} {value}" for part in ("sum", "count")]
+            else:
+                lines.append(f"{metric.name}{{{labels}}} {value}")
+    return "\n".join([*lines, ""])
+
+
+_BOUNDS = ("1", "+Inf")
+
+
+def _labels(metric: Metric) -> list[str]:
+    """Labels of a metric, once for each of their known values."""
+    known = [
+        [f'{each.name}="{v}"' for v in each.values or (NAMED.get(each.name, each.name),)]
+        for each in metric.labels
+        if each.name.isidentifier()  # not a prefix of labels, with an asterisk
+    ]
+    return [",".join(chosen) for chosen in product(*known)]
+
+
+@contextmanager
+def serving_text(read: Callable[[], str]) -> Iterator[str]:
+    """An exporter with this text; yields host and port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(read().encode())
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

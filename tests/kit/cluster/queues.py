@@ -17,7 +17,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.names import KUEUE_CONFIG_KEY, PRIORITY_LABEL, QUEUE_LABEL
+from gpuyard.names import CLASS_LABEL, KUEUE_CONFIG_KEY, PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.platform import platform_objects
 from gpuyard.simulate import cluster, processes, state
@@ -248,10 +248,11 @@ def job(  # noqa: PLR0913  a shape has many parameters
     queue: str = "",
     spec: Mapping[str, Any] | None = None,
     annotations: Mapping[str, str] | None = None,
+    workload_class: str = "",
 ) -> Value:
     """A Job with so many pods and so many GPUs each; without `seconds` they run until they are deleted."""
     amounts = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": str(gpus)}
-    labels = {"job": name}
+    labels = {"job": name} | ({CLASS_LABEL: workload_class} if workload_class else {})
     notes = {} if seconds is None else {DURATION: f"{round(seconds * 1000)}ms"}
     template = {
         "metadata": {"labels": labels, "annotations": {**notes, **(annotations or {})}},

@@ -15,9 +15,10 @@ from gpuyard.render.observability import dashboards, rules
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.simulate.metrics.load import Load
 from gpuyard.simulate.metrics.server import Exporters, Objects, serving
+from kit.cluster import metrics
 from testbed import monitoring
 
-SECONDS = 40
+SECONDS = 120
 Value = dict[str, Any]
 
 
@@ -97,13 +98,28 @@ def until(holds: Callable[[], bool], what: str) -> None:
 
 
 @contextmanager
-def standing(folder: Path, plan: PlatformPlan, objects: Objects, load: Load) -> Iterator[Stand]:
-    """A stand whose exporters read these objects; all rules have data of eight seconds."""
+def standing(
+    folder: Path, plan: PlatformPlan, objects: Objects, load: Load, *others: str
+) -> Iterator[Stand]:
+    """A stand whose exporters read these objects; all rules have data of eight seconds.
+
+    `others` are exporters of the metric table of which one process serves each metric.
+    """
     exporters = Exporters(lambda: objects, load=load)
     with ExitStack() as stack:
         served = stack.enter_context(serving(exporters))
         groups = rules.rule_groups(plan)
-        run = monitoring.watching(folder, monitor_objects(plan), groups, served, objects.nodes)
+        of_table = stack.enter_context(metrics.serving_text(lambda: metrics.table_text(*others)))
+        more = [
+            {
+                "job_name": "others",
+                "honor_labels": True,
+                "static_configs": [{"targets": [of_table]}],
+            }
+        ]
+        run = monitoring.watching(
+            folder, monitor_objects(plan), groups, served, objects.nodes, more
+        )
         address, got = stack.enter_context(run)
         found = Stand(plan, exporters, address, got, folder)
         until(lambda: bool(found.query("gpuyard:team_spend:dollars_per_hour")), _state(folder))

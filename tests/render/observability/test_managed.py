@@ -185,7 +185,10 @@ def test_a_network_without_a_way_out_has_an_endpoint_of_the_service():
 def test_a_receiver_sends_to_its_topic_in_the_region_of_the_topic():
     definition = aws_graph(on_aws()).resource("metrics-receivers").inputs["definition"]
     config = json.loads(json.loads(definition)["alertmanager_config"])
-    assert [each["receiver"] for each in config["route"]["routes"]] == ["team-a", "critical"]
+    by_name, by_namespace, critical = config["route"]["routes"]
+    assert by_name["receiver"] == by_namespace["receiver"] == "team-a"
+    assert by_namespace["matchers"] == ['owner="team"', 'team=""', 'namespace=~"a"']
+    assert critical["receiver"] == "critical"
     nowhere, *others = config["receivers"]
     assert nowhere == {"name": "nowhere"}
     for each in others:

@@ -84,6 +84,11 @@ def test_monitors_and_rules_have_the_form_of_their_crds():
     assert found == {"ServiceMonitor": [], "PrometheusRule": []}
 
 
+def test_receivers_have_the_form_of_their_crd():
+    found = by_kind(planned({"alerts": RECEIVERS}))["AlertmanagerConfig", "gpuyard"]
+    assert CrdFolder(upstream("more-crds")).violations(found) == []
+
+
 def test_what_prometheus_selects_has_the_label():
     plan = planned({"alerts": RECEIVERS})
     spec = values(plan)["prometheus"]["prometheusSpec"]

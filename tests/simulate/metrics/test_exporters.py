@@ -7,13 +7,14 @@ from typing import Any, cast
 import pytest
 
 from gpuyard.catalogue.metrics import dcgm_default, metrics
+from gpuyard.render.observability.rules import rule_groups
 from gpuyard.simulate.metrics import cluster, kube_state
 from gpuyard.simulate.metrics.devices import Allocations, devices_of, units_of
 from gpuyard.simulate.metrics.load import Load, PodLoad, read_load
 from gpuyard.simulate.metrics.server import Exporters, Objects
 from kit.cluster.metrics import nodes_of, pod_of
 from kit.levels import upstream
-from kit.stacks import plan_of, platform, pool
+from kit.stacks import plan_of, platform, pool, team
 
 CUT = {"3g.20gb": 1, "1g.5gb": 4}
 POOLS = [
@@ -23,6 +24,7 @@ POOLS = [
 ]
 GPU, SHARED, SLICE = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb"
 NODES = {n["metadata"]["name"]: n for n in nodes_of(plan_of(platform(POOLS)), {"cut": CUT})}
+VALIDATION = {"image": "registry.example.org/validator:1"}
 LIST = """# a comment
 DCGM_FI_DEV_GPU_UTIL,      gauge, GPU utilization (in %).
 DCGM_FI_PROF_GR_ENGINE_ACTIVE, gauge, Ratio of time the graphics engine is active.
@@ -186,8 +188,8 @@ def test_units_of_a_shared_gpu_are_its_replicas():
 
 
 def state() -> str:
-    pod = {**pod_of("job", "vision", "whole-0", GPU), "spec": {"nodeName": "whole-0"}}
-    return kube_state.text_of(NODES.values(), [pod], [{"metadata": {"name": "vision"}}])
+    pods = [pod_of("job", "vision", "whole-0", GPU)]
+    return kube_state.text_of(NODES.values(), pods, [{"metadata": {"name": "vision"}}])
 
 
 def test_kube_state_metrics_has_the_labels_of_a_node():
@@ -207,6 +209,18 @@ def test_kube_state_metrics_serves_what_the_real_one_does():
         known = {label for label in labels if not label.startswith("label_")}
         assert known <= real[name], line
         assert name in metrics() or name == "kube_node_spec_unschedulable"
+
+
+def test_kube_state_metrics_serves_what_rules_and_alerts_read():
+    names = {line.split("{")[0] for line in state().splitlines() if line[0] != "#"}
+    raw = platform(POOLS, [team("vision", guarantee={"whole": 8})], validation=VALIDATION)
+    texts = [rule["expr"] for group in rule_groups(plan_of(raw)) for rule in group["rules"]]
+    assert {name for text in texts for name in re.findall(r"kube_\w+", text)} <= names
+
+
+def test_kube_state_metrics_names_resources_with_underscores():
+    (line,) = [each for each in series(state(), "kube_node_status_allocatable") if "whole" in each]
+    assert line.endswith('resource="nvidia_com_gpu",unit="integer"} 8')
 
 
 class FakeApi:

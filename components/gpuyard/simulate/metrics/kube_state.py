@@ -4,7 +4,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+from gpuyard.manifests.quantities import quantity
+
 Value = Mapping[str, Any]
+_UNITS = {"cpu": "core", "memory": "byte", "ephemeral-storage": "byte"}
 _PHASES = ("Pending", "Succeeded", "Failed", "Unknown", "Running")
 
 
@@ -16,10 +19,13 @@ def text_of(nodes: Iterable[Value], pods: Iterable[Value], namespaces: Iterable[
         ("kube_node_info", _each(nodes, _node_info)),
         ("kube_node_labels", _each(nodes, lambda node: {"node": _name(node), **_labels(node)})),
         ("kube_node_status_condition", _conditions(nodes)),
+        ("kube_node_status_allocatable", _allocatable(nodes)),
         ("kube_node_spec_unschedulable", _unschedulable(nodes)),
         ("kube_namespace_labels", _each(namespaces, _namespace)),
         ("kube_pod_info", _each(pods, _pod_info)),
         ("kube_pod_labels", _each(pods, lambda pod: {**_pod(pod), **_labels(pod)})),
+        ("kube_pod_owner", _each(pods, _owner)),
+        ("kube_pod_container_resource_requests", _requests(pods)),
         ("kube_pod_status_phase", _phases(pods)),
     ):
         lines.append(f"# TYPE {name} gauge")
@@ -64,6 +70,21 @@ def _conditions(nodes: Iterable[Value]) -> Iterator[tuple[dict[str, str], float]
                 yield labels, float(condition["status"].lower() == status)
 
 
+def _allocatable(nodes: Iterable[Value]) -> Iterator[tuple[dict[str, str], float]]:
+    for node in nodes:
+        for labels, value in _amounts((node.get("status") or {}).get("allocatable")):
+            yield {"node": _name(node), **labels}, value
+
+
+def _amounts(given: Mapping[str, Any] | None) -> Iterator[tuple[dict[str, str], float]]:
+    """Amounts of resources, with the names and units of kube-state-metrics."""
+    for name, amount in (given or {}).items():
+        value = quantity(amount)
+        if value is not None:
+            resource = re.sub("[^a-zA-Z0-9_]", "_", name)
+            yield {"resource": resource, "unit": _UNITS.get(name, "integer")}, float(value)
+
+
 def _unschedulable(nodes: Iterable[Value]) -> Iterator[tuple[dict[str, str], float]]:
     for node in nodes:
         yield {"node": _name(node)}, float(bool((node.get("spec") or {}).get("unschedulable")))
@@ -88,6 +109,27 @@ def _pod_info(pod: Value) -> dict[str, str]:
         "priority_class": str(pod["spec"].get("priorityClassName", "")),
         "host_network": str(bool(pod["spec"].get("hostNetwork"))).lower(),
     }
+
+
+def _owner(pod: Value) -> dict[str, str]:
+    owner: Value = next(iter(pod["metadata"].get("ownerReferences") or ()), {})
+    return {
+        **_pod(pod),
+        "owner_kind": str(owner.get("kind", "")),
+        "owner_name": str(owner.get("name", "")),
+        "owner_is_controller": str(bool(owner.get("controller"))).lower(),
+    }
+
+
+def _requests(pods: Iterable[Value]) -> Iterator[tuple[dict[str, str], float]]:
+    for pod in pods:
+        node = str(pod["spec"].get("nodeName", ""))
+        for container in pod["spec"]["containers"]:
+            resources = container.get("resources") or {}
+            asked = {**(resources.get("limits") or {}), **(resources.get("requests") or {})}
+            for labels, value in _amounts(asked):
+                own = {"container": str(container["name"]), "node": node}
+                yield {**_pod(pod), **own, **labels}, value
 
 
 def _phases(pods: Iterable[Value]) -> Iterator[tuple[dict[str, str], float]]:
