@@ -94,7 +94,8 @@ def _example(case: Case) -> list[str]:
     console = Console(screen)
     if not case.text:
         show_finding(finding, console)
-        return [_block("text", screen.getvalue())]
+        query = [_block("text", case.raw["query"])] if "query" in case.raw else []
+        return [*query, _block("text", screen.getvalue())]
     show_judged(judged, console)
     account = case.raw.get("account")
     other = " --against state.json" if "against" in case.raw else ""
@@ -140,7 +141,11 @@ def _difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
 
 def _edge_cases(cases: list[Case], example: Case) -> list[str]:
     """Cases just inside and just outside the limit; those without a name are only for the tests."""
-    named = [case for case in cases if case.name and isinstance(case.raw.get("with"), Mapping)]
+    named = [
+        case
+        for case in cases
+        if case.name and ("query" in case.raw or isinstance(case.raw.get("with"), Mapping))
+    ]
     return [f"{_verb(case)}: {case.name}.\n\n{_shorter(case, example)}" for case in named]
 
 
@@ -151,7 +156,9 @@ def _verb(case: Case) -> str:
 
 
 def _shorter(case: Case, example: Case) -> str:
-    """The changed sections of the platform, or what differs from the example if that is shorter."""
+    """The query; or the changed sections of the platform, or what differs from the example if that is shorter."""
+    if "query" in case.raw:
+        return _block("text", case.raw["query"])
     parts = {key: case.platform[key] for key in case.raw["with"] if key in case.platform}
     sections = _shortened(yaml.safe_dump(parts, **proofs.COMPACT))
     difference = _difference(example.platform, case.platform)

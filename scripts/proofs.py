@@ -23,6 +23,8 @@ from gpuyard.local_files import file_reader
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.software.support import check_pins
 from gpuyard.preflight.probes import Probe, ProbeAnswer
+from gpuyard.render.observability.contract import check_query
+from gpuyard.render.observability.rules import query_scope
 from gpuyard.spec.read import CONFIG_KEY, ParsedStackFile
 from gpuyard.stack_validation import ValidatedStack
 
@@ -33,7 +35,7 @@ TODAY = date(2026, 11, 21)
 
 NEEDED = {"title", "severity", "why", "do", "bad", "good", "near_miss"}
 ALLOWED = NEEDED | {"today", "sources"}
-CASE = {"name", "base", "with", "platform", "config", "text", "pin", "account", "against"}
+CASE = {"name", "base", "with", "platform", "config", "text", "pin", "account", "against", "query"}
 EXPECTED = {"at", "says", "also", "fix", "severity", "today", "reveals"}
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 DUMPER: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
@@ -62,7 +64,7 @@ class Case:
 
     @cached_property
     def text(self) -> str:
-        """The stack file; "" for a case about a pinned version, which is in no file."""
+        """The stack file; "" for a case about a pinned version or a query, which is in no file."""
         return _text(self.raw)
 
     @property
@@ -155,7 +157,7 @@ def _cases(kind: str, raw: Mapping[str, Any]) -> Iterator[Case]:
 
 
 def _text(case: Mapping[str, Any]) -> str:
-    if "pin" in case:
+    if {"pin", "query"} & case.keys():
         return ""
     if "text" in case:
         return str(case["text"])
@@ -213,6 +215,8 @@ def judged(case: Case) -> ValidatedStack:
     """The result of `gpuyard check` for a case."""
     if "pin" in case.raw:
         return _judged_pin(case.raw["pin"])
+    if "query" in case.raw:
+        return _judged_query(case)
     judged = judged_text(case, case.text)
     return _asked(judged, case.raw["account"]) if "account" in case.raw else judged
 
@@ -282,6 +286,16 @@ def _recorded(answers: Mapping[str, Any], name: str) -> ProbeAnswer:
 def _judged_pin(pin: Mapping[str, str]) -> ValidatedStack:
     source = next(iter(PINS.values())).source
     findings = check_pins([Pin(pin["name"], pin["version"], source, pin.get("component", ""))])
+    return ValidatedStack(ParsedStackFile(None, ()), None, tuple(sort_findings(findings)))
+
+
+def _judged_query(case: Case) -> ValidatedStack:
+    """The problems of a query on the platform of the case."""
+    stack = _text({key: value for key, value in case.raw.items() if key != "query"})
+    plan = validate_text(stack.encode(), FILE, case.today).plan
+    if plan is None:
+        raise ValueError(f"{case.label}: its platform is rejected")
+    findings = check_query(case.raw["query"], query_scope(plan), ("query",))
     return ValidatedStack(ParsedStackFile(None, ()), None, tuple(sort_findings(findings)))
 
 

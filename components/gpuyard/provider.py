@@ -88,6 +88,8 @@ class Provider:
     """Prefix of the machines from which one is chosen for described system nodes; empty: any."""
     images: ClassVar[tuple[NodeImage, ...]] = images_of(Cloud.NONE)
     """The images of its nodes, preferred first; empty: its nodes have none."""
+    storage_class: ClassVar[str] = ""
+    """The StorageClass for volumes of a cluster that gpuyard creates; empty: the cluster has a default one."""
     dra_chart_image: ClassVar[str] = ""
     """The image on which the DRA driver's own chart serves claims; empty: the GPU Operator does."""
     faulty_drivers: ClassVar[frozenset[tuple[str, int]]] = frozenset()
@@ -252,9 +254,10 @@ class Provider:
     managed_prometheus: ClassVar[ManagedPrometheus | None] = None
     """Its managed service for Prometheus; None: it has none."""
 
-    def metric_objects(self, plan: "PlatformPlan", observed: "ObservabilityPlan") -> "list[Object]":
-        """The objects that its own collectors and its own evaluator of rules read, in place of an operator."""
-        return []
+    def metric_objects(
+        self, plan: "PlatformPlan", observed: "ObservabilityPlan"
+    ) -> "list[Object] | None":
+        """The objects that its own collectors and evaluator of rules read; None: an operator reads monitors."""
 
     # ── account ───────────────────────────────────────────────────────────────────────────────────
     ids_have_project: ClassVar[bool] = False

@@ -4,10 +4,10 @@ Grafana's components and Chromium are 500 MB, so this is not part of `make test`
 
     npm install --ignore-scripts --no-audit --no-fund --legacy-peer-deps --prefix scripts/dashboards
     (cd scripts/dashboards && node bundle.mjs)
-    apt-get install --no-install-recommends chromium-headless-shell
+    apt-get install --no-install-recommends chromium-headless-shell optipng
     make tools && .venv/bin/python scripts/dashboards/draw.py docs/img
 
-It backfills twelve hours of exporter series (history.py), evaluates the platform's recording rules over them, asks every
+It backfills thirteen hours of exporter series (history.py), evaluates the platform's recording rules over them, asks every
 panel's query, and takes a picture at two widths, light and dark. Chromium resolves no host: a request out is an error.
 """
 
@@ -38,11 +38,18 @@ from history import HOURS, history
 HERE = Path(__file__).parent
 TOOLS = HERE.parent.parent / ".testbed" / "bin"
 _STEP = 300
+_SHOWN = HOURS - 1
+"""Hours of the pictures: rates of the first hour have too few samples."""
 _RECORDED = re.compile(r"gpuyard:[\w:]+")
 _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 _LEGEND = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+_STYLE = (
+    "@font-face{font-family:Inter;src:local('DejaVu Sans')}body{margin:0;font-family:Inter}"
+    "#app *{letter-spacing:0!important}"
+)
+"""A font that exists here under the name of Grafana's, so that bars leave their titles enough room."""
 _SIZES = {"wide": 1180, "narrow": 900}
-_KEPT = {"fleet-dark.png", "team-light.png", "queue-dark.png", "cost-light.png"}
+_KEPT = {"fleet-dark.png", "team-light.png", "queue-dark.png", "node-light.png", "cost-light.png"}
 """The pictures of the documentation, at the wide size."""
 
 
@@ -80,7 +87,9 @@ def _backfill(plan: PlatformPlan, work: Path, end: int) -> None:
     text.write_text(history(end), encoding="utf-8")
     _promtool("create-blocks-from", "openmetrics", "--quiet", str(text), str(work / "tsdb"))
     for number, rules in enumerate(_levels(plan)):
-        file = work / f"rules-{number}.yml"
+        file = (
+            work / "rules.yml"
+        )  # its name decides at which second of a minute the rules are evaluated
         group = {"name": "level", "interval": "60s", "rules": rules}
         file.write_text(yaml.safe_dump({"groups": [group]}), encoding="utf-8")
         blocks = work / f"blocks-{number}"
@@ -144,7 +153,7 @@ def _results(dashboard: dict[str, Any], server: str, end: int) -> dict[int, list
     """What Grafana would get for every panel, by its id."""
     found: dict[int, list[Any]] = {}
     for panel in dashboard["panels"]:
-        step = HOURS * 3600 // panel.get("maxDataPoints", HOURS * 3600 // _STEP)
+        step = _SHOWN * 3600 // panel.get("maxDataPoints", _SHOWN * 3600 // _STEP)
         found[panel["id"]] = [
             series
             for target in panel["targets"]
@@ -154,10 +163,10 @@ def _results(dashboard: dict[str, Any], server: str, end: int) -> dict[int, list
 
 
 def _asked(server: str, target: dict[str, Any], end: int, step: int) -> Iterator[dict[str, Any]]:
-    filled = {"__rate_interval": f"{4 * _STEP}s", "__range": f"{HOURS}h"}
+    filled = {"__rate_interval": f"{4 * _STEP}s", "__range": f"{_SHOWN}h"}
     expr = _VARIABLE.sub(lambda match: filled.get(match[1] or match[2], ".*"), target["expr"])
     instant = target.get("instant")
-    start = end if instant else end - HOURS * 3600
+    start = end if instant else end - _SHOWN * 3600
     asked = (
         {"query": expr, "time": end}
         if instant
@@ -194,12 +203,12 @@ def _draw(
     file: str,
 ) -> list[str]:
     height = 72 + 38 * max(p["gridPos"]["y"] + p["gridPos"]["h"] for p in dashboard["panels"])
-    data = {"range": {"from": (end - HOURS * 3600) * 1000, "to": end * 1000}, "panels": results}
+    data = {"range": {"from": (end - _SHOWN * 3600) * 1000, "to": end * 1000}, "panels": results}
     problems = []
     for mode in ("dark", "light"):
         page = work / f"{mode}.html"
         page.write_text(
-            f"<!doctype html><meta charset=utf-8><style>body{{margin:0;font-family:Inter,'DejaVu Sans',sans-serif}}</style>"
+            f"<!doctype html><meta charset=utf-8><style>{_STYLE}</style>"
             f'<link rel=stylesheet href="{(HERE / "dist/view.css").as_uri()}"><div id=app></div><script>window.MODE='
             f"{json.dumps(mode)};window.DASHBOARD={json.dumps(dashboard)};window.RESULTS={json.dumps(data)}</script>"
             f'<script src="{(HERE / "dist/view.js").as_uri()}"></script>',
@@ -207,10 +216,13 @@ def _draw(
         )
         for size, width in _SIZES.items():
             name = f"{file.removesuffix('.json').rsplit('-', 1)[1]}-{mode}.png"
-            picture = (folder if size == "wide" else work) / name
+            is_kept = size == "wide" and name in _KEPT
+            picture = (folder if is_kept else work) / name
             problems += [
                 f"{file} {mode} {size}: {each}" for each in _taken(page, picture, width, height)
             ]
+            if is_kept:
+                subprocess.run(["optipng", "-quiet", "-o3", picture], check=True)
     return problems
 
 

@@ -26,6 +26,7 @@ def refusing():
         for kind in proofs.ids()
         for case in proofs.read(kind).of("bad")
         if case.severity is Severity.ERROR
+        and case.text
         and case.raw.get("with")
         and case.raw.get("base", "own") == "own"
     ]

@@ -15,7 +15,16 @@ IDS = re.compile(r"[a-z]+\.[a-z_]+")
 SPEC_IDS = re.compile(r"spec\.[a-z_]+")
 FOLDERS = tuple(
     f"components/gpuyard/{floor}"
-    for floor in ("plan/", "spec/", "lint/", "changes/", "cli/", "preflight/", "provider")
+    for floor in (
+        "plan/",
+        "spec/",
+        "lint/",
+        "changes/",
+        "cli/",
+        "preflight/",
+        "provider",
+        "render/observability/",
+    )
 )
 """The floors that judge a stack file. What a component says of its own arguments has no pages."""
 MAKERS = {"error", "warning", "info", "Diagnostic"}
@@ -35,16 +44,17 @@ def ids_in(tree):
     """Ids given to error, warning, info, Diagnostic and helpers that make findings, and the kinds of `value_error`."""
     found = set()
     for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name | ast.Attribute):
             continue
+        name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
         args = [*node.args, *(k.value for k in node.keywords if k.arg == "id")]
         words = words_of(args[0]) if args else []
-        if node.func.id in MAKERS:
+        if name in MAKERS:
             found |= {w for w in words if IDS.fullmatch(w)}
-        elif node.func.id.startswith("_"):  # a helper that makes findings of several ids
+        elif name.startswith("_"):  # a helper that makes findings of several ids
             plain = [a.value for a in args if isinstance(a, ast.Constant)]
             found |= {w for w in plain if isinstance(w, str) and IDS.fullmatch(w)}
-        elif node.func.id in {"value_error", "PydanticCustomError"}:
+        elif name in {"value_error", "PydanticCustomError"}:
             found |= {f"spec.{w}" for w in words}
     return found
 

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.readiness.assessment import LIVE, PLANNED, run_checks
+from gpuyard.readiness.assessment import LIVE, PLANNED, Readiness, run_checks
 from gpuyard.readiness.checks import readiness_checks
-from gpuyard.readiness.inputs import Subject
+from gpuyard.readiness.infrastructure import MONITORS
+from gpuyard.readiness.inputs import ClusterObjects, Subject
+from gpuyard.readiness.monitoring import RULES
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.spec.teams import Isolation
-from kit.cases.readiness import HERE, answers, asked, subject
+from kit.cases.readiness import HERE, answers, asked, cluster_of, subject, subject_of
 from kit.every import judge
 
 ALWAYS = {"SEC-04": "another version of the operator reaches all pools at once"}
@@ -101,6 +103,55 @@ def test_a_cluster_with_everything_passes_all_that_can_be_seen():
     for name, words in OPEN.items():
         assert found.of(name).status.value == "NOT RUN"
         assert words in found.of(name).reasons
+
+
+def own_monitoring(mode: str, base: str = "ready") -> Readiness:
+    """A cluster whose monitors, rules and receivers are gpuyard's alone."""
+    case = {"base": base, "with": {"observability": {"prometheus": mode}}}
+    plan = subject_of(case).plan
+    labels = dict(plan.observability.labels)
+    ours = {
+        kind: [o for o in objects if o["metadata"]["name"].startswith("gpuyard")]
+        for kind, objects in cluster_of(plan).items()
+        if kind in {*MONITORS, *RULES, "AlertmanagerConfig"}
+    }
+    (prometheus,) = cluster_of(plan)["Prometheus"]
+    selectors = ("rule", "serviceMonitor")
+    prometheus["spec"] |= {f"{each}Selector": {"matchLabels": labels} for each in selectors}
+    pods = [p for p in cluster_of(plan)["Pod"] if p["metadata"]["name"] != "opencost-0"]
+    kinds = {**cluster_of(plan), **ours, "Pod": pods, "Prometheus": [prometheus]}
+    return run_checks(subject_of(case), ClusterObjects(objects=kinds))
+
+
+def test_monitoring_of_gpuyard_alone_is_enough():
+    found = own_monitoring("install")
+    for name in ("INF-03", "MON-01", "MON-05", "CST-02", "CST-06"):
+        assert answers(found)[name] == "PASS", found.of(name).reasons
+    for name, words in OPEN.items():
+        assert found.of(name).status.value == "NOT RUN"
+        assert words in found.of(name).reasons
+    (cost,) = found.of("MON-04").evidence
+    assert cost.given == "gpuyard:cost:dollars_per_hour"
+
+
+def test_what_a_managed_service_has_is_left_open():
+    found = own_monitoring("managed")
+    why = "Amazon Managed Service for Prometheus has the rules and receivers, and gpuyard does not query it"
+    for name in ("MON-03", "MON-04", "MON-06", "CST-02", "CST-06"):
+        assert answers(found)[name] == "NOT RUN"
+        assert found.of(name).reasons == why
+
+
+def test_the_managed_service_of_google_cloud_has_its_monitors_and_rules_in_the_cluster():
+    found = own_monitoring("managed", "gcp")
+    for name in ("INF-03", "MON-01", "MON-05", "CST-02"):
+        assert answers(found)[name] == "PASS", found.of(name).reasons
+    used = [each.location for each in found.of("MON-01").evidence if "managed" in each.given]
+    assert used == [
+        "PodMonitoring gpu-operator/gpuyard-dcgm-exporter",
+        "ClusterPodMonitoring gpuyard-kube-state-metrics",
+    ]
+    assert found.of("MON-03").reasons == OPEN["MON-03"]
 
 
 def test_what_only_a_run_can_tell_is_not_run_and_says_which_run():

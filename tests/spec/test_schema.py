@@ -214,7 +214,7 @@ WHOLE = platform(
                            "teams": ["vision"], "writers": ["vision"]}],
              "checkpoints": {"bucket": "b", "retention_days": 3, "teams": ["vision"]}, "protect": False},
     observability={"prometheus": "none", "prometheus_address": "http://x:9090", "retention_days": 5,
-                   "scrape_seconds": 5, "cost": False},
+                   "scrape_seconds": 5},
     workloads={"training": ["torch"], "services": [
         {"name": "a", "team": "vision", "shape": "s", "replicas": "1..2", "scale_on": "gpu"}]},
     addons=["tekton"],

@@ -61,9 +61,14 @@ _KEDA = Source(
     "kedacore/keda 0677eff pkg/metricscollector/prommetrics.go", _READ_ON, as_of=_READ_ON
 )
 _VALIDATOR = Source("gpuyard_validator/report.py", _READ_ON, as_of=_READ_ON)
-_COMMON = Source(
-    "names in the public documentation of each component", _READ_ON, verified=False, as_of=_READ_ON
-)
+_CHECKED_ON = date(2026, 11, 29)
+
+
+def _source(title: str) -> Source:
+    return Source(title, _CHECKED_ON, as_of=_CHECKED_ON)
+
+
+_NODE = Source("names in its public documentation", _READ_ON, verified=False, as_of=_READ_ON)
 SOURCES: Mapping[str, Source] = {
     "dcgm-exporter": DCGM_COUNTERS,
     "kueue": KUEUE_METRICS,
@@ -72,12 +77,31 @@ SOURCES: Mapping[str, Source] = {
     "kube-state-metrics": _STATE_METRICS,
     "keda": _KEDA,
     "gpuyard-validator": _VALIDATOR,
-    **dict.fromkeys(
-        (
-            *("cadvisor", "kubelet", "node-exporter", "prometheus", "prometheus-operator"),
-            *("alertmanager", "kube-apiserver", "cert-manager", "vllm", "triton", "tgi"),
-        ),
-        _COMMON,
+    "node-exporter": _NODE,
+    "cadvisor": _source("google/cadvisor v0.56.2 metrics/prometheus.go"),
+    "kubelet": _source(
+        "kubernetes/kubernetes v1.36.3 pkg/kubelet/metrics, pkg/kubelet/certificate/kubelet.go and"
+        " cmd/kubelet/app/server.go"
+    ),
+    "kube-apiserver": _source("kubernetes/apiserver v0.37.1 pkg/admission/metrics/metrics.go"),
+    "prometheus": _source(
+        "prometheus/prometheus v0.309.0 scrape/scrape.go, rules/group.go and notifier/metric.go"
+    ),
+    "prometheus-operator": _source(
+        "prometheus-operator/prometheus-operator v0.85.0 pkg/operator/operator.go"
+    ),
+    "alertmanager": _source("prometheus/alertmanager v0.35.0 notify/metrics.go"),
+    "cert-manager": _source(
+        "cert-manager/cert-manager 76ca203 internal/collectors/certificate_collector.go"
+    ),
+    "vllm": _source("vllm-project/vllm 005a810 vllm/v1/metrics/loggers.py"),
+    "triton": _source(
+        "triton-inference-server/core 00a1eef src/metrics.cc; pending requests: the server's"
+        " docs/user_guide/metrics.md"
+    ),
+    "tgi": _source(
+        "huggingface/text-generation-inference 53fdbe6 docs/source/reference/metrics.md and"
+        " router/src/server.rs"
     ),
 }
 """The source of each exporter's metrics."""

@@ -52,6 +52,8 @@ _OLD = (
 )
 _DRIVER = ("driver.too_old", "driver.too_new", "driver.pools_disagree")
 _EXPORTER = "dcgm-exporter"
+MONITORS = ("ServiceMonitor", "PodMonitor", "PodMonitoring", "ClusterPodMonitoring")
+"""Kinds that tell Prometheus, or the managed Prometheus of Google Cloud, what to scrape."""
 _NO_PROGRAM = "they run no NVIDIA software"
 _WAITS = (
     "it waits for the driver rollout of another pool; if no `up` is running, deploy again or remove the labels"
@@ -170,14 +172,17 @@ def _exporters(subject: Subject, cluster: ClusterObjects) -> Iterator[Observatio
 
 
 def is_exporter(pod: K8sObject) -> bool:
-    """Whether a pod is the DCGM exporter, by the label of the operator or of its own chart."""
+    """Whether a pod is the DCGM exporter, by the label of the operator or of its own chart.
+
+    A GPUCluster of the operator calls it nvidia-dcgm-exporter-dra.
+    """
     keys = ("app", "app.kubernetes.io/name")
-    return any(label(pod, key).endswith(_EXPORTER) for key in keys)
+    return any(_EXPORTER in label(pod, key) for key in keys)
 
 
 def monitors(objects: ClusterObjects, of: str) -> list[K8sObject]:
     """Monitors whose name or selector contains the name."""
-    results = (*objects.all("ServiceMonitor"), *objects.all("PodMonitor"))
+    results = [each for kind in MONITORS for each in objects.all(kind)]
     return [m for m in results if of in f"{name_of(m)} {at(m, 'spec', 'selector')}"]
 
 

@@ -56,6 +56,8 @@ def loaded(
             continue
         if live is None:
             yield missing_object(where)
+        elif kind not in _LOADERS:
+            yield from _configured(live)
         else:
             yield from _loaded(subject, cluster, live)
 
@@ -76,6 +78,28 @@ def _loaded(subject: Subject, cluster: ClusterObjects, live: K8sObject) -> Itera
         fix = "Deploy the stack again" if installs else found[0].fix
         why = f"{format_some([each.reason for each in found])}. {fix}"
     yield failing(place_of(live), "not selected", why)
+
+
+def _configured(live: K8sObject) -> Iterator[Observation]:
+    """Whether the managed Prometheus of Google Cloud uses an object; it has no selectors.
+
+    Targets are in the status if OperatorConfig enables it (prometheus-engine, pkg/operator/apis/monitoring/v1).
+    """
+    where = place_of(live)
+    rejections = [
+        f"the managed Prometheus rejects it: {at(each, 'message')}"
+        for each in listed(live, "status", "conditions")
+        if (at(each, "type"), at(each, "status")) == ("ConfigurationCreateSuccess", "False")
+    ]
+    down = [
+        f"{at(each, 'unhealthyTargets')} of {at(each, 'activeTargets')} targets are down"
+        for each in listed(live, "status", "endpointStatuses")
+        if at(each, "unhealthyTargets")
+    ]
+    for problem in (*rejections, *down):
+        yield failing(where, "not used", problem)
+    if not rejections and not down:
+        yield passing(where, "used by the managed Prometheus")
 
 
 # ── selectors ─────────────────────────────────────────────────────────────────────────────────────
@@ -112,7 +136,7 @@ def _miss_of_namespace(
         write = f"Write observability.namespace: {space_of(loader)}"
         return _Miss(f"{where} selects only objects of its own namespace", write)
     labels = [at(n, "metadata", "labels") for n in cluster.all("Namespace") if name_of(n) == space]
-    lacking = ", ".join(_unmet(spaces, *labels))
+    lacking = ", ".join(_unmet(spaces, next(iter(labels), None)))
     if not lacking:
         return None
     return _Miss(f"{name} of {where} requires {lacking}", f"Label namespace {space} so")
@@ -128,7 +152,7 @@ def _is_global(loader: K8sObject, live: K8sObject) -> bool:
     )
 
 
-def _unmet(selector: Any, labels: Any = None) -> list[str]:
+def _unmet(selector: Any, labels: Any) -> list[str]:
     """The requirements of a label selector that the labels do not meet."""
     pairs = mapping(at(selector, "matchLabels")).items()
     some = listed(selector, "matchExpressions")

@@ -18,7 +18,7 @@ from gpuyard.readiness.inputs import (
     Subject,
     not_applicable_without_teams,
 )
-from gpuyard.readiness.monitoring import alerts_with
+from gpuyard.readiness.monitoring import alerts_with, in_service
 
 _TARGETS = ("utilisation_percent", "memory_percent", "idle_percent", "wait_p95_minutes")
 
@@ -105,12 +105,14 @@ def _budgets(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     yield unknown("budget alerts require the cluster: add --live")
 
 
-def _burning(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
-    yield _alerted(alerts_with(cluster, "budget"), "no alert covers a budget")
+def _burning(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    names = alerts_with(cluster, "budget")
+    yield from in_service(subject) or [_alerted(names, "no alert covers a budget")]
 
 
-def _idle_cost(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
-    yield _alerted(alerts_with(cluster, "idle", "cost"), "no alert covers the cost of idle GPUs")
+def _idle_cost(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    names = alerts_with(cluster, "idle", "cost|dollars")
+    yield from in_service(subject) or [_alerted(names, "no alert covers the cost of idle GPUs")]
 
 
 def _alerted(names: list[str], wrong: str) -> Observation:

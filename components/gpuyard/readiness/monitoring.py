@@ -13,7 +13,7 @@ from gpuyard.readiness.evidence import (
     passing,
     unknown,
 )
-from gpuyard.readiness.infrastructure import is_exporter, monitors
+from gpuyard.readiness.infrastructure import MONITORS, is_exporter, monitors
 from gpuyard.readiness.inputs import (
     ClusterCheck,
     ClusterObjects,
@@ -26,13 +26,15 @@ from gpuyard.readiness.inputs import (
 from gpuyard.readiness.loading import loaded
 from gpuyard.readiness.serving import rules_evaluated, targets_up
 
+RULES = ("PrometheusRule", "ClusterRules")
+"""Kinds with rules for Prometheus, or for the managed Prometheus of Google Cloud."""
 MOST_SECONDS = 30
 _UNITS = {"s": 1, "m": 60, "h": 3600}
 _ATTRIBUTION = "DCGM_EXPORTER_KUBERNETES"
 """Enables pod attribution of the exporter (NVIDIA/dcgm-exporter, `--kubernetes`)."""
 _PANELS: Mapping[str, str] = {
     "utilisation": r"GPU_UTIL|GR_ENGINE_ACTIVE",
-    "memory": r"FB_USED|FB_FREE",
+    "memory": r"FB_USED|FB_FREE|gpu_memory",
     "temperature": r"GPU_TEMP|MEMORY_TEMP",
     "NVLink": r"NVLINK",
     "throttle": r"THROTTLE|CLOCKS_EVENT|VIOLATION",
@@ -41,13 +43,15 @@ _PANELS: Mapping[str, str] = {
 }
 _ALERTS: Mapping[str, str] = {
     "XID": r"XID",
-    "temperature": r"GPU_TEMP|MEMORY_TEMP",
-    "memory": r"FB_USED|FB_FREE",
+    "temperature": r"GPU_TEMP|MEMORY_TEMP|thermal",
+    "memory": r"FB_USED|FB_FREE|gpu_memory",
     "idle": r"idle|GPU_UTIL|GR_ENGINE_ACTIVE",
     "NCCL stall": r"nccl|stall",
     "queue wait": r"kueue_",
 }
-"""Patterns of alert expressions, with metric names of DCGM exporter and Kueue."""
+"""Patterns of alert expressions, with metric names of DCGM exporter and Kueue, and series that gpuyard records."""
+_CHARGEBACK = "gpuyard:cost:dollars_per_hour"
+"""The recorded series whose parts sum to the price of the nodes."""
 
 
 def _seconds(text: object) -> float | None:
@@ -80,7 +84,7 @@ def _scraped(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]
 
 def _monitored(subject: Subject, cluster: ClusterObjects, *, queues: bool) -> Iterator[Observation]:
     """Whether the monitors of the stack are loaded and have targets: those of Kueue, or the others."""
-    for kind in ("ServiceMonitor", "PodMonitor"):
+    for kind in MONITORS:
         names = {place_of(each) for each in subject.rendered.all(kind)}
         of_it = {name for name in names if (KUEUE in name) is queues}
         yield from loaded(subject, cluster, kind, of_it)
@@ -111,28 +115,46 @@ def _topics(patterns: Mapping[str, str], text: str, where: str) -> Iterator[Obse
 
 def alerts(cluster: ClusterObjects) -> list[tuple[K8sObject, K8sObject]]:
     """Every alert, with the object that contains it."""
-    return [
-        (each, rule)
-        for each in cluster.all("PrometheusRule")
-        for group in listed(each, "spec", "groups")
-        for rule in listed(group, "rules")
-        if at(rule, "alert")
-    ]
+    return [(each, rule) for each, rule in _rules(cluster) if at(rule, "alert")]
 
 
-def alerts_with(cluster: ClusterObjects, *words: str) -> list[str]:
-    """Names of alerts whose name or expression contains all words."""
+def _rules(cluster: ClusterObjects) -> Iterator[tuple[K8sObject, K8sObject]]:
+    for kind in RULES:
+        for each in cluster.all(kind):
+            for group in listed(each, "spec", "groups"):
+                yield from ((each, rule) for rule in listed(group, "rules"))
+
+
+def in_service(subject: Subject) -> list[Observation]:
+    """Why rules and receivers are not in the cluster: a managed service without collectors of its own has them."""
+    observed = subject.plan.observability
+    managed = observed.managed if observed is not None else None
+    if managed is None or managed.own_collectors:
+        return []
+    return [unknown(f"{managed.name} has the rules and receivers, and gpuyard does not query it")]
+
+
+def alerts_with(cluster: ClusterObjects, *patterns: str) -> list[str]:
+    """Names of alerts whose name or expression matches all patterns."""
     results = (
         (str(at(r, "alert")), f"{at(r, 'alert')} {at(r, 'expr')}") for _, r in alerts(cluster)
     )
-    return [name for name, text in results if all(word in text.lower() for word in words)]
+    return [
+        name
+        for name, text in results
+        if all(re.search(pattern, text, re.IGNORECASE) for pattern in patterns)
+    ]
 
 
 def _loaded(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    if elsewhere := in_service(subject):
+        yield from elsewhere
+        return
     result = alerts(cluster)
     text = " ".join(f"{at(rule, 'alert')} {at(rule, 'expr')}" for _, rule in result)
     yield from _topics(_ALERTS, text, f"{len(result)} alerts")
-    yield from loaded(subject, cluster, "PrometheusRule")
+    for kind in RULES:
+        yield from loaded(subject, cluster, kind)
     yield unknown("whether each alert has fired requires a test")
     yield from rules_evaluated(subject, cluster)
 
@@ -142,13 +164,19 @@ def _cost(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
         yield not_applicable("simulated nodes cost nothing")
 
 
-def _cost_there(_: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+def _cost_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
     named = ("opencost", "kubecost")
-    results = [pod for pod in cluster.all("Pod") if any(n in place_of(pod) for n in named)]
+    results = [
+        (pod, "runs") for pod in cluster.all("Pod") if any(n in place_of(pod) for n in named)
+    ]
+    results += [
+        (each, _CHARGEBACK) for each, r in _rules(cluster) if at(r, "record") == _CHARGEBACK
+    ]
     if not results:
-        yield failing("pods", 0, "neither OpenCost nor Kubecost runs")
-    for pod in results[:1]:
-        yield unknown("whether it adds up to the bill requires a comparison", place_of(pod), "runs")
+        missing = "neither OpenCost nor Kubecost runs, and no rule records the cost"
+        yield from in_service(subject) or [failing("pods, prometheusrules", 0, missing)]
+    for each, value in results[:1]:
+        yield unknown("whether it adds up to the bill requires a comparison", place_of(each), value)
 
 
 def _queue_metrics(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
@@ -161,6 +189,9 @@ def _queue_metrics(subject: Subject, cluster: ClusterObjects) -> Iterator[Observ
 
 
 def _reach(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
+    if elsewhere := in_service(subject):
+        yield from elsewhere
+        return
     silent = [str(at(r, "alert")) for _, r in alerts(cluster) if not _runbook(r)]
     count = len(alerts(cluster))
     yield observe("prometheusrules", f"{count} alerts", _missing(count, silent))

@@ -23,9 +23,10 @@ def targets_up(
 ) -> Iterator[Observation]:
     """Whether Prometheus scrapes what the planned monitors with these names select.
 
-    prometheus-operator calls the scrape pools of a ServiceMonitor serviceMonitor/NAMESPACE/NAME/NUMBER.
+    prometheus-operator calls the scrape pools of a ServiceMonitor serviceMonitor/NAMESPACE/NAME/NUMBER. The managed
+    Prometheus of Google Cloud shows no targets.
     """
-    if not cluster.was_asked("Target"):
+    if kind not in {"ServiceMonitor", "PodMonitor"} or not cluster.was_asked("Target"):
         return
     targets = cluster.all("Target")
     for where, live in planned_objects(subject, cluster, kind):

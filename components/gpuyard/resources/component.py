@@ -1,6 +1,7 @@
 """Base class of all components: options, objects and their order of creation."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pulumi
@@ -8,7 +9,7 @@ import pulumi
 from gpuyard.errors import UsageError
 from gpuyard.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import resolve_outputs
+from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.dependencies import ObjectPlace, dependencies_of, object_key
 from gpuyard.resources.errors import PlatformRejected, missing_provider_finding
@@ -95,11 +96,15 @@ class Component(pulumi.ComponentResource):
         after: Iterable[pulumi.Resource],
         name: str = "",
         first: pulumi.ResourceHookBinding | None = None,
+        late: Mapping[str, pulumi.Input[Any]] | None = None,
     ) -> pulumi.CustomResource:
         """Install a chart; in rendered manifests, register an object with its values as text."""
+        known = dict(late or {})
         if plan.spec.apply is Apply.RENDER:
-            return self._register([release_object(plan.name, release, name)])[0]
-        return register_release(self, release, self._hooked(self._after(after), first))
+            return self._register([_written_release(plan.name, release, name, known)])[0]
+        values = resolve_outputs(dict(release.values), known.__getitem__)
+        bound = replace(release, values=values)
+        return register_release(self, bound, self._hooked(self._after(after), first))
 
     @staticmethod
     def _is_configured() -> bool:
@@ -139,6 +144,23 @@ class Component(pulumi.ComponentResource):
     def _object(self, kind: str, name: str, namespace: str = "") -> pulumi.CustomResource:
         """An object that this component registered, by kind, name and namespace."""
         return self._objects[kind, namespace, name]
+
+
+def _written_release(
+    owner: str, release: Release, name: str, late: Mapping[str, pulumi.Input[Any]]
+) -> dict[str, Any]:
+    """The object with the values of a chart. Its name is known immediately, late values possibly later."""
+
+    def written(got: Mapping[str, Any]) -> dict[str, Any]:
+        values = resolve_outputs(dict(release.values), got.__getitem__)
+        return release_object(owner, replace(release, values=values), name)
+
+    needed = sorted(unresolved_output_names(release.values))
+    shown = written(dict.fromkeys(needed, ""))
+    if needed:
+        every = pulumi.Output.all(**{each: late[each] for each in needed})
+        shown["data"] = every.apply(lambda got: written(got)["data"])
+    return shown
 
 
 def _held_at_most(obj: Mapping[str, Any], opts: pulumi.ResourceOptions) -> pulumi.ResourceOptions:

@@ -204,7 +204,8 @@ class Platform(Component):
         if release is None:
             return resources
         after = [*after, *resources]
-        return [*resources, self._register_chart(self._plan, release, after, addon.name)]
+        chart = self._register_chart(self._plan, release, after, addon.name, late=self._outputs)
+        return [*resources, chart]
 
     def _register_operator(self, after: _Resources) -> _Resources:
         name, waves = f"{self._called}-gpu-operator", self._changes.rollout_waves

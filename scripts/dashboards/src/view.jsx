@@ -44,14 +44,14 @@ function Body({ panel, series, width, height, range }) {
       renderValue={({ value, width, height, count }) => <BigValue value={value.display} sparkline={value.sparkline} width={width} height={height} count={count} theme={theme} colorMode={panel.options?.colorMode || BigValueColorMode.Value} graphMode={panel.options?.graphMode || BigValueGraphMode.Area} textMode={panel.options?.textMode || BigValueTextMode.Auto} />} />;
   if (panel.type === 'bargauge')
     return <VizRepeater getValues={() => values} getAlignmentFactors={getDisplayValueAlignmentFactors} width={width} height={height} source={data} itemSpacing={10} renderCounter={0} minVizHeight={16} orientation={panel.options?.orientation || VizOrientation.Horizontal}
-      renderValue={({ value, width, height, orientation, count, alignmentFactors }) => <BarGauge value={value.display} field={value.field} width={width} height={height} orientation={orientation} theme={theme} itemSpacing={10} alignmentFactors={alignmentFactors} lcdCellWidth={12} text={panel.options?.text} displayMode={panel.options?.displayMode || BarGaugeDisplayMode.Gradient} showUnfilled />} />;
+      renderValue={({ value, width, height, orientation, count, alignmentFactors }) => <BarGauge value={value.display} field={value.field} width={width} height={height} orientation={orientation} theme={theme} itemSpacing={10} alignmentFactors={alignmentFactors} lcdCellWidth={12} text={panel.options?.text} valueDisplayMode={panel.options?.valueMode} displayMode={panel.options?.displayMode || BarGaugeDisplayMode.Gradient} showUnfilled />} />;
   if (panel.type === 'status-history') return <History panel={panel} data={data} width={width} height={height} />;
   if (panel.type === 'table') {
     const names = [...new Set(series.flatMap((one) => Object.keys(one.labels)))];
     const frame = createDataFrame({ fields: [...names.map((name) => ({ name, type: FieldType.string, values: series.map((one) => one.labels[name] || ''), config: {} })),
       { name: series[0]?.name || 'Value', type: FieldType.number, values: series.map((one) => one.values[one.values.length - 1]), config: {} }] });
     const shown = applyFieldOverrides({ data: [frame], fieldConfig: { defaults: { ...(panel.fieldConfig?.defaults || {}), custom: { ...CUSTOM, ...(panel.fieldConfig?.defaults?.custom || {}) } }, overrides: panel.fieldConfig?.overrides || [] }, replaceVariables: (v) => v, theme, timeZone: 'utc', fieldConfigRegistry: registry });
-    return <Table data={shown[0]} width={width} height={height} />;
+    return <Table data={shown[0]} width={width} height={height} columnMinWidth={panel.fieldConfig.defaults.custom.minWidth} />;
   }
   return <div style={{ padding: 8, color: theme.colors.text.secondary }}>{panel.type}: {values.length} values (this kind of panel is not among Grafana's published components)</div>;
 }
@@ -91,4 +91,5 @@ function App({ dashboard, results }) {
   return <ThemeContext.Provider value={theme}><GlobalStyles /><div style={{ position: 'relative', height: bottom + 72, background: theme.colors.background.canvas }}>
     <h3 style={{ position: 'absolute', left: 16, top: 14 }}>{dashboard.title}</h3>{drawn}</div></ThemeContext.Provider>;
 }
-createRoot(document.getElementById('app')).render(<App dashboard={window.DASHBOARD} results={window.RESULTS} />);
+// Bars measure their titles with this font.
+document.fonts.load('13px Inter').finally(() => createRoot(document.getElementById('app')).render(<App dashboard={window.DASHBOARD} results={window.RESULTS} />));

@@ -10,6 +10,7 @@ from gpuyard.catalogue.software.charts import (
     GPU_OPERATOR_CHART,
     KARPENTER_CHART,
     KUEUE_CHART,
+    MONITORING_IMAGES,
     NFD_IMAGE,
     OPERATOR_IMAGES,
     RDMA_PLUGIN,
@@ -32,6 +33,7 @@ def installed():
         if image.pin != "dcgm":  # never started: the exporter has its own
             yield image.home, tag.format(PINS[image.pin or GPU_OPERATOR_CHART.name].version)
     yield NFD_IMAGE, f"v{PINS['node-feature-discovery'].version}"
+    yield from ((image.home, image.tag) for image in MONITORING_IMAGES)
     yield RDMA_PLUGIN.image, RDMA_PLUGIN.tag
     yield EFA_PLUGIN.image, EFA_PLUGIN.tag.format(PINS[EFA_PLUGIN.pin].version)
 

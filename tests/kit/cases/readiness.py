@@ -175,6 +175,7 @@ def exporter(on: str) -> dict[str, Any]:
 def changed(kinds: Mapping[str, Sequence[Any]], case: Mapping[str, Any]) -> ClusterObjects:
     """The cluster of a case: changed, removed (`null`) or new objects by kind and name; missing or forbidden kinds."""
     created = {kind: list(objects) for kind, objects in kinds.items()}
+    created |= {kind: [] for kind in case.get("cluster", ()) if kind not in created}
     for kind, changes in case.get("cluster", {}).items():
         for name, patch in changes.items():
             results = [each for each in created[kind] if each["metadata"]["name"] == name]

@@ -83,6 +83,7 @@ class Node:
 
 
 Fleet = Mapping[str, list[Node]]
+_REST_OF_MEMORY = (("DCGM_FI_DEV_FB_FREE", 4e4), ("DCGM_FI_DEV_FB_RESERVED", 600))
 
 
 def fleets(plan: PlatformPlan, most: int = 3) -> st.SearchStrategy[Fleet]:
@@ -191,7 +192,7 @@ def _series_of_device(
             yield from _series_of_pod(
                 chance, device, during, instance, str(replica) if is_shared else "", is_measured
             )
-        for metric, high in _metrics(device, is_measured):
+        for metric, high in (*_metrics(device, is_measured), *_REST_OF_MEMORY):
             yield series(metric, _values(chance, during, 0, high), instance=instance, **device)
 
 
@@ -212,10 +213,24 @@ def _series_of_pod(
                 "vgpu": replica,
                 "exported_namespace": chance.choice(["vision", "speech", "other"]),
                 "exported_pod": f"pod-{device['UUID']}-{device['GPU_I_ID']}-{replica}-{number}",
-                "class": chance.choice(["", "training"]),
             }
+            yield from _classes(
+                chance, during, labels["exported_namespace"], labels["exported_pod"]
+            )
             for metric, high in _metrics(device, is_measured):
                 yield series(metric, _values(chance, during, 0, high), **labels)
+
+
+def _classes(
+    chance: random.Random, span: tuple[int, int], namespace: str, pod: str
+) -> Iterator[dict[str, str]]:
+    """The label of a pod in kube-state-metrics, whose restart may see it changed."""
+    for instance, during in _restarted(chance, span):
+        labels = {
+            "label_gpuyard_dev_class": chance.choice(["", "training", "training", "notebook"])
+        }
+        place = {"namespace": namespace, "pod": pod, "instance": instance}
+        yield series("kube_pod_labels", _values(chance, during, 1, 1, 0), **place, **labels)
 
 
 def _metrics(device: Mapping[str, str], is_measured: bool) -> Iterator[tuple[str, float]]:

@@ -29,7 +29,7 @@ def plan():
         [team("vision", guarantee={"whole": 1}, budget_usd_per_month=5023)],
         cloud="aws",
         targets=targets,
-        validation={"image": "registry.example.org/v:1"},
+        validation={"image": "registry.example.org/v:1", "textfile": "/var/lib/node-exporter"},
     )
     return plan_of(raw)
 

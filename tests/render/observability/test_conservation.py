@@ -26,6 +26,7 @@ NEVER = (
         " + on (pool) gpuyard:gpus_unavailable:sum - on (pool) gpuyard:gpus_billed:sum) > 1e-6"
     ),
     "abs(sum by (pool, team, class, slice) (gpuyard:pod_gpu_allocated:gpus) - gpuyard:gpus_allocated:sum) > 1e-6",
+    "gpuyard:gpu_memory_used:ratio < 0 or gpuyard:gpu_memory_used:ratio > 1",
     "gpuyard:gpus_used:sum > gpuyard:gpus_allocated:sum + 1e-6",
     "gpuyard:goodput:ratio < 0 or gpuyard:goodput:ratio > 1",
 )

@@ -107,12 +107,12 @@ def test_a_query_may_use_the_results_of_recording_rules():
     assert [each.id for each in check_query("pool:use{team=''}", extended)] == ["metric.label"]
 
 
-def test_a_recording_rule_is_reported_by_its_index():
+def test_a_recording_rule_is_reported_by_its_name():
     rules = [RecordingRule("a:b", "sum("), RecordingRule("c:d", "sum(a:bb)")]
     _, findings = check_recording_rules(rules, scope({}), ("rules",))
     assert [(each.id, each.path) for each in findings] == [
-        ("metric.query", ("rules", 0)),
-        ("metric.unknown", ("rules", 1)),
+        ("metric.query", ("rules", "a:b")),
+        ("metric.unknown", ("rules", "c:d")),
     ]
 
 

@@ -145,7 +145,7 @@ def test_targets_of_the_stack_file_are_thresholds():
         for panel in panels_of(each)
     }
     assert found["Utilisation"] == [None, 0.65]
-    assert found["Allocated idle"] == [None, 0.2]
+    assert found["Idle"] == [None, 0.2]
     assert found["Wait by priority, 95th percentile"] == [None, 600, 7200]
 
 
@@ -240,6 +240,34 @@ def test_series_of_the_plan_have_colours_that_all_readers_can_tell_apart():
         each["properties"][0]["value"]["fixedColor"] for each in panel["fieldConfig"]["overrides"]
     ]
     assert colours == list(OKABE_ITO[: len(colours)])
+
+
+def luminance(colour):
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    linear = [
+        (part + 0.055) ** 2.4 / 1.055**2.4 if part > 0.04045 else part / 12.92 for part in parts
+    ]
+    return sum(part * weight for part, weight in zip(linear, (0.2126, 0.7152, 0.0722), strict=True))
+
+
+def text_on(colour):
+    """The colour of text that Grafana chooses (getTextColorForAlphaBackground of @grafana/ui 13.2.3)."""
+    red, green, blue = (int(colour[at : at + 2], 16) for at in (1, 3, 5))
+    return "#202226" if (red * 299 + green * 587 + blue * 114) / 1000 > 180 else "#F7F8FA"
+
+
+def test_large_values_have_the_contrast_of_wcag_aa_on_the_colour_of_their_state():
+    colours = {
+        step["color"]
+        for each in dashboards(planned(DRAWN)).values()
+        for panel in panels_of(each)
+        if panel["options"].get("colorMode") == "background_solid"
+        for step in panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
+    }
+    assert len(colours) == 3
+    for colour in colours:
+        low, high = sorted([luminance(colour), luminance(text_on(colour))])
+        assert (high + 0.05) / (low + 0.05) >= 3, colour
 
 
 def test_the_sidecar_of_grafana_finds_each_config_map():

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import promql_parser
 import pytest
 import yaml
 from testbed.plugins.cloud.account import Account
@@ -14,8 +15,10 @@ from testbed.plugins.kubernetes.helm import unknown_values
 from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard.render.observability.dashboards import check_dashboards
 from gpuyard.render.observability.monitoring import monitoring_images, monitoring_release
 from gpuyard.render.observability.monitors import monitor_objects
+from gpuyard.render.observability.pool_join import joined_with_pools
 from gpuyard.render.observability.rules import check_rules, rule_file, rule_groups
 from gpuyard.testing import CrdFolder
 from kit.clouds.aws import plan_on_aws
@@ -48,6 +51,10 @@ def parts(graph):
         for each in graph.resources
         if "metrics" in each.name or "monitoring" in str(each.inputs.get("role", ""))
     ]
+
+
+def by_kind(plan):
+    return {(each["kind"], each["metadata"]["name"]): each for each in monitor_objects(plan)}
 
 
 def as_text(resources):
@@ -99,6 +106,7 @@ def test_google_grants_the_roles_of_the_service_once_the_cluster_exists():
 @pytest.mark.parametrize("plan", [on_aws, on_gcp])
 def test_each_query_reads_series_that_the_service_has(plan):
     assert check_rules(plan()) == []
+    assert check_dashboards(plan()) == []
 
 
 def test_alerts_of_parts_that_the_service_runs_itself_are_left_out():
@@ -111,10 +119,35 @@ def test_alerts_of_parts_that_the_service_runs_itself_are_left_out():
     assert every - alerts(on_gcp()) >= of_operator
 
 
-def test_on_google_no_alert_about_a_gpu_groups_by_its_pool():
-    text = json.dumps(monitor_objects(on_gcp())[-1])
-    assert "by (node, UUID" in text
-    assert "by (pool, node, UUID" not in text
+def test_on_google_alerts_get_the_pool_of_a_gpu_from_its_node():
+    (expr,) = [
+        rule["expr"]
+        for group in rule_groups(on_gcp())
+        for rule in group["rules"]
+        if rule.get("alert") == "GpuEccUncorrectable"
+    ]
+    assert expr == (
+        "max by (pool, node, UUID) ((increase(DCGM_FI_DEV_ECC_DBE_VOL_TOTAL[15m])"
+        " * on (node) group_left (pool) gpuyard:node:info)) > 0"
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "joined"),
+    [
+        ('max by (node) (DCGM_A{pool=~"$pool"})', 'gpuyard:node:info{pool=~"$pool"}'),
+        ('max by (node) (DCGM_A{pool=~"$pool", node=~"n"})', 'DCGM_A{node=~"n"} * on'),
+        ('max by (node) (DCGM_A{node=~"n", pool=~"$pool"})', 'DCGM_A{node=~"n"} * on'),
+        ("max by (pool, node) (rate(DCGM_A[5m]))", "(rate(DCGM_A[5m]) * on"),
+    ],
+)
+def test_a_matcher_of_the_pool_moves_to_the_nodes(query, joined):
+    promql_parser.parse(joined_with_pools(query))
+    assert joined in joined_with_pools(query)
+
+
+def test_a_query_without_a_pool_stays():
+    assert joined_with_pools("max by (node) (DCGM_A)") == "max by (node) (DCGM_A)"
 
 
 @pytest.mark.parametrize("plan", [on_aws, on_gcp])
@@ -203,3 +236,45 @@ def test_simulated_nodes_have_no_managed_service():
     )
     assert monitor_objects(plan) == []
     assert monitoring_release(plan) is None
+
+
+def test_the_file_of_the_validator_is_read_on_google_too():
+    plan = on_gcp(validation={"image": "r.example/v:1", "textfile": "/var/lib/node_exporter"})
+    monitoring = by_kind(plan)["PodMonitoring", "gpuyard-validator"]
+    (endpoint,) = monitoring["spec"]["endpoints"]
+    assert endpoint["port"] == 9100
+    values = dict(monitoring_release(plan).values)["prometheus-node-exporter"]
+    assert values["prometheus"] == {"monitor": {"enabled": False}}
+    images = [image.reference.rpartition("/")[2] for image in monitoring_images(plan)]
+    assert [each.partition(":")[0] for each in images] == ["kube-state-metrics", "node-exporter"]
+    assert check_rules(plan) == []
+    assert CrdFolder(MONITORING).violations(monitoring) == []
+
+
+def test_prometheus_in_agent_mode_has_monitors_and_neither_rules_nor_receivers():
+    assert {kind for kind, _ in by_kind(on_aws())} == {"ServiceMonitor"}
+
+
+WORKERS = {"clusters": [{"name": "west", "secret": "w"}, {"name": "east", "secret": "e"}]}
+
+
+def test_a_dispatcher_has_the_metrics_of_its_queues_only():
+    hub = on_aws(queueing=WORKERS)
+    assert by_kind(hub).keys() == {("ServiceMonitor", "gpuyard-kueue")}
+    assert "metrics-rules" not in {each.name for each in aws_graph(hub).resources}
+    found = by_kind(on_gcp(queueing=WORKERS))
+    assert ("PodMonitoring", "gpuyard-kueue") in found
+    assert not {kind for kind, _ in found} & {"ClusterRules", "ClusterPodMonitoring"}
+
+
+def test_a_workspace_without_receivers_has_no_definition():
+    plan = on_aws(observability={"prometheus": "managed"})
+    assert "metrics-receivers" not in {each.name for each in aws_graph(plan).resources}
+
+
+def test_a_receiver_without_a_topic_sends_nothing():
+    alerts = {"critical": {}, "info": {"sns": TOPIC}}
+    plan = on_aws(observability={"prometheus": "managed", "alerts": alerts})
+    definition = aws_graph(plan).resource("metrics-receivers").inputs["definition"]
+    receivers = json.loads(json.loads(definition)["alertmanager_config"])["receivers"]
+    assert receivers[1] == {"name": "critical"}

@@ -9,11 +9,16 @@ import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
 from gpuyard.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES
+from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.observability.counters import counter_list, counters_text
 from gpuyard.render.observability.dashboards import dashboard_templates
 from gpuyard.render.observability.facts import node_labels
-from gpuyard.render.observability.monitoring import monitoring_images, monitoring_release
+from gpuyard.render.observability.monitoring import (
+    monitoring_images,
+    monitoring_objects,
+    monitoring_release,
+)
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.observability.rules import rule_groups
 from gpuyard.render.platform import object_groups, platform_objects
@@ -76,6 +81,21 @@ def test_the_images_are_those_of_the_charts_values():
     assert len(list(monitoring_images(planned({"grafana": True})))) == 8
     newer = planned(software={MONITORING_CHART.pin: "88.6.0"})
     assert {image.tag for image in monitoring_images(newer)} == {""}
+
+
+def test_images_have_the_digests_of_their_versions():
+    prometheus = values(planned())["prometheus"]["prometheusSpec"]["image"]
+    assert prometheus == {
+        "sha": digest_of("quay.io/prometheus/prometheus", "v3.14.0-distroless")[7:]
+    }
+    mirrored = values(planned(mirror={"images": "mirror.example/gpu"}))
+    assert set(mirrored["alertmanager"]["alertmanagerSpec"]["image"]) == {
+        "registry",
+        "repository",
+        "sha",
+    }
+    newer = values(planned(software={MONITORING_CHART.pin: "88.6.0"}))
+    assert "image" not in newer["prometheus"]["prometheusSpec"]
 
 
 def test_monitors_and_rules_have_the_form_of_their_crds():
@@ -233,3 +253,53 @@ def test_kube_state_metrics_exports_the_labels_that_rules_read():
     plan = planned(cloud="aws", system=SYSTEM)
     allowed = values(plan)["kube-state-metrics"]["metricLabelsAllowlist"]
     assert allowed == [f"nodes=[{','.join(node_labels(plan))}]", "pods=[gpuyard.dev/class]"]
+
+
+def test_scalers_that_gpuyard_installs_are_scraped():
+    pools = [pool(nodes="0..2"), pool("late", nodes="0..2", scaling="karpenter")]
+    plan = plan_of(platform(pools, cloud="aws", system=SYSTEM, observability={}))
+    found = {
+        name: each["spec"]
+        for (kind, name), each in by_kind(plan).items()
+        if kind == "ServiceMonitor"
+    }
+    for scaler, port in (("cluster-autoscaler", "http"), ("karpenter", "http-metrics")):
+        spec = found[f"gpuyard-{scaler}"]
+        assert spec["endpoints"] == [{"port": port}]
+        assert spec["namespaceSelector"] == {"matchNames": ["kube-system"]}
+    assert "gpuyard-karpenter" not in {name for _, name in by_kind(planned())}
+
+
+def test_the_node_exporter_serves_the_file_of_the_validator_and_nothing_else():
+    checked = {"image": "registry.example.org/v:1", "textfile": "/var/lib/node-exporter"}
+    plan = planned(validation=checked)
+    given = values(plan)
+    assert given["nodeExporter"] == {"enabled": True}
+    own = given["prometheus-node-exporter"]
+    (mount,) = own["extraHostVolumeMounts"]
+    assert (mount["hostPath"], mount["readOnly"]) == ("/var/lib/node-exporter", True)
+    assert own["prometheus"]["monitor"]["additionalLabels"] == given["commonLabels"]
+    assert own["hostNetwork"] is own["hostPID"] is False
+    assert "node-exporter" in " ".join(each.reference for each in monitoring_images(plan))
+    (space,) = monitoring_objects(plan)
+    assert space["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "privileged"
+    (space,) = monitoring_objects(planned())
+    assert space["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert "ValidationFailed" in str(rule_groups(plan))
+    assert "ValidationFailed" not in str(
+        rule_groups(planned(validation={"image": "r.example.org/v:1"}))
+    )
+
+
+def test_the_volume_has_a_class_on_a_new_eks_cluster_that_has_no_default_one():
+    def volume(plan):
+        spec = values(plan)["prometheus"]["prometheusSpec"]["storageSpec"]
+        return spec["volumeClaimTemplate"]["spec"].get("storageClassName")
+
+    assert volume(planned(cloud="aws", system=SYSTEM)) == "gp2"
+    assert volume(planned({"storage_class": "ssd"}, cloud="aws", system=SYSTEM)) == "ssd"
+    existing = {"existing": "blue"}
+    assert volume(planned(cloud="aws", cluster=existing, system=None)) is None
+    assert "the volume of Prometheus" in planned(cloud="aws", system=SYSTEM).bill.left_out
+    other = planned({"prometheus": "existing"}, cloud="aws", system=SYSTEM)
+    assert "the volume of Prometheus" not in other.bill.left_out

@@ -1,5 +1,6 @@
 """The recording rules: each passes the query contract, and promtool evaluates what they record."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,11 +13,12 @@ from gpuyard.render.observability.rules import (
     check_rules,
     node_labels,
     query_scope,
+    recording_rules,
     rule_groups,
     targets,
 )
 from kit import promtool
-from kit.generated.fleets import SAMPLES, plan_of_claims, plan_of_modes
+from kit.generated.fleets import POOLS, SAMPLES, Node, plan_of_claims, plan_of_modes, series_of
 from kit.promtool import sample, series
 from kit.stacks import plan_of, platform, pool
 
@@ -174,6 +176,66 @@ def test_a_node_is_divided_into_used_idle_unallocated_and_unavailable_gpus():
         },
     ]
     promtool.check_rules(plan_of_modes(), tests)
+
+
+# ── how many series ──────────────────────────────────────────────────────────────────────────────────
+
+ACTIVITY = "(DCGM_FI_PROF_GR_ENGINE_ACTIVE or DCGM_FI_DEV_GPU_UTIL)"
+HELD = 'DCGM_FI_PROF_GR_ENGINE_ACTIVE{exported_pod!=""} or DCGM_FI_DEV_GPU_UTIL{exported_pod!=""}'
+QUEUES = "count(group by (cluster_queue) (kueue_pending_workloads))"
+COUNTED = {
+    "nodes": "count(group by (node) (kube_node_labels))",
+    "gpus": "count(group by (node, UUID) (DCGM_FI_DEV_FB_USED))",
+    "devices": f"count(group by (node, UUID, GPU_I_ID, GPU_I_PROFILE) {ACTIVITY})",
+    "pods": f"count(group by (UUID, GPU_I_ID, exported_namespace, exported_pod) ({HELD}))",
+    "groups": "count(group by (pool, team, class, slice) (gpuyard:device_allocated:gpus))",
+    "queues": QUEUES,
+    "priorities": "2",
+    "pools": str(len(POOLS) + 1),
+    "teams": "3",
+    "commitments": "1",
+}
+"""The variables of `series` in recording_rules.yaml, counted in what exporters serve."""
+
+
+def queue_series():
+    for name in ("a", "b"):
+        queue = {"cluster_queue": name}
+        yield series("kueue_pods_ready_to_evicted_time_seconds_sum", ["5"] * SAMPLES, **queue)
+        for status in ("active", "inadmissible"):
+            labels = {"status": status, "replica_role": "leader", **queue}
+            yield series("kueue_pending_workloads", ["3"] * SAMPLES, **labels)
+        yield series("kueue_admitted_active_workloads", ["3"] * SAMPLES, **queue)
+        for priority in ("research", "production"):
+            for bound in ("60", "+Inf"):
+                labels = {"priority_class": priority, "le": bound, **queue}
+                values = [str(each) for each in range(SAMPLES)]
+                yield series("kueue_admission_wait_time_seconds_bucket", values, **labels)
+
+
+def test_no_rule_records_more_series_than_its_file_states():
+    """Two nodes of each pool, whose exporters have restarted and whose GPUs have changed pods."""
+    stated = {}
+    for rule in (each for rules in recording_rules().values() for each in rules):
+        labels = ", ".join(f'{k}="{v}"' for k, v in rule.get("labels", {}).items() if v)
+        stated[f"{rule['record']}{{{labels}}}"] = str(rule["series"])
+    plan, always = plan_of_modes(), (0, SAMPLES)
+    nodes = {
+        each.name: [
+            Node(option.mode, always, always, has_other_layout=False, more_gpus=0, seed=number)
+            for number, option in enumerate((*each.capacity_options, each.capacity_options[0]))
+        ]
+        for each in plan.pools
+    }
+    inputs = [*series_of(plan, nodes), *queue_series()]
+    word = re.compile(r"[a-z]+")
+    checks = []
+    for selector, formula in stated.items():
+        most = word.sub(lambda found: f"({COUNTED[found[0]]})", formula)
+        checks.append(expected(f"count({selector}) > ({most})"))
+        checks.append(expected(f"absent({selector})"))
+    tests = [{"interval": "30s", "input_series": inputs, "promql_expr_test": checks}]
+    promtool.check_rules(plan, tests)
 
 
 def test_the_class_of_a_pod_is_its_label_in_kube_state_metrics():

@@ -185,6 +185,12 @@ MONITORING_IMAGES: tuple[MonitoringImage, ...] = (
         "registry.k8s.io/kube-state-metrics/kube-state-metrics",
         "v2.20.0",
     ),
+    MonitoringImage(
+        ("prometheus-node-exporter", "image"),
+        "quay.io/prometheus/node-exporter",
+        "v1.12.1-distroless",
+        "nodeExporter",
+    ),
     MonitoringImage(("grafana", "image"), "docker.io/grafana/grafana", "", "grafana"),
     MonitoringImage(("grafana", "sidecar", "image"), "quay.io/kiwigrid/k8s-sidecar", "", "grafana"),
 )

@@ -80,6 +80,13 @@ _PAUSE = Source(
     verified=False,
     as_of=_LOOKED_UP,
 )
+_MONITORING = Source(
+    "Stuhlmuller/homelab, audit of the images of kube-prometheus-stack of 2026-08-30: index digests with those of amd64;"
+    " Prometheus and Alertmanager in nine other public repositories too",
+    date(2026, 11, 29),
+    verified=False,
+    as_of=date(2026, 8, 30),
+)
 
 _ROWS: tuple[tuple[str, str, Source], ...] = (
     (
@@ -198,6 +205,31 @@ _ROWS: tuple[tuple[str, str, Source], ...] = (
         _RDMA,
     ),
     (
+        "quay.io/prometheus/prometheus:v3.14.0-distroless",
+        "50c707e96da5ade383cb1707790576480485e93de06aa60ad8802cb5f744bd0a",
+        _MONITORING,
+    ),
+    (
+        "quay.io/prometheus/alertmanager:v0.34.0",
+        "690c7b525f4367aa91f73e2f91c632206d32e97c6384bdbf2fb7a861b420340d",
+        _MONITORING,
+    ),
+    (
+        "quay.io/prometheus-operator/prometheus-operator:v0.93.1",
+        "e52bb28fd41c98dd407c7a8cba8bdcfe7eabd7447e250afaf1fe7bb816dedbff",
+        _MONITORING,
+    ),
+    (
+        "quay.io/prometheus-operator/prometheus-config-reloader:v0.93.1",
+        "428f088fe6fe07ab138bda92113664b04848a1dc408e4d3680a60ecdb55d1a65",
+        _MONITORING,
+    ),
+    (
+        "registry.k8s.io/kube-state-metrics/kube-state-metrics:v2.20.0",
+        "42cfe3723a5f058171c627537fb57a3ea0f26e4380fa18555a95cb1a1b4cfc5b",
+        _MONITORING,
+    ),
+    (
         "registry.k8s.io/pause:3.10.1",
         "278fb9dbcca9518083ad1e11276933a2e96f23de604a3a08cc3c80002767d24c",
         _PAUSE,
@@ -217,6 +249,10 @@ BY_TAG: Mapping[str, str] = {
     "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin": (
         "AWS publishes no digest for it"
     ),
+    "ghcr.io/jkroepke/kube-webhook-certgen": "no public source names the digest of this version",
+    "quay.io/prometheus/node-exporter": "public sources name one digest for two of its variants",
+    "docker.io/grafana/grafana": "the chart of Grafana decides its version",
+    "quay.io/kiwigrid/k8s-sidecar": "the chart of Grafana decides its version",
 }
 """Images without a known digest, with the reason."""
 

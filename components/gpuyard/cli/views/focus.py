@@ -1,7 +1,8 @@
 """The charges of a statement as rows with the columns of FOCUS 1.2, the FinOps Open Cost and Usage Specification.
 
-The platform charges its teams, so it is the issuer: a team is a sub-account, and GPU-hours of teams are the usage. What
-belongs to no team has no quantity, so it is an adjustment. Columns of our own start with `x_` and come last.
+The platform charges its teams, so it is an internal service: provider, publisher and issuer. A team is a sub-account, and
+GPU-hours of teams are the usage. What belongs to no team has no quantity, so it is an adjustment. Columns of our own
+start with `x_` and come last.
 """
 
 import csv
@@ -25,7 +26,7 @@ _DESCRIPTIONS = {
     "remainder": "part of the bill that no cost series explains",
     "uncovered": "part of the invoice for hours without a sample",
 }
-_PROVIDERS = {"aws": "AWS", "gcp": "Google Cloud"}
+_WITH_REGIONS = frozenset({"aws", "gcp"})
 _UNIT = "GPU-Hours"
 _FORMULA = ("=", "+", "-", "@")
 
@@ -54,8 +55,7 @@ def _cell(value: Any) -> Any:
 
 def _row(charge: Charge, made: Statement, plan: PlatformPlan) -> Iterator[tuple[str, Any]]:
     start, end = (iso_time(hour * HOUR) for hour in (made.month.start, made.month.end))
-    provider = _PROVIDERS.get(plan.cloud, plan.name)
-    region = plan.region if plan.cloud in _PROVIDERS else None
+    region = plan.region if plan.cloud in _WITH_REGIONS else None
     resource = charge.pool if charge.pool not in (NO_POOL, COMMITMENT) else None
     yield from {
         "BillingAccountId": plan.name,
@@ -67,9 +67,10 @@ def _row(charge: Charge, made: Statement, plan: PlatformPlan) -> Iterator[tuple[
         "ChargePeriodEnd": end,
         "ChargeClass": None,
         "ChargeDescription": _DESCRIPTIONS.get(charge.part, charge.part),
+        "InvoiceId": f"{plan.name}/{made.month.name}",
         "InvoiceIssuerName": plan.name,
-        "ProviderName": provider,
-        "PublisherName": provider,
+        "ProviderName": plan.name,
+        "PublisherName": plan.name,
         "RegionId": region,
         "RegionName": region,
         "ServiceCategory": "Compute",

@@ -8,6 +8,7 @@ from gpuyard.catalogue.fees import ClusterFee, has_standard_support_ended
 from gpuyard.plan.records import Fee
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.sections import Prometheus
 
 EXCLUDED_FEES = (
     "root disks",
@@ -63,4 +64,8 @@ def _listed(spec: PlatformSpec, fee: ClusterFee) -> Fee:
 
 def excluded_fees(spec: PlatformSpec) -> tuple[str, ...]:
     """What the cloud bills and no total includes; other costs of your own nodes are unknown."""
-    return EXCLUDED_FEES if provider_of(spec.cloud).cluster_fee else ()
+    if not provider_of(spec.cloud).cluster_fee:
+        return ()
+    given = spec.observability
+    installs = given is not None and given.prometheus is Prometheus.INSTALL
+    return (*EXCLUDED_FEES, "the volume of Prometheus") if installs else EXCLUDED_FEES

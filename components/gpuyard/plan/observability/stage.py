@@ -19,10 +19,15 @@ from gpuyard.catalogue.prometheus import (
     ManagedPrometheus,
 )
 from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
-from gpuyard.names import MONITORING_NAMESPACE
+from gpuyard.names import MONITORING_NAMESPACE, OPERANDS_LABEL
 from gpuyard.plan.draft import Draft
+from gpuyard.plan.pools.allocatable import plan_allocatable
+from gpuyard.plan.pools.alternatives import smallest_system, suggest_machine
+from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.records import ObservabilityPlan, PoolPlan
+from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import HostShape
 from gpuyard.spec.sections import Alerts, Observability, Prometheus, Receiver
 from gpuyard.spec.suggestions import nearest_name
 
@@ -44,7 +49,10 @@ def decide_observability(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
         return draft, []
     is_managed = given.prometheus is Prometheus.MANAGED
     managed = draft.provider.managed_prometheus if is_managed else None
-    return replace(draft, observability=_plan(given, managed, [*draft.valid_pools.values()])), []
+    plan = _plan(given, managed, [*draft.valid_pools.values()])
+    if not given.storage_class and not draft.spec.cluster_exists:
+        plan = replace(plan, storage_class=draft.provider.storage_class or None)
+    return replace(draft, observability=plan), []
 
 
 def installs_monitoring(spec: PlatformSpec) -> bool:
@@ -102,7 +110,7 @@ def check_observability(draft: Draft) -> list[Diagnostic]:
     given = draft.spec.observability
     if given is None:
         return []
-    findings = [*_existing(given), *_managed(draft, given)]
+    findings = [*_existing(given), *_managed(draft, given), *_memory(draft), *_unmeasured(draft)]
     if given.alerts is not None:
         findings += _alerts(draft, given.prometheus, given.alerts)
     return findings
@@ -148,6 +156,54 @@ def _existing(given: Observability) -> list[Diagnostic]:
             fix=Fix(
                 message="write its label: {release: RELEASE}, or ignore this if it selects all"
             ),
+        )
+    ]
+
+
+def _unmeasured(draft: Draft) -> list[Diagnostic]:
+    """The DCGM exporter is a part of the GPU Operator: nodes without it have no metrics of GPUs."""
+    if draft.observability is None or draft.spec.cloud is Cloud.SIMULATED:
+        return []
+    pools = [pool for pool in draft.valid_pools.values() if pool.machine.gpu is not None]
+    parts = operator_parts(draft.spec, pools)
+    runs = joins_operator(draft.spec) or (parts is not None and parts.install)
+    names = [p.name for p in pools if not runs or p.labels.get(OPERANDS_LABEL) == "false"]
+    if not names or draft.queueing.dispatch:
+        return []
+    return [
+        warning(
+            "observability.unmeasured",
+            _PATH,
+            "no DCGM exporter measures the GPUs of these pools, because the GPU Operator does not run on their nodes:"
+            " they count as unavailable, and no alert covers them",
+            given=format_list(names),
+            allowed="pools with an image on which the GPU Operator runs, or an exporter of your own",
+        )
+    ]
+
+
+def _memory(draft: Draft) -> list[Diagnostic]:
+    """Prometheus runs on a system node; the memory of a machine that only the stack file names is unknown."""
+    plan, machine = draft.observability, draft.system
+    if plan is None or machine is None or not machine.memory_gib:
+        return []
+    if not plan.has_operator or not installs_monitoring(draft.spec):
+        return []
+    free = plan_allocatable(machine).memory_gib
+    if plan.memory_gib <= free:
+        return []
+    shape = HostShape(cpu=machine.vcpus, memory_gib=plan.memory_gib * 5 // 4 + 4)
+    larger = smallest_system(shape, draft.spec.cloud) if draft.provider.sells_machines else None
+    return [
+        error(
+            "observability.memory",
+            ("system", "machine"),
+            f"Prometheus needs {plan.memory_gib} GiB for the {plan.series:,} series of the whole fleet, and runs on"
+            " a system node",
+            given=f"{machine.name}, with {free} GiB for pods",
+            allowed=f"a machine with {plan.memory_gib} GiB for pods, or fewer nodes",
+            fix=suggest_machine(larger, ("system", "machine"))
+            or Fix(message="use larger system nodes, or observability: {prometheus: existing}"),
         )
     ]
 

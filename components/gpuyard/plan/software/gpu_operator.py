@@ -36,12 +36,15 @@ def check_operator(draft: Draft) -> list[Diagnostic]:
     ):
         return []
     mig, plugin = config_map_names(spec)
+    counters = (
+        f", dcgmExporter.config.name to {counters_config_map(spec)}" if draft.observability else ""
+    )
     return [
         info(
             "operator.existing",
             ("gpu_operator", "install"),
             f"gpuyard does not change the GPU Operator in {spec.gpu_operator.namespace}: set"
-            f" devicePlugin.config.name to {plugin} and migManager.config.name to {mig}, or nodes differ from the"
-            " plan. Each preview and `pulumi up` compares these values and the others that the plan needs",
+            f" devicePlugin.config.name to {plugin}{counters} and migManager.config.name to {mig}, or nodes differ from"
+            " the plan. Each preview and `pulumi up` compares these values and the others that the plan needs",
         )
     ]

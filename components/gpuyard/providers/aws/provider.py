@@ -54,6 +54,7 @@ class Aws(Provider):
     images = images_of(Cloud.AWS)
     faulty_drivers = EFA_DRIVER_FAULTS
     disk_sizes = GP3
+    storage_class = "gp2"  # not the default one since EKS 1.30 (EKS user guide, release notes)
     label_domains = ("eks.amazonaws.com",)  # kubernetes/cloud-provider-aws#242
     node_labels = staticmethod(pools.node_labels)
     check_pods = staticmethod(pools.check_pods)

@@ -119,11 +119,13 @@ class Gcp(Provider):
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────
     managed_prometheus = prometheus.GOOGLE
 
-    def metric_objects(self, plan: "PlatformPlan", observed: "ObservabilityPlan") -> "list[Object]":
-        """PodMonitorings and ClusterRules of Google Cloud Managed Service for Prometheus."""
+    def metric_objects(
+        self, plan: "PlatformPlan", observed: "ObservabilityPlan"
+    ) -> "list[Object] | None":
+        """PodMonitorings and ClusterRules, if its managed service is used."""
         from gpuyard.render.gcp.in_cluster.metrics import metric_objects
 
-        return metric_objects(plan, observed)
+        return metric_objects(plan, observed) if observed.managed else None
 
     # ── account ───────────────────────────────────────────────────────────────────────────────────
     ids_have_project = True

@@ -71,8 +71,8 @@ def check_recording_rules(
     A rule may use the results of those before it. Several rules may record series of one name.
     """
     findings: list[Diagnostic] = []
-    for index, rule in enumerate(rules):
-        series, problems = _read(rule.query, scope, (*path, index))
+    for rule in rules:
+        series, problems = _read(rule.query, scope, (*path, rule.record))
         findings += problems
         copies = () if rule.is_apportioned else series.copies
         made = Series(series.labels.plus(rule.labels), copies)
@@ -273,17 +273,18 @@ class _Reader:
         self._check_memory(node, operation)
         if left.is_scalar or right.is_scalar:
             return right if left.is_scalar else left
+        self._check_matching(node.modifier, operation, left.labels, right.labels)
         if operation == "or":
             return Series(left.labels.joined(right.labels), (*left.copies, *right.copies))
         return self._joined(node.modifier, operation, left, right)
 
-    def _joined(self, modifier: Any, operation: str, left: Series, right: Series) -> Series:
+    def _check_matching(self, modifier: Any, operation: str, left: Labels, right: Labels) -> None:
         matching = modifier.matching if modifier else None
-        is_on = matching is not None and str(matching.type).endswith("Include")
-        both = left.labels.joined(right.labels)
         for label in matching.labels if matching else ():
-            for labels in (left.labels, right.labels) if is_on else (both,):
+            for labels in (left, right) if _is_on(matching) else (left.joined(right),):
                 self._check_label(label, labels, f"a side of {operation}")
+
+    def _joined(self, modifier: Any, operation: str, left: Series, right: Series) -> Series:
         if operation in {"and", "unless"}:
             return left
         card = str(modifier.card).rpartition(".")[2] if modifier else ""
@@ -292,9 +293,10 @@ class _Reader:
             for label in modifier.group_labels or ():
                 self._check_label(label, one.labels, f"the one side of {operation}")
             return Series(many.labels.plus(modifier.group_labels or ()), many.copies)
-        labels = left.labels
+        labels, matching = left.labels, modifier.matching if modifier else None
         if matching is not None:
-            labels = Labels(frozenset(matching.labels)) if is_on else labels.minus(matching.labels)
+            named = frozenset(matching.labels)
+            labels = Labels(named) if _is_on(matching) else labels.minus(named)
         return Series(labels, remaining((*left.copies, *right.copies), labels))
 
     def _check_memory(self, node: Any, operation: str) -> None:
@@ -371,6 +373,10 @@ def _name_of(node: Any) -> str:
         return ""
     named = [each.value for each in node.matchers.matchers if each.name == "__name__"]
     return str(node.name or next(iter(named), ""))
+
+
+def _is_on(matching: Any) -> bool:
+    return str(matching.type).endswith("Include")
 
 
 def _bare(node: Any) -> Any:

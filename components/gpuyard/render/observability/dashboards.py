@@ -14,6 +14,8 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.observability.contract import check_query
 from gpuyard.render.observability.panels import built_dashboard
+from gpuyard.render.observability.pool_join import joined_with_pools
+from gpuyard.render.observability.relabelings import has_pool
 from gpuyard.render.observability.rules import query_scope
 from gpuyard.render.observability.templates import dashboard_templates, features
 
@@ -88,10 +90,16 @@ def _shown(plan: PlatformPlan) -> list[dict[str, Any]]:
         read = set(_RECORDED.findall(" ".join(panel["queries"].values())))
         return has[panel.get("when", "")] and read <= recorded
 
+    def adapted(panel: Mapping[str, Any]) -> Mapping[str, Any]:
+        if has_pool(plan):
+            return panel
+        queries = {legend: joined_with_pools(q) for legend, q in panel["queries"].items()}
+        return {**panel, "queries": queries}
+
     shown = []
     for template in dashboard_templates():
         rows = [
-            {**row, "panels": [each for each in row["panels"] if is_shown(each)]}
+            {**row, "panels": [adapted(each) for each in row["panels"] if is_shown(each)]}
             for row in template["rows"]
         ]
         if has[template.get("when", "")]:

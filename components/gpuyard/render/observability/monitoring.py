@@ -1,13 +1,14 @@
 """kube-prometheus-stack with values from the plan: placement, size, what it selects, where alerts go.
 
-The chart's own rules and the node exporter are off: gpuyard has rules of its own, and without pods on each node the
-namespace can be `restricted`.
+The chart's own rules are off: gpuyard has rules of its own. The node exporter only serves the file of the validator, if
+there is one: it mounts a folder of the node, so the namespace is `privileged` then, and `restricted` otherwise.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gpuyard.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES, MonitoringImage
+from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.catalogue.software.pins import PINS
 from gpuyard.names import (
     CLASS_LABEL,
@@ -30,9 +31,7 @@ from gpuyard.render.pulled_image import PulledImage, published_image
 
 _OFF = ("kubeControllerManager", "kubeEtcd", "kubeScheduler", "kubeProxy")
 """Parts of a control plane that clouds do not expose."""
-_STATE = "kube-state-metrics"
-_AGENT = frozenset({"prometheusOperator", "prometheus"})
-"""Sections of the chart whose images Prometheus in agent mode needs."""
+_STATE, _NODE_EXPORTER = "kube-state-metrics", "prometheus-node-exporter"
 _OF_OPERATOR = (
     "crds",
     "prometheusOperator",
@@ -51,7 +50,8 @@ def monitoring_objects(plan: PlatformPlan) -> list[Object]:
     """The namespace of the chart."""
     if not installs_monitoring(plan.spec):
         return []
-    return [namespace_object(plan.name, MONITORING_NAMESPACE, {POD_SECURITY_LABEL: "restricted"})]
+    level = "privileged" if textfile(plan) else "restricted"
+    return [namespace_object(plan.name, MONITORING_NAMESPACE, {POD_SECURITY_LABEL: level})]
 
 
 def monitoring_release(plan: PlatformPlan) -> Release | None:
@@ -68,20 +68,30 @@ def monitoring_images(plan: PlatformPlan) -> Iterator[PulledImage]:
     observed = plan.observability
     if observed is None or not installs_monitoring(plan.spec):
         return
-    for image in _images(observed):
+    for image in _images(plan, observed):
         yield published_image(plan, image.home, _tag(plan, image), MONITORING_CHART.title)
 
 
-def _images(observed: ObservabilityPlan) -> Iterator[MonitoringImage]:
-    """A managed service has its own Alertmanager and Grafana; one with collectors leaves kube-state-metrics."""
-    for image in MONITORING_IMAGES:
-        part = image.values[0]
-        if observed.managed:
-            is_used = part == _STATE or (observed.has_operator and part in _AGENT)
-        else:
-            is_used = not image.optional or observed.grafana
-        if is_used:
-            yield image
+def _images(plan: PlatformPlan, observed: ObservabilityPlan) -> Iterator[MonitoringImage]:
+    """A managed service has its own Alertmanager and Grafana, and one with collectors needs no operator."""
+    is_ours = observed.managed is None
+    enabled = {
+        "": True,
+        "grafana": is_ours and observed.grafana,
+        "nodeExporter": bool(textfile(plan)),
+    }
+    lacks = set() if is_ours else {"alertmanager"}
+    lacks |= set() if observed.has_operator else {*_OF_OPERATOR}
+    return (
+        image
+        for image in MONITORING_IMAGES
+        if enabled[image.optional] and image.values[0] not in lacks
+    )
+
+
+def textfile(plan: PlatformPlan) -> str:
+    """The folder of nodes in which the validator writes its metrics; empty if it writes none."""
+    return plan.validation.textfile if plan.validation is not None else ""
 
 
 def _tag(plan: PlatformPlan, image: MonitoringImage) -> str:
@@ -98,6 +108,7 @@ def monitoring_values(plan: PlatformPlan, observed: ObservabilityPlan) -> dict[s
         "commonLabels": labels,
         "defaultRules": {"create": False},
         "nodeExporter": {"enabled": False},
+        **_node_exporter(textfile(plan), labels),
         "grafana": {"enabled": False},
         **{part: {"enabled": False} for part in _OFF},
         _STATE: {
@@ -112,7 +123,8 @@ def monitoring_values(plan: PlatformPlan, observed: ObservabilityPlan) -> dict[s
     }
     if not observed.has_operator:
         values |= {part: {"enabled": False} for part in _OF_OPERATOR}
-        values[_STATE]["prometheus"] = {"monitor": {"enabled": False}}
+        for exporter in values.keys() & {_STATE, _NODE_EXPORTER}:
+            values[exporter]["prometheus"] = {"monitor": {"enabled": False}}
     elif observed.managed:
         values |= {"alertmanager": {"enabled": False}, "prometheus": _agent(plan, observed, place)}
     else:
@@ -121,11 +133,43 @@ def monitoring_values(plan: PlatformPlan, observed: ObservabilityPlan) -> dict[s
             "alertmanager": {"alertmanagerSpec": {**place, **_routing(plan, observed)}},
             "prometheus": {"prometheusSpec": {**place, **_prometheus(observed)}},
         }
-    if plan.spec.mirror is not None:
-        for image in _images(observed):
-            registry, _, repository = mirrored(plan.spec, image.home).partition("/")
-            _merge(values, image.values, {"registry": registry, "repository": repository})
+    for image in _images(plan, observed):
+        if given := _image_values(plan, image):
+            _merge(values, image.values, given)
     return values
+
+
+def _image_values(plan: PlatformPlan, image: MonitoringImage) -> dict[str, str]:
+    """Its digest if that is known, and its place if that is a mirror."""
+    values: dict[str, str] = {}
+    if plan.spec.mirror is not None:
+        registry, _, repository = mirrored(plan.spec, image.home).partition("/")
+        values = {"registry": registry, "repository": repository}
+    if digest := digest_of(image.home, _tag(plan, image)):
+        values["sha"] = digest.removeprefix("sha256:")
+    return values
+
+
+def _node_exporter(folder: str, labels: Mapping[str, str]) -> dict[str, Any]:
+    """It serves the file of the validator and nothing else."""
+    if not folder:
+        return {}
+    mount = {"name": "textfile", "hostPath": folder, "type": "DirectoryOrCreate"}
+    return {
+        "nodeExporter": {"enabled": True},
+        _NODE_EXPORTER: {
+            "hostNetwork": False,
+            "hostPID": False,
+            "hostRootFsMount": {"enabled": False},
+            "extraArgs": [
+                "--collector.disable-defaults",
+                "--collector.textfile",
+                "--collector.textfile.directory=/textfile",
+            ],
+            "extraHostVolumeMounts": [{**mount, "mountPath": "/textfile", "readOnly": True}],
+            "prometheus": {"monitor": {"additionalLabels": dict(labels)}},
+        },
+    }
 
 
 def _merge(values: dict[str, Any], path: tuple[str, ...], image: Mapping[str, str]) -> None:

@@ -5,25 +5,23 @@ gpu-operator v26.7.0 (assets and manifests/state-dcgm-exporter: a GPUCluster has
 (templates/manager/auth_proxy_service.yaml).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from gpuyard.catalogue.metrics import DCGM, exporters
+from gpuyard.catalogue.software.charts import AUTOSCALER_CHART, KARPENTER_CHART
 from gpuyard.names import KUEUE, KUEUE_NAMESPACE
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, managed_object
+from gpuyard.render.observability.relabelings import DROP, exporter_relabelings
 from gpuyard.render.observability.routing import routing_object
 from gpuyard.render.observability.rules import rule_groups
 
 _API = "monitoring.coreos.com/v1"
 _TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path
-_SET_POOL: Object = {
-    "sourceLabels": ["__meta_kubernetes_node_label_gpuyard_dev_pool"],
-    "targetLabel": "pool",
-}
-_SET_NODE: Object = {"sourceLabels": ["__meta_kubernetes_pod_node_name"], "targetLabel": "node"}
-DROP: Object = {"action": "labeldrop", "regex": "Hostname|hostname"}
+_PORTS = {AUTOSCALER_CHART.name: "http", KARPENTER_CHART.name: "http-metrics"}
+"""The ports of the services that the charts create (their templates/service.yaml)."""
 
 
 def monitor_objects(plan: PlatformPlan) -> list[Object]:
@@ -34,9 +32,11 @@ def monitor_objects(plan: PlatformPlan) -> list[Object]:
     observed = plan.observability
     if observed is None or plan.simulated:
         return []
-    if not observed.has_operator:
-        return plan.provider.metric_objects(plan, observed)
+    own = plan.provider.metric_objects(plan, observed)
+    if own is not None:
+        return own
     objects = [_kueue_monitor(plan, observed)] if plan.queueing.install else []
+    objects += _scaler_monitors(plan, observed)
     if not plan.queueing.dispatch:
         objects.insert(0, _exporter_monitor(plan, observed))
     if observed.managed is not None:
@@ -55,7 +55,7 @@ def _exporter_monitor(plan: PlatformPlan, observed: ObservabilityPlan) -> Object
         "honorLabels": False,
         "interval": f"{observed.scrape_seconds}s",
         "scrapeTimeout": f"{min(10, observed.scrape_seconds)}s",
-        "relabelings": [_SET_POOL, _SET_NODE],
+        "relabelings": exporter_relabelings(plan),
         "metricRelabelings": [DROP],
     }
     claims = plan.operator is not None and plan.operator.claims
@@ -80,6 +80,18 @@ def _kueue_monitor(plan: PlatformPlan, observed: ObservabilityPlan) -> Object:
         "app.kubernetes.io/component": "metrics-service",  # its other services have the same name
     }
     return _monitor(plan, observed, KUEUE, KUEUE_NAMESPACE, selector, endpoint, {})
+
+
+def _scaler_monitors(plan: PlatformPlan, observed: ObservabilityPlan) -> Iterator[Object]:
+    """Cluster Autoscaler and Karpenter, where gpuyard installs them."""
+    for release in (
+        plan.provider.autoscaler_release(plan),
+        *plan.provider.karpenter_releases(plan),
+    ):
+        if release is not None and release.name in _PORTS:
+            selector = {"app.kubernetes.io/instance": release.name}
+            endpoint = {"port": _PORTS[release.name]}
+            yield _monitor(plan, observed, release.name, release.namespace, selector, endpoint, {})
 
 
 def _monitor(

@@ -1,7 +1,8 @@
 """Grafana's JSON of a dashboard and its panels, built with grafana-foundation-sdk.
 
 Colours are those of Okabe and Ito, which readers with a colour vision deficiency can tell apart. Colour is never the only
-difference: lines have dashes and a legend with values, and states have a text.
+difference: lines have dashes and a legend with values, and states have a text. Values have the colour of text, or
+stand on the colour of their state, so that they can be read on light and dark.
 """
 
 import json
@@ -16,6 +17,8 @@ from gpuyard.render.observability.templates import dashboard_uid
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 BLUE, ORANGE, GREEN, PINK, SKY, RED, _, GREY = OKABE_ITO
 _STATES = {"ok": GREEN, "warn": ORANGE, "bad": RED, "plain": BLUE}
+_BACKGROUNDS = {**_STATES, "warn": "#F5B83D"}
+"""The states as backgrounds: Grafana writes white on the orange of the lines, with too little contrast."""
 _PARTS = {
     **dict.fromkeys(("Used", "used"), GREEN),
     **dict.fromkeys(("Allocated idle", "allocated_idle", "Memory bandwidth"), ORANGE),
@@ -48,7 +51,7 @@ _LEGEND = {
 _TOOLTIP = {"mode": "multi", "sort": "desc"}
 _LAST = {"calcs": ["lastNotNull"], "fields": "", "values": False}
 _KINDS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
-    "stat": ("stat", {"graphMode": "area", "colorMode": "value", "reduceOptions": _LAST}, {}),
+    "stat": ("stat", {"graphMode": "area", "colorMode": "none", "reduceOptions": _LAST}, {}),
     "lines": (
         "timeseries",
         {"legend": _LEGEND, "tooltip": _TOOLTIP},
@@ -70,6 +73,7 @@ _KINDS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
             "displayMode": "basic",
             "orientation": "horizontal",
             "text": {"titleSize": 13, "valueSize": 16},
+            "valueMode": "text",
             "reduceOptions": _LAST,
             "showUnfilled": True,
         },
@@ -169,8 +173,11 @@ def _panel(plan: PlatformPlan, panel: Mapping[str, Any]) -> Any:
 
     kind = panel["kind"]
     type_name, options, custom = _KINDS[kind]
+    thresholds = _thresholds(plan, panel)
     if "mappings" in panel:
         options = {**options, "showValue": "auto"}
+    if kind == "stat" and len(thresholds) > 1:
+        options = {**options, "colorMode": "background_solid"}
     built = sdk.Panel().type(type_name).options(options).custom(custom).datasource(_source())
     built.title(panel["title"]).description(panel["description"]).unit(panel["unit"])
     if "decimals" in panel:
@@ -181,7 +188,9 @@ def _panel(plan: PlatformPlan, panel: Mapping[str, Any]) -> Any:
         built.with_transformation(_columns(panel))
     if kind != "stat":
         _set_limits(built, panel)
-    built.color_scheme(_colour_scheme(panel)).thresholds(_thresholds(plan, panel))
+    built.color_scheme(_colour_scheme(panel)).thresholds(
+        _steps(thresholds, _BACKGROUNDS if kind == "stat" else _STATES)
+    )
     if "mappings" in panel:
         built.mappings([_mapping(panel["mappings"])])
     for target in _targets(panel):
@@ -249,12 +258,15 @@ def _mapping(texts: Mapping[int, str]) -> Any:
     )
 
 
-def _thresholds(plan: PlatformPlan, panel: Mapping[str, Any]) -> Any:
+def _thresholds(plan: PlatformPlan, panel: Mapping[str, Any]) -> Mapping[str, float | None]:
+    return panel.get("steps") or _target_steps(plan, panel.get("target", ""))
+
+
+def _steps(steps: Mapping[str, float | None], colours: Mapping[str, str]) -> Any:
     from grafana_foundation_sdk.builders.dashboard import ThresholdsConfig
     from grafana_foundation_sdk.models.dashboard import Threshold, ThresholdsMode
 
-    steps = panel.get("steps") or _target_steps(plan, panel.get("target", ""))
-    listed = [Threshold(value=value, color=_STATES[state]) for state, value in steps.items()]
+    listed = [Threshold(value=value, color=colours[state]) for state, value in steps.items()]
     return ThresholdsConfig().mode(ThresholdsMode.ABSOLUTE).steps(listed)
 
 

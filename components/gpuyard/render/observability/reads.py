@@ -7,8 +7,8 @@ from collections.abc import Collection
 from gpuyard.catalogue.metrics import DCGM, metric_of_series
 from gpuyard.names import KUEUE
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.observability.dashboards import dashboard_templates
 from gpuyard.render.observability.rules import rule_groups
+from gpuyard.render.observability.templates import dashboard_templates
 
 _WORD = re.compile(r"[a-zA-Z_][\w:]*")
 _WHOLE = frozenset({DCGM, KUEUE})

@@ -26,6 +26,8 @@ from gpuyard.render.observability.facts import (
     node_labels,
     priced_commitments,
 )
+from gpuyard.render.observability.pool_join import joined_with_pools
+from gpuyard.render.observability.relabelings import exporter_relabelings, has_pool
 from gpuyard.render.observability.scope import QueryScope, metered_pools
 from gpuyard.render.observability.targets import Target, targets
 from gpuyard.render.observability.templates import alert_links
@@ -34,13 +36,13 @@ __all__ = [
     "check_rules",
     "node_labels",
     "query_scope",
+    "recording_rules",
     "rule_file",
     "rule_groups",
     "targets",
 ]
 _FOLDER = Path(__file__).parent
 _RECORDING, _ALERTS, _XIDS = "recording_rules.yaml", "alerts.yaml", "xids.yaml"
-_DCGM_NAMES = "DCGM_"
 _ENGINE, _UTIL = f"{PROF}GR_ENGINE_ACTIVE", f"{DEV}GPU_UTIL"
 
 
@@ -87,18 +89,14 @@ def _base_scope(plan: PlatformPlan) -> QueryScope:
         pools=metered_pools(plan.pools),
         counters=frozenset(each.name for each in counter_list()),
         settings=frozenset({"metricLabelsAllowlist"}),
-        target_labels={DCGM: frozenset({"node", *(["pool"] if _has_pool(plan) else [])})},
+        target_labels={DCGM: frozenset(r["targetLabel"] for r in exporter_relabelings(plan))},
     )
-
-
-def _has_pool(plan: PlatformPlan) -> bool:
-    """Whether the exporter's series have the pool: managed collectors know no label of a node."""
-    return plan.observability is None or plan.observability.has_operator
 
 
 def _checked_scope(plan: PlatformPlan) -> tuple[QueryScope, list[Diagnostic]]:
     scope, findings = _base_scope(plan), list[Diagnostic]()
-    apportioned = {each["record"] for each in _every_rule() if each.get("apportioned")}
+    every = [each for rules in recording_rules().values() for each in rules]
+    apportioned = {each["record"] for each in every if each.get("apportioned")}
     for group, rules in _recording_rules(plan).items():
         checked = [
             RecordingRule(
@@ -115,7 +113,7 @@ def _recording_rules(plan: PlatformPlan) -> Mapping[str, list[RuleText]]:
     has, values = _conditions(plan), _values(plan)
     found = {
         name: [_rule(each, values) for each in rules if has.issuperset(each.get("when", ()))]
-        for name, rules in _data(_RECORDING).items()
+        for name, rules in recording_rules().items()
     }
     first, *_ = found
     found[first] = [*facts(plan), *map(_target_fact, targets(plan)), *found[first]]
@@ -134,9 +132,8 @@ def _target_fact(target: Target) -> RuleText:
 
 def _alerts(plan: PlatformPlan) -> list[dict[str, Any]]:
     has, values, links = _conditions(plan), _values(plan), alert_links(plan)
-    has_pool = _has_pool(plan)
     return [
-        _alert(each, values, links, has_pool=has_pool)
+        _alert(each, values, links, with_pool=has_pool(plan))
         for each in _data(_ALERTS)
         if has.issuperset(each.get("when", ()))
     ]
@@ -147,14 +144,14 @@ def _alert(
     values: Mapping[str, str],
     links: Mapping[str, str],
     *,
-    has_pool: bool,
+    with_pool: bool,
 ) -> dict[str, Any]:
     """An alert; its namespace is that of the workload, by which Alertmanager routes it to the team."""
     owner = {"owner": each["owner"]}
     expr = _Expression(each["expr"]).substitute(values)
     return {
         "alert": each["alert"],
-        "expr": expr if has_pool or _DCGM_NAMES not in expr else expr.replace("(pool, ", "("),
+        "expr": expr if with_pool else joined_with_pools(expr),
         **({"for": each["for"]} if "for" in each else {}),
         "labels": {"severity": each["severity"], **owner, **_renamed(each["expr"])},
         "annotations": {
@@ -197,9 +194,9 @@ def _conditions(plan: PlatformPlan) -> frozenset[str]:
         "targets": bool(names),
         "nvlink": any("nvlink" in each.products for each in metered_pools(plan.pools)),
         "profiling": any("profiling" in each.products for each in metered_pools(plan.pools)),
-        "validation": plan.validation is not None,
         "prometheus": observed is None or observed.managed is None,
         "operator": observed is None or observed.has_operator,
+        "validation": plan.validation is not None and bool(plan.validation.textfile),
         **{f"target_{name}": True for name in names},
     }
     return frozenset(name for name, is_true in holds.items() if is_true)
@@ -224,8 +221,10 @@ def _activity(matchers: str, *, has_old_gpus: bool) -> str:
     return f"{engine} or {_UTIL}{matchers} / 100" if has_old_gpus else engine
 
 
-def _every_rule() -> list[Mapping[str, Any]]:
-    return [each for rules in _data(_RECORDING).values() for each in rules]
+def recording_rules() -> Mapping[str, list[Mapping[str, Any]]]:
+    """The recording rules by group, as their file has them."""
+    found: Mapping[str, list[Mapping[str, Any]]] = _data(_RECORDING)
+    return found
 
 
 @cache

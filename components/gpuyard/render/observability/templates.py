@@ -44,7 +44,7 @@ def features(plan: PlatformPlan) -> Mapping[str, bool]:
         ),
         "sliced": any(pool.modes & {"mig", "shared"} for pool in pools),
         "profiling": all(PROFILING in pool.products for pool in pools),
-        "validation": plan.validation is not None,
+        "validation": plan.validation is not None and bool(plan.validation.textfile),
         "services": bool(workloads and workloads.services),
         "target_shares": bool(measured - {"wait_p95"}),
         "target_waits": "wait_p95" in measured,

@@ -1,20 +1,16 @@
 """Karpenter component: its charts, node classes and NodePools."""
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import replace
-from typing import Any, NotRequired, TypedDict
+from collections.abc import Collection, Iterable
+from typing import NotRequired, TypedDict
 
 import pulumi
 
 from gpuyard.catalogue.kubernetes.karpenter import NODE_CLASS_GROUP, POOL_GROUP
 from gpuyard.errors import OutputValueMissing
 from gpuyard.findings import format_list
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
-from gpuyard.render.charts import Release, release_object
+from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.resources.component import Component
 from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
-from gpuyard.spec.sections import Apply
 
 
 class KarpenterArgs(TypedDict):
@@ -58,7 +54,7 @@ class Karpenter(Component):
             )
         super().__init__("gpuyard:index:Karpenter", name, {"platform": plan.name}, opts)
         for chart in charts:
-            self._waits_for = self._after([self._chart(plan, chart, late)])
+            self._waits_for = self._after([self._register_chart(plan, chart, [], late=late)])
         for group in (NODE_CLASS_GROUP, POOL_GROUP):
             self._expect(group)
         for pool, objects in self._nodes.items():
@@ -74,20 +70,3 @@ class Karpenter(Component):
         for pool, objects in self._nodes.items():
             if pool in pools:
                 self._register(objects, self._late)
-
-    def _chart(
-        self, plan: PlatformPlan, chart: Release, late: Mapping[str, pulumi.Input[str]]
-    ) -> pulumi.CustomResource:
-        """Install the chart; with rendered manifests, register an object with its values as text."""
-        if plan.spec.apply is not Apply.RENDER:
-            release = replace(chart, values=resolve_outputs(dict(chart.values), late.__getitem__))
-            return self._register_chart(plan, release, [])
-
-        def written(got: Mapping[str, str]) -> Any:
-            values = resolve_outputs(dict(chart.values), got.__getitem__)
-            return release_object(plan.name, replace(chart, values=values))
-
-        # Names are known immediately, values possibly later.
-        shown: dict[str, Any] = written(dict.fromkeys(late, ""))
-        data = pulumi.Output.all(**late).apply(lambda got: written(got)["data"])
-        return self._register([{**shown, "data": data}])[0]

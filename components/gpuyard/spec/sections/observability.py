@@ -118,8 +118,6 @@ class Observability(SpecModel):
     the licence AGPL-3.0; with existing, Grafana needs its dashboard sidecar. Default: off."""
     alerts: Alerts | None = None
     """Receivers of alerts. Default: none; Alertmanager displays them."""
-    cost: Switch = True
-    """Whether OpenCost computes the cost of used hours; not implemented. Default: on."""
 
 
 class Targets(SpecModel):

@@ -8,13 +8,20 @@ so gpuyard installs kube-state-metrics of its own.
 from typing import Any
 
 from gpuyard.catalogue.metrics import DCGM, STATE_METRICS
-from gpuyard.names import GMP_COLLECTOR, GMP_NAMESPACE, KUEUE, KUEUE_NAMESPACE
+from gpuyard.names import (
+    GMP_COLLECTOR,
+    GMP_NAMESPACE,
+    KUEUE,
+    KUEUE_NAMESPACE,
+    MONITORING_NAMESPACE,
+)
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
 from gpuyard.render.access import RBAC
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, managed_object, service_account
-from gpuyard.render.observability.monitors import DROP
+from gpuyard.render.observability.monitoring import textfile
 from gpuyard.render.observability.reads import series_regex
+from gpuyard.render.observability.relabelings import DROP
 from gpuyard.render.observability.rules import rule_groups
 
 _API = "monitoring.googleapis.com/v1"
@@ -25,7 +32,14 @@ _PORT = 8080
 """kube-state-metrics' port, the default of its chart (values.yaml, service.port)."""
 _SECURE_PORT = 8443
 """Kueue's port of metrics (values.yaml of its chart, metrics.bindAddress)."""
+_NODE_PORT = 9100
+"""The node exporter's port, the default of its chart."""
 _SLOW = "30s"
+_OF_VALIDATOR: Object = {
+    "sourceLabels": ["__name__"],
+    "regex": "gpu_validation_.+",
+    "action": "keep",
+}
 
 
 def metric_objects(plan: PlatformPlan, observed: ObservabilityPlan) -> list[Object]:
@@ -40,7 +54,8 @@ def metric_objects(plan: PlatformPlan, observed: ObservabilityPlan) -> list[Obje
         f"gpuyard-{plan.name}",
         spec={"groups": rule_groups(plan)},
     )
-    return [_exporter(plan, observed), _state_metrics(plan), *objects, rules]
+    validator = [_validator(plan)] if textfile(plan) else []
+    return [_exporter(plan, observed), _state_metrics(plan), *validator, *objects, rules]
 
 
 def _exporter(plan: PlatformPlan, observed: ObservabilityPlan) -> Object:
@@ -76,13 +91,28 @@ def _state_metrics(plan: PlatformPlan) -> Object:
     return _monitoring(plan, "ClusterPodMonitoring", STATE_METRICS, spec)
 
 
+def _validator(plan: PlatformPlan) -> Object:
+    """The node exporter, which serves the file of the validator: its series name their own node."""
+    spec: Object = {
+        "selector": {"matchLabels": {"app.kubernetes.io/name": "prometheus-node-exporter"}},
+        "endpoints": [{"port": _NODE_PORT, "interval": _SLOW, "metricRelabeling": [_OF_VALIDATOR]}],
+        "targetLabels": {"metadata": []},
+    }
+    return _monitoring(plan, "PodMonitoring", "validator", spec, MONITORING_NAMESPACE)
+
+
 def _kueue(plan: PlatformPlan) -> list[Object]:
     """Kueue serves metrics to accounts that may read them; the collectors present a token from a Secret."""
     space = {"namespace": KUEUE_NAMESPACE}
-    token = {
-        "type": "kubernetes.io/service-account-token",
-        "annotations": {"kubernetes.io/service-account.name": _READER},
-    }
+    token = managed_object(
+        plan.name,
+        "v1",
+        "Secret",
+        _READER,
+        namespace=KUEUE_NAMESPACE,
+        annotations={"kubernetes.io/service-account.name": _READER},
+        type="kubernetes.io/service-account-token",
+    )
     read = [{"nonResourceURLs": ["/metrics"], "verbs": ["get"]}]
     fetch = [
         {
@@ -115,7 +145,7 @@ def _kueue(plan: PlatformPlan) -> list[Object]:
     }
     return [
         service_account(plan.name, _READER, KUEUE_NAMESPACE),
-        managed_object(plan.name, "v1", "Secret", _READER, **space, **token),
+        token,
         *_grant(plan, "ClusterRole", read, KUEUE_NAMESPACE, _READER, {}),
         *_grant(plan, "Role", fetch, GMP_NAMESPACE, GMP_COLLECTOR, space),
         _monitoring(plan, "PodMonitoring", KUEUE, spec, KUEUE_NAMESPACE),
