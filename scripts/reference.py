@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import cache
 from itertools import groupby
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import yaml
 from gpuyard.catalogue.known_issues import KNOWN_ISSUES, Area, KnownIssue
 from gpuyard.plan import unimplemented
 from gpuyard.readiness.checks import ai_requirements, ai_source, readiness_checks
+from gpuyard.render.observability.rules import recording_rules
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
@@ -27,6 +29,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "stack-fi
 EXAMPLES = Path(__file__).with_name("stack_examples.yaml")
 TROUBLES_PAGE = PAGE.with_name("troubles.md")
 STATUS_PAGE = PAGE.with_name("today.md")
+RECORDED_PAGE = PAGE.with_name("recorded-series.md")
 READINESS_PAGE = PAGE.with_name("readiness.md")
 _HEADINGS = {
     Area.XID: "The kernel's log has an XID",
@@ -238,3 +241,60 @@ def readiness() -> str:
 
 def _cell(text: str) -> str:
     return text.replace("|", "\\|")
+
+
+# ── Recorded series ────────────────────────────────────────────────────────────────────────────────
+
+_RECORDED_HEAD = """\
+# Recorded series
+
+For admins of a Prometheus: how many series the recording rules add. Generated from the rules (`make golden`). A test
+counts the series of each rule in Prometheus for a fleet of all sharing modes.
+
+- nodes: existing nodes, system nodes included. gpus: measured GPUs.
+- devices: GPUs that are not partitioned, and MIG instances. pods: for each device, the pods that hold it.
+- groups: combinations of pool, team, class and slice that occur.
+- pools, teams, queues, priorities, commitments: those of the stack file, the pools `system` and `commitment` and the team
+  `unassigned` included.
+
+Facts of the plan add one series for each price, slice profile, namespace, budget, commitment and target, and
+`gpuyard:node:info` one for each node.
+
+The last column is for {example}. [The guide](../guides/metrics.md) describes the series.
+
+| series | at most | example |
+|---|---|---|
+"""
+_FLEET = {
+    "nodes": 1000,
+    "gpus": 8000,
+    "devices": 8000,
+    "pods": 8000,
+    "groups": 400,
+    "pools": 10,
+    "teams": 20,
+    "queues": 20,
+    "priorities": 4,
+    "commitments": 2,
+}
+_EXAMPLE = "1,000 nodes with 8 GPUs, a pod on each GPU, 10 pools, 20 teams and queues, and 2 classes"
+
+
+def recorded_series() -> str:
+    """The number of series of each recording rule: docs/reference/recorded-series.md."""
+    stated: dict[str, str] = {}
+    for rule in (each for rules in recording_rules().values() for each in rules):
+        labels = ", ".join(f'{k}="{v}"' for k, v in rule.get("labels", {}).items() if v)
+        stated[f"{rule['record']}{{{labels}}}" if labels else rule["record"]] = str(rule["series"])
+    counted = {name: _series_count(formula) for name, formula in stated.items()}
+    rows = "".join(f"| `{n}` | {stated[n]} | {counted[n]:,} |\n" for n in stated)
+    total = f"| all | | {sum(counted.values()):,} |\n"
+    return _RECORDED_HEAD.format(example=_EXAMPLE) + rows + total
+
+
+def _series_count(formula: str) -> int:
+    """The value of a sum of products for the example."""
+    return sum(
+        prod(_FLEET.get(word) or int(word) for word in term.split(" * "))
+        for term in formula.split(" + ")
+    )

@@ -1360,13 +1360,11 @@ class Observability(TypedDict):
     """
     grafana: NotRequired[bool]
     """Whether Grafana gets the dashboards of the platform. With install, the chart also installs
-    Grafana, which has the licence AGPL-3.0; with existing, Grafana needs its dashboard
+    Grafana, which has the licence AGPL-3.0; otherwise your Grafana needs its dashboard
     sidecar. Default: off.
     """
     alerts: NotRequired[Alerts | None]
     """Receivers of alerts. Default: none; Alertmanager displays them."""
-    cost: NotRequired[bool]
-    """Whether OpenCost computes the cost of used hours; not implemented. Default: on."""
 
 
 Framework = Literal["torch", "deepspeed", "jax", "mpi"]

@@ -88,11 +88,13 @@ def _gpu(time: int, end: int, pool: str, node: str, gpu: int, memory: int) -> It
             {
                 "exported_namespace": team,
                 "exported_pod": f"{team}-{node}-{gpu}-{number}",
-                "class": _CLASS[team],
             }
             if team
             else {}
         )
+        if team:
+            named = {"namespace": team, "pod": pod["exported_pod"]}
+            yield "kube_pod_labels", {**named, "label_gpuyard_dev_class": _CLASS[team]}, 1
         labels = {**share, **pod}
         yield "DCGM_FI_PROF_GR_ENGINE_ACTIVE", labels, round(busy * 10) / 10
         yield "DCGM_FI_DEV_GPU_UTIL", labels, round(100 * busy / len(shares))

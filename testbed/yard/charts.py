@@ -2,7 +2,7 @@
 
 The GPU Operator, whose ClusterPolicy the agents of fake nodes read; Kueue's configuration, because a
 simulated cluster has its own Kueue; in an existing GKE cluster Google's driver installer; on GKE the DRA
-driver; Karpenter's kinds, and the nodes that its pools start with.
+driver; the kinds of prometheus-operator; Karpenter's kinds, and the nodes that its pools start with.
 """
 
 import json
@@ -46,7 +46,17 @@ def play(api: Api, plan: PlatformPlan) -> str:
         path = f"{_PATHS[each['kind']]}/{each['metadata']['name']}"
         query = f"?fieldManager={MANAGER}&force=true"
         api.call("PATCH", path + query, each, "application/apply-patch+yaml")
-    return ", ".join([*(each["metadata"]["name"] for each in created), *_play_karpenter(api, plan)])
+    names = [each["metadata"]["name"] for each in created]
+    return ", ".join([*names, *_play_monitoring(api, plan), *_play_karpenter(api, plan)])
+
+
+def _play_monitoring(api: Api, plan: PlatformPlan) -> list[str]:
+    """The kinds of prometheus-operator; no program reads their objects."""
+    if plan.observability is None or not plan.observability.has_operator:
+        return []
+    for each in crds.monitoring_crds(find_tools()):
+        api.apply(each)
+    return ["the kinds of prometheus-operator"]
 
 
 def _play_karpenter(api: Api, plan: PlatformPlan) -> list[str]:

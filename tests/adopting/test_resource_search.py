@@ -18,16 +18,21 @@ from kit.stacks import pool
 LABS = {}
 
 
+TOPIC = "arn:aws:sns:us-east-1:123456789012:gpu"
+
+
 def lab(cloud):
     """One for all tests here: none changes it."""
     if cloud not in LABS:
         scaled = [pool(nodes="0..4", scaling="karpenter")]
-        LABS[cloud] = running("aws", pools=scaled) if cloud == "karpenter" else running(cloud)
+        managed = {"prometheus": "managed", "alerts": {"info": {"sns": TOPIC}}}
+        own = {"karpenter": {"pools": scaled}, "managed": {"observability": managed}}
+        LABS[cloud] = running("aws", **own[cloud]) if cloud in own else running(cloud)
     return LABS[cloud]
 
 
 # ── ids ───────────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize("cloud", ["aws", "gcp", "karpenter"])
+@pytest.mark.parametrize("cloud", ["aws", "gcp", "karpenter", "managed"])
 def test_all_ids_are_found_and_are_those_by_which_the_provider_imports(cloud):
     found = lab(cloud).search()
     assert (found.missing, found.not_queried, found.differences) == ({}, {}, ())
@@ -44,7 +49,7 @@ def test_ids_have_the_form_of_the_provider(kind):
     fields += ["routeTableId", "destinationCidrBlock", "subnetId", "fileSystemId", "role"]
     fields += ["autoscalingGroupName", "bucket", "region", "accountId", "member", "keyRing"]
     fields += ["cryptoKeyId", "serviceAccountId", "router", "instanceId", "project", "location"]
-    fields += ["cluster", "rule", "targetId", "queueUrl"]
+    fields += ["cluster", "rule", "targetId", "queueUrl", "workspaceId"]
     inputs = {each: each for each in fields} | {"tag": {"key": "key"}}
     made = words(kind, inputs, Place("x", "region", "project"), "seed")
     ids = import_ids(kind, made)

@@ -36,6 +36,10 @@ def test_the_page_of_troubles_is_the_table(golden):
     golden(reference.TROUBLES_PAGE, reference.troubles())
 
 
+def test_the_recorded_series_are_those_of_the_rules(golden):
+    golden(reference.RECORDED_PAGE, reference.recorded_series())
+
+
 def test_no_word_is_missing_on_that_page_and_each_has_one_state():
     rows = re.findall(r"^\| `(\w+)` \| (\w[\w ]*) \| \S", reference.status(), re.MULTILINE)
     names = [name for model in (PlatformSpec, Pool, Team) for name in model.model_fields]

@@ -212,7 +212,11 @@ def test_live_tests_are_those_of_each_run_unless_all_are_asked_for(scratch, give
     fake_tools(scratch)
     assert run(scratch / "scripts/test", *given, folder=scratch).returncode == 0
     calls = (scratch / "calls").read_text(encoding="utf-8").splitlines()
-    live = [line for line in calls if line.endswith(" tests/browser tests/cluster tests/engine tests/yard")]
+    live = [
+        line
+        for line in calls
+        if line.endswith(" tests/browser tests/cluster tests/engine tests/yard")
+    ]
     assert ["-m always" in line for line in live] == [marked]
     assert sum("--cov" in line for line in calls) == 1, "the others run, with the gates"
 

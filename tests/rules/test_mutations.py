@@ -60,7 +60,7 @@ def test_what_we_render_keeps_every_rule(name):
     assert build_report(reading, RULES).hits == ()
 
 
-UNREAD = {"dra-driver", "karpenter-crd"}
+UNREAD = {"dra-driver", "karpenter-crd", "monitoring"}
 """Charts whose values no rule reads: tests/render/gpu_operator/test_dra_driver.py has all of the first's."""
 
 
@@ -464,7 +464,25 @@ def job_of_an_unknown_queue(objects):
     objects.append({"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": {}})
 
 
+def alert_expression(objects, old, new):
+    rules = one(objects, "PrometheusRule")["spec"]["groups"]
+    found = [rule for group in rules for rule in group["rules"] if old in rule["expr"]]
+    found[0]["expr"] = found[0]["expr"].replace(old, new)
+
+
+def alert_on_no_metric(objects):
+    alert_expression(objects, "DCGM_FI_DEV_FB_USED", "DCGM_FI_DEV_FB_TAKEN")
+
+
+def rate_of_a_gauge(objects):
+    alert_expression(
+        objects, "DCGM_FI_DEV_FB_USED", "rate(DCGM_FI_DEV_FB_USED[5m]) + DCGM_FI_DEV_FB_USED"
+    )
+
+
 MUTATIONS = [
+    (alert_on_no_metric, "GPU-MET-01", set()),
+    (rate_of_a_gauge, "GPU-MET-02", set()),
     (metadata_without_tokens, "GPU-AWS-05", set()),
     (image_of_amazon_linux_2, "GPU-AWS-08", set()),
     (latest_image, "GPU-CAP-05", set()),

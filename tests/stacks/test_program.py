@@ -15,6 +15,7 @@ from testbed.plugins.cloud.service import reservations
 
 from gpuyard import plan_or_raise, read_stack_file
 from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
 from kit.cases.records import objects_of
 from kit.clouds import answers
@@ -29,6 +30,7 @@ KUEUES = [
 ]
 """Kueue's chart, and the service that says when it answers."""
 OPERATOR = ["Release:gpu-operator/gpu-operator"]
+MONITORING = ["Release:monitoring/kube-prometheus-stack"]
 KARPENTER = ["Release:kube-system/karpenter", "Release:kube-system/karpenter-crd"]
 LOCAL = ROOT / "stacks" / "Pulumi.local.yaml"
 
@@ -76,6 +78,7 @@ def test_a_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack
     ]
     charts = [*(KUEUES if plan.queueing.install else []), *(OPERATOR if operated(plan) else [])]
     charts += KARPENTER if installs_karpenter(plan.spec) else []
+    charts += MONITORING if installs_monitoring(plan.spec) else []
     late = [called(obj) for obj in rendered if unresolved_output_names(obj)]
     assert sorted(name.partition(":")[2] for name in beside) == sorted([*charts, *late])
 

@@ -189,7 +189,7 @@ def test_googles_installer_is_played_where_the_cluster_is_anothers(cluster_, pla
 def test_charts_are_applied_as_one_owner():
     api = Nodes()
     said = charts.play(api, cloud.Stand("gcp-training").plan())
-    assert said == "kueue-manager-config, cluster-policy"
+    assert said == "kueue-manager-config, cluster-policy, the kinds of prometheus-operator"
     assert len(api.applied) == 2
     assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in api.applied)
 

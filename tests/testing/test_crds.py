@@ -153,7 +153,9 @@ def test_a_bare_equals_sign_is_text(tmp_path: Path):
     """As in the CRDs of prometheus-operator; YAML 1.1 has a type for it, which PyYAML has no constructor for."""
     text = (CRDS / "widgets.yaml").read_text()
     op = 'op: {type: string, enum: [=, "!="]}'
-    (tmp_path / "widgets.yaml").write_text(text.replace("size: {", f"{op}\n                size: {{"))
+    (tmp_path / "widgets.yaml").write_text(
+        text.replace("size: {", f"{op}\n                size: {{")
+    )
     folder = CrdFolder(tmp_path)
     assert folder.violations(widget({"op": "="})) == []
     assert folder.violations(widget({"op": "=="}))

@@ -196,7 +196,9 @@ def test_the_tour_comes_out_as_told(up):
     assert "fail: memory.remapped_rows on gpu 3" in said
     assert "is repaired, has passed validation, and takes jobs again" in said
     assert re.search(r"alert to speech: forgotten-\w+ holds an idle GPU for \$[\d.]+ an hour", said)
-    assert re.search(r"total +(246\.72|493\.44)", said), "the bill of an hour, or of two, is that of the plan"
+    assert re.search(r"total +(246\.72|493\.44)", said), (
+        "the bill of an hour, or of two, is that of the plan"
+    )
 
 
 def test_a_cluster_replaced_gets_its_platform_again(up):

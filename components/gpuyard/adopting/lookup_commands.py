@@ -129,6 +129,23 @@ LOOKS: Mapping[str, tuple[LookupCommand, ...]] = {
             matches={"namespace": "namespace", "serviceAccount": "serviceAccount"},
         ),
     ),
+    "aws:amp/workspace:Workspace": (
+        _aws(
+            "amp list-workspaces --alias {alias}",
+            items="workspaces",
+            id="workspaceId",
+            matches={"alias": "alias"},
+            outputs={"arn": "arn"},
+        ),
+    ),
+    "aws:amp/ruleGroupNamespace:RuleGroupNamespace": (
+        _aws(
+            "amp list-rule-groups-namespaces --workspace-id {workspaceId}",
+            items="ruleGroupsNamespaces",
+            id="arn",
+            matches={"name": "name"},
+        ),
+    ),
     "aws:iam/role:Role": (
         _aws("iam list-roles", items="Roles", id="RoleName", named=True, outputs={"arn": "Arn"}),
     ),

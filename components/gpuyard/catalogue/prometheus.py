@@ -14,7 +14,7 @@ PROMETHEUS_SIZE = Source(
 )
 BYTES_PER_SAMPLE = 2
 BYTES_PER_SERIES = 8192
-"""Memory of an active series, with its part of the write-ahead log and of queries."""
+"""Memory of an active series, with its part of the write-ahead log and of queries; benchmarks/monitoring.md measured half."""
 SERIES_PER_NODE = 2000
 """Series of kubelet, cAdvisor, node exporter and kube-state-metrics for a node with its pods."""
 SERIES_OF_CLUSTER = 30_000

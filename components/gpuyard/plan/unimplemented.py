@@ -19,7 +19,8 @@ PLANNED: Mapping[str, str] = {
     "software": "gpuyard installs only Kueue, the GPU Operator, Karpenter and Cluster Autoscaler in these"
     " versions",
     "cluster": "the cluster exists already; only `existing` has an effect: it picks the kubeconfig context",
-    "targets": "the expected cost uses `utilisation_percent`, but gpuyard does not measure targets",
+    "targets": "the expected cost uses `utilisation_percent`, but without `observability` on real nodes no"
+    " Prometheus measures targets",
 }
 NOT_SIMULATED: Mapping[str, str] = {
     "storage": "a simulated cluster has no volumes",
@@ -82,6 +83,8 @@ def check_unimplemented(draft: Draft) -> list[Diagnostic]:
     ]
     if spec.cluster is not None and spec.cluster.model_fields_set <= {"existing"}:
         implemented |= {"cluster"}
+    if draft.observability is not None and spec.cloud is not Cloud.SIMULATED:
+        implemented |= {"targets"}
     findings += _planned(spec, _remaining(PLANNED, implemented), ())
     if spec.cloud is Cloud.SIMULATED:
         findings += _planned(spec, NOT_SIMULATED, ())

@@ -10,8 +10,9 @@ import pulumi
 from gpuyard.changes.platforms import driver_of, driver_rollout_pools
 from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
 from gpuyard.findings import Diagnostic, Severity, sort_findings
-from gpuyard.names import system_namespace
+from gpuyard.names import MONITORING_GROUP, system_namespace
 from gpuyard.plan.digests import spec_digest
+from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.sharing.claims import installs_dra_driver
@@ -173,6 +174,8 @@ class Platform(Component):
         self._drivers, self._dra_drivers = [list[pulumi.CustomResource]() for _ in range(2)]
         for group in self._plan.provider.late_api_groups:
             self._expect(group)
+        if installs_monitoring(self._plan.spec):
+            self._expect(MONITORING_GROUP)
         components: dict[str, Callable[[_Resources], _Resources]] = {
             "autoscaler": self._register_autoscaler,
             "kueue": self._register_queueing,

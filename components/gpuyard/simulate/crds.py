@@ -66,6 +66,20 @@ def karpenter_crds(tools: Tools) -> list[ApiObject]:
     ]
 
 
+def monitoring_crds(tools: Tools) -> list[ApiObject]:
+    """The kinds of prometheus-operator that a platform has objects of: its own definitions, or stand-ins."""
+    group = "monitoring.coreos.com"
+    return [
+        find_crd(tools, "prometheus-operator", f"{group}_{plural}.yaml")
+        or stand_in(f"{group}/{version}", kind, "Namespaced", plural)
+        for version, kind, plural in (
+            ("v1", "ServiceMonitor", "servicemonitors"),
+            ("v1", "PrometheusRule", "prometheusrules"),
+            ("v1alpha1", "AlertmanagerConfig", "alertmanagerconfigs"),
+        )
+    ]
+
+
 def stand_in(
     api: str = "nvidia.com/v1",
     kind: str = "ClusterPolicy",

@@ -71,8 +71,10 @@ _COMMENTED = frozenset(
     f"gpu-operator {part}.version" for part in ("operator", "validator", "nodeStatusExporter")
 )
 """Values that templates read and that are commented out in the file."""
-_SUBCHARTS = frozenset({"node-feature-discovery"})
-"""Subcharts; the chart's values file contains only the values that it sets for them."""
+_SUBCHARTS = frozenset(
+    {"grafana", "kube-state-metrics", "node-feature-discovery", "prometheus-node-exporter"}
+)
+"""Subcharts; the chart's values file contains only the values that it sets for them, so their own file is read."""
 
 
 def check(objects: Objects, request: Request, old: Object, value: Object) -> wire.CheckResponse:
@@ -123,12 +125,17 @@ def unknown_values(
             continue
         known = tree[key]
         if (
-            key in _FREE_FORM | _SUBCHARTS
+            key in _FREE_FORM
             or not isinstance(value, Mapping)
             or not isinstance(known, Mapping)
             or not known
         ):
             continue
+        if key in _SUBCHARTS:
+            own = _upstream_values(key)
+            if own is None:
+                continue
+            known = {**own, **known, "global": {}}
         yield from unknown_values(value, known, where)
 
 

@@ -23,10 +23,11 @@ from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, connect
 from kit.cluster import metrics
 from kit.cluster import prometheus_operator as generated
-from kit.cluster.lab import Value, apply, delete, path_of, wait
+from kit.cluster.lab import Value, apply, delete, wait
 from kit.inprocess import run
 from kit.levels import require_level
 from kit.stacks import plan_of, platform, pool
+from testbed import monitoring
 
 pytestmark = [pytest.mark.cluster]
 
@@ -121,8 +122,7 @@ def site(started: cluster.Outcome, tmp_path_factory: pytest.TempPathFactory) -> 
         found = Site(api, objects, stack)
         found.until(lambda problems: not problems, "the operator to load everything")
         yield found
-        for each in created:
-            delete(api, path_of(each))
+        generated.remove(api, created)
 
 
 def test_rules_and_monitors_without_the_label_are_noticed(site: Site) -> None:
@@ -194,10 +194,10 @@ def test_what_a_real_prometheus_cannot_scrape_or_evaluate_is_noticed(
     first, *others = rules.rule_groups(plan_of(STACK))
     broken = {"record": "broken", "expr": 'label_replace(up, "instance", "same", "", "")'}
     job = f"serviceMonitor/{MONITORING_NAMESPACE}/gpuyard-dcgm-exporter/0"
-    addresses = [f"127.0.0.1:{metrics.free_port()}" for _ in range(2)]
+    addresses = [f"127.0.0.1:{monitoring.free_port()}" for _ in range(2)]
     scrapes = [{"job_name": job, "static_configs": [{"targets": addresses}]}]
     groups = [{"name": others[0]["name"], "rules": [broken]}, *others[1:]]
-    with metrics.prometheus(tmp_path, scrapes, groups) as address:
+    with monitoring.prometheus(tmp_path, scrapes, groups) as address:
 
         def noticed() -> Any:
             found = site.problems("--prometheus", address)

@@ -30,7 +30,7 @@ from gpuyard.simulate.metrics.server import Exporters, serving
 from gpuyard.simulate.state import folder_of
 from kit.cluster import metrics
 from kit.cluster import prometheus_operator as generated
-from kit.cluster.lab import Value, apply, delete, path_of, wait
+from kit.cluster.lab import Value, apply, wait
 from kit.cluster.queues import QueueLab, kueue_as_rendered
 from kit.cluster.stand import Stand, until
 from kit.stacks import plan_of, platform, pool
@@ -133,8 +133,7 @@ def monitored(api: Api, lab: QueueLab, hook: str) -> Iterator[None]:
     for each in created:
         apply(api, each)
     yield
-    for each in created:
-        delete(api, path_of(each))
+    generated.remove(api, created)
 
 
 def receivers(namespace: str, url: str) -> Value:

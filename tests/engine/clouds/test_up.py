@@ -101,7 +101,7 @@ SHIPPED = ("aws-inference", "gcp-inference", "existing")
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_stack_lives_and_dies_and_tells_no_secret(yard, name):
+def test_a_shipped_stack_lives_and_dies_and_tells_no_secret(yard, karpenter_kinds, name):
     """Neither what whoever deploys it is let in by, nor what its cluster lets in by."""
     config = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{name}.yaml").read_text())["config"]
     raw = config.pop("gpuyard:platform")

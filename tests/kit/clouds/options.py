@@ -4,6 +4,8 @@ Without paging options and those of every call.
 """
 
 OPTIONS = {
+    "amp list-rule-groups-namespaces": "name workspace-id",
+    "amp list-workspaces": "alias",
     "ec2 describe-capacity-reservations": "capacity-reservation-ids filters",
     "ec2 describe-flow-logs": "filter flow-log-ids",
     "ec2 describe-internet-gateways": "filters internet-gateway-ids",

@@ -99,6 +99,16 @@ _SHOWN: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
         "aws:iam/instanceProfile:InstanceProfile",
         {"InstanceProfileName": "name"},
     ),
+    "amp list-workspaces": (
+        "workspaces",
+        "aws:amp/workspace:Workspace",
+        {"workspaceId": "id", "alias": "alias", "arn": "arn"},
+    ),
+    "amp list-rule-groups-namespaces": (
+        "ruleGroupsNamespaces",
+        "aws:amp/ruleGroupNamespace:RuleGroupNamespace",
+        {"arn": "arn", "name": "name"},
+    ),
     "sqs list-queues": ("QueueUrls", "aws:sqs/queue:Queue", {"": "url"}),
     "events list-rules": ("Rules", "aws:cloudwatch/eventRule:EventRule", {"Name": "name"}),
     "events list-targets-by-rule": (

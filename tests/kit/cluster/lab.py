@@ -56,6 +56,7 @@ PLURALS = {
     "ClusterRoleBinding": "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "Service": "services",
     "Secret": "secrets",
+    "StorageClass": "/apis/storage.k8s.io/v1/storageclasses",
     "Prometheus": "prometheuses",
     "Alertmanager": "alertmanagers",
     "ServiceMonitor": "servicemonitors",

@@ -7,7 +7,7 @@ the API server accepts no endpoint on this machine, and paths of mounted files.
 import base64
 import gzip
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,12 +18,13 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.monitoring import monitoring_values
 from gpuyard.simulate.api import Api
 from gpuyard.simulate.definitions import read_manifests
-from kit.cluster.lab import Value, apply, patiently, wait
+from kit.cluster.lab import Value, apply, delete, path_of, patiently, wait
 from kit.levels import require_level
 from testbed import monitoring
 
 GROUP = "/apis/monitoring.coreos.com"
-NAME = "fleet"
+NAME = "platform"
+"""Of Prometheus and Alertmanager; another file of tests has its own, whose Secrets are collected late."""
 _NAMESPACE = "monitoring"
 _DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
@@ -89,8 +90,7 @@ def chart_objects(plan: PlatformPlan) -> list[Value]:
     """
     assert plan.observability is not None
     values = monitoring_values(plan, plan.observability)
-    chosen = values["prometheus"]["prometheusSpec"]
-    prometheus = {k: v for k, v in chosen.items() if not k.endswith("NilUsesHelmValues")}
+    prometheus = _spec(values["prometheus"]["prometheusSpec"])
     prometheus["storage"] = prometheus.pop("storageSpec")
     kinds = ("rule", "serviceMonitor", "podMonitor", "probe", "scrapeConfig")
     prometheus |= {f"{kind}NamespaceSelector": {} for kind in kinds}
@@ -100,17 +100,32 @@ def chart_objects(plan: PlatformPlan) -> list[Value]:
         "version": "v3.9.0",
         "alerting": {"alertmanagers": [{**endpoint, "apiVersion": "v2"}]},
     }
-    routing = {"alertmanagerConfigSelector": {}, **values["alertmanager"]["alertmanagerSpec"]}
+    routing = _spec(
+        {"alertmanagerConfigSelector": {}, **values["alertmanager"]["alertmanagerSpec"]}
+    )
     state = values["kube-state-metrics"]["prometheus"]["monitor"]["additionalLabels"]
     monitor = {
         "selector": {"matchLabels": {"app.kubernetes.io/name": "kube-state-metrics"}},
         "endpoints": [{"port": "http", "honorLabels": True}],
     }
+    volume = prometheus["storage"]["volumeClaimTemplate"]["spec"]
     return [
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",  # of the cloud; the operator refuses one that does not exist
+            "metadata": {"name": volume.setdefault("storageClassName", "default")},
+            "provisioner": "kubernetes.io/no-provisioner",
+        },
         _custom("Prometheus", NAME, prometheus, {}),
         _custom("Alertmanager", NAME, {"replicas": 1, "version": "v0.28.1", **routing}, {}),
         _custom("ServiceMonitor", "kube-state-metrics", monitor, state),
     ]
+
+
+def _spec(values: Mapping[str, Any]) -> Value:
+    """A spec of the chart without what only its templates read; its image has parts there."""
+    of_chart = {key for key in values if key.endswith("NilUsesHelmValues")} | {"image"}
+    return {key: value for key, value in values.items() if key not in of_chart}
 
 
 def _custom(kind: str, name: str, spec: Value, labels: Mapping[str, str]) -> Value:
@@ -121,6 +136,14 @@ def _custom(kind: str, name: str, spec: Value, labels: Mapping[str, str]) -> Val
         "metadata": metadata,
         "spec": spec,
     }
+
+
+def remove(api: Api, objects: Iterable[Value]) -> None:
+    """Delete objects, and wait until the operator has removed its finalizers."""
+    paths = [path_of(each) for each in objects]
+    for path in paths:
+        delete(api, path)
+    wait(lambda: not any(api.get(path) for path in paths), "the objects of the operator to be gone")
 
 
 def secret(api: Api, name: str, namespace: str, **data: str) -> None:

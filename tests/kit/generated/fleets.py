@@ -21,6 +21,7 @@ POOLS: list[Raw] = [
     pool("whole", nodes="0..4"),
     pool("spot", machine="g6.12xlarge", capacity=["spot", "on-demand"], nodes="0..4"),
     pool("kept", capacity=[RESERVED, "on-demand"], zones=["us-east-1a"], nodes="0..4"),
+    pool("fraction", machine="g6f.large", nodes="0..4"),
     cut_pool("mig"),
     cut_pool("half", sharing=CUT_HALF),
     cut_pool("both", sharing={"mig": {"1g.5gb": 7}, "time_slicing": 2}),

@@ -105,6 +105,15 @@ def test_what_is_in_no_sum_is_named_where_a_cloud_bills_it():
     assert bill(NONE).left_out == bill(NONE, cloud="simulated").left_out == ()
 
 
+def test_samples_of_a_managed_prometheus_are_named_with_their_price():
+    observability = {"prometheus": "managed"}
+    *_, last = bill(NONE, cloud="aws", observability=observability).left_out
+    assert (
+        last
+        == "samples of Amazon Managed Service for Prometheus at 0.09 USD a million, not verified"
+    )
+
+
 def test_a_fee_that_comes_goes_or_changes_is_a_change_of_the_bill():
     one, none = (
         plan_of(platform(NONE, cloud="aws")),

@@ -242,6 +242,16 @@ def test_series_of_the_plan_have_colours_that_all_readers_can_tell_apart():
     assert colours == list(OKABE_ITO[: len(colours)])
 
 
+def test_a_large_fleet_has_no_heatmap_of_all_gpus_and_opens_one_node():
+    large = dashboards(plan_of(platform([pool(nodes=100)])))
+    titles = [each["title"] for each in panels_of(large["gpuyard-lab-fleet.json"])]
+    assert "GPU activity" not in titles
+    assert "GPUs by activity" in titles
+    variables = {v["name"]: v for v in large["gpuyard-lab-node.json"]["templating"]["list"]}
+    assert not variables["node"].get("includeAll")
+    assert variables["pool"]["includeAll"]
+
+
 def luminance(colour):
     parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [

@@ -1,6 +1,8 @@
 """A managed Prometheus: what its cloud gets, and what its collectors read, against the schemas of both."""
 
+import itertools
 import json
+import re
 from pathlib import Path
 
 import promql_parser
@@ -23,9 +25,11 @@ from gpuyard.render.observability.rules import check_rules, rule_file, rule_grou
 from gpuyard.testing import CrdFolder
 from kit.clouds.aws import plan_on_aws
 from kit.levels import upstream
+from kit.promtool import check_rules as check_with_promtool
 from kit.stacks import plan_of, platform, pool, team
 
 HERE = Path(__file__).parent
+CASES = yaml.safe_load((HERE / "alert_cases.yaml").read_text(encoding="utf-8"))
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:gpu"
 PLACE = Place("gcp", region="us-central1", project="lab-1")
 TEAMS = [team("a", guarantee={"train": 8})]
@@ -174,7 +178,8 @@ def test_prometheus_in_agent_mode_sends_to_the_workspace():
 def test_the_form_of_an_agent_has_each_field():
     known = CrdFolder(upstream("more-crds"))
     spec = dict(monitoring_release(on_aws()).values)["prometheus"]["prometheusSpec"]
-    spec = {k: v for k, v in spec.items() if not k.endswith("NilUsesHelmValues")}
+    of_chart = ("NilUsesHelmValues", "image")
+    spec = {k: v for k, v in spec.items() if not k.endswith(of_chart)}
     spec["remoteWrite"][0] |= {"url": "https://example.org"}
     agent = {
         "apiVersion": "monitoring.coreos.com/v1alpha1",
@@ -278,3 +283,51 @@ def test_a_receiver_without_a_topic_sends_nothing():
     definition = aws_graph(plan).resource("metrics-receivers").inputs["definition"]
     receivers = json.loads(json.loads(definition)["alertmanager_config"])["receivers"]
     assert receivers[1] == {"name": "critical"}
+
+
+def of_google(series):
+    """A series of the DCGM exporter as the collectors store it: with the node, without the pool."""
+    if not series.startswith("DCGM_"):
+        return series
+    bare = re.sub(r'(?:pool|node)="[^"]*",? ?', "", series)
+    return bare.replace("{", '{node="whole-0", ')
+
+
+def test_on_google_each_alert_fires_for_a_gpu_that_has_no_pool():
+    """The cases of all alerts, with a node whose pool kube-state-metrics reports."""
+    spec = platform(
+        [pool("whole", machine="a3-megagpu-8g", zones=["us-central1-a"])],
+        [team("vision", guarantee={"whole": 1})],
+        cloud="gcp",
+        observability={"prometheus": "managed"},
+    )
+    plan = plan_of(spec)
+    of_gpus = [
+        rule["alert"]
+        for group in rule_groups(plan)
+        for rule in group["rules"]
+        if "DCGM_" in rule["expr"] and "alert" in rule
+    ]
+    node = 'kube_node_labels{node="whole-0", label_gpuyard_dev_pool="whole"}'
+    tests = []
+    for name, kind in itertools.product(of_gpus, ("fires", "silent")):
+        given = {of_google(key): values for key, values in CASES[name][kind].items()}
+        firing = f'count(ALERTS{{alertname="{name}", alertstate="firing"}}) > bool 0'
+        tests.append(
+            {
+                "interval": "1m",
+                "name": f"{name} {kind}",
+                "input_series": [
+                    {"series": key, "values": values}
+                    for key, values in {node: "1x180", **given}.items()
+                ],
+                "promql_expr_test": [
+                    {
+                        "expr": firing,
+                        "eval_time": "177m",
+                        "exp_samples": [{"labels": "{}", "value": 1}] if kind == "fires" else [],
+                    }
+                ],
+            }
+        )
+    check_with_promtool(plan, tests, every=180)

@@ -62,9 +62,7 @@ def by_kind(plan):
 )
 def test_every_value_is_one_of_the_charts(more):
     plan = planned({"grafana": True, "alerts": RECEIVERS, "storage_class": "ssd"}, **more)
-    # values.yaml has only what differs from those of its subcharts
-    ours = {k: v for k, v in values(plan).items() if k not in {"grafana", "kube-state-metrics"}}
-    assert list(unknown_values(ours, own_values())) == []
+    assert list(unknown_values(values(plan), own_values())) == []
 
 
 def test_the_images_are_those_of_the_charts_values():
@@ -238,6 +236,7 @@ def test_shared_gpus_have_a_series_for_each_pod():
     plan = plan_of(platform([shared], observability={}))
     exporter = dict(gpu_operator_release(plan).values)["dcgmExporter"]
     assert exporter["env"] == [{"name": "KUBERNETES_VIRTUAL_GPUS", "value": "true"}]
+    assert (exporter["hostPID"], exporter["enablePodUID"]) == (True, True)
 
 
 def test_the_exporter_of_claims_and_the_metrics_of_kueue_have_services_of_their_own():
@@ -303,3 +302,12 @@ def test_the_volume_has_a_class_on_a_new_eks_cluster_that_has_no_default_one():
     assert "the volume of Prometheus" in planned(cloud="aws", system=SYSTEM).bill.left_out
     other = planned({"prometheus": "existing"}, cloud="aws", system=SYSTEM)
     assert "the volume of Prometheus" not in other.bill.left_out
+
+
+def test_a_cluster_without_nodes_has_no_exporter_and_no_rules():
+    clusters = {"clusters": [{"name": "west", "secret": "w"}]}
+    found = by_kind(planned({"alerts": RECEIVERS}, queueing=clusters))
+    assert set(found) == {
+        ("ServiceMonitor", "gpuyard-kueue"),
+        ("AlertmanagerConfig", "gpuyard"),
+    }

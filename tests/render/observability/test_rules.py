@@ -238,6 +238,24 @@ def test_no_rule_records_more_series_than_its_file_states():
     promtool.check_rules(plan, tests)
 
 
+def test_a_node_with_a_fraction_of_a_gpu_is_allocated_as_a_whole():
+    """The bill is that of the node: an eighth of an L4 that a pod holds leaves nothing unallocated."""
+    node = series(
+        "kube_node_labels", [f"1x{SAMPLES}"], node="fraction-0", label_gpuyard_dev_pool="fraction"
+    )
+    engine = held("DCGM_FI_PROF_GR_ENGINE_ACTIVE", 0.5, "a", node="fraction-0")
+    test = {
+        "interval": "30s",
+        "input_series": [node, engine],
+        "promql_expr_test": [
+            expected('sum(gpuyard:gpus_unallocated:sum{pool="fraction"})', sample(0)),
+            expected('sum(gpuyard:gpus_used:sum{pool="fraction"})', sample(0.5)),
+            expected("sum(gpuyard:pod_gpu_memory_allocated:bytes)", sample(3 * 2**30)),
+        ],
+    }
+    promtool.check_rules(plan_of_modes(), [test])
+
+
 def test_the_class_of_a_pod_is_its_label_in_kube_state_metrics():
     """The DCGM exporter has no labels of pods on shared GPUs and of pods with claims."""
     node = series(

@@ -5,7 +5,7 @@ import asyncio
 import pulumi
 import pytest
 
-from gpuyard.names import KUEUE_GROUP
+from gpuyard.names import KUEUE_GROUP, MONITORING_GROUP
 from gpuyard.resources import ClusterProvider, Platform
 from gpuyard.resources.diagnosis import hooks
 from gpuyard.resources.diagnosis.hooks import explain_error, hooks_of
@@ -129,6 +129,36 @@ def test_the_wait_has_an_end_and_the_end_says_what_was_waited_for(said):
 def test_nothing_else_is_tried_again(said, args, brought):
     assert again(args, brought) is False
     assert said["info"] == []
+
+
+def test_an_existing_prometheus_without_its_crds_is_told_with_what_installs_them():
+    error = ERROR.replace("ResourceFlavor", "ServiceMonitor").replace(
+        "kueue.x-k8s.io/v1beta2", "monitoring.coreos.com/v1"
+    )
+    text = asyncio.run(explain_error(Cluster([]), failed(error), set()))
+    assert text.splitlines()[1:] == [
+        "  the cluster has no CRD for it",
+        (
+            "  fix: install the CRD first; gpuyard installs prometheus-operator with"
+            " `observability: {prometheus: install}`"
+        ),
+    ]
+    other = error.replace("monitoring.coreos.com", "example.org")
+    text = asyncio.run(explain_error(Cluster([]), failed(other), set()))
+    assert text.splitlines()[-1] == "  fix: install the CRD first"
+
+
+@pytest.mark.parametrize("prometheus", ["install", "existing"])
+def test_the_kinds_of_the_installed_prometheus_are_waited_for(pulumi_mocks, prometheus):
+    made = []
+
+    def program():
+        made.append(ClusterProvider("lab", "lab"))
+        raw = platform([pool()], [team()], observability={"prometheus": prometheus})
+        Platform("lab", {"platform": raw}, pulumi.ResourceOptions(providers=made))
+
+    pulumi_mocks.run(program)
+    assert (MONITORING_GROUP in made[0].chart_api_groups) is (prometheus == "install")
 
 
 @pytest.mark.parametrize("install", [True, False])

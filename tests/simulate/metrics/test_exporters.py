@@ -7,6 +7,7 @@ from typing import Any, cast
 import pytest
 
 from gpuyard.catalogue.metrics import dcgm_default, metrics
+from gpuyard.render.observability.facts import state_metrics_label
 from gpuyard.render.observability.rules import rule_groups
 from gpuyard.simulate.metrics import cluster, kube_state
 from gpuyard.simulate.metrics.devices import Allocations, devices_of, units_of
@@ -45,13 +46,13 @@ def series(text: str | None, name: str) -> list[str]:
 
 
 def test_a_line_is_as_the_exporter_writes_it():
-    busy = exporters(pod_of("job", "vision", "whole-0", GPU, **{"gpuyard.dev/class": "training"}))
+    busy = exporters(pod_of("job", "vision", "whole-0", GPU))
     busy.load = Load(pods=(PodLoad("vision/job", 0.5),))
     first, second, *_ = series(busy.node("whole-0"), "DCGM_FI_DEV_GPU_UTIL")
     assert first == (
         'DCGM_FI_DEV_GPU_UTIL{gpu="0",UUID="GPU-whole-0-0",pci_bus_id="00000000:10:00.0",device="nvidia0",'
         'modelName="NVIDIA H100 80GB HBM3",Hostname="whole-0",DCGM_FI_DRIVER_VERSION="580.95.05",'
-        'container="main",namespace="vision",pod="job",gpuyard_dev_class="training"} 50.000000'
+        'container="main",namespace="vision",pod="job"} 50.000000'
     )
     assert second.endswith('DCGM_FI_DRIVER_VERSION="580.95.05"} 0.000000')
 
@@ -195,6 +196,12 @@ def state() -> str:
 def test_kube_state_metrics_has_the_labels_of_a_node():
     (line,) = [each for each in series(state(), "kube_node_labels") if 'node="whole-0"' in each]
     assert 'label_gpuyard_dev_pool="whole"' in line
+
+
+@pytest.mark.parametrize("label", ["eks.amazonaws.com/capacityType", "karpenter.sh/capacity-type"])
+def test_labels_have_the_names_that_rules_read(label):
+    node = {"metadata": {"name": "a", "labels": {label: "x"}}}
+    assert f'{state_metrics_label(label)}="x"' in kube_state.text_of([node], [], [])
 
 
 def test_kube_state_metrics_serves_what_the_real_one_does():

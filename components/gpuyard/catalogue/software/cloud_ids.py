@@ -55,6 +55,8 @@ _REGIONAL = "projects/{project}/regions/{region}"
 _BUCKET = IdForm("{bucket}")
 
 IDENTITIES: Mapping[str, IdForm] = {
+    "aws:amp/alertManagerDefinition:AlertManagerDefinition": IdForm("{workspaceId}"),
+    "aws:amp/workspaceConfiguration:WorkspaceConfiguration": IdForm("{workspaceId}"),
     "aws:autoscaling/tag:Tag": IdForm("{autoscalingGroupName},{tag[key]}"),
     "aws:cloudwatch/eventRule:EventRule": IdForm("{name}"),
     "aws:cloudwatch/eventTarget:EventTarget": IdForm("{rule}-{targetId}", "{rule}/{targetId}"),
@@ -130,6 +132,7 @@ is the CRC-32 of a route's range."""
 
 ADOPTED_ON_CREATE = frozenset(
     {
+        "aws:amp/workspaceConfiguration:WorkspaceConfiguration",
         "aws:efs/backupPolicy:BackupPolicy",
         "aws:iam/rolePolicyAttachment:RolePolicyAttachment",
         "aws:kms/grant:Grant",
@@ -184,6 +187,7 @@ def _named(kind: str, key: str = "Name", value: str = "{named}") -> Lookup:
 
 
 LOOKUPS: Mapping[str, Lookup] = {
+    "aws:amp/workspace:Workspace": _named("aps:workspace", PLATFORM_LABEL, "{platform}"),
     "aws:ec2/capacityBlockReservation:CapacityBlockReservation": Lookup(
         (
             *("ec2", "describe-capacity-reservations", "--filters"),

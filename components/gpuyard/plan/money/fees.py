@@ -66,6 +66,16 @@ def excluded_fees(spec: PlatformSpec) -> tuple[str, ...]:
     """What the cloud bills and no total includes; other costs of your own nodes are unknown."""
     if not provider_of(spec.cloud).cluster_fee:
         return ()
-    given = spec.observability
-    installs = given is not None and given.prometheus is Prometheus.INSTALL
-    return (*EXCLUDED_FEES, "the volume of Prometheus") if installs else EXCLUDED_FEES
+    return (*EXCLUDED_FEES, *_of_metrics(spec))
+
+
+def _of_metrics(spec: PlatformSpec) -> tuple[str, ...]:
+    """The volume of an installed Prometheus, or the samples that a managed one bills."""
+    mode = spec.observability.prometheus if spec.observability else Prometheus.NONE
+    service = provider_of(spec.cloud).managed_prometheus
+    if mode is Prometheus.MANAGED and service is not None:
+        price = (
+            f"{service.usd_per_million_samples:.2f} USD a million{service.source.unverified_suffix}"
+        )
+        return (f"samples of {service.name} at {price}",)
+    return ("the volume of Prometheus",) if mode is Prometheus.INSTALL else ()

@@ -81,7 +81,9 @@ def _plan(
         retention_days=given.retention_days,
         scrape_seconds=given.scrape_seconds,
         series=gpus + others,
-        memory_gib=ceil((gpus + others) * BYTES_PER_SERIES * _RESERVE / _GIB),
+        memory_gib=0
+        if managed and managed.own_collectors
+        else ceil((gpus + others) * BYTES_PER_SERIES * _RESERVE / _GIB),
         storage_gib=given.storage_gib or max(10, ceil(stored / _GIB)),
         storage_class=given.storage_class,
         grafana=given.grafana,
@@ -92,6 +94,7 @@ def _plan(
 
 
 def _gpu_series(pools: Iterable[PoolPlan]) -> int:
+    """With every counter of the metric table: at most that many are in the exporter's list."""
     counters = len(metrics_of(DCGM))
     return sum(_copies(pool) * pool.nodes.high * counters for pool in pools)
 

@@ -25,6 +25,7 @@ class ObservabilityPlan:
     series: int
     """An estimate of the active series with all nodes."""
     memory_gib: int
+    """What Prometheus in the cluster needs; 0 if a managed service has its own collectors."""
     storage_gib: int
     storage_class: str | None
     grafana: bool

@@ -11,6 +11,7 @@ from gpuyard.catalogue.software.programs import PYTHON
 from gpuyard.findings import Diagnostic, Fix, error, format_list, info, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, usable_pools
+from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Prometheus
 from gpuyard.spec.teams import Idle
@@ -139,7 +140,7 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Diagnostic]:
                 ),
             )
         )
-    days = spec.observability.retention_days if spec.observability else None
+    days = _retention_days(spec)
     if days and idle.after_minutes > days * _MINUTES_A_DAY:
         most = days * _MINUTES_A_DAY
         findings.append(
@@ -154,6 +155,15 @@ def _minutes(spec: PlatformSpec, index: int, idle: Idle) -> list[Diagnostic]:
             )
         )
     return findings
+
+
+def _retention_days(spec: PlatformSpec) -> int | None:
+    """The retention that the stack file decides; None without metrics, and for a service with its own."""
+    given, service = spec.observability, provider_of(spec.cloud).managed_prometheus
+    if given is None:
+        return None
+    is_fixed = service is not None and "retention_days" in service.ignored
+    return None if given.prometheus is Prometheus.MANAGED and is_fixed else given.retention_days
 
 
 def _blind(

@@ -110,7 +110,11 @@ def operator_values(plan: PlatformPlan, parts: OperatorParts) -> dict[str, Any]:
 
 
 def _exporter(plan: PlatformPlan) -> dict[str, Any]:
-    """With gpuyard's list of counters; gpuyard's monitor replaces that of the chart."""
+    """With gpuyard's list of counters; gpuyard's monitor replaces that of the chart.
+
+    On a shared GPU, the exporter looks for the pod of each process in /proc of the node, by the uid of the pod. Without
+    both it reports that each pod uses no memory (dcgm-exporter 4.5.3-4.8.2 internal/pkg/transformation/pidmapper.go).
+    """
     observed = plan.observability
     if observed is None:
         return {"enabled": True}
@@ -123,6 +127,7 @@ def _exporter(plan: PlatformPlan) -> dict[str, Any]:
         "serviceMonitor": {"enabled": False},
         "config": {"name": counters_config_map(plan.spec)},
         "env": [{"name": name, "value": "true"} for name, used in variables.items() if used],
+        **({"hostPID": True, "enablePodUID": True} if observed.virtual_gpus else {}),
     }
 
 

@@ -159,8 +159,9 @@ def _capacity_labels(pool: PoolPlan, option: CapacityOption) -> Mapping[str, str
 
 
 def _pool_facts(plan: PlatformPlan) -> Iterator[RuleText]:
+    """A GPU of a machine is one GPU also where it is a fraction of a physical one (g6f.large)."""
     for pool, gpu in [(pool, pool.machine.gpu) for pool in plan.pools if pool.machine.gpu]:
-        memory = float(gpu.memory_gib)
+        memory = float(gpu.memory_gib * pool.machine.gpu_fraction)
         yield _fact("gpuyard:pool_node:gpus", pool.machine.gpus, pool=pool.name)
         for each in pool.advertised:
             yield from _slice_facts(pool, each, memory)
@@ -177,7 +178,8 @@ def _slice_facts(pool: PoolPlan, each: AdvertisedResource, memory_gib: float) ->
     }
     size = re.search(r"(\d+)gb", profile)
     memory = float(size[1]) if size else memory_gib
-    yield _fact("gpuyard:slice:gpus", float(each.gpu_share * replicas), **labels)
+    gpus = each.gpu_share * replicas / pool.machine.gpu_fraction
+    yield _fact("gpuyard:slice:gpus", float(gpus), **labels)
     yield _fact("gpuyard:slice:replicas", replicas, **labels)
     yield _fact("gpuyard:slice:memory_bytes", memory * _GIB, **labels)
 

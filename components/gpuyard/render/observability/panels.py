@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.targets import Target, targets
-from gpuyard.render.observability.templates import dashboard_uid
+from gpuyard.render.observability.templates import dashboard_uid, is_large
 
 OKABE_ITO = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#999999")
 BLUE, ORANGE, GREEN, PINK, SKY, RED, _, GREY = OKABE_ITO
@@ -25,6 +25,10 @@ _PARTS = {
     **dict.fromkeys(("Unallocated", "unallocated"), SKY),
     **dict.fromkeys(("Unavailable", "overhead"), RED),
     **dict.fromkeys(("Allocated", "Tensor cores"), BLUE),
+    "Idle": GREY,
+    "Below half": SKY,
+    "Above half": BLUE,
+    "Above 80 %": GREEN,
     "system": GREY,
     "commitment": PINK,
 }
@@ -72,7 +76,11 @@ _KINDS: Mapping[str, tuple[str, Mapping[str, Any], Mapping[str, Any]]] = {
         {
             "displayMode": "basic",
             "orientation": "horizontal",
-            "text": {"titleSize": 13, "valueSize": 16},
+            "text": {"titleSize": 12, "valueSize": 14},
+            "namePlacement": "top",
+            "sizing": "manual",
+            "minVizHeight": 30,
+            "maxVizHeight": 44,
             "valueMode": "text",
             "reduceOptions": _LAST,
             "showUnfilled": True,
@@ -114,7 +122,7 @@ def built_dashboard(
         .links([_link(*url) for name, url in urls.items() if name != template["name"]])
     )
     for name in template["variables"]:
-        built.with_variable(_variable(name))
+        built.with_variable(_variable(name, has_all=name != "node" or not is_large(plan)))
     for panel in _panels(plan, template, urls):
         built.with_panel(panel)
     found: dict[str, Any] = json.loads(json.dumps(built.build(), cls=JSONEncoder, sort_keys=True))
@@ -135,20 +143,22 @@ def _source() -> Any:
     return DataSourceRef(type_val="prometheus", uid="${datasource}")
 
 
-def _variable(name: str) -> Any:
+def _variable(name: str, *, has_all: bool) -> Any:
+    """A template variable; all of its values are selected at first, or the first one."""
     from grafana_foundation_sdk.builders.dashboard import QueryVariable
     from grafana_foundation_sdk.models.dashboard import VariableOption, VariableRefresh
 
-    return (
+    built = (
         QueryVariable(name)
         .query(_VALUES[name])
         .datasource(_source())
         .multi(True)  # noqa: FBT003
-        .include_all(True)  # noqa: FBT003
-        .all_value(".*")
-        .current(VariableOption(text="All", value="$__all"))
         .refresh(VariableRefresh.ON_TIME_RANGE_CHANGED)
     )
+    if has_all:
+        every = VariableOption(text="All", value="$__all")
+        built.include_all(True).all_value(".*").current(every)  # noqa: FBT003
+    return built
 
 
 def _panels(
@@ -235,8 +245,9 @@ def _targets(panel: Mapping[str, Any]) -> Iterator[Any]:
 
     for letter, (legend, query) in zip("ABCDEFGH", panel["queries"].items(), strict=False):
         target = Dataquery().expr(query).legend_format(legend).ref_id(letter)
-        is_table = panel["kind"] == "table"
-        yield target.instant().format(PromQueryFormat.TABLE) if is_table else target.range()
+        if panel["kind"] == "table":
+            target.format(PromQueryFormat.TABLE)
+        yield target.instant() if panel["kind"] in {"table", "bars"} else target.range()
 
 
 def _colour_scheme(panel: Mapping[str, Any]) -> Any:

@@ -47,7 +47,10 @@ def routing_object(plan: PlatformPlan, observed: ObservabilityPlan, alerts: Aler
 
 
 def sns_routing(plan: PlatformPlan, alerts: Alerts) -> str:
-    """The alert manager definition of Amazon Managed Service for Prometheus; JSON is YAML."""
+    """The alert manager definition of Amazon Managed Service for Prometheus; JSON is YAML.
+
+    The service accepts receivers with only a name (terraform-provider-aws, amp/alert_manager_definition_test.go).
+    """
     configuration = {
         "route": {
             "receiver": _NOWHERE,

@@ -13,6 +13,8 @@ from gpuyard.render.observability.targets import targets
 
 _UID = 40
 """The length of a dashboard's uid that Grafana allows."""
+_ROWS = 512
+"""The most GPUs with a row each in a heatmap; more rows are thinner than a pixel, and slow in a browser."""
 _NAMES = {"queue": "or $labels.queue $labels.cluster_queue"}
 """What an alert has for a variable of a dashboard, if it is not the label of the variable's name."""
 
@@ -29,6 +31,11 @@ def dashboard_uid(plan: PlatformPlan, name: str) -> str:
     return f"{name}-{plan.name}"[:_UID]
 
 
+def is_large(plan: PlatformPlan) -> bool:
+    """Whether the platform has too many GPUs to show all of them in one panel."""
+    return sum(pool.nodes.high * pool.machine.gpus for pool in plan.pools) > _ROWS
+
+
 def features(plan: PlatformPlan) -> Mapping[str, bool]:
     """What `when` may name."""
     pools = metered_pools(plan.pools)
@@ -43,6 +50,7 @@ def features(plan: PlatformPlan) -> Mapping[str, bool]:
             price.mean or price.high for line in plan.bill.lines for price in line.prices
         ),
         "sliced": any(pool.modes & {"mig", "shared"} for pool in pools),
+        "few_gpus": not is_large(plan) and all(PROFILING in pool.products for pool in pools),
         "profiling": all(PROFILING in pool.products for pool in pools),
         "validation": plan.validation is not None and bool(plan.validation.textfile),
         "services": bool(workloads and workloads.services),

@@ -14,8 +14,14 @@ from typing import Any
 
 import pulumi
 
+from gpuyard.names import KUEUE_GROUP, MONITORING_GROUP
+
 TRIES = 10
 """Each takes 30 to 60 s: together ten minutes, the provider's timeout for other waits."""
+_INSTALLS = {
+    KUEUE_GROUP: "gpuyard installs Kueue unless the stack file sets `queueing: {install: false}`",
+    MONITORING_GROUP: "gpuyard installs prometheus-operator with `observability: {prometheus: install}`",
+}
 _NO_MATCH = re.compile(r'no matches for kind "([^"]+)" in version "([^"]+)"')
 
 
@@ -78,10 +84,7 @@ def _lines(
     if ours or results:
         yield f"fix: run the same command again when this shows the kind: {look}"
     else:
-        yield (
-            "fix: install the CRD first; gpuyard installs Kueue unless the stack file sets "
-            "`queueing: {install: false}`"
-        )
+        yield "; ".join(filter(None, ("fix: install the CRD first", _INSTALLS.get(kind.group))))
 
 
 def _defines(definition: Mapping[str, Any], kind: MissingKind) -> bool:

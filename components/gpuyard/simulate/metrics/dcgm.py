@@ -22,7 +22,6 @@ from gpuyard.simulate.metrics.load import Load, PodLoad
 _BY_PROCESS = frozenset({"DCGM_FI_DEV_GPU_UTIL", "DCGM_FI_DEV_FB_USED"})
 _RESERVED_MIB = 600
 _PROFILED_FROM = (7, 0)
-_CLASS_LABEL = "gpuyard.dev/class"
 _DRIVER = "580.95.05"
 
 
@@ -199,8 +198,6 @@ def default_counters() -> str:
 
 def _holder_labels(holder: Holder) -> dict[str, str]:
     labels = {"container": holder.container, "namespace": holder.namespace, "pod": holder.pod}
-    if value := holder.labels.get(_CLASS_LABEL):
-        labels["gpuyard_dev_class"] = value
     return labels | dict(holder.claim)
 
 

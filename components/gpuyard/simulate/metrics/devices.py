@@ -26,7 +26,6 @@ class Holder:
     namespace: str
     pod: str
     container: str
-    labels: Mapping[str, str] = field(default_factory=dict)
     claim: Mapping[str, str] = field(default_factory=dict)
     """Labels of its DRA claim."""
 
@@ -156,8 +155,7 @@ def _given(pod: Value, units: Mapping[str, list[Unit]], taken: set[Unit]) -> Ite
 
 def _holder(pod: Value, container: str, claim: Mapping[str, str] | None = None) -> Holder:
     metadata = pod["metadata"]
-    labels = metadata.get("labels") or {}
-    return Holder(metadata["namespace"], metadata["name"], container, labels, claim or {})
+    return Holder(metadata["namespace"], metadata["name"], container, claim or {})
 
 
 def _claimed(

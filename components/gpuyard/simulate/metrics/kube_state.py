@@ -43,9 +43,13 @@ def _name(value: Value) -> str:
 
 
 def _labels(value: Value) -> dict[str, str]:
-    """Labels of an object as label_<name>, with each other character as an underscore."""
+    """Labels of an object as label_<name> in snake case (kube-state-metrics internal/store/utils.go)."""
     found = value["metadata"].get("labels") or {}
-    return {f"label_{re.sub('[^a-zA-Z0-9_]', '_', k)}": str(v) for k, v in sorted(found.items())}
+    return {f"label_{_snake_case(k)}": str(v) for k, v in sorted(found.items())}
+
+
+def _snake_case(name: str) -> str:
+    return re.sub("([a-z0-9])([A-Z])", r"\1_\2", re.sub("[^a-zA-Z0-9_]", "_", name)).lower()
 
 
 def _namespace(value: Value) -> dict[str, str]:

@@ -115,7 +115,7 @@ class Observability(SpecModel):
     """Size of its volume in GiB. Default: sized from the fleet, the scrape interval and the retention."""
     grafana: Switch = False
     """Whether Grafana gets the dashboards of the platform. With install, the chart also installs Grafana, which has
-    the licence AGPL-3.0; with existing, Grafana needs its dashboard sidecar. Default: off."""
+    the licence AGPL-3.0; otherwise your Grafana needs its dashboard sidecar. Default: off."""
     alerts: Alerts | None = None
     """Receivers of alerts. Default: none; Alertmanager displays them."""
 

@@ -23,6 +23,7 @@ _RULES = {
     "aws:vpc/securityGroupIngressRule:SecurityGroupIngressRule": False,
 }
 _TAGGED = {
+    "aws:amp/workspace:Workspace": "aps:workspace",
     "aws:efs/fileSystem:FileSystem": "elasticfilesystem:file-system",
     "aws:fsx/lustreFileSystem:LustreFileSystem": "fsx:file-system",
     "aws:kms/key:Key": "kms:key",
