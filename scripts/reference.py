@@ -277,7 +277,9 @@ _FLEET = {
     "priorities": 4,
     "commitments": 2,
 }
-_EXAMPLE = "1,000 nodes with 8 GPUs, a pod on each GPU, 10 pools, 20 teams and queues, and 2 classes"
+_EXAMPLE = (
+    "1,000 nodes with 8 GPUs, a pod on each GPU, 10 pools, 20 teams and queues, and 2 classes"
+)
 
 
 def recorded_series() -> str:

@@ -29,6 +29,7 @@ from gpuyard.simulate.api import MANAGER, Api, ApiObject
 from gpuyard.simulate.claims.slices import device_classes
 from gpuyard.simulate.tools import find_tools
 from gpuyard.spec.platform import Cloud
+from gpuyard.spec.sections import Prometheus
 from testbed.plugins.cloud.inside.node import Kept, gib, resources, usual
 
 _NODES = "/api/v1/nodes"
@@ -51,9 +52,13 @@ def play(api: Api, plan: PlatformPlan) -> str:
 
 
 def _play_monitoring(api: Api, plan: PlatformPlan) -> list[str]:
-    """The kinds of prometheus-operator; no program reads their objects."""
-    if plan.observability is None or not plan.observability.has_operator:
+    """The kinds of prometheus-operator, and the namespace of an existing Prometheus; no program reads their objects."""
+    observed = plan.observability
+    if observed is None or not observed.has_operator:
         return []
+    if observed.mode is Prometheus.EXISTING:
+        place = {"name": observed.namespace}
+        api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": place})
     for each in crds.monitoring_crds(find_tools()):
         api.apply(each)
     return ["the kinds of prometheus-operator"]

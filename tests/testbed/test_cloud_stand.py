@@ -190,8 +190,10 @@ def test_charts_are_applied_as_one_owner():
     api = Nodes()
     said = charts.play(api, cloud.Stand("gcp-training").plan())
     assert said == "kueue-manager-config, cluster-policy, the kinds of prometheus-operator"
-    assert len(api.applied) == 2
-    assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in api.applied)
+    *charts_objects, monitor, rule, receivers = api.applied
+    assert (monitor, rule, receivers) == ("ServiceMonitor", "PrometheusRule", "AlertmanagerConfig")
+    assert len(charts_objects) == 2
+    assert all(each.endswith("?fieldManager=gpuyard-sim&force=true") for each in charts_objects)
 
 
 class Nodes:

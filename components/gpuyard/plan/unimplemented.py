@@ -16,8 +16,8 @@ NO_EFFECT: Mapping[str, str] = {
     "tags": "gpuyard creates no cloud resource that could have tags",
 }
 PLANNED: Mapping[str, str] = {
-    "software": "gpuyard installs only Kueue, the GPU Operator, Karpenter and Cluster Autoscaler in these"
-    " versions",
+    "software": "gpuyard installs only Kueue, the GPU Operator, Karpenter, Cluster Autoscaler and kube-prometheus-stack"
+    " in these versions",
     "cluster": "the cluster exists already; only `existing` has an effect: it picks the kubeconfig context",
     "targets": "the expected cost uses `utilisation_percent`, but without `observability` on real nodes no"
     " Prometheus measures targets",

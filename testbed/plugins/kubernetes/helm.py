@@ -68,7 +68,13 @@ _FREE_FORM = {
     *("podSecurityContext", "containerSecurityContext", "matchLabels", "additionalLabels", "data"),
 }
 _COMMENTED = frozenset(
-    f"gpu-operator {part}.version" for part in ("operator", "validator", "nodeStatusExporter")
+    f"gpu-operator {value}"
+    for value in (
+        "operator.version",
+        "validator.version",
+        "nodeStatusExporter.version",
+        "dcgmExporter.config",
+    )
 )
 """Values that templates read and that are commented out in the file."""
 _SUBCHARTS = frozenset(

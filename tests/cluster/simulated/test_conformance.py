@@ -154,7 +154,8 @@ def _namespaces(started: cluster.Outcome) -> Iterator[None]:
         errors=(ApiError, Unreachable),
     )
     for file in sorted(upstream("crds", "prometheus-operator").glob("*.yaml")):
-        apply(api, yaml.safe_load(file.read_text(encoding="utf-8")))
+        definition = yaml.safe_load(file.read_text(encoding="utf-8"))
+        patiently(lambda each=definition: api.apply(each))
     waiting.until(
         lambda: (api.get("/apis/monitoring.coreos.com/v1") or {}).get("resources", ()),
         lambda found: {"ServiceMonitor", "PrometheusRule"} <= {each["kind"] for each in found},

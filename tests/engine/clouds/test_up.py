@@ -101,12 +101,14 @@ SHIPPED = ("aws-inference", "gcp-inference", "existing")
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_a_shipped_stack_lives_and_dies_and_tells_no_secret(yard, karpenter_kinds, name):
+def test_a_shipped_stack_lives_and_dies_and_tells_no_secret(yard, api, karpenter_kinds, name):
     """Neither what whoever deploys it is let in by, nor what its cluster lets in by."""
     config = yaml.safe_load((ROOT / "stacks" / f"Pulumi.{name}.yaml").read_text())["config"]
     raw = config.pop("gpuyard:platform")
     raw["queueing"] = {**raw.get("queueing", {}), "install": False}
     raw.pop("validation", None)  # no node of this lab runs its pods
+    if raw["observability"].get("prometheus") == "existing":
+        raw["observability"]["namespace"] = api.namespace
     lab = yard(raw["cloud"])
     for key, value in config.items():
         lab.stack.run("config", "set", "--stack", STACK, key, value)
