@@ -60,7 +60,7 @@ def test_what_a_full_disk_left_is_mended_by_one_command(
     copy = stack.backend / ".pulumi" / "stacks" / "trial" / "dev.json.bak"
     copy.write_bytes(copy.read_bytes()[:-1000])  # the worst of it: no copy is whole
 
-    assert "unexpected end of JSON input" in stack.up(fails=True).output
+    assert "failed to load checkpoint" in stack.up(fails=True).output
     said = stack.gpuyard("recover", "dev")
     assert "of its resources were recovered; the truncated file is kept as dev.json.cut" in said
     stack.up()

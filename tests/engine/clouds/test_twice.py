@@ -57,6 +57,8 @@ def test_a_second_up_changes_nothing_and_no_rule_is_violated(
     raw.pop(
         "validation", None
     )  # no node of this lab runs its pods; tests/yard deploys stacks with it
+    if raw.get("observability", {}).get("prometheus") == "existing":
+        raw["observability"] = {**raw["observability"], "namespace": api.namespace}
     lab = new_yard(raw)
     for key, value in config.items():
         lab.stack.run("config", "set", "--stack", STACK, key, value)
