@@ -69,7 +69,7 @@ QUEUEING = {"app.kubernetes.io/name": "kueue", "app.kubernetes.io/component": "m
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The cluster, and the programs beside it."""
+    """The cluster, and the programs that run next to it."""
 
     api: Api
     lab: QueueLab

@@ -1,4 +1,4 @@
-"""kube-prometheus-stack, monitors and receivers, held against the chart's values and the CRDs."""
+"""kube-prometheus-stack, monitors and receivers, compared with the chart's values and the CRDs."""
 
 import csv
 import re

@@ -50,11 +50,11 @@ def report(
 def read_live(address: str, plan: "PlatformPlan | None" = None) -> "Fleet":
     """The present state from a Prometheus server. A series that the rules of the plan do not record is not missing."""
     from gpuyard.cli.prometheus import Prometheus
-    from gpuyard.render.observability.rules import query_scope
+    from gpuyard.render.observability.rules import recorded_names
     from gpuyard.usage.fleet import read_fleet
 
     fleet = read_fleet(Prometheus(address).query)
     if plan is None:
         return fleet
-    recorded = query_scope(plan).recorded
+    recorded = recorded_names(plan)
     return replace(fleet, missing=tuple(name for name in fleet.missing if name in recorded))

@@ -16,7 +16,7 @@ from gpuyard.render.observability.contract import check_query
 from gpuyard.render.observability.panels import built_dashboard
 from gpuyard.render.observability.pool_join import joined_with_pools
 from gpuyard.render.observability.relabelings import has_pool
-from gpuyard.render.observability.rules import query_scope
+from gpuyard.render.observability.rules import query_scope, recorded_names
 from gpuyard.render.observability.templates import dashboard_templates, features
 
 DASHBOARD_LABEL = "grafana_dashboard"
@@ -84,7 +84,7 @@ def check_dashboards(plan: PlatformPlan) -> list[Diagnostic]:
 def _shown(plan: PlatformPlan) -> list[dict[str, Any]]:
     """The dashboards and panels that the platform has data for."""
     has = features(plan)
-    recorded = query_scope(plan).recorded.keys()
+    recorded = recorded_names(plan)
 
     def is_shown(panel: Mapping[str, Any]) -> bool:
         read = set(_RECORDED.findall(" ".join(panel["queries"].values())))

@@ -27,6 +27,7 @@ from gpuyard.render.objects import Object, namespace_object, system_tolerations
 from gpuyard.render.observability.facts import node_labels
 from gpuyard.render.observability.reads import series_regex
 from gpuyard.render.observability.routing import RECEIVERS
+from gpuyard.render.observability.scope import textfile
 from gpuyard.render.pulled_image import PulledImage, published_image
 
 _OFF = ("kubeControllerManager", "kubeEtcd", "kubeScheduler", "kubeProxy")
@@ -87,11 +88,6 @@ def _images(plan: PlatformPlan, observed: ObservabilityPlan) -> Iterator[Monitor
         for image in MONITORING_IMAGES
         if enabled[image.optional] and image.values[0] not in lacks
     )
-
-
-def textfile(plan: PlatformPlan) -> str:
-    """The folder of nodes in which the validator writes its metrics; empty if it writes none."""
-    return plan.validation.textfile if plan.validation is not None else ""
 
 
 def _tag(plan: PlatformPlan, image: MonitoringImage) -> str:

@@ -2,13 +2,9 @@
 
 import json
 from collections.abc import Mapping
-from functools import cache
 from itertools import chain
-from pathlib import Path
 from string import Template
 from typing import Any
-
-import yaml
 
 from gpuyard.catalogue.metrics import DCGM, DEV, PROF
 from gpuyard.catalogue.sharing import SharingMethod
@@ -20,6 +16,7 @@ from gpuyard.render.observability.contract import (
     check_recording_rules,
 )
 from gpuyard.render.observability.counters import counter_list
+from gpuyard.render.observability.data_files import read_data
 from gpuyard.render.observability.facts import (
     RuleText,
     facts,
@@ -28,7 +25,7 @@ from gpuyard.render.observability.facts import (
 )
 from gpuyard.render.observability.pool_join import joined_with_pools
 from gpuyard.render.observability.relabelings import exporter_relabelings, has_pool
-from gpuyard.render.observability.scope import QueryScope, metered_pools
+from gpuyard.render.observability.scope import QueryScope, metered_pools, textfile
 from gpuyard.render.observability.targets import Target, targets
 from gpuyard.render.observability.templates import alert_links
 
@@ -36,12 +33,12 @@ __all__ = [
     "check_rules",
     "node_labels",
     "query_scope",
+    "recorded_names",
     "recording_rules",
     "rule_file",
     "rule_groups",
     "targets",
 ]
-_FOLDER = Path(__file__).parent
 _RECORDING, _ALERTS, _XIDS = "recording_rules.yaml", "alerts.yaml", "xids.yaml"
 _ENGINE, _UTIL = f"{PROF}GR_ENGINE_ACTIVE", f"{DEV}GPU_UTIL"
 
@@ -55,6 +52,11 @@ class _Expression(Template):
 def query_scope(plan: PlatformPlan) -> QueryScope:
     """What queries on this platform are checked against, with the results of its recording rules."""
     return _checked_scope(plan)[0]
+
+
+def recorded_names(plan: PlatformPlan) -> frozenset[str]:
+    """The names of the series that the recording rules record."""
+    return frozenset(rule.record for rules in _recording_rules(plan).values() for rule in rules)
 
 
 def check_rules(plan: PlatformPlan) -> list[Diagnostic]:
@@ -134,7 +136,7 @@ def _alerts(plan: PlatformPlan) -> list[dict[str, Any]]:
     has, values, links = _conditions(plan), _values(plan), alert_links(plan)
     return [
         _alert(each, values, links, with_pool=has_pool(plan))
-        for each in _data(_ALERTS)
+        for each in read_data(_ALERTS)
         if has.issuperset(each.get("when", ()))
     ]
 
@@ -196,7 +198,7 @@ def _conditions(plan: PlatformPlan) -> frozenset[str]:
         "profiling": any("profiling" in each.products for each in metered_pools(plan.pools)),
         "prometheus": observed is None or observed.managed is None,
         "operator": observed is None or observed.has_operator,
-        "validation": plan.validation is not None and bool(plan.validation.textfile),
+        "validation": bool(textfile(plan)),
         **{f"target_{name}": True for name in names},
     }
     return frozenset(name for name, is_true in holds.items() if is_true)
@@ -205,7 +207,9 @@ def _conditions(plan: PlatformPlan) -> frozenset[str]:
 def _values(plan: PlatformPlan) -> Mapping[str, str]:
     lacks = any("profiling" not in pool.products for pool in metered_pools(plan.pools))
     claims = [pool.name for pool in plan.pools if pool.sharing is SharingMethod.DRA]
-    xids = {name: "|".join(map(str, chain(*each.values()))) for name, each in _data(_XIDS).items()}
+    xids = {
+        name: "|".join(map(str, chain(*each.values()))) for name, each in read_data(_XIDS).items()
+    }
     return {
         **{f"xid_{name}": codes for name, codes in xids.items()},
         "xid_known": "|".join(("0", *xids.values())),
@@ -223,10 +227,5 @@ def _activity(matchers: str, *, has_old_gpus: bool) -> str:
 
 def recording_rules() -> Mapping[str, list[Mapping[str, Any]]]:
     """The recording rules by group, as their file has them."""
-    found: Mapping[str, list[Mapping[str, Any]]] = _data(_RECORDING)
+    found: Mapping[str, list[Mapping[str, Any]]] = read_data(_RECORDING)
     return found
-
-
-@cache
-def _data(name: str) -> Any:
-    return yaml.safe_load((_FOLDER / name).read_text(encoding="utf-8"))

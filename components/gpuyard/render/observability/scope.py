@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from gpuyard.catalogue.metrics import Measured, Metric, dcgm_default, exporters
 from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.plan.records import PoolPlan
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.observability.series import Series
 
 _PROFILED_FROM = (7, 0)
@@ -69,6 +69,11 @@ class QueryScope:
     """Whether the DCGM exporter has one series for each pod on a shared GPU (KUBERNETES_VIRTUAL_GPUS)."""
     replicated: frozenset[str] = frozenset({"kueue"})
     """Exporters of which several replicas report the same gauges (render/kueue/chart.py runs two)."""
+
+
+def textfile(plan: PlatformPlan) -> str:
+    """The folder of nodes in which the validator writes its metrics; empty if it writes none."""
+    return plan.validation.textfile if plan.validation is not None else ""
 
 
 def metered_pools(pools: Iterable[PoolPlan]) -> tuple[MeteredPool, ...]:

@@ -2,13 +2,11 @@
 
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
-
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.observability.scope import PROFILING, metered_pools
+from gpuyard.render.observability.data_files import read_data
+from gpuyard.render.observability.scope import PROFILING, metered_pools, textfile
 from gpuyard.render.observability.targets import targets
 
 _UID = 40
@@ -22,8 +20,7 @@ _NAMES = {"queue": "or $labels.queue $labels.cluster_queue"}
 @cache
 def dashboard_templates() -> tuple[Mapping[str, Any], ...]:
     """The content of dashboards.yaml."""
-    path = Path(__file__).parent / "dashboards.yaml"
-    return tuple(yaml.safe_load(path.read_text(encoding="utf-8")))
+    return tuple(read_data("dashboards.yaml"))
 
 
 def dashboard_uid(plan: PlatformPlan, name: str) -> str:
@@ -52,7 +49,7 @@ def features(plan: PlatformPlan) -> Mapping[str, bool]:
         "sliced": any(pool.modes & {"mig", "shared"} for pool in pools),
         "few_gpus": not is_large(plan) and all(PROFILING in pool.products for pool in pools),
         "profiling": all(PROFILING in pool.products for pool in pools),
-        "validation": plan.validation is not None and bool(plan.validation.textfile),
+        "validation": bool(textfile(plan)),
         "services": bool(workloads and workloads.services),
         "target_shares": bool(measured - {"wait_p95"}),
         "target_waits": "wait_p95" in measured,

@@ -119,7 +119,7 @@ def _row(cells: Sequence[Cell], right: frozenset[int]) -> Element:
 
 
 def bar(parts: Iterable[tuple[str, float]], scale: float, width: float = 240) -> Element:
-    """A bar of consecutive parts, each with its style; the text beside it has the same figures."""
+    """A bar of consecutive parts, each with its style; the text next to it has the same figures."""
     result = el(
         "svg",
         {"class": "bar", "viewBox": f"0 0 {number(width)} 12", "aria-hidden": "true"},

@@ -19,10 +19,10 @@ from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
 from gpuyard.render.access import RBAC
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, managed_object, service_account
-from gpuyard.render.observability.monitoring import textfile
 from gpuyard.render.observability.reads import series_regex
 from gpuyard.render.observability.relabelings import DROP
 from gpuyard.render.observability.rules import rule_groups
+from gpuyard.render.observability.scope import textfile
 
 _API = "monitoring.googleapis.com/v1"
 _READER = "gpuyard-metrics-reader"
