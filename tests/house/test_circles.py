@@ -14,7 +14,7 @@ import sizes
 COMPONENTS = sizes.ROOT / "components"
 ANYTHING = {
     "gpuyard.provider": "the module of one cloud, in a layer above",
-    "gpuyard.testing.sdk_types": "SDKs of providers, by a resource's type: none is part of the library",
+    "gpuyard.sdk_classes": "SDKs of providers, by a resource's type: none is part of the library",
     "gpuyard.simulate.validation.forking": "programs of pods, which do not use the library",
 }
 """Modules that import by a computed name, and the possible names."""

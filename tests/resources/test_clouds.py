@@ -31,7 +31,7 @@ VPC = CloudResource(
 GATE = CloudResource(
     kind="aws:ec2/internetGateway:InternetGateway",
     name="gate",
-    inputs={"vpcId": VPC.get("id"), "tags": {"of": [VPC.get("arn")], "in": VPC.get("cidrBlock")}},
+    inputs={"vpcId": VPC.get("id"), "tags": {"of": VPC.get("arn"), "in": VPC.get("cidrBlock")}},
     part="train",
 )
 ROLE = CloudResource(
@@ -54,13 +54,22 @@ TEMPLATE = CloudResource(
 GROUP = CloudResource(
     kind="aws:eks/nodeGroup:NodeGroup",
     name="group",
-    inputs={"launchTemplate": {"version": Joined(TEMPLATE.get("latestVersion"))}},
+    inputs={
+        "clusterName": "lab",
+        "nodeRoleArn": ROLE.get("id"),
+        "subnetIds": ["subnet-1"],
+        "scalingConfig": {"desiredSize": 1, "maxSize": 1, "minSize": 1},
+        "launchTemplate": {"version": Joined(TEMPLATE.get("latestVersion"))},
+    },
     outputs=("resources",),
 )
 TAG = CloudResource(
     kind="aws:autoscaling/tag:Tag",
     name="tag",
-    inputs={"autoscalingGroupName": GROUP.get("resources.0.autoscalingGroups.0.name")},
+    inputs={
+        "autoscalingGroupName": GROUP.get("resources.0.autoscalingGroups.0.name"),
+        "tag": {"key": "a", "value": "b", "propagateAtLaunch": False},
+    },
 )
 GRAPH = CloudGraph((VPC, GATE, ROLE), (ME, SUBNETS))
 
@@ -116,7 +125,7 @@ def test_what_rests_on_another_is_given_its_outputs_and_waits_for_it(graph):
     vpc, gate = graph.one("aws:ec2/vpc:Vpc"), graph.one(GATE.kind)
     assert gate.inputs == {
         "vpcId": vpc.id,
-        "tags": {"of": ["arn:aws:ec2:::vpc"], "in": "10.0.0.0/16"},
+        "tags": {"of": "arn:aws:ec2:::vpc", "in": "10.0.0.0/16"},
     }
     assert vpc.urn in gate.dependencies
     assert gate.parent.endswith("lab-train")
@@ -131,11 +140,11 @@ def test_text_is_made_once_all_of_it_is_known(graph):
 
 
 def test_a_part_of_an_output_is_taken_out_of_it(graph):
-    assert graph.one(TAG.kind).inputs == {"autoscalingGroupName": "eks-group-1"}
+    assert graph.one(TAG.kind).inputs["autoscalingGroupName"] == "eks-group-1"
 
 
 def test_a_number_in_a_text_is_written_as_people_write_it(graph):
-    assert graph.one(GROUP.kind).inputs == {"launchTemplate": {"version": "3"}}
+    assert graph.one(GROUP.kind).inputs["launchTemplate"] == {"version": "3"}
 
 
 def test_a_first_preview_shows_all_of_it(pulumi_mocks):

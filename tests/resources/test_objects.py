@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pulumi
@@ -18,10 +16,10 @@ from gpuyard.errors import UsageError
 from gpuyard.resources.objects import (
     child_name,
     object_token,
-    provider_version,
     register_object,
     register_objects,
 )
+from gpuyard.sdk_classes import sdk_version
 from gpuyard.testing import StackRunner
 from kit.levels import upstream
 
@@ -200,7 +198,7 @@ def test_options_are_merged_and_passed_through():
     assert second.dependencies == (first.urn,)
     assert second.parent == graph.one("gpuyard:index:Group").urn
     assert second.options == {
-        "version": provider_version(),
+        "version": sdk_version("kubernetes"),
         "protect": True,
         "deletedWith": first.urn,
         "ignoreChanges": ["data"],
@@ -295,33 +293,3 @@ def test_several_objects_are_registered_in_order():
 
     graph = MOCKS.run(lambda: Group("g", build))
     assert [one.name[-1] for one in graph if one.custom] == ["b", "a"]
-
-
-def test_the_provider_version_is_the_one_the_sdk_asks_for():
-    from pulumi_kubernetes import _utilities
-
-    assert provider_version() == _utilities.get_version()
-
-
-@pytest.mark.parametrize(
-    ("installed", "semantic"),
-    [
-        ("4.34.2", "4.34.2"),
-        ("4.35.0a1", "4.35.0-alpha.1"),
-        ("4.35.0b2", "4.35.0-beta.2"),
-        ("4.35.0rc3", "4.35.0-rc.3"),
-        ("4.35.0.dev4", "4.35.0-dev.4"),
-    ],
-)
-def test_a_prerelease_is_named_as_the_engine_reads_it(monkeypatch, installed, semantic):
-    monkeypatch.setattr("importlib.metadata.version", lambda _: installed)
-    assert provider_version.__wrapped__() == semantic
-
-
-def test_the_typed_sdk_is_not_imported():
-    code = (
-        "import sys, gpuyard.resources.objects as objects; objects.provider_version();"
-        "print([m for m in sys.modules if m.startswith('pulumi_')])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

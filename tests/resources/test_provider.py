@@ -8,7 +8,7 @@ import yaml
 
 from gpuyard.render.kueue.chart import kueue_values
 from gpuyard.resources import ClusterProvider, Platform, PlatformRejected, Queueing, provider_of
-from gpuyard.resources.objects import provider_version
+from gpuyard.sdk_classes import sdk_version
 from kit.components import LAB
 from kit.stacks import plan_of, platform
 
@@ -64,8 +64,8 @@ def test_a_kubeconfig_that_a_cluster_makes_is_waited_for_and_secret_before_it_is
 
 def test_its_version_is_that_of_the_sdk_so_that_no_newer_plugin_is_taken(pulumi_mocks):
     made = provider(pulumi_mocks, "lab")
-    assert made.options["version"] == provider_version()
-    assert provider_version().count(".") == 2
+    assert made.options["version"] == sdk_version("kubernetes")
+    assert sdk_version("kubernetes").count(".") == 2
 
 
 def test_options_of_the_caller_are_kept_beside_the_version(pulumi_mocks):
@@ -73,7 +73,7 @@ def test_options_of_the_caller_are_kept_beside_the_version(pulumi_mocks):
     made = provider(pulumi_mocks, "lab", KUBECONFIG, opts)
     assert made.options["protect"] is True
     assert made.options["ignoreChanges"] == ["kubeconfig"]
-    assert made.options["version"] == provider_version()
+    assert made.options["version"] == sdk_version("kubernetes")
 
 
 def test_a_version_of_the_caller_goes_before_ours(pulumi_mocks):

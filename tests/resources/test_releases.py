@@ -3,8 +3,8 @@
 import pytest
 
 from gpuyard.render.kueue.chart import kueue_values
-from gpuyard.resources.objects import provider_version
 from gpuyard.resources.releases import RELEASE_TYPE
+from gpuyard.sdk_classes import sdk_version
 from kit.components import component, waits_for
 from kit.stacks import plan_of, platform, pool, team
 
@@ -36,7 +36,7 @@ def test_the_release_is_what_was_rendered(pulumi_mocks):
         "skipAwait": True,
     }
     assert made.name == f"lab-queueing:{RELEASE}"
-    assert made.options["version"] == provider_version()
+    assert made.options["version"] == sdk_version("kubernetes")
 
 
 def test_a_chart_in_a_folder_is_installed_at_the_version_it_has(pulumi_mocks):

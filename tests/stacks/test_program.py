@@ -192,7 +192,7 @@ def test_the_plugin_uses_the_same_environment():
 def test_the_plugin_installs_this_project_where_nothing_is_installed():
     lines = (ROOT / "components/requirements.txt").read_text(encoding="utf-8").splitlines()
     wanted = [line for line in lines if not line.startswith("#")]
-    assert wanted == ["--editable .."]
+    assert wanted == ["--editable ..[aws,gcp]"]
     assert (ROOT / "components" / ".." / "pyproject.toml").resolve().is_file()
 
 

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuyard.sdk_classes import args_class, resource_class
 from gpuyard.testing import UNKNOWN, ResourceRef, StackRunner
-from gpuyard.testing.sdk_types import args_class, input_violations
+from gpuyard.testing.sdk_types import input_violations
 
 FIXTURES = Path(__file__).parent / "fixtures"
 sys.path.append(str(FIXTURES))
@@ -92,7 +93,9 @@ def test_a_provider_is_checked_by_field_names_only():
 
 
 def test_the_input_class_may_be_named_init_args():
-    assert args_class("kubernetes:core/v1:ConfigMap").__name__ == "ConfigMapInitArgs"
+    assert (
+        args_class(resource_class("kubernetes:core/v1:ConfigMap")).__name__ == "ConfigMapInitArgs"
+    )
 
 
 def test_a_deployment_is_checked_to_the_depths():

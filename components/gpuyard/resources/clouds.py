@@ -1,8 +1,4 @@
-"""Register the resources of a cloud graph, one Pulumi resource for each, in the graph's order.
-
-The SDKs' classes cost up to half a gigabyte of disk and one second of startup. The engine itself
-only needs the type, the fields and the plugin's version (docs/decisions/0024-clouds-as-graphs.md).
-"""
+"""Register the resources of a cloud graph, one of the SDK's class for each, in the graph's order."""
 
 from __future__ import annotations
 
@@ -11,7 +7,6 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import (
     BLOCK,
@@ -28,6 +23,7 @@ from gpuyard.resources.diagnosis.capacity_errors import (
     capacity_hook,
     reject_failed_groups,
 )
+from gpuyard.sdk_classes import output, register_resource, sdk_version
 
 
 class CloudResources:
@@ -98,21 +94,17 @@ class CloudResources:
         if whose in self._told:
             return self._told[whose].apply(lambda answer: _part(name, answer, (field, *inside)))
         resource = self._made[whose]
-        output: pulumi.Output[Any] = resource.id if field == "id" else getattr(resource, field)
-        return output.apply(lambda value: _part(name, value, inside)) if inside else output
+        result = resource.id if field == "id" else output(resource, field)
+        return result.apply(lambda value: _part(name, value, inside)) if inside else result
 
     def _register(
         self, parent: pulumi.Resource, each: CloudResource, more: pulumi.ResourceOptions | None
     ) -> pulumi.CustomResource:
         if each.kind == BLOCK:
             reject_purchased_offering(each)
-        # A field set to None declares an output that is read later.
-        outputs = (*each.outputs, "status") if each.kind == AWS_GROUP else each.outputs
-        props = {**dict.fromkeys(outputs), **self.resolve(each.inputs)}
         name = logical_name(self._name, self._own, each.name)
         opts = pulumi.ResourceOptions(
             parent=parent,
-            version=_version(each.kind),
             depends_on=[self._made[name] for name in self._dependencies(each.after)],
             protect=each.protect or None,
             retain_on_delete=each.retain or None,
@@ -122,10 +114,9 @@ class CloudResources:
             hooks=capacity_hook(name, each.part) if each.kind in GROUPS else None,
         )
         merged_opts = pulumi.ResourceOptions.merge(opts, more)
-        resource = pulumi.CustomResource(each.kind, name, props, merged_opts)
+        resource = register_resource(each.kind, name, self.resolve(each.inputs), merged_opts)
         if each.kind == AWS_GROUP:
-            status: pulumi.Output[Any] = resource.status  # type: ignore[attr-defined]
-            pulumi.Output.all(resource.urn, status).apply(
+            pulumi.Output.all(resource.urn, output(resource, "status")).apply(
                 lambda got: reject_failed_groups(each.part, *got)
             )
         self._made[each.name] = resource
@@ -141,7 +132,7 @@ async def _answered(call: CloudCall, args: Any, parent: pulumi.Resource) -> dict
 
     Other fields, such as tokens, are dropped: a response does not mark which values are secret.
     """
-    opts = pulumi.InvokeOptions(parent=parent, version=_version(call.kind))
+    opts = pulumi.InvokeOptions(parent=parent, version=sdk_version(call.kind.partition(":")[0]))
     try:
         answer = await pulumi.runtime.invoke_async(call.kind, args, opts)
         return {field: answer[field] for field in call.outputs if field in answer}
@@ -180,7 +171,3 @@ class ResourceNotFound(pulumi.RunError):
             f"{name}: the cloud returned no result; check that zones, network and subnets in the "
             "stack file exist in this account and region"
         )
-
-
-def _version(kind: str) -> str:
-    return PROVIDERS[kind.partition(":")[0]].version

@@ -19,15 +19,13 @@ https://github.com/pulumi/pulumi-kubernetes/blob/master/provider/pkg/provider/pr
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cache
 from typing import Any, cast
 
 import pulumi
-from packaging.version import Version
 
 from gpuyard.errors import UsageError
+from gpuyard.sdk_classes import sdk_version
 
 _SECRET_FIELDS = ("data", "stringData")
 _PATCH = "Patch"
@@ -35,7 +33,6 @@ _PATCH = "Patch"
 nor deletes
 (https://www.pulumi.com/registry/packages/kubernetes/how-to-guides/managing-resources-with-server-side-apply).
 """
-_PRERELEASES = {"a": "alpha", "b": "beta", "rc": "rc"}
 
 
 def register_object(
@@ -57,7 +54,7 @@ def register_object(
     """
     api_version, kind = _text(obj, "apiVersion"), _text(obj, "kind")
     properties = dict(obj)
-    ours = pulumi.ResourceOptions(version=provider_version())
+    ours = pulumi.ResourceOptions(version=sdk_version("kubernetes"))
     if (api_version, kind) == ("v1", "Secret"):
         secret = [field for field in _SECRET_FIELDS if properties.get(field) is not None]
         properties.update({field: pulumi.Output.secret(properties[field]) for field in secret})
@@ -111,19 +108,6 @@ def child_name(parent: pulumi.Resource, obj: Mapping[str, Any]) -> str:
         raise UsageError(message)
     place = f"{namespace}/{name}" if namespace else name
     return f"{parent.pulumi_resource_name}:{kind}:{place}"
-
-
-@cache
-def provider_version() -> str:
-    """Return the provider's version that the installed Kubernetes SDK asks for."""
-    # Without importing the SDK. The engine wants a semantic version: 4.35.0a1 is 4.35.0-alpha.1
-    # there (pulumi_kubernetes/_utilities.py).
-    version = Version(importlib.metadata.version("pulumi-kubernetes"))
-    if version.pre is not None:
-        return f"{version.base_version}-{_PRERELEASES[version.pre[0]]}.{version.pre[1]}"
-    if version.dev is not None:
-        return f"{version.base_version}-dev.{version.dev}"
-    return version.base_version
 
 
 def _metadata(obj: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.hooks import hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.errors import PlatformRejected, missing_context_finding
-from gpuyard.resources.objects import provider_version
+from gpuyard.sdk_classes import sdk_version
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 
@@ -56,7 +56,7 @@ class ClusterProvider(pulumi.ProviderResource):
             props["context"] = context
         if render_to is not None:
             props["renderYamlToDirectory"] = render_to
-        versioned = pulumi.ResourceOptions(version=provider_version())
+        versioned = pulumi.ResourceOptions(version=sdk_version("kubernetes"))
         super().__init__("kubernetes", name, props, pulumi.ResourceOptions.merge(versioned, opts))
         self.chart_api_groups = set()
         # Rendered manifests have no cluster to diagnose.

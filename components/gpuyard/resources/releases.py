@@ -12,7 +12,7 @@ from typing import Any
 import pulumi
 
 from gpuyard.render.charts import Release
-from gpuyard.resources.objects import provider_version
+from gpuyard.sdk_classes import sdk_version
 
 RELEASE_TYPE = "kubernetes:helm.sh/v3:Release"
 
@@ -32,7 +32,7 @@ def register_release(
         inputs["repositoryOpts"] = {"repo": release.repository}
     if release.is_remote:  # a local chart folder has only one version
         inputs["version"] = release.version
-    ours = pulumi.ResourceOptions(version=provider_version())
+    ours = pulumi.ResourceOptions(version=sdk_version("kubernetes"))
     merged_opts = pulumi.ResourceOptions.merge(ours, opts)
     merged_opts = pulumi.ResourceOptions.merge(merged_opts, pulumi.ResourceOptions(parent=parent))
     name = f"{parent.pulumi_resource_name}:Release:{release.namespace}/{release.name}"

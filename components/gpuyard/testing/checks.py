@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpuyard.sdk_classes import PROVIDER
 from gpuyard.testing import sdk_types
 from gpuyard.testing.crds import CrdFolder
 from gpuyard.testing.graph import Graph, Registered, StackViolation
-
-_PROVIDER = "pulumi:providers:"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,13 +44,10 @@ class ResourceChecks:
 
     def fields_of(self, resource: Registered) -> frozenset[str]:
         """Names of the inputs that the installed SDK knows for this resource; empty if no SDK knows it."""
-        args = sdk_types.args_class(resource.type)
-        return frozenset() if args is None else sdk_types.field_names(args)
+        return sdk_types.field_names(resource.type)
 
     def _parent(self, resource: Registered) -> list[str]:
-        exempt = (
-            resource.read or resource.type.startswith(_PROVIDER) or self.allow_top_level is True
-        )
+        exempt = resource.read or resource.type.startswith(PROVIDER) or self.allow_top_level is True
         if exempt or not resource.custom or resource.parent is not None:
             return []
         if isinstance(self.allow_top_level, frozenset) and resource.type in self.allow_top_level:

@@ -1,18 +1,13 @@
 """Check inputs against the field types of the installed Pulumi SDKs: a schema without the provider.
 
-Works for any `pulumi_*` package. The class is found by its token through the registry that every
-generated SDK fills (`pulumi.runtime.register_resource_module`), its input class in the same module
-(`BucketArgs`, or `ConfigMapInitArgs` if the plain name was taken), the fields through
+Works for any `pulumi_*` package: the class is found by its token, its fields through
 `pulumi._types.input_type_types`.
 """
 
 from __future__ import annotations
 
 import enum
-import importlib
-import importlib.util
 import inspect
-import sys
 import types
 import typing
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
@@ -21,12 +16,11 @@ from typing import Any
 
 import pulumi
 from pulumi import _types  # generated SDKs rely on it
-from pulumi.runtime import rpc
 
+from gpuyard.sdk_classes import PROVIDER, args_class, resource_class
 from gpuyard.testing.openapi import SchemaViolation, describe, join, nearest
 from gpuyard.testing.values import UNKNOWN, ResourceRef, is_list, is_object
 
-_PROVIDER = "pulumi:providers:"
 _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
     str: ((str,), "text"),
     bool: ((bool,), "true or false"),
@@ -37,67 +31,27 @@ _PLAIN: dict[Any, tuple[tuple[type, ...], str]] = {
 
 def input_violations(token: str, inputs: Mapping[str, Any]) -> list[SchemaViolation] | None:
     """List what the SDK class of a token does not allow; None if no installed SDK knows it."""
-    args = args_class(token)
+    args = _args_class(token)
     if args is None:
         return None
-    if token.startswith(_PROVIDER):
+    if token.startswith(PROVIDER):
         # Inputs of a provider are sent as JSON text, so only their names can be compared.
-        fields = sorted(field_names(args))
+        fields = sorted(_fields(args)[0])
         return [
             (key, f"no such field; {nearest(key, fields)}") for key in inputs if key not in fields
         ]
     return list(_check_fields(args, inputs, ""))
 
 
-@lru_cache(maxsize=1024)
-def args_class(token: str) -> type | None:
-    """Find the input class of a resource, for example BucketArgs for `aws:s3/bucket:Bucket`."""
-    resource = _resource_class(token)
-    if resource is None:
-        return None
-    module = sys.modules[resource.__module__]
-    for suffix in ("InitArgs", "Args"):
-        result = getattr(module, f"{resource.__name__}{suffix}", None)
-        if isinstance(result, type) and _types.is_input_type(result):
-            return result
-    return None
+def field_names(token: str) -> frozenset[str]:
+    """Names of all inputs that the SDK class of a token has; empty if no installed SDK knows it."""
+    args = _args_class(token)
+    return frozenset(_fields(args)[0] if args else ())
 
 
-def field_names(args: type) -> frozenset[str]:
-    """Wire names of all fields of an input class."""
-    return frozenset(_fields(args)[0])
-
-
-def _resource_class(token: str) -> type | None:
-    """Load the class of a token."""
-    # Generated SDKs map token to class in the records that they register, which have no public
-    # accessor (`_utilities.py` of any SDK, Module.construct).
-    if token.startswith(_PROVIDER):
-        package = token.removeprefix(_PROVIDER)
-        if not _load(package):
-            return None
-        info = getattr(rpc.get_resource_package(package, ""), "pkg_info", None)
-        class_name = info["class"] if info else None
-    else:
-        package, _, rest = token.partition(":")
-        if not _load(package):
-            return None
-        info = getattr(
-            rpc.get_resource_module(package, rest.partition(":")[0], ""), "mod_info", None
-        )
-        class_name = info["classes"].get(token) if info else None
-    if info is None or class_name is None:
-        return None
-    result = getattr(importlib.import_module(info["fqn"]), class_name)
-    return result if isinstance(result, type) else None
-
-
-def _load(package: str) -> bool:
-    module = f"pulumi_{package.replace('-', '_')}"
-    if package == "pulumi" or (module not in sys.modules and not importlib.util.find_spec(module)):
-        return False
-    importlib.import_module(module)
-    return True
+def _args_class(token: str) -> Any:
+    found = resource_class(token)
+    return args_class(found) if found else None
 
 
 @lru_cache(maxsize=4096)

@@ -9,13 +9,13 @@ with any filter, which EC2 rejects as malformed.
 
 import pulumi
 
-from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.findings import Fix, error
 from gpuyard.names import OFFERING_TAG
 from gpuyard.render.cloud.graph import BLOCK, CloudResource
 from gpuyard.render.cloud.prerequisites import TAGGED
 from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.errors import PlatformRejected
+from gpuyard.sdk_classes import sdk_version
 
 _RESERVATIONS = "ec2:capacity-reservation"
 
@@ -29,7 +29,7 @@ def reject_purchased_offering(block: CloudResource) -> None:
         "resourceTypeFilters": [_RESERVATIONS],
         "tagFilters": [{"key": OFFERING_TAG, "values": [offer]}],
     }
-    opts = pulumi.InvokeOptions(version=PROVIDERS["aws"].version)
+    opts = pulumi.InvokeOptions(version=sdk_version("aws"))
     try:
         answer = pulumi.runtime.invoke(TAGGED, filters, opts).value
     except Exception as problem:  # noqa: BLE001  the SDK has no other class

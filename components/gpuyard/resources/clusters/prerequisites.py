@@ -10,7 +10,6 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.findings import Diagnostic, Severity, has_errors
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.prerequisites import is_not_found, prerequisite_findings
@@ -18,6 +17,7 @@ from gpuyard.render.cloud.graph import CloudCall
 from gpuyard.render.cloud.prerequisites import named_reservations
 from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.errors import PlatformRejected
+from gpuyard.sdk_classes import sdk_version
 
 
 def check_prerequisites(
@@ -44,7 +44,7 @@ def check_prerequisites(
 
 def _answer(parent: pulumi.Resource, call: CloudCall) -> dict[str, Any] | None:
     """The response; {} if there is no result; None, with the reason in the log, if the query failed."""
-    version = PROVIDERS[call.kind.partition(":")[0]].version
+    version = sdk_version(call.kind.partition(":")[0])
     opts = pulumi.InvokeOptions(parent=parent, version=version)
     try:
         answer = pulumi.runtime.invoke(call.kind, dict(call.args), opts).value
