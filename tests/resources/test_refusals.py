@@ -164,6 +164,10 @@ def test_a_value_known_only_later_is_refused_where_it_stands(pulumi_mocks):
     assert text == (
         "the platform is rejected:\nerror args.late pools[0].nodes: the value is an output, known "
         "only after a deployment, or a secret\n  given: Output\n  allowed: a plain value: gpuyard "
-        "validates pools, quotas and cost before the deployment\n  fix: set the value itself, or "
-        "read it from the stack's configuration"
+        "validates pools, quotas and cost before the deployment; outputs are allowed in "
+        "cluster.existing, cluster.network.id, cluster.network.subnets.private.*, "
+        "cluster.network.subnets.public.*, cluster.network.security_groups.*, cluster.key, "
+        "cluster.admins.*, cluster.roles.cluster, cluster.roles.nodes, storage.datasets.*.bucket, "
+        "storage.checkpoints.bucket\n  fix: set the value itself, or read it from the stack's "
+        "configuration"
     )

@@ -51,7 +51,10 @@ def test_a_word_of_a_fixed_set_is_a_literal_with_every_word():
 
 def test_every_name_is_exported_and_every_export_is_a_name():
     defined = {name for name in vars(typed) if name[0].isupper()}
-    imported = {"Literal", "Mapping", "NotRequired", "Sequence", "TypedDict"}
+    imported = {
+        *("TYPE_CHECKING", "Any", "Literal", "Mapping"),
+        *("Iterator", "NotRequired", "Protocol", "Sequence", "TypeAlias", "TypedDict", "TypeVar"),
+    }
     assert set(typed.__all__) == defined - imported
     assert MachineShape.__name__ in typed.__all__
 
@@ -98,8 +101,9 @@ def found(tmp_path_factory) -> dict[str, dict[int, str]]:
 
 
 @pytest.mark.repeats("none: it runs no line that is measured")
-def test_a_strict_type_checker_has_nothing_against_a_good_program(found):
-    assert found.get("good.py", {}) == {}
+@pytest.mark.parametrize("program", ["good.py", "own_resources.py"])
+def test_a_strict_type_checker_has_nothing_against_a_good_program(found, program):
+    assert found.get(program, {}) == {}
 
 
 def test_a_strict_type_checker_finds_every_slip_in_its_line_and_nothing_else(found):

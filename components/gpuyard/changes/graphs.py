@@ -182,7 +182,7 @@ class _Walk:
 
     def _known(self, name: str) -> Any:
         holder, *steps = name.split(".")
-        if holder in self.calls:
+        if holder == "input" or holder in self.calls:
             return UnknownMarker.QUERIED
         result = at_path(self.after[holder], steps)
         return UnknownMarker.COMPUTED if result is None else result

@@ -5,7 +5,15 @@ from enum import Enum
 from typing import Any
 
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.cloud.graph import Base64, Joined, Json, late_value_names, resolve_values
+from gpuyard.render.cloud.graph import (
+    Base64,
+    Joined,
+    Json,
+    PathInProject,
+    late_value_names,
+    resolve_values,
+)
+from gpuyard.spec.late_inputs import is_late_input, is_late_list
 
 
 class UnknownMarker(Enum):
@@ -18,31 +26,29 @@ class UnknownMarker(Enum):
 
 def replace_unknowns(value: Any, known: Callable[[str], Any]) -> Any:
     """The value with markers; a string that contains a marker becomes the marker."""
+    settled: Any
     match value:
-        case Joined() | Json() | Base64():
+        case Joined() | Json() | Base64() | PathInProject():
             marks = [
                 m for name in late_value_names(value) if isinstance(m := known(name), UnknownMarker)
             ]
-            if marks:
-                return (
-                    UnknownMarker.COMPUTED
-                    if UnknownMarker.COMPUTED in marks
-                    else UnknownMarker.QUERIED
-                )
-            return resolve_values(value, known)
+            computed = UnknownMarker.COMPUTED in marks
+            mark = UnknownMarker.COMPUTED if computed else UnknownMarker.QUERIED
+            settled = mark if marks else resolve_values(value, known)
         case UnresolvedOutput(name):
             result = known(name)
-            return (
-                result
-                if isinstance(result, UnknownMarker)
-                else resolve_values(value, lambda _: result)
-            )
+            settled = result if isinstance(result, UnknownMarker) else resolve_values(value, known)
         case Mapping():
-            return {key: replace_unknowns(each, known) for key, each in value.items()}
+            settled = {key: replace_unknowns(each, known) for key, each in value.items()}
+        case list() | tuple() if any(map(is_late_list, value)):
+            settled = UnknownMarker.QUERIED
         case list() | tuple():
-            return [replace_unknowns(each, known) for each in value]
+            settled = [replace_unknowns(each, known) for each in value]
+        case str() if is_late_input(value):
+            settled = UnknownMarker.QUERIED
         case _:
-            return value
+            settled = value
+    return settled
 
 
 def has_unknown(value: Any, mark: UnknownMarker) -> bool:

@@ -107,6 +107,7 @@ from gpuyard.plan.unimplemented import (
     check_unimplemented,
 )
 from gpuyard.provider import provider_of
+from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.region import Region
 
@@ -335,7 +336,10 @@ def _recorded(draft: Draft) -> PlatformPlan:
 def _cluster_name(spec: PlatformSpec) -> str | UnresolvedOutput:
     """The existing cluster's name, else the platform's; late if a cloud creates the cluster."""
     creates = provider_of(spec.cloud).sells_machines
-    return _existing(spec) or (UnresolvedOutput("cluster.name") if creates else spec.name)
+    existing = _existing(spec)
+    if is_late_input(existing):
+        return UnresolvedOutput("cluster.name")
+    return existing or (UnresolvedOutput("cluster.name") if creates else spec.name)
 
 
 def _existing(spec: PlatformSpec) -> str | None:

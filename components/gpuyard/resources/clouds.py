@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import pulumi
 
@@ -24,6 +25,7 @@ from gpuyard.resources.diagnosis.capacity_errors import (
     reject_failed_groups,
 )
 from gpuyard.sdk_classes import output, register_resource, sdk_version
+from gpuyard.spec.late_inputs import is_late_list
 
 
 class CloudResources:
@@ -31,7 +33,8 @@ class CloudResources:
 
     They are children of the component that registers them; `own` is the common prefix of their
     names. A part that another component registers references the resources that are `created` and
-    `reported` so far, or the late values in `inputs`, by their names.
+    `reported` so far, or the late values in `inputs`, by their names. `late_inputs` has the outputs
+    of the user's program, by the names of their late values.
     """
 
     def __init__(
@@ -42,22 +45,33 @@ class CloudResources:
         *,
         created: Mapping[str, pulumi.CustomResource] | None = None,
         reported: Mapping[str, pulumi.Output[Any]] | None = None,
+        late_inputs: Mapping[str, pulumi.Input[Any]] | None = None,
     ) -> None:
         self._name = name
         self._own = own
         self._given = inputs
+        self._late_inputs = {**(inputs or {}), **(late_inputs or {})}
         self._made: dict[str, pulumi.CustomResource] = dict(created or {})
         self._told: dict[str, pulumi.Output[Any]] = dict(reported or {})
 
     def for_component(self, name: str, own: str = "") -> CloudResources:
         """Return the resources for another component of the same program, with access to the ones registered here."""
-        return CloudResources(name, own, created=self._made, reported=self._told)
+        return CloudResources(
+            name,
+            own,
+            created=self._made,
+            reported=self._told,
+            late_inputs=self._late_inputs,
+        )
 
     def run_queries(self, parent: pulumi.Resource, calls: Iterable[CloudCall]) -> None:
         """Query the cloud; read-only."""
         for call in calls:
-            answer = _answered(call, self.resolve(call.args), parent)
-            self._told[call.name] = pulumi.Output.from_input(answer)
+            args, ask = self.resolve(call.args), partial(_answered, call, parent)
+            if any(name.startswith("input.") for name in late_value_names(call.args)):
+                self._told[call.name] = after_creation(args).apply(ask)
+            else:
+                self._told[call.name] = pulumi.Output.from_input(ask(args))
 
     def register(
         self,
@@ -74,7 +88,7 @@ class CloudResources:
             return self._output(value.name)
         if isinstance(value, Mapping):
             return {key: self.resolve(each) for key, each in value.items()}
-        if isinstance(value, list | tuple):
+        if isinstance(value, list | tuple) and not any(map(is_late_list, value)):
             return [self.resolve(each) for each in value]
         if names := sorted(set(late_value_names(value))):
             outputs = {name: self._output(name) for name in names}
@@ -88,6 +102,8 @@ class CloudResources:
         return self._made[name]
 
     def _output(self, name: str) -> pulumi.Output[Any]:
+        if name.startswith("input."):
+            return late_input(name, self._late_inputs)
         whose, field, *inside = name.split(".")
         if self._given is not None and name in self._given:
             return pulumi.Output.from_input(self._given[name])
@@ -127,7 +143,7 @@ class CloudResources:
         return [name for name in names if self._given is None or name in self._made]
 
 
-async def _answered(call: CloudCall, args: Any, parent: pulumi.Resource) -> dict[str, Any]:
+async def _answered(call: CloudCall, parent: pulumi.Resource, args: Any) -> dict[str, Any]:
     """The declared fields of a response, or one error message; `invoke_output` ends with a traceback.
 
     Other fields, such as tokens, are dropped: a response does not mark which values are secret.
@@ -137,17 +153,17 @@ async def _answered(call: CloudCall, args: Any, parent: pulumi.Resource) -> dict
         answer = await pulumi.runtime.invoke_async(call.kind, args, opts)
         return {field: answer[field] for field in call.outputs if field in answer}
     except Exception as error:  # noqa: BLE001  the SDK has no other class
-        raise QueryFailed(call, str(error)) from None
+        raise QueryFailed(call.kind, args, str(error)) from None
 
 
 class QueryFailed(pulumi.RunError):
     """A cloud query failed."""
 
-    def __init__(self, call: CloudCall, message: str) -> None:
-        what = f"the query {call.kind} got no response"
-        if call.kind.endswith(":getCluster"):
+    def __init__(self, kind: str, args: Mapping[str, Any], message: str) -> None:
+        what = f"the query {kind} got no response"
+        if kind.endswith(":getCluster"):
             what = (
-                f"cluster.existing: no cluster {call.args['name']} was found, or your credentials "
+                f"cluster.existing: no cluster {args['name']} was found, or your credentials "
                 "may not read it"
             )
         super().__init__(f"{what}: {message}")
@@ -171,3 +187,26 @@ class ResourceNotFound(pulumi.RunError):
             f"{name}: the cloud returned no result; check that zones, network and subnets in the "
             "stack file exist in this account and region"
         )
+
+
+def late_input(name: str, inputs: Mapping[str, Any]) -> pulumi.Output[Any]:
+    """The output of the user's program for a late value, or one item of an output that is a list."""
+    if name in inputs:
+        return pulumi.Output.from_input(inputs[name])
+    whole, _, index = name.rpartition(".")
+    return pulumi.Output.from_input(inputs[whole]).apply(lambda items: items[int(index)])
+
+
+def after_creation(value: Any) -> pulumi.Output[Any]:
+    """The value, unknown in a preview until the resources that it comes from exist.
+
+    The name of a cluster is known before the cluster exists, and a query would not find it.
+    """
+    output = pulumi.Output.from_input(value)
+
+    async def ids() -> list[pulumi.Output[str]]:
+        sources = await output.resources()
+        return [each.id for each in sources if isinstance(each, pulumi.CustomResource)]
+
+    created: pulumi.Output[Any] = pulumi.Output.from_input(cast("Any", ids()))
+    return pulumi.Output.all(output, created).apply(lambda got: got[0])

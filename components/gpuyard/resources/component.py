@@ -13,6 +13,7 @@ from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_object
 from gpuyard.render.dependencies import ObjectPlace, dependencies_of, object_key
 from gpuyard.resources.errors import PlatformRejected, missing_provider_finding
+from gpuyard.resources.late_inputs import bind_outputs
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider
 from gpuyard.resources.releases import register_release
@@ -76,7 +77,7 @@ class Component(pulumi.ComponentResource):
             )
         for obj in objects:
             named = [self._objects[key] for key in dependencies_of(obj) if key in self._objects]
-            bound = resolve_outputs(obj, dict(late or {}).__getitem__)
+            bound = bind_outputs(obj, late or {})
             opts = _held_at_most(obj, self._after([*after, *named]))
             opts = self._hooked(_with_retention(obj, opts), first)
             if stays:
@@ -102,7 +103,7 @@ class Component(pulumi.ComponentResource):
         known = dict(late or {})
         if plan.spec.apply is Apply.RENDER:
             return self._register([_written_release(plan.name, release, name, known)])[0]
-        values = resolve_outputs(dict(release.values), known.__getitem__)
+        values = bind_outputs(dict(release.values), known)
         bound = replace(release, values=values)
         return register_release(self, bound, self._hooked(self._after(after), first))
 

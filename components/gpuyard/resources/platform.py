@@ -139,13 +139,15 @@ class Platform(Component):
     ) -> None:
         values = read_args("Platform", args, required=("platform",), optional=("cluster_name",))
         given = values["platform"]  # a plan that another program may have made is validated again
-        proof = validate_platform(given.spec if isinstance(given, PlatformPlan) else given)
+        proof = validate_platform(given.spec if isinstance(given, PlatformPlan) else given, opts)
         plan, late, state = proof.plan, {}, {"platform": spec_without_defaults(proof.plan.spec)}
         reject_unsupported(plan)
         if values.get("cluster_name") is not None:
             state["clusterName"] = values["cluster_name"]
             late["cluster.name"] = values["cluster_name"]
             plan = replace(plan, cluster_name=UnresolvedOutput("cluster.name"))
+        elif (existing := proof.late_inputs.get("input.cluster.existing")) is not None:
+            late["cluster.name"] = existing
         elif isinstance(plan.cluster_name, UnresolvedOutput):
             plan = replace(plan, cluster_name=plan.name)
         changes = preview_changes(name, plan)
@@ -153,7 +155,11 @@ class Platform(Component):
         self._warn((*proof.findings, *changes.findings, *calendar_findings_today(plan)))
         enters = not self._has_provider
         cluster = register_cluster(
-            f"{name}-cluster", plan, self._child(), entered=enters, graph=changes.resized
+            f"{name}-cluster",
+            replace(proof, plan=plan),
+            self._child(),
+            entered=enters,
+            graph=changes.resized,
         )
         if enters and (cluster is not None or not self._is_configured()):
             self._enter(
@@ -163,7 +169,7 @@ class Platform(Component):
             warn_removed_teams(self._ours.kubectl, plan)
         self._plan, self._cluster, self._changes = plan, cluster, changes
         stores = cluster.store_names if cluster is not None else {}
-        self._outputs: dict[str, Any] = {**late, **stores}
+        self._outputs: dict[str, Any] = {**late, **stores, **proof.late_inputs}
         self._register_addons()
         self._report(proof.findings)
 

@@ -1,5 +1,6 @@
 """A pool of GPU nodes."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
@@ -66,7 +67,8 @@ class GpuNodePool(Component):
         values = read_args(
             "GpuNodePool", args, required=("platform", "pool"), optional=("foundation",)
         )
-        plan = validate_platform(values["platform"]).plan
+        proof = validate_platform(values["platform"], opts)
+        plan = proof.plan
         reject_unsupported(plan)
         if values["pool"] not in (names := [pool.name for pool in plan.pools]):
             raise PlatformRejected(name, [unknown_name("pool", values["pool"], names)])
@@ -76,7 +78,12 @@ class GpuNodePool(Component):
         cloud = (
             cluster.resources.for_component(name, part)
             if cluster
-            else CloudResources(name, part, _inputs(name, values.get("foundation"), graph, pool))
+            else CloudResources(
+                name,
+                part,
+                _inputs(name, values.get("foundation"), graph, pool, proof.late_inputs),
+                late_inputs=proof.late_inputs,
+            )
         )
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": spec_without_defaults(spec)}
@@ -132,10 +139,15 @@ def reject_unsupported(plan: PlatformPlan) -> None:
 
 
 def _inputs(
-    name: str, foundation: Any, graph: CloudGraph | None, pool: PoolPlan
+    name: str,
+    foundation: Any,
+    graph: CloudGraph | None,
+    pool: PoolPlan,
+    late: Mapping[str, pulumi.Output[Any]],
 ) -> dict[str, pulumi.Input[str]]:
     """The late values that the pool's part of the graph references."""
-    needed = graph.external_values([pool.stable_name]) if graph else []
+    named = graph.external_values([pool.stable_name]) if graph else []
+    needed = [each for each in named if each not in late]
     if isinstance(foundation, pulumi.Output):
         known: pulumi.Output[dict[str, str]] = foundation
         return {key: known[key] for key in needed}

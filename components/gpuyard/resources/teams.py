@@ -50,12 +50,16 @@ class Team(Component):
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
         values = read_args("Team", args, required=("platform", "team"), optional=("stores",))
-        plan = validate_platform(values["platform"]).plan
+        proof = validate_platform(values["platform"])
+        plan = proof.plan
         if values["team"] not in (known := [team.name for team in plan.teams]):
             raise PlatformRejected(name, [unknown_name("team", values["team"], known)])
         team = plan.team(values["team"])
         spec = next(one for one in plan.spec.teams if one.name == team.name)
-        volumes, stores = storage_objects(plan, team), values.get("stores") or {}
+        volumes, stores = (
+            storage_objects(plan, team),
+            {**proof.late_inputs, **(values.get("stores") or {})},
+        )
         if missing := sorted(unresolved_output_names(volumes) - stores.keys()):
             raise OutputValueMissing(
                 f"{name}: the storage locations of {team.name} are missing: set "

@@ -1,21 +1,19 @@
 """Validates the arguments of components and derives the plan, before anything is registered."""
 
-import inspect
-import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path as Folder
 from typing import TYPE_CHECKING, Any
 
 import pulumi
 import pulumi.runtime
-from pulumi.output import Unknown
 
-from gpuyard.findings import Diagnostic, Fix, Path, Severity, error
+from gpuyard.findings import Diagnostic, Fix, Severity, error
 from gpuyard.local_files import file_reader
 from gpuyard.plan.platform import calendar_findings
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.errors import PlatformRejected
+from gpuyard.resources.late_inputs import LateInputs
 from gpuyard.spec.problems import format_input
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.region import place_keys
@@ -34,6 +32,8 @@ class ValidatedPlan:
 
     plan: PlatformPlan
     findings: tuple[Diagnostic, ...] = ()
+    late_inputs: Mapping[str, pulumi.Output[Any]] = field(default_factory=dict[str, Any])
+    """Outputs of the user's program, by the names of their late values in the plan."""
 
 
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ else:
     # use the types of `spec_types`.
     PlatformLike = Any
 
-_MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)T00:00:00Z")
 
-
-def validate_platform(platform: object) -> ValidatedPlan:
+def validate_platform(
+    platform: object, opts: pulumi.ResourceOptions | None = None
+) -> ValidatedPlan:
     """Validate a platform as `gpuyard check` does; PlatformRejected lists all errors.
 
-    The region comes from the cloud provider's settings in the stack's configuration. Date-dependent
+    The region is that of the cloud provider in `opts`, otherwise of the stack's configuration. Date-dependent
     checks are left to `calendar_findings_today`. A ValidatedPlan is returned, and a PlatformPlan is
     used unchanged: it was validated when it was created.
     """
@@ -57,16 +57,19 @@ def validate_platform(platform: object) -> ValidatedPlan:
         return platform
     if isinstance(platform, PlatformPlan):
         return ValidatedPlan(platform)
-    late = list(_late(platform, ()))
-    if late:
-        raise PlatformRejected("the platform", late)
+    taken = LateInputs()
+    platform = taken.take(platform)
+    if taken.refused:
+        raise PlatformRejected("the platform", taken.refused)
     files = file_reader(Folder(pulumi.runtime.get_root_directory() or Folder.cwd()))
-    judged = validate(read_platform(_plain(platform), _stack_config(), files))
+    place = taken.provider_location(platform, opts)
+    judged = validate(read_platform(platform, {**_stack_config(), **place}, files))
     if judged.plan is None:
         part = judged.reading.checkable_spec
         name = f" {part.name}" if part is not None else ""
         raise PlatformRejected(f"the platform{name}", judged.findings)
-    return ValidatedPlan(judged.plan, judged.findings)
+    findings = (*judged.findings, *taken.findings(judged.plan))
+    return ValidatedPlan(judged.plan, findings, taken.outputs)
 
 
 def calendar_findings_today(plan: PlatformPlan) -> list[Diagnostic]:
@@ -129,34 +132,3 @@ def _unknown(name: object, known: tuple[str, ...]) -> Diagnostic:
         allowed=", ".join(known),
         fix=Fix(message=f"write `{suggestion}`" if suggestion else "remove it"),
     )
-
-
-def _late(value: object, path: Path) -> Iterator[Diagnostic]:
-    """Findings for values that are known only after a deployment: gpuyard cannot validate them."""
-    if isinstance(value, pulumi.Output | Unknown) or inspect.isawaitable(value):
-        yield error(
-            "args.late",
-            path,
-            "the value is an output, known only after a deployment, or a secret",
-            given=type(value).__name__,
-            allowed="a plain value: gpuyard validates pools, quotas and cost before the deployment",
-            fix=Fix(message="set the value itself, or read it from the stack's configuration"),
-        )
-    elif isinstance(value, Mapping):
-        for key, inner in value.items():
-            yield from _late(inner, (*path, str(key)))
-    elif isinstance(value, list | tuple):
-        for index, inner in enumerate(value):
-            yield from _late(inner, (*path, index))
-
-
-def _plain(value: Any) -> Any:
-    """The value with plain dictionaries and lists instead of other mappings and sequences."""
-    if isinstance(value, Mapping):
-        return {key: _plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
-    # The engine makes a time of a date without quotes; `gpuyard check` reads the date as written.
-    if isinstance(value, str) and (day := _MIDNIGHT.fullmatch(value)):
-        return day[1]
-    return value

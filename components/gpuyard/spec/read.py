@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from gpuyard.errors import SpecError
 from gpuyard.findings import Diagnostic, Fix, Path, Severity, error, format_findings, has_errors
+from gpuyard.spec.late_inputs import marker_findings
 from gpuyard.spec.partial_spec import SalvagedSpec, salvage_spec, suppressed_findings
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.problems import format_input, validation_findings
@@ -92,10 +93,10 @@ def read_stack_file(data: bytes, name: str, files: Files | None = None) -> Parse
     platform = platform_in(document.value)
     if platform is None:
         return ParsedStackFile(None, (_no_platform(document.value),), document=document)
-    early = [*_duplicates(document), *_secrets(platform)]
+    early = [*_duplicates(document), *_secrets(platform), *marker_findings(platform)]
     reading = read_platform(platform, document.value["config"], files)
-    secrets = [f.path for f in early if f.id == "spec.secret"]
-    others = [f for f in reading.findings if not any(f.path[: len(p)] == p for p in secrets)]
+    alone = [f.path for f in early if f.id in {"spec.secret", "spec.late_input"}]
+    others = [f for f in reading.findings if not any(f.path[: len(p)] == p for p in alone)]
     findings = (*early, *others)
     return _refused(replace(reading, findings=findings, document=document))
 

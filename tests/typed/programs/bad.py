@@ -13,6 +13,7 @@ built = Pool(name="train", machine="p5.48xlarge", nodes=2, zone="us-east-1a")  #
 letters: Pool = {"name": "a", "machine": "g6.xlarge", "nodes": 2, "zones": "a"}  # refused
 share: Sharing = {"time_slices": 4}  # refused
 shared: Sharing = "mps"  # refused
+late: Sharing = {"mig": pulumi.Output.from_input({"3g.20gb": 2})}  # refused
 rung: CapacityOption = "ondemand"  # refused
 unheld: CapacityOption = {"reserved": "cr-0123456789abcdef0"}  # refused
 hours: KeepWarmWindow = {"cron": "0 7 * * 1-5", "hours": "two", "nodes": 1}  # refused

@@ -40,6 +40,8 @@ class ClusterNames:
     """A key, with its region."""
     network: IdFormat
     subnet: IdFormat
+    role: IdFormat
+    """An identity of the control plane or of nodes."""
 
 
 AWS_NAMES = ClusterNames(
@@ -61,6 +63,14 @@ AWS_NAMES = ClusterNames(
     subnet=IdFormat(
         re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})"), "subnet-0123456789abcdef0", _EC2
     ),
+    role=IdFormat(
+        re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+"),
+        "arn:aws:iam::123456789012:role/nodes",
+        _IAM,
+    ),
+)
+SECURITY_GROUP = IdFormat(
+    re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})"), "sg-0123456789abcdef0", _EC2
 )
 GCP_NAMES = ClusterNames(
     admin=IdFormat(
@@ -90,6 +100,11 @@ GCP_NAMES = ClusterNames(
         ),
         "my-subnetwork",
         _NETWORKS,
+    ),
+    role=IdFormat(
+        re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com"),
+        "nodes@my-project.iam.gserviceaccount.com",
+        _MEMBERS,
     ),
 )
 PROJECT = IdFormat(

@@ -9,8 +9,8 @@ from gpuyard.spec.base import SpecModel
 
 _NEVER_MADE = ("existing", "protect")
 """For any cluster, including an existing one."""
-_OF_A_GIVEN_ONE = (*_NEVER_MADE, "zones", "network")
-"""For an existing cluster, the zones and subnets of its nodes matter too."""
+_OF_A_GIVEN_ONE = (*_NEVER_MADE, "zones", "network", "roles")
+"""For an existing cluster, the zones, subnets and role of its nodes matter too."""
 
 
 def check_cluster_options(draft: Draft) -> list[Diagnostic]:
@@ -26,8 +26,10 @@ def check_cluster_options(draft: Draft) -> list[Diagnostic]:
         fine = (*_OF_A_GIVEN_ONE, *_ways_in(draft))
         findings = [_finding((word,), problem) for word in _written(spec.cluster, fine)]
         network = spec.cluster.network
-        if network.model_fields_set and network.id is None:
+        if network.model_fields_set - {"security_groups"} and network.id is None:
             findings.append(_finding(("network",), problem))
+        if spec.cluster.roles.cluster is not None:
+            findings.append(_finding(("roles", "cluster"), problem))
         return findings
     return list(_of_other_clouds(draft))
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
+from gpuyard.catalogue.cluster.names import SECURITY_GROUP, ClusterNames
 from gpuyard.catalogue.purchasing import IdFormat
 from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.plan.cluster.ranges import (
@@ -14,8 +15,11 @@ from gpuyard.plan.cluster.ranges import (
     zones_with_subnets,
 )
 from gpuyard.plan.draft import Draft
+from gpuyard.spec.late_inputs import is_late_input, is_late_list
+from gpuyard.spec.sections import ClusterSpec
 
 _CLUSTER: Path = ("cluster",)
+_IDENTITIES = {"cluster": "the control plane", "nodes": "nodes"}
 _WIDEST = {4: 8, 6: 32}
 """By IP version, the shortest prefix of one owner's network; two /1 networks are the internet."""
 
@@ -59,7 +63,7 @@ def check_cluster_names(draft: Draft) -> list[Diagnostic]:
             fix=Fix(message="copy it from the cloud's console or CLI"),
         )
         for what, path, value, form in _names(draft)
-        if not form.pattern.fullmatch(value)
+        if not is_late_input(value) and not form.pattern.fullmatch(value)
     ]
 
 
@@ -78,6 +82,22 @@ def _names(draft: Draft) -> Iterator[tuple[str, Path, str, IdFormat]]:
         for side in ("private", "public"):
             for i, subnet in enumerate(getattr(cluster.network.subnets, side)):
                 yield "a subnet", (*network, "subnets", side, i), subnet, formats.subnet
+    yield from _names_of_nodes(cluster, formats)
+
+
+def _names_of_nodes(
+    cluster: ClusterSpec, formats: ClusterNames
+) -> Iterator[tuple[str, Path, str, IdFormat]]:
+    for i, group in enumerate(cluster.network.security_groups):
+        yield (
+            "a security group",
+            (*_CLUSTER, "network", "security_groups", i),
+            group,
+            SECURITY_GROUP,
+        )
+    for word, of in _IDENTITIES.items():
+        if (role := getattr(cluster.roles, word)) is not None:
+            yield f"the identity of {of}", (*_CLUSTER, "roles", word), role, formats.role
 
 
 def check_cluster_zones(draft: Draft) -> list[Diagnostic]:
@@ -169,6 +189,11 @@ def _is_zone(draft: Draft, form: IdFormat, zone: str) -> bool:
     return read is not None and (region is None or read["region"] == region.name)
 
 
+def _is_short(subnets: tuple[str, ...], needed: int) -> bool:
+    """Whether there are too few; the length of a late list is not known."""
+    return len(set(subnets)) < needed and not any(is_late_list(each) for each in subnets)
+
+
 def _too_few_subnets(draft: Draft) -> list[Diagnostic]:
     """Tags find a subnet in each named zone, a list is used as is: EKS needs two zones."""
     cluster = cluster_spec(draft.spec)
@@ -179,7 +204,7 @@ def _too_few_subnets(draft: Draft) -> list[Diagnostic]:
     if tags and len(zones) < needed:
         word, problem = "tags", "gpuyard looks up subnets by zone, and too few zones are listed"
         fix = Fix(message="add zones: [ZONE, ZONE] to `cluster`")
-    elif draft.provider.has_zonal_subnets and subnets and len(set(subnets.private)) < needed:
+    elif draft.provider.has_zonal_subnets and subnets and _is_short(subnets.private, needed):
         word = "subnets"
         problem = "EKS needs subnets in two availability zones, one for each zone of the cluster"
         fix = Fix(message="add a private subnet in another zone")

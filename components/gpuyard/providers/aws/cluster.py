@@ -8,6 +8,7 @@ from gpuyard.catalogue.cluster.tags import AWS_TAGS, RESERVED, aws_letters
 from gpuyard.catalogue.fabric import efa_interfaces_to_launch
 from gpuyard.catalogue.machines import Machine
 from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
+from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.cluster.network import too_small
 from gpuyard.plan.cluster.ranges import (
     cluster_spec,
@@ -16,10 +17,13 @@ from gpuyard.plan.cluster.ranges import (
     zones_with_subnets,
 )
 from gpuyard.plan.draft import Draft
+from gpuyard.spec.late_inputs import is_late_list
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import DatasetKind
 from gpuyard.spec.sections.cluster import Subnets
 
 _SUBNETS: Path = ("cluster", "network", "subnets")
+_GROUPS: Path = ("cluster", "network", "security_groups")
 _TAGS: Path = ("tags",)
 _TAG_CHARACTERS = "letters, digits, spaces and _.:/=+-@"
 GCP_FIELDS: tuple[Path, ...] = (
@@ -35,7 +39,12 @@ def check_cluster(draft: Draft) -> list[Diagnostic]:
     """Check subnets of an existing network, and the form of tags."""
     subnets = cluster_spec(draft.spec).network.subnets
     listed = [*_duplicates(subnets), *_without_use(subnets)] if subnets else []
-    return [*listed, *_tag_forms(draft.spec.tags)]
+    return [
+        *listed,
+        *_groups_elsewhere(draft.spec),
+        *_unknown_count(draft),
+        *_tag_forms(draft.spec.tags),
+    ]
 
 
 # ── subnets ───────────────────────────────────────────────────────────────────────────────────────
@@ -62,6 +71,38 @@ def _without_use(subnets: Subnets) -> Iterator[Diagnostic]:
             given=format_list(subnets.public),
             allowed="subnets with the tag kubernetes.io/role/elb: 1",
             fix=Fix(message="add the tag to these subnets, or remove `public`"),
+        )
+
+
+def _groups_elsewhere(spec: PlatformSpec) -> Iterator[Diagnostic]:
+    """A security group belongs to one network, so that of a new network cannot exist yet."""
+    cluster = cluster_spec(spec)
+    if cluster.network.security_groups and not (cluster.network.id or cluster.existing):
+        yield error(
+            "cluster.subnets",
+            _GROUPS,
+            "security groups of another network cannot protect nodes of a new network",
+            given=format_list(cluster.network.security_groups),
+            allowed="security groups of an existing network with an `id`",
+            fix=Fix(message="remove `security_groups`, or set `id` and `subnets`", at=_GROUPS),
+        )
+
+
+def _unknown_count(draft: Draft) -> Iterator[Diagnostic]:
+    """A mount target of EFS and a term of Karpenter need one value for each subnet."""
+    spec, subnets = draft.spec, cluster_spec(draft.spec).network.subnets
+    if subnets is None or cluster_zones(spec) or not any(map(is_late_list, subnets.private)):
+        return
+    datasets = spec.storage.datasets if spec.storage else ()
+    if installs_karpenter(spec) or any(each.kind is DatasetKind.EFS for each in datasets):
+        yield error(
+            "cluster.subnets",
+            (*_SUBNETS, "private"),
+            "EFS and Karpenter need each subnet, and the number of subnets in one output is known "
+            "only at deployment",
+            given="one output with a list",
+            allowed="one output for each subnet; or zones of the cluster",
+            fix=Fix(message="pass a list of outputs, or set `cluster.zones`"),
         )
 
 

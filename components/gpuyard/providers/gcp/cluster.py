@@ -19,6 +19,8 @@ AWS_FIELDS: tuple[Path, ...] = (
     ("network", "endpoints"),
     ("network", "tags"),
     ("network", "subnets", "public"),
+    ("network", "security_groups"),
+    ("roles", "cluster"),
 )
 """Fields of `cluster` that have an effect on aws only."""
 

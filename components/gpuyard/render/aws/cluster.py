@@ -9,6 +9,7 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.network import NetworkParts
 from gpuyard.render.aws.place import AwsLocation, tags_of
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
+from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.sections import LogKind
 
 _AUTHORITY, _SERVICES = "certificateAuthority.data", "kubernetesNetworkConfig.serviceIpv4Cidr"
@@ -108,7 +109,7 @@ def _cluster(
     inputs = {
         "name": plan.name,
         "version": plan.kubernetes,
-        "roleArn": roles[0].get("arn"),
+        "roleArn": spec.roles.cluster or roles[0].get("arn"),
         "vpcConfig": {
             "subnetIds": list(network.control_plane_subnets),
             **endpoint,
@@ -161,15 +162,16 @@ def _admins(plan: PlatformPlan, place: AwsLocation, cluster: CloudResource) -> l
     """An access entry and a policy for each. EKS creates the entries of node groups itself."""
     results: list[CloudResource] = []
     for arn in dict.fromkeys(cluster_spec(plan.spec).admins):
+        slug = _slug(arn)
         who = {"clusterName": cluster.get("name"), "principalArn": arn}
         entry = CloudResource(
             kind="aws:eks/accessEntry:AccessEntry",
-            name=f"admin-{_slug(arn)}",
+            name=f"admin-{slug}",
             inputs={**who, "type": "STANDARD", "tags": tags_of(plan)},
         )
         policy = CloudResource(
             kind="aws:eks/accessPolicyAssociation:AccessPolicyAssociation",
-            name=f"admin-{_slug(arn)}-policy",
+            name=f"admin-{slug}-policy",
             inputs={
                 **who,
                 "policyArn": Joined(
@@ -184,5 +186,10 @@ def _admins(plan: PlatformPlan, place: AwsLocation, cluster: CloudResource) -> l
 
 
 def _slug(arn: str) -> str:
-    """Account and name with its path, so that it is unique: `123456789012-role-platform`."""
+    """Account and name with its path, so that it is unique: `123456789012-role-platform`.
+
+    The index of an ARN that is known only later.
+    """
+    if is_late_input(arn):
+        return arn.rpartition(".")[2].rstrip("}")
     return re.sub(r"[^0-9A-Za-z]+", "-", arn.partition("::")[2]).strip("-")

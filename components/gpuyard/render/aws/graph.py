@@ -13,8 +13,13 @@ from gpuyard.render.aws.metrics import metric_parts, metric_values
 from gpuyard.render.aws.network import network_of, subnets_by_zone
 from gpuyard.render.aws.place import AwsLocation, aws_location
 from gpuyard.render.aws.pools import image_calls, node_groups
-from gpuyard.render.aws.roles import autoscaler_role, control_plane_role, node_role
-from gpuyard.render.aws.security import security_group_with_rules
+from gpuyard.render.aws.roles import (
+    autoscaler_role,
+    control_plane_role,
+    node_role,
+    node_role_arn,
+)
+from gpuyard.render.aws.security import added_groups, security_group_with_rules
 from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_parts, store_values
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph
 from gpuyard.render.cloud.prerequisites import aws_prerequisites
@@ -41,8 +46,8 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
         service_cidr=cluster.get(OUTPUTS["services"]),
         vpc=network.vpc,
         subnets=network.private,
-        node_role=workers[0].get("arn"),
-        security_groups=(cluster.get(OUTPUTS["group"]), group[0].get("id")),
+        node_role=node_role_arn(plan),
+        security_groups=(cluster.get(OUTPUTS["group"]), group[0].get("id"), *added_groups(plan)),
         disk_key=disk_key_arn(plan),
         after=(
             *(each.name for each in grant),
@@ -114,8 +119,12 @@ def _in_a_given_one(plan: PlatformPlan, place: AwsLocation) -> CloudGraph:
         service_cidr=cluster.get(EXISTING_OUTPUTS["services"]),
         vpc=vpc,
         subnets=subnets,
-        node_role=workers[0].get("arn"),
-        security_groups=(cluster.get(EXISTING_OUTPUTS["group"]), group[0].get("id")),
+        node_role=node_role_arn(plan),
+        security_groups=(
+            cluster.get(EXISTING_OUTPUTS["group"]),
+            group[0].get("id"),
+            *added_groups(plan),
+        ),
         after=(*(each.name for each in workers[1:]), *(each.name for each in group[1:])),
     )
     stores = AwsStoreFoundation(

@@ -12,6 +12,8 @@ from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import (
     AwsLocation,
     document,
@@ -26,7 +28,9 @@ TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
 
 
 def control_plane_role(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
-    """The permissions of the control plane in the account."""
+    """The permissions of the control plane in the account; none for an existing role."""
+    if cluster_spec(plan.spec).roles.cluster is not None:
+        return []
     iam_role = role(plan, "cluster-role", "eks.amazonaws.com", TAKEN_BY_PODS)
     return [iam_role, *(policy_attachment(place, iam_role, policy) for policy in CLUSTER_POLICIES)]
 
@@ -35,12 +39,19 @@ def node_role(plan: PlatformPlan, place: AwsLocation) -> list[CloudResource]:
     """The permissions of nodes, and so of every pod on them: join the cluster and pull images.
 
     In an existing cluster the network add-on may have no role of its own: nodes then also get the
-    permission to assign addresses.
+    permission to assign addresses. An existing role stays as it is.
     """
+    if cluster_spec(plan.spec).roles.nodes is not None:
+        return []
     iam_role = role(plan, "node-role", "ec2.amazonaws.com")
     exists = cluster_spec(plan.spec).existing is not None
     policies = (*NODE_POLICIES, *(VPC_CNI.policies if exists else ()))
     return [iam_role, *(policy_attachment(place, iam_role, policy) for policy in policies)]
+
+
+def node_role_arn(plan: PlatformPlan) -> StringInput:
+    """The ARN of the role of node groups."""
+    return cluster_spec(plan.spec).roles.nodes or UnresolvedOutput("node-role.arn")
 
 
 def addon_role(plan: PlatformPlan, place: AwsLocation, addon: EksAddon) -> list[CloudResource]:

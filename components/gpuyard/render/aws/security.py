@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import tags_of
@@ -52,6 +53,11 @@ def security_group_with_rules(
             {"cidrIpv4": "0.0.0.0/0", "ipProtocol": _ALL},
         ),
     ]
+
+
+def added_groups(plan: PlatformPlan) -> tuple[str, ...]:
+    """Existing groups that nodes have in addition."""
+    return cluster_spec(plan.spec).network.security_groups
 
 
 def _rule(

@@ -24,6 +24,7 @@ from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.storage import CHECKPOINTS_STORE, dataset_store_name
+from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.sections import DatasetKind, StoreTier
 
 _NFS = (2049, 2049)
@@ -191,7 +192,7 @@ def _by_zone(foundation: AwsStoreFoundation) -> Sequence[tuple[str, StringInput]
 
 
 def _plain(zone: str) -> bool:
-    return not zone.startswith(("subnet-", "vpcConfig."))
+    return not zone.startswith(("subnet-", "vpcConfig.")) and not is_late_input(zone)
 
 
 # ── FSx for Lustre ────────────────────────────────────────────────────────────────────────────────

@@ -17,6 +17,7 @@ from typing import Any
 
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.spec.late_inputs import fill_markers, is_late_list, late_input_names
 
 BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 """The only kind whose creation is a purchase that cannot be cancelled."""
@@ -58,6 +59,14 @@ class TextBefore:
 
 
 @dataclass(frozen=True, slots=True)
+class PathInProject:
+    """A path after a prefix; a late value may be the complete path instead of a name."""
+
+    prefix: Joined
+    path: Any
+
+
+@dataclass(frozen=True, slots=True)
 class ClampedNumber:
     """A late number, clamped to the range from `low` to `high`."""
 
@@ -71,8 +80,12 @@ def late_value_names(value: Any) -> Iterator[str]:
     match value:
         case UnresolvedOutput(name):
             yield name
+        case str():
+            yield from late_input_names(value)
         case Joined(inner) | Json(inner) | Base64(inner) | TextBefore(inner) | ClampedNumber(inner):
             yield from late_value_names(inner)
+        case PathInProject(prefix, path):
+            yield from late_value_names((prefix, path))
         case Mapping():
             for each in value.values():
                 yield from late_value_names(each)
@@ -88,8 +101,8 @@ def resolve_values(value: Any, known: Callable[[str], Any]) -> Any:
     match value:
         case UnresolvedOutput(name):
             settled = _integral(known(name))
-        case Joined(parts):
-            settled = "".join(str(resolve_values(part, known)) for part in parts)
+        case Joined() | PathInProject():
+            settled = _joined(value, known)
         case Json(tree):
             settled = json.dumps(resolve_values(tree, known), sort_keys=True, separators=(",", ":"))
         case TextBefore(text, mark):
@@ -101,10 +114,25 @@ def resolve_values(value: Any, known: Callable[[str], Any]) -> Any:
         case Mapping():
             settled = {key: resolve_values(each, known) for key, each in value.items()}
         case list() | tuple():
-            settled = [resolve_values(each, known) for each in value]
+            settled = [one for each in value for one in _items(each, known)]
+        case str():
+            settled = fill_markers(value, known)
         case _:
             settled = value
     return settled
+
+
+def _joined(value: Joined | PathInProject, known: Callable[[str], Any]) -> str:
+    if isinstance(value, Joined):
+        return "".join(str(resolve_values(part, known)) for part in value.parts)
+    path = str(resolve_values(value.path, known))
+    return path if "/" in path else f"{_joined(value.prefix, known)}{path}"
+
+
+def _items(value: Any, known: Callable[[str], Any]) -> list[Any]:
+    """The items of a list that one item stands for: several if it is a late list."""
+    settled = resolve_values(value, known)
+    return list(settled) if is_late_list(value) else [settled]
 
 
 def _integral(value: Any) -> Any:
@@ -179,7 +207,7 @@ class CloudGraph:
 
     def __post_init__(self) -> None:
         """Raises if a resource names one that is missing or defined later: a bug of gpuyard."""
-        known: set[str] = set()
+        known = {"input"}  # outputs of the user's program
         for call in self.calls:
             _rests_on_known(call.name, late_value_names(call.args), known)
         for each in self.resources:

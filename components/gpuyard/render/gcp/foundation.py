@@ -12,7 +12,7 @@ class GcpNodePoolInputs:
     """Late values of the cluster, of the node identity, and of the networks of nodes."""
 
     place: GcpLocation
-    account: UnresolvedOutput
+    account: str | UnresolvedOutput
     """The email of the nodes' service account."""
     key: Any
     """The key of boot disks."""

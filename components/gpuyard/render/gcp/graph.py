@@ -4,7 +4,7 @@ from typing import Any
 
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.cloud.graph import CloudGraph, Joined
+from gpuyard.render.cloud.graph import CloudGraph, Joined, PathInProject
 from gpuyard.render.cloud.prerequisites import gcp_prerequisites
 from gpuyard.render.gcp.cluster import cluster, existing_cluster
 from gpuyard.render.gcp.fabric import fabric_networks
@@ -15,6 +15,7 @@ from gpuyard.render.gcp.network import cluster_network
 from gpuyard.render.gcp.place import GcpLocation, gcp_location
 from gpuyard.render.gcp.pools import node_pools
 from gpuyard.render.gcp.storage import GcpStoreFoundation, store_parts, store_values
+from gpuyard.spec.late_inputs import is_late_input
 
 
 def gcp_graph(plan: PlatformPlan) -> CloudGraph:
@@ -62,4 +63,7 @@ def _linked(place: GcpLocation, network: Any) -> Any:
     """A network in the form for services outside Compute Engine: with its project."""
     if isinstance(network, str) and "/" in network:
         return network
-    return Joined("projects/", place.project, "/global/networks/", network)
+    prefix = Joined("projects/", place.project, "/global/networks/")
+    return (
+        PathInProject(prefix, network) if is_late_input(network) else Joined(*prefix.parts, network)
+    )

@@ -21,9 +21,9 @@ ROTATION = "7776000s"
 class NodeIdentity:
     """Identities for the cluster and its nodes."""
 
-    account: UnresolvedOutput
+    account: str | UnresolvedOutput
     """The email of the nodes' service account."""
-    member: UnresolvedOutput
+    member: Any
     """The same account as a member of a policy."""
     key: Any
     """The key of secrets and disks."""
@@ -36,7 +36,20 @@ class NodeIdentity:
 
 
 def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
-    """The nodes' account with its roles, admins, and a new key unless one is given."""
+    """The nodes' account with its roles, admins, and a new key; existing ones stay as they are."""
+    cluster = cluster_spec(plan.spec)
+    admins = [
+        project_member(place, f"admin-{digest(member)}", ADMIN_ROLE, member)
+        for member in cluster.admins
+    ]
+    key, key_parts = _key(plan, place)
+    if cluster.roles.nodes is not None:
+        return NodeIdentity(
+            account=cluster.roles.nodes,
+            member=Joined("serviceAccount:", cluster.roles.nodes),
+            key=key,
+            resources=(*admins, *key_parts),
+        )
     account = CloudResource(
         kind="gcp:serviceaccount/account:Account",
         name="nodes",
@@ -52,17 +65,17 @@ def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
         )
         for role in NODE_ROLES
     ]
-    admins = [
-        project_member(place, f"admin-{digest(member)}", ADMIN_ROLE, member)
-        for member in cluster_spec(plan.spec).admins
-    ]
-    key, key_parts = _key(plan, place)
     return NodeIdentity(
         account=account.get("email"),
         member=account.get("member"),
         key=key,
         resources=(account, *roles, *admins, *key_parts),
     )
+
+
+def node_account(plan: PlatformPlan) -> str | UnresolvedOutput:
+    """The email of the service account of nodes."""
+    return cluster_spec(plan.spec).roles.nodes or UnresolvedOutput("nodes.email")
 
 
 def project_member(

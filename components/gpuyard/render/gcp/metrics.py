@@ -4,6 +4,7 @@ The service takes them from the account of the nodes, or on a cluster with Workl
 """
 
 from gpuyard.names import GMP_COLLECTOR, GMP_NAMESPACE
+from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudResource, Joined
 from gpuyard.render.gcp.identity import NodeIdentity, project_member
@@ -26,6 +27,8 @@ def metric_grants(
         )
         for account, role in _OWN
     ]
+    if cluster_spec(plan.spec).roles.nodes is not None:
+        return own  # you grant the permissions of an existing account
     return [project_member(place, f"nodes-{_short(_VIEWER)}", _VIEWER, who.member), *own]
 
 

@@ -11,6 +11,7 @@ from gpuyard.render.cloud.graph import CloudResource
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.fabric import all_direct
 from gpuyard.render.gcp.place import GcpLocation
+from gpuyard.spec.late_inputs import first_of
 from gpuyard.spec.sections.cluster import ClusterNetwork, Nat
 
 PODS, SERVICES = "pods", "services"
@@ -52,7 +53,7 @@ def _existing_network(spec: ClusterNetwork, pods: str, services: str) -> GcpNetw
     """GKE adds the ranges of pods and services to the subnetwork."""
     return GcpNetwork(
         network=spec.id,
-        subnetwork=spec.subnets.private[0] if spec.subnets else None,
+        subnetwork=first_of(spec.subnets.private) if spec.subnets else None,
         allocation={"clusterIpv4CidrBlock": pods, "servicesIpv4CidrBlock": services},
         taken=(pods, services),
     )

@@ -38,7 +38,8 @@ class CloudCluster(Component):
         """
         kind = type(self).__name__
         values = read_args(kind, args, required=("platform",))
-        plan = validate_platform(values["platform"]).plan
+        proof = validate_platform(values["platform"], opts)
+        self._plan = plan = proof.plan
         if plan.provider.cluster_kind != kind:
             raise PlatformRejected(name, [wrong_cloud_finding(kind, plan.cloud.value)])
         cluster = plan.spec.cluster
@@ -46,7 +47,7 @@ class CloudCluster(Component):
         if cluster is not None:
             state["cluster"] = spec_without_defaults(cluster)
         super().__init__(f"gpuyard:index:{kind}", name, state, opts)
-        self._cloud = CloudResources(name, own="cluster")
+        self._cloud = CloudResources(name, own="cluster", late_inputs=proof.late_inputs)
         profile = pulumi.Config(plan.cloud.value).get("profile")
         self._entry = cast("ClusterAccess", plan.provider.access(plan, profile))
         graph = graph or cast("CloudGraph", plan.provider.graph(plan))

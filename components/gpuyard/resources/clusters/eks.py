@@ -4,7 +4,7 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.aws.roles import node_role_arn
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.clusters.cluster import CloudCluster
 from gpuyard.resources.validated_plan import PlatformLike
@@ -60,7 +60,7 @@ class EksCluster(CloudCluster):
 
     def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
         self.certificate_authority = self._cloud.resolve(self._entry.authority)
-        self.node_role = self._cloud.resolve(UnresolvedOutput("node-role.arn"))
+        self.node_role = self._cloud.resolve(node_role_arn(self._plan))
         return {
             "certificateAuthority": self.certificate_authority,
             "nodeRole": self.node_role,

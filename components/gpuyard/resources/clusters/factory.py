@@ -10,6 +10,7 @@ from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.provider import ClusterProvider, provider_of
+from gpuyard.resources.validated_plan import ValidatedPlan
 from gpuyard.spec.sections import Apply
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 # Imports are local, so that a platform loads only the modules of its own cloud.
 def register_cluster(
     name: str,
-    plan: PlatformPlan,
+    proof: ValidatedPlan,
     opts: pulumi.ResourceOptions,
     *,
     entered: bool,
@@ -30,10 +31,11 @@ def register_cluster(
 
     `entered` is false if the user passes a Kubernetes provider.
     """
-    if not plan.provider.cluster_component:
+    kind = proof.plan.provider.cluster_component
+    if not kind:
         return None
-    component: type[CloudCluster] = resolve_name(plan.provider.cluster_component)
-    return component(name, {"platform": plan}, opts, entered=entered, graph=graph)
+    component: type[CloudCluster] = resolve_name(kind)
+    return component(name, {"platform": proof}, opts, entered=entered, graph=graph)
 
 
 def register_karpenter(

@@ -4,8 +4,8 @@ from typing import TypedDict
 
 import pulumi
 
-from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.gcp.identity import node_account
 from gpuyard.resources.clusters.cluster import CloudCluster
 from gpuyard.resources.validated_plan import PlatformLike
 
@@ -55,5 +55,5 @@ class GkeCluster(CloudCluster):
         super().__init__(name, args, opts, entered=entered, graph=graph)
 
     def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
-        self.node_service_account = self._cloud.resolve(UnresolvedOutput("nodes.email"))
+        self.node_service_account = self._cloud.resolve(node_account(self._plan))
         return {"nodeServiceAccount": self.node_service_account}

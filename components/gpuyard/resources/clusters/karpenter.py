@@ -42,7 +42,7 @@ class Karpenter(Component):
     ) -> None:
         """NodePools of pools in `later` (first names) are registered by `then`."""
         values = read_args("Karpenter", args, required=("platform",), optional=("stores",))
-        plan = validate_platform(values["platform"]).plan
+        plan = validate_platform(values["platform"], opts).plan
         self._nodes = plan.provider.karpenter_nodes(plan)
         charts = plan.provider.karpenter_releases(plan)
         self._late = late = values.get("stores") or {}

@@ -13,7 +13,7 @@ import pulumi
 from gpuyard.findings import Diagnostic, Severity, has_errors
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.prerequisites import is_not_found, prerequisite_findings
-from gpuyard.render.cloud.graph import CloudCall
+from gpuyard.render.cloud.graph import CloudCall, late_value_names
 from gpuyard.render.cloud.prerequisites import named_reservations
 from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.errors import PlatformRejected
@@ -27,6 +27,8 @@ def check_prerequisites(
     answers: dict[str, dict[str, Any]] = {}
     results: tuple[Diagnostic, ...] = ()
     for call in calls:
+        if any(late_value_names(call.args)):
+            continue
         answer = _answer(parent, call)
         if answer is None:
             continue

@@ -31,6 +31,10 @@ class PrivateEndpoints(StrEnum):
     INTERFACE = "interface"
 
 
+MAX_SECURITY_GROUPS = 3
+"""EC2 allows five for each network interface by default; gpuyard needs two of them."""
+
+
 class Subnets(SpecModel):
     """Subnets of an existing network."""
 
@@ -62,6 +66,8 @@ class ClusterNetwork(SpecModel):
     """Subnets of the existing network. Default: those that `tags` select."""
     tags: Annotated[dict[Text, Text], Field(max_length=10)] = Field(default_factory=dict)
     """Tags that select the private subnets of the existing network, on aws. Default: none."""
+    security_groups: Annotated[tuple[Text, ...], Field(max_length=MAX_SECURITY_GROUPS)] = ()
+    """Existing security groups that nodes have in addition, on aws. Default: none."""
 
     @model_validator(mode="after")
     def _own_or_given(self) -> "ClusterNetwork":
@@ -91,6 +97,16 @@ class ClusterNetwork(SpecModel):
                 change=((extra[0],), None),
             )
         return self
+
+
+class ClusterRoles(SpecModel):
+    """Existing identities, which gpuyard does not change: you grant their permissions."""
+
+    cluster: Text | None = None
+    """ARN of the IAM role of the control plane, on aws. Default: gpuyard creates one."""
+    nodes: Text | None = None
+    """Identity of nodes: the ARN of an IAM role on aws, the email of a service account on gcp.
+    Default: gpuyard creates one."""
 
 
 class ControlPlane(SpecModel):
@@ -198,6 +214,8 @@ class ClusterSpec(SpecModel):
     admins: Annotated[tuple[Text, ...], Field(max_length=50)] = ()
     """Cluster administrators; list the identity that deploys, too: ARNs, or members such as group:NAME@HOST on
     gcp. Default: on aws the identity that deploys, on gcp none."""
+    roles: ClusterRoles = ClusterRoles.model_construct()
+    """Existing roles of the cluster and its nodes. Default: gpuyard creates them."""
     key: Text | None = None
     """Key of KMS or Cloud KMS that encrypts secrets and node disks. Default: a new key; on aws for
     secrets only."""

@@ -41,6 +41,7 @@ from gpuyard.render.aws.network import network_of
 from gpuyard.render.aws.place import aws_location
 from gpuyard.render.aws.placement import ec2_purchase, placement_name, uses_placement_group
 from gpuyard.render.aws.pools import GroupSize, disk_gib, group_name, group_sizes
+from gpuyard.render.aws.security import added_groups
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.aws.user_data import kubelet_of, node_config
 from gpuyard.render.cloud.spelling import fit_name
@@ -87,7 +88,9 @@ def _node_class(plan: PlatformPlan, pool: PoolPlan, option: CapacityOption) -> O
         "amiSelectorTerms": [{"alias": _image(plan)}],
         "instanceProfile": UnresolvedOutput(f"{PROFILE}.name"),
         "subnetSelectorTerms": [{"id": each} for each in _subnets(plan, pool)],
-        "securityGroupSelectorTerms": [{"id": UnresolvedOutput(each)} for each in _GROUPS],
+        "securityGroupSelectorTerms": [
+            {"id": each} for each in (*map(UnresolvedOutput, _GROUPS), *added_groups(plan))
+        ],
         "metadataOptions": {
             "httpEndpoint": "enabled",
             "httpTokens": "required",
