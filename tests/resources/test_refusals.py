@@ -122,9 +122,10 @@ def test_queues_and_teams_work_on_any_cluster(pulumi_mocks, cloud):
             lambda: Team("x", {"platfrom": LAB}),
             (
                 "Team is rejected:\n"
-                "error args.missing platform: `platform` is missing\n  fix: add `platform`\n"
                 "error args.unknown platfrom: unknown argument\n  given: 'platfrom'\n"
-                "  allowed: platform, team, stores\n  fix: write `platform`\n"
+                "  allowed: team, pools, name, cloud, kubernetes, cluster, teams, software, mirror, "
+                "tags, apply, observability, priorities, storage, stores, platform\n  fix: write `platform`\n"
+                "error args.missing pools: `pools` is missing\n  fix: add `pools`\n"
                 "error args.missing team: `team` is missing\n  fix: add `team`"
             ),
         ),

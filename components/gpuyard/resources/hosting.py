@@ -8,11 +8,16 @@ exception of a constructor is shown with a traceback.
 import inspect
 import json
 import sys
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, NoReturn
 
 import pulumi
-from pulumi.provider.experimental.analyzer import ComponentDefinition, PropertyDefinition
+from pulumi.provider.experimental.analyzer import (
+    Analyzer,
+    ComponentDefinition,
+    PropertyDefinition,
+)
 from pulumi.provider.experimental.component import ComponentProvider
 from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.provider import ConstructResult
@@ -26,11 +31,14 @@ from gpuyard.resources.clusters.karpenter import Karpenter
 from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.idle import IdleReclaim
+from gpuyard.resources.observability import Observability
+from gpuyard.resources.part_args import PartArgs
 from gpuyard.resources.platform import Platform
 from gpuyard.resources.pools import GpuNodePool
 from gpuyard.resources.queueing import Queueing
 from gpuyard.resources.spec_types import SpecTypes
 from gpuyard.resources.state import camel_case
+from gpuyard.resources.storage import Storage
 from gpuyard.resources.teams import Team
 from gpuyard.resources.validation.component import Validation
 
@@ -42,8 +50,10 @@ COMPONENTS: list[type[pulumi.ComponentResource]] = [
     GpuOperator,
     IdleReclaim,
     Karpenter,
+    Observability,
     Platform,
     Queueing,
+    Storage,
     Team,
     Validation,
 ]
@@ -58,8 +68,16 @@ class ComponentHost(ComponentProvider):
         super().__init__(COMPONENTS, PACKAGE, namespace=None, version=installed)
         spec = SpecTypes(PACKAGE)
         self._type_defs = spec.by_name | self._type_defs
+        self._described = spec.described
         for component in self._component_defs.values():
             component.inputs["platform"].ref = spec.platform
+            for name, given in component.inputs.items():
+                # The analyzer does not read the docstrings of inherited arguments.
+                given.description = given.description or _inherited_docstring(name)
+                if name in spec.sections and name not in spec.described:
+                    component.inputs[name] = replace(
+                        spec.sections[name], optional=given.optional, description=given.description
+                    )
         schema = generate_schema(
             PACKAGE, installed, None, self._component_defs, self._type_defs, self._dependencies
         )
@@ -87,7 +105,8 @@ class ComponentHost(ComponentProvider):
     ) -> dict[str, Any]:
         """Give inputs their Python names and keep unknown ones, so that the spec's validation reports them."""
         given: dict[str, Any] = {str(key): value for key, value in inputs.items()}
-        return self._renamed(given, component_def.inputs, component_def.inputs_mapping)
+        known = {**component_def.inputs, **self._described}
+        return self._renamed(given, known, component_def.inputs_mapping)
 
     def _renamed(
         self,
@@ -117,6 +136,10 @@ class ComponentHost(ComponentProvider):
 def serve() -> None:
     """Serve the components to the engine, whose address is the first argument."""
     main(ComponentHost(), sys.argv[1:])
+
+
+def _inherited_docstring(name: str) -> str | None:
+    return Analyzer(PACKAGE).get_docstring(PartArgs, name)
 
 
 def _refuse(refused: PlatformRejected) -> NoReturn:

@@ -1,21 +1,18 @@
 """IdleReclaim component: the CronJob that warns and suspends, and its RBAC in each team's namespaces."""
 
-from typing import TypedDict
-
 import pulumi
 
 from gpuyard.names import IDLE, system_namespace
 from gpuyard.render.idle import idle_objects
 from gpuyard.resources.component import Component, after_created
+from gpuyard.resources.part_args import Part, PartArgs, read_part
 from gpuyard.resources.state import spec_without_defaults
-from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
+
+_PART = Part("IdleReclaim")
 
 
-class IdleReclaimArgs(TypedDict):
-    """Arguments of an IdleReclaim."""
-
-    platform: PlatformLike
-    """The complete platform; the `idle` settings of its teams apply."""
+class IdleReclaimArgs(PartArgs):
+    """Arguments of an IdleReclaim: a platform, or its pools and teams with their `idle` settings."""
 
 
 class IdleReclaim(Component):
@@ -34,8 +31,8 @@ class IdleReclaim(Component):
         args: IdleReclaimArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        values = read_args("IdleReclaim", args, required=("platform",))
-        plan = validate_platform(values["platform"]).plan
+        proof, _ = read_part(_PART, name, args, opts)
+        plan = proof.plan
         idle_by_team = {
             team.name: spec_without_defaults(team.idle) for team in plan.spec.teams if team.idle
         }

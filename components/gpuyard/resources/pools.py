@@ -1,7 +1,7 @@
 """A pool of GPU nodes."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired
 
 import pulumi
 
@@ -9,11 +9,12 @@ from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent
 from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource
 from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.objects import Object
 from gpuyard.resources.clouds import CloudResources
 from gpuyard.resources.clusters.change_preview import keep_node_group_sizes
+from gpuyard.resources.clusters.prerequisites import check_prerequisites
 from gpuyard.resources.component import Component
 from gpuyard.resources.errors import PlatformRejected, unknown_name
 from gpuyard.resources.gpu_operator.node_labels import (
@@ -23,22 +24,24 @@ from gpuyard.resources.gpu_operator.node_labels import (
 )
 from gpuyard.resources.gpu_operator.waves import mig_reconfigure_hook
 from gpuyard.resources.objects import register_object
+from gpuyard.resources.part_args import Part, PartArgs, PoolLike, name_of_part, read_part
 from gpuyard.resources.state import spec_without_defaults
-from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.cluster import CloudCluster
 
+_PART = Part("GpuNodePool", own="pool", required=("pool",), optional=("foundation",))
 
-class GpuNodePoolArgs(TypedDict):
-    """Arguments of a GpuNodePool."""
 
-    platform: PlatformLike
-    """The complete platform: a pool is validated together with everything that shares it."""
-    pool: str
-    """The name of the pool in it."""
+class GpuNodePoolArgs(PartArgs):
+    """Arguments of a GpuNodePool: a platform and the name of the pool, or the pool and its cluster."""
+
+    pool: PoolLike
+    """The pool, or the name of one of `pools`."""
     foundation: NotRequired[pulumi.Input[dict[str, str]]]
-    """In a cloud: the output `foundation` of the EksCluster or GkeCluster that the nodes join."""
+    """In a cloud: the output `foundation` of the EksCluster or GkeCluster that the nodes join. Default:
+    in an existing cluster the pool has a role and a security group of its own.
+    """
 
 
 class GpuNodePool(Component):
@@ -64,27 +67,18 @@ class GpuNodePool(Component):
         cluster: "CloudCluster | None" = None,
     ) -> None:
         """With `cluster`, of the same program, nodes wait only for the cloud resources that they reference."""
-        values = read_args(
-            "GpuNodePool", args, required=("platform", "pool"), optional=("foundation",)
-        )
-        proof = validate_platform(values["platform"], opts)
-        plan = proof.plan
+        proof, values = read_part(_PART, name, args, opts)
+        plan, late = proof.plan, proof.late_inputs
         reject_unsupported(plan)
-        if values["pool"] not in (names := [pool.name for pool in plan.pools]):
-            raise PlatformRejected(name, [unknown_name("pool", values["pool"], names)])
-        pool = plan.pool(values["pool"])
+        pool = _pool(name, plan, name_of_part(values["pool"]))
         graph = cluster.graph if cluster else plan.provider.graph(plan)
-        part = pool.stable_name
-        cloud = (
-            cluster.resources.for_component(name, part)
-            if cluster
-            else CloudResources(
-                name,
-                part,
-                _inputs(name, values.get("foundation"), graph, pool, proof.late_inputs),
-                late_inputs=proof.late_inputs,
-            )
-        )
+        part, alone = pool.stable_name, not {"platform", "foundation"} & values.keys()
+        if cluster:
+            cloud = cluster.resources.for_component(name, part)
+        else:
+            foundation = values.get("foundation")
+            given = None if alone else _inputs(name, foundation, graph, pool, late)
+            cloud = CloudResources(name, part, given, late_inputs=late)
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": spec_without_defaults(spec)}
         super().__init__("gpuyard:index:GpuNodePool", name, state, opts)
@@ -98,6 +92,8 @@ class GpuNodePool(Component):
             hooks = pulumi.ResourceHookBinding(
                 before_create=[hook] if own else None, before_update=[hook]
             )
+        if graph is not None and alone:
+            check_prerequisites(self, plan, graph.prerequisites)
         resources = self._register_nodes(objects, hooks)
         if looks is not None and pool.name in labelled_pools(plan):
             self._leave(stale_node_patches(looks, name))
@@ -105,14 +101,11 @@ class GpuNodePool(Component):
         self.nodes = pulumi.Output.all(*(one.urn for one in resources)).apply(lambda _: names)
         if graph is not None:
             if cluster is None:
-                before, graph = graph.calls, keep_node_group_sizes(name, part, graph)
+                before = () if alone else graph.calls
+                graph = keep_node_group_sizes(name, part, graph)
                 cloud.run_queries(self, graph.calls[len(before) :])
-            hooked = pulumi.ResourceOptions(hooks=hooks)
-            for each in graph.of_part(part):
-                opts = self._waits_for
-                if CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES:
-                    opts = pulumi.ResourceOptions.merge(opts, hooked)
-                cloud.register(self, [each], opts)
+            ours = [*(graph.of_part() if alone else ()), *graph.of_part(part)]
+            self._register_cloud(cloud, ours, hooks)
         self.resources = pulumi.Output.from_input({a.resource: a.per_node for a in pool.advertised})
         self.register_outputs({"nodes": self.nodes, "resources": self.resources})
 
@@ -124,12 +117,31 @@ class GpuNodePool(Component):
         self._waits_for = self._after(first_node)
         return first_node + self._register(objects[1:], first=hooks)
 
+    def _register_cloud(
+        self,
+        cloud: CloudResources,
+        resources: list[CloudResource],
+        hooks: pulumi.ResourceHookBinding | None,
+    ) -> None:
+        hooked = pulumi.ResourceOptions(hooks=hooks)
+        for each in resources:
+            opts = self._waits_for
+            if CONTENT_BY_KIND.get(each.kind) is ResourceContent.NODES:
+                opts = pulumi.ResourceOptions.merge(opts, hooked)
+            cloud.register(self, [each], opts)
+
     def _leave(self, objects: list[Object]) -> None:
         """Keep nodes that no longer exist in the state, untouched."""
         untouched = pulumi.ResourceOptions(retain_on_delete=True, ignore_changes=["metadata"])
         for each in objects:
             opts = pulumi.ResourceOptions.merge(self._waits_for, untouched)
             register_object(self, each, opts, theirs=True)
+
+
+def _pool(component: str, plan: PlatformPlan, wanted: object) -> PoolPlan:
+    if wanted not in (names := [pool.name for pool in plan.pools]):
+        raise PlatformRejected(component, [unknown_name("pool", wanted, names)])
+    return plan.pool(str(wanted))
 
 
 def reject_unsupported(plan: PlatformPlan) -> None:

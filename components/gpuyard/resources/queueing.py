@@ -1,6 +1,6 @@
 """Queueing component: cluster-wide queue objects and the queues of all teams."""
 
-from typing import TypedDict
+from typing import NotRequired
 
 import pulumi
 
@@ -12,16 +12,20 @@ from gpuyard.render.kueue.chart import (
 )
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.resources.component import Component, after_created
+from gpuyard.resources.part_args import Part, PartArgs, read_part, sections
 from gpuyard.resources.state import spec_without_defaults
-from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.spec.sections import Apply
 
+_PART = Part("Queueing", ("queueing", "priorities"))
 
-class QueueingArgs(TypedDict):
-    """Arguments of a Queueing."""
 
-    platform: PlatformLike
-    """The complete platform."""
+class QueueingArgs(PartArgs):
+    """Arguments of a Queueing: a platform, or its pools and teams."""
+
+    queueing: NotRequired[sections.Queueing]
+    """Job queueing with Kueue. Default: the default of each field."""
+    priorities: NotRequired[dict[str, int]]
+    """Job priorities by name, larger numbers first. Default: none."""
 
 
 class Queueing(Component):
@@ -43,8 +47,8 @@ class Queueing(Component):
         args: QueueingArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        values = read_args("Queueing", args, required=("platform",))
-        plan = validate_platform(values["platform"]).plan
+        proof, _ = read_part(_PART, name, args, opts)
+        plan = proof.plan
         state = {"platform": plan.name, "queueing": spec_without_defaults(plan.spec.queueing)}
         super().__init__("gpuyard:index:Queueing", name, state, opts)
         namespace, release = self._register(kueue_objects(plan)), kueue_release(plan)

@@ -25,6 +25,13 @@ class SpecTypes:
         self._schemas: Mapping[str, Any] = stack_schema()["$defs"]
         self.by_name: dict[str, TypeDefinition] = {}
         self.platform = self._reference("PlatformSpec")
+        self.sections = self.by_name["PlatformSpec"].properties
+        """The sections of a platform, by their names in other languages."""
+        models = {"pool": "Pool", "team": "Team", "cluster": "ClusterSpec"}
+        self.described = {
+            name: PropertyDefinition(ref=self._reference(model)) for name, model in models.items()
+        }
+        """Arguments of a component that name or describe a pool, a team or a cluster."""
 
     def _reference(self, model: str) -> str:
         """The reference to a model's type, which is defined first."""

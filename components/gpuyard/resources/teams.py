@@ -1,32 +1,48 @@
 """A team: its namespaces, access, quota and queue."""
 
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import pulumi
 
-from gpuyard.errors import OutputValueMissing
-from gpuyard.findings import format_list
 from gpuyard.names import COMPUTE_DOMAINS_GROUP
-from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.plan.sharing.claims import installs_dra_driver
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.errors import PlatformRejected, unknown_name
+from gpuyard.resources.part_args import (
+    LateValues,
+    Part,
+    PartArgs,
+    TeamLike,
+    name_of_part,
+    read_part,
+    read_stores,
+    sections,
+)
 from gpuyard.resources.state import spec_without_defaults
-from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
+
+_PART = Part(
+    "Team",
+    ("priorities", "storage"),
+    own="team",
+    required=("team", "pools"),
+    optional=("stores",),
+)
 
 
-class TeamArgs(TypedDict):
-    """Arguments of a Team."""
+class TeamArgs(PartArgs):
+    """Arguments of a Team: a platform and the name of the team, or the team and the pools that it uses."""
 
-    platform: PlatformLike
-    """The complete platform: a team is validated together with the teams that share its pools."""
-    team: str
-    """The name of the team in it."""
-    stores: NotRequired[dict[str, pulumi.Input[str]]]
+    team: TeamLike
+    """The team, or the name of one of `teams`; it is validated together with those that share its pools."""
+    priorities: NotRequired[dict[str, int]]
+    """Job priorities by name, larger numbers first. Default: none."""
+    storage: NotRequired[sections.Storage]
+    """Shared storage for datasets and checkpoints. Default: none."""
+    stores: NotRequired[LateValues]
     """Locations of the platform's storage, by the names that its volumes use: {data-corpus.handle:
-    …}; the output `stores` of the EksCluster or GkeCluster.
+    …}; the output `stores` of the EksCluster, GkeCluster or Storage.
     """
 
 
@@ -49,22 +65,16 @@ class Team(Component):
         args: TeamArgs,
         opts: pulumi.ResourceOptions | None = None,
     ) -> None:
-        values = read_args("Team", args, required=("platform", "team"), optional=("stores",))
-        proof = validate_platform(values["platform"])
+        proof, values = read_part(_PART, name, args, opts)
         plan = proof.plan
-        if values["team"] not in (known := [team.name for team in plan.teams]):
-            raise PlatformRejected(name, [unknown_name("team", values["team"], known)])
-        team = plan.team(values["team"])
+        wanted, known = name_of_part(values["team"]), [team.name for team in plan.teams]
+        if wanted not in known:
+            raise PlatformRejected(name, [unknown_name("team", wanted, known)])
+        team = plan.team(wanted)
         spec = next(one for one in plan.spec.teams if one.name == team.name)
-        volumes, stores = (
-            storage_objects(plan, team),
-            {**proof.late_inputs, **(values.get("stores") or {})},
-        )
-        if missing := sorted(unresolved_output_names(volumes) - stores.keys()):
-            raise OutputValueMissing(
-                f"{name}: the storage locations of {team.name} are missing: set "
-                f"{format_list(missing)} in `stores`"
-            )
+        volumes = storage_objects(plan, team)
+        what = f"{name}: the storage locations of {team.name}"
+        stores = read_stores(what, values, volumes, proof.late_inputs)
         state = {"platform": plan.name, "team": spec_without_defaults(spec)}
         super().__init__("gpuyard:index:Team", name, state, opts)
         if installs_dra_driver(plan.spec):

@@ -1,24 +1,23 @@
 """Karpenter component: its charts, node classes and NodePools."""
 
 from collections.abc import Collection, Iterable
-from typing import NotRequired, TypedDict
+from typing import NotRequired
 
 import pulumi
 
 from gpuyard.catalogue.kubernetes.karpenter import NODE_CLASS_GROUP, POOL_GROUP
-from gpuyard.errors import OutputValueMissing
-from gpuyard.findings import format_list
-from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.resources.component import Component
-from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
+from gpuyard.resources.part_args import LateValues, Part, PartArgs, read_part, read_stores, sections
+
+_PART = Part("Karpenter", ("system",), required=("pools", "system"), optional=("stores",))
 
 
-class KarpenterArgs(TypedDict):
-    """Arguments of a Karpenter."""
+class KarpenterArgs(PartArgs):
+    """Arguments of a Karpenter: a platform, or its pools and the system nodes of the cluster."""
 
-    platform: PlatformLike
-    """The complete platform."""
-    stores: NotRequired[dict[str, pulumi.Input[str]]]
+    system: NotRequired[sections.System]
+    """System nodes of the EksCluster, on which Karpenter runs."""
+    stores: NotRequired[LateValues]
     """The output `stores` of the EksCluster: Karpenter's interruption queue and the bootstrap
     values of its nodes.
     """
@@ -41,17 +40,13 @@ class Karpenter(Component):
         later: Collection[str] = (),
     ) -> None:
         """NodePools of pools in `later` (first names) are registered by `then`."""
-        values = read_args("Karpenter", args, required=("platform",), optional=("stores",))
-        plan = validate_platform(values["platform"], opts).plan
+        proof, values = read_part(_PART, name, args, opts)
+        plan = proof.plan
         self._nodes = plan.provider.karpenter_nodes(plan)
         charts = plan.provider.karpenter_releases(plan)
-        self._late = late = values.get("stores") or {}
-        needed = unresolved_output_names([self._nodes, [chart.values for chart in charts]])
-        if missing := sorted(needed - late.keys()):
-            raise OutputValueMissing(
-                f"{name}: the bootstrap values of Karpenter's nodes are missing: set "
-                f"{format_list(missing)} in `stores`"
-            )
+        rendered = [self._nodes, [chart.values for chart in charts]]
+        what = f"{name}: the bootstrap values of Karpenter's nodes"
+        self._late = late = read_stores(what, values, rendered, proof.late_inputs)
         super().__init__("gpuyard:index:Karpenter", name, {"platform": plan.name}, opts)
         for chart in charts:
             self._waits_for = self._after([self._register_chart(plan, chart, [], late=late)])

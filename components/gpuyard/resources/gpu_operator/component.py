@@ -1,7 +1,7 @@
 """GpuOperator component: the operator's chart, or configuration for an existing operator."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, NotRequired
 
 import pulumi
 
@@ -17,8 +17,8 @@ from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.gpu_operator.driver_hooks import rollout_hooks
 from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
 from gpuyard.resources.gpu_operator.operator_detection import warn_other_operator
+from gpuyard.resources.part_args import Part, PartArgs, read_part, sections
 from gpuyard.resources.state import spec_without_defaults
-from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 
 if TYPE_CHECKING:
     from gpuyard.plan.records import PlatformPlan
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 NO_ROLLOUT = DriverRollout()
 _Object = Mapping[str, Any]
 
+_PART = Part("GpuOperator", ("gpu_operator",))
 
-class GpuOperatorArgs(TypedDict):
-    """Arguments of a GpuOperator."""
 
-    platform: PlatformLike
-    """The complete platform."""
+class GpuOperatorArgs(PartArgs):
+    """Arguments of a GpuOperator: a platform, or its pools."""
+
+    gpu_operator: NotRequired[sections.Operator]
+    """NVIDIA GPU Operator. Default: installed with values that fit the pools."""
 
 
 class GpuOperator(Component):
@@ -55,8 +57,8 @@ class GpuOperator(Component):
         exchange: DriverRollout = NO_ROLLOUT,
     ) -> None:
         """`exchange`: which pools get another driver in this deployment, and which of them wait."""
-        values = read_args("GpuOperator", args, required=("platform",))
-        plan = validate_platform(values["platform"]).plan
+        proof, _ = read_part(_PART, name, args, opts)
+        plan = proof.plan
         state = {
             "platform": plan.name,
             "gpuOperator": spec_without_defaults(plan.spec.gpu_operator),

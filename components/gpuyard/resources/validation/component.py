@@ -1,7 +1,7 @@
 """Validation component: Jobs that compare each node of a pool with its plan; the deployment waits for them."""
 
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypedDict
+from typing import Any, NotRequired, TypedDict
 
 import pulumi
 
@@ -22,8 +22,8 @@ from gpuyard.render.validation.jobs import (
 )
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.part_args import Part, PartArgs, read_part, sections
 from gpuyard.resources.state import spec_without_defaults
-from gpuyard.resources.validated_plan import PlatformLike, read_args, validate_platform
 from gpuyard.resources.validation.job_results import (
     all_nodes_validated_hook,
     job_measurements,
@@ -32,12 +32,16 @@ from gpuyard.resources.validation.job_results import (
 )
 from gpuyard.resources.validation.measurements import DEFERRED, Measurement, recorded_values
 
+_PART = Part("Validation", ("validation", "gpu_operator"), required=("pools", "validation"))
 
-class ValidationArgs(TypedDict):
-    """Arguments of a Validation."""
 
-    platform: PlatformLike
-    """The complete platform; its `validation` settings apply."""
+class ValidationArgs(PartArgs):
+    """Arguments of a Validation: a platform, or its pools and their validation."""
+
+    validation: NotRequired[sections.Validation]
+    """Validation of the hardware. Default: none."""
+    gpu_operator: NotRequired[sections.Operator]
+    """NVIDIA GPU Operator of the cluster: its namespace also contains the validation."""
 
 
 class AcceptedValue(TypedDict):
@@ -105,8 +109,8 @@ class Validation(Component):
         later: Collection[str] = (),
     ) -> None:
         """Pools in `later` (first names) are validated after the last call of `then` for them."""
-        values = read_args("Validation", args, required=("platform",))
-        plan = validate_platform(values["platform"]).plan
+        proof, _ = read_part(_PART, name, args, opts)
+        plan = proof.plan
         validation_spec = plan.spec.validation
         state = {
             "platform": plan.name,
