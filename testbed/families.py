@@ -188,6 +188,24 @@ PROMETHEUS_OPERATOR = Family(
     disk_gib=2.5,
 )
 
+SDK_GENERATOR = Family(
+    name="sdk-generator",
+    about="the generator of SDKs in other languages",
+    tools=(Tool("pulumi-generate-sdk", "pulumi-generate-sdk"),),
+    usual_seconds=60,
+    disk_gib=1.0,
+    tags=ENGINE.tags,  # so that both use the same compiled packages
+)
+
+YAML = Family(
+    name="yaml",
+    about="the language host of Pulumi YAML",
+    tools=(Tool("pulumi-language-yaml", "pulumi-language-yaml"),),
+    usual_seconds=100,
+    disk_gib=1.5,
+    tags=ENGINE.tags,
+)
+
 FAMILIES = {
     family.name: family
     for family in (
@@ -198,6 +216,8 @@ FAMILIES = {
         PROMETHEUS,
         ALERTMANAGER,
         PROMETHEUS_OPERATOR,
+        SDK_GENERATOR,
+        YAML,
     )
 }
 DEFAULT_FAMILIES = ("engine", "cluster")

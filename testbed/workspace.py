@@ -106,8 +106,12 @@ class Workspace:
 def inputs_of(family: Family) -> str:
     """A digest of everything in the repository that determines the tools of a family."""
     digest = sha256()
-    for name in ("go.mod", "go.sum"):
-        digest.update((family.folder / name).read_bytes())
+    for file in (
+        family.folder / "go.mod",
+        family.folder / "go.sum",
+        *sorted(family.folder.glob("*/*.go")),
+    ):
+        digest.update(file.read_bytes())
     digest.update("\0".join(family.install_flags()).encode())
     return digest.hexdigest()
 

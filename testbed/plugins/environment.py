@@ -4,7 +4,7 @@ An official CLI that is new enough is used with its own plugins, and without any
 where there is none, the CLI built here runs with the stand-in plugins of this folder:
 
 
-- the language host is next to the CLI, where the engine looks without a warning (getPluginInfoAndPath in
+- the language hosts are next to the CLI, where the engine looks without a warning (getPluginInfoAndPath in
   pulumi/pulumi, sdk/go/common/workspace/plugins.go);
 - the kubernetes provider is in the plugin folder of a separate `PULUMI_HOME`, under the version
   of the installed SDK.
@@ -25,6 +25,7 @@ from testbed.official import Engine, choose_engine
 PLUGINS = Path(__file__).resolve().parent
 BUILT = PLUGINS.parents[1] / ".testbed" / "bin"
 LANGUAGE_HOST = "pulumi-language-python"
+HOSTS = (LANGUAGE_HOST, "pulumi-language-nodejs", "pulumi-language-go")
 PROVIDER = "pulumi-resource-kubernetes"
 
 
@@ -79,7 +80,8 @@ def _install(engine: Engine, home: Path) -> None:
     """Install the stand-ins where this engine finds them."""
     cache = home / "plugins" / f"resource-kubernetes-v{provider_version()}"
     cache.mkdir(parents=True, exist_ok=True)
-    link(engine.path.parent / LANGUAGE_HOST, PLUGINS / "bin" / LANGUAGE_HOST)
+    for name in HOSTS:
+        link(engine.path.parent / name, PLUGINS / "bin" / LANGUAGE_HOST)
     link(cache / PROVIDER, PLUGINS / "bin" / PROVIDER)
 
 

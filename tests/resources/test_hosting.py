@@ -293,6 +293,27 @@ def test_fields_of_the_schema_are_named_as_the_other_language_names_them(plugin)
     assert all("_" not in path for path in property_errors(caught.value))
 
 
+def test_a_warning_is_not_reported_as_a_problem_of_a_rejected_platform(plugin):
+    platform = {
+        "name": "lab",
+        "cloud": "none",
+        "kubernetes": "1.36",
+        "queueing": {"install": False},
+        "pools": [{"name": "train", "machine": "p5.48xlarge", "nodes": 4}],
+        "teams": [{"name": "vision", "guarantee": {"train": 999}}],
+    }
+    with pytest.raises(grpc.RpcError) as caught:
+        plugin.construct("Platform", {"platform": platform})
+    assert property_errors(caught.value) == {
+        "teams[0].guarantee.train": (
+            "train has 32 nvidia.com/gpu with all 4 nodes (8 a node)\n"
+            "  given: 999 nvidia.com/gpu\n"
+            "  allowed: 32 nvidia.com/gpu\n"
+            "  fix: guarantee 32, or let train have 125 nodes"
+        )
+    }
+
+
 def test_a_secret_inside_the_platform_is_refused(plugin):
     platform = in_camel_case()
     platform["pools"][0]["machine"] = {

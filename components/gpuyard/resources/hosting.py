@@ -23,7 +23,7 @@ from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.provider import ConstructResult
 from pulumi.provider.server import ComponentInitError, main
 
-from gpuyard.findings import show_path
+from gpuyard.findings import Severity, show_path
 from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 from gpuyard.resources.clusters.eks import EksCluster
 from gpuyard.resources.clusters.gke import GkeCluster
@@ -143,10 +143,10 @@ def _inherited_docstring(name: str) -> str | None:
 
 
 def _refuse(refused: PlatformRejected) -> NoReturn:
-    """Report findings as errors of inputs, under the names that other languages use."""
+    """Report errors of inputs under the names that other languages use; warnings reject nothing."""
     message, _, _ = str(refused).partition("\n")
     errors: list[pulumi.InputPropertyErrorDetails] = []
-    for finding in refused.findings:
+    for finding in [one for one in refused.findings if one.severity is Severity.ERROR]:
         path = tuple(camel_case(p) if isinstance(p, str) else p for p in finding.path)
         where = f"{finding.where}: "
         errors.append(

@@ -5,12 +5,14 @@ pulumi/pulumi, proto/pulumi/language.proto and sdk/python/cmd/pulumi-language-py
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import queue
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from concurrent import futures
@@ -24,7 +26,7 @@ from pulumi.runtime.proto import language_pb2 as wire
 from pulumi.runtime.proto import language_pb2_grpc, plugin_pb2
 
 from testbed.plugins import orphans
-from testbed.plugins.language import interpreter
+from testbed.plugins.language import interpreter, others
 from testbed.plugins.warm.child import Child, start, start_read
 
 # The program ended and has already shown its error.
@@ -37,8 +39,9 @@ Context: TypeAlias = grpc.ServicerContext
 class Host(language_pb2_grpc.LanguageRuntimeServicer):
     """One language host process, which may run a program and several packs and plugins."""
 
-    def __init__(self, engine_address: str) -> None:
+    def __init__(self, engine_address: str, language: str) -> None:
         self.engine_address = engine_address
+        self.language = language
         self.children: set[Child] = set()
 
     def Handshake(
@@ -89,11 +92,25 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
     def InstallDependencies(
         self, request: wire.InstallDependenciesRequest, context: Context
     ) -> Iterator[wire.InstallDependenciesResponse]:
-        context.abort(
-            grpc.StatusCode.UNIMPLEMENTED,
-            "this stand-in of the Python language host installs nothing: create the environment yourself",
-        )
-        yield wire.InstallDependenciesResponse()
+        with _told(context):
+            if self.language == "python":
+                _check_environment(request)
+            else:
+                others.install(self.language, Path(request.info.program_directory))
+        yield from ()
+
+    def GeneratePackage(
+        self, request: wire.GeneratePackageRequest, context: Context
+    ) -> wire.GeneratePackageResponse:
+        with _told(context):
+            others.generate(self.language, request)
+        return wire.GeneratePackageResponse()
+
+    def Link(self, request: wire.LinkRequest, context: Context) -> wire.LinkResponse:
+        if self.language == "python":
+            context.abort(grpc.StatusCode.UNIMPLEMENTED, "install the generated SDK yourself")
+        with _told(context):
+            return wire.LinkResponse(import_instructions=others.link(self.language, request))
 
     def Cancel(self, request: empty_pb2.Empty, context: Context) -> empty_pb2.Empty:
         for child in list(self.children):
@@ -103,23 +120,31 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
     # Programs
 
     def Run(self, request: wire.RunRequest, context: Context) -> wire.RunResponse:
-        try:
-            python = interpreter.resolve(Path(request.info.root_directory), _options(request.info))
-        except interpreter.BadOptions as error:
-            return wire.RunResponse(error=str(error))
-        command = [str(python), str(PROGRAM), *self._arguments(request)]
-        child = start(command, _environment(request), request.pwd or None)
-        self.children.add(child)
-        context.add_callback(lambda: _stop(child))
-        code = child.wait()
-        self.children.discard(child)
+        environment = _environment(request)
+        inputs = self._inputs(request)
+        with tempfile.TemporaryDirectory(prefix="pulumi-program-") as folder:
+            try:
+                if self.language == "nodejs":
+                    command = others.node_command(request, inputs)
+                elif self.language == "go":
+                    command = others.go_command(request, folder)
+                    environment |= others.go_variables(inputs)
+                else:
+                    command = _python_command(request, inputs)
+            except (interpreter.BadOptions, others.Failed) as error:
+                return wire.RunResponse(error=str(error))
+            child = start(command, environment, request.pwd or None)
+            self.children.add(child)
+            context.add_callback(lambda: _stop(child))
+            code = child.wait()
+            self.children.discard(child)
         if code == BAIL:
             return wire.RunResponse(bail=True)
         return wire.RunResponse(
             error=f"program exited with non-zero exit code: {code}" if code else ""
         )
 
-    def _arguments(self, request: wire.RunRequest) -> list[str]:
+    def _inputs(self, request: wire.RunRequest) -> dict[str, str]:
         named = {
             "monitor": request.monitor_address,
             "engine": self.engine_address,
@@ -131,8 +156,7 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
             "parallel": str(request.parallel),
             "organization": request.organization,
         }
-        inputs = [text for name, value in named.items() if value for text in (f"--{name}", value)]
-        return [*inputs, request.info.entry_point or request.program or ".", *request.args]
+        return {name: value for name, value in named.items() if value}
 
     # Policy packs and component plugins
 
@@ -156,6 +180,28 @@ class Host(language_pb2_grpc.LanguageRuntimeServicer):
         context.add_callback(lambda: _stop(child))
         yield from _pump(child)
         self.children.discard(child)
+
+
+def _python_command(request: wire.RunRequest, inputs: dict[str, str]) -> list[str]:
+    python = interpreter.resolve(Path(request.info.root_directory), _options(request.info))
+    named = [text for name, value in inputs.items() for text in (f"--{name}", value)]
+    program = request.info.entry_point or request.program or "."
+    return [str(python), str(PROGRAM), *named, program, *request.args]
+
+
+def _check_environment(request: wire.InstallDependenciesRequest) -> None:
+    """The stand-in installs nothing, as the environment of the tests is complete."""
+    options = _options(request.info)
+    interpreter.resolve(Path(request.info.root_directory), options, plugin=request.is_plugin)
+
+
+@contextlib.contextmanager
+def _told(context: Context) -> Iterator[None]:
+    """Report a failure to the engine by its message."""
+    try:
+        yield
+    except (interpreter.BadOptions, others.Failed) as error:
+        context.abort(grpc.StatusCode.FAILED_PRECONDITION, str(error))
 
 
 def _plugin_command(request: wire.RunPluginRequest, folder: Path) -> list[str]:
@@ -236,7 +282,11 @@ def main() -> None:
     addresses = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
     options = [("grpc.max_receive_message_length", 400 << 20)]
     server = grpc.server(futures.ThreadPoolExecutor(16), options=options)
-    host = Host(addresses[-1] if addresses else "")
+    language = next(
+        (each.partition("=")[2] for each in sys.argv[1:] if each.startswith("--language=")),
+        "python",
+    )
+    host = Host(addresses[-1] if addresses else "", language)
     language_pb2_grpc.add_LanguageRuntimeServicer_to_server(host, server)
     port = server.add_insecure_port("127.0.0.1:0")
     server.start()
