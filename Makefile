@@ -6,11 +6,11 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 # Without byte code each start of a stack's program compiles 250 modules of gpuyard again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help environment test quick check golden up down bench test-all demo shell tools docs campaign facts advisories
+.PHONY: release help environment test quick check golden up down bench test-all demo shell tools docs campaign facts advisories
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
-	@printf '\nfurther targets: test-all, demo, shell, tools, docs, campaign, facts, advisories (the Makefile describes them)\n'
+	@printf '\nfurther targets: release, test-all, demo, shell, tools, docs, campaign, facts, advisories (the Makefile describes them)\n'
 
 environment: ## create .venv from requirements.lock, if it has changed
 	@scripts/bootstrap
@@ -41,6 +41,10 @@ bench: environment ## run the benchmarks and print figures with versions
 	@scripts/bench
 
 # ── Further targets ────────────────────────────────────────────────────────────────────────────────
+# Build and check sdist, wheel, bill of materials and checksums in dist/.
+release: environment
+	@python scripts/release.py
+
 # Every live test, instead of those marked `always`; a release needs it.
 test-all: environment
 	@scripts/test --all

@@ -1,4 +1,4 @@
-"""Content of a wheel besides the packages: pages about findings and rules, and the policy pack.
+"""Content of a wheel besides the packages: pages about findings and rules, the policy pack, the stack program.
 
 hatchling calls it when a wheel is built. In a checkout nothing is copied: `gpuyard.cli.shipped` finds them
 in their folders.
@@ -14,6 +14,7 @@ KEPT = {
     "findings": ("docs/findings", "*.md"),
     "rules": ("docs/rules", "*.md"),
     "policies": ("policies", "*.py"),
+    "program": (".", "__main__.py"),
 }
 """The path of each folder, and its files for the wheel."""
 

@@ -14,7 +14,7 @@ _BUILD = "from hatchling.build import build_wheel; print(build_wheel(OUT))"
 
 
 def installed(folder: Path) -> Path:
-    """Python with the wheel; the wheel's dependencies come from the tests' environment."""
+    """Python with the wheel, next to it `gpuyard`; the wheel's dependencies come from the tests' environment."""
     build = _BUILD.replace("OUT", repr(str(folder)))
     subprocess.run([sys.executable, "-c", build], cwd=sizes.ROOT, check=True, capture_output=True)
     venv = folder / "venv"
@@ -24,4 +24,8 @@ def installed(folder: Path) -> Path:
         built.extractall(site)
     # Only the folder: its .pth files, and with them the checkout, are not followed.
     (site / "needed.pth").write_text(sysconfig.get_paths()["purelib"], encoding="utf-8")
-    return venv / "bin" / "python"
+    python = venv / "bin" / "python"
+    script = python.with_name("gpuyard")
+    script.write_text(f"#!{python}\n{RUN}\n", encoding="utf-8")
+    script.chmod(0o755)
+    return python

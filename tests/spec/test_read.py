@@ -27,7 +27,7 @@ def test_a_good_file_is_a_spec_without_findings():
     assert reading.checkable_spec is reading.spec
 
 
-START = "see README.md for a stack file of twenty lines to start from"
+START = "write one with `gpuyard init`; `pulumi preview` checks a platform that a program defines"
 EMPTY = "it is empty: write the platform below it, indented"
 ONE_KEY = "write `gpuyard:platform:` as one key, not two"
 ABOVE = "put it below `config:` and `gpuyard:platform:`, indented"

@@ -8,6 +8,7 @@ import pytest
 
 import sizes
 import wheel
+from gpuyard.cli.commands.init import ProjectCloud
 from kit.wheels import RUN, installed
 
 
@@ -76,7 +77,25 @@ def test_the_policy_pack_is_in_it_and_finds_its_rules(gpuyard, python, tmp_path)
 def test_every_page_and_every_module_of_the_pack_goes_into_a_wheel_and_nothing_else_of_their_folders():
     names = {Path(place).name for place in wheel.beside(sizes.ROOT).values()}
     assert {"mig.placement.md", "GPU-TEN-02.md", "pack.py", "__main__.py"} <= names
+    assert {place.split("/")[2] for place in wheel.beside(sizes.ROOT).values()} == set(wheel.KEPT)
     assert {Path(name).suffix for name in names} == {".md", ".py"}
+
+
+@pytest.mark.parametrize("cloud", list(ProjectCloud))
+def test_a_new_project_passes_check(gpuyard, tmp_path, cloud):
+    assert gpuyard("init", "--generate-only", "--cloud", cloud, cloud).returncode == 0
+    ended = gpuyard("check", f"{cloud}/stacks/Pulumi.dev.yaml")
+    assert ended.returncode == 0, ended.stdout
+
+
+def test_the_simulated_cluster_is_not_in_it(gpuyard):
+    assert "\n  sim " not in gpuyard("--help").stdout
+    ended = gpuyard("sim", "up")
+    assert (ended.returncode, ended.stdout) == (4, "")
+    assert ended.stderr == (
+        "gpuyard: the installed package has no simulated cluster: its programs are built in a"
+        " checkout. Run `make up` or `gpuyard sim up` in a checkout of gpuyard.\n"
+    )
 
 
 @pytest.mark.parametrize(("version", "some"), [("standard", True), ("editable", False)])

@@ -4,6 +4,7 @@
 loads Pulumi.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
@@ -13,11 +14,16 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from gpuyard.cli.shipped import has_simulated_cluster
+from gpuyard.errors import EnvironmentMissing
+
 _HELP = """Validate and deploy a GPU platform on Kubernetes from one typed stack file.
 
 Exit codes: 0 ok, 1 internal error, 2 wrong usage or an unreadable file, 3 findings at or above --fail-on,
 4 a missing tool or cluster, 8 failed hardware validation, 130 interrupted.
 """
+COMPLETE_VARIABLE = "_GPUYARD_COMPLETE"
+"""With it, a completion script requests words from `gpuyard`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +37,7 @@ class CommandEntry:
 
 
 COMMANDS: Mapping[str, CommandEntry] = {
+    "init": CommandEntry("Write a Pulumi project with one stack."),
     "check": CommandEntry("Validate a stack file."),
     "plan": CommandEntry("Show the derived platform."),
     "cost": CommandEntry("Show the cost of a stack."),
@@ -51,6 +58,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "images": CommandEntry("List every image and chart that a stack pulls.", "deploying.images"),
     "get": CommandEntry("Print one value of the plan."),
     "schema": CommandEntry("Print the JSON Schema of stack files.", "about"),
+    "completion": CommandEntry("Print the completion script of a shell.", "about"),
     "version": CommandEntry("Show the version.", "about"),
     "pack": CommandEntry("Compute the minimum hardware for a demand."),
     "permissions": CommandEntry(
@@ -71,15 +79,24 @@ COMMANDS: Mapping[str, CommandEntry] = {
 
 def build_app() -> Any:
     """Build the command line without loading a command."""
-    app = _typer(cls=_Commands, help=_HELP, no_args_is_help=True, add_completion=True)
+    app = _typer(cls=_Commands, help=_HELP, no_args_is_help=True)
     app.callback()(_root)
+    if COMPLETE_VARIABLE in os.environ:
+        from typer._completion_classes import completion_init
+
+        completion_init()
     return get_command(app)
 
 
 def load(name: str) -> Any:
     """Load a command from its module: a function with its name, or an `app` with subcommands."""
+    if name == "sim" and not has_simulated_cluster():
+        raise EnvironmentMissing(
+            "the installed package has no simulated cluster: its programs are built in a checkout."
+            " Run `make up` or `gpuyard sim up` in a checkout of gpuyard."
+        )
     module = import_module(f"gpuyard.cli.commands.{COMMANDS[name].module or name}")
-    holder = _typer(add_completion=False)
+    holder = _typer()
     holder.callback()(lambda: None)
     if hasattr(module, "app"):
         holder.add_typer(module.app, name=name)
@@ -91,6 +108,7 @@ def load(name: str) -> Any:
 def _typer(**options: Any) -> typer.Typer:
     return typer.Typer(
         rich_markup_mode=None,
+        add_completion=False,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
         **options,
@@ -103,7 +121,8 @@ class _Commands(TyperGroup):
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         for name, listed in COMMANDS.items():
-            self.add_command(TyperCommand(name, help=listed.summary))
+            hidden = name == "sim" and not has_simulated_cluster()
+            self.add_command(TyperCommand(name, help=listed.summary, hidden=hidden))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, result, rest = super().resolve_command(ctx, args)

@@ -181,7 +181,7 @@ def _where_it_is(root: object) -> str:
         case (({"pools": _} | {"cloud": _}), _):
             return f"put it below `config:` and `{CONFIG_KEY}:`, indented"
         case _:
-            return "see README.md for a stack file of twenty lines to start from"
+            return "write one with `gpuyard init`; `pulumi preview` checks a platform that a program defines"
 
 
 def _mappings(config: Mapping[object, object]) -> list[str]:

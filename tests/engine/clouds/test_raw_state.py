@@ -26,7 +26,7 @@ clouds.output = getattr
 """Before `GRAPH`: registration with the token and the fields of the graph, as before decision 86."""
 OF_THE_RUN = {"created", "modified", "sourcePosition", "stackTrace"}
 """Fields of the state that tell when and by which line a resource was registered."""
-SECRET = "ciphertext"
+SECRET = "ciphertext"  # noqa: S105
 
 
 def plain(value):

@@ -1,6 +1,7 @@
-"""`gpuyard version` and `gpuyard schema`."""
+"""`gpuyard version`, `gpuyard schema` and `gpuyard completion`."""
 
 import platform
+from enum import StrEnum
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed
 from typing import Annotated
@@ -80,4 +81,25 @@ def schema() -> int:
     from gpuyard.spec.schema import stack_schema
 
     write(as_json(stack_schema()))
+    return OK
+
+
+class Shell(StrEnum):
+    """A shell with a completion script."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", show_default=False)]) -> int:
+    """Print the completion script of a shell. Source it in the shell's startup file."""
+    from typer._completion_shared import get_completion_script
+
+    from gpuyard.cli.app import COMPLETE_VARIABLE
+
+    script = get_completion_script(
+        prog_name="gpuyard", complete_var=COMPLETE_VARIABLE, shell=shell.value
+    )
+    write(f"{script}\n")
     return OK

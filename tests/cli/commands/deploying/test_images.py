@@ -3,6 +3,9 @@
 import json
 
 import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from packageurl import PackageURL
 
 from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.cli import image_sizes
@@ -58,6 +61,40 @@ def test_programs_get_tag_digest_and_size_apart(gpuyard, tmp_path):
     charts = {each["chart"]: each for each in said["charts"]}
     assert charts["gpu-operator"]["repository"].startswith("https://")
     assert charts["oci://registry.k8s.io/kueue/charts/kueue"]["digest"].startswith("sha256:")
+
+
+def test_images_and_charts_are_a_valid_bill_of_materials(gpuyard, tmp_path):
+    teams = [team("a", guarantee={"train": 8}, idle={})]
+    given = stack(tmp_path, teams=teams, observability={"prometheus": "existing"})
+    said = gpuyard("images", given, "--format", "cyclonedx").out
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(said) is None
+    bill = json.loads(said)
+    rows = json.loads(gpuyard("images", given, "--format", "json").out)
+    names = {each["name"] for each in bill["components"]}
+    assert {each["repository"] for each in rows["images"]} <= names
+    assert len(bill["components"]) == len({each["image"] for each in rows["images"]}) + len(
+        rows["charts"]
+    )
+    digest = KUEUE.partition("@")[2]
+    (kueue,) = [each for each in bill["components"] if each["name"] == HOME]
+    assert kueue == {
+        "type": "container",
+        "bom-ref": kueue["purl"],
+        "name": HOME,
+        "purl": f"pkg:oci/kueue@{digest}?repository_url={HOME}&tag=v0.19.2",
+        "version": digest,
+        "properties": [{"name": "gpuyard:component", "value": "Kueue"}],
+    }
+    for each in bill["components"]:
+        assert PackageURL.from_string(each["purl"]).to_string() == each["purl"]
+
+
+@pytest.mark.parametrize("form", ["cyclonedx", "crane"])
+def test_only_lists_have_sizes(gpuyard, tmp_path, form):
+    given = stack(tmp_path, mirror={"images": "mirror.example/gpu"})
+    ended = gpuyard("images", given, "--format", form, "--sizes")
+    assert ended.code == 2
+    assert ended.err == f"gpuyard: --format {form} has no sizes. Drop --sizes.\n"
 
 
 def test_what_fills_the_mirror_is_a_script(gpuyard, tmp_path):
@@ -186,10 +223,3 @@ def test_images_without_a_whole_name_are_asked_of_nobody(gpuyard, tmp_path, monk
     assert "nvidia/driver" not in {each.name for each in asked}
     said = " ".join(ended.out.split())
     assert "size unknown: not queried: each node's operating system has another image" in said
-
-
-def test_a_script_has_no_sizes(gpuyard, tmp_path):
-    given = stack(tmp_path, mirror={"images": "mirror.example/gpu"})
-    ended = gpuyard("images", given, "--format", "crane", "--sizes")
-    assert ended.code == 2
-    assert "Drop --sizes." in ended.err

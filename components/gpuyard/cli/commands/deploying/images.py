@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from gpuyard.cli.commands.about import installed_version
 from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.image_sizes import Sizes, format_size, query_sizes
 from gpuyard.cli.options import Format, StackArgument
@@ -15,15 +16,17 @@ from gpuyard.cli.views.findings import document, reject
 from gpuyard.errors import UsageError
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.pulled_image import PulledImage
+from gpuyard.render.supply.bill_of_materials import platform_bill_of_materials
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.render.supply.mirror_scripts import Copier, PulledChart, copy_script, pulled_charts
 
 
 class ImagesFormat(StrEnum):
-    """Output format: text, JSON, or a script that copies the images."""
+    """Output format: text, JSON, a bill of materials, or a script that copies the images."""
 
     TEXT = "text"
     JSON = "json"
+    CYCLONEDX = "cyclonedx"
     SKOPEO = "skopeo"
     CRANE = "crane"
 
@@ -34,7 +37,8 @@ def images(
         ImagesFormat,
         typer.Option(
             "--format",
-            help="Output format; skopeo and crane: a script that fills the stack's mirror.",
+            help="Output format; cyclonedx: a software bill of materials; skopeo and crane: a "
+            "script that fills the stack's mirror.",
         ),
     ] = ImagesFormat.TEXT,
     sizes: Annotated[
@@ -52,11 +56,12 @@ def images(
         output_format = Format.JSON if format is ImagesFormat.JSON else Format.TEXT
         return reject("images", judged, output_format, images=None, charts=None)
     plan = judged.plan
+    if sizes and format not in {ImagesFormat.TEXT, ImagesFormat.JSON}:
+        raise UsageError(f"--format {format.value} has no sizes. Drop --sizes.")
+    if format is ImagesFormat.CYCLONEDX:
+        write(as_json(platform_bill_of_materials(plan, installed_version())))
+        return OK
     if format in {ImagesFormat.SKOPEO, ImagesFormat.CRANE}:
-        if sizes:
-            raise UsageError(
-                f"--format {format.value} writes a script, without sizes. Drop --sizes."
-            )
         if plan.spec.mirror is None:
             raise UsageError(
                 "The stack file has no `mirror`, which sets the target of the copies."
