@@ -13,8 +13,8 @@ cluster = provider_of(validated.plan, render_to=config.get("rendered"))
 opts = pulumi.ResourceOptions(providers=[cluster]) if cluster else None
 platform = Platform("platform", {"platform": validated}, opts)
 
-pulumi.export("pools", platform.pools)
-pulumi.export("teams", platform.teams)
+pulumi.export("pools", platform.pool_summaries)
+pulumi.export("teams", platform.team_summaries)
 pulumi.export("bill", platform.bill)
 pulumi.export("validation", platform.validation)
 pulumi.export("digest", platform.digest)

@@ -70,7 +70,7 @@ def child(stack: str, address: str, program: str) -> None:
     from pulumi.runtime.stack import run_in_stack
 
     if program == OURS:
-        import gpuyard.resources  # noqa: F401  what comes after is the program's own
+        from gpuyard.resources import Platform  # noqa: F401  what comes after is the program's own
 
     cloud, region = stack.partition("-")[0], STACKS[stack]
     pulumi.runtime.set_config("gpuyard:platform", sys.stdin.read())
@@ -109,7 +109,7 @@ def by_hand(registrations: list[dict[str, Any]]) -> str:
         if parent := made.get(each["parent"]):
             given.append(f"opts=pulumi.ResourceOptions(parent={parent})")
         call = f"{module}.{found.__name__ if found else 'ComponentResource'}"
-        if token != "pulumi:pulumi:Stack":
+        if each["type"] != "pulumi:pulumi:Stack":
             lines += [f"import {module}", f"each_{number} = {call}({', '.join([name, *given])})"]
             made |= {each["urn"]: f"each_{number}", each["id"]: f"each_{number}.id"}
     return "\n".join(lines)

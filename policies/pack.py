@@ -141,7 +141,7 @@ class _OfOne:
         self._by_kind: dict[str, list[Rule]] = {}
         self._unknown = 0
         self.inputs: dict[str, Any] = {}
-        """The program's inputs of each Kubernetes object, by URN."""
+        """The resources that the program registers, by URN: a Kubernetes object with its inputs."""
         self._last: tuple[object, RuleConfiguration, list[RuleOutcome]] | None = None
         for rule in rules:
             for kind in rule.kinds if rule.check else ():
@@ -150,8 +150,8 @@ class _OfOne:
     def stop(self, args: ResourceValidationArgs, report: ReportViolation) -> None:
         """Report what stops a preview; invalid settings are reported once, with the stack."""
         settings = self._held.first(args)
-        if args.resource_type.startswith(KUBERNETES):
-            self.inputs[args.urn] = args.props
+        is_object = args.resource_type.startswith(KUBERNETES)
+        self.inputs[args.urn] = args.props if is_object else None
         found = list(self._judge(args, settings))
         # the engine calls on several threads: results are stored whole, and read by the same call
         self._last = (_mark(args), settings, found)
@@ -197,10 +197,11 @@ def _of_all(
     besides: Callable[[], list[str]],
     inputs: Mapping[str, Any],
 ) -> Callable[[StackValidationArgs, ReportViolation], None]:
-    """Checks Kubernetes objects by their inputs, and skips those that the program does not contain.
+    """Checks the resources that the program registers; Kubernetes objects by their inputs.
 
     Outputs have fields that controllers write, such as `spec.volumeName` of a bound claim. With `--refresh`
-    the engine also shows objects that this update deletes.
+    the engine also shows resources that the program reads (`aws.eks.Cluster.get`), which have another owner,
+    and those that this update deletes. It shows neither to a policy of one resource.
     """
     together = [rule for rule in rules if rule.check_stack]
 
@@ -211,7 +212,7 @@ def _of_all(
         shown = [
             (resource, each.urn)
             for each in args.resources
-            if not inputs or each.urn in inputs or not each.resource_type.startswith(KUBERNETES)
+            if not inputs or each.urn in inputs
             for resource in resources(each, inputs.get(each.urn))
         ]
         urns = {id(resource): urn for resource, urn in shown}

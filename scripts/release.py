@@ -96,9 +96,7 @@ def wheel_bill_of_materials(package: Metadata) -> dict[str, Any]:
             name = canonicalize_name(each.name)
             if not _applies(each, extras):
                 continue
-            if (found := _installed(name)) is None:
-                print(f"not in the bill of materials, because not in the lock: {each}")
-                continue
+            found = metadata.distribution(name)
             depends = _reference(name, found.version)
             needed[reference].append(depends)
             if depends not in parts:
@@ -122,13 +120,6 @@ def wheel_bill_of_materials(package: Metadata) -> dict[str, Any]:
 def _applies(requirement: Requirement, extras: AbstractSet[str]) -> bool:
     marker = requirement.marker
     return marker is None or any(marker.evaluate({"extra": each}) for each in {"", *extras})
-
-
-def _installed(name: str) -> metadata.Distribution | None:
-    try:
-        return metadata.distribution(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _reference(name: str, version: str) -> str:

@@ -162,7 +162,7 @@ def test_outputs_have_the_names_of_the_provider_to_their_depths(pulumi_mocks):
 
 
 def loaded(source, *arguments):
-    """Modules of SDKs with content that a program leaves imported; an SDK's other modules are lazy."""
+    """Modules of SDKs that a program leaves imported; those without modules of their own may be lazy."""
     listing = "print('\\n' + json.dumps([m for m in sys.modules if m.startswith('pulumi_')]))"
     ended = subprocess.run(
         [sys.executable, "-c", f"import json, sys\n{source}\n{listing}", *arguments],
@@ -177,6 +177,7 @@ def loaded(source, *arguments):
 COMMANDS = """
 from gpuyard.cli import main
 import gpuyard.resources
+gpuyard.resources.Platform
 for arguments in json.loads(sys.argv.pop()):
     sys.argv[1:] = arguments
     try:
@@ -196,7 +197,8 @@ def test_commands_and_imports_load_no_sdk(tmp_path, stack):
         ["render", file, "--out", str(tmp_path / "out")],
         ["lint", str(tmp_path / "out")],
     ]
-    assert loaded(COMMANDS, json.dumps(commands)) == []
+    names = {name.partition(".")[0] for name in loaded(COMMANDS, json.dumps(commands))}
+    assert names <= {"pulumi_kubernetes"}
 
 
 PROGRAM = """

@@ -28,10 +28,16 @@ platform = Platform(
                 "network": {"id": network.name, "subnets": {"private": [subnet.name]}},
                 "key": key.id,
                 "roles": {"nodes": nodes.email},
+                "protect": False,  # True in production: the cluster and its nodes cannot be deleted
             },
             "system": {"machine": "e2-standard-4", "nodes": 3},
             "pools": [
-                {"name": "train", "machine": "g2-standard-96", "nodes": 2, "zones": ["us-central1-a"]},
+                {
+                    "name": "train",
+                    "machine": "g2-standard-96",
+                    "nodes": 2,
+                    "zones": ["us-central1-a"],
+                },
             ],
             "teams": [{"name": "vision", "guarantee": {"train": 16}}],
         },
@@ -40,8 +46,8 @@ platform = Platform(
 
 gcp.container.NodePool(
     "tools",
-    cluster=platform.cluster.name,
-    location=platform.cluster.location,
+    cluster=platform.gke.cluster.name,
+    location=platform.gke.cluster.location,
     node_count=1,
     node_config={"machine_type": "e2-standard-4", "service_account": nodes.email},
 )

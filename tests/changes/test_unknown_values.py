@@ -24,6 +24,8 @@ A, B, C = UnresolvedOutput("a.id"), UnresolvedOutput("b.id"), UnresolvedOutput("
         (Joined("x/", A, C), UnknownMarker.QUERIED),
         (Json({"x": [B, C]}), UnknownMarker.COMPUTED),
         (Base64("x"), "eA=="),
+        ("${input:cluster.key}/*", UnknownMarker.QUERIED),
+        (["a", "${inputs:cluster.network.subnets.private}"], UnknownMarker.QUERIED),
         (
             {"k": [A, {"m": C}], "n": (1, None)},
             {"k": ["vpc-1", {"m": UnknownMarker.QUERIED}], "n": [1, None]},

@@ -5,8 +5,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from pulumi.runtime.proto import language_pb2 as wire
 from testbed.plugins import environment
-from testbed.plugins.language import interpreter
+from testbed.plugins.language import interpreter, others
 
 from kit.waiting import SHORTER
 from stacks import PASSPHRASE
@@ -14,6 +15,68 @@ from stacks import PASSPHRASE
 pytestmark = [pytest.mark.unit, pytest.mark.always]
 
 ROOT = Path(__file__).resolve().parents[2]
+
+
+# programs in other languages
+
+
+def test_a_typescript_program_runs_in_its_own_sdk(tmp_path):
+    request = wire.RunRequest(args=["more"])
+    request.info.program_directory = str(tmp_path)
+    with pytest.raises(others.Failed) as failed:
+        others.node_command(request, {})
+    assert str(failed.value) == (
+        "It looks like the Pulumi SDK has not been installed. Have you run pulumi install?"
+    )
+    runner = tmp_path / "node_modules/@pulumi/pulumi/cmd/run"
+    runner.mkdir(parents=True)
+    inputs = {"monitor": "127.0.0.1:1", "dry_run": "true"}
+    assert others.node_command(request, inputs) == [
+        "node",
+        str(runner),
+        "--monitor=127.0.0.1:1",
+        "--dry-run=true",
+        ".",
+        "more",
+    ]
+
+
+def test_a_go_program_that_does_not_compile_is_reported_with_the_reason(tmp_path, monkeypatch):
+    go = tmp_path / "go"
+    go.write_text("#!/bin/sh\necho undefined: x\nexit 1\n")
+    go.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    request = wire.RunRequest()
+    request.info.program_directory = str(tmp_path)
+    with pytest.raises(others.Failed) as failed:
+        others.go_command(request, "/build")
+    assert str(failed.value) == "`go build -o /build/program .` failed: undefined: x"
+
+
+def test_a_lock_file_decides_how_npm_installs(tmp_path, monkeypatch):
+    npm = tmp_path / "npm"
+    npm.write_text('#!/bin/sh\necho "$@" >> calls\n')
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    others.install("nodejs", tmp_path)
+    (tmp_path / "package-lock.json").touch()
+    others.install("nodejs", tmp_path)
+    assert (tmp_path / "calls").read_text() == "install\nci\n"
+
+
+def test_a_local_sdk_becomes_a_dependency(tmp_path, monkeypatch):
+    npm = tmp_path / "npm"
+    npm.write_text('#!/bin/sh\necho "$@" >> calls\n')
+    npm.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    (tmp_path / "sdks" / "lab").mkdir(parents=True)
+    (tmp_path / "sdks" / "lab" / "package.json").write_text('{"name": "@pulumi/lab"}')
+    request = wire.LinkRequest()
+    request.info.root_directory = request.info.program_directory = str(tmp_path)
+    linked = request.packages.add(path="sdks/lab")
+    linked.package.name = "lab"
+    assert others.link("nodejs", request) == 'import * as lab from "@pulumi/lab";'
+    assert (tmp_path / "calls").read_text() == "pkg set dependencies.@pulumi/lab=file:sdks/lab\n"
 
 
 # the language host

@@ -12,7 +12,17 @@ import sizes
 from kit.waiting import SHORTER
 
 MAIN = ["environment", "test", "quick", "check", "golden", "up", "down", "bench", "help"]
-FURTHER = ["test-all", "demo", "shell", "tools", "docs", "campaign", "facts", "advisories"]
+FURTHER = [
+    "release",
+    "test-all",
+    "demo",
+    "shell",
+    "tools",
+    "docs",
+    "campaign",
+    "facts",
+    "advisories",
+]
 
 
 def program(path: Path, text: str) -> Path:

@@ -147,7 +147,6 @@ def test_the_lock_has_every_direct_dependency():
         *extras["gcp"],
         *extras["policy"],
         *extras["validator"],
-        *extras["sim"],
         *extras["solve"],
     ]
     names = {re.split(r"[\[<>=! ]", line)[0].lower() for line in wanted}

@@ -31,7 +31,7 @@ TOGETHER = {
 }
 """Files whose tests are one group. They would wait for each other (the control plane of the engine's tests
 can run one Kueue), deploy the same objects of kube-system, or start the same platform twice."""
-ONCE = ("tests/typed/test_typed.py", "tests/wheel/test_wheel.py")
+ONCE = ("tests/typed/test_typed.py", "tests/wheel/test_release.py", "tests/wheel/test_wheel.py")
 """Files without a cluster whose tests share one slow run of a program: two workers would each run it."""
 
 

@@ -6,10 +6,17 @@ import pytest
 
 from gpuyard.catalogue.software.engine_files import SECRET_KEY
 from gpuyard.findings import show_path
-from gpuyard.lint.pulumi import UNKNOWN_TEXT, pulumi_resource
+from gpuyard.lint.items import FileLocation
+from gpuyard.lint.pulumi import (
+    UNKNOWN_TEXT,
+    preview_resources,
+    pulumi_resource,
+    state_resources,
+)
 from gpuyard.lint.read import read
 from gpuyard.lint.terraform import KINDS, PLURAL, pulumi_name, terraform_name
 from gpuyard.rules.rule import UNKNOWN, at
+from gpuyard.spec.yaml_tree import Document
 
 URN = "urn:pulumi:dev::x::aws:eks/nodeGroup:NodeGroup::gpus"
 INPUTS = {
@@ -311,3 +318,17 @@ def test_fields_in_an_object_of_somebody_else_are_read_as_of_that_kind():
     found = pulumi_resource("kubernetes:core/v1:NamespacePatch", "x", inputs)
     assert found is not None
     assert (found.kind, found.name) == ("v1/Namespace", "old")
+
+
+def test_a_resource_that_a_program_reads_has_another_owner():
+    cluster = {"type": "aws:eks/cluster:Cluster", "inputs": {}, "urn": "urn::x"}
+    states = [cluster, {**cluster, "external": True}]
+    preview = {
+        "steps": [
+            {"op": op, "newState": state}
+            for op, state in zip(("same", "read"), states, strict=True)
+        ]
+    }
+    place = FileLocation("", Document(None, {}))
+    assert len(list(state_resources({"deployment": {"resources": states}}, place))) == 1
+    assert len(list(preview_resources(preview, place))) == 1

@@ -9,12 +9,21 @@ import pytest
 from gpuyard.resources import Platform, PlatformRejected
 from gpuyard.resources.clouds import QueryFailed
 from kit.clouds import answers
-from kit.stacks import platform, pool
+from kit.stacks import platform, pool, team
 
 VPC, SUBNET, KEY = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet", "aws:kms/key:Key"
 GET_SUBNETS = "aws:ec2/getSubnets:getSubnets"
 SUBNETWORK = {"name": "own-nodes", "ipCidrRange": "10.0.0.0/20"}
 ROLE = "aws:iam/role:Role"
+REQUIRED: dict[str, dict[str, Any]] = {
+    SUBNET: {"vpcId": "vpc-0123456789abcdef0"},
+    ROLE: {"assumeRolePolicy": "{}"},
+    "aws:eks/cluster:Cluster": {"roleArn": "arn:of:role", "vpcConfig": {"subnetIds": []}},
+    "gcp:compute/subnetwork:Subnetwork": {"network": "own"},
+    "gcp:kms/cryptoKey:CryptoKey": {"keyRing": "own"},
+    "gcp:serviceaccount/account:Account": {"accountId": "own-nodes"},
+}
+"""Fields that an SDK's class requires."""
 
 
 class Own(pulumi.CustomResource):
@@ -27,7 +36,7 @@ class Own(pulumi.CustomResource):
 
     def __init__(self, kind: str, name: str, inputs: Mapping[str, Any] | None = None) -> None:
         outputs = dict.fromkeys(("arn", "name", "email", "member"))
-        super().__init__(kind, name, {**outputs, **(inputs or {})})
+        super().__init__(kind, name, {**outputs, **REQUIRED.get(kind, {}), **(inputs or {})})
 
 
 class Provider(pulumi.ProviderResource):
@@ -349,3 +358,37 @@ def test_a_region_that_is_known_only_later_is_noted(clouds):
         "so gpuyard cannot validate zones, and prices are those of us-east-1 in the stack's "
         "configuration"
     ) in notes(clouds.with_settings(calls=silent).run(program))
+
+
+def test_volumes_and_rights_use_a_bucket_of_the_program(clouds):
+    def given() -> Any:
+        bucket = Own("aws:s3/bucket:Bucket", "own-data")
+        data = {"name": "corpus", "kind": "bucket", "bucket": bucket}
+        storage = {"datasets": [data], "checkpoints": {"bucket": bucket.id}}
+        teams = [team(guarantee={"train": 8})]
+        return platform([pool(nodes="0..4")], teams, cloud="aws", storage=storage)
+
+    graph = deploy(clouds, given)
+    bucket = named(graph, "own-data").id
+    volumes = [one for one in graph if one.type.endswith(":PersistentVolume")]
+    assert volumes
+    assert all(bucket in str(one.inputs) for one in volumes)
+    rights = [one.inputs["policy"] for one in graph if one.type == "aws:iam/rolePolicy:RolePolicy"]
+    assert any(f"arn:aws:s3:::{bucket}/*" in policy for policy in rights)
+    objects = [one for one in graph if one.custom]
+    assert not [one.name for one in objects if "${input" in str(one.inputs)]
+
+
+def test_a_provider_that_does_not_answer_leaves_the_region_late(clouds):
+    def program() -> None:
+        pulumi.runtime.set_config("aws:region", "us-east-1")
+        opts = pulumi.ResourceOptions(provider=Provider("aws", "east", {"region": "us-east-1"}))
+        Platform("lab", {"platform": aws()}, opts)
+
+    def fails(args: dict[str, Any]) -> dict[str, Any]:
+        raise answers.NotAnswered("no credentials")
+
+    silent = {**clouds.calls, "aws:index/getRegion:getRegion": fails}
+    assert "only the deployment knows the region" in notes(
+        clouds.with_settings(calls=silent).run(program)
+    )

@@ -1,10 +1,13 @@
 """Parts of a platform that stand alone: each from the sections that concern it."""
 
 import pulumi
+import pulumi_aws as aws
 import pytest
 
 from gpuyard.errors import OutputValueMissing
 from gpuyard.resources import (
+    EksCluster,
+    GkeCluster,
     GpuNodePool,
     GpuOperator,
     IdleReclaim,
@@ -37,10 +40,12 @@ def there(cloud, spec=None, **more):
 def run(pulumi_mocks):
     """Run a program; `raw` is a platform whose existing cluster the account contains."""
 
-    def run(program, raw=None):
+    def run(program, raw=None, *, allow_top_level=False, **more):
         account = account_with(raw) if raw else None
-        runner = pulumi_mocks.with_settings(outputs=outputs, calls=calls(account))
-        return runner.run(program, config=CONFIG)
+        runner = pulumi_mocks.with_settings(
+            outputs=outputs, calls=calls(account), allow_top_level=allow_top_level
+        )
+        return runner.run(program, config=CONFIG, **more)
 
     return run
 
@@ -144,6 +149,33 @@ def test_the_cloud_of_a_pool_is_that_of_its_machine_or_the_given_one(run):
     del own["pool"]["zones"]
     graph = run(lambda: GpuNodePool("train", {**own, "cluster": "blue"}))
     assert [one.type for one in graph if one.type.startswith("aws:")] == []
+
+
+def test_a_pool_joins_a_cluster_of_the_same_program(run):
+    def program():
+        cluster = aws.eks.Cluster(
+            "own",
+            role_arn="arn:aws:iam::123456789012:role/own",
+            vpc_config={"subnet_ids": ["subnet-1"]},
+        )
+        GpuNodePool("train", {"cluster": cluster, "pool": P5})
+        GpuNodePool("named", {"cluster": cluster.name, "pool": P5})
+
+    graph = run(program, there("aws"), allow_top_level=True, preview=True, unknown_outputs=True)
+    groups = [one for one in graph if one.type == GROUPS["aws"]]
+    assert {one.name for one in groups} == {"train-on-demand", "named-on-demand"}
+
+
+@pytest.mark.parametrize(
+    ("component", "cloud", "spec"), [(EksCluster, "aws", P5), (GkeCluster, "gcp", A3)]
+)
+def test_a_pool_joins_a_cluster_that_a_component_creates(run, component, cloud, spec):
+    def program():
+        cluster = component("lab", {"platform": platform([spec], cloud=cloud)})
+        GpuNodePool("more", {"cluster": cluster, "pool": {**spec, "name": "more"}})
+
+    graph = run(program, preview=True, unknown_outputs=True)
+    assert graph.one(GROUPS[cloud], "more-on-demand")
 
 
 # ── storage ───────────────────────────────────────────────────────────────────────────────────────

@@ -178,13 +178,35 @@ Queueing lab is rejected:
 error args.provider opts.providers: the component has no Kubernetes provider; the kubeconfig's current context is never a default
   given: no provider
   allowed: a Kubernetes provider, or `kubernetes:context` in the stack's configuration
-  fix: pass opts=pulumi.ResourceOptions(providers=[provider_of(plan)])"""  # noqa: E501  asserted in full
+  fix: pass opts=pulumi.ResourceOptions(providers=[platform.provider]), or on a cluster of your own set cluster.existing"""  # noqa: E501  asserted in full
 
 
 def test_a_part_without_a_provider_is_refused(pulumi_mocks):
     with pytest.raises(PlatformRejected) as refused:
-        pulumi_mocks.run(lambda: Queueing("lab", {"platform": LAB}))
+        pulumi_mocks.run(lambda: Queueing("lab", {"platform": platform()}))
     assert str(refused.value) == NO_PROVIDER
+
+
+def test_a_part_without_a_provider_uses_the_cluster_that_the_spec_names(pulumi_mocks):
+    graph = pulumi_mocks.run(lambda: Queueing("lab", {"platform": LAB}))
+    (provider,) = graph.of_type("pulumi:providers:kubernetes")
+    assert (provider.name, provider.inputs["context"]) == ("lab-kubernetes", "gpuyard-simulated")
+    objects = [each for each in graph if each.type.startswith("kubernetes:")]
+    assert {each.provider.rpartition("::")[0] for each in objects} == {provider.urn}
+
+
+def test_a_part_writes_manifests_and_ignores_a_context_of_the_configuration(pulumi_mocks):
+    rendered = {**LAB, "apply": "render"}
+    config = {"kubernetes:context": "prod"}
+    for component in (Queueing, Platform):
+        graph = pulumi_mocks.run(
+            lambda c=component: c("lab", {"platform": rendered}), config=config
+        )
+        (provider,) = graph.of_type("pulumi:providers:kubernetes")
+        assert provider.inputs["renderYamlToDirectory"] == f"rendered/{LAB['name']}"
+        assert "context" not in provider.inputs
+        objects = [each for each in graph if each.type.startswith("kubernetes:")]
+        assert {each.provider.rpartition("::")[0] for each in objects} == {provider.urn}
 
 
 @pytest.mark.parametrize("key", ["context", "kubeconfig", "renderYamlToDirectory"])

@@ -1,6 +1,7 @@
 """Small parts of the builder: versions, progress, disk, pins."""
 
 import io
+import shutil
 import sys
 from pathlib import Path
 
@@ -11,8 +12,9 @@ sys.path.insert(0, str(ROOT))
 
 from testbed.families import CLUSTER, DEFAULT_FAMILIES, ENGINE, FAMILIES, Family, module_versions  # noqa: E402
 from testbed.work import describe  # noqa: E402
+from testbed.workspace import inputs_of  # noqa: E402
 
-from testbed import golang, progress, workspace  # noqa: E402
+from testbed import families, golang, progress, workspace  # noqa: E402
 
 
 @pytest.mark.parametrize("family", FAMILIES.values(), ids=str)
@@ -132,3 +134,13 @@ def test_an_unreadable_stamp_is_none(tmp_path: Path, text: str):
 )
 def test_a_registry_that_says_no_is_not_a_compile_error(line: str):
     assert isinstance(golang.explain_failure([line], "building x", "p"), workspace.Lacks)
+
+
+def test_a_change_of_our_own_go_source_builds_again(tmp_path, monkeypatch):
+    family = FAMILIES["sdk-generator"]
+    copy = shutil.copytree(family.folder, tmp_path / family.name)
+    monkeypatch.setattr(families, "GO_FOLDER", tmp_path)
+    before = inputs_of(family)
+    with (copy / "pulumi-generate-sdk" / "main.go").open("a") as source:
+        source.write("// changed\n")
+    assert inputs_of(family) != before

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
+from gpuyard.cli.options import COMPLETE_VARIABLE
 from gpuyard.cli.shipped import has_simulated_cluster
 from gpuyard.errors import EnvironmentMissing
 
@@ -22,8 +23,6 @@ _HELP = """Validate and deploy a GPU platform on Kubernetes from one typed stack
 Exit codes: 0 ok, 1 internal error, 2 wrong usage or an unreadable file, 3 findings at or above --fail-on,
 4 a missing tool or cluster, 8 failed hardware validation, 130 interrupted.
 """
-COMPLETE_VARIABLE = "_GPUYARD_COMPLETE"
-"""With it, a completion script requests words from `gpuyard`."""
 
 
 @dataclass(frozen=True, slots=True)

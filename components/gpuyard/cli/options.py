@@ -9,6 +9,9 @@ import typer
 
 from gpuyard.errors import UsageError
 
+COMPLETE_VARIABLE = "_GPUYARD_COMPLETE"
+"""With it, a completion script requests words from `gpuyard`."""
+
 
 class Format(StrEnum):
     """Output format of a result."""

@@ -33,6 +33,8 @@ def state_resources(value: Any, place: FileLocation) -> Iterator[Item]:
 def _of_state(state: Any, place: FileLocation, path: tuple[str | int, ...]) -> Iterator[Item]:
     if not isinstance(state, Mapping) or not isinstance(state.get("type"), str):
         return
+    if state.get("external") is True:  # read with `.get`: it has another owner
+        return
     name = str(state.get("urn", "")).rpartition("::")[2] or "(no name)"
     inputs = state.get("inputs")
     result = pulumi_resource(

@@ -24,6 +24,7 @@ from gpuyard.resources.diagnosis.capacity_errors import (
     capacity_hook,
     reject_failed_groups,
 )
+from gpuyard.resources.provider import is_stock_mock
 from gpuyard.sdk_classes import output, register_resource, sdk_version
 from gpuyard.spec.late_inputs import is_late_list
 
@@ -68,7 +69,7 @@ class CloudResources:
         """Query the cloud; read-only."""
         for call in calls:
             args, ask = self.resolve(call.args), partial(_answered, call, parent)
-            if any(name.startswith("input.") for name in late_value_names(call.args)):
+            if [*late_value_names(call.args)]:  # known only after resources, or another query
                 self._told[call.name] = after_creation(args).apply(ask)
             else:
                 self._told[call.name] = pulumi.Output.from_input(ask(args))
@@ -170,11 +171,16 @@ class QueryFailed(pulumi.RunError):
 
 
 def _part(name: str, value: Any, inside: Iterable[str]) -> Any:
-    """The value at a path of field names and list indexes inside an output."""
+    """The value at a path of field names and list indexes inside an output.
+
+    Pulumi's own mocks compute no outputs: a value that they lack is its name.
+    """
     for step in inside:
         try:
             value = value[int(step)] if isinstance(value, list | tuple) else value[step]
-        except (IndexError, KeyError):
+        except (IndexError, KeyError, TypeError):
+            if is_stock_mock():
+                return name
             raise ResourceNotFound(name) from None
     return value
 

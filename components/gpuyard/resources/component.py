@@ -15,7 +15,7 @@ from gpuyard.render.dependencies import ObjectPlace, dependencies_of, object_key
 from gpuyard.resources.errors import PlatformRejected, missing_provider_finding
 from gpuyard.resources.late_inputs import bind_outputs
 from gpuyard.resources.objects import register_object
-from gpuyard.resources.provider import ClusterProvider
+from gpuyard.resources.provider import ClusterProvider, names_cluster, provider_of
 from gpuyard.resources.releases import register_release
 from gpuyard.spec.sections import Apply
 
@@ -44,7 +44,9 @@ class Component(pulumi.ComponentResource):
         name: str,
         state: Mapping[str, Any],
         opts: pulumi.ResourceOptions | None,
+        plan: PlatformPlan | None = None,
     ) -> None:
+        """With `plan`, a component without a provider uses the cluster, or the folder, that the plan names."""
         _refuse_two_providers(name, opts)
         super().__init__(token, name, dict(state), opts)
         self._waits_for = pulumi.ResourceOptions(depends_on=opts.depends_on if opts else None)
@@ -55,6 +57,16 @@ class Component(pulumi.ComponentResource):
         self._inside: ClusterProvider | None = None
         self._objects: dict[ObjectPlace, pulumi.CustomResource] = {}
         self._volumes: dict[ObjectPlace, pulumi.CustomResource] = {}
+        if plan is not None and self._lacks_provider(plan) and names_cluster(plan):
+            kind = "rendered" if plan.spec.apply is Apply.RENDER else "kubernetes"
+            below = pulumi.ResourceOptions(parent=self)
+            if (named := provider_of(plan, f"{name}-{kind}", opts=below)) is not None:
+                self._enter(named)
+
+    def _lacks_provider(self, plan: PlatformPlan) -> bool:
+        """Whether neither options nor the stack's configuration name a cluster, or a folder for manifests."""
+        rendered = plan.spec.apply is Apply.RENDER
+        return not self._has_provider and not self._is_configured(rendered=rendered)
 
     def _register(
         self,
@@ -108,10 +120,14 @@ class Component(pulumi.ComponentResource):
         return register_release(self, bound, self._hooked(self._after(after), first))
 
     @staticmethod
-    def _is_configured() -> bool:
-        """Whether the stack configures the default Kubernetes provider, as in `kubernetes:context: blue`."""
+    def _is_configured(*, rendered: bool = False) -> bool:
+        """Whether the stack configures the default Kubernetes provider, as in `kubernetes:context: blue`.
+
+        If `rendered`, with a folder for manifests: they never reach a cluster.
+        """
         config = pulumi.Config("kubernetes")
-        return any(config.get(key) for key in ("kubeconfig", "context", "renderYamlToDirectory"))
+        clusters = () if rendered else ("kubeconfig", "context")
+        return any(config.get(key) for key in (*clusters, "renderYamlToDirectory"))
 
     def _expect(self, group: str) -> None:
         """Make each object of an API group wait until the API server serves its kind."""

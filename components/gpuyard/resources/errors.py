@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pulumi
 
-from gpuyard.errors import PlanRejected
+from gpuyard.errors import PlanRejected, UsageError
 from gpuyard.findings import Diagnostic, Fix, error, format_findings
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud
@@ -22,6 +22,24 @@ class PlatformRejected(pulumi.RunError, PlanRejected):
     def __init__(self, what: str, findings: Sequence[Diagnostic]) -> None:
         self.findings = tuple(findings)
         super().__init__(f"{what} is rejected:\n{format_findings(findings)}")
+
+
+class UnknownPart(pulumi.RunError, KeyError):
+    """A platform has no pool or team of this name."""
+
+    def __init__(self, platform: str, kind: str, name: object, known: Sequence[str]) -> None:
+        suggestion = nearest_name(name, list(known)) if isinstance(name, str) else None
+        message = f"{platform}.{kind}s[{name!r}]: the platform has no {kind} of this name"
+        allowed = f", allowed: {', '.join(known) or f'none, it has no {kind}s'}"
+        fix = f"; fix: write {suggestion!r}" if suggestion else ""
+        super().__init__(message + allowed + fix)
+
+    def __str__(self) -> str:  # KeyError shows a representation
+        return str(self.args[0])
+
+
+class OutputUnavailable(pulumi.RunError, UsageError):
+    """An output that this kind of platform does not have."""
 
 
 def unknown_name(argument: str, value: object, known: Sequence[str]) -> Diagnostic:
@@ -45,7 +63,10 @@ def missing_provider_finding() -> Diagnostic:
         "the component has no Kubernetes provider; the kubeconfig's current context is never a default",
         given="no provider",
         allowed="a Kubernetes provider, or `kubernetes:context` in the stack's configuration",
-        fix=Fix(message="pass opts=pulumi.ResourceOptions(providers=[provider_of(plan)])"),
+        fix=Fix(
+            message="pass opts=pulumi.ResourceOptions(providers=[platform.provider]), or on a cluster "
+            "of your own set cluster.existing"
+        ),
     )
 
 

@@ -78,6 +78,12 @@ class ComponentHost(ComponentProvider):
                     component.inputs[name] = replace(
                         spec.sections[name], optional=given.optional, description=given.description
                     )
+        platform = self._component_defs["Platform"]
+        for name, summary in (("pools", "pool_summaries"), ("teams", "team_summaries")):
+            # Python has the components under these names, which other languages cannot get.
+            definition = platform.outputs.pop(camel_case(summary))
+            platform.outputs = {name: definition, **platform.outputs}
+            platform.outputs_mapping[name] = summary
         schema = generate_schema(
             PACKAGE, installed, None, self._component_defs, self._type_defs, self._dependencies
         )

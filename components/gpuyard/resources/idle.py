@@ -37,7 +37,11 @@ class IdleReclaim(Component):
             team.name: spec_without_defaults(team.idle) for team in plan.spec.teams if team.idle
         }
         super().__init__(
-            "gpuyard:index:IdleReclaim", name, {"platform": plan.name, "idle": idle_by_team}, opts
+            "gpuyard:index:IdleReclaim",
+            name,
+            {"platform": plan.name, "idle": idle_by_team},
+            opts,
+            plan,
         )
         self._register(idle_objects(plan))
         names = list(idle_by_team)

@@ -53,6 +53,7 @@ class Observability(Component):
             name,
             {"platform": plan.name, "observability": shown},
             opts,
+            plan,
         )
         if installs_monitoring(plan.spec):
             self._expect(MONITORING_GROUP)

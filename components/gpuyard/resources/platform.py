@@ -1,9 +1,9 @@
 """The whole platform as one component. Start here to see what a stack is made of."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, NotRequired, TypeAlias, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, TypedDict, TypeVar, cast
 
 import pulumi
 
@@ -28,6 +28,7 @@ from gpuyard.resources.clusters.factory import (
 )
 from gpuyard.resources.component import Component
 from gpuyard.resources.diagnosis.removed_teams import warn_removed_teams
+from gpuyard.resources.errors import OutputUnavailable, UnknownPart
 from gpuyard.resources.gpu_operator.component import GpuOperator
 from gpuyard.resources.gpu_operator.driver_hooks import rollout_record_hooks
 from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
@@ -51,7 +52,32 @@ from gpuyard.resources.validation.deferral import (
 )
 from gpuyard.resources.validation.job_results import job_passed_hook
 
+if TYPE_CHECKING:
+    from gpuyard.resources.clusters.cluster import CloudCluster, ClusterResource
+    from gpuyard.resources.clusters.eks import EksCluster
+    from gpuyard.resources.clusters.gke import GkeCluster
+
 _Resources: TypeAlias = Sequence[pulumi.Resource]
+_Part = TypeVar("_Part")
+
+
+class Parts(Mapping[str, _Part]):
+    """Components by name; an unknown name is an error with the nearest one."""
+
+    def __init__(self, platform: str, kind: str) -> None:
+        self.by_name: dict[str, _Part] = {}
+        self._place = platform, kind
+
+    def __getitem__(self, name: str) -> _Part:
+        if name not in self.by_name:
+            raise UnknownPart(*self._place, name, [*self])
+        return self.by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.by_name)
+
+    def __len__(self) -> int:
+        return len(self.by_name)
 
 
 class PlatformArgs(TypedDict):
@@ -118,9 +144,9 @@ class Platform(Component):
     no GpuOperator and no GpuNodePool.
     """
 
-    pools: pulumi.Output[dict[str, PoolSummary]]
+    pool_summaries: pulumi.Output[dict[str, PoolSummary]]
     """The pools, by name."""
-    teams: pulumi.Output[dict[str, TeamSummary]]
+    team_summaries: pulumi.Output[dict[str, TeamSummary]]
     """The teams, by name."""
     bill: pulumi.Output[BillSummary]
     """The hourly cost."""
@@ -161,7 +187,7 @@ class Platform(Component):
             entered=enters,
             graph=changes.resized,
         )
-        if enters and (cluster is not None or not self._is_configured()):
+        if enters and (cluster is not None or self._lacks_provider(plan)):
             self._enter(
                 kubernetes_provider(name, plan, cluster, pulumi.ResourceOptions(parent=self))
             )
@@ -173,10 +199,98 @@ class Platform(Component):
         self._register_addons()
         self._report(proof.findings)
 
+    @property
+    def pools(self) -> Mapping[str, GpuNodePool]:
+        """The components of the pools, by name; none on a MultiKueue manager."""
+        return self._pools
+
+    @property
+    def teams(self) -> Mapping[str, Team]:
+        """The components of the teams, by name."""
+        return self._teams
+
+    @property
+    def provider(self) -> pulumi.ProviderResource:
+        """The Kubernetes provider of the platform's cluster, for your own objects in it.
+
+        Raises:
+            OutputUnavailable: the stack's configuration names the cluster.
+        """
+        if self._inside is not None:
+            return self._inside
+        given = self.get_provider("kubernetes:core/v1:Namespace")
+        if given is None:
+            raise OutputUnavailable(
+                f"{self._called}.provider: the platform uses the default provider, which "
+                "`kubernetes:` in the stack's configuration sets; fix: register objects without "
+                "`provider`"
+            )
+        return given
+
+    @property
+    def eks(self) -> "EksCluster":
+        """The cluster's component on `cloud: aws`."""
+        return cast("EksCluster", self._cloud_cluster("eks", "aws"))
+
+    @property
+    def gke(self) -> "GkeCluster":
+        """The cluster's component on `cloud: gcp`."""
+        return cast("GkeCluster", self._cloud_cluster("gke", "gcp"))
+
+    @property
+    def cluster(self) -> "ClusterResource":
+        """The `aws.eks.Cluster` or `gcp.container.Cluster`; an existing one is read.
+
+        Its type has what both clouds have: `eks.cluster` and `gke.cluster` have the SDK's types.
+        """
+        return cast("ClusterResource", self._own_cluster("cluster").cluster)
+
+    @property
+    def kubeconfig(self) -> pulumi.Output[str]:
+        """Kubeconfig of the cloud's cluster, as a secret."""
+        return pulumi.Output.secret(self._own_cluster("kubeconfig").kubeconfig)
+
+    @property
+    def oidc(self) -> pulumi.Output[str]:
+        """URL of the OIDC issuer of the cluster's service accounts."""
+        return self._own_cluster("oidc").oidc
+
+    @property
+    def node_role(self) -> pulumi.Output[str]:
+        """Identity of all nodes: ARN of the IAM role on EKS, email of the service account on GKE."""
+        return self._own_cluster("node_role").node_role
+
+    @property
+    def network(self) -> pulumi.Output[str]:
+        """Id of the VPC on EKS, the VPC network on GKE."""
+        return self._own_cluster("network").network
+
+    @property
+    def security_group(self) -> pulumi.Output[str]:
+        """Id of the security group of the control plane and the nodes on EKS; GKE has none."""
+        return self._own_cluster("security_group").security_group
+
+    def _own_cluster(self, output: str) -> "EksCluster | GkeCluster":
+        return cast("EksCluster | GkeCluster", self._cloud_cluster(output, "aws or gcp"))
+
+    def _cloud_cluster(self, output: str, clouds: str) -> "CloudCluster":
+        """The component of the cluster; OutputUnavailable outside `clouds`."""
+        cloud = self._plan.cloud.value
+        if self._cluster is not None and cloud in clouds.split():
+            return self._cluster
+        other = {"eks": "gke", "gke": "eks"}.get(output) if self._cluster else None
+        raise OutputUnavailable(
+            f"{self._called}.{output}: gpuyard knows no such output on `cloud: {cloud}`, only on "
+            f"{clouds}; fix: use `{other or 'provider'}`, the "
+            f"{'component of its cluster' if other else 'Kubernetes provider of its cluster'}"
+        )
+
     def _register_addons(self) -> None:
         """Register each add-on after those that it names, the report last."""
         self.validation = pulumi.Output.from_input({})
         self._nodes, self._verdicts = list[GpuNodePool](), list[pulumi.CustomResource]()
+        self._pools = Parts[GpuNodePool](self._called, "pool")
+        self._teams = Parts[Team](self._called, "team")
         self._drivers, self._dra_drivers = [list[pulumi.CustomResource]() for _ in range(2)]
         for group in self._plan.provider.late_api_groups:
             self._expect(group)
@@ -253,13 +367,12 @@ class Platform(Component):
         return self._nodes if self._plan.simulated or labelled_pools(self._plan) else ()
 
     def _register_teams(self, after: _Resources) -> _Resources:
-        teams: list[pulumi.Resource] = []
         for team in self._plan.teams:
             queue = self._queueing.cluster_queue(team.cluster_queue)
             child, below = f"{self._called}-{team.stable_name}", [queue, *after, *self._dra_drivers]
             args: TeamArgs = {"platform": self._plan, "team": team.name, "stores": self._outputs}
-            teams.append(Team(child, args, self._child(below)))
-        return teams
+            self._teams.by_name[team.name] = Team(child, args, self._child(below))
+        return list(self._teams.values())
 
     def _register_idle_reclaim(self, after: _Resources) -> _Resources:
         if not self._plan.idle:
@@ -356,7 +469,9 @@ class Platform(Component):
         for pool in pools:
             child, cluster = f"{self._called}-{pool.stable_name}", self._cluster
             args: GpuNodePoolArgs = {"platform": self._plan, "pool": pool.name}
-            self._nodes.append(GpuNodePool(child, args, self._child(first), cluster=cluster))
+            node_pool = GpuNodePool(child, args, self._child(first), cluster=cluster)
+            self._pools.by_name[pool.name] = node_pool
+            self._nodes.append(node_pool)
 
     def _warn(self, findings: tuple[Diagnostic, ...]) -> None:
         for finding in findings:
@@ -376,15 +491,17 @@ class Platform(Component):
             "simulated": plan.bill.simulated,
         }
         pools = {p.name: cast("PoolSummary", pool_report(plan, p)) for p in plan.pools}
-        self.pools = pulumi.Output.all(*became).apply(lambda _: pools)
-        self.teams = pulumi.Output.from_input({t.name: _team_summary(t) for t in plan.teams})
+        self.pool_summaries = pulumi.Output.all(*became).apply(lambda _: pools)
+        self.team_summaries = pulumi.Output.from_input(
+            {t.name: _team_summary(t) for t in plan.teams}
+        )
         self.bill = pulumi.Output.from_input(bill)
         self.digest = pulumi.Output.from_input(spec_digest(plan.spec))
         self.notes = pulumi.Output.from_input([str(f) for f in sort_findings(findings)])
         self.register_outputs(
             {
-                "pools": self.pools,
-                "teams": self.teams,
+                "pools": self.pool_summaries,
+                "teams": self.team_summaries,
                 "bill": {camel_case(key): value for key, value in bill.items()},
                 "validation": self.validation,
                 "digest": self.digest,

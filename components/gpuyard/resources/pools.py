@@ -81,7 +81,7 @@ class GpuNodePool(Component):
             cloud = CloudResources(name, part, given, late_inputs=late)
         spec = next(one for one in plan.spec.pools if one.name == pool.name)
         state = {"platform": plan.name, "pool": spec_without_defaults(spec)}
-        super().__init__("gpuyard:index:GpuNodePool", name, state, opts)
+        super().__init__("gpuyard:index:GpuNodePool", name, state, opts, plan)
         looks = self._ours.kubectl if self._ours is not None else None
         own = node_label_patches(looks, plan, pool)
         objects = fake_node_objects(plan, pool) if plan.simulated else own

@@ -1,6 +1,9 @@
 """The Kubernetes provider of a platform: cluster identity and conflict resolution."""
 
 import pulumi
+import pulumi_kubernetes
+from pulumi.runtime.mocks import MockMonitor
+from pulumi.runtime.settings import get_monitor
 
 from gpuyard.names import SIMULATED_CONTEXT
 from gpuyard.plan.records import PlatformPlan
@@ -8,11 +11,12 @@ from gpuyard.resources.diagnosis.hooks import hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.errors import PlatformRejected, missing_context_finding
 from gpuyard.sdk_classes import sdk_version
+from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
 
 
-class ClusterProvider(pulumi.ProviderResource):
+class ClusterProvider(pulumi_kubernetes.Provider):
     """A Kubernetes provider that identifies its cluster by name and owns the platform's fields.
 
     Without an identifier the provider tells clusters apart by their kubeconfig, and a renewed
@@ -43,8 +47,9 @@ class ClusterProvider(pulumi.ProviderResource):
         credential: bool = True,
     ) -> None:
         """`credential`: whether the kubeconfig contains a credential and must be a secret."""
-        # Inputs of a provider are strings; the SDK sends other types as JSON
-        # (pulumi_kubernetes/provider.py).
+        # The constructor of the SDK's class is skipped: it would write KUBECONFIG and other variables
+        # of the environment into the state. Inputs of a provider are strings; the SDK sends other
+        # types as JSON (pulumi_kubernetes/provider.py).
         props: dict[str, pulumi.Input[str]] = {
             "clusterIdentifier": cluster_identifier,
             "enableConfigMapMutable": "true",
@@ -57,14 +62,32 @@ class ClusterProvider(pulumi.ProviderResource):
         if render_to is not None:
             props["renderYamlToDirectory"] = render_to
         versioned = pulumi.ResourceOptions(version=sdk_version("kubernetes"))
-        super().__init__("kubernetes", name, props, pulumi.ResourceOptions.merge(versioned, opts))
+        merged_opts = pulumi.ResourceOptions.merge(versioned, opts)
+        pulumi.ProviderResource.__init__(self, "kubernetes", name, props, merged_opts)
         self.chart_api_groups = set()
-        # Rendered manifests have no cluster to diagnose.
+        # Rendered manifests and unit tests have no cluster to diagnose.
         kubectl = Kubectl(kubeconfig, context)
         self.error_hooks = (
-            None if render_to is not None else hooks_of(name, kubectl, self.chart_api_groups)
+            None
+            if render_to is not None or is_stock_mock()
+            else hooks_of(name, kubectl, self.chart_api_groups)
         )
         self.kubectl = kubectl if self.error_hooks is not None else None
+
+
+def names_cluster(plan: PlatformPlan) -> bool:
+    """Whether `provider_of` returns a provider: the plan names a cluster outside the clouds, or a folder."""
+    existing = plan.spec.cluster.existing if plan.spec.cluster is not None else None
+    if plan.spec.apply is Apply.RENDER:
+        return True
+    if plan.provider.cluster_component:
+        return False
+    return plan.simulated or (existing is not None and not is_late_input(existing))
+
+
+def is_stock_mock() -> bool:
+    """Whether the test of a user mocks the engine with Pulumi's own monitor, which computes no outputs."""
+    return type(get_monitor()) is MockMonitor
 
 
 def provider_of(

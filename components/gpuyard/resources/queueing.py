@@ -50,7 +50,7 @@ class Queueing(Component):
         proof, _ = read_part(_PART, name, args, opts)
         plan = proof.plan
         state = {"platform": plan.name, "queueing": spec_without_defaults(plan.spec.queueing)}
-        super().__init__("gpuyard:index:Queueing", name, state, opts)
+        super().__init__("gpuyard:index:Queueing", name, state, opts, plan)
         namespace, release = self._register(kueue_objects(plan)), kueue_release(plan)
         if release is not None:
             chart = self._register_chart(plan, release, namespace)

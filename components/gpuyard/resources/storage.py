@@ -51,7 +51,7 @@ class Storage(Component):
         plan = proof.plan
         stored = spec_without_defaults(plan.spec.storage) if plan.spec.storage else {}
         super().__init__(
-            "gpuyard:index:Storage", name, {"platform": plan.name, "storage": stored}, opts
+            "gpuyard:index:Storage", name, {"platform": plan.name, "storage": stored}, opts, plan
         )
         late = self._register_stores(name, plan, proof.late_inputs)
         for team in plan.teams:

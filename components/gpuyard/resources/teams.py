@@ -76,7 +76,7 @@ class Team(Component):
         what = f"{name}: the storage locations of {team.name}"
         stores = read_stores(what, values, volumes, proof.late_inputs)
         state = {"platform": plan.name, "team": spec_without_defaults(spec)}
-        super().__init__("gpuyard:index:Team", name, state, opts)
+        super().__init__("gpuyard:index:Team", name, state, opts, plan)
         if installs_dra_driver(plan.spec):
             self._expect(
                 COMPUTE_DOMAINS_GROUP

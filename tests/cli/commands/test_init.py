@@ -180,6 +180,19 @@ def test_a_simulated_project_names_its_cluster(gpuyard, monkeypatch, present, co
     assert f"  {command}\n" in gpuyard("init", "--cloud", "simulated").out
 
 
+def test_pulumi_creates_the_stack_in_the_project(gpuyard, folder, monkeypatch):
+    (folder / "pulumi").write_text('#!/bin/sh\necho "$PWD: $*" >"$HOME/ran"\n')
+    (folder / "pulumi").chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder), prepend=":")
+    monkeypatch.setenv("HOME", str(folder))
+    ended = gpuyard("init", "--cloud", "aws", "lab", "--stack", "prod")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.endswith("next\n  cd lab\n  gpuyard check prod\n  pulumi preview\n")
+    assert (folder / "ran").read_text() == (
+        f"{folder}/lab: stack init --stack prod --non-interactive --color never\n"
+    )
+
+
 def test_the_reason_of_pulumi_is_shown_when_it_creates_no_stack(gpuyard, folder, monkeypatch):
     (folder / "pulumi").write_text("#!/bin/sh\necho error: not logged in >&2; exit 255\n")
     (folder / "pulumi").chmod(0o755)

@@ -26,13 +26,15 @@ clouds.output = getattr
 """Before `GRAPH`: registration with the token and the fields of the graph, as before decision 86."""
 OF_THE_RUN = {"created", "modified", "sourcePosition", "stackTrace"}
 """Fields of the state that tell when and by which line a resource was registered."""
-SECRET = "ciphertext"  # noqa: S105
+ENCRYPTED = "ciphertext"
 
 
 def plain(value):
     """A value of the state without the order of dependencies, and without ciphertexts, which are never the same."""
     if isinstance(value, dict):
-        return SECRET if SECRET in value else {key: plain(each) for key, each in value.items()}
+        return (
+            ENCRYPTED if ENCRYPTED in value else {key: plain(each) for key, each in value.items()}
+        )
     return sorted(map(str, value)) if isinstance(value, list) else value
 
 

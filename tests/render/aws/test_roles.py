@@ -7,6 +7,7 @@ import pytest
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import resolve_values
 from kit.clouds.aws import graph_of
+from kit.stacks import pool
 
 ROLE = "aws:iam/role:Role"
 ATTACHMENT = "aws:iam/rolePolicyAttachment:RolePolicyAttachment"
@@ -73,3 +74,15 @@ def test_no_policy_allows_every_action_of_a_service():
 def test_there_is_no_user_and_no_key():
     kinds = {each.kind for each in graph_of(storage=LUSTRE, cluster=ZONES).resources}
     assert not [kind for kind in kinds if "accessKey" in kind or "iam/user" in kind]
+
+
+def test_an_existing_role_gets_no_policies_and_karpenters_nodes_keep_their_own():
+    roles = {word: f"arn:aws:iam::123456789012:role/{word}" for word in ("cluster", "nodes")}
+    graph = graph_of([pool(), pool("more", scaling="karpenter")], cluster={"roles": roles})
+    names = {each.name for each in graph.resources}
+    assert not names & {"cluster-role", "node-role"}
+    assert "karpenter-node-role" in names
+    assert policies(graph, "cluster-role") == policies(graph, "node-role") == []
+    assert graph.resource("cluster").inputs["roleArn"] == roles["cluster"]
+    groups = graph.resources_of_kind("aws:eks/nodeGroup:NodeGroup")
+    assert {each.inputs["nodeRoleArn"] for each in groups} == {roles["nodes"]}

@@ -85,3 +85,16 @@ def test_who_is_an_admin_does_not_depend_on_who_else_is():
     assert {r.name for r in one.resources_of_kind(MEMBER)} < {
         r.name for r in two.resources_of_kind(MEMBER)
     }
+
+
+def test_an_existing_account_gets_no_roles():
+    email = "nodes@my-project.iam.gserviceaccount.com"
+    cluster = {"roles": {"nodes": email}}
+    graph = graph_of(cluster=cluster, observability={"prometheus": "managed"})
+    own = Joined("serviceAccount:", email)
+    assert "nodes" not in {each.name for each in graph.resources}
+    assert own not in [each.inputs["member"] for each in graph.resources_of_kind(MEMBER)]
+    accounts = {
+        each.inputs["nodeConfig"]["serviceAccount"] for each in graph.resources_of_kind(POOL)
+    }
+    assert accounts == {email}

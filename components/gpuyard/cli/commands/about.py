@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import Format, FormatOption
+from gpuyard.cli.options import COMPLETE_VARIABLE, Format, FormatOption
 from gpuyard.cli.terminal.console import Column, results, table, write
 from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document
@@ -95,8 +95,6 @@ class Shell(StrEnum):
 def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", show_default=False)]) -> int:
     """Print the completion script of a shell. Source it in the shell's startup file."""
     from typer._completion_shared import get_completion_script
-
-    from gpuyard.cli.app import COMPLETE_VARIABLE
 
     script = get_completion_script(
         prog_name="gpuyard", complete_var=COMPLETE_VARIABLE, shell=shell.value

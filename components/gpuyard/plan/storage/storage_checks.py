@@ -13,6 +13,7 @@ from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.plan.cluster.ranges import cluster_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of, offer_of, throughput_of, tier_of, zone_of
+from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
 from gpuyard.spec.suggestions import nearest_name
 
@@ -289,5 +290,5 @@ def check_bucket_names(draft: Draft) -> list[Diagnostic]:
             fix=Fix(message="write the bucket name only"),
         )
         for path, name in named
-        if name is not None and not form.pattern.fullmatch(name)
+        if name and not is_late_input(name) and not form.pattern.fullmatch(name)
     ]

@@ -73,11 +73,6 @@ def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
     )
 
 
-def node_account(plan: PlatformPlan) -> str | UnresolvedOutput:
-    """The email of the service account of nodes."""
-    return cluster_spec(plan.spec).roles.nodes or UnresolvedOutput("nodes.email")
-
-
 def project_member(
     place: GcpLocation, name: str, role: str, member: Any, after: tuple[str, ...] = ()
 ) -> CloudResource:

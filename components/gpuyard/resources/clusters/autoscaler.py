@@ -31,7 +31,9 @@ class ClusterAutoscaler(Component):
     ) -> None:
         values = read_args("ClusterAutoscaler", args, required=("platform",))
         plan = validate_platform(values["platform"]).plan
-        super().__init__("gpuyard:index:ClusterAutoscaler", name, {"platform": plan.name}, opts)
+        super().__init__(
+            "gpuyard:index:ClusterAutoscaler", name, {"platform": plan.name}, opts, plan
+        )
         for group in plan.provider.late_api_groups:
             self._expect(group)
         objects = self._register(plan.provider.autoscaler_objects(plan))

@@ -1,7 +1,7 @@
 """Common part of all cloud clusters: their resources, the values that pools reference, and access."""
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 
@@ -9,7 +9,7 @@ from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard.render.cloud.graph import CLUSTER, CloudGraph
 from gpuyard.render.cloud.kubeconfig import ClusterAccess
 from gpuyard.resources.clouds import CloudResources
 from gpuyard.resources.clusters.connectivity import wait_until_reachable
@@ -18,6 +18,20 @@ from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.errors import PlatformRejected, wrong_cloud_finding
 from gpuyard.resources.state import spec_without_defaults
 from gpuyard.resources.validated_plan import read_args, validate_platform
+from gpuyard.sdk_classes import resource_class
+
+if TYPE_CHECKING:
+
+    class ClusterResource(pulumi.CustomResource):
+        """The SDK's resource of a cluster, as far as it is the same in all clouds."""
+
+        name: pulumi.Output[str]
+        """The cluster's name."""
+        endpoint: pulumi.Output[str]
+        """The endpoint of the API server: a URL in EKS, an IP address in GKE."""
+
+        def __getattr__(self, name: str) -> pulumi.Output[Any]:
+            """Any other output of the SDK's class; `eks.cluster` and `gke.cluster` have its types."""
 
 
 class CloudCluster(Component):
@@ -47,6 +61,7 @@ class CloudCluster(Component):
         if cluster is not None:
             state["cluster"] = spec_without_defaults(cluster)
         super().__init__(f"gpuyard:index:{kind}", name, state, opts)
+        self._resource: pulumi.CustomResource | None = None
         self._cloud = CloudResources(name, own="cluster", late_inputs=proof.late_inputs)
         profile = pulumi.Config(plan.cloud.value).get("profile")
         self._entry = cast("ClusterAccess", plan.provider.access(plan, profile))
@@ -67,9 +82,23 @@ class CloudCluster(Component):
         }
         self.register_outputs(outputs)
 
+    def _read_once(self, kind: str, id_: pulumi.Input[str]) -> pulumi.CustomResource:
+        """The cluster's resource; an existing cluster is read on first use, and never changed."""
+        if self._resource is None and cluster_spec(self._plan.spec).existing:
+            # `gpuyard.changes` takes a name that begins with the platform's for a part of its graph.
+            name, opts = f"existing:{self._called}", pulumi.ResourceOptions(parent=self)
+            self._resource = resource_class(kind).get(name, id_, opts)
+        return self._resource or self._cloud.resource(CLUSTER)
+
     def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
         """Outputs that only this kind of cluster has."""
         return {}
+
+    def _node_identity(self, created: str) -> pulumi.Output[str]:
+        """The identity of all nodes: an existing one, or the one that gpuyard creates."""
+        existing = cluster_spec(self._plan.spec).roles.nodes
+        identity = self._cloud.resolve(existing or UnresolvedOutput(created))
+        return pulumi.Output.from_input(identity)
 
     @property
     def graph(self) -> CloudGraph:

@@ -1,13 +1,15 @@
 """An EKS cluster."""
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import pulumi
 
-from gpuyard.render.aws.roles import node_role_arn
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.clusters.cluster import CloudCluster
 from gpuyard.resources.validated_plan import PlatformLike
+
+if TYPE_CHECKING:
+    from pulumi_aws import eks
 
 
 class EksClusterArgs(TypedDict):
@@ -60,8 +62,54 @@ class EksCluster(CloudCluster):
 
     def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
         self.certificate_authority = self._cloud.resolve(self._entry.authority)
-        self.node_role = self._cloud.resolve(node_role_arn(self._plan))
+        self.node_role = self._node_identity("node-role.arn")
         return {
             "certificateAuthority": self.certificate_authority,
             "nodeRole": self.node_role,
         }
+
+    @property
+    def cluster(self) -> "eks.Cluster":
+        """The cluster; an existing one is read."""
+        return cast("eks.Cluster", self._read_once("aws:eks/cluster:Cluster", self.cluster_name))
+
+    @property
+    def arn(self) -> pulumi.Output[str]:
+        """ARN of the cluster."""
+        result: pulumi.Output[str] = self.cluster.arn
+        return result
+
+    @property
+    def oidc(self) -> pulumi.Output[str]:
+        """URL of the OIDC issuer of the cluster's service accounts.
+
+        gpuyard registers no IAM OIDC provider: its workloads use EKS Pod Identity.
+        """
+        result: pulumi.Output[str] = self.cluster.identities.apply(
+            lambda found: found[0].oidcs[0].issuer
+        )
+        return result
+
+    @property
+    def network(self) -> pulumi.Output[str]:
+        """Id of the VPC."""
+        result: pulumi.Output[str] = self.cluster.vpc_config.apply(
+            lambda config: config.vpc_id or ""
+        )
+        return result
+
+    @property
+    def subnets(self) -> pulumi.Output[list[str]]:
+        """Ids of the subnets of the control plane."""
+        result: pulumi.Output[list[str]] = self.cluster.vpc_config.apply(
+            lambda config: list(config.subnet_ids)
+        )
+        return result
+
+    @property
+    def security_group(self) -> pulumi.Output[str]:
+        """Id of the security group that EKS creates for the control plane and the nodes."""
+        result: pulumi.Output[str] = self.cluster.vpc_config.apply(
+            lambda config: config.cluster_security_group_id or ""
+        )
+        return result

@@ -1,13 +1,20 @@
 """A GKE cluster."""
 
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict, cast
 
 import pulumi
 
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudGraph
-from gpuyard.render.gcp.identity import node_account
 from gpuyard.resources.clusters.cluster import CloudCluster
+from gpuyard.resources.errors import OutputUnavailable
 from gpuyard.resources.validated_plan import PlatformLike
+
+if TYPE_CHECKING:
+    from pulumi_gcp import container
+
+_API = "https://container.googleapis.com/v1/"
+"""Prefix of the OIDC issuer and of links to clusters."""
 
 
 class GkeClusterArgs(TypedDict):
@@ -55,5 +62,58 @@ class GkeCluster(CloudCluster):
         super().__init__(name, args, opts, entered=entered, graph=graph)
 
     def _own_outputs(self) -> dict[str, pulumi.Output[str]]:
-        self.node_service_account = self._cloud.resolve(node_account(self._plan))
+        self.node_service_account = self._node_identity("nodes.email")
         return {"nodeServiceAccount": self.node_service_account}
+
+    @property
+    def cluster(self) -> "container.Cluster":
+        """The cluster; an existing one is read."""
+        id_ = self._cloud.resolve(UnresolvedOutput("cluster.selfLink")).apply(_id_of)
+        return cast("container.Cluster", self._read_once("gcp:container/cluster:Cluster", id_))
+
+    @property
+    def oidc(self) -> pulumi.Output[str]:
+        """URL of the OIDC issuer of the cluster's service accounts."""
+        return pulumi.Output.concat(_API, self.cluster.id)
+
+    @property
+    def workload_pool(self) -> pulumi.Output[str]:
+        """Workload identity pool of the cluster's service accounts; empty without Workload Identity."""
+        result: pulumi.Output[str] = self.cluster.workload_identity_config.apply(
+            lambda config: (config.workload_pool if config else None) or ""
+        )
+        return result
+
+    @property
+    def node_role(self) -> pulumi.Output[str]:
+        """Email address of the service account of all nodes, as `node_service_account`."""
+        return self.node_service_account
+
+    @property
+    def network(self) -> pulumi.Output[str]:
+        """The VPC network, as Google Cloud writes it in the cluster."""
+        result: pulumi.Output[str] = self.cluster.network.apply(lambda name: name or "")
+        return result
+
+    @property
+    def subnets(self) -> pulumi.Output[list[str]]:
+        """The subnetwork of the cluster's nodes."""
+        result: pulumi.Output[list[str]] = self.cluster.subnetwork.apply(lambda name: [name])
+        return result
+
+    @property
+    def security_group(self) -> pulumi.Output[str]:
+        """GKE has none.
+
+        Raises:
+            OutputUnavailable: always.
+        """
+        raise OutputUnavailable(
+            f"{self._called}.security_group: GKE has no security groups; fix: use firewall rules "
+            "of the `network`"
+        )
+
+
+def _id_of(link: str) -> str:
+    """`projects/…/locations/…/clusters/…`; links to zonal clusters have `zones`."""
+    return link.removeprefix(_API).replace("/zones/", "/locations/")

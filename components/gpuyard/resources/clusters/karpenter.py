@@ -47,7 +47,7 @@ class Karpenter(Component):
         rendered = [self._nodes, [chart.values for chart in charts]]
         what = f"{name}: the bootstrap values of Karpenter's nodes"
         self._late = late = read_stores(what, values, rendered, proof.late_inputs)
-        super().__init__("gpuyard:index:Karpenter", name, {"platform": plan.name}, opts)
+        super().__init__("gpuyard:index:Karpenter", name, {"platform": plan.name}, opts, plan)
         for chart in charts:
             self._waits_for = self._after([self._register_chart(plan, chart, [], late=late)])
         for group in (NODE_CLASS_GROUP, POOL_GROUP):

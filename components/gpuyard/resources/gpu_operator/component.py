@@ -63,7 +63,7 @@ class GpuOperator(Component):
             "platform": plan.name,
             "gpuOperator": spec_without_defaults(plan.spec.gpu_operator),
         }
-        super().__init__("gpuyard:index:GpuOperator", name, state, opts)
+        super().__init__("gpuyard:index:GpuOperator", name, state, opts, plan)
         self._telling = self._telling_hooks(name, plan, exchange)
         self._plan = plan
         deployed = last_known_state() if self._ours is not None else None

@@ -116,7 +116,7 @@ class Validation(Component):
             "platform": plan.name,
             "validation": spec_without_defaults(validation_spec) if validation_spec else {},
         }
-        super().__init__("gpuyard:index:Validation", name, state, opts)
+        super().__init__("gpuyard:index:Validation", name, state, opts, plan)
         self._plan, self._called = plan, name
         now = [pool for pool in checked_pools(plan) if pool.stable_name not in later]
         self._register(validator_objects(plan))
