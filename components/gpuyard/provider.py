@@ -336,6 +336,8 @@ class Provider:
     """The kinds of datasets that a stack file may contain."""
     bucket_names: ClassVar[IdFormat | None] = None
     """The format of bucket names; None: they are not checked."""
+    file_system_ids: ClassVar[IdFormat | None] = None
+    """The format of ids of existing file systems; None: there are none."""
 
     def check_storage(self, draft: "Draft") -> list[Diagnostic]:
         """Check what pods need in this cloud to mount a store."""

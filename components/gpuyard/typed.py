@@ -1268,6 +1268,10 @@ class Dataset(TypedDict):
     """Existing bucket: the dataset itself with kind bucket, or the import source of fsx-lustre.
     Default: a new bucket with kind bucket, otherwise none.
     """
+    file_system: NotRequired[LateText | None]
+    """Existing file system with kind efs: its id, followed by `::` and the id of an access point
+    if it is mounted through one. Default: gpuyard creates one.
+    """
     cache_gib: NotRequired[int | str | None]
     """Cache size per pod on the node's disks in GiB, with kind bucket. Default: no cache."""
     read_mb_per_s: NotRequired[int | None]

@@ -1,5 +1,7 @@
 """A third cloud, which no component names: one registered object takes it from check to deployment."""
 
+import sys
+
 import pytest
 import yaml
 
@@ -9,7 +11,7 @@ from gpuyard.resources import Platform
 from gpuyard.spec import platform as spec_of_platform
 from gpuyard.spec.platform import Cloud
 from gpuyard.testing import StackRunner
-from kit.clouds.toy import CATALOGUE, Toy
+from kit.clouds.toy import CATALOGUE, Toy, sdk
 from kit.clouds.unasked import deaf, no_cluster_is_queried
 from kit.inprocess import run
 from kit.stacks import platform, pool, team
@@ -33,6 +35,7 @@ def registered(monkeypatch):
         monkeypatch.setitem(table, row.name, row)
     monkeypatch.setitem(WINDOWS, "toy", WINDOWS["none"])
     provider.register(Toy())
+    monkeypatch.setitem(sys.modules, "pulumi_toy", sdk())
 
 
 @pytest.fixture

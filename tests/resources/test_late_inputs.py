@@ -379,6 +379,20 @@ def test_volumes_and_rights_use_a_bucket_of_the_program(clouds):
     assert not [one.name for one in objects if "${input" in str(one.inputs)]
 
 
+def test_a_dataset_is_mounted_from_a_file_system_of_the_program(clouds):
+    def given() -> Any:
+        data = Own("aws:efs/fileSystem:FileSystem", "own-data")
+        storage = {"datasets": [{"name": "corpus", "kind": "efs", "file_system": data}]}
+        teams = [team(guarantee={"train": 8})]
+        return platform([pool(nodes="0..4")], teams, cloud="aws", storage=storage)
+
+    graph = deploy(clouds, given)
+    files = named(graph, "own-data").id
+    volumes = [one for one in graph if one.type.endswith(":PersistentVolume")]
+    assert {one.inputs["spec"]["csi"]["volumeHandle"] for one in volumes} == {files}
+    assert not [one.name for one in graph if one.type == "aws:efs/mountTarget:MountTarget"]
+
+
 def test_a_provider_that_does_not_answer_leaves_the_region_late(clouds):
     def program() -> None:
         pulumi.runtime.set_config("aws:region", "us-east-1")

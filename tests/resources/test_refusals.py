@@ -169,6 +169,7 @@ def test_a_value_known_only_later_is_refused_where_it_stands(pulumi_mocks):
         "cluster.existing, cluster.network.id, cluster.network.subnets.private.*, "
         "cluster.network.subnets.public.*, cluster.network.security_groups.*, cluster.key, "
         "cluster.admins.*, cluster.roles.cluster, cluster.roles.nodes, storage.datasets.*.bucket, "
+        "storage.datasets.*.file_system, "
         "storage.checkpoints.bucket\n  fix: set the value itself, or read it from the stack's "
         "configuration"
     )

@@ -85,6 +85,7 @@ from gpuyard.plan.software.pins import check_software, effective_pins, versions
 from gpuyard.plan.software.support import check_kubernetes, check_machine_minors, check_minor
 from gpuyard.plan.storage.storage_checks import (
     check_bucket_names,
+    check_file_systems,
     check_store_kinds,
     check_store_names,
     check_store_options,
@@ -174,6 +175,7 @@ CHECKS: tuple[Check, ...] = (
     check_admission,
     check_autoscaler,
     check_bucket_names,
+    check_file_systems,
     check_budgets,
     check_claim_drivers,
     check_dra_is_exclusive,

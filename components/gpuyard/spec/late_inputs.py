@@ -49,6 +49,7 @@ LATE_INPUTS: Mapping[str, Mapping[str, str]] = {
         "aws:s3/bucketV2:BucketV2": "id",
         "gcp:storage/bucket:Bucket": "name",
     },
+    "storage.datasets.*.file_system": {"aws:efs/fileSystem:FileSystem": "id"},
     "storage.checkpoints.bucket": {
         "aws:s3/bucket:Bucket": "id",
         "aws:s3/bucketV2:BucketV2": "id",

@@ -26,6 +26,8 @@ FORWARDED = (_signal.SIGINT, _signal.SIGTERM, _signal.SIGHUP)
 def main() -> int:
     """Request the plugin, then wait for its end."""
     engine = os.getppid()  # first: it may be killed during the request
+    # The engine may end a plugin that it is starting.
+    _signal.signal(_signal.SIGINT, _signal.SIG_DFL)
     plugin, *arguments = sys.argv[1:]
     command = (sys.executable, plugin, *arguments)
     link = asking.connect("plugins", command, os.environ, os.getcwd())  # noqa: PTH109

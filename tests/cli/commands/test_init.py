@@ -62,8 +62,11 @@ def test_programs_with_the_library_are_typed_and_formatted(folder):
     for cloud in CLOUDS:
         text = project_files("lab", cloud, "dev", library=True)["__main__.py"]
         (folder / f"{cloud}.py").write_text(text, encoding="utf-8")
+    # The programs name neither SDK, and mypy would read two million lines of them.
+    skipped = "[mypy]\n[mypy-pulumi_aws.*,pulumi_gcp.*]\nfollow_imports = skip\n"
+    (folder / "mypy.ini").write_text(skipped, encoding="utf-8")
     for command in (
-        ["mypy", "--strict", "--config-file=", "--cache-dir", sizes.ROOT / ".mypy_cache" / "init"],
+        ["mypy", "--strict", "--cache-dir", sizes.ROOT / ".mypy_cache" / "init"],
         ["ruff", "format", "--check", "--isolated"],
     ):
         ended = subprocess.run(

@@ -1,6 +1,11 @@
 """A third cloud of one screen: two machines, one zone, a network, a cluster and a node group per pool."""
 
 from dataclasses import replace
+from types import ModuleType
+from typing import ClassVar
+
+import pulumi
+from pulumi.runtime import rpc
 
 from gpuyard.catalogue.cluster.networks import GKE_RANGES
 from gpuyard.catalogue.machines import MACHINES, Capacity, Price
@@ -31,6 +36,41 @@ CATALOGUE = (
 )
 """What the catalogue has about it, by name: two machines, a node image, and a Pulumi provider."""
 RANGES = {"cidr": GKE_RANGES["cidr"]}
+
+
+class _Resource(pulumi.CustomResource):
+    """A resource as a generated SDK has it: a class of its own, with its inputs as keywords."""
+
+    def __init__(self, resource_name, opts=None, **inputs):
+        kind = type(self).__name__
+        outputs = dict.fromkeys(("address", "authority")) if kind == "Cluster" else {}
+        super().__init__(f"toy:index:{kind}", resource_name, {**outputs, **inputs}, opts)
+
+
+class _Module(rpc.ResourceModule):
+    """The record by which a generated SDK registers its classes."""
+
+    mod_info: ClassVar = {
+        "fqn": "pulumi_toy",
+        "classes": {f"toy:index:{kind}": kind for kind in ("Network", "Cluster", "NodePool")},
+    }
+
+    def version(self):
+        return None
+
+    def construct(self, name, typ, urn):
+        raise NotImplementedError
+
+
+def sdk():
+    """The SDK of the toy cloud: a module with a class for each kind, registered with Pulumi."""
+    module = ModuleType("pulumi_toy")
+    for kind in ("Network", "Cluster", "NodePool"):
+        each = type(kind, (_Resource,), {"__module__": "pulumi_toy"})
+        setattr(module, kind, each)
+    if rpc.get_resource_module("toy", "index", "") is None:
+        rpc.register_resource_module("toy", "index", _Module())
+    return module
 
 
 class Toy(Provider):

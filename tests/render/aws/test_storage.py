@@ -117,6 +117,14 @@ def test_efs_is_backed_up_as_long_as_it_is_protected():
         assert found == {"status": status}
 
 
+def test_an_existing_file_system_is_mounted_and_nothing_of_it_is_created():
+    files = "fs-0123456789abcdef0::fsap-0123456789abcdef0"
+    graph = one("efs", file_system=files)
+    assert not [each for each in graph.resources if each.kind.startswith("aws:efs/")]
+    assert not [each for each in graph.resources if each.name.endswith("data-corpus")]
+    assert graph.late_values["data-corpus.handle"] == files
+
+
 def test_doors_of_subnets_without_a_zone_are_told_apart_by_their_place():
     graph = aws_graph(
         plan_on_aws(

@@ -144,6 +144,15 @@ S3_BUCKETS = IdFormat(
         as_of=_LOOKED_UP,
     ),
 )
+EFS_FILE_SYSTEMS = IdFormat(
+    re.compile(r"fs-[0-9a-f]{8,40}(::fsap-[0-9a-f]{8,40})?"),
+    "fs-0123456789abcdef0",
+    Source(
+        "EFS API reference, FileSystemId and AccessPointId; volumeHandle of aws-efs-csi-driver",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
+)
 GCS_BUCKETS = IdFormat(
     re.compile(
         r"(?!goog)(?!.*google)(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)"

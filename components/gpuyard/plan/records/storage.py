@@ -48,6 +48,8 @@ class DatasetPlan:
     """Its zone, if it is in one zone."""
     bucket: str | None
     """An existing bucket: the store itself, or the source of its data."""
+    file_system: str | None
+    """An existing file system of EFS; None if gpuyard creates one."""
     cache_gib: int | None
     read_mb_per_s: int | None
     """The minimum read speed of one node, from the stack file; None without a value."""

@@ -27,7 +27,7 @@ def managed_stores(
     """One for each store that gpuyard creates on a cloud, in the order of the stack file."""
     for data in datasets:
         bucket = data.kind is DatasetKind.BUCKET
-        if data.kind is DatasetKind.CLASS or (bucket and data.bucket):
+        if data.kind is DatasetKind.CLASS or data.file_system or (bucket and data.bucket):
             continue
         usd, basis = _price(data, region)
         yield StorePlan(

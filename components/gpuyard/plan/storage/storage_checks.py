@@ -19,7 +19,7 @@ from gpuyard.spec.suggestions import nearest_name
 
 _CHECKPOINTS: Path = ("storage", "checkpoints")
 _WORDS: Mapping[DatasetKind, frozenset[str]] = {
-    DatasetKind.EFS: frozenset({"throughput", "read_mb_per_s"}),
+    DatasetKind.EFS: frozenset({"throughput", "read_mb_per_s", "file_system"}),
     DatasetKind.FSX_LUSTRE: frozenset(
         {"size_gib", "tier", "throughput", "zone", "bucket", "read_mb_per_s"}
     ),
@@ -76,7 +76,7 @@ def check_store_options(draft: Draft) -> list[Diagnostic]:
 
 def _has(data: Dataset) -> frozenset[str]:
     words = _OF_ALL | _WORDS[data.kind]
-    if data.tier is StoreTier.SCRATCH:
+    if data.tier is StoreTier.SCRATCH or data.file_system:
         words -= {"throughput"}
     if data.tier is StoreTier.REGIONAL:
         words -= {"zone"}
@@ -85,7 +85,9 @@ def _has(data: Dataset) -> frozenset[str]:
 
 def _called(data: Dataset) -> str:
     tier = data.tier if data.tier in {StoreTier.SCRATCH, StoreTier.REGIONAL} else None
-    return f"{data.kind.value} in tier {tier.value}" if tier else f"kind {data.kind.value}"
+    if tier:
+        return f"{data.kind.value} in tier {tier.value}"
+    return f"{'an existing file system of ' if data.file_system else ''}kind {data.kind.value}"
 
 
 def check_store_sizes(draft: Draft) -> list[Diagnostic]:
@@ -291,4 +293,22 @@ def check_bucket_names(draft: Draft) -> list[Diagnostic]:
         )
         for path, name in named
         if name and not is_late_input(name) and not form.pattern.fullmatch(name)
+    ]
+
+
+def check_file_systems(draft: Draft) -> list[Diagnostic]:
+    """Check the form of ids of existing file systems."""
+    form = draft.provider.file_system_ids
+    return [
+        error(
+            "storage.file_system",
+            (*path, "file_system"),
+            "not the id of a file system of EFS",
+            given=name,
+            allowed=f"its id, such as {form.example}; with an access point ID::fsap-…",
+            fix=Fix(message="write the id"),
+        )
+        for path, data in datasets_of(draft)
+        if form and (name := data.file_system) and data.kind is DatasetKind.EFS
+        if not is_late_input(name) and not form.pattern.fullmatch(name)
     ]

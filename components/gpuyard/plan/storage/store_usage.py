@@ -29,7 +29,7 @@ def check_store_usage(draft: Draft) -> list[Diagnostic]:
 
 
 def _of_one(path: Path, data: Dataset) -> Iterator[Diagnostic]:
-    if data.kind in _STORES and not data.writers and data.bucket is None:
+    if data.kind in _STORES and not (data.writers or data.bucket or data.file_system):
         yield warning(
             "storage.unwritten",
             path,

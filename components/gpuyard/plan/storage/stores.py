@@ -62,6 +62,7 @@ def _dataset(spec: PlatformSpec, data: Dataset) -> DatasetPlan:
         throughput=throughput_of(data),
         zone=zone_of(spec, data) if offer and offer.single_zone else None,
         bucket=data.bucket,
+        file_system=data.file_system,
         cache_gib=data.cache_gib,
         read_mb_per_s=data.read_mb_per_s,
         class_name=data.class_name,

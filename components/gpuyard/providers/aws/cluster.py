@@ -94,7 +94,9 @@ def _unknown_count(draft: Draft) -> Iterator[Diagnostic]:
     if subnets is None or cluster_zones(spec) or not any(map(is_late_list, subnets.private)):
         return
     datasets = spec.storage.datasets if spec.storage else ()
-    if installs_karpenter(spec) or any(each.kind is DatasetKind.EFS for each in datasets):
+    if installs_karpenter(spec) or any(
+        each.kind is DatasetKind.EFS and not each.file_system for each in datasets
+    ):
         yield error(
             "cluster.subnets",
             (*_SUBNETS, "private"),

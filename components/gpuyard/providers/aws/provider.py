@@ -6,7 +6,7 @@ from gpuyard.catalogue import fees, prometheus
 from gpuyard.catalogue.cluster.disks import GP3
 from gpuyard.catalogue.cluster.names import AWS_NAMES
 from gpuyard.catalogue.cluster.networks import EKS_RANGES
-from gpuyard.catalogue.cluster.stores import S3_BUCKETS
+from gpuyard.catalogue.cluster.stores import EFS_FILE_SYSTEMS, S3_BUCKETS
 from gpuyard.catalogue.cluster.tags import AWS_TAGS
 from gpuyard.catalogue.fabric import EFA_DRIVER_FAULTS, Interface, efa_interfaces_to_launch
 from gpuyard.catalogue.kubernetes.interruptions import NOTICE_SECONDS
@@ -197,6 +197,7 @@ class Aws(Provider):
     # ── storage ───────────────────────────────────────────────────────────────────────────────────
     dataset_kinds = (DatasetKind.EFS, DatasetKind.FSX_LUSTRE, DatasetKind.BUCKET, DatasetKind.CLASS)
     bucket_names = S3_BUCKETS
+    file_system_ids = EFS_FILE_SYSTEMS
 
     # ── software ──────────────────────────────────────────────────────────────────────────────────
     node_image_dates = staticmethod(cluster.node_image_dates)

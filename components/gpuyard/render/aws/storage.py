@@ -58,7 +58,7 @@ def store_parts(plan: PlatformPlan, foundation: AwsStoreFoundation) -> list[Clou
     """All resources for data and checkpoints, in order."""
     results: list[CloudResource] = []
     for data in plan.storage.datasets:
-        if data.kind is DatasetKind.EFS:
+        if data.kind is DatasetKind.EFS and data.file_system is None:
             results += _efs(plan, foundation, data)
         elif data.kind is DatasetKind.FSX_LUSTRE:
             results += _lustre(plan, foundation, data)
@@ -88,9 +88,10 @@ def store_values(plan: PlatformPlan) -> dict[str, Any]:
     for data in plan.storage.datasets:
         name = dataset_store_name(data)
         if data.kind is DatasetKind.EFS:
-            values[f"{name}.handle"] = Joined(
+            created = Joined(
                 UnresolvedOutput(f"{name}.id"), "::", UnresolvedOutput(f"root-{name}.id")
             )
+            values[f"{name}.handle"] = data.file_system or created
         elif data.kind is DatasetKind.FSX_LUSTRE:
             values[f"{name}.handle"] = UnresolvedOutput(f"{name}.id")
             values[f"{name}.address"] = UnresolvedOutput(f"{name}.dnsName")

@@ -76,9 +76,13 @@ def _value(text: str) -> str:
 def _component(
     kind: str, name: str, version: str, url: str, properties: Iterable[tuple[str, str]]
 ) -> dict[str, Any]:
-    component: dict[str, Any] = {"type": kind, "bom-ref": url, "name": name, "purl": url}
-    if version:
-        component["version"] = version
+    component: dict[str, Any] = {
+        "type": kind,
+        "bom-ref": url,
+        "name": name,
+        "version": version,
+        "purl": url,
+    }
     if given := [{"name": f"gpuyard:{key}", "value": value} for key, value in properties if value]:
         component["properties"] = given
     return component

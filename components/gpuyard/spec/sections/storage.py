@@ -65,6 +65,9 @@ class Dataset(SpecModel):
     bucket: Text | None = None
     """Existing bucket: the dataset itself with kind bucket, or the import source of fsx-lustre.
     Default: a new bucket with kind bucket, otherwise none."""
+    file_system: Text | None = None
+    """Existing file system with kind efs: its id, followed by `::` and the id of an access point if it is
+    mounted through one. Default: gpuyard creates one."""
     cache_gib: MemoryGib | None = None
     """Cache size per pod on the node's disks in GiB, with kind bucket. Default: no cache."""
     read_mb_per_s: Positive | None = None

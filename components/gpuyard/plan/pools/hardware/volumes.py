@@ -25,7 +25,7 @@ def _untried(data: DatasetPlan) -> str:
     """Why a dataset is not read; empty if it is."""
     if data.kind is DatasetKind.CLASS:
         return "each namespace has its own volume, and the volume of the check is empty"
-    if data.read_mb_per_s is None and data.bucket is None:
+    if data.read_mb_per_s is None and data.bucket is None and data.file_system is None:
         return "it is created empty; write read_mb_per_s once it has data"
     return ""
 
