@@ -79,6 +79,11 @@ def test_programs_with_the_library_are_typed_and_formatted(folder):
         assert ended.returncode == 0, ended.stdout + ended.stderr
 
 
+def test_programs_with_the_library_export_plain_values():
+    program = project_files("lab", ProjectCloud.NONE, "dev", library=True)["__main__.py"]
+    assert 'pulumi.export("teams", platform.team_summaries)' in program
+
+
 def test_the_stack_program_is_the_one_of_this_project(gpuyard, folder):
     gpuyard("init", "--generate-only")
     written = (folder / "__main__.py").read_text(encoding="utf-8")
