@@ -14,6 +14,7 @@ from gpuyard.changes.fields import FieldChange, field_changes
 from gpuyard.changes.unknown_values import UnknownMarker, at_path, has_unknown, replace_unknowns
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, late_value_names
+from gpuyard.spec.late_inputs import INPUT
 
 _PICKS = frozenset(
     {"aws:index/getAvailabilityZones:getAvailabilityZones", "aws:ec2/getSubnets:getSubnets"}
@@ -182,7 +183,7 @@ class _Walk:
 
     def _known(self, name: str) -> Any:
         holder, *steps = name.split(".")
-        if holder == "input" or holder in self.calls:
+        if holder == INPUT or holder in self.calls:
             return UnknownMarker.QUERIED
         result = at_path(self.after[holder], steps)
         return UnknownMarker.COMPUTED if result is None else result

@@ -26,7 +26,7 @@ from gpuyard.resources.diagnosis.capacity_errors import (
 )
 from gpuyard.resources.provider import is_stock_mock
 from gpuyard.sdk_classes import output, register_resource, sdk_version
-from gpuyard.spec.late_inputs import is_late_list
+from gpuyard.spec.late_inputs import is_input_name, is_late_list
 
 
 class CloudResources:
@@ -103,7 +103,7 @@ class CloudResources:
         return self._made[name]
 
     def _output(self, name: str) -> pulumi.Output[Any]:
-        if name.startswith("input."):
+        if is_input_name(name):
             return late_input(name, self._late_inputs)
         whose, field, *inside = name.split(".")
         if self._given is not None and name in self._given:

@@ -12,15 +12,16 @@ from typing import Any
 import pulumi
 from pulumi.output import Unknown
 
-from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.findings import Diagnostic, Fix, Path, error, info, show_path
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.cloud.graph import late_value_names
 from gpuyard.resources.clouds import late_input
+from gpuyard.sdk_classes import sdk_version
 from gpuyard.spec.late_inputs import (
     LATE_INPUTS,
     input_marker,
+    is_input_name,
     late_input_field,
     late_input_names,
     marker_findings,
@@ -78,7 +79,7 @@ class LateInputs:
         if provider is None or query is None:
             return {}
         kind, outputs = query
-        version = PROVIDERS[str(cloud)].version
+        version = sdk_version(str(cloud))
         invoked = pulumi.InvokeOptions(provider=provider, version=version)
         try:
             answer = pulumi.runtime.invoke(kind, {}, invoked).value or {}
@@ -189,7 +190,7 @@ def bind_outputs(value: Any, late: Mapping[str, Any]) -> Any:
     """A copy of the tree in which the outputs in `late` replace every late value."""
 
     def known(name: str) -> Any:
-        return late_input(name, late) if name.startswith("input.") else late[name]
+        return late_input(name, late) if is_input_name(name) else late[name]
 
     def fill(text: str, _: Any) -> Any:
         names = dict.fromkeys(late_input_names(text))

@@ -51,6 +51,7 @@ from gpuyard.resources.validation.deferral import (
     with_attempt_annotation,
 )
 from gpuyard.resources.validation.job_results import job_passed_hook
+from gpuyard.spec.late_inputs import INPUT
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.cluster import CloudCluster, ClusterResource
@@ -172,7 +173,7 @@ class Platform(Component):
             state["clusterName"] = values["cluster_name"]
             late["cluster.name"] = values["cluster_name"]
             plan = replace(plan, cluster_name=UnresolvedOutput("cluster.name"))
-        elif (existing := proof.late_inputs.get("input.cluster.existing")) is not None:
+        elif (existing := proof.late_inputs.get(f"{INPUT}.cluster.existing")) is not None:
             late["cluster.name"] = existing
         elif isinstance(plan.cluster_name, UnresolvedOutput):
             plan = replace(plan, cluster_name=plan.name)

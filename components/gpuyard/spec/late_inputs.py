@@ -61,8 +61,8 @@ LATE_INPUTS: Mapping[str, Mapping[str, str]] = {
 `*` is an index. A field with `.*` is a list: outputs are its items, or one output is the whole list.
 """
 _MARKER = re.compile(r"\$\{(inputs?):([^{}]+)\}")
-_PREFIX = "input."
-"""Of the late value that a marker stands for."""
+INPUT = "input"
+"""First step of the name of the late value that a marker stands for: `input.cluster.key`."""
 
 
 def late_input_field(path: Path) -> str | None:
@@ -92,17 +92,22 @@ def first_of(values: tuple[str, ...]) -> str:
     return f"${{input:{match[2]}.0}}" if match else values[0]
 
 
+def is_input_name(name: str) -> bool:
+    """Whether a late value is an output of the user's program."""
+    return name.startswith(f"{INPUT}.")
+
+
 def late_input_names(text: str) -> Iterator[str]:
     """The late values of a text: `input.cluster.key`."""
     if "${input" in text:
-        yield from (f"{_PREFIX}{match[2]}" for match in _MARKER.finditer(text))
+        yield from (f"{INPUT}.{match[2]}" for match in _MARKER.finditer(text))
 
 
 def fill_markers(text: str, known: Callable[[str], Any]) -> Any:
     """The text with its values; the value itself if the text is one marker."""
     if (whole := _MARKER.fullmatch(text)) is not None:
-        return known(f"{_PREFIX}{whole[2]}")
-    return _MARKER.sub(lambda match: str(known(f"{_PREFIX}{match[2]}")), text)
+        return known(f"{INPUT}.{whole[2]}")
+    return _MARKER.sub(lambda match: str(known(f"{INPUT}.{match[2]}")), text)
 
 
 def marker_findings(value: object, path: Path = ()) -> Iterator[Diagnostic]:

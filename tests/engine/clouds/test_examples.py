@@ -51,7 +51,7 @@ def example(stack, tmp_path, inside, kueue, kubectl):
 
 @pytest.fixture
 def operator_namespace(api, until):
-    """The namespace of a GPU Operator that somebody else installed."""
+    """The namespace of an existing GPU Operator."""
     name = "gpu-operator"
     made = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
     api.cluster.create(made, {})

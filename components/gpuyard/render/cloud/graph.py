@@ -17,7 +17,7 @@ from typing import Any
 
 from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.spec.late_inputs import fill_markers, is_late_list, late_input_names
+from gpuyard.spec.late_inputs import INPUT, fill_markers, is_late_list, late_input_names
 
 BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 """The only kind whose creation is a purchase that cannot be cancelled."""
@@ -207,7 +207,7 @@ class CloudGraph:
 
     def __post_init__(self) -> None:
         """Raises if a resource names one that is missing or defined later: a bug of gpuyard."""
-        known = {"input"}  # outputs of the user's program
+        known = {INPUT}  # outputs of the user's program
         for call in self.calls:
             _rests_on_known(call.name, late_value_names(call.args), known)
         for each in self.resources:
