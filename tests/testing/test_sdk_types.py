@@ -12,7 +12,7 @@ from gpuyard.testing.sdk_types import input_violations
 FIXTURES = Path(__file__).parent / "fixtures"
 sys.path.append(str(FIXTURES))
 
-TRAIN = "toy:yard/train:Train"
+TRAIN = "railway:yard/train:Train"
 DEPLOYMENT = "kubernetes:apps/v1:Deployment"
 
 
@@ -74,7 +74,7 @@ def test_a_missing_required_input_is_named():
     "token",
     [
         "nosuch:index:Thing",
-        "toy:yard/train:Ship",
+        "railway:yard/train:Ship",
         "kubernetes:no.such/v1:Thing",
         "pulumi:pulumi:Stash",
     ],
@@ -85,8 +85,8 @@ def test_what_no_sdk_knows_is_not_judged(token):
 
 def test_a_provider_is_checked_by_field_names_only():
     # Its inputs are JSON text on the wire, whatever their type.
-    assert input_violations("pulumi:providers:toy", {"region": '"x"'}) == []
-    assert input_violations("pulumi:providers:toy", {"regoin": "x"}) == [
+    assert input_violations("pulumi:providers:railway", {"region": '"x"'}) == []
+    assert input_violations("pulumi:providers:railway", {"regoin": "x"}) == [
         ("regoin", "no such field; did you mean 'region'?")
     ]
     assert input_violations("pulumi:providers:nosuch", {}) is None
@@ -120,22 +120,22 @@ def test_a_deployment_is_checked_to_the_depths():
 
 
 def test_a_run_reports_them_and_names_the_resource():
-    import pulumi_toy
+    import pulumi_railway
 
     graph = StackRunner(allow_top_level=True).run(
-        lambda: pulumi_toy.Train("t1", maxSpeed="fast"), strict=False
+        lambda: pulumi_railway.Train("t1", maxSpeed="fast"), strict=False
     )
     assert [str(one) for one in graph.violations] == [
-        "[sdk] toy:yard/train:Train 't1': maxSpeed: given \"fast\", allowed: a number"
+        "[sdk] railway:yard/train:Train 't1': maxSpeed: given \"fast\", allowed: a number"
     ]
 
 
 def test_a_resource_that_could_be_named_gets_a_name_and_an_id():
-    import pulumi_toy
+    import pulumi_railway
 
     def program():
-        pulumi_toy.Train("free", maxSpeed=1.0)
-        pulumi_toy.Train("named", maxSpeed=1.0, name="thomas")
+        pulumi_railway.Train("free", maxSpeed=1.0)
+        pulumi_railway.Train("named", maxSpeed=1.0, name="thomas")
 
     graph = StackRunner(allow_top_level=True).run(program)
     free = graph.one(name="free")
