@@ -206,6 +206,39 @@ YAML = Family(
     tags=ENGINE.tags,
 )
 
+WORKLOADS = Family(
+    name="workloads",
+    about="JobSet, Kubeflow Trainer and LeaderWorkerSet",
+    tools=(
+        Tool("jobset", "jobset"),
+        Tool("kubeflow-trainer", "trainer-controller-manager"),
+        Tool("lws", "cmd"),  # the folder of its main package gives the program its name
+    ),
+    usual_seconds=160,
+    disk_gib=2.5,
+)
+
+KEDA = Family(
+    name="keda",
+    about="KEDA",
+    # The names of its main packages are too general for a folder that all families share.
+    tools=(
+        Tool("keda-operator", "operator"),
+        Tool("keda-adapter", "adapter"),
+        Tool("keda-webhooks", "webhooks"),
+    ),
+    usual_seconds=555,
+    disk_gib=6.0,
+)
+
+KUBERAY = Family(
+    name="kuberay",
+    about="KubeRay",
+    tools=(Tool("ray-operator", "ray-operator"),),
+    usual_seconds=250,
+    disk_gib=2.5,
+)
+
 FAMILIES = {
     family.name: family
     for family in (
@@ -218,6 +251,9 @@ FAMILIES = {
         PROMETHEUS_OPERATOR,
         SDK_GENERATOR,
         YAML,
+        WORKLOADS,
+        KEDA,
+        KUBERAY,
     )
 }
 DEFAULT_FAMILIES = ("engine", "cluster")

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 
-from testbed.families import CLUSTER, PROMETHEUS_OPERATOR, Family
+from testbed.families import CLUSTER, KEDA, KUBERAY, PROMETHEUS_OPERATOR, WORKLOADS, Family
 from testbed.golang import BuildFailed, Go
 from testbed.workspace import Lacks, Stamp, Workspace, write_whole
 
@@ -43,6 +43,37 @@ WANTED = (
         "example/prometheus-operator-crd/*.yaml",
         "prometheus-operator/crds",
         PROMETHEUS_OPERATOR.name,
+    ),
+    *(
+        Wanted(module, f"{folder}/{pattern}", f"{into}/{kind}", WORKLOADS.name)
+        for module, folder, into in (
+            ("sigs.k8s.io/jobset", "config/components", "jobset-controller"),
+            ("github.com/kubeflow/trainer/v2", "manifests/base", "kubeflow-trainer"),
+            ("sigs.k8s.io/lws", "config", "lws"),
+        )
+        for kind, pattern in (
+            ("crds", "crds/trainer.*.yaml" if into == "kubeflow-trainer" else "crd/bases/*.yaml"),
+            ("webhooks", "webhook/manifests.yaml"),
+        )
+    ),
+    Wanted("github.com/kedacore/keda/v2", "config/crd/bases/*.yaml", "keda/crds", KEDA.name),
+    Wanted(
+        "github.com/kedacore/keda/v2",
+        "config/webhooks/validation_webhooks.yaml",
+        "keda/webhooks",
+        KEDA.name,
+    ),
+    Wanted(
+        "github.com/kedacore/keda/v2",
+        "config/metrics-server/api_service.yaml",
+        "keda/metrics",
+        KEDA.name,
+    ),
+    Wanted(
+        "github.com/ray-project/kuberay/ray-operator",
+        "config/crd/bases/*.yaml",
+        "kuberay/crds",
+        KUBERAY.name,
     ),
 )
 

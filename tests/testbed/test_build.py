@@ -181,7 +181,8 @@ def test_an_unknown_family_names_the_known_ones(place):
     assert result.returncode == 2
     assert (
         "no family named engines; available: engine, cluster, karpenter, helm, prometheus,"
-        " alertmanager, prometheus-operator" in result.stderr
+        " alertmanager, prometheus-operator, sdk-generator, yaml, workloads, keda, kuberay"
+        in result.stderr
     )
 
 

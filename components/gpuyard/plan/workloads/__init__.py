@@ -1,0 +1,1 @@
+"""Training runtimes and services: what a plan decides about them."""

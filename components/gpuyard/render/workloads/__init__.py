@@ -1,0 +1,1 @@
+"""Training runtimes, services and the manifests of jobs as Kubernetes objects."""
