@@ -118,6 +118,8 @@ NAMESPACE_LABEL = "kubernetes.io/metadata.name"
 """On every namespace: its own name, set by the API server and immutable."""
 MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 
+KEDA_NAMESPACE, KEDA_ACCOUNT = "keda", "keda-operator"
+"""Where KEDA runs, and the service account whose pods query the sources of its scalers."""
 GPU_OPERATOR_NAMESPACE = "gpu-operator"
 OPERATOR_QUOTA = "gpuyard-critical-pods"
 """In the operator's namespace on GKE: the ResourceQuota that admits pods of critical priority."""

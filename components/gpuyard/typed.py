@@ -32,6 +32,8 @@ else:
 __all__ = [
     "AcceptedThreshold",
     "Addon",
+    "AddonMapping",
+    "AddonName",
     "Admission",
     "Alerts",
     "Apply",
@@ -1447,8 +1449,34 @@ class Workloads(TypedDict):
     """Inference services. Default: none."""
 
 
-Addon = Literal["argo-workflows", "argo-cd", "kubeflow-pipelines", "tekton", "kserve"]
-"""Optional tools for teams."""
+AddonName = Literal[
+    "kuberay",
+    "jobset",
+    "kubeflow-trainer",
+    "leader-worker-set",
+    "keda",
+    "argo-workflows",
+    "argo-cd",
+    "tekton",
+    "kubeflow-pipelines",
+    "kserve",
+]
+"""Tools that gpuyard installs from the charts of their projects."""
+
+
+class AddonMapping(TypedDict):
+    """A form of Addon."""
+
+    name: AddonName
+    """Name of the add-on."""
+    teams: NotRequired[list[str] | tuple[str, ...]]
+    """Teams whose members may create its objects. Default: all teams."""
+    install: NotRequired[bool]
+    """Whether gpuyard installs it; false if the cluster has it. Default: true."""
+
+
+Addon = AddonName | AddonMapping
+"""A tool, and the teams that may use it."""
 
 
 Enforce = Literal["deny", "warn", "audit"]
@@ -1585,7 +1613,10 @@ class PlatformDict(TypedDict):
     workloads: NotRequired[Workloads | None]
     """Training runtimes and inference services. Default: none."""
     addons: NotRequired[Sequence[Addon]]
-    """Add-ons: argo-workflows, argo-cd, kubeflow-pipelines, tekton, kserve. Default: none."""
+    """Add-ons: kuberay, jobset, kubeflow-trainer, leader-worker-set, keda, argo-workflows,
+    argo-cd, tekton, kubeflow-pipelines, kserve; by name, or {name: keda, teams: [vision]}.
+    Default: none.
+    """
     admission: NotRequired[Admission | None]
     """Admission requirements for pods of all teams. Default: the default of each field."""
     tags: NotRequired[Mapping[str, str]]

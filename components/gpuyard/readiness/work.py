@@ -16,14 +16,17 @@ from gpuyard.readiness.inputs import (
     listed,
     place_of,
 )
-from gpuyard.spec.sections import Addon
+from gpuyard.spec.sections import AddonName
 
-_PIPELINES: Mapping[Addon, str] = {
-    Addon.ARGO_WORKFLOWS: "WorkflowTemplate",
-    Addon.KUBEFLOW_PIPELINES: "ScheduledWorkflow",
+_PIPELINES: Mapping[AddonName, str] = {
+    AddonName.ARGO_WORKFLOWS: "WorkflowTemplate",
+    AddonName.KUBEFLOW_PIPELINES: "ScheduledWorkflow",
 }
-_DELIVERY: Mapping[Addon, str] = {Addon.ARGO_CD: "Application", Addon.TEKTON: "Pipeline"}
-_SERVING: Mapping[Addon, str] = {Addon.KSERVE: "InferenceService"}
+_DELIVERY: Mapping[AddonName, str] = {
+    AddonName.ARGO_CD: "Application",
+    AddonName.TEKTON: "Pipeline",
+}
+_SERVING: Mapping[AddonName, str] = {AddonName.KSERVE: "InferenceService"}
 
 
 def _asked_for(values: Iterable[str], what: str) -> Iterator[Observation]:
@@ -34,18 +37,20 @@ def _asked_for(values: Iterable[str], what: str) -> Iterator[Observation]:
         yield unknown("gpuyard does not install it: add --live", name)
 
 
-def _addons(subject: Subject, known: Mapping[Addon, str], what: str) -> Iterator[Observation]:
-    return _asked_for((each.value for each in subject.plan.spec.addons if each in known), what)
+def _addons(subject: Subject, known: Mapping[AddonName, str], what: str) -> Iterator[Observation]:
+    return _asked_for(
+        (each.name.value for each in subject.plan.spec.addons if each.name in known), what
+    )
 
 
 def _addons_there(
-    subject: Subject, cluster: ClusterObjects, known: Mapping[Addon, str]
+    subject: Subject, cluster: ClusterObjects, known: Mapping[AddonName, str]
 ) -> Iterator[Observation]:
     for each in subject.plan.spec.addons:
-        if each in known:
-            is_installed = cluster.has(known[each])
+        if each.name in known:
+            is_installed = cluster.has(known[each.name])
             wrong = "" if is_installed else "the cluster does not have its CRDs"
-            yield observe(each.value, "there" if is_installed else "none", wrong)
+            yield observe(each.name.value, "there" if is_installed else "none", wrong)
 
 
 def _runtimes(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
@@ -82,7 +87,7 @@ def _delivery_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Obser
 def _serving(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
     workloads = subject.plan.spec.workloads
     services = [each.name for each in workloads.services] if workloads else []
-    addons = [each.value for each in subject.plan.spec.addons if each in _SERVING]
+    addons = [each.name.value for each in subject.plan.spec.addons if each.name in _SERVING]
     return _asked_for([*addons, *services], "serving")
 
 

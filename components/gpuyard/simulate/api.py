@@ -45,6 +45,9 @@ _PLURALS: Final[Mapping[str, str]] = {
     "CustomResourceDefinition": "customresourcedefinitions",
     "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
     "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
+    "APIService": "apiservices",
+    "ClusterRole": "clusterroles",
+    "ClusterRoleBinding": "clusterrolebindings",
 }
 
 

@@ -292,7 +292,8 @@ class PlatformSpec(SpecModel):
     workloads: Workloads | None = None
     """Training runtimes and inference services. Default: none."""
     addons: Annotated[tuple[Addon, ...], Field(max_length=10)] = ()
-    """Add-ons: argo-workflows, argo-cd, kubeflow-pipelines, tekton, kserve. Default: none."""
+    """Add-ons: kuberay, jobset, kubeflow-trainer, leader-worker-set, keda, argo-workflows, argo-cd, tekton,
+    kubeflow-pipelines, kserve; by name, or {name: keda, teams: [vision]}. Default: none."""
     admission: Admission | None = None
     """Admission requirements for pods of all teams. Default: the default of each field."""
     tags: dict[Text, Text] = Field(default_factory=dict)
@@ -306,6 +307,10 @@ class PlatformSpec(SpecModel):
     approved_changes: Consents = ()
     """Digests of destructive changes that you approve, as printed by `gpuyard check --against`.
     Default: none."""
+
+    def has_addon(self, name: str) -> bool:
+        """Whether the cluster has an add-on, installed by gpuyard or before."""
+        return any(addon.name == name for addon in self.addons)
 
     @property
     def cluster_exists(self) -> bool:

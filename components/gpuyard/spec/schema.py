@@ -29,6 +29,7 @@ def stack_schema() -> dict[str, Any]:
     definitions["CapacityOptionSpec"] = _capacity_option_schema(definitions["CapacityOptionSpec"])
     definitions["TeamNamespace"] = _namespace(definitions["TeamNamespace"])
     definitions["MachinePrice"] = _machine_price(definitions["MachinePrice"])
+    definitions["Addon"] = _addon(definitions["Addon"])
     # examples, not an enum: editors offer them, and every other name stays valid
     definitions["Pool"]["properties"]["machine"]["oneOf"][0]["examples"] = [
         name for name, machine in MACHINES.items() if machine.is_gpu_machine
@@ -124,6 +125,12 @@ def _namespace(generated: dict[str, Any]) -> dict[str, Any]:
     """A namespace with its short form: its name, or a mapping."""
     name = generated["properties"]["name"]
     short = {key: value for key, value in name.items() if key in {"type", "pattern", "maxLength"}}
+    return {"description": generated["description"], "anyOf": [short, generated]}
+
+
+def _addon(generated: dict[str, Any]) -> dict[str, Any]:
+    """An add-on with its short form: its name, or a mapping."""
+    short = {"$ref": generated["properties"]["name"]["$ref"]}
     return {"description": generated["description"], "anyOf": [short, generated]}
 
 

@@ -69,6 +69,18 @@ PLURALS = {
     "Deployment": "deployments",
     "StatefulSet": "statefulsets",
     "CronJob": "cronjobs",
+    "PersistentVolumeClaim": "persistentvolumeclaims",
+    "PodDisruptionBudget": "poddisruptionbudgets",
+    "HorizontalPodAutoscaler": "horizontalpodautoscalers",
+    "JobSet": "jobsets",
+    "ClusterTrainingRuntime": "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes",
+    "TrainJob": "trainjobs",
+    "LeaderWorkerSet": "leaderworkersets",
+    "RayCluster": "rayclusters",
+    "RayJob": "rayjobs",
+    "RayService": "rayservices",
+    "ScaledObject": "scaledobjects",
+    "TriggerAuthentication": "triggerauthentications",
 }
 QUIET = 3.0
 """Seconds without any change after which nothing more is expected. A pod without a verdict then shares that

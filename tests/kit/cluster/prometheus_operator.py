@@ -13,20 +13,19 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from testbed.controllers import install_kinds
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.monitoring import monitoring_values
 from gpuyard.simulate.api import Api
 from gpuyard.simulate.definitions import read_manifests
-from kit.cluster.lab import Value, apply, delete, path_of, patiently, wait
+from kit.cluster.lab import Value, apply, delete, path_of, wait
 from kit.levels import require_level
 from testbed import monitoring
 
-GROUP = "/apis/monitoring.coreos.com"
 NAME = "platform"
 """Of Prometheus and Alertmanager; another file of tests has its own, whose Secrets are collected late."""
 _NAMESPACE = "monitoring"
-_DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 def require_operator() -> None:
@@ -46,39 +45,13 @@ def operator(api: Api, kubeconfig: Path, folder: Path) -> Iterator[None]:
 
     At its start it looks for each of its kinds, and never watches one that does not exist yet.
     """
-    definitions = [_without_descriptions(each) for each in _definitions()]
-    for each in definitions:
-        path = f"{_DEFINITIONS}/{each['metadata']['name']}?fieldManager=test&force=true"
-        patiently(
-            lambda path=path, each=each: api.call(
-                "PATCH", path, each, "application/apply-patch+yaml"
-            )
-        )
-    for each in definitions:
-        (version,) = (v["name"] for v in each["spec"]["versions"] if v["storage"])
-        plural = each["spec"]["names"]["plural"]
-        wait(lambda v=version, p=plural: p in _served(api, v), f"{plural} to be served")
+    install_kinds(api, _definitions())
     address = f"127.0.0.1:{monitoring.free_port()}"
     program = monitoring.TOOLS / "prometheus-operator"
     command = [program, f"--web.listen-address={address}", "--kubelet-endpoints=false"]
     environment = {"KUBECONFIG": str(kubeconfig)}
     with monitoring.running(folder, command, f"http://{address}", "/healthz", environment):
         yield
-
-
-def _served(api: Api, version: str) -> set[str]:
-    found = api.get(f"{GROUP}/{version}") or {}
-    return {each["name"] for each in found.get("resources", ())}
-
-
-def _without_descriptions(value: Any) -> Any:
-    """A definition without descriptions: its length is the API server's work."""
-    if isinstance(value, list):
-        return [_without_descriptions(each) for each in value]
-    if isinstance(value, dict):
-        kept = {k: v for k, v in value.items() if k != "description" or not isinstance(v, str)}
-        return {key: _without_descriptions(each) for key, each in kept.items()}
-    return value
 
 
 # ── the objects of the chart ──────────────────────────────────────────────────────────────────────

@@ -104,6 +104,10 @@ class PlatformPlan:
         """Whether its nodes are simulated: nothing is billed, and no program runs on them."""
         return self.cloud is Cloud.SIMULATED
 
+    def has_addon(self, name: str) -> bool:
+        """Whether the cluster has an add-on, installed by gpuyard or before."""
+        return self.spec.has_addon(name)
+
     def pool(self, name: str) -> PoolPlan:
         """The pool with that name; the KeyError lists the known names."""
         return _named(self.pools, name)

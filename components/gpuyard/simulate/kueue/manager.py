@@ -13,6 +13,7 @@ from typing import Final
 import yaml
 
 from gpuyard.errors import EnvironmentMissing
+from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.names import KUEUE_API
 from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
 from gpuyard.simulate.definitions import read_manifests, without_pod_descriptions
@@ -26,9 +27,10 @@ SECRET: Final = "kueue-webhook-server-cert"  # noqa: S105  its name, not its con
 # A platform may write its configuration here, where Kueue's chart keeps it; the agents react to changes.
 CONFIG_MAP: Final = f"/api/v1/namespaces/{NAMESPACE}/configmaps/kueue-manager-config"
 CONFIG_KEY: Final = "controller_manager_config.yaml"
-# Kinds that Kueue can queue when their CRD exists; built-in ones need none.
-_INTEGRATIONS: Final = {"jobsets.jobset.x-k8s.io": "jobset.x-k8s.io/jobset"}
-_BUILT_IN: Final = ("batch/job", "pod")
+# Those of Kueue's chart; Kueue skips kinds whose CRD is not installed, until it is.
+_FRAMEWORKS: Final = tuple(
+    kind.removeprefix("apps/").lower() for kind, found in QUEUED_KINDS.items() if found.by_default
+)
 # As in Kueue's own installation. Kueue cannot convert other kinds, and the API server, which converts stored
 # objects into each served version, would retry forever, even without a reader of the old version.
 CONVERTED: Final = frozenset(
@@ -146,14 +148,12 @@ def supporting_objects(place: Place) -> list[ApiObject]:
 
 def wanted_configuration(api: Api, place: Place) -> str:
     """The configuration that Kueue should use: the platform's if it has one, otherwise ours."""
-    kinds = [name for crd, name in _INTEGRATIONS.items() if _has_crd(api, crd)]
     config_map = api.get(CONFIG_MAP)
     text = (config_map or {}).get("data", {}).get(CONFIG_KEY)
     certificates = place.folder.path / "kueue" / "certs"
     if not text:
-        result = configuration(
-            default_configuration([*_BUILT_IN, *kinds]), place.settings.ports, certificates
-        )
+        default = default_configuration(list(_FRAMEWORKS))
+        result = configuration(default, place.settings.ports, certificates)
     else:
         try:
             result = configuration(dict(yaml.safe_load(text)), place.settings.ports, certificates)
@@ -182,10 +182,6 @@ def copy_certificates(api: Api, place: Place) -> None:
         text, path = base64.b64decode(value).decode(), folder / name
         if not path.exists() or path.read_text(encoding="utf-8") != text:
             write_private(path, text)
-
-
-def _has_crd(api: Api, name: str) -> bool:
-    return api.get(f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{name}") is not None
 
 
 def is_ready(api: Api) -> bool:

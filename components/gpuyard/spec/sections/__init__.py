@@ -3,6 +3,7 @@
 Most have defaults. `gpuyard check` reports every section that this release does not carry out.
 """
 
+from gpuyard.spec.sections.addons import Addon, AddonName
 from gpuyard.spec.sections.admission import Admission, Enforce
 from gpuyard.spec.sections.cluster import (
     Apply,
@@ -47,10 +48,11 @@ from gpuyard.spec.sections.observability import (
 from gpuyard.spec.sections.policies import Level, Policies, RuleException
 from gpuyard.spec.sections.prices import Commitment, MachinePrice, Prices
 from gpuyard.spec.sections.storage import Checkpoints, Dataset, DatasetKind, Storage, StoreTier
-from gpuyard.spec.sections.workloads import Addon, Framework, ScaleOn, Service, Workloads
+from gpuyard.spec.sections.workloads import Framework, ScaleOn, Service, Workloads
 
 __all__ = [
     "Addon",
+    "AddonName",
     "Admission",
     "Alerts",
     "Apply",

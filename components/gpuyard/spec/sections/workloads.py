@@ -1,4 +1,4 @@
-"""Training runtimes, inference services and add-ons that a platform offers."""
+"""Training runtimes and inference services that a platform offers."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -51,13 +51,3 @@ class Workloads(SpecModel):
     """Training runtimes to offer: torch, deepspeed, jax, mpi. Default: none."""
     services: Annotated[tuple[Service, ...], Field(max_length=1000)] = ()
     """Inference services. Default: none."""
-
-
-class Addon(StrEnum):
-    """Optional tools for teams."""
-
-    ARGO_WORKFLOWS = "argo-workflows"
-    ARGO_CD = "argo-cd"
-    KUBEFLOW_PIPELINES = "kubeflow-pipelines"
-    TEKTON = "tekton"
-    KSERVE = "kserve"

@@ -1,0 +1,46 @@
+"""Optional tools for teams: controllers of jobs, services, pipelines and deliveries."""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field, model_serializer, model_validator
+
+from gpuyard.spec.base import SpecModel
+from gpuyard.spec.values import Name
+
+
+class AddonName(StrEnum):
+    """Tools that gpuyard installs from the charts of their projects."""
+
+    KUBERAY = "kuberay"
+    JOBSET = "jobset"
+    KUBEFLOW_TRAINER = "kubeflow-trainer"
+    LEADER_WORKER_SET = "leader-worker-set"
+    KEDA = "keda"
+    ARGO_WORKFLOWS = "argo-workflows"
+    ARGO_CD = "argo-cd"
+    TEKTON = "tekton"
+    KUBEFLOW_PIPELINES = "kubeflow-pipelines"
+    KSERVE = "kserve"
+
+
+class Addon(SpecModel):
+    """A tool, and the teams that may use it."""
+
+    name: AddonName
+    """Name of the add-on."""
+    teams: Annotated[tuple[Name, ...], Field(max_length=1000)] = ()
+    """Teams whose members may create its objects. Default: all teams."""
+    install: Annotated[bool, Field(strict=True)] = True
+    """Whether gpuyard installs it; false if the cluster has it. Default: true."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, value: Any) -> Any:
+        return {"name": value} if isinstance(value, str) else value
+
+    @model_serializer
+    def _to_shorthand(self) -> Any:
+        fields: dict[str, Any] = {"teams": list(self.teams)} if self.teams else {}
+        fields |= {} if self.install else {"install": False}
+        return {"name": self.name.value, **fields} if fields else self.name.value
