@@ -32,7 +32,12 @@ GMP_NAMESPACE, GMP_COLLECTOR = "gmp-system", "collector"
 COUNTERS_CONFIGMAP = "gpuyard-dcgm-counters"
 """In the namespace of the GPU Operator: the list of counters of the DCGM exporter."""
 CLASS_LABEL = "gpuyard.dev/class"
-"""On a workload: its workload class, set by its author."""
+"""On a workload: its workload class, set by its author or else by the admission policy of classes."""
+UNLABELLED_CLASS = "none"
+"""In recording rules: the class of pods without the label."""
+CLASS_OF_POD = "gpuyard.dev/class-of-pod"
+"""Annotation: `true` on a pod of a controller whose class gpuyard inferred from the pod; the class is only for
+reports."""
 STOP_TAINT = "gpuyard.dev/stop"
 """On the flavor of a stopped pool, not on its nodes: Kueue skips a flavor whose taint a pod does not
 tolerate."""
@@ -120,6 +125,8 @@ MANAGED_BY_LABEL = "app.kubernetes.io/managed-by"
 
 KEDA_NAMESPACE, KEDA_ACCOUNT = "keda", "keda-operator"
 """Where KEDA runs, and the service account whose pods query the sources of its scalers."""
+REMOTE_WRITE, REMOTE_REGION, QUERY_URL = "metrics.url", "metrics.region", "metrics.query_url"
+"""Late values of a managed Prometheus: where to send samples, its region, and where to send queries."""
 GPU_OPERATOR_NAMESPACE = "gpu-operator"
 OPERATOR_QUOTA = "gpuyard-critical-pods"
 """In the operator's namespace on GKE: the ResourceQuota that admits pods of critical priority."""
@@ -196,6 +203,9 @@ PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 
 
+SERVICE_LABEL = "gpuyard.dev/service"
+"""On the pods of an inference service: the name of the object that they are replicas of."""
+
 SLICES_UNIT = "slices"
 """Unit of a stack file for compute slices of any profile: `serve/slices`."""
 MOST_SHARES = 1
@@ -240,6 +250,11 @@ def kueue_admission_policy_name(platform: str) -> str:
     return f"{admission_name(platform)}-reservations"
 
 
+def classes_policy_name(platform: str) -> str:
+    """The admission policy that labels workloads of teams with their class."""
+    return f"{admission_name(platform)}-workload-classes"
+
+
 def class_reader_role_name(platform: str) -> str:
     """The ClusterRole with which teams read cluster-scoped classes, and its binding."""
     return f"gpuyard-{platform}-classes"
@@ -258,6 +273,11 @@ def validator_name(platform: str) -> str:
 def cluster_queue_name(platform: str, team: str) -> str:
     """The ClusterQueue of a team, named after the team's first name."""
     return f"{platform}-{team}"
+
+
+def services_priority(platform: str) -> str:
+    """The priority of inference services that name none."""
+    return f"{platform}-services"
 
 
 def load_validation_name(platform: str) -> str:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ObservabilityPlan,
         PlatformPlan,
         PoolPlan,
+        ServicePlan,
         Taint,
     )
     from gpuyard.plan.records.nodes import UpgradePlan
@@ -250,7 +251,15 @@ class Provider:
         """The network interfaces that its nodes are launched with; empty if it adds none."""
         return ()
 
+    def pod_networks(self, plan: "PlatformPlan", pool: "PoolPlan") -> tuple[str, ...]:
+        """Names of the additional networks that a pod with all GPUs of a node lists; empty if there are none."""
+        return ()
+
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────
+    queue_service: ClassVar[str] = ""
+    """The field of `queue` whose queues KEDA reads with an identity of the cloud; empty: it has none."""
+    pod_identity: ClassVar[str] = ""
+    """KEDA's name for the identity that the cloud gives to pods; empty: it gives none."""
     managed_prometheus: ClassVar[ManagedPrometheus | None] = None
     """Its managed service for Prometheus; None: it has none."""
 
@@ -258,6 +267,15 @@ class Provider:
         self, plan: "PlatformPlan", observed: "ObservabilityPlan"
     ) -> "list[Object] | None":
         """The objects that its own collectors and evaluator of rules read; None: an operator reads monitors."""
+
+    def pod_monitor(
+        self,
+        plan: "PlatformPlan",
+        observed: "ObservabilityPlan",
+        service: "ServicePlan",
+        name: str,
+    ) -> "Object | None":
+        """The object by which its own collectors scrape a service's pods; None: an operator reads monitors."""
 
     # ── account ───────────────────────────────────────────────────────────────────────────────────
     ids_have_project: ClassVar[bool] = False

@@ -107,6 +107,11 @@ def _unanswered_queries(plan: PlatformPlan | None) -> Iterator[Diagnostic]:
         for each in (*check_rules(plan), *check_dashboards(plan)):
             problem = f"query of {show_path(each.path)}: {each.problem}"
             yield replace(each, path=("observability",), problem=problem)
+    if plan is not None and plan.services:
+        from gpuyard.render.workloads.scalers import check_scalers
+
+        for each in check_scalers(plan):
+            yield replace(each, problem=f"query of a scaler: {each.problem}", given=each.given)
 
 
 def _unknown_rules(spec: PlatformSpec) -> Iterator[Diagnostic]:

@@ -10,7 +10,7 @@ from gpuyard.manifests.fields import known_value, mapping, text
 from gpuyard.manifests.pods import container_name
 from gpuyard.manifests.quantities import CPU, MEMORY, quantity
 from gpuyard.manifests.resources import Violation
-from gpuyard.names import CLASS_LABEL
+from gpuyard.names import CLASS_LABEL, CLASS_OF_POD
 
 TRAINING = "training"
 RESOURCES = (CPU, MEMORY)
@@ -27,6 +27,8 @@ LESS = ViolationTemplate(
 def check_guaranteed_qos(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """Training containers that can be throttled or evicted in favour of others."""
     for pod in workload.pods if parameters.guaranteed else ():
+        if CLASS_OF_POD in mapping(pod.metadata.get("annotations")):
+            continue  # its workload was admitted without a class
         if TRAINING not in {_class(workload.metadata), _class(pod.metadata)}:
             continue
         for path, container in pod.containers():

@@ -50,6 +50,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "mig": CommandEntry("Show MIG profiles, or validate a layout."),
     "classify": CommandEntry("Classify a job."),
     "explain": CommandEntry("Explain whether a job would start."),
+    "job": CommandEntry("Write the manifest of a job, or check one."),
     "lint": CommandEntry("Check files against the GPU rules.", "linting.lint"),
     "why": CommandEntry("Show the documentation of a finding or a rule."),
     "policies": CommandEntry("Write the policy pack."),

@@ -18,10 +18,19 @@ _SHOWN_KINDS = 6
 
 def read_documents(name: str) -> tuple[str, list[Document]]:
     """The display name of the file, and its documents."""
-    shown = "standard input" if name == STDIN else name
-    data = _read(name, MAX_BYTES)
+    shown, data = read_job_file(name)
+    return shown, parse_job_file(shown, data)
+
+
+def read_job_file(name: str) -> tuple[str, bytes]:
+    """The display name of the file, and its content."""
+    return ("standard input" if name == STDIN else name), _read(name, MAX_BYTES)
+
+
+def parse_job_file(shown: str, data: bytes) -> list[Document]:
+    """The documents of a file; UsageError for a template."""
     try:
-        return shown, parse_documents(data, shown)
+        return parse_documents(data, shown)
     except UsageError as problem:
         # imported here: only an invalid file needs the linter
         from gpuyard.lint.read import A_TEMPLATE, template_line

@@ -44,4 +44,4 @@ def _workload(job: ParsedWorkload) -> Workload:
     pods = (
         Pod((), labels if job.kind == "Pod" else {"labels": p.labels}, p.spec) for p in job.pods
     )
-    return Workload(job.kind, labels, tuple(pods), jobs_metadata=labels)
+    return Workload(job.kind, labels, tuple(pods), jobs_metadata=labels, body=job.body)

@@ -227,7 +227,7 @@ def _hit(
         file=file,
         line=line,
         column=column,
-        resource=_named(outcome.resource),
+        resource=resource_title(outcome.resource),
         reason=outcome.note or ("advisory: not counted" if outcome.is_advisory else ""),
     )
 
@@ -239,7 +239,8 @@ def _as_in_document(diagnostic: Diagnostic, place: FileLocation) -> Diagnostic:
     return replace(diagnostic, path=path, problem=describe(diagnostic.problem), fix=fix)
 
 
-def _named(resource: Resource | None) -> str:
+def resource_title(resource: Resource | None) -> str:
+    """Kind, namespace and name; "" without a resource."""
     if resource is None:
         return ""
     inside = f"{resource.namespace}/" if resource.namespace else ""

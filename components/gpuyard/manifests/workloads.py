@@ -85,6 +85,8 @@ class ParsedWorkload:
     runtime: str = ""
     """The training runtime of a TrainJob."""
     problems: tuple[str, ...] = ()
+    body: Mapping[Any, Any] = field(default_factory=dict[Any, Any], repr=False)
+    """The unparsed object, for callers that need other fields."""
     count_errors: tuple[tuple[str, Any, int], ...] = ()
     """Numbers of pods that the API server rejects: path, written value, and number used instead."""
 
@@ -125,6 +127,7 @@ def read_job(value: Any) -> ParsedWorkload | None:
             *_problems(kind.name, pods),
             *(f"{at}: {wrong!r} is not a whole number" for at, wrong, _ in wrong_counts),
         ),
+        body=value,
         count_errors=wrong_counts,
         **_run_of(kind.name, spec),
     )

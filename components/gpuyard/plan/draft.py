@@ -18,6 +18,8 @@ from gpuyard.plan.records import (
     PoolPlan,
     QueueingPlan,
     Quota,
+    RuntimePlan,
+    ServicePlan,
     ShapePlan,
     StoragePlan,
     TeamPlan,
@@ -110,12 +112,16 @@ class Draft:
     """Flavors, cohorts and priorities."""
     storage: StoragePlan = NO_STORAGE
     """Datasets and checkpoints."""
+    services: tuple[ServicePlan, ...] = ()
+    """Inference services whose team and shapes exist."""
     idle: IdlePlan | None = None
     """How idle jobs are handled; None when no team requests it."""
     interruption: InterruptionPlan | None = None
     """How gangs are handled whose nodes are interrupted; None when no node can be."""
     observability: ObservabilityPlan | None = None
     """Prometheus and its alerts; None without `observability`."""
+    runtimes: tuple[RuntimePlan, ...] = ()
+    """Training runtimes."""
     validation: ValidationPlan | None = None
     """The hardware validation; None when it is not requested."""
 

@@ -71,7 +71,7 @@ from gpuyard.plan.quotas.owners import check_left_over, check_owner_names
 from gpuyard.plan.quotas.quotas import decide_quotas
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.plan.references import check_services, check_targets
+from gpuyard.plan.references import check_targets
 from gpuyard.plan.rule_exceptions import check_exceptions
 from gpuyard.plan.shapes.host import check_own_limits
 from gpuyard.plan.shapes.shapes import check_shape_names
@@ -107,6 +107,9 @@ from gpuyard.plan.unimplemented import (
     check_device_plugins,
     check_unimplemented,
 )
+from gpuyard.plan.workloads.service_checks import check_services
+from gpuyard.plan.workloads.services import decide_services
+from gpuyard.plan.workloads.training import check_training, decide_training
 from gpuyard.provider import provider_of
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -156,7 +159,9 @@ STAGES: tuple[Stage, ...] = (
     decide_idle,
     decide_interruption,
     decide_storage,
+    decide_services,
     decide_validation,
+    decide_training,
 )
 """In this order: each reads what earlier ones decided."""
 
@@ -189,6 +194,7 @@ CHECKS: tuple[Check, ...] = (
     check_cohorts,
     check_commitments,
     check_compute_domains,
+    check_training,
     check_unimplemented,
     check_device_plugins,
     check_egress,
@@ -332,6 +338,8 @@ def _recorded(draft: Draft) -> PlatformPlan:
         interruption=draft.interruption,
         observability=draft.observability,
         storage=draft.storage,
+        runtimes=draft.runtimes,
+        services=draft.services,
     )
 
 

@@ -44,6 +44,8 @@ from gpuyard.render.teams import team_objects
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import validation_objects, validator_images
 from gpuyard.render.validation.work import work_objects
+from gpuyard.render.workloads.runtimes import runtime_images, runtime_objects
+from gpuyard.render.workloads.services import service_objects
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:
@@ -126,6 +128,8 @@ ADDONS: tuple[Addon, ...] = (
     Addon("monitoring", monitoring_objects, monitoring_release, monitoring_images),
     Addon("monitors", monitor_objects, after=("gpu-operator", "kueue", "monitoring")),
     Addon("dashboards", dashboard_objects, after=("monitoring",)),
+    Addon("training", runtime_objects, images=runtime_images, after=("teams",)),
+    Addon("services", service_objects, after=("kueue", "teams", "monitoring")),
     Addon("idle", idle_objects, images=idle_images, after=("teams",)),
     Addon("requeue", requeue_objects, images=requeue_images, after=("teams",)),
     Addon("prepull", prepull_objects, images=prepulled_images, after=("teams",)),

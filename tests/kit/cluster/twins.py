@@ -38,6 +38,8 @@ INVALID = 422
 ADMISSION = "/apis/admissionregistration.k8s.io/v1"
 _PLURALS = {
     "ConfigMap": "configmaps",
+    "MutatingAdmissionPolicy": "mutatingadmissionpolicies",
+    "MutatingAdmissionPolicyBinding": "mutatingadmissionpolicybindings",
     "PriorityClass": "priorityclasses",
     "ValidatingAdmissionPolicy": "validatingadmissionpolicies",
     "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings",

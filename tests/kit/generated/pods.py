@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuyard.names import (
     CLASS_LABEL,
+    CLASS_OF_POD,
     GATE_TAINT,
     POD_GROUP_LABEL,
     PRIORITY_LABEL,
@@ -107,6 +108,7 @@ ANNOTATIONS = (
         "cdi-devices.noderesource.dev/pod",
         "mounts.noderesource.dev",
         "ulimits.noderesource.dev",
+        CLASS_OF_POD,
     ),
 )
 TIME = "kueue.x-k8s.io/max-exec-time-seconds"

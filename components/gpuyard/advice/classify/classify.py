@@ -64,7 +64,7 @@ class ClassifiedWorkload:
 PROGRAM, SCRIPT, MPI, IMAGE, COMPONENT, NAME, QUEUE, SHAPE = 6, 5, 2, 4, 4, 2, 1, 1
 """Weights; the most explicit evidence has the largest."""
 
-_KINDS: Mapping[str, tuple[JobClass, int]] = {
+KINDS: Mapping[str, tuple[JobClass, int]] = {
     **dict.fromkeys(
         ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob", "TrainJob"),
         (JobClass.TRAINING, 5),
@@ -80,20 +80,20 @@ _KINDS: Mapping[str, tuple[JobClass, int]] = {
     "Job.batch.volcano.sh": (JobClass.BATCH, 1),
     "CronJob": (JobClass.BATCH, 3),
 }
-_ENDS = frozenset({"Job", "JobSet", "CronJob", "RayJob", "Job.batch.volcano.sh"})
+ENDS = frozenset({"Job", "JobSet", "CronJob", "RayJob", "Job.batch.volcano.sh"})
 """Kinds that run to completion: inference in them is batch, unless it listens on a port."""
-_STAYS = frozenset({
+STAYS = frozenset({
     "Deployment", "StatefulSet", "ReplicaSet", "ReplicationController", "InferenceService", "LeaderWorkerSet",
     "RayService", "Service.serving.knative.dev",
 })  # fmt: skip
-_GANG = 8
+GANG = 8
 """Minimum GPUs in one pod from which a finite job is most likely training."""
-_TRAINING_ENV = frozenset({"MASTER_ADDR", "WORLD_SIZE", "NPROC_PER_NODE"})
-_WAITED_FOR = 3
+TRAINING_ENV = frozenset({"MASTER_ADDR", "WORLD_SIZE", "NPROC_PER_NODE"})
+WAITED_FOR = 3
 """Minimum points for real-time inference."""
 
-_COMPONENT_LABELS = ("app.kubernetes.io/component",)
-_NAME_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app")
+COMPONENT_LABELS = ("app.kubernetes.io/component",)
+NAME_LABELS = ("app.kubernetes.io/name", "app.kubernetes.io/instance", "app")
 
 
 def classify(job: ParsedWorkload) -> ClassifiedWorkload:
@@ -168,16 +168,16 @@ def _chosen(job: ParsedWorkload, results: list[Evidence]) -> tuple[JobClass, str
 def _refined(job: ParsedWorkload) -> tuple[JobClass, str]:
     """Finite inference is batch, interactive inference is real-time."""
     listens, probed = _listens(job), _probed(job)
-    if job.kind in _ENDS and not (listens or probed):
+    if job.kind in ENDS and not (listens or probed):
         return JobClass.BATCH, "it runs to completion and listens on no port"
     words = set(_name_words(job))
-    points = (2 if listens else 0) + (2 if probed else 0) + (1 if job.kind in _STAYS else 0)
-    points += (_WAITED_FOR if words & LATENCY_SENSITIVE_WORDS else 0) - (
-        _WAITED_FOR if words & NOT_WAITING else 0
+    points = (2 if listens else 0) + (2 if probed else 0) + (1 if job.kind in STAYS else 0)
+    points += (WAITED_FOR if words & LATENCY_SENSITIVE_WORDS else 0) - (
+        WAITED_FOR if words & NOT_WAITING else 0
     )
     if job.kind == "InferenceService":
         points += 2  # it makes the port and the probe itself
-    if points >= _WAITED_FOR:
+    if points >= WAITED_FOR:
         return JobClass.REAL_TIME, "it serves interactive requests"
     return JobClass.INFERENCE, "no evidence of interactive requests"
 
@@ -225,7 +225,7 @@ def _fills_its_gpu(job: ParsedWorkload) -> str:
 def _name_words(job: ParsedWorkload) -> Iterator[str]:
     yield from words_of(job.name)
     yield from words_of(job.runtime)
-    for key in (*_COMPONENT_LABELS, *_NAME_LABELS):
+    for key in (*COMPONENT_LABELS, *NAME_LABELS):
         yield from words_of(job.labels.get(key, ""))
 
 
@@ -238,8 +238,8 @@ def _evidence(job: ParsedWorkload) -> Iterator[Evidence]:
 
 
 def _of_kind(job: ParsedWorkload) -> Iterator[Evidence]:
-    if job.kind in _KINDS:
-        job_class, weight = _KINDS[job.kind]
+    if job.kind in KINDS:
+        job_class, weight = KINDS[job.kind]
         schedule = f", schedule {job.schedule}" if job.schedule else ""
         yield Evidence(job_class, weight, f"kind {job.kind}{schedule}")
 
@@ -250,7 +250,7 @@ def _of_container(container: ParsedContainer) -> Iterator[Evidence]:
     yield from _matches(image_words(container.image), IMAGES, IMAGE, "image")
     yield from _matches(words_of(container.name), WORDS, NAME, "container name")
     for name in container.env:
-        if name in _TRAINING_ENV:
+        if name in TRAINING_ENV:
             yield Evidence(JobClass.TRAINING, NAME, f"environment variable {name}")
         elif name.startswith("JUPYTER_"):
             yield Evidence(JobClass.NOTEBOOK, NAME, "environment variables of Jupyter")
@@ -278,9 +278,9 @@ def _of_command(command: tuple[str, ...]) -> Iterator[Evidence]:
 def _of_names(job: ParsedWorkload) -> Iterator[Evidence]:
     yield from _matches(words_of(job.name), WORDS, NAME, "name")
     yield from _matches(words_of(job.runtime), WORDS, NAME, "runtime")
-    for key in _COMPONENT_LABELS:
+    for key in COMPONENT_LABELS:
         yield from _matches(words_of(job.labels.get(key, "")), WORDS, COMPONENT, f"label {key}")
-    for key in _NAME_LABELS:
+    for key in NAME_LABELS:
         yield from _matches(words_of(job.labels.get(key, "")), WORDS, NAME, f"label {key}")
     queue = job.labels.get(names.QUEUE_LABEL, "")
     yield from _matches(words_of(queue), WORDS, QUEUE, "queue name")
@@ -302,7 +302,7 @@ def _of_shape(job: ParsedWorkload) -> Iterator[Evidence]:
     peak, _ = _requests(job)
     if not peak and not _claims(job):
         return
-    if job.kind in _STAYS:
+    if job.kind in STAYS:
         yield Evidence(JobClass.INFERENCE, 2 * SHAPE, f"kind {job.kind}: long-running with a GPU")
     if _listens(job):
         yield Evidence(JobClass.INFERENCE, SHAPE, "it listens on a port")
@@ -316,9 +316,9 @@ def _of_shape(job: ParsedWorkload) -> Iterator[Evidence]:
 
 def _of_many(job: ParsedWorkload, peak: Mapping[str, int]) -> Iterator[Evidence]:
     """Many concurrent dependent pods are training; many successive pods are batch."""
-    if job.kind not in _ENDS:
+    if job.kind not in ENDS:
         return
-    if peak.get(names.GPU, 0) >= _GANG:
+    if peak.get(names.GPU, 0) >= GANG:
         yield Evidence(JobClass.TRAINING, 2 * SHAPE, f"{peak[names.GPU]} GPUs in a pod")
     if job.completions is not None and job.completions > job.parallelism:
         yield Evidence(

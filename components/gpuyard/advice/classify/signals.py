@@ -73,13 +73,13 @@ NOT_WAITING = frozenset(
 
 _WORD = re.compile(r"[A-Za-z0-9]+")
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
-_MAX_TEXT = 4000
-_MAX_PIECES = 200
+MAX_TEXT = 4000
+MAX_PIECES = 200
 
 
 def words_of(text: str) -> tuple[str, ...]:
     """The words of a text in lower case, then each two adjacent words joined."""
-    words = [w.lower() for w in _WORD.findall(_CAMEL.sub(" ", text[:_MAX_TEXT]))]
+    words = [w.lower() for w in _WORD.findall(_CAMEL.sub(" ", text[:MAX_TEXT]))]
     return (*words, *(a + b for a, b in pairwise(words)))
 
 
@@ -92,16 +92,16 @@ def image_words(image: str) -> tuple[str, ...]:
     return words_of(path.rpartition(":")[0] or path)
 
 
-_OPTION = re.compile(r"-[a-z]*o")
+OPTION = re.compile(r"-[a-z]*o")
 """A shell's flag that has a value: `-o pipefail`, `-eo pipefail`."""
-_SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh"})
-_WRAPPERS = frozenset({
+SHELLS = frozenset({"sh", "bash", "ash", "dash", "zsh"})
+WRAPPERS = frozenset({
     "exec", "sudo", "time", "nohup", "numactl", "nice", "env", "tini", "dumb-init", "stdbuf", "timeout",
     "nsys", "uv", "poetry", "conda", "run",
 })  # fmt: skip
 """Programs that only start another program."""
-_PYTHON = re.compile(r"(python|pypy)[0-9.]*|ipython")
-_IDLE = frozenset({
+PYTHON = re.compile(r"(python|pypy)[0-9.]*|ipython")
+IDLE = frozenset({
     "pip", "pip3", "apt", "apt-get", "apk", "yum", "dnf", "mamba", "git", "echo", "printf", "cd", "mkdir",
     "export",
     "set", "source", "sleep", "wget", "curl", "ls", "cat", "cp", "mv", "rm", "chmod", "chown", "ln",
@@ -109,10 +109,10 @@ _IDLE = frozenset({
     "test", "true", "false", "nvidia-smi", "aws", "gsutil", "gcloud",
 })  # fmt: skip
 """Preparation programs, whose arguments are no evidence."""
-_SCRIPT = re.compile(r"[^-].*\.(py|sh|jl|R|ipynb|pl)")
-_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
-_COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
-_SEPARATORS = frozenset(
+SCRIPT = re.compile(r"[^-].*\.(py|sh|jl|R|ipynb|pl)")
+ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+COMMENT = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+SEPARATORS = frozenset(
     {";", "&&", "||", "|", "&", "\n", "(", ")", "then", "do", "else", "fi", "done"}
 )
 
@@ -120,9 +120,9 @@ _SEPARATORS = frozenset(
 def executed_commands(command: Sequence[str]) -> tuple[tuple[str, ...], ...]:
     """The simple commands of a container: shell scripts are split, preparation programs left out."""
     results: list[tuple[str, ...]] = []
-    for words in _simple_commands(list(command)[:_MAX_PIECES]):
+    for words in _simple_commands(list(command)[:MAX_PIECES]):
         unwrapped = _unwrapped(words)
-        if unwrapped and _base(unwrapped[0]) not in _IDLE:
+        if unwrapped and _base(unwrapped[0]) not in IDLE:
             results.append(unwrapped)
     return tuple(results)
 
@@ -134,7 +134,7 @@ def _simple_commands(command: list[str]) -> Iterator[list[str]]:
         return
     simple: list[str] = []
     for word in _shell_words(script):
-        if word in _SEPARATORS:
+        if word in SEPARATORS:
             yield simple
             simple = []
         else:
@@ -145,12 +145,12 @@ def _simple_commands(command: list[str]) -> Iterator[list[str]]:
 def _shell_script(command: list[str]) -> str | None:
     """The script after `sh -c`, `bash -lc` or `bash -euxc`; None without a shell script."""
     for index, word in enumerate(command[:-1]):
-        if _base(word) not in _SHELLS:
+        if _base(word) not in SHELLS:
             continue
         for before, flag, text in zip(
             command[index:], command[index + 1 :], command[index + 2 :], strict=False
         ):
-            if not flag.startswith("-") and not _OPTION.fullmatch(before):
+            if not flag.startswith("-") and not OPTION.fullmatch(before):
                 break
             if re.fullmatch(r"-[a-z]*c", flag):
                 return text
@@ -158,7 +158,7 @@ def _shell_script(command: list[str]) -> str | None:
 
 
 def _shell_words(script: str) -> list[str]:
-    code = _COMMENT.sub("", script[:_MAX_TEXT])
+    code = COMMENT.sub("", script[:MAX_TEXT])
     lines = code.replace("\\\n", " ").replace("\n", " ; ")
     lexer = shlex.shlex(lines, posix=True, punctuation_chars=";&|()")
     lexer.whitespace_split = True
@@ -173,7 +173,7 @@ def _unwrapped(words: list[str]) -> tuple[str, ...]:
     """The command after assignments, flags and wrapper programs."""
     rest = list(words)
     while rest and (
-        _ASSIGNMENT.fullmatch(rest[0]) or rest[0].startswith("-") or _base(rest[0]) in _WRAPPERS
+        ASSIGNMENT.fullmatch(rest[0]) or rest[0].startswith("-") or _base(rest[0]) in WRAPPERS
     ):
         rest.pop(0)
     return tuple(rest)
@@ -194,7 +194,7 @@ def programs_in(command: tuple[str, ...]) -> tuple[str, ...]:
         takes_value = before.startswith("--") and "=" not in before and not launched
         if word and not word.startswith("-") and not takes_value:
             results.append(_base(word))
-        if _SCRIPT.fullmatch(word):
+        if SCRIPT.fullmatch(word):
             break
     return tuple(results)
 
@@ -209,9 +209,9 @@ def subjects(command: tuple[str, ...]) -> tuple[str, ...]:
     places = [1] if after is None else [1, after, after + 1]
     words = [command[i] for i in dict.fromkeys(places) if i < len(command)]
     results = [_base(word) for word in words if not word.startswith("-")]
-    return tuple(results) if _PYTHON.fullmatch(program) else (program, *results)
+    return tuple(results) if PYTHON.fullmatch(program) else (program, *results)
 
 
 def _runs(before: str, word: str) -> bool:
     """Whether a word is a module or script that is run."""
-    return before == "-m" or _SCRIPT.fullmatch(word) is not None
+    return before == "-m" or SCRIPT.fullmatch(word) is not None

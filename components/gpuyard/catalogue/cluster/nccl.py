@@ -28,6 +28,8 @@ class NcclRecord:
     """A file in the container, of the version installed on the node, that sets the rest; sourced first."""
     needs: str = ""
     """What the image or the pod must have for it."""
+    privileges: str = ""
+    """What its pods do that Pod Security allows at level `privileged` only, and GPU-ADM-03 rejects."""
     source: Source
 
 
@@ -57,6 +59,7 @@ RECORDS: Mapping[str, NcclRecord] = {
                 "NCCL_SOCKET_NTHREADS": "1",
             },
             needs=f"{_SCRIPT_FIRST}; the receive daemon in the same pod",
+            privileges="the receive daemon adds NET_ADMIN and mounts /sys and /proc/sys of the node",
             source=Source(
                 "environment of a3-highgpu-8g as run with GKE's TCPX, two programs that agree; core bindings,"
                 " which differ, are omitted",
@@ -73,6 +76,8 @@ RECORDS: Mapping[str, NcclRecord] = {
             },
             script="/usr/local/nvidia/lib64/nccl-env-profile.sh",
             needs=f"{_SCRIPT_FIRST}; the receive daemon in the same pod",
+            privileges="the receive daemon adds NET_ADMIN and mounts /sys, /proc/sys and /dev/aperture_devices of the"
+            " node",
             source=Source(
                 "GoogleCloudPlatform/cluster-toolkit, a3-megagpu-8g examples: nccl-env-profile.sh, then the devices",
                 _LOOKED_UP,
@@ -114,3 +119,5 @@ RECORDS: Mapping[str, NcclRecord] = {
 missing; without, NCCL would silently use sockets."""
 ADAPTERS = "NCCL_IB_HCA"
 """The adapters that NCCL may use; after `=`, names are exact instead of prefixes."""
+EFA_POD_HUGE_PAGES = 5120
+"""Huge pages of a pod with EFA, in MiB."""

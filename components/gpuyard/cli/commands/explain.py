@@ -84,7 +84,7 @@ def explain(
     jobs = [result for value in values if (result := read_job(value)) is not None]
     if not jobs:
         raise UsageError(no_workload_error(shown, values))
-    _check_teams(plan, jobs, team, shown)
+    check_teams(plan, jobs, team, shown)
     listing = query_cluster(context) if live else None
     state, remarks = _live_state(plan, listing) if listing else (_state(plan, running), ())
     answers = [explain_job(plan, one, state, team) for one in jobs]
@@ -112,7 +112,7 @@ def _check_source(running: str | None, context: str | None, *, live: bool) -> No
     check_context(context, live=live)
 
 
-def _check_teams(
+def check_teams(
     plan: PlatformPlan, jobs: Sequence[ParsedWorkload], team: str | None, shown: str
 ) -> None:
     """Reject jobs whose team is unknown or contradicts --team."""
@@ -223,6 +223,11 @@ def _queue(one: Explanation) -> str:
     return f"{one.queue} in namespace {one.namespace}, of team {one.team}"
 
 
+def explanation_document(one: Explanation) -> dict[str, Any]:
+    """One explanation as a document."""
+    return {**tree(one), "from_zero": one.scales_from_zero}
+
+
 def _document(
     judged: ValidatedStack,
     shown: str,
@@ -230,7 +235,7 @@ def _document(
     running: str | None,
     listing: ClusterListing | None,
 ) -> dict[str, Any]:
-    jobs = [{**tree(one), "from_zero": one.scales_from_zero} for one in results]
+    jobs = list(map(explanation_document, results))
     live = (
         {"context": listing.context, "read": listing.read, "unreadable": list(listing.unreadable)}
         if listing

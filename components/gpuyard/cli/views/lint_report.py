@@ -233,7 +233,7 @@ def report_parts(report: Report, fail_on: Severity) -> Iterator[str]:
         hits=[],
         skipped=[_skipped_document(each) for each in report.skipped],
     )
-    return json_parts(without, "hits", map(_hit_document, report.hits))
+    return json_parts(without, "hits", map(hit_document, report.hits))
 
 
 def _skipped_document(each: SkippedFile) -> dict[str, Any]:
@@ -246,7 +246,8 @@ def _skipped_document(each: SkippedFile) -> dict[str, Any]:
     }
 
 
-def _hit_document(hit: LintFinding) -> dict[str, Any]:
+def hit_document(hit: LintFinding) -> dict[str, Any]:
+    """One finding as a document."""
     found = hit.diagnostic
     return {
         "rule": found.id,

@@ -163,14 +163,19 @@ def _existing(given: Observability) -> list[Diagnostic]:
     ]
 
 
-def _unmeasured(draft: Draft) -> list[Diagnostic]:
-    """The DCGM exporter is a part of the GPU Operator: nodes without it have no metrics of GPUs."""
-    if draft.observability is None or draft.spec.cloud is Cloud.SIMULATED:
-        return []
+def unmeasured_pools(draft: Draft) -> list[str]:
+    """Pools of GPUs without the DCGM exporter, which is a part of the GPU Operator."""
     pools = [pool for pool in draft.valid_pools.values() if pool.machine.gpu is not None]
     parts = operator_parts(draft.spec, pools)
     runs = joins_operator(draft.spec) or (parts is not None and parts.install)
-    names = [p.name for p in pools if not runs or p.labels.get(OPERANDS_LABEL) == "false"]
+    return [p.name for p in pools if not runs or p.labels.get(OPERANDS_LABEL) == "false"]
+
+
+def _unmeasured(draft: Draft) -> list[Diagnostic]:
+    """Nodes without the exporter have no metrics of GPUs."""
+    if draft.observability is None or draft.spec.cloud is Cloud.SIMULATED:
+        return []
+    names = unmeasured_pools(draft)
     if not names or draft.queueing.dispatch:
         return []
     return [

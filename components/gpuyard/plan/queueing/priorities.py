@@ -8,7 +8,7 @@ be reclaimed, at any priority. A job without a priority has priority 0.
 from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
 from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.findings import Diagnostic, Fix, error, format_list, info, warning
-from gpuyard.names import PRIORITY_LABEL
+from gpuyard.names import PRIORITY_LABEL, services_priority
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PriorityPlan
 from gpuyard.spec.platform import PlatformSpec
@@ -24,6 +24,16 @@ def plan_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
     """Every priority, the highest first."""
     by_value = sorted(spec.priorities.items(), key=lambda item: (-item[1], item[0]))
     return tuple(PriorityPlan(name, value) for name, value in by_value)
+
+
+def queue_priorities(spec: PlatformSpec) -> tuple[PriorityPlan, ...]:
+    """Every priority of the queues: those of the stack file, and one above them for services."""
+    services = spec.workloads.services if spec.workloads else ()
+    own = plan_priorities(spec)
+    if all(service.priority for service in services):
+        return own
+    above = max((WITHOUT, *spec.priorities.values())) + 1
+    return (PriorityPlan(services_priority(spec.name), above), *own)
 
 
 def check_priorities(draft: Draft) -> list[Diagnostic]:

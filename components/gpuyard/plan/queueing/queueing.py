@@ -23,7 +23,7 @@ from gpuyard.plan.pools.flavor_topology import topologies
 from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.queueing.kueue import start_minutes
 from gpuyard.plan.queueing.multikueue import plan_dispatch
-from gpuyard.plan.queueing.priorities import plan_priorities
+from gpuyard.plan.queueing.priorities import queue_priorities
 from gpuyard.plan.quotas.cohorts import cohort_object
 from gpuyard.plan.records import (
     CohortLimit,
@@ -139,7 +139,7 @@ def decide_queueing(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
         preemption=spec.queueing.preemption,
         fair_sharing=spec.queueing.fair_sharing,
         pool_choice=spec.queueing.pool_choice,
-        priorities=plan_priorities(spec),
+        priorities=queue_priorities(spec),
         slices_of=all_profiles(pools),
         install=installs_kueue(spec),
         dispatch=plan_dispatch(spec),

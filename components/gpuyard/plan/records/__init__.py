@@ -33,7 +33,6 @@ from gpuyard.plan.records.observability import ObservabilityPlan
 from gpuyard.plan.records.platform import (
     OperatorParts,
     PlatformPlan,
-    ShapePlan,
 )
 from gpuyard.plan.records.pools import (
     AdvertisedResource,
@@ -57,6 +56,7 @@ from gpuyard.plan.records.queues import (
     WorkerPlan,
     usable_pools,
 )
+from gpuyard.plan.records.services import ReplicaGroup, ServicePlan, ShapePlan
 from gpuyard.plan.records.storage import (
     CheckpointsPlan,
     DatasetPlan,
@@ -70,6 +70,7 @@ from gpuyard.plan.records.teams import (
     NamespacePlan,
     TeamPlan,
 )
+from gpuyard.plan.records.training import RuntimePlan
 from gpuyard.plan.records.validation import (
     STARTS_WITH,
     AcceptedThreshold,
@@ -124,7 +125,10 @@ __all__ = [
     "Quota",
     "ReadThreshold",
     "RecurringCheck",
+    "ReplicaGroup",
     "ResourceGroup",
+    "RuntimePlan",
+    "ServicePlan",
     "ShapePlan",
     "SpotDisruption",
     "StoragePlan",

@@ -11,8 +11,10 @@ from gpuyard.plan.records.money import Bill, BillLine
 from gpuyard.plan.records.observability import ObservabilityPlan
 from gpuyard.plan.records.pools import PoolPlan, Taint
 from gpuyard.plan.records.queues import QueueingPlan
+from gpuyard.plan.records.services import ServicePlan, ShapePlan
 from gpuyard.plan.records.storage import NO_STORAGE, DatasetPlan, StoragePlan
 from gpuyard.plan.records.teams import TeamPlan
+from gpuyard.plan.records.training import RuntimePlan
 from gpuyard.plan.records.validation import STARTS_WITH, ValidationPlan
 from gpuyard.provider import Provider, provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -38,28 +40,6 @@ class OperatorParts:
     """Whether its driver includes GDRCopy: nodes with an RDMA fabric read small messages with it."""
     claims: bool = False
     """Whether it serves resource claims with a GPUCluster, instead of extended resources with a ClusterPolicy."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShapePlan:
-    """The pool in which a shape can start, and how many nodes it needs."""
-
-    name: str
-    pool: str
-    resource: str
-    per_node: int
-    nodes: int
-    scales_from_zero: bool
-    pods_per_node: int = 1
-    """How many of its pods fit on one node of the pool."""
-    bound_by: str = ""
-    """CPU or memory, if it limits the pods per node before the GPUs do."""
-    needs: str = ""
-    """The requirement for which the resource was chosen, as text; empty if the shape names the resource."""
-    teams: tuple[str, ...] = ()
-    """Teams with enough quota for it in that pool; empty without teams."""
-    guaranteed: tuple[str, ...] = ()
-    """Those of these teams whose guarantee alone is enough."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,6 +71,10 @@ class PlatformPlan:
     """Prometheus and its alerts; None without `observability`."""
     storage: StoragePlan = NO_STORAGE
     """Data and checkpoints."""
+    runtimes: tuple[RuntimePlan, ...] = ()
+    """Training runtimes of `workloads.training`."""
+    services: tuple[ServicePlan, ...] = ()
+    """Inference services."""
     software: Mapping[str, str] = field(default_factory=dict)
     """The version of every component: the default, or the one that the stack file pins."""
 

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
+from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
 from gpuyard.catalogue.kubernetes.privileged_defaults import EPHEMERAL_DRIVERS, SYSTEM_CLASSES
+from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard.names import CLASS_LABEL, UNLABELLED_CLASS
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.sections import Admission
 
@@ -43,7 +46,7 @@ def _group_of_all(
 
 
 def check_admission(draft: Draft) -> list[Diagnostic]:
-    """PriorityClasses of system components, and drivers that mount any address that a pod names."""
+    """PriorityClasses of system components, drivers that mount any address, and class labels that no policy can set."""
     admission = draft.spec.admission or Admission()
     classes = [each for each in admission.priority_classes if each in SYSTEM_CLASSES]
     drivers = [each for each in admission.csi_drivers if each in EPHEMERAL_DRIVERS]
@@ -73,7 +76,22 @@ def check_admission(draft: Draft) -> list[Diagnostic]:
                 fix=_without(path, admission.csi_drivers, drivers),
             )
         )
+    kubernetes = draft.spec.kubernetes
+    if admission.set_classes and kubernetes in KUBERNETES_MINORS and not changes_jobs(kubernetes):
+        findings.append(_without_classes(kubernetes))
     return findings
+
+
+def _without_classes(kubernetes: str) -> Diagnostic:
+    return warning(
+        "admission.classes",
+        ("admission", "set_classes"),
+        f"Kubernetes {kubernetes} cannot label workloads: class {UNLABELLED_CLASS} gets the cost of workloads without the"
+        f" label {CLASS_LABEL}",
+        given="true",
+        allowed=f"Kubernetes 1.{MUTATES_SINCE} or newer, or no field",
+        fix=Fix(message=f"upgrade to 1.{MUTATES_SINCE}, or set the label on every workload"),
+    )
 
 
 def _without(path: Path, prefixes: Sequence[str], results: Sequence[str]) -> Fix:

@@ -141,6 +141,8 @@ class Aws(Provider):
         return efa_interfaces_to_launch(machine)
 
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────
+    queue_service = "sqs"
+    pod_identity = "aws"
     managed_prometheus = prometheus.AMAZON
 
     # ── account ───────────────────────────────────────────────────────────────────────────────────

@@ -23,7 +23,13 @@ from gpuyard.spec.sections import DatasetKind
 
 if TYPE_CHECKING:
     from gpuyard.findings import Diagnostic
-    from gpuyard.plan.records import DatasetPlan, ObservabilityPlan, PlatformPlan, PoolPlan
+    from gpuyard.plan.records import (
+        DatasetPlan,
+        ObservabilityPlan,
+        PlatformPlan,
+        PoolPlan,
+        ServicePlan,
+    )
     from gpuyard.preflight.prerequisites import PrerequisiteAnswers
     from gpuyard.preflight.probes import ProbeResult, RunProbes
     from gpuyard.preflight.reservations import ReservationUse
@@ -82,6 +88,12 @@ class Gcp(Provider):
 
         return gcp_graph(plan)
 
+    def pod_networks(self, plan: "PlatformPlan", pool: "PoolPlan") -> tuple[str, ...]:
+        """The networks of the machine's cards; none where pods claim the cards."""
+        from gpuyard.render.gcp.fabric import links
+
+        return tuple(each.pod_network_name for each in links(plan, pool, pool.machine) if each.mode)
+
     def access(self, plan: "PlatformPlan", profile: str | None = None) -> "ClusterAccess":
         """With gke-gcloud-auth-plugin."""
         from gpuyard.render.gcp.kubeconfig import gke_reach
@@ -117,6 +129,8 @@ class Gcp(Provider):
         return volume_source(data, writes=writes)
 
     # ── metrics ───────────────────────────────────────────────────────────────────────────────────
+    queue_service = "pubsub"
+    pod_identity = "gcp"
     managed_prometheus = prometheus.GOOGLE
 
     def metric_objects(
@@ -126,6 +140,18 @@ class Gcp(Provider):
         from gpuyard.render.gcp.in_cluster.metrics import metric_objects
 
         return metric_objects(plan, observed) if observed.managed else None
+
+    def pod_monitor(
+        self,
+        plan: "PlatformPlan",
+        observed: "ObservabilityPlan",
+        service: "ServicePlan",
+        name: str,
+    ) -> "Object | None":
+        """For Google Cloud Managed Service for Prometheus."""
+        from gpuyard.render.gcp.in_cluster.metrics import pod_monitoring
+
+        return pod_monitoring(plan, observed, service, name) if observed.managed else None
 
     # ── account ───────────────────────────────────────────────────────────────────────────────────
     ids_have_project = True

@@ -24,6 +24,7 @@ from gpuyard.admission.requirement import Requirement
 from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
 from gpuyard.names import (
     CLASS_LABEL,
+    CLASS_OF_POD,
     LOCAL_QUEUE,
     MOST_SHARES,
     QUEUE_GATE,
@@ -234,7 +235,8 @@ def _guaranteed() -> str:
         f"{containers('p', CONTAINER_GROUPS[:2])}"
         f".map(c, {joined_messages(f'{listed(guaranteed.RESOURCES)}.map(r, {each})')})"
     )
-    result = _of_pods(f"({training}) ? {of_containers} : []")
+    inferred = f"{quoted(CLASS_OF_POD)} in p.annotations"
+    result = _of_pods(f"!({inferred}) && ({training}) ? {of_containers} : []")
     return f"{required_namespace_annotation(GUARANTEED)} == 'true' ? {result} : []"
 
 

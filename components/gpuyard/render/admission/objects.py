@@ -1,4 +1,4 @@
-"""The objects of admission: five policies of the platform, bound to the namespaces of its teams.
+"""The objects of admission: the policies of the platform, bound to the namespaces of its teams.
 
 Values that differ between teams are annotations of the team's namespace, which the team cannot
 change. If one is missing, every request is denied.
@@ -43,6 +43,7 @@ from gpuyard.render.admission.cel import (
     required_namespace_annotation,
 )
 from gpuyard.render.admission.cel_rules import CEL_RULES, named_workloads, parents
+from gpuyard.render.admission.classes import class_objects
 from gpuyard.render.admission.pod_expressions import (
     BY_CONTROLLER,
     longest_grace,
@@ -131,7 +132,8 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
         ),
     )
     return [
-        each for policy in policies for each in (_policy(plan.name, policy), _binding(plan, policy))
+        *(each for one in policies for each in (_policy(plan.name, one), _binding(plan, one))),
+        *class_objects(plan),
     ]
 
 

@@ -19,6 +19,7 @@ from gpuyard.render.aws.roles import (
     node_role,
     node_role_arn,
 )
+from gpuyard.render.aws.scalers import scaler_parts, scaler_values
 from gpuyard.render.aws.security import added_groups, security_group_with_rules
 from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_parts, store_values
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph
@@ -81,6 +82,7 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
             *autoscaler_role(plan, cluster, agent),
             *karpenter_parts(plan, place, cluster, agent),
             *metric_parts(plan, cluster, agent),
+            *scaler_parts(plan, place, cluster, agent),
             *groups,
             *addon_parts(plan, place, cluster, with_nodes=True, after=first),
         ),
@@ -93,7 +95,12 @@ def aws_graph(plan: PlatformPlan) -> CloudGraph:
                 *image_calls(plan),
             )
         ),
-        {**store_values(plan), **karpenter_late_values(plan), **metric_values(plan, place)},
+        {
+            **store_values(plan),
+            **karpenter_late_values(plan),
+            **metric_values(plan, place),
+            **scaler_values(plan, place),
+        },
         aws_prerequisites(plan),
     )
 
@@ -139,10 +146,15 @@ def _in_a_given_one(plan: PlatformPlan, place: AwsLocation) -> CloudGraph:
         *group,
         *store_parts(plan, stores),
         *metric_parts(plan, cluster),
+        *scaler_parts(plan, place, cluster),
         *node_groups(plan, foundation),
     )
     all_calls = (*place.calls, *store_calls(plan), cluster, *calls, *image_calls(plan))
-    late_values = {**store_values(plan), **metric_values(plan, place)}
+    late_values = {
+        **store_values(plan),
+        **metric_values(plan, place),
+        **scaler_values(plan, place),
+    }
     return CloudGraph(resources, all_calls, late_values, aws_prerequisites(plan))
 
 

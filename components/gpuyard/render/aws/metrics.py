@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpuyard.names import MONITORING_NAMESPACE
+from gpuyard.names import MONITORING_NAMESPACE, REMOTE_REGION, REMOTE_WRITE
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.place import (
@@ -15,15 +15,12 @@ from gpuyard.render.aws.place import (
 )
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
-from gpuyard.render.observability.monitoring import (
-    COLLECTOR_ACCOUNT,
-    REMOTE_REGION,
-    REMOTE_WRITE,
-)
+from gpuyard.render.observability.monitoring import COLLECTOR_ACCOUNT
 from gpuyard.render.observability.routing import sns_routing
 from gpuyard.render.observability.rules import rule_file
 
-_WORKSPACE = "metrics-workspace"
+WORKSPACE = "metrics-workspace"
+"""Its name in the graph."""
 
 
 def metric_parts(
@@ -35,7 +32,7 @@ def metric_parts(
         return []
     workspace = CloudResource(
         kind="aws:amp/workspace:Workspace",
-        name=_WORKSPACE,
+        name=WORKSPACE,
         inputs={"alias": plan.name, "tags": tags_of(plan)},
         outputs=("arn", "prometheusEndpoint"),
     )
@@ -98,6 +95,6 @@ def metric_values(plan: PlatformPlan, place: AwsLocation) -> dict[str, Any]:
     observed = plan.observability
     if observed is None or observed.managed is None:
         return {}
-    endpoint = UnresolvedOutput(f"{_WORKSPACE}.prometheusEndpoint")
+    endpoint = UnresolvedOutput(f"{WORKSPACE}.prometheusEndpoint")
     region = {} if plan.region else {REMOTE_REGION: place.region}
     return {REMOTE_WRITE: Joined(endpoint, "api/v1/remote_write"), **region}

@@ -14,6 +14,7 @@ from gpuyard.render.gcp.metrics import metric_grants
 from gpuyard.render.gcp.network import cluster_network
 from gpuyard.render.gcp.place import GcpLocation, gcp_location
 from gpuyard.render.gcp.pools import node_pools
+from gpuyard.render.gcp.scalers import scaler_grants, scaler_values
 from gpuyard.render.gcp.storage import GcpStoreFoundation, store_parts, store_values
 from gpuyard.spec.late_inputs import is_late_input
 
@@ -51,10 +52,11 @@ def gcp_graph(plan: PlatformPlan) -> CloudGraph:
             *(() if existing_call else (new_cluster,)),
             *store_parts(plan, stores),
             *metric_grants(plan, place, who, ready),
+            *scaler_grants(plan, place, ready),
             *node_pools(plan, foundation),
         ),
         (*place.calls, *((existing_call,) if existing_call else ())),
-        store_values(plan, place),
+        {**store_values(plan, place), **scaler_values(plan, place)},
         gcp_prerequisites(plan),
     )
 

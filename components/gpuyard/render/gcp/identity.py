@@ -73,6 +73,17 @@ def identity(plan: PlatformPlan, place: GcpLocation) -> NodeIdentity:
     )
 
 
+def workload_identity(place: GcpLocation, namespace: str, account: str) -> Joined:
+    """The pods of a service account of the cluster as a member of a policy, without a Google account."""
+    return Joined(
+        "principal://iam.googleapis.com/projects/",
+        place.number,
+        "/locations/global/workloadIdentityPools/",
+        place.project,
+        f".svc.id.goog/subject/ns/{namespace}/sa/{account}",
+    )
+
+
 def project_member(
     place: GcpLocation, name: str, role: str, member: Any, after: tuple[str, ...] = ()
 ) -> CloudResource:

@@ -6,8 +6,8 @@ The service takes them from the account of the nodes, or on a cluster with Workl
 from gpuyard.names import GMP_COLLECTOR, GMP_NAMESPACE
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.cloud.graph import CloudResource, Joined
-from gpuyard.render.gcp.identity import NodeIdentity, project_member
+from gpuyard.render.cloud.graph import CloudResource
+from gpuyard.render.gcp.identity import NodeIdentity, project_member, workload_identity
 from gpuyard.render.gcp.place import GcpLocation
 
 _WRITER, _VIEWER = "roles/monitoring.metricWriter", "roles/monitoring.viewer"
@@ -23,7 +23,11 @@ def metric_grants(
         return []
     own = [
         project_member(
-            place, f"{account}-{_short(role)}", role, _member(place, account), after=ready
+            place,
+            f"{account}-{_short(role)}",
+            role,
+            workload_identity(place, GMP_NAMESPACE, account),
+            after=ready,
         )
         for account, role in _OWN
     ]
@@ -34,13 +38,3 @@ def metric_grants(
 
 def _short(role: str) -> str:
     return role.rpartition(".")[2].lower()
-
-
-def _member(place: GcpLocation, account: str) -> Joined:
-    return Joined(
-        "principal://iam.googleapis.com/projects/",
-        place.number,
-        "/locations/global/workloadIdentityPools/",
-        place.project,
-        f".svc.id.goog/subject/ns/{GMP_NAMESPACE}/sa/{account}",
-    )

@@ -12,6 +12,7 @@ from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.storage import KEEP_DAYS
 from gpuyard.render.cloud.graph import CloudResource, Joined, TextBefore
 from gpuyard.render.cloud.spelling import fit_name
+from gpuyard.render.gcp.identity import workload_identity
 from gpuyard.render.gcp.names import resource_labels
 from gpuyard.render.gcp.place import GcpLocation
 from gpuyard.render.storage import (
@@ -249,13 +250,7 @@ def _check(plan: PlatformPlan, foundation: GcpStoreFoundation) -> Iterator[Cloud
 
 
 def _member(foundation: GcpStoreFoundation, space: str) -> Joined:
-    return Joined(
-        "principal://iam.googleapis.com/projects/",
-        foundation.place.number,
-        "/locations/global/workloadIdentityPools/",
-        foundation.place.project,
-        f".svc.id.goog/subject/ns/{space}/sa/{DATA_ACCOUNT}",
-    )
+    return workload_identity(foundation.place, space, DATA_ACCOUNT)
 
 
 def _bucket_iam_member(

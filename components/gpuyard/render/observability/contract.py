@@ -87,6 +87,17 @@ def check_query(query: str, scope: QueryScope, path: Path = ()) -> list[Diagnost
     return _read(query, scope, path)[1]
 
 
+def metric_names(query: str) -> frozenset[str]:
+    """The names of the series that a valid expression selects; none of an invalid one."""
+    import promql_parser
+
+    try:
+        tree = promql_parser.parse(_VARIABLE.sub(_DURATION, query))
+    except ValueError:
+        return frozenset()
+    return frozenset(filter(None, map(_name_of, _selectors(tree))))
+
+
 def _read(query: str, scope: QueryScope, path: Path) -> tuple[Series, list[Diagnostic]]:
     import promql_parser
 

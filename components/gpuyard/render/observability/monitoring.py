@@ -16,6 +16,8 @@ from gpuyard.names import (
     PLATFORM_LABEL,
     POD_SECURITY_LABEL,
     POOL_LABEL,
+    REMOTE_REGION,
+    REMOTE_WRITE,
     SYSTEM_POOL,
 )
 from gpuyard.plan.observability.stage import installs_monitoring
@@ -41,8 +43,6 @@ _OF_OPERATOR = (
     "kubernetesServiceMonitors",
 )
 _SCRAPED = ("serviceMonitor", "podMonitor", "probe", "scrapeConfig")
-REMOTE_WRITE, REMOTE_REGION = "metrics.url", "metrics.region"
-"""The late values of the managed service: where to send samples, and in which region."""
 COLLECTOR_ACCOUNT = "prometheus"
 """The service account of Prometheus in agent mode."""
 

@@ -9,6 +9,7 @@ from gpuyard.names import KUEUE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.rules import rule_groups
 from gpuyard.render.observability.templates import dashboard_templates
+from gpuyard.render.workloads.scalers import scaler_queries
 
 _WORD = re.compile(r"[a-zA-Z_][\w:]*")
 _WHOLE = frozenset({DCGM, KUEUE})
@@ -17,7 +18,11 @@ _WHOLE = frozenset({DCGM, KUEUE})
 
 def series_regex(plan: PlatformPlan, exporters: Collection[str] = ()) -> str:
     """A regular expression for the names of the series; `exporters` limits it, empty: all."""
-    texts = (json.dumps(rule_groups(plan)), json.dumps(dashboard_templates(), default=str))
+    texts = (
+        json.dumps(rule_groups(plan)),
+        json.dumps(dashboard_templates(), default=str),
+        *scaler_queries(plan).values(),
+    )
     found = {name: metric_of_series(name) for text in texts for name in _WORD.findall(text)}
     names = sorted(
         name

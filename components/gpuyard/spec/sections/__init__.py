@@ -47,8 +47,17 @@ from gpuyard.spec.sections.observability import (
 )
 from gpuyard.spec.sections.policies import Level, Policies, RuleException
 from gpuyard.spec.sections.prices import Commitment, MachinePrice, Prices
+from gpuyard.spec.sections.services import (
+    MessageQueue,
+    ModelSource,
+    Prefill,
+    ScaleOn,
+    ScheduleWindow,
+    Service,
+    ServiceKind,
+)
 from gpuyard.spec.sections.storage import Checkpoints, Dataset, DatasetKind, Storage, StoreTier
-from gpuyard.spec.sections.workloads import Framework, ScaleOn, Service, Workloads
+from gpuyard.spec.sections.workloads import Framework, TrainingRuntime, Workloads
 
 __all__ = [
     "Addon",
@@ -80,13 +89,16 @@ __all__ = [
     "MachineInventoryRef",
     "MachinePrice",
     "Maintenance",
+    "MessageQueue",
     "Mirror",
+    "ModelSource",
     "Nat",
     "Numa",
     "Observability",
     "OperatorSpec",
     "Policies",
     "PoolStopPolicy",
+    "Prefill",
     "Prices",
     "PrivateEndpoints",
     "Prometheus",
@@ -96,13 +108,16 @@ __all__ = [
     "ReleaseChannel",
     "RuleException",
     "ScaleOn",
+    "ScheduleWindow",
     "SecretKey",
     "Service",
+    "ServiceKind",
     "Smtp",
     "Storage",
     "StoreTier",
     "Subnets",
     "Targets",
+    "TrainingRuntime",
     "Upgrade",
     "Weekday",
     "Workloads",

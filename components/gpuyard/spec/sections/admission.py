@@ -44,3 +44,6 @@ class Admission(SpecModel):
     guaranteed: Switch = True
     """Whether training pods must have equal CPU and memory requests and limits (QoS class Guaranteed).
     Default: on."""
+    set_classes: Switch | None = None
+    """Whether the API server labels workloads with GPUs with their class, if `gpuyard classify` finds clear
+    evidence and they have no such label. Default: on from Kubernetes 1.36."""

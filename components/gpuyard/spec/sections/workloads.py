@@ -1,12 +1,13 @@
 """Training runtimes and inference services that a platform offers."""
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, model_serializer, model_validator
 
 from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Name, NodeRange
+from gpuyard.spec.sections.services import Service
+from gpuyard.spec.values import Name, Text
 
 
 class Framework(StrEnum):
@@ -18,36 +19,32 @@ class Framework(StrEnum):
     MPI = "mpi"
 
 
-class ScaleOn(StrEnum):
-    """What a service scales on.
+class TrainingRuntime(SpecModel):
+    """Training runtimes of one framework: a ClusterTrainingRuntime of Kubeflow Trainer for each pool."""
 
-    `gpu` is GPU activity, `queue` the length of its request queue, `schedule` the time of day.
-    """
+    framework: Framework
+    """Framework: torch, deepspeed, jax or mpi."""
+    pools: Annotated[tuple[Name, ...], Field(max_length=1000)] = ()
+    """Pools that get a runtime. Default: every pool with whole GPUs."""
+    image: Text | None = None
+    """Image of jobs that name none. Default: the image of Kubeflow Trainer's own runtime."""
 
-    GPU = "gpu"
-    QUEUE = "queue"
-    SCHEDULE = "schedule"
+    @model_validator(mode="before")
+    @classmethod
+    def _from_shorthand(cls, value: Any) -> Any:
+        return {"framework": value} if isinstance(value, str) else value
 
-
-class Service(SpecModel):
-    """An inference service with autoscaling."""
-
-    name: Name
-    """Name of the service."""
-    team: Name
-    """Team in whose namespace it runs."""
-    shape: Name
-    """Shape of `shapes` that one replica has."""
-    replicas: NodeRange
-    """Number of replicas, for example 1..8."""
-    scale_on: ScaleOn = ScaleOn.GPU
-    """Scaling metric: gpu, queue or schedule. Default: gpu."""
+    @model_serializer
+    def _to_shorthand(self) -> Any:
+        fields: dict[str, Any] = {"pools": list(self.pools)} if self.pools else {}
+        fields |= {"image": self.image} if self.image else {}
+        return {"framework": self.framework.value, **fields} if fields else self.framework.value
 
 
 class Workloads(SpecModel):
     """Training runtimes and inference services."""
 
-    training: Annotated[tuple[Framework, ...], Field(max_length=4)] = ()
-    """Training runtimes to offer: torch, deepspeed, jax, mpi. Default: none."""
+    training: Annotated[tuple[TrainingRuntime, ...], Field(max_length=4)] = ()
+    """Training runtimes to offer, by framework: torch, deepspeed, jax, mpi. Default: none."""
     services: Annotated[tuple[Service, ...], Field(max_length=1000)] = ()
     """Inference services. Default: none."""

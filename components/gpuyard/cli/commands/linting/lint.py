@@ -147,7 +147,10 @@ def lint(  # noqa: PLR0913, PLR0917  an option is a parameter
         return _explain(explain, paths or [])
     if not paths:
         raise UsageError("no input. Give files, folders, patterns, or - for standard input.")
-    settings, known = replace(_settings(config, stack), counts_advisory=choices), _known(baseline)
+    settings, known = (
+        replace(rule_settings(config, stack), counts_advisory=choices),
+        _known(baseline),
+    )
     chosen = _rules(only or [], skip or [])
     selection = FileSelection(exclude or [], samples, time_limit)
     reading, ignores = read_all(paths, selection, render=render)
@@ -196,7 +199,7 @@ def _code(report: Report, reading: LintInput, paths: Sequence[str], fail_on: Sev
     return FINDINGS if report.is_failed(fail_on) else OK
 
 
-def _settings(path: Path | None, stack: str | None) -> RuleConfiguration:
+def rule_settings(path: Path | None, stack: str | None) -> RuleConfiguration:
     """Merge the settings of --config and --stack; for a rule in both, --config wins."""
     if path is None and stack is None:
         return RuleConfiguration(today=today())

@@ -14,8 +14,9 @@ from gpuyard.names import (
     KUEUE,
     KUEUE_NAMESPACE,
     MONITORING_NAMESPACE,
+    SERVICE_LABEL,
 )
-from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
+from gpuyard.plan.records import ObservabilityPlan, PlatformPlan, ServicePlan
 from gpuyard.render.access import RBAC
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, managed_object, service_account
@@ -169,6 +170,20 @@ def _grant(
             plan.name, api, f"{kind}Binding", _READER, **space, roleRef=ref, subjects=who
         ),
     ]
+
+
+def pod_monitoring(
+    plan: PlatformPlan, observed: ObservabilityPlan, service: ServicePlan, name: str
+) -> Object:
+    """The pods of a service: its collectors set `job` to the name of the object."""
+    endpoint = {
+        "port": "http",
+        "path": service.spec.metrics_path,
+        "interval": f"{observed.scrape_seconds}s",
+    }
+    spec = {"selector": {"matchLabels": {SERVICE_LABEL: name}}, "endpoints": [endpoint]}
+    space = service.namespace
+    return managed_object(plan.name, _API, "PodMonitoring", name, namespace=space, spec=spec)
 
 
 def _monitoring(

@@ -1,0 +1,458 @@
+"""Checks of inference services: names, quota, pools, and whether what they scale on exists."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+
+from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
+from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.observability.stage import unmeasured_pools
+from gpuyard.plan.renames import free_name
+from gpuyard.plan.workloads.services import (
+    Placement,
+    ServiceGroup,
+    groups_of,
+    kind_of,
+    placement,
+    services_of,
+    shape_named,
+)
+from gpuyard.spec.platform import Cloud
+from gpuyard.spec.queueing import Preemption
+from gpuyard.spec.sections import AddonName, ScaleOn, ScheduleWindow, Service, ServiceKind
+from gpuyard.spec.suggestions import nearest_name
+from gpuyard.spec.values import Range
+
+_CRON = "0 8 * * 1-5"
+_INPUTS = {ScaleOn.QUEUE: "queue", ScaleOn.SCHEDULE: "schedule", ScaleOn.REQUESTS: "query"}
+"""The fields of a service that only one metric uses."""
+_MEASURED = frozenset({ScaleOn.GPU, ScaleOn.REQUESTS})
+"""Metrics that Prometheus has."""
+
+
+def check_services(draft: Draft) -> Iterator[Diagnostic]:
+    """Everything that keeps a service from starting, from scaling, or from reaching its maximum."""
+    yield from _duplicates(draft)
+    for path, service in services_of(draft):
+        for check in _CHECKS:
+            yield from check(draft, path, service)
+    if draft.all_pools_valid and draft.are_quotas_resolved:
+        yield from _capacity(draft)
+
+
+# ── names ─────────────────────────────────────────────────────────────────────────────────────────
+def _duplicates(draft: Draft) -> Iterator[Diagnostic]:
+    every = list(services_of(draft))
+    names = [group.name for path, service in every for group in groups_of(path, service)]
+    seen: set[str] = set()
+    for path, service in every:
+        own = {group.name for group in groups_of(path, service)}
+        if own & seen:
+            free = free_name(service.name, names)
+            at = (*path, "name")
+            yield error(
+                "service.duplicate",
+                at,
+                "an object of another service has this name",
+                given=service.name,
+                allowed="a unique name for each service",
+                fix=Fix(message=f"write {free}", at=at, value=free),
+            )
+        seen |= own
+
+
+def _names(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    spec = draft.spec
+    teams, shapes = [t.name for t in spec.teams], [s.name for s in spec.shapes]
+    if service.team not in teams:
+        yield _unknown("team", service.team, teams, (*path, "team"))
+    for group in groups_of(path, service):
+        if group.shape not in shapes:
+            yield _unknown("shape", group.shape, shapes, (*group.path, "shape"))
+    if service.priority and service.priority not in spec.priorities:
+        yield _unknown("priority", service.priority, [*spec.priorities], (*path, "priority"))
+    dataset = service.model.dataset if service.model else None
+    stable = next((t.stable_name for t in draft.teams if t.name == service.team), "")
+    known = [each.name for each in draft.storage.datasets_of_team(stable)]
+    if dataset and dataset not in known:
+        yield _unknown("dataset", dataset, known, (*path, "model", "dataset"))
+
+
+def _unknown(what: str, name: str, known: list[str], path: Path) -> Diagnostic:
+    suggestion = nearest_name(name, known)
+    section = {"priority": "priorities", "dataset": "storage.datasets"}.get(what, f"{what}s")
+    return error(
+        "workloads.unknown",
+        path,
+        f"no {what} has this name" if what != "dataset" else "the team has no dataset of this name",
+        given=name,
+        allowed=format_list(known) or f"a {what} under `{section}`",
+        fix=Fix(message=f"write {suggestion}", at=path, value=suggestion)
+        if suggestion
+        else Fix(message=f"add the {what}"),
+    )
+
+
+# ── kinds and add-ons ─────────────────────────────────────────────────────────────────────────────
+def _kinds(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    """A pod of a Deployment or an InferenceService runs on one node."""
+    kind, at = service.kind, (*path, "kind")
+    if kind in {None, ServiceKind.LEADER_WORKER_SET}:
+        return
+    nodes = [s.nodes for g in groups_of(path, service) if (s := shape_named(draft, g.shape))]
+    why = ""
+    if max(nodes, default=1) > 1:
+        why = f"a replica of this shape has pods on {max(nodes)} nodes, and {kind} has one pod"
+    elif kind is ServiceKind.INFERENCE_SERVICE and service.prefill:
+        why = "KServe has no second group of replicas for prompts"
+    if why:
+        yield error(
+            "service.kind",
+            at,
+            why,
+            given=str(kind),
+            allowed=ServiceKind.LEADER_WORKER_SET.value,
+            fix=Fix(message="write leader-worker-set", at=at, value="leader-worker-set"),
+        )
+
+
+def _addons(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    shapes = [shape_named(draft, group.shape) for group in groups_of(path, service)]
+    kinds = {kind_of(service, shape.nodes) for shape in shapes if shape is not None}
+    needs: dict[AddonName, str] = {}
+    if ServiceKind.LEADER_WORKER_SET in kinds:
+        needs[AddonName.LEADER_WORKER_SET] = "creates the pods of its LeaderWorkerSet"
+    if ServiceKind.INFERENCE_SERVICE in kinds:
+        needs[AddonName.KSERVE] = "creates the pods of its InferenceService"
+    if scales_with_keda(service):
+        metrics = format_list(each.value for each in service.scale_on)
+        needs[AddonName.KEDA] = f"scales it on {metrics}: an HPA alone reads only CPU"
+    addons = draft.spec.model_dump(mode="json", include={"addons"})["addons"]
+    for name, purpose in needs.items():
+        if not draft.spec.has_addon(name):
+            yield error(
+                "service.addon",
+                path,
+                f"it needs the add-on {name}, which {purpose}",
+                given=f"addons: {addons}" if addons else "no `addons`",
+                allowed=f"addons with {name}",
+                fix=Fix(message=f"add {name} to addons", at=("addons",), value=[*addons, name]),
+            )
+
+
+def scales(service: Service) -> bool:
+    """Whether any of its groups scales."""
+    groups = groups_of((), service)
+    return any(group.replicas.low < group.replicas.high for group in groups)
+
+
+def scales_with_keda(service: Service) -> bool:
+    """Whether it scales on a metric that Kubernetes itself does not have."""
+    return scales(service) and any(each is not ScaleOn.CPU for each in service.scale_on)
+
+
+def _dispatch(draft: Draft, path: Path, _: Service) -> Iterator[Diagnostic]:
+    if draft.queueing.dispatch is not None:
+        yield error(
+            "service.dispatch",
+            path,
+            "this platform has no nodes: it dispatches jobs to other clusters, and a service runs where its"
+            " requests arrive",
+            allowed="services in the stack files of the worker clusters",
+            fix=Fix(message="move it to the stack file of a worker cluster"),
+        )
+
+
+# ── scaling ───────────────────────────────────────────────────────────────────────────────────────
+def _inputs(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    """Metrics without their input, and inputs without their metric."""
+    for metric, field in _INPUTS.items():
+        given = getattr(service, field)
+        if metric in service.scale_on and not given and metric is not ScaleOn.REQUESTS:
+            example = (
+                "queue: {sqs: URL}"
+                if field == "queue"
+                else f'schedule: [{{start: "{_CRON}", end: "0 18 * * 1-5", replicas: 2}}]'
+            )
+            yield error(
+                "service.input",
+                (*path, field),
+                f"scale_on: {metric} needs `{field}`",
+                allowed=example,
+                fix=Fix(message=f"write {example}"),
+            )
+        if metric not in service.scale_on and given:
+            yield warning(
+                "service.unused",
+                (*path, field),
+                f"only scale_on: {metric} uses `{field}`",
+                given=f"scale_on: {format_list(each.value for each in service.scale_on)}",
+                fix=Fix(
+                    message=f"add {metric} to scale_on",
+                    at=(*path, "scale_on"),
+                    value=[*(each.value for each in service.scale_on), metric.value],
+                ),
+            )
+
+
+def _schedule(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    for index, window in enumerate(service.schedule):
+        here = (*path, "schedule", index)
+        yield from _window(window, here)
+        most = service.replicas.high
+        if window.replicas > most:
+            yield error(
+                "service.schedule",
+                (*here, "replicas"),
+                "the window has more replicas than the service",
+                given=str(window.replicas),
+                allowed=f"1 to {most}",
+                fix=Fix(message=f"write {most}", at=(*here, "replicas"), value=most)
+                if most
+                else Fix(message="write replicas: 0..N for the service"),
+            )
+
+
+def _window(window: ScheduleWindow, path: Path) -> Iterator[Diagnostic]:
+    for field, example in (("start", _CRON), ("end", "0 18 * * 1-5")):
+        given = getattr(window, field)
+        problem = cron_error(given)
+        if field == "end" and given == window.start:
+            problem = "the window ends when it starts"
+        if problem:
+            yield error(
+                "service.schedule",
+                (*path, field),
+                problem,
+                given=given,
+                allowed=f"five fields, such as `{example}`",
+                fix=Fix(message=f"write {example}", at=(*path, field), value=example),
+            )
+    if zone := nearest_zone(window.time_zone):
+        yield error(
+            "service.schedule",
+            (*path, "time_zone"),
+            "unknown time zone",
+            given=window.time_zone,
+            allowed="an IANA name, such as Europe/Paris or America/New_York",
+            fix=Fix(message=f"write {zone}", at=(*path, "time_zone"), value=zone),
+        )
+
+
+def _wakes(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    """A service without replicas has no GPU activity and no requests of its own."""
+    metrics = set(service.scale_on)
+    outside = {ScaleOn.QUEUE, ScaleOn.SCHEDULE} | ({ScaleOn.REQUESTS} if service.query else set())
+    if metrics & outside:
+        return
+    for group in groups_of(path, service):
+        low, high = group.replicas.low, group.replicas.high
+        if low == 0 < high:
+            at = (*group.path, "replicas")
+            value = str(Range(1, high)) if high > 1 else 1
+            yield error(
+                "service.wakes",
+                at,
+                f"without replicas, {format_list(each.value for each in service.scale_on)} measures nothing, so"
+                " the service would stay at zero",
+                given=str(group.replicas),
+                allowed="at least 1 replica; or scale_on with queue or schedule, or with requests and a query of a"
+                " gateway",
+                fix=Fix(message=f"write {value}", at=at, value=value),
+            )
+
+
+def _metrics(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    """Prometheus, and an exporter on the GPUs."""
+    wanted = [each.value for each in service.scale_on if each in _MEASURED]
+    if not wanted or not scales(service):
+        return
+    at = (*path, "scale_on")
+    if draft.observability is None:
+        yield error(
+            "service.metrics",
+            at,
+            f"no Prometheus has the metrics of scale_on: {format_list(wanted)}",
+            given="no `observability`",
+            allowed="observability with prometheus: install, existing or managed",
+            fix=Fix(message="add observability: {}", at=("observability",), value={}),
+        )
+    elif ScaleOn.GPU in service.scale_on and draft.spec.cloud is not Cloud.SIMULATED:
+        yield from _unmeasured(draft, at, service)
+
+
+def _unmeasured(draft: Draft, at: Path, service: Service) -> Iterator[Diagnostic]:
+    unmeasured = unmeasured_pools(draft)
+    pools = {placed.pool.name: placed.pool for _, placed in _placements(draft, (), service)}
+    for name, pool in pools.items():
+        if name in unmeasured:
+            yield error(
+                "service.metrics",
+                at,
+                f"no DCGM exporter measures the GPUs of {name}",
+                given="scale_on: gpu",
+                allowed="requests, queue, schedule or cpu",
+                fix=Fix(message="write requests", at=at, value="requests"),
+            )
+        elif pool.replicas > 1:
+            yield warning(
+                "service.shared_gpu",
+                at,
+                f"several pods share a GPU of {name}, and its activity counts those of other workloads, too",
+                given="scale_on: gpu",
+                allowed="requests, queue, schedule or cpu",
+                fix=Fix(message="write requests", at=at, value="requests"),
+            )
+
+
+def _identity(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    """KEDA reads the length of a queue with an identity of the cloud that has the queue."""
+    queue = service.queue
+    given = "" if queue is None else "sqs" if queue.sqs else "pubsub"
+    if not given or given == draft.provider.queue_service:
+        return
+    own = draft.provider.queue_service
+    yield error(
+        "service.queue_identity",
+        (*path, "queue", given),
+        f"KEDA has no identity with which to read this queue on cloud: {draft.spec.cloud}",
+        given=f"queue: {{{given}: …}}",
+        allowed=f"queue: {{{own}: …}}" if own else "sqs with cloud: aws, pubsub with cloud: gcp",
+        fix=Fix(message="scale on requests with the query of an exporter of the queue"),
+    )
+
+
+def _loading(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+    """Kueue evicts a replica that is not ready in time."""
+    minutes = draft.queueing.start_minutes
+    if draft.spec.cloud is Cloud.SIMULATED or service.load_minutes < minutes:
+        return
+    need = service.load_minutes + 10
+    yield error(
+        "service.load",
+        (*path, "load_minutes"),
+        f"Kueue evicts a replica that is not ready {minutes} minutes after its admission, which includes the start"
+        " of its node",
+        given=str(service.load_minutes),
+        allowed=f"less than {minutes}, or a larger queueing.start_within_minutes",
+        fix=Fix(
+            message=f"write queueing.start_within_minutes: {need}",
+            at=("queueing", "start_within_minutes"),
+            value=need,
+        ),
+    )
+
+
+# ── capacity ──────────────────────────────────────────────────────────────────────────────────────
+def _placements(
+    draft: Draft, path: Path, service: Service
+) -> Iterator[tuple[ServiceGroup, Placement]]:
+    for group in groups_of(path, service):
+        placed = placement(draft, service.team, group)
+        if placed is not None:
+            yield group, placed
+
+
+def _capacity(draft: Draft) -> Iterator[Diagnostic]:
+    """The maximum of each group in its pool and in the quota, and that of all services of a team."""
+    totals: dict[tuple[str, str, str], list[tuple[ServiceGroup, Placement]]] = defaultdict(list)
+    for path, service in services_of(draft):
+        for group, placed in _placements(draft, path, service):
+            high = group.replicas.high
+            if high > placed.fit_pool:
+                yield _too_many(group, placed.fit_pool, _pool_has(placed), "service.pool")
+            elif high > placed.fit_quota:
+                yield _too_many(
+                    group, placed.fit_quota, _quota_has(service, placed), "service.quota"
+                )
+            elif high > placed.fit_guarantee:
+                yield _borrows(draft, service, group, placed)
+            if placed.quota is not None and high <= placed.fit:
+                key = (service.team, placed.pool.name, placed.quota.resource)
+                totals[key].append((group, placed))
+    for (team, _, _), members in totals.items():
+        yield from _together(team, members)
+
+
+def _pool_has(placed: Placement) -> str:
+    return f"{placed.pool.name} has at most {placed.pool.nodes.high} nodes, which hold {placed.fit_pool} replicas"
+
+
+def _quota_has(service: Service, placed: Placement) -> str:
+    quota, pool = placed.quota, placed.pool.name
+    if quota is None or not quota.nominal + quota.borrow:
+        return f"{service.team} has no quota of {placed.shape.resource} in {pool}"
+    return (
+        f"{service.team} can have {quota.nominal + quota.borrow} {quota.resource} of {pool}, {quota.nominal} guaranteed"
+        f" and {quota.borrow} borrowed, and a replica needs {placed.units}"
+    )
+
+
+def _too_many(group: ServiceGroup, fit: int, why: str, kind: str) -> Diagnostic:
+    at, low = (*group.path, "replicas"), min(group.replicas.low, fit)
+    value = str(Range(low, fit)) if low < fit else fit
+    return error(
+        kind,
+        at,
+        why,
+        given=f"replicas: {group.replicas}",
+        allowed=f"at most {fit} replicas" if fit else "a shape and a team with quota for it",
+        fix=Fix(message=f"write {value}", at=at, value=value)
+        if fit
+        else Fix(message="guarantee the team as much in that pool, or let it borrow"),
+    )
+
+
+def _borrows(draft: Draft, service: Service, group: ServiceGroup, placed: Placement) -> Diagnostic:
+    consequence = (
+        "which its owner may reclaim at any priority"
+        if draft.spec.queueing.preemption is Preemption.RECLAIM
+        else "so they wait until other teams leave capacity idle"
+    )
+    return info(
+        "service.borrows",
+        (*group.path, "replicas"),
+        f"the guarantee of {service.team} in {placed.pool.name} covers {placed.fit_guarantee} of"
+        f" {group.replicas.high} replicas: the others run on borrowed capacity, {consequence}",
+        given=f"replicas: {group.replicas}",
+    )
+
+
+def _together(team: str, members: list[tuple[ServiceGroup, Placement]]) -> Iterator[Diagnostic]:
+    """Each group fits alone; report the first with which all of them no longer do."""
+    used = 0
+    for group, placed in members:
+        quota = placed.quota
+        most = quota.nominal + quota.borrow if quota else 0
+        used += placed.units * group.replicas.high
+        if used > most:
+            others = format_list(each.name for each, _ in members if each is not group)
+            yield warning(
+                "service.together",
+                (*group.path, "replicas"),
+                f"at their maximum, {group.name} and {others} need {_total(members)} {placed.shape.resource} of"
+                f" {placed.pool.name}, of which {team} can have {most}: replicas of one wait then",
+                given=f"replicas: {group.replicas}",
+                allowed=f"at most {most} {placed.shape.resource} for all services of {team}",
+                fix=Fix(message="lower a maximum, or let the team borrow more"),
+            )
+            return
+
+
+def _total(members: Iterable[tuple[ServiceGroup, Placement]]) -> int:
+    return sum(placed.units * group.replicas.high for group, placed in members)
+
+
+_Check = Callable[[Draft, Path, Service], Iterator[Diagnostic]]
+_CHECKS: tuple[_Check, ...] = (
+    _names,
+    _kinds,
+    _addons,
+    _dispatch,
+    _inputs,
+    _schedule,
+    _wakes,
+    _metrics,
+    _identity,
+    _loading,
+)

@@ -1,0 +1,346 @@
+"""A real API server labels workloads by class, as `gpuyard classify` decides."""
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gpuyard.admission.parameters import parameters_of
+from gpuyard.advice.classify import signals
+from gpuyard.advice.classify.classify import classify
+from gpuyard.advice.classify.signals import JobClass
+from gpuyard.manifests.templates import templates_of, workload_kind
+from gpuyard.manifests.workloads import read_job
+from gpuyard.names import CLASS_LABEL, CLASS_OF_POD, PLATFORM_LABEL, TEAM_LABEL
+from gpuyard.render.admission.classes import LEAST_POINTS
+from gpuyard.render.admission.objects import admission_objects
+from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api, ApiError, connect
+from gpuyard.spec.yaml_tree import parse_yaml
+from kit.cluster import lab as reality
+from kit.cluster.classes import GPU, completed, definition, kind_of
+from kit.cluster.lab import path_of
+from kit.cluster.twins import patience, takes_pods
+from kit.stacks import plan_of, platform, team
+
+pytestmark = [pytest.mark.cluster]
+
+Value = dict[str, Any]
+SPACE = "classes"
+TABLE = Path(__file__).parents[2] / "advice" / "classify" / "jobs" / "labelled.yaml"
+LABELLED = parse_yaml(TABLE.read_bytes(), TABLE.name).value
+PLAN = plan_of(
+    platform(
+        teams=[team(SPACE, guarantee={"train": 8})],
+        kubernetes="1.36",
+        admission={"enforce": "warn"},
+    )
+)
+"""Only the tests of one requirement deny: cases of classes violate others."""
+KINDS = sorted(
+    {kind for row in LABELLED if "." in (kind := kind_of(row["job"])).partition("/")[0]}
+    | {"ray.io/RayCluster", "batch.volcano.sh/Job"}
+)
+UNDECIDED = {
+    "no containers": "the API server rejects it",
+    "nothing but a kind": "the API server rejects it",
+    "an exporter on every node": "a DaemonSet has no class",
+    "a label that is no class is set aside": "the label of its author is kept",
+    "a priority that it names": "no pod template shows that it requests GPUs",
+}
+"""Labelled jobs for which the policy and `gpuyard classify` differ, and why."""
+RANDOM = 300
+
+
+def pod(*command: str, labels: Value | None = None, **container: Any) -> Value:
+    main = {"command": list(command), **container}
+    metadata = {"name": "x", "labels": labels or {}}
+    return completed({"kind": "Pod", "metadata": metadata, "spec": {"containers": [main]}})
+
+
+@pytest.fixture(scope="module")
+def classes(started: cluster.Outcome) -> Iterator[Api]:
+    """A namespace of a team with the platform's policies, and definitions of kinds of other projects."""
+    api = connect(Path(started.status.kubeconfig))
+    annotations = parameters_of(PLAN, PLAN.teams[0]).annotations()
+    labels = {PLATFORM_LABEL: PLAN.name, TEAM_LABEL: SPACE}
+    metadata = {"name": SPACE, "labels": labels, "annotations": annotations}
+    api.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    takes_pods(api, SPACE)
+    existing = {kind for kind in KINDS if api.get(at(kind)) is not None}
+    definitions = [definition(kind) for kind in KINDS if kind not in existing]
+    for value in definitions:
+        api.apply(value)
+    policies = admission_objects(PLAN)
+    for value in policies:
+        query = "?fieldManager=test&force=true"
+        api.call("PATCH", path_of(value) + query, value, "application/apply-patch+yaml")
+    patience(lambda: class_of(asked(api, pod("torchrun", "x.py"))))
+    for kind in KINDS:
+        # the policy patches a kind only once the server has its schema
+        case = {"kind": kind.rpartition("/")[2], "apiVersion": completed_version(kind)}
+        probe = {**case, "metadata": {"name": "x", "labels": {CLASS_LABEL: "batch"}}, "spec": {}}
+        patience(lambda probe=probe: is_served(api, probe))
+    yield api
+    for value in reversed(policies):
+        reality.delete(api, path_of(value))
+    for value in definitions:
+        reality.delete(api, f"{DEFINITIONS}/{value['metadata']['name']}")
+
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+def completed_version(kind: str) -> str:
+    return completed({"kind": kind.rpartition("/")[2], "apiVersion": f"{kind.partition('/')[0]}/v1"})[
+        "apiVersion"
+    ]
+
+
+def at(kind: str, version: str = "") -> str:
+    version = version or completed_version(kind)
+    root = f"/apis/{version}" if "/" in version else f"/api/{version}"
+    return f"{root}/namespaces/{SPACE}/{kind.rpartition('/')[2].lower()}s"
+
+
+def is_served(api: Api, value: Value) -> bool:
+    try:
+        asked(api, value)
+    except ApiError as problem:
+        return problem.status not in {404, 503}
+    return True
+
+
+def asked(api: Api, value: Value) -> Value:
+    """What the API server would store."""
+    return api.call("POST", f"{at(value['kind'], value['apiVersion'])}?dryRun=All", value)
+
+
+def class_of(value: Value) -> str | None:
+    return value["metadata"].get("labels", {}).get(CLASS_LABEL)
+
+
+def expected(value: Value) -> str | None:
+    """The class that `gpuyard classify` gives with enough points."""
+    job = read_job(value)
+    assert job is not None
+    result = classify(job)
+    points = max(result.scores.values(), default=0)
+    decided = CLASS_LABEL in job.labels or points >= LEAST_POINTS
+    return result.job_class.value if decided else None
+
+
+def test_labelled_jobs_get_the_class_of_gpuyard_classify(classes: Api):
+    seen: Counter[str | None] = Counter()
+    wrong = {}
+    for row in LABELLED:
+        value = completed(row["job"])
+        if row["case"] in UNDECIDED:
+            continue
+        found, wanted = class_of(asked(classes, value)), expected(value)
+        seen[found] += 1
+        if found != wanted:
+            wrong[row["case"]] = (found, wanted)
+    assert wrong == {}
+    assert set(seen) >= {each.value for each in JobClass} - {JobClass.OTHER.value}
+    assert sum(seen.values()) - seen[None] >= 50, seen
+
+
+WORDS = (
+    *("train", "fineTune", "fine-tune", "trainee", "serve", "chat", "offline", "etl", "hpc", "x"),
+    *("batch", "Notebook", "jupyter_lab", "model7", "eval-run", "services"),
+)
+PIECES = (
+    *("python", "python3.11", "-m", "train", "train.py", "src/serve.py", "--data", "train.csv"),
+    *("torchrun", "--nproc=8", "vllm", "serve", "mpirun", "-np", "8", "gmx", "jupyter", "lab"),
+    *("papermill", "notebook.ipynb", "env", "A=b", "time", "/opt/bin/vllm", "nbconvert", ""),
+)
+SCRIPTS = (
+    "set -e; pip install vllm && python train.py",
+    "cd /app\n# torchrun x.py\npython \\\n  serve.py --port 80",
+    'exec "vllm" serve; echo done',
+    "if test -f x; then torchrun a.py; fi",
+    "python 'my train.py' | tee log",
+    "(gmx mdrun) & wait",
+    "for i in 1 2; do python eval.py; done > /dev/null 2>&1",
+    "echo 'unclosed; torchrun x.py",
+)
+IMAGES = (
+    *("vllm/vllm-openai:v0.9", "nvcr.io/nvidia/tritonserver:25.01", "localhost/jupyter", "app"),
+    *("quay.io:443/a/gromacs@sha256:" + "0" * 64, "x/codeServer", "trainer/train:1"),
+)
+
+
+def random_job(number: int) -> Value:
+    dice = random.Random(number)  # noqa: S311  dice, not keys
+
+    def some(values: tuple[str, ...], most: int) -> list[str]:
+        return [dice.choice(values) for _ in range(dice.randint(0, most))]
+
+    def container() -> Value:
+        command = some(PIECES, 5)
+        if dice.random() < 0.4:
+            command = ["env", *(["bash", dice.choice(("-c", "-lc", "-euo", "-x"))])]
+            command += ["pipefail", "-c"] if command[-1] == "-euo" else []
+            command.append(dice.choice(SCRIPTS))
+        value: Value = {"command": command, "image": dice.choice(IMAGES)}
+        if dice.random() < 0.3:
+            value["env"] = [
+                {"name": dice.choice(("MASTER_ADDR", "JUPYTER_PORT", "WORLD_SIZE")), "value": "x"}
+            ]
+        if dice.random() < 0.3:
+            value["ports"] = [{"containerPort": 80}]
+        if dice.random() < 0.3:
+            value["readinessProbe"] = {"tcpSocket": {"port": 80}}
+        if dice.random() < 0.3:
+            value["resources"] = {"limits": {GPU: dice.choice((1, 4, "8"))}}
+        return value
+
+    labels = {}
+    for key in ("app", "app.kubernetes.io/component", "app.kubernetes.io/name"):
+        if dice.random() < 0.2:
+            labels[key] = dice.choice(WORDS)
+    name = "-".join(["a", *some(WORDS, 2)]).lower().replace("_", "-")
+    value: Value = {"metadata": {"name": name, "labels": labels}}
+    pods = {"containers": [container() for _ in range(dice.randint(1, 3))]}
+    kind = dice.choice(("Pod", "Pod", "Job", "Deployment", "CronJob", "StatefulSet"))
+    if kind == "Pod":
+        restart = {"restartPolicy": dice.choice(("Never", "Always", "OnFailure"))}
+        return completed({**value, "kind": kind, "spec": {**pods, **restart}})
+    template = {"metadata": {"labels": {"app": dice.choice(WORDS)}}, "spec": pods}
+    spec: Value = {"template": template}
+    if kind in {"Job", "CronJob"} and dice.random() < 0.5:
+        spec |= {"parallelism": 2, "completions": dice.choice((2, 5)), "completionMode": "Indexed"}
+    if kind == "CronJob":
+        spec = {"schedule": "0 3 * * *", "jobTemplate": {"spec": spec}}
+    return completed({**value, "kind": kind, "spec": spec})
+
+
+def test_random_jobs_get_the_class_of_gpuyard_classify_or_none(classes: Api):
+    seen: Counter[str | None] = Counter()
+    wrong = []
+    for number in range(RANDOM):
+        value = random_job(number)
+        found, wanted = class_of(asked(classes, value)), expected(value)
+        unread = found is None and "unclosed" in str(value)
+        seen["unread" if unread else found] += 1
+        if found != wanted and not unread:
+            wrong.append((number, found, wanted))
+    assert wrong == []
+    assert len(seen) >= 7, seen
+    assert seen[None] < RANDOM / 2, seen
+
+
+WORKER = {"template": {"spec": {"containers": [{"command": ["sleep", "inf"]}]}}}
+LAUNCHER = {"template": {"spec": {"containers": [{"command": ["mpirun", "python", "train.py"]}]}}}
+JOBS = {"replicatedJobs": [{"name": n, "template": {"spec": LAUNCHER}} for n in ("a", "b")]}
+WHOLES: dict[str, Value] = {
+    "Job": LAUNCHER,
+    "CronJob": {"schedule": "0 3 * * *", "jobTemplate": {"spec": LAUNCHER}},
+    "JobSet": JOBS,
+    "MPIJob": {"mpiReplicaSpecs": {"Launcher": LAUNCHER, "Worker": WORKER}},
+    "PyTorchJob": {"pytorchReplicaSpecs": {"Master": WORKER, "Worker": WORKER}},
+    "LeaderWorkerSet": {
+        "leaderWorkerTemplate": {
+            "leaderTemplate": LAUNCHER["template"],
+            "workerTemplate": WORKER["template"],
+        }
+    },
+    "RayCluster": {
+        "headGroupSpec": LAUNCHER,
+        "workerGroupSpecs": [{"groupName": "g", **WORKER}, {"groupName": "h", **WORKER}],
+    },
+}
+
+
+@pytest.mark.parametrize("kind", WHOLES)
+def test_all_pods_of_a_workload_get_its_class(classes: Api, kind: str):
+    value = completed({"kind": kind, "metadata": {"name": "resnet-train"}, "spec": WHOLES[kind]})
+    stored = asked(classes, value)
+    assert class_of(stored) == "training"
+    shape = workload_kind(stored)
+    assert shape is not None
+    templates = list(templates_of(shape, stored))
+    assert templates
+    assert {t.metadata.get("labels", {}).get(CLASS_LABEL) for t in templates} == {"training"}
+
+
+def test_the_label_of_the_author_is_kept_and_its_pods_get_it(classes: Api):
+    for labels in ({CLASS_LABEL: "batch"}, {CLASS_LABEL: "hpc", "app": "train"}):
+        value = completed({"kind": "Job", "metadata": {"name": "x", "labels": labels}, "spec": LAUNCHER})
+        stored = asked(classes, value)
+        template = stored["spec"]["template"]["metadata"]["labels"]
+        assert stored["metadata"]["labels"] == labels | {
+            k: v for k, v in stored["metadata"]["labels"].items() if k not in labels
+        }
+        assert template[CLASS_LABEL] == labels[CLASS_LABEL]
+    wrong = pod("torchrun", "x.py", labels={CLASS_LABEL: "trainning"})
+    assert class_of(asked(classes, wrong)) == "trainning"
+
+
+def test_without_gpus_or_clear_evidence_no_label_is_set(classes: Api):
+    for value in (
+        pod("torchrun", "x.py", resources={"limits": {"cpu": 1}}),
+        pod("python", "main.py"),
+        pod("sh", "-c", 'echo "; torchrun x.py'),
+        pod("sh", "-c", "torchrun x.py # " + "x" * signals.MAX_TEXT),
+    ):
+        assert class_of(asked(classes, value)) is None
+
+
+@pytest.mark.parametrize(
+    ("owner", "labels", "wanted"),
+    [
+        ("kubeflow.org/v1 PyTorchJob", {}, "training"),
+        ("apps/v1 StatefulSet", {"notebook-name": "n"}, "notebook"),
+        ("apps/v1 ReplicaSet", {"serving.kserve.io/inferenceservice": "s"}, "real-time-inference"),
+        ("ray.io/v1 RayCluster", {"ray.io/originated-from-crd": "RayService"}, "inference"),
+        ("batch/v1 Job", {}, None),
+    ],
+)
+def test_a_pod_of_a_controller_gets_the_class_of_the_kind_it_belongs_to(
+    classes: Api, owner: str, labels: Value, wanted: str | None
+):
+    value = pod("main", labels=labels)
+    version, kind = owner.split()
+    value["metadata"]["ownerReferences"] = [
+        {"apiVersion": version, "kind": kind, "name": "o", "uid": "u", "controller": True}
+    ]
+    stored = asked(classes, value)
+    assert class_of(stored) == wanted
+    annotations = stored["metadata"].get("annotations", {})
+    assert annotations.get(CLASS_OF_POD) == ("true" if wanted else None)
+    assert CLASS_OF_POD not in asked(classes, pod("torchrun", "x.py"))["metadata"].get("annotations", {})
+
+
+def warned(api: Api, value: Value) -> str:
+    """The warnings of the platform's requirements."""
+    url = f"{api.server}{at(value['kind'], value['apiVersion'])}?dryRun=All"
+    answer = api._pool.request("POST", url, json=value, headers=api._headers)
+    assert answer.status == 201, answer.data
+    return answer.headers.get("Warning", "")
+
+
+def test_requirements_of_training_hold_for_the_class_that_is_set(classes: Api):
+    job = completed({"kind": "Job", "metadata": {"name": "x"}, "spec": LAUNCHER})
+    text = "GPU-ADM-06: container c0 of a training pod has no limit of cpu"
+    patience(lambda: text in warned(classes, job))
+    assert text in warned(classes, pod("torchrun", "x.py"))
+    assert "GPU-ADM-06" not in warned(classes, pod("python", "main.py"))
+    owned = pod("main")
+    owned["metadata"]["ownerReferences"] = [
+        {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "o", "uid": "u", "controller": True}
+    ]
+    assert class_of(asked(classes, owned)) == "training"
+    assert "GPU-ADM-06" not in warned(classes, owned)
+
+
+def test_the_largest_pod_that_is_read_costs_less_than_the_limit(classes: Api):
+    script = "\n".join(["python prepare_data.py --some flag"] * 100) + "\ntorchrun x.py"
+    assert signals.MAX_TEXT - 500 < len(script) < signals.MAX_TEXT
+    containers = [{"name": f"c-{i}", "command": ["bash", "-c", script]} for i in range(10)]
+    value = completed({"kind": "Pod", "metadata": {"name": "x"}, "spec": {"containers": containers}})
+    assert class_of(asked(classes, value)) == "training"

@@ -1,0 +1,66 @@
+"""Every manifest that `gpuyard job new` can write for a stack file, with all add-ons of its kinds."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import sizes
+from gpuyard.local_files import file_reader
+from gpuyard.plan import plan_or_raise
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.workloads.manifests import (
+    WITHOUT_IMAGE,
+    ManifestKind,
+    ManifestRequest,
+    default_image,
+    kind_obstacle,
+    place_shape,
+)
+from gpuyard.spec.read import read_stack_file
+
+ADDONS = ("jobset", "kubeflow-trainer", "kuberay", "leader-worker-set")
+STACKS = {
+    path.stem.removeprefix("Pulumi."): path
+    for folder, pattern in (("stacks", "Pulumi.*.yaml"), ("tests/golden_stacks", "*.yaml"))
+    for path in sorted((sizes.ROOT / folder).glob(pattern))
+}
+SERVER = "registry.example/server:1.2.3"
+
+
+def with_every_kind(raw: dict[str, Any]) -> dict[str, Any]:
+    """The platform with the controllers of all kinds."""
+    named = [each if isinstance(each, str) else each["name"] for each in raw.get("addons", ())]
+    more = [each for each in ADDONS if each not in named]
+    workloads = {**raw.get("workloads", {}), "training": ["torch"]}
+    return {**raw, "addons": [*raw.get("addons", ()), *more], "workloads": workloads}
+
+
+def plan_of_stack(path: Path) -> PlatformPlan:
+    """The plan of a stack file with the controllers of all kinds."""
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    config = content["config"]
+    config["gpuyard:platform"] = with_every_kind(config["gpuyard:platform"])
+    data = yaml.safe_dump(content).encode()
+    return plan_or_raise(read_stack_file(data, path.name, file_reader(sizes.ROOT)).spec)
+
+
+def request(plan: PlatformPlan, kind: ManifestKind, team: str, shape: str, **rest: Any) -> Any:
+    """What the command makes of its options; None where it refuses."""
+    owner = plan.team(team)
+    placed = place_shape(plan, owner, shape)
+    if placed is None or kind_obstacle(plan, placed, kind)[0]:
+        return None
+    image = SERVER if kind in WITHOUT_IMAGE else default_image(kind)
+    options = {"name": shape, "queue": owner.local_queue, "image": image, **rest}
+    return ManifestRequest(kind=kind, team=owner, shape=placed, **options)
+
+
+def requests(plan: PlatformPlan) -> Iterator[ManifestRequest]:
+    """Every kind of every shape for every team."""
+    for shape in plan.shapes:
+        for team in plan.teams:
+            for kind in ManifestKind:
+                if found := request(plan, kind, team.name, shape.name):
+                    yield found
