@@ -84,10 +84,12 @@ __all__ = [
     "MachinePriceMapping",
     "MachineShape",
     "Maintenance",
+    "MessageQueue",
     "MigGroup",
     "MigQuota",
     "Mirror",
     "Mode",
+    "ModelSource",
     "Nat",
     "Numa",
     "Observability",
@@ -101,6 +103,7 @@ __all__ = [
     "PoolChoice",
     "PoolStopPolicy",
     "Preemption",
+    "Prefill",
     "Prices",
     "PrivateEndpoints",
     "Prometheus",
@@ -112,10 +115,11 @@ __all__ = [
     "ReleaseChannel",
     "Reserved",
     "RuleException",
-    "ScaleOn",
     "Scaling",
+    "ScheduleWindow",
     "SecretKey",
     "Service",
+    "ServiceKind",
     "Shape",
     "Sharing",
     "SharingMapping",
@@ -1417,12 +1421,54 @@ Framework = Literal["torch", "deepspeed", "jax", "mpi"]
 """Runtimes for distributed training."""
 
 
-ScaleOn = Literal["gpu", "queue", "schedule"]
-"""What a service scales on.
+ServiceKind = Literal["deployment", "leader-worker-set", "inference-service"]
+"""The object of a service: a Deployment, a LeaderWorkerSet or an InferenceService of KServe."""
 
-`gpu` is GPU activity, `queue` the length of its request queue, `schedule` the time of
-day.
-"""
+
+class MessageQueue(TypedDict):
+    """A message queue whose length a service scales on."""
+
+    sqs: NotRequired[str | None]
+    """URL of an SQS queue. Default: none."""
+    pubsub: NotRequired[str | None]
+    """Pub/Sub subscription: projects/PROJECT/subscriptions/NAME. Default: none."""
+
+
+class ScheduleWindow(TypedDict):
+    """Hours in which a service has at least so many replicas."""
+
+    start: str
+    """Start of the window as a cron expression, for example `0 8 * * 1-5`."""
+    end: str
+    """End of the window as a cron expression, for example `0 18 * * 1-5`."""
+    replicas: int
+    """Replicas in the window."""
+    time_zone: NotRequired[str]
+    """Time zone of both, an IANA name such as Europe/Paris. Default: UTC."""
+
+
+class ModelSource(TypedDict):
+    """Where a replica reads the weights of its model."""
+
+    dataset: NotRequired[str | None]
+    """Dataset of `storage.datasets`, mounted read-only. Default: none."""
+    cache_gib: NotRequired[int | str | None]
+    """Size in GiB of a volume in which each replica caches what it downloads; deleted with the
+    replica. Default: none.
+    """
+    path: NotRequired[str]
+    """Directory in the container. Default: /models."""
+
+
+class Prefill(TypedDict):
+    """The replicas that compute prompts, apart from those that generate tokens."""
+
+    shape: str
+    """Shape of `shapes` that one replica has."""
+    replicas: int | str
+    """Number of replicas, for example 1..4."""
+    args: NotRequired[list[str] | tuple[str, ...]]
+    """Arguments of the container. Default: none."""
 
 
 class Service(TypedDict):
@@ -1435,9 +1481,62 @@ class Service(TypedDict):
     shape: str
     """Shape of `shapes` that one replica has."""
     replicas: int | str
-    """Number of replicas, for example 1..8."""
-    scale_on: NotRequired[ScaleOn]
-    """Scaling metric: gpu, queue or schedule. Default: gpu."""
+    """Number of replicas, for example 1..8; 0..8 scales to zero."""
+    image: str
+    """Container image, for example registry.example.org/ml/vllm:0.11."""
+    command: NotRequired[list[str] | tuple[str, ...]]
+    """Command of the container. Default: that of the image."""
+    args: NotRequired[list[str] | tuple[str, ...]]
+    """Arguments of the container. Default: those of the image."""
+    env: NotRequired[Mapping[str, str]]
+    """Environment variables of the container. Default: none."""
+    port: NotRequired[int]
+    """Port of requests and metrics. Default: 8000, as in vLLM."""
+    health_path: NotRequired[str]
+    """Path that responds once the model is loaded. Default: /health, as in vLLM."""
+    metrics_path: NotRequired[str]
+    """Path of its metrics. Default: /metrics."""
+    kind: NotRequired[ServiceKind | None]
+    """Kind: deployment, leader-worker-set or inference-service. Default: leader-worker-set for a
+    shape of several nodes, otherwise deployment.
+    """
+    scale_on: NotRequired[
+        Literal["gpu", "requests", "queue", "schedule", "cpu"]
+        | Sequence[Literal["gpu", "requests", "queue", "schedule", "cpu"]]
+    ]
+    """What it scales on: gpu, requests, queue, schedule, cpu, or a list of these, of which the
+    one with the most replicas counts. Default: gpu.
+    """
+    targets: NotRequired[Mapping[str, float]]
+    """Targets: percent for gpu and cpu, for each replica requests or messages. Default: {gpu:
+    70, cpu: 70, requests: 16, queue: 5}.
+    """
+    query: NotRequired[str | None]
+    """PromQL query for requests. Default: running and waiting requests of vLLM."""
+    queue: NotRequired[MessageQueue | None]
+    """Message queue for scale_on: queue. Default: none."""
+    schedule: NotRequired[Sequence[ScheduleWindow]]
+    """Windows for scale_on: schedule. Default: none."""
+    scale_up_seconds: NotRequired[int]
+    """Stabilization window before replicas are added. Default: 60."""
+    scale_down_seconds: NotRequired[int]
+    """Stabilization window before replicas are removed. Default: 300."""
+    cooldown_seconds: NotRequired[int]
+    """Time without demand after which it scales to zero. Default: 300."""
+    load_minutes: NotRequired[int]
+    """Time that a replica has to load its model. Default: 10."""
+    drain_seconds: NotRequired[int]
+    """Time that a replica has to finish its requests. Default: 60."""
+    model: NotRequired[ModelSource | None]
+    """Weights of the model: a dataset, or a cache. Default: part of the image."""
+    priority: NotRequired[str | None]
+    """Priority of `priorities`. Default: one above all of these."""
+    callers: NotRequired[list[str] | tuple[str, ...]]
+    """Namespaces whose pods may call it, such as that of a gateway. Default: only that of the
+    team.
+    """
+    prefill: NotRequired[Prefill | None]
+    """Replicas for prompts, with disaggregated serving. Default: none."""
 
 
 class Workloads(TypedDict):
@@ -1459,6 +1558,7 @@ AddonName = Literal[
     "argo-cd",
     "tekton",
     "kubeflow-pipelines",
+    "cert-manager",
     "kserve",
 ]
 """Tools that gpuyard installs from the charts of their projects."""
@@ -1614,8 +1714,8 @@ class PlatformDict(TypedDict):
     """Training runtimes and inference services. Default: none."""
     addons: NotRequired[Sequence[Addon]]
     """Add-ons: kuberay, jobset, kubeflow-trainer, leader-worker-set, keda, argo-workflows,
-    argo-cd, tekton, kubeflow-pipelines, kserve; by name, or {name: keda, teams: [vision]}.
-    Default: none.
+    argo-cd, tekton, kubeflow-pipelines, cert-manager, kserve; by name, or {name: keda, teams:
+    [vision]}. Default: none.
     """
     admission: NotRequired[Admission | None]
     """Admission requirements for pods of all teams. Default: the default of each field."""

@@ -216,7 +216,11 @@ WHOLE = platform(
     observability={"prometheus": "none", "prometheus_address": "http://x:9090", "retention_days": 5,
                    "scrape_seconds": 5},
     workloads={"training": ["torch"], "services": [
-        {"name": "a", "team": "vision", "shape": "s", "replicas": "1..2", "scale_on": "gpu"}]},
+        {"name": "a", "team": "vision", "shape": "s", "replicas": "1..2", "image": "r.io/x:1", "scale_on": ["gpu"],
+         "targets": {"gpu": 70.0}, "queue": {"sqs": "https://sqs.us-east-1.amazonaws.com/123456789012/q"},
+         "schedule": [{"start": "0 8 * * *", "end": "0 9 * * *", "replicas": 1}], "callers": ["gateway"],
+         "kind": "deployment", "args": ["-x"], "env": {"A": "b"}, "port": 8000, "health_path": "/h",
+         "model": {"cache_gib": 5, "path": "/m"}, "prefill": {"shape": "s", "replicas": 1}}]},
     addons=["tekton"],
     admission={"allowed_images": ["r.io/x"], "egress_cidrs": ["10.0.0.0/8"], "enforce": "warn"},
     tags={"a": "b"},
@@ -249,7 +253,7 @@ VALUES = [
 DROPPED = object()
 ACROSS_FIELDS = {
     "spec.gpu_indexes", "spec.per_pod_form", "spec.percent_range", "spec.range_reversed", "spec.range_size",
-    "spec.rung_reservation", "spec.shape_form", "spec.sharing_methods", "spec.sharing_replicas",
+    "spec.rung_reservation", "spec.model_form", "spec.queue_form", "spec.shape_form", "spec.sharing_methods", "spec.sharing_replicas",
 }  # fmt: skip
 """Rules that only the reader checks: over two fields, or over the two numbers of one text."""
 

@@ -56,7 +56,13 @@ FULL = platform(
     workloads={
         "training": ["torch"],
         "services": [
-            {"name": "chat", "team": "vision", "shape": "chat", "replicas": "1..8"},
+            {
+                "name": "chat",
+                "team": "vision",
+                "shape": "chat",
+                "replicas": "1..8",
+                "image": "registry.example.org/ml/vllm:0.11",
+            },
         ],
     },
     addons=["argo-cd"],

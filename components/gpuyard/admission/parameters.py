@@ -7,14 +7,24 @@ from typing import Any
 from gpuyard.admission.images import normalized_prefix
 from gpuyard.manifests.fields import is_true, text
 from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
+from gpuyard.plan.queueing.kueue import integrated_kinds
 from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan, usable_pools
 from gpuyard.plan.sharing.gke_sharing import single_request_resources
 from gpuyard.spec.sections import Admission, Enforce
 
-ACCOUNTS, CSI_DRIVERS, GUARANTEED, IMAGES_FROM, PRIORITIES, PRIORITY_CLASSES, QUEUES = (
+(
+    ACCOUNTS,
+    CSI_DRIVERS,
+    GUARANTEED,
+    IMAGES_FROM,
+    INTEGRATIONS,
+    PRIORITIES,
+    PRIORITY_CLASSES,
+    QUEUES,
+) = (
     f"{ADMISSION_ANNOTATIONS}{word}"
     for word in (
-        *("accounts", "csi-drivers", "guaranteed", "images-from"),
+        *("accounts", "csi-drivers", "guaranteed", "images-from", "integrations"),
         *("priorities", "priority-classes", "queues"),
     )
 )
@@ -50,6 +60,8 @@ class TeamParameters:
     """Groups of service accounts in other namespaces that act for the team, such as pipelines."""
     max_grace_period_seconds: int = USUAL_GRACE
     """Maximum grace period of pods with GPUs, in seconds."""
+    integrations: tuple[str, ...] = ()
+    """Kinds that Kueue queues besides those of its chart, by group and kind."""
     shares: tuple[str, ...] = ()
     """Resources that are GPU shares without the suffix `.shared`."""
 
@@ -65,6 +77,7 @@ class TeamParameters:
                 if self.max_grace_period_seconds != USUAL_GRACE
                 else {}
             ),
+            **({INTEGRATIONS: "\n".join(self.integrations)} if self.integrations else {}),
             PRIORITIES: "\n".join(self.priorities),
             PRIORITY_CLASSES: "\n".join(self.priority_classes),
             QUEUES: "\n".join(self.queues),
@@ -90,6 +103,7 @@ def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
         csi_drivers=_lines(annotations, CSI_DRIVERS),
         accounts=_lines(annotations, ACCOUNTS),
         max_grace_period_seconds=int(text(annotations.get(LONGEST_GRACE)) or USUAL_GRACE),
+        integrations=_lines(annotations, INTEGRATIONS),
         shares=_lines(annotations, SHARES),
     )
 
@@ -123,6 +137,7 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         csi_drivers=admission.csi_drivers,
         accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
         max_grace_period_seconds=max(admission.max_grace_period_seconds, saving),
+        integrations=integrated_kinds(plan.spec),
         shares=tuple(sorted(single_request_resources(map(plan.pool, usable_pools(team.quotas))))),
     )
 

@@ -6,11 +6,12 @@ from typing import Any
 from gpuyard.admission.bypass import requests_gpus
 from gpuyard.admission.owner_references import controller_references, owner_kinds
 from gpuyard.admission.parameters import TeamParameters
+from gpuyard.admission.remaining_pods import check_remaining_pods
 from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known_value, mapping, text
 from gpuyard.manifests.pods import GPU_PREFIXES, Pod
-from gpuyard.manifests.queued import QUEUED_KINDS
+from gpuyard.manifests.queued import OPTIONAL, QUEUED_KINDS, ROLES
 from gpuyard.manifests.resources import Violation
 from gpuyard.manifests.templates import KINDS, read_pod_count, templates_of
 from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
@@ -21,9 +22,14 @@ QUEUE_FOR_THEIRS = tuple(
     if found.by_default and "/" in kind and not kind.startswith("apps/")
 )
 """Kinds, by group, that Kueue queues with all their pods. Each object must name a queue."""
-OF_OTHER_PROJECTS = tuple(kind for kind in QUEUE_FOR_THEIRS if kind != "batch/Job")
-"""Those of them that are custom resources."""
-OF_ITSELF = ("Pod", *(kind.rpartition("/")[2] for kind in QUEUE_FOR_THEIRS))
+OF_OTHER_PROJECTS = (
+    *(kind for kind in QUEUE_FOR_THEIRS if kind != "batch/Job"),
+    *OPTIONAL.values(),
+)
+"""Those of them that are custom resources, and those that a platform may enable."""
+IN_OPTION = tuple(kind.rpartition("/")[2] for kind in OPTIONAL.values())
+"""Kinds that Kueue ignores unless the platform enables their integration."""
+OF_ITSELF = ("Pod", *(kind.rpartition("/")[2] for kind in QUEUE_FOR_THEIRS), *IN_OPTION)
 """Kinds whose own label Kueue reads; if the team has a queue called default, Kueue sets it there."""
 UNSEEN = ("AppWrapper", "TrainJob")
 """Kinds whose pods are defined elsewhere: their requests are unknown when the object is created."""
@@ -78,14 +84,14 @@ RAISED_UNGATED = ViolationTemplate(
     "do not change spec.parallelism and spec.completions, or delete the Job and create it again",
 )
 RUNS_JOBS = ("batch/v1", "Job")
-RECOUNTED_ON_CHANGE = ("JobSet", "MPIJob", "RayCluster")
+RECOUNTED_ON_CHANGE = ("JobSet", "MPIJob", "RayCluster", *IN_OPTION)
 KEPT = ("AppWrapper", "RayJob", "TrainJob")
 """Kinds that must not change while they run: their pods are defined elsewhere, or created again after a failure."""
 RERUN = ViolationTemplate(
     "this {kind} is running, and Kueue has not counted what the change would run",
     "set {field}: true in the same change; Kueue then counts it again and restarts it",
 )
-SUSPEND_OF = {"MPIJob": "spec.runPolicy.suspend"}
+SUSPEND_OF = dict.fromkeys(("MPIJob", *IN_OPTION), "spec.runPolicy.suspend")
 SUSPEND_OF_OTHERS = "spec.suspend"
 DOUBLED = "RayService"
 CLUSTER_OF: tuple[str, ...] = ("spec", "rayClusterConfig")
@@ -111,24 +117,6 @@ SUBMITS = ViolationTemplate(
     "remove the GPU request of its submitter pod; the work runs in that cluster",
 )
 """Kueue (v0.19.2, `Skip` of its RayJob) ignores such a RayJob, and the Job that it creates."""
-OUTLIVES = ViolationTemplate(
-    "pods of this {kind} continue to run after it finishes, when Kueue no longer counts them",
-    "write {field}",
-)
-CLEANS: tuple[str, ...] = ("spec", "runPolicy", "cleanPodPolicy")
-CLEANED = ("Running", "All")
-STAYS_FOR: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
-LONGEST_STAY = 60
-OUTLIVING: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "MPIJob": (CLEANS, f"{'.'.join(CLEANS)}: {CLEANED[0]}"),
-    "RayJob": (STAYS_FOR, f"{'.'.join(STAYS_FOR)}: {LONGEST_STAY} or less"),
-}
-"""By kind: the field that determines what happens to its pods. By default the MPI operator (v0.8.2) leaves
-workers running, and KubeRay (v1.6.2) keeps the whole cluster for this many seconds after the end."""
-STRATEGY: tuple[str, ...] = ("spec", "deletionStrategy")
-NO_STRATEGY = "spec.shutdownAfterJobFinishes: true, and remove spec.deletionStrategy"
-"""With DeleteWorkers KubeRay (v1.6.2, `handleLegacyDeletionPolicy`) keeps the head of a RayJob, and with any
-policy the whole cluster of one that is neither successful nor failed, as past activeDeadlineSeconds."""
 RENUMBERED = ViolationTemplate(
     "Kueue counted pods of this {kind} by their ordinals; a change would run additional pods",
     "do not change spec.ordinals, or delete the object and create it again",
@@ -226,6 +214,13 @@ LEAVES_PODS = ViolationTemplate(
 )
 LEFT_BY_DEFAULT = "Job"
 """The kind whose pods stay if a deletion sets no policy, as in the first versions of its API."""
+ROLE_FIELDS = {
+    kind.rpartition("/")[2]: str(KINDS[kind].places[0].at[1]) for kind in OPTIONAL.values()
+}
+"""The field with the replicas of these kinds, by role."""
+UNCOUNTED = ViolationTemplate(
+    "Kueue counts no pods of role {role} of this {kind}", "name the role as one of {roles}"
+)
 ITSELF = "it"
 ITS_JOBS = "its spec.jobTemplate"
 ITS_PODS = "its spec.template"
@@ -233,19 +228,25 @@ ITS_PODS = "its spec.template"
 
 def check_queueing(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """GPUs that bypass every queue, or exceed what a queue has counted."""
-    yield from _past_queues(workload, parameters)
-    yield from _joins(workload)
+    yield from _joins(workload, parameters)
     yield from _timed(workload)
     yield from _check_parents(workload)
-    yield from _keeps_pods(workload)
+    if (
+        workload.kind in IN_OPTION
+        and f"kubeflow.org/{workload.kind}" not in parameters.integrations
+    ):
+        return  # each of its pods is queued by itself
+    yield from _past_queues(workload, parameters)
+    yield from _keeps_pods(workload, parameters)
     yield from _of_ray(workload)
-    yield from _outlives(workload)
+    yield from _in_unknown_roles(workload)
+    yield from check_remaining_pods(workload)
     if workload.previous:
-        yield from _part(workload, workload.previous)
-        yield from _past_count(workload, workload.previous)
+        yield from _part(workload, workload.previous, parameters)
+        yield from _past_count(workload, workload.previous, parameters)
 
 
-def _joins(workload: Workload) -> Iterator[Violation]:
+def _joins(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """Objects that name an admitted workload: Kueue starts them, however many there are.
 
     Templates of kinds that Kueue ignores become pods as well: a controller creates them with the
@@ -254,7 +255,7 @@ def _joins(workload: Workload) -> Iterator[Violation]:
     owned_pod = (
         workload.kind == "Pod" and workload.previous is None and owner_kinds(workload.metadata)
     )
-    if workload.by_controller and (not owned_pod or _owner_queues(workload.metadata)):
+    if workload.by_controller and (not owned_pod or _owner_queues(workload.metadata, parameters)):
         return
     before = _named_workloads(workload.previous) if workload.previous else []
     for name in _named_workloads(workload):
@@ -308,10 +309,10 @@ def _named_workloads(workload: Workload) -> list[str]:
     return [*filter(None, prebuilt), *(name for name in groups if name.startswith(OF_SETS))]
 
 
-def _keeps_pods(workload: Workload) -> Iterator[Violation]:
+def _keeps_pods(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """Pods of a gang are counted only with it: they run uncounted if they stay after its deletion."""
     has_queue_label = workload.kind in OF_ITSELF[1:]
-    part = workload.kind != "Pod" and _owner_queues(workload.metadata)
+    part = workload.kind != "Pod" and _owner_queues(workload.metadata, parameters)
     if not (has_queue_label or part) or workload.by_controller:
         return
     before = _finalizers(workload.previous) if workload.previous else []
@@ -360,32 +361,17 @@ def _of_ray(workload: Workload) -> Iterator[Violation]:
         yield SUBMITS.fill_in(("spec", selector), kind=workload.kind)
 
 
-def _outlives(workload: Workload) -> Iterator[Violation]:
-    """Workloads that keep pods after they finish; an existing one may still be stopped and changed."""
-    was = (
-        workload.previous
-        if workload.previous and any(map(requests_gpus, workload.previous.pods))
-        else None
-    )
-    needs_gpus = any(map(requests_gpus, workload.pods))
-    if workload.by_controller or not needs_gpus or workload.kind not in OUTLIVING:
-        return
-    path, fix = OUTLIVING[workload.kind]
-    policy = _field(workload, path)
-    short = not isinstance(policy, int) or policy <= LONGEST_STAY
-    cleans = policy in CLEANED if path == CLEANS else short
-    if not (cleans or (was and _field(was, path) == policy)):
-        yield OUTLIVES.fill_in(path, kind=workload.kind, field=fix)
-    strategy = mapping(workload.body, *STRATEGY)
-    if strategy and not (was and mapping(was.body, *STRATEGY) == strategy):
-        yield OUTLIVES.fill_in(STRATEGY, kind=workload.kind, field=NO_STRATEGY)
+def _in_unknown_roles(workload: Workload) -> Iterator[Violation]:
+    field, known = ROLE_FIELDS.get(workload.kind, ""), ROLES.get(workload.kind, ())
+    for role in mapping(workload.body, "spec", field) if field else ():
+        if role not in known:
+            values = {"role": str(role), "kind": workload.kind, "roles": ", ".join(known)}
+            yield UNCOUNTED.fill_in(("spec", field, str(role)), **values)
 
 
-def _field(workload: Workload, path: tuple[str, ...]) -> Any:
-    return known_value(mapping(workload.body, *path[:-1]).get(path[-1]))
-
-
-def _past_count(workload: Workload, was: Workload) -> Iterator[Violation]:
+def _past_count(
+    workload: Workload, was: Workload, parameters: TeamParameters
+) -> Iterator[Violation]:
     queues = _names_queue(workload.metadata) or _names_queue(was.metadata)
     elastic = workload.kind != "Pod" and (_elastic(workload) or _elastic(was))
     once = elastic or (queues and workload.kind in COUNTED_ONCE)
@@ -401,7 +387,7 @@ def _past_count(workload: Workload, was: Workload) -> Iterator[Violation]:
     if not workload.by_controller:
         yield from _raised(workload, was, elastic=elastic)
         if not was.suspended:
-            yield from _changed_while_it_runs(workload, was)
+            yield from _changed_while_it_runs(workload, was, parameters)
     started = was.suspended and not workload.suspended and not workload.by_controller
     if started and workload.kind in OF_ITSELF:
         yield STARTS.fill_in(("spec",), kind=workload.kind)
@@ -427,14 +413,16 @@ def _renumbered(workload: Workload, was: Workload) -> bool:
     return workload.kind == NUMBERED and counted and first[0] != first[1]
 
 
-def _changed_while_it_runs(workload: Workload, was: Workload) -> Iterator[Violation]:
+def _changed_while_it_runs(
+    workload: Workload, was: Workload, parameters: TeamParameters
+) -> Iterator[Violation]:
     if workload.kind == DOUBLED and any(map(requests_gpus, (*workload.pods, *was.pods))):
         before, after = (_without_suspend(each) for each in (was, workload))
         if before != after:
             yield RENEWED.fill_in(CLUSTER_OF, kind=workload.kind)
     if workload.suspended:
         return
-    if _reruns(workload, was):
+    if _reruns(workload, was, parameters):
         field = SUSPEND_OF.get(workload.kind, SUSPEND_OF_OTHERS)
         yield RERUN.fill_in(("spec",), kind=workload.kind, field=field)
 
@@ -444,9 +432,9 @@ def _without_suspend(service: Workload) -> dict[str, Any]:
     return {key: value for key, value in cluster.items() if key != "suspend"}
 
 
-def _reruns(workload: Workload, was: Workload) -> bool:
+def _reruns(workload: Workload, was: Workload, parameters: TeamParameters) -> bool:
     """Whether a kind of another project would run pods that were not counted."""
-    if _owner_queues(was.metadata):
+    if _owner_queues(was.metadata, parameters):
         return False
     if workload.kind in KEPT:
         needs_gpus = workload.kind in UNSEEN or any(map(requests_gpus, (*workload.pods, *was.pods)))
@@ -497,7 +485,7 @@ def _runs_at_once(job: Workload) -> int:
     return min(parallelism, int(spec.get("completions", parallelism)))
 
 
-def _part(workload: Workload, was: Workload) -> Iterator[Violation]:
+def _part(workload: Workload, was: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """Changes to a part of a workload: Kueue counts only the whole, and does not see how many pods its parts run."""
     elastic = [_elastic(each) for each in (workload, was)]
     same = workload.body.get("spec") == was.body.get("spec") and elastic[0] == elastic[1]
@@ -506,7 +494,7 @@ def _part(workload: Workload, was: Workload) -> Iterator[Violation]:
         return
     if any(map(requests_gpus, (*workload.pods, *was.pods))):
         for version, owner, name, _ in controller_references(was.metadata).values():
-            if _queues_for_theirs(version, owner):
+            if _queues_for_theirs(version, owner, parameters):
                 yield PART.fill_in(("spec",), kind=workload.kind, owner=owner, name=name)
 
 
@@ -552,7 +540,9 @@ def _past_queues(workload: Workload, parameters: TeamParameters) -> Iterator[Vio
     if workload.kind not in (*OF_ITSELF, CRON, *OF_PODS) or parameters.has_default:
         return
     unseen = workload.kind in UNSEEN
-    if _owner_queues(workload.metadata) or not (unseen or any(map(requests_gpus, workload.pods))):
+    if _owner_queues(workload.metadata, parameters) or not (
+        unseen or any(map(requests_gpus, workload.pods))
+    ):
         return
     path, metadata, place = _label(workload)
     if not (_names_queue(metadata) or _passed_on(workload) or _held_by_kueue(workload)):
@@ -591,10 +581,15 @@ def _label(workload: Workload) -> tuple[Path, Mapping[str, Any], str]:
     return (), workload.metadata, ITSELF
 
 
-def _owner_queues(metadata: Mapping[str, Any]) -> bool:
+def _owner_queues(metadata: Mapping[str, Any], parameters: TeamParameters) -> bool:
     """Whether its controller is a kind that Kueue queues as a whole."""
-    return any(_queues_for_theirs(version, kind) for version, kind in owner_kinds(metadata))
+    return any(
+        _queues_for_theirs(version, kind, parameters) for version, kind in owner_kinds(metadata)
+    )
 
 
-def _queues_for_theirs(version: str, kind: str) -> bool:
-    return f"{version.partition('/')[0]}/{kind}" in QUEUE_FOR_THEIRS
+def _queues_for_theirs(version: str, kind: str, parameters: TeamParameters) -> bool:
+    return f"{version.partition('/')[0]}/{kind}" in (
+        *QUEUE_FOR_THEIRS,
+        *parameters.integrations,
+    )

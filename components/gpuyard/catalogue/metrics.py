@@ -103,6 +103,17 @@ SOURCES: Mapping[str, Source] = {
         "huggingface/text-generation-inference 53fdbe6 docs/source/reference/metrics.md and"
         " router/src/server.rs"
     ),
+    "envoy": _source(
+        "envoyproxy.io docs configuration/upstream/cluster_manager/cluster_stats (latest); its admin endpoint serves"
+        " them with the prefix envoy_cluster_ and the label envoy_cluster_name"
+    ),
+    "cloud-monitoring": Source(
+        "docs.cloud.google.com/pubsub/docs/monitoring: subscription/num_undelivered_messages; PromQL spells the name with"
+        " underscores and a colon (Cloud Monitoring, PromQL for Google Cloud metrics), general knowledge",
+        _CHECKED_ON,
+        verified=False,
+        as_of=_CHECKED_ON,
+    ),
 }
 """The source of each exporter's metrics."""
 DEV, PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"

@@ -16,9 +16,11 @@ from gpuyard.explain.policy import PolicyResult, evaluate_policy
 from gpuyard.explain.records import Explanation, JobChange, Verdict
 from gpuyard.explain.workload import admit
 from gpuyard.manifests.workloads import ParsedWorkload
+from gpuyard.plan.queueing.kueue import integrated_kinds
 from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
 from gpuyard.plan.records import PlatformPlan, TeamPlan, usable_pools
 from gpuyard.plan.sharing.gke_sharing import single_request_resources
+from gpuyard.render.workloads.runtimes import with_runtime
 from gpuyard.scheduler.flavors import requests_with_quota
 from gpuyard.scheduler.model import EMPTY, PlatformState, SchedulerModel
 from gpuyard.scheduler.nodes import knows_amount_per_node, missing_resources, planned_node_resources
@@ -36,9 +38,12 @@ def explain(
     plan: PlatformPlan, job: ParsedWorkload, state: PlatformState = EMPTY, team: str | None = None
 ) -> Explanation:
     """Explain whether a job starts now; by default on an empty platform."""
+    job = with_runtime(plan, job)
     home = team_of(plan, job.namespace, team)
     here = home.namespace_or_default(job.namespace).limits if home else None
-    request = without_unknown_resources(plan, request_of(job, here, _shared(plan, home)))
+    request = without_unknown_resources(
+        plan, request_of(job, here, _shared(plan, home), integrated_kinds(plan.spec))
+    )
     desk = SchedulerModel(plan, state)
     priority, remarks = _priority(plan, request, home)
     policy = PolicyResult() if request.rejection else evaluate_policy(plan, home, job)
@@ -58,7 +63,12 @@ def explain(
 
     def starts_for(other: TeamPlan) -> bool:
         moved = replace(job, namespace=other.default_namespace.name)
-        moved_request = request_of(moved, other.default_namespace.limits, _shared(plan, other))
+        moved_request = request_of(
+            moved,
+            other.default_namespace.limits,
+            _shared(plan, other),
+            integrated_kinds(plan.spec),
+        )
         return evaluate_job(desk, other, moved_request, priority).verdict is Verdict.STARTS
 
     remarks = (*remarks, *fabric_cautions(plan, job, request, outcome))
@@ -106,9 +116,11 @@ def _shared(plan: PlatformPlan, team: TeamPlan | None) -> frozenset[str]:
 
 def submit(desk: SchedulerModel, job: ParsedWorkload, team: TeamPlan) -> bool:
     """Submit a team's job to the scheduler model; returns whether it started."""
+    job = with_runtime(desk.plan, job)
     limits = team.namespace_or_default(job.namespace).limits
     request = without_unknown_resources(
-        desk.plan, request_of(job, limits, _shared(desk.plan, team))
+        desk.plan,
+        request_of(job, limits, _shared(desk.plan, team), integrated_kinds(desk.plan.spec)),
     )
     if evaluate_policy(desk.plan, team, job).outcome is not None:
         return False

@@ -63,5 +63,20 @@ kind each pod is queued separately, except for a LeaderWorkerSet, where each gro
 BY_OWNER = frozenset({*_BY_DEFAULT, "CronJob"})
 """Names of kinds whose own label names the queue; Kueue overwrites the label of their pods with
 it."""
+OPTIONAL: Mapping[str, str] = {
+    found.plural.removesuffix("s"): kind
+    for kind, found in QUEUED_KINDS.items()
+    if not found.by_default and kind in KINDS and KINDS[kind].makes_pods
+}
+"""Kinds that Kueue's chart leaves out, by the name of their integration; a platform may enable them."""
+ROLES: Mapping[str, tuple[str, ...]] = {
+    "MPIJob": ("Launcher", "Worker"),
+    "PyTorchJob": ("Master", "Worker"),
+    "TFJob": ("Chief", "Master", "PS", "Worker", "Evaluator"),
+    "XGBoostJob": ("Master", "Worker"),
+    "PaddleJob": ("Master", "Worker"),
+    "JAXJob": ("Worker",),
+}
+"""Roles of the replicas of a kind: Kueue counts no others (`pkg/controller/jobs/kubeflow`)."""
 UNQUEUED = frozenset(WORKLOADS) - {KINDS[k].name for k in QUEUED_KINDS if k in KINDS} - {"CronJob"}
 """Names of kinds that Kueue does not know: their pods can have the queue label."""

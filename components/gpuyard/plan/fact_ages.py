@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
+from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.catalogue.software.ages import LIMITS
 from gpuyard.catalogue.software.charts import (
     AUTOSCALER_CHART,
@@ -24,6 +25,7 @@ from gpuyard.plan.queueing.installation import installs_kueue
 from gpuyard.plan.records import Bill
 from gpuyard.plan.sharing.claims import installs_dra_driver_chart
 from gpuyard.plan.software.pins import default_pins
+from gpuyard.plan.workloads.addons import installed_addons
 
 Row = tuple[str, date]
 """The name of a fact, and the day it describes."""
@@ -148,7 +150,12 @@ def _installed(draft: Draft) -> Iterator[str]:
         EFA_PLUGIN.pin: draft.provider.sells_machines
         and any(pool.machine.efa_interfaces for pool in pools),
     }
-    return (name for name, installed in is_installed.items() if installed)
+    yield from (name for name, installed in is_installed.items() if installed)
+    for name in sorted(installed_addons(spec)):
+        charts = addon_facts()[name].charts
+        yield from dict.fromkeys(
+            pin for each in charts for pin in (each.chart.pin, *(i.pin for i in each.images))
+        )
 
 
 def _windows(draft: Draft) -> Iterator[Row]:

@@ -107,6 +107,7 @@ from gpuyard.plan.unimplemented import (
     check_device_plugins,
     check_unimplemented,
 )
+from gpuyard.plan.workloads.addons import check_addons
 from gpuyard.plan.workloads.service_checks import check_services
 from gpuyard.plan.workloads.services import decide_services
 from gpuyard.plan.workloads.training import check_training, decide_training
@@ -176,6 +177,7 @@ CALENDAR_CHECKS: tuple[Check, ...] = (
 CHECKS: tuple[Check, ...] = (
     *CALENDAR_CHECKS,
     check_accepted_thresholds,
+    check_addons,
     check_addresses,
     check_admission,
     check_autoscaler,

@@ -11,13 +11,11 @@ from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind, RdmaPlugin
 
 NO_EFFECT: Mapping[str, str] = {
-    "workloads": "gpuyard installs no training runtimes or services",
-    "addons": "gpuyard installs no add-on",
     "tags": "gpuyard creates no cloud resource that could have tags",
 }
 PLANNED: Mapping[str, str] = {
-    "software": "gpuyard installs only Kueue, the GPU Operator, Karpenter, Cluster Autoscaler and kube-prometheus-stack"
-    " in these versions",
+    "software": "gpuyard installs only Kueue, the GPU Operator, Karpenter, Cluster Autoscaler, kube-prometheus-stack and"
+    " the charts of `addons` in these versions",
     "cluster": "the cluster exists already; only `existing` has an effect: it picks the kubeconfig context",
     "targets": "the expected cost uses `utilisation_percent`, but without `observability` on real nodes no"
     " Prometheus measures targets",
@@ -26,6 +24,7 @@ NOT_SIMULATED: Mapping[str, str] = {
     "storage": "a simulated cluster has no volumes",
     "observability": "pods on simulated nodes run no program",
     "gpu_operator": "a simulated cluster includes its own",
+    "addons": "pods on simulated nodes run no program",
 }
 POOL_PLANNED: Mapping[str, str] = {
     "numa": "gpuyard configures no kubelet here",
@@ -77,10 +76,16 @@ def check_unimplemented(draft: Draft) -> list[Diagnostic]:
     """Report fields of the stack file that this release does not implement."""
     spec = draft.spec
     implemented = CLOUD_ONLY_FIELDS if draft.provider.sells_machines else frozenset[str]()
+    if spec.workloads and not spec.workloads.services:
+        implemented |= {"workloads"}
     findings = [
         info("section.deferred", *deferred)
         for deferred in _messages(spec, _remaining(NO_EFFECT, implemented), ())
     ]
+    if spec.workloads is not None and spec.workloads.training:
+        becomes = "gpuyard installs no training runtimes"
+        text = _text("training", becomes)
+        findings.append(info("section.deferred", ("workloads", "training"), text))
     if spec.cluster is not None and spec.cluster.model_fields_set <= {"existing"}:
         implemented |= {"cluster"}
     if draft.observability is not None and spec.cloud is not Cloud.SIMULATED:

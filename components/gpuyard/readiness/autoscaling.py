@@ -128,19 +128,28 @@ def not_applicable_without_spot(subject: Subject) -> Iterator[Observation]:
         yield not_applicable("no pool uses spot")
 
 
-def _services(subject: Subject, on: ScaleOn) -> Iterator[Observation]:
-    workloads = subject.plan.spec.workloads
-    services = [
-        each.name for each in (workloads.services if workloads else ()) if each.scale_on is on
+_OF_CLUSTER = frozenset({"cpu", "memory", "cron", "prometheus"})
+"""Triggers that need no identity of a cloud."""
+
+
+def _services(subject: Subject, *metrics: ScaleOn) -> Iterator[Observation]:
+    """Services that scale on a metric; the plan checks that the metric exists."""
+    names = " or ".join(metrics)
+    groups = [
+        (group, service.spec.scale_on)
+        for service in subject.plan.services
+        for group in service.groups
+        if not group.is_fixed and {*metrics} & {*service.spec.scale_on}
     ]
-    if not services:
-        yield not_applicable(f"no service of the stack scales on {on.value}")
-    for name in services:
-        yield unknown("gpuyard renders no autoscaler for it: add --live", f"service {name}")
+    if not groups:
+        yield not_applicable(f"no service of the stack scales on {names}")
+    for group, scale_on in groups:
+        never = "it never scales to zero" if ScaleOn.QUEUE in metrics and group.replicas.low else ""
+        yield observe(f"service {group.name}", f"{group.replicas} on {', '.join(scale_on)}", never)
 
 
 def _on_metrics(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    return _services(subject, ScaleOn.GPU)
+    return _services(subject, *(metric for metric in ScaleOn if metric is not ScaleOn.QUEUE))
 
 
 def _on_queues(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
@@ -172,7 +181,13 @@ def _queues_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observa
     if not result:
         yield failing("scaledobjects.keda.sh", 0, "nothing scales on queue length")
     for each in result:
-        triggers = listed(each, "spec", "triggers")
+        triggers = [
+            trigger
+            for trigger in listed(each, "spec", "triggers")
+            if at(trigger, "type") not in _OF_CLUSTER or at(trigger, "authenticationRef")
+        ]
+        if not triggers:
+            continue
         unauthenticated = [str(at(t, "type")) for t in triggers if not at(t, "authenticationRef")]
         least = at(each, "spec", "minReplicaCount") or 0
         wrong = (

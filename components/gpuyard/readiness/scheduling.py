@@ -123,10 +123,9 @@ def _priorities(subject: Subject, objects: ClusterObjects) -> Iterator[Observati
     yield from not_applicable_without_teams(subject)
     expected = {each.name: each.value for each in subject.plan.queueing.priorities}
     results = {name_of(c): at(c, "value") for c in objects.all("WorkloadPriorityClass")}
-    if len(expected) < _LEVELS:
-        yield failing(
-            "plan.queueing.priorities", len(expected), f"fewer than {_LEVELS} priority classes"
-        )
+    levels = len(subject.plan.spec.priorities)
+    if levels < _LEVELS:
+        yield failing("plan.queueing.priorities", levels, f"fewer than {_LEVELS} priority classes")
     for name, value in expected.items():
         is_so = results.get(name)
         wrong = "" if is_so == value else f"the plan expects {value}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL
 from gpuyard.plan.records import PoolPlan
+from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard.readiness.evidence import Observation, not_applicable, observe, unknown
 from gpuyard.readiness.inputs import (
     ClusterCheck,
@@ -38,9 +39,15 @@ def _asked_for(values: Iterable[str], what: str) -> Iterator[Observation]:
 
 
 def _addons(subject: Subject, known: Mapping[AddonName, str], what: str) -> Iterator[Observation]:
-    return _asked_for(
-        (each.name.value for each in subject.plan.spec.addons if each.name in known), what
-    )
+    asked = [each.name for each in subject.plan.spec.addons if each.name in known]
+    ours = installed_addons(subject.plan.spec)
+    if not asked:
+        yield not_applicable(f"the stack requests no {what}")
+    for name in asked:
+        if name in ours:
+            yield observe(name.value, "installed by gpuyard", "")
+        else:
+            yield unknown("gpuyard does not install it: add --live", name.value)
 
 
 def _addons_there(

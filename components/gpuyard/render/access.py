@@ -14,10 +14,19 @@ nothing that lets a team loosen its own limits. Excluded are:
 """
 
 from collections.abc import Iterable, Mapping
+from typing import TypedDict
 
-from gpuyard.names import COMPUTE_DOMAINS_GROUP, KUEUE_GROUP, class_reader_role_name
+from gpuyard.catalogue.software.addons import addon_facts
+from gpuyard.names import (
+    COMPUTE_DOMAINS_GROUP,
+    DEPLOY_ACCOUNT,
+    KUEUE_GROUP,
+    class_reader_role_name,
+)
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
-from gpuyard.render.objects import Object, managed_object
+from gpuyard.plan.workloads.addons import addons_of
+from gpuyard.render.objects import Object, managed_object, service_account
+from gpuyard.spec.sections import AddonName
 
 RBAC = "rbac.authorization.k8s.io"
 MEMBERS = "gpuyard-members"
@@ -29,12 +38,21 @@ _WORK = (*_START_STOP, "patch", "update")
 _Resources = Mapping[str, tuple[str, ...]]
 """Resources by API group."""
 
+
+class _Given(TypedDict):
+    claims: bool
+    kinds: _Resources
+
+
 WORKLOADS: _Resources = {
     "apps": ("deployments", "replicasets", "statefulsets"),
     "batch": ("cronjobs", "jobs"),
     "autoscaling": ("horizontalpodautoscalers",),
     "jobset.x-k8s.io": ("jobsets",),
-    "kubeflow.org": ("mpijobs", "notebooks", "pytorchjobs"),
+    "kubeflow.org": (
+        *("jaxjobs", "mpijobs", "notebooks", "paddlejobs"),
+        *("pytorchjobs", "tfjobs", "xgboostjobs"),
+    ),
     "policy": ("poddisruptionbudgets",),
     "leaderworkerset.x-k8s.io": ("leaderworkersets",),
     "ray.io": ("rayclusters", "rayjobs", "rayservices"),
@@ -42,7 +60,7 @@ WORKLOADS: _Resources = {
     "trainer.kubeflow.org": ("trainjobs",),
 }
 """Resources that jobs, notebooks and services need in addition to queued kinds
-(`plan.queueing.kueue.QUEUED`); kinds that a cluster lacks do no harm here."""
+(`plan.queueing.kueue.queued_kinds`); kinds that a cluster lacks do no harm here."""
 _SCALES: _Resources = {"apps": ("deployments/scale", "replicasets/scale", "statefulsets/scale")}
 _OWN: _Resources = {"": ("configmaps", "persistentvolumeclaims", "services")}
 _CLAIMS: _Resources = {
@@ -108,20 +126,67 @@ def access_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> 
     """The roles of a team's members and their bindings; a team without groups has none."""
     objects: list[Object] = []
     for name, groups, rules in (
-        (MEMBERS, team.groups, member_rules(claims=any(p.dra for p in plan.pools))),
-        (VIEWERS, team.viewers, viewer_rules(claims=any(p.dra for p in plan.pools))),
+        (MEMBERS, team.groups, member_rules(**_given(plan, team))),
+        (VIEWERS, team.viewers, viewer_rules(**_given(plan, team))),
     ):
         if groups:
             objects += role_with_binding(plan.name, space.name, name, rules, _people(groups))
     return objects
 
 
-def member_rules(*, claims: bool) -> list[Object]:
-    """Run and inspect jobs, notebooks and services; `claims` if pods claim devices."""
+_PIPELINES = {
+    AddonName.ARGO_WORKFLOWS,
+    AddonName.ARGO_CD,
+    AddonName.TEKTON,
+    AddonName.KUBEFLOW_PIPELINES,
+}
+_REPORTS: _Resources = {"argoproj.io": ("workflowtaskresults",)}
+"""By which each pod of a workflow reports its results."""
+
+
+def deployment_objects(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> list[Object]:
+    """The account with which pipelines of a team create what its members may create, except secrets."""
+    if not _PIPELINES & set(addons_of(plan, team)):
+        return []
+    given = _given(plan, team)
+    rules = [
+        *_rules(_made_by_people(_OWN, **given), _WORK),
+        *_rules(_SCALES, ("get", "patch", "update")),
+        *_rules(_REPORTS, ("create", "patch")),
+    ]
+    subject = {"kind": "ServiceAccount", "name": DEPLOY_ACCOUNT, "namespace": space.name}
+    return [
+        service_account(plan.name, DEPLOY_ACCOUNT, space.name),
+        *role_with_binding(plan.name, space.name, DEPLOY_ACCOUNT, rules, [subject]),
+    ]
+
+
+def _given(plan: PlatformPlan, team: TeamPlan) -> _Given:
+    """Whether its pods claim devices, and the resources of its add-ons besides those of every team.
+
+    A resource of an add-on that only other teams may use is left out.
+    """
+    facts, own = addon_facts(), addons_of(plan, team)
+    listed: set[str] = {addon.name for addon in plan.spec.addons}
+    kinds = {group: list(names) for group, names in WORKLOADS.items()}
+    for name in listed - set(own):
+        for group, names in facts[name].kinds.items():
+            kinds[group] = [each for each in kinds.get(group, ()) if each not in names]
+    for name in own:
+        for group, names in facts[name].kinds.items():
+            kinds[group] = [*kinds.get(group, ()), *names]
+    return {
+        "claims": any(pool.dra for pool in plan.pools),
+        "kinds": {group: tuple(names) for group, names in kinds.items() if names},
+    }
+
+
+def member_rules(*, claims: bool, kinds: _Resources = WORKLOADS) -> list[Object]:
+    """Run and inspect jobs, notebooks and services of these kinds; `claims` if pods claim devices."""
     own = {**_OWN, "": (*_OWN[""], "secrets")}
     return [
         *_rules(_SEEN, LOOK),
-        *_rules(_made_by_people(own, claims=claims), _WORK),
+        *_rules(_made_by_people(own, claims=claims, kinds=kinds), _WORK),
         *_rules(_SCALES, ("get", "patch", "update")),
         *_rules({KUEUE_GROUP: ("workloads",)}, ("delete", "deletecollection")),
         *_rules({"": ("pods",)}, _START_STOP),
@@ -130,17 +195,17 @@ def member_rules(*, claims: bool) -> list[Object]:
     ]
 
 
-def viewer_rules(*, claims: bool) -> list[Object]:
+def viewer_rules(*, claims: bool, kinds: _Resources = WORKLOADS) -> list[Object]:
     """Read what members read, except secrets, and change nothing."""
     return [
         *_rules(_SEEN, LOOK),
-        *_rules(_made_by_people(_OWN, claims=claims), LOOK),
+        *_rules(_made_by_people(_OWN, claims=claims, kinds=kinds), LOOK),
         *_rules(_SCALES, ("get",)),
     ]
 
 
-def _made_by_people(own: _Resources, *, claims: bool) -> _Resources:
-    return {**own, **WORKLOADS, **(_CLAIMS if claims else {})}
+def _made_by_people(own: _Resources, *, claims: bool, kinds: _Resources) -> _Resources:
+    return {**own, **kinds, **(_CLAIMS if claims else {})}
 
 
 def _rules(resources: _Resources, verbs: tuple[str, ...]) -> list[Object]:

@@ -24,7 +24,7 @@ from gpuyard.names import (
     admission_name,
     system_namespace,
 )
-from gpuyard.plan.queueing.kueue import QUEUED, queued_by_group
+from gpuyard.plan.queueing.kueue import queued_by_group, queued_kinds
 from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
 from gpuyard.plan.teams.idle import CHECK_MINUTES
 from gpuyard.render.access import role_with_binding
@@ -50,7 +50,7 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
     return [
         service_account(plan.name, IDLE, system_namespace(plan.name)),
         *_limits(plan.name),
-        *(obj for team in idle.teams for obj in _rights(plan.name, team)),
+        *(obj for team in idle.teams for obj in _rights(plan, team)),
         _config_map(plan.name, IDLE_PROGRAM, package_source(PACKAGE)),
         _config_map(plan.name, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
         _schedule(plan.name, idle),
@@ -81,7 +81,7 @@ def settings_text(plan: PlatformPlan, idle: IdlePlan) -> str:
             "pod_set": PODSET_LABEL,
         },
         "resources": list(idle.resources),
-        "kinds": dict(sorted(QUEUED.items())),
+        "kinds": dict(sorted(queued_kinds(plan.spec).items())),
         "teams": [_team_settings(team) for team in idle.teams],
     }
     return json.dumps(settings, indent=2) + "\n"
@@ -129,7 +129,7 @@ def _limits(owner: str) -> list[Object]:
     ]
 
 
-def _rights(owner: str, team: IdleTeam) -> list[Object]:
+def _rights(plan: PlatformPlan, team: IdleTeam) -> list[Object]:
     """In the team's namespace only: read, suspend, create events. A dry run may not suspend."""
     act = [] if team.dry_run else ["patch"]
     rules = [
@@ -145,12 +145,12 @@ def _rights(owner: str, team: IdleTeam) -> list[Object]:
         {"apiGroups": ["apps"], "resources": ["replicasets"], "verbs": ["list"]},
         *(  # to read the label that exempts them
             {"apiGroups": [group], "resources": plurals, "verbs": ["list"]}
-            for group, plurals in queued_by_group().items()
+            for group, plurals in queued_by_group(plan.spec).items()
             if group != "apps"
         ),
     ]
-    account = {"kind": "ServiceAccount", "name": IDLE, "namespace": system_namespace(owner)}
-    return role_with_binding(owner, team.namespace, IDLE, rules, [account])
+    account = {"kind": "ServiceAccount", "name": IDLE, "namespace": system_namespace(plan.name)}
+    return role_with_binding(plan.name, team.namespace, IDLE, rules, [account])
 
 
 def _schedule(owner: str, idle: IdlePlan) -> Object:

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.names import KUBE_SYSTEM, NAMESPACE_LABEL
 from gpuyard.plan.records import EgressNetwork, NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard.plan.workloads.addons import addons_of
 from gpuyard.render.objects import Object, managed_object
 
 POLICY = "gpuyard"
@@ -25,10 +27,23 @@ def network_policy(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> 
         spec={
             "podSelector": {},
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{"from": [here]}],
+            "ingress": [{"from": [here]}, *_controllers(plan, team)],
             "egress": egress,
         },
     )
+
+
+def _controllers(plan: PlatformPlan, team: TeamPlan) -> list[Object]:
+    """The controllers of add-ons that call pods of the team."""
+    facts = [addon_facts()[name] for name in addons_of(plan, team)]
+    return [
+        {
+            "from": [{"namespaceSelector": {"matchLabels": {NAMESPACE_LABEL: each.namespace}}}],
+            "ports": [{"protocol": "TCP", "port": port} for port in each.ports],
+        }
+        for each in facts
+        if each.ports
+    ]
 
 
 def _names(team: TeamPlan) -> Object:

@@ -16,6 +16,7 @@ from gpuyard.catalogue.software.charts import (
 from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.access import catalogue_objects
+from gpuyard.render.addon_charts import chart_addons, project_objects, tekton_objects
 from gpuyard.render.addons import Addon
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.charts import Release
@@ -137,6 +138,9 @@ ADDONS: tuple[Addon, ...] = (
     Addon("validation", validation_objects, images=validator_images),
     Addon("gate", gate_objects, part_of="validation"),
     Addon("work", work_objects, after=("teams", "validation")),
+    *chart_addons(),
+    Addon("argo-cd-projects", project_objects, after=("argo-cd", "teams")),
+    Addon("tekton-config", tekton_objects, after=("tekton-operator",)),
 )
 
 

@@ -18,7 +18,7 @@ from gpuyard.names import (
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.queues import usable_pools
 from gpuyard.plan.teams.pod_security import stricter
-from gpuyard.render.access import access_objects
+from gpuyard.render.access import access_objects, deployment_objects
 from gpuyard.render.gpu_operator.claims import claim_objects
 from gpuyard.render.limits import limit_objects
 from gpuyard.render.network import network_policy
@@ -37,6 +37,7 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
         *limit_objects(plan, team, space),
         network_policy(plan, team, space),
         *access_objects(plan, team, space),
+        *deployment_objects(plan, team, space),
         *claim_objects(plan, team, space),
         *_nccl(plan, team, space),
         *(_queue(plan, team, space, name, weight) for name, weight in team.queues.items()),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, TypedDict, TypeVa
 
 import pulumi
 
+from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.changes.platforms import driver_of, driver_rollout_pools
 from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
 from gpuyard.findings import Diagnostic, Severity, sort_findings
@@ -16,6 +17,7 @@ from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.sharing.claims import installs_dra_driver
+from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard.render.addons import Addon
 from gpuyard.render.gpu_operator.drivers import driver_record
 from gpuyard.render.platform import ADDONS
@@ -297,6 +299,9 @@ class Platform(Component):
             self._expect(group)
         if installs_monitoring(self._plan.spec):
             self._expect(MONITORING_GROUP)
+        for name in installed_addons(self._plan.spec):
+            for group in addon_facts()[name].groups:
+                self._expect(group)
         components: dict[str, Callable[[_Resources], _Resources]] = {
             "autoscaler": self._register_autoscaler,
             "kueue": self._register_queueing,

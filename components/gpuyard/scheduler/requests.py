@@ -17,7 +17,7 @@ from gpuyard.manifests.quantities import (
     quantity,
     whole_units,
 )
-from gpuyard.manifests.queued import BY_OWNER, GANGS
+from gpuyard.manifests.queued import BY_OWNER, GANGS, OPTIONAL
 from gpuyard.manifests.workloads import ParsedPodTemplate, ParsedWorkload
 from gpuyard.plan.records import LimitsPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
@@ -80,22 +80,29 @@ class Request:
     pod_sets: tuple[PodSet, ...]
     rejection: tuple[InvalidRequest, ...]
     cautions: tuple[str, ...]
+    integrated: bool = False
+    """Whether the platform enables Kueue's integration of a kind that its chart leaves out."""
     groups: int = 0
     """Number of workloads with the same pods of every pod set; 0: each pod queues separately."""
 
     @property
     def is_gang(self) -> bool:
         """Whether all pods start together."""
-        return self.kind in GANGS
+        return self.integrated or self.kind in GANGS
 
 
 def request_of(
-    job: ParsedWorkload, limits: LimitsPlan | None = None, shared: Collection[str] = ()
+    job: ParsedWorkload,
+    limits: LimitsPlan | None = None,
+    shared: Collection[str] = (),
+    integrations: Collection[str] = (),
 ) -> Request:
     """Read a job's requests; in a team's namespace its default requests apply.
 
-    `shared` are resource names of GPU shares without the suffix `.shared`.
+    `shared` are resource names of GPU shares without the suffix `.shared`, `integrations` the kinds
+    that the platform queues besides those of Kueue's chart.
     """
+    integrated = job.kind in {kind.rpartition("/")[2] for kind in integrations}
     pod_requests = [
         _pod_request(pod, default_container_requests(limits), shared) for pod in job.pods
     ]
@@ -108,7 +115,7 @@ def request_of(
         for pod, each in zip(job.pods, pod_requests, strict=True)
         for caution in _unjudged(pod, each.amounts)
     ]
-    by_owner = job.kind in BY_OWNER
+    by_owner = integrated or job.kind in BY_OWNER
     labels = job.own_labels if by_owner else (job.pods[0].labels if job.pods else {})
     classes = [p.priority_class for p in job.pods if p.priority_class]
     return Request(
@@ -123,7 +130,8 @@ def request_of(
             *_miscounted(job),
             *(replace(r, pod_set=i) for i, each in enumerate(pod_requests) for r in each.refused),
         ),
-        cautions=tuple(dict.fromkeys([*cautions, *_unjudged_kind(job)])),
+        cautions=tuple(dict.fromkeys([*cautions, *_unjudged_kind(job, integrated=integrated)])),
+        integrated=integrated,
         groups=job.groups if job.kind == "LeaderWorkerSet" else 0,
     )
 
@@ -134,19 +142,28 @@ def _miscounted(job: ParsedWorkload) -> Iterator[InvalidRequest]:
         yield InvalidRequest(f"{at}: {wrong!r} is not a whole number", at, meant, "", 0)
 
 
-def _unjudged_kind(job: ParsedWorkload) -> Iterator[str]:
+def _unjudged_kind(job: ParsedWorkload, *, integrated: bool) -> Iterator[str]:
     """What gpuyard does not evaluate for jobs of this kind."""
-    if job.kind == "TrainJob":
+    if job.kind == "TrainJob" and not any(p.restart_policy for p in job.pods):
         yield (
             f"its runtime {job.runtime or '(not named)'} is unknown to gpuyard: containers, "
             "selectors and CPU that it adds are not counted"
         )
-    elif job.kind not in GANGS and sum(p.count for p in job.pods) > 1:
+    elif not integrated and job.kind not in GANGS and sum(p.count for p in job.pods) > 1:
         one = "group" if job.kind == "LeaderWorkerSet" else "pod"
         if one == "pod" or job.groups > 1:
+            switch = (
+                job.kind.lower()
+                if job.kind in {k.rpartition("/")[2] for k in OPTIONAL.values()}
+                else ""
+            )
             yield (
                 f"Kueue queues each {one} of a {job.kind} separately: some may run without the "
                 "others"
+            ) + (
+                f"; with `queueing.integrations: [{switch}]` it queues them as one"
+                if switch
+                else ""
             )
     if names.POD_GROUP_LABEL in job.own_labels:
         yield "it belongs to a pod group; the other pods of the group are not counted"

@@ -291,9 +291,9 @@ class PlatformSpec(SpecModel):
     """Metrics collection. Default: none configured by gpuyard."""
     workloads: Workloads | None = None
     """Training runtimes and inference services. Default: none."""
-    addons: Annotated[tuple[Addon, ...], Field(max_length=10)] = ()
+    addons: Annotated[tuple[Addon, ...], Field(max_length=20)] = ()
     """Add-ons: kuberay, jobset, kubeflow-trainer, leader-worker-set, keda, argo-workflows, argo-cd, tekton,
-    kubeflow-pipelines, kserve; by name, or {name: keda, teams: [vision]}. Default: none."""
+    kubeflow-pipelines, cert-manager, kserve; by name, or {name: keda, teams: [vision]}. Default: none."""
     admission: Admission | None = None
     """Admission requirements for pods of all teams. Default: the default of each field."""
     tags: dict[Text, Text] = Field(default_factory=dict)

@@ -53,6 +53,16 @@ class MigQuota(StrEnum):
     SLICES = "slices"
 
 
+class Integration(StrEnum):
+    """Kinds of Kubeflow's earlier training operator, which Kueue queues only if told to."""
+
+    PYTORCHJOB = "pytorchjob"
+    TFJOB = "tfjob"
+    XGBOOSTJOB = "xgboostjob"
+    PADDLEJOB = "paddlejob"
+    JAXJOB = "jaxjob"
+
+
 class CohortSpec(SpecModel):
     """Teams that share among themselves first: a department, or a site."""
 
@@ -101,6 +111,9 @@ class QueueingSpec(SpecModel):
     install: Switch | None = None
     """Whether to install Kueue; false if the cluster already has it. Default: true, except on simulated
     platforms."""
+    integrations: Annotated[tuple[Integration, ...], Field(max_length=5)] = ()
+    """Integrations of Kueue to enable besides those of its chart: pytorchjob, tfjob, xgboostjob, paddlejob,
+    jaxjob. Default: none."""
     preemption: Preemption = Preemption.RECLAIM
     """Preemption to give a guarantee back: reclaim or never. Default: reclaim."""
     fair_sharing: Switch = True

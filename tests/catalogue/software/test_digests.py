@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.catalogue.software.charts import (
     AUTOSCALER_CHART,
     EFA_PLUGIN,
@@ -34,6 +35,9 @@ def installed():
             yield image.home, tag.format(PINS[image.pin or GPU_OPERATOR_CHART.name].version)
     yield NFD_IMAGE, f"v{PINS['node-feature-discovery'].version}"
     yield from ((image.home, image.tag) for image in MONITORING_IMAGES)
+    for addon in addon_facts().values():
+        for image in (image for chart in addon.charts for image in chart.images):
+            yield image.home, image.tag.format(PINS[image.pin].version)
     yield RDMA_PLUGIN.image, RDMA_PLUGIN.tag
     yield EFA_PLUGIN.image, EFA_PLUGIN.tag.format(PINS[EFA_PLUGIN.pin].version)
 

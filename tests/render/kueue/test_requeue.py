@@ -5,7 +5,7 @@ import sys
 
 from gpuyard.names import INTERRUPTED_LABEL
 from gpuyard.render.dependencies import dependencies_of
-from gpuyard.render.kueue.requeue import STARTS_AGAIN, pod_failure_policy_objects, requeue_objects
+from gpuyard.render.kueue.requeue import pod_failure_policy_objects, requeue_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.supply.images import pulled_images
 from gpuyard_requeue.reconcile import read_settings
@@ -57,7 +57,7 @@ def test_the_program_is_told_where_to_look_and_for_what():
         "cloud.google.com/impending-node-termination",
         "ToBeDeletedByClusterAutoscaler",
     )
-    assert set(found.kinds) == set(STARTS_AGAIN) >= {"batch/Job", "jobset.x-k8s.io/JobSet"}
+    assert set(found.kinds) >= {"batch/Job", "jobset.x-k8s.io/JobSet"}
     assert not {"Pod", "apps/StatefulSet", "leaderworkerset.x-k8s.io/LeaderWorkerSet"} & {
         *found.kinds
     }

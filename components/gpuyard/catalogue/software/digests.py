@@ -87,6 +87,35 @@ _MONITORING = Source(
     verified=False,
     as_of=date(2026, 8, 30),
 )
+_JOBSET = Source(
+    "kubernetes/k8s.io #9456, digests of image and chart",
+    date(2026, 11, 29),
+    as_of=date(2026, 5, 8),
+)
+_KUBERAY = Source(
+    "two public manifests of 2026 have this digest with the tag",
+    date(2026, 11, 29),
+    verified=False,
+    as_of=date(2026, 11, 29),
+)
+_ARGO_WORKFLOWS = Source(
+    "a public manifest with the index digests by crane",
+    date(2026, 11, 29),
+    verified=False,
+    as_of=date(2026, 8, 11),
+)
+_ARGO_CD = Source(
+    "six public repositories have this digest of Argo CD with the tag, two that of Redis",
+    date(2026, 11, 29),
+    verified=False,
+    as_of=date(2026, 11, 29),
+)
+_CERT_MANAGER = Source(
+    "two public component lists of 2026 have these digests with the tag",
+    date(2026, 11, 29),
+    verified=False,
+    as_of=date(2026, 11, 29),
+)
 
 _ROWS: tuple[tuple[str, str, Source], ...] = (
     (
@@ -234,12 +263,63 @@ _ROWS: tuple[tuple[str, str, Source], ...] = (
         "278fb9dbcca9518083ad1e11276933a2e96f23de604a3a08cc3c80002767d24c",
         _PAUSE,
     ),
+    (
+        "registry.k8s.io/jobset/jobset:v0.12.0",
+        "e75536f1135b7bb2f19f8c3b620782fbdd9091d73398e3a272f9a5fed322980d",
+        _JOBSET,
+    ),
+    (
+        "registry.k8s.io/jobset/charts/jobset:0.12.0",
+        "02808a890a0b0e03a1d3bf5959e2f562b3b47c15e446bbba358c1d24e1f81b24",
+        _JOBSET,
+    ),
+    (
+        "quay.io/kuberay/operator:v1.7.0",
+        "4a779237ef1c5262a63840ccf42d0d67f0b74e911158fbcaee4478fb1560bce6",
+        _KUBERAY,
+    ),
+    (
+        "quay.io/argoproj/workflow-controller:v4.0.8",
+        "7a156419f80285859fc8f859927b6cc249f0d128e161e080dc17fca8fcbbceb6",
+        _ARGO_WORKFLOWS,
+    ),
+    (
+        "quay.io/argoproj/argoexec:v4.0.8",
+        "86a965d7eea176959351156e24f3a2fa8d8e342e477ef425009af95a12e3fe87",
+        _ARGO_WORKFLOWS,
+    ),
+    (
+        "quay.io/argoproj/argocd:v3.5.3",
+        "dd3f47d5a5e4da563a7a398506e892481b358a7cec50abdf320c71aa55904bfa",
+        _ARGO_CD,
+    ),
+    (
+        "public.ecr.aws/docker/library/redis:8.2.3-alpine",
+        "08ad0b1d280850169a790dba1393ff7a90aef951fc19632cf4d3ce4f78e679ba",
+        _ARGO_CD,
+    ),
+    (
+        "quay.io/jetstack/cert-manager-controller:v1.21.2",
+        "70f532fd9cfde0b09d55687200942399d89838bc2d5d5b45152eb799a15912b8",
+        _CERT_MANAGER,
+    ),
+    (
+        "quay.io/jetstack/cert-manager-webhook:v1.21.2",
+        "a60e2dac46dbb8a7f3df95c54ce941012f54c2fe022f0ee55aaa1ab40ed957ae",
+        _CERT_MANAGER,
+    ),
+    (
+        "quay.io/jetstack/cert-manager-cainjector:v1.21.2",
+        "c85268c64f2e0e76684bf5fe8906caff34b82523561c6affe0fae3546bd87562",
+        _CERT_MANAGER,
+    ),
 )
 PUBLISHED: Mapping[str, Published] = {
     artifact: Published(artifact, f"sha256:{digest}", source) for artifact, digest, source in _ROWS
 }
 """By registry, path and tag."""
 
+_UNKNOWN = "no public source names the digest of this version"
 BY_TAG: Mapping[str, str] = {
     "nvcr.io/nvidia/driver": (
         "each operating system has its own image, and the GPU Operator appends its name to the tag"
@@ -249,10 +329,26 @@ BY_TAG: Mapping[str, str] = {
     "602401143452.dkr.ecr.us-west-2.amazonaws.com/eks/aws-efa-k8s-device-plugin": (
         "AWS publishes no digest for it"
     ),
-    "ghcr.io/jkroepke/kube-webhook-certgen": "no public source names the digest of this version",
+    "ghcr.io/jkroepke/kube-webhook-certgen": _UNKNOWN,
     "quay.io/prometheus/node-exporter": "public sources name one digest for two of its variants",
+    "docker.io/pytorch/pytorch": "Kubeflow Trainer's runtimes name it by tag",
+    "ghcr.io/kubeflow/trainer/deepspeed-runtime": "Kubeflow Trainer's runtimes name it by tag",
+    "nvcr.io/nvidia/jax": "Kubeflow Trainer's runtimes name it by tag",
     "docker.io/grafana/grafana": "the chart of Grafana decides its version",
     "quay.io/kiwigrid/k8s-sidecar": "the chart of Grafana decides its version",
+    "ghcr.io/kubeflow/trainer/trainer-controller-manager": _UNKNOWN,
+    "registry.k8s.io/lws/lws": _UNKNOWN,
+    "ghcr.io/kedacore/keda": _UNKNOWN,
+    "ghcr.io/kedacore/keda-metrics-apiserver": _UNKNOWN,
+    "ghcr.io/kedacore/keda-admission-webhooks": _UNKNOWN,
+    "ghcr.io/tektoncd/operator/operator-303303c315a48490ba6517859ef65b77": _UNKNOWN,
+    "ghcr.io/tektoncd/operator/webhook-f2bb711aa8f0c0892856a4cbf6d9ddd8": _UNKNOWN,
+    "ghcr.io/tektoncd/operator/proxy-webhook-f6167da7bc41b96a27c5529f850e63d1": _UNKNOWN,
+    "docker.io/kserve/kserve-controller": _UNKNOWN,
+    "docker.io/kserve/agent": _UNKNOWN,
+    "docker.io/kserve/router": _UNKNOWN,
+    "docker.io/kserve/storage-initializer": _UNKNOWN,
+    "quay.io/brancz/kube-rbac-proxy": _UNKNOWN,
 }
 """Images without a known digest, with the reason."""
 

@@ -104,7 +104,8 @@ QUEUEING: tuple[Pin, ...] = (
     _pin(
         "kubeflow-training-operator", "1.9.4", "kubeflow/trainer v1.9.4 (2026-08-18), the old line"
     ),
-    _pin("lws", "0.8.0", "LeaderWorkerSet 0.8.0, pulled by the chart of kubeflow/trainer v2.3.0"),
+    _pin("lws", "0.10.0", "kubernetes-sigs/lws v0.10.0 (2026-08-11)"),
+    _pin("kuberay", "1.7.0", "ray-project/kuberay v1.7.0 (2026-08-19)"),
     _pin("mpi-operator", "0.8.2", "kubeflow/mpi-operator v0.8.2 (2026-07-02); manifests, no chart"),
 )
 """Software that queues and runs jobs."""
@@ -154,8 +155,45 @@ OBSERVABILITY: tuple[Pin, ...] = (
 )
 """Software for monitoring and cost."""
 
+MLOPS: tuple[Pin, ...] = (
+    _pin(
+        "argo-workflows",
+        "4.0.8",
+        "argoproj/argo-workflows v4.0.8 (2026-07-22); 4.0.5 fixes CVE-2026-40886",
+        as_of=date(2026, 7, 22),
+    ),
+    _pin(
+        "argo-workflows-chart",
+        "1.0.23",
+        "argoproj/argo-helm chart 1.0.23 with Argo Workflows v4.0.8, by two public notes",
+        as_of=date(2026, 8, 11),
+    ),
+    _pin(
+        "argo-cd",
+        "3.5.3",
+        "argoproj/argo-cd v3.5.3, as public stacks of 2026-09 run it",
+        as_of=date(2026, 9, 14),
+    ),
+    _pin(
+        "argo-cd-chart",
+        "10.9.1",
+        "argoproj/argo-helm chart 10.9.1 (2026-09-14) with Argo CD v3.5.3, by a public note",
+        as_of=date(2026, 9, 14),
+    ),
+    _pin("tekton-operator", "0.81.1", "tektoncd/operator v0.81.1 (2026-08-19), Pipelines v1.15.0"),
+    _pin(
+        "cert-manager",
+        "1.21.2",
+        "cert-manager/cert-manager v1.21.2 (2026-09-11), by a public note",
+        as_of=date(2026, 9, 11),
+    ),
+    _pin("kserve", "0.20.0", "kserve/kserve v0.20.0 (2026-08-06)"),
+)
+"""Software for pipelines, deliveries and model servers."""
+
 PINS: Mapping[str, Pin] = {
-    pin.name: pin for pin in (GPU_OPERATOR, *OPERATOR_PARTS, *QUEUEING, *SCALING, *OBSERVABILITY)
+    pin.name: pin
+    for pin in (GPU_OPERATOR, *OPERATOR_PARTS, *QUEUEING, *SCALING, *OBSERVABILITY, *MLOPS)
 }
 """Every pin by name."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from gpuyard.manifests.queued import QUEUED_KINDS
+from gpuyard.manifests.queued import OPTIONAL, QUEUED_KINDS
 from gpuyard.spec.platform import Cloud, PlatformSpec
 
 WITHOUT_QUOTA = (
@@ -21,19 +21,33 @@ GATES: Mapping[str, bool] = {"ReclaimablePods": False}
 """Feature gates of Kueue. With this one, finished pods of a job release their quota before the job ends: a
 JobSet or a TrainJob that restarts runs them again, and Kueue (v0.19.2, `validateReclaimablePodsUpdate`)
 does not charge that quota again."""
-QUEUED: Mapping[str, str] = {
+_QUEUED: Mapping[str, str] = {
     kind: found.plural for kind, found in QUEUED_KINDS.items() if found.by_default
 }
-"""Kinds that can be queued, by group and kind, with their plural: those of Kueue's chart (v0.19.2). Kueue
-skips kinds whose CRD is not installed, until it is."""
-FRAMEWORKS = tuple(kind.removeprefix("apps/").lower() for kind in QUEUED)
-"""The names of these kinds in Kueue's configuration."""
+"""Kinds of Kueue's chart (v0.19.2), by group and kind, with their plural. Kueue skips kinds whose CRD is not
+installed, until it is."""
 
 
-def queued_by_group() -> dict[str, list[str]]:
+def integrated_kinds(spec: PlatformSpec) -> tuple[str, ...]:
+    """Kinds that the platform queues besides those of Kueue's chart, by group and kind."""
+    return tuple(dict.fromkeys(OPTIONAL[each.value] for each in spec.queueing.integrations))
+
+
+def queued_kinds(spec: PlatformSpec) -> dict[str, str]:
+    """Kinds that can be queued, by group and kind, with their plural."""
+    more = {kind: QUEUED_KINDS[kind].plural for kind in integrated_kinds(spec)}
+    return {**_QUEUED, **more}
+
+
+def frameworks(spec: PlatformSpec) -> list[str]:
+    """The names of these kinds in Kueue's configuration."""
+    return [kind.removeprefix("apps/").lower() for kind in queued_kinds(spec)]
+
+
+def queued_by_group(spec: PlatformSpec) -> dict[str, list[str]]:
     """Plurals of the queued kinds, by API group."""
     results: dict[str, list[str]] = {}
-    for kind, plural in sorted(QUEUED.items()):
+    for kind, plural in sorted(queued_kinds(spec).items()):
         results.setdefault(kind.rpartition("/")[0], []).append(plural)
     return results
 

@@ -26,6 +26,8 @@ from gpuyard.spec.values import Range
 _CRON = "0 8 * * 1-5"
 _INPUTS = {ScaleOn.QUEUE: "queue", ScaleOn.SCHEDULE: "schedule", ScaleOn.REQUESTS: "query"}
 """The fields of a service that only one metric uses."""
+_NODE_MINUTES = 10
+"""Time to leave for a node to start."""
 _MEASURED = frozenset({ScaleOn.GPU, ScaleOn.REQUESTS})
 """Metrics that Prometheus has."""
 
@@ -136,7 +138,7 @@ def _addons(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
                 f"it needs the add-on {name}, which {purpose}",
                 given=f"addons: {addons}" if addons else "no `addons`",
                 allowed=f"addons with {name}",
-                fix=Fix(message=f"add {name} to addons", at=("addons",), value=[*addons, name]),
+                fix=Fix(message=f"add {name} to addons", at=("addons",), value=[*addons, name.value]),
             )
 
 
@@ -164,7 +166,7 @@ def _dispatch(draft: Draft, path: Path, _: Service) -> Iterator[Diagnostic]:
 
 
 # ── scaling ───────────────────────────────────────────────────────────────────────────────────────
-def _inputs(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+def _inputs(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
     """Metrics without their input, and inputs without their metric."""
     for metric, field in _INPUTS.items():
         given = getattr(service, field)
@@ -195,7 +197,7 @@ def _inputs(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
             )
 
 
-def _schedule(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+def _schedule(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
     for index, window in enumerate(service.schedule):
         here = (*path, "schedule", index)
         yield from _window(window, here)
@@ -239,7 +241,7 @@ def _window(window: ScheduleWindow, path: Path) -> Iterator[Diagnostic]:
         )
 
 
-def _wakes(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+def _wakes(_: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
     """A service without replicas has no GPU activity and no requests of its own."""
     metrics = set(service.scale_on)
     outside = {ScaleOn.QUEUE, ScaleOn.SCHEDULE} | ({ScaleOn.REQUESTS} if service.query else set())
@@ -327,7 +329,8 @@ def _loading(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]
     minutes = draft.queueing.start_minutes
     if draft.spec.cloud is Cloud.SIMULATED or service.load_minutes < minutes:
         return
-    need = service.load_minutes + 10
+    need = service.load_minutes + _NODE_MINUTES
+    queueing = draft.spec.queueing.model_dump(mode="json", exclude_unset=True)
     yield error(
         "service.load",
         (*path, "load_minutes"),
@@ -337,8 +340,8 @@ def _loading(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]
         allowed=f"less than {minutes}, or a larger queueing.start_within_minutes",
         fix=Fix(
             message=f"write queueing.start_within_minutes: {need}",
-            at=("queueing", "start_within_minutes"),
-            value=need,
+            at=("queueing",),
+            value=queueing | {"start_within_minutes": need},
         ),
     )
 

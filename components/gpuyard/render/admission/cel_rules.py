@@ -56,6 +56,7 @@ from gpuyard.render.admission.running_workloads import (
     is_queued_as_whole_expression,
     outlives_pods_expression,
     ray_expression,
+    unknown_roles_expression,
 )
 
 
@@ -563,6 +564,7 @@ def _queued() -> str:
         _second_owner(),
         ray_expression(),
         outlives_pods_expression(),
+        unknown_roles_expression(),
         _part(),
         _past_count(),
     )

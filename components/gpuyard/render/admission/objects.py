@@ -20,7 +20,6 @@ from gpuyard.admission.parameters import (
     enforcement,
 )
 from gpuyard.admission.requirements import TURNS
-from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.names import (
     PRIORITY_LABEL,
     QUEUE_LABEL,
@@ -31,6 +30,7 @@ from gpuyard.names import (
     other_objects_policy_name,
     scaling_policy_name,
 )
+from gpuyard.plan.queueing.kueue import queued_kinds
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission import belongings, reservations, scale_up, termination
 from gpuyard.render.admission.cel import (
@@ -62,14 +62,11 @@ _ACTIONS = {
     Enforce.WARN: ["Warn", "Audit"],
     Enforce.AUDIT: ["Audit"],
 }
-_RULES = (
+_Rules = tuple[tuple[str, str, tuple[str, ...]], ...]
+_RULES: _Rules = (
     ("", "v1", ("pods", "pods/ephemeralcontainers", "replicationcontrollers")),
     ("apps", "v1", ("daemonsets", "deployments", "replicasets", "statefulsets")),
     ("batch", "v1", ("cronjobs", "jobs")),
-    *(
-        (kind.partition("/")[0], "*", (QUEUED_KINDS[kind].plural,))
-        for kind in queued.OF_OTHER_PROJECTS
-    ),
 )
 """Group, version and resources; a policy ignores those that the cluster does not have."""
 _SOUND = "variables.said == ''"
@@ -77,9 +74,6 @@ _STEP = re.compile(r"\.(filter|map)\(")
 """Points at which a long expression is wrapped."""
 _JOBS = ("Job", "JobSet")
 """Kinds whose pod templates are immutable; what starts and stops them may change the rest."""
-
-
-_Rules = Iterable[tuple[str, str, tuple[str, ...]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +96,7 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
     if not plan.teams:
         return []
     policies = (
-        _Policy(admission_name(plan.name), _RULES, _variables()),
+        _Policy(admission_name(plan.name), _rules(plan), _variables()),
         _Policy(
             other_objects_policy_name(plan.name),
             belongings.RULES,
@@ -111,7 +105,7 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
         ),
         _Policy(
             deletion_policy_name(plan.name),
-            termination.RULES,
+            termination.rules(plan),
             termination.variables(),
             f"{_SOUND} || ({termination.MAY})",
             operations=("DELETE",),
@@ -135,6 +129,15 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
         *(each for one in policies for each in (_policy(plan.name, one), _binding(plan, one))),
         *class_objects(plan),
     ]
+
+
+def _rules(plan: PlatformPlan) -> _Rules:
+    """Those of Kubernetes, and the kinds of other projects that Kueue queues here."""
+    kinds = queued_kinds(plan.spec)
+    return (
+        *_RULES,
+        *((k.partition("/")[0], "*", (kinds[k],)) for k in queued.OF_OTHER_PROJECTS if k in kinds),
+    )
 
 
 def _binding(plan: PlatformPlan, policy: _Policy) -> Object:

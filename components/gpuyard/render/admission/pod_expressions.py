@@ -3,6 +3,7 @@
 from gpuyard.admission import priority_and_termination, queued
 from gpuyard.admission.parameters import ACCOUNTS, LONGEST_GRACE, USUAL_GRACE
 from gpuyard.findings import Path
+from gpuyard.manifests.queued import ROLES
 from gpuyard.manifests.templates import EACH, KINDS, PodsForm
 from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE
 from gpuyard.render.admission.cel import (
@@ -77,11 +78,6 @@ def pod_group(labels: str, annotations: str) -> str:
     return f"({annotated} != '' ? {annotated} : {label(labels, POD_GROUP_LABEL)})"
 
 
-_ROLES = {"mpiReplicaSpecs": ("Launcher", "Worker")}
-"""Mappings of templates, with a fixed order: CEL's order of map keys changes between
-evaluations."""
-
-
 def _templates(value: str, kind: str) -> str:
     """The templates of a kind; every part of a path may be missing."""
     places = [place.at for place in KINDS[kind].places if place.form is PodsForm.TEMPLATE]
@@ -91,7 +87,8 @@ def _templates(value: str, kind: str) -> str:
             results.append(_template(value, at))
             continue
         before, after = at[: at.index(EACH)], at[at.index(EACH) + 1 :]
-        if roles := _ROLES.get(str(before[-1])):
+        # in a fixed order: CEL's order of map keys changes between evaluations
+        if roles := ROLES.get(kind.rpartition("/")[2]):
             results += [_template(value, (*before, role, *after)) for role in roles]
         else:
             each = optional(value, ".".join(map(str, before)), "[]")

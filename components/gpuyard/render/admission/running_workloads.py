@@ -5,7 +5,9 @@ the pods. So members cannot grow a running workload; with `suspend` in the same 
 again.
 """
 
-from gpuyard.admission import owner_references, queued, requirements
+from gpuyard.admission import owner_references, queued, remaining_pods, requirements
+from gpuyard.admission.parameters import INTEGRATIONS
+from gpuyard.manifests.queued import ROLES
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.render.admission.cel import (
     container_asks,
@@ -13,6 +15,7 @@ from gpuyard.render.admission.cel import (
     label,
     listed,
     message_expression,
+    namespace_annotation,
     optional,
     quoted,
 )
@@ -39,7 +42,8 @@ def controllers(value: str) -> str:
 def is_queued_as_whole_expression(controller: str) -> str:
     """Whether a controller is queued as a whole."""
     group_and_kind = f"{controller}[0].split('/')[0] + '/' + {controller}[1]"
-    return f"{group_and_kind} in {listed(queued.QUEUE_FOR_THEIRS)}"
+    known = f"[{group_and_kind}].exists(k, k in {listed(queued.QUEUE_FOR_THEIRS)}"
+    return f"{known} || k in {namespace_annotation(INTEGRATIONS)}.split('\\n'))"
 
 
 def _same_pod() -> str:
@@ -91,11 +95,6 @@ def same_gpu_requests_expression(pod: str, template: str) -> str:
 
 def pods_per_template_expression(value: str) -> str:
     """The number of pods of each template, in their order, for kinds that are counted again."""
-    roles = " + ".join(
-        f"({value}.?spec.?mpiReplicaSpecs.?{role}.?template.hasValue()"
-        f" ? [{optional(value, f'spec.mpiReplicaSpecs.{role}.replicas', '1')}] : [])"
-        for role in ("Launcher", "Worker")
-    )
     jobs = (
         f"{optional(value, 'spec.replicatedJobs', '[]')}"
         ".filter(j, j.?template.?spec.?template.hasValue())"
@@ -108,9 +107,32 @@ def pods_per_template_expression(value: str) -> str:
     )
     head = f"({value}.?spec.?headGroupSpec.?template.hasValue() ? [1] : [])"
     return (
-        f"{value}.kind == 'MPIJob' ? {roles} : {value}.kind == 'JobSet' ? {jobs}"
+        f"{_pods_per_role(value)}{value}.kind == 'JobSet' ? {jobs}"
         f" : {value}.kind == 'RayCluster' ? {head} + {workers} : []"
     )
+
+
+def _pods_per_role(value: str) -> str:
+    text = ""
+    for kind, field in {"MPIJob": "mpiReplicaSpecs", **queued.ROLE_FIELDS}.items():
+        roles = " + ".join(
+            f"({value}.?spec.?{field}.?{role}.?template.hasValue()"
+            f" ? [{optional(value, f'spec.{field}.{role}.replicas', '1')}] : [])"
+            for role in ROLES[kind]
+        )
+        text += f"{value}.kind == {quoted(kind)} ? {roles} : "
+    return text
+
+
+def unknown_roles_expression() -> str:
+    """Roles of replicas that Kueue does not count."""
+    text = ""
+    for kind, field in queued.ROLE_FIELDS.items():
+        values = {"role": "r", "kind": quoted(kind), "roles": quoted(", ".join(ROLES[kind]))}
+        sentence = message_expression(requirements.QUEUED, queued.UNCOUNTED, **values)
+        roles = f"{optional('variables.it', f'spec.{field}', '{}')}.filter(r, !(r in {listed(ROLES[kind])}))"
+        text += f"variables.it.kind == {quoted(kind)} ? {roles}.map(r, {sentence}) : "
+    return f"{text}[]"
 
 
 def _runs_at_once(job: str) -> str:
@@ -208,31 +230,34 @@ def outlives_pods_expression() -> str:
         return optional(f"variables.{one}", ".".join(path), default)
 
     text = ""
-    for kind, (path, fix) in queued.OUTLIVING.items():
-        default = quoted("") if path == queued.CLEANS else "0"
+    for kind, (path, fix) in remaining_pods.OUTLIVING.items():
+        default = quoted("") if path == remaining_pods.CLEANS else "0"
         it, was = (said_in(one, path, default) for one in ("it", "was"))
         cleans = (
-            f"{it} in {listed(queued.CLEANED)}"
-            if path == queued.CLEANS
-            else f"{it} <= {queued.LONGEST_STAY}"
+            f"{it} in {listed(remaining_pods.CLEANED)}"
+            if path == remaining_pods.CLEANS
+            else f"{it} <= {remaining_pods.LONGEST_STAY}"
         )
         before = f"!variables.created && variables.old_pods.exists(p, p.asks) && {it} == {was}"
         sentence = message_expression(
-            requirements.QUEUED, queued.OUTLIVES, kind="variables.it.kind", field=quoted(fix)
+            requirements.QUEUED,
+            remaining_pods.OUTLIVES,
+            kind="variables.it.kind",
+            field=quoted(fix),
         )
         text += (
             f"variables.it.kind == {quoted(kind)} ? ({cleans} || {before} ? [] : [{sentence}]) : "
         )
-    it, was = (said_in(one, queued.STRATEGY, "{}") for one in ("it", "was"))
+    it, was = (said_in(one, remaining_pods.STRATEGY, "{}") for one in ("it", "was"))
     kept = f"!variables.created && variables.old_pods.exists(p, p.asks) && {it} == {was}"
     sentence = message_expression(
         requirements.QUEUED,
-        queued.OUTLIVES,
+        remaining_pods.OUTLIVES,
         kind="variables.it.kind",
-        field=quoted(queued.NO_STRATEGY),
+        field=quoted(remaining_pods.NO_STRATEGY),
     )
     strategy = f"{it}.size() > 0 && !({kept}) ? [{sentence}] : []"
-    of_kinds = f"variables.it.kind in {listed(queued.OUTLIVING)}"
+    of_kinds = f"variables.it.kind in {listed(remaining_pods.OUTLIVING)}"
     asks = "variables.all_pods.exists(p, p.asks)"
     return f"variables.by_controller || !({of_kinds}) || !{asks} ? [] : ({text}[]) + ({strategy})"
 

@@ -13,21 +13,12 @@ from collections.abc import Iterator
 from gpuyard.admission import priority_and_termination, queued
 from gpuyard.admission.requirements import QUEUED, TURNS
 from gpuyard.manifests.queued import QUEUED_KINDS
+from gpuyard.plan.queueing.kueue import integrated_kinds
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import listed, message_expression, optional, quoted
 from gpuyard.render.admission.pod_expressions import BY_CONTROLLER, longest_grace, pod_expressions
 from gpuyard.render.admission.running_workloads import controllers, is_queued_as_whole_expression
 
-RULES = (
-    ("", "v1", ("pods",)),
-    ("apps", "v1", ("statefulsets",)),
-    *(
-        (kind.partition("/")[0], "*", (QUEUED_KINDS[kind].plural,))
-        for kind in queued.QUEUE_FOR_THEIRS
-    ),
-)
-"""Group, version and resources that the policy matches: pods, kinds that are queued with all their
-pods, and the sets of a LeaderWorkerSet, whose pods Kueue starts when the LeaderWorkerSet is
-deleted."""
 _OVER = ("Complete", "Completed", "Failed")
 """Conditions of finished workloads."""
 _WITH_PODS = ("Background", "Foreground")
@@ -36,6 +27,20 @@ MAY = (
     " || authorizer.group('').resource('nodes').check('delete').allowed())"
 )
 """Users exempt for pods: a kubelet whose containers have ended, and users who may delete nodes."""
+
+
+def rules(plan: PlatformPlan) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    """Group, version and resources that the policy matches.
+
+    Pods, kinds that are queued with all their pods, and the sets of a LeaderWorkerSet, whose pods
+    Kueue starts when the LeaderWorkerSet is deleted.
+    """
+    kinds = (*queued.QUEUE_FOR_THEIRS, *integrated_kinds(plan.spec))
+    return (
+        ("", "v1", ("pods",)),
+        ("apps", "v1", ("statefulsets",)),
+        *((kind.partition("/")[0], "*", (QUEUED_KINDS[kind].plural,)) for kind in kinds),
+    )
 
 
 def variables() -> Iterator[tuple[str, str]]:

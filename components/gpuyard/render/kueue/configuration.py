@@ -14,10 +14,10 @@ from gpuyard.names import (
 )
 from gpuyard.plan.queueing.kueue import (
     FIRST_REQUEUE_SECONDS,
-    FRAMEWORKS,
     GATES,
     LONGEST_REQUEUE_SECONDS,
     WITHOUT_QUOTA,
+    frameworks,
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.kueue.multikueue import dispatch_configuration
@@ -64,7 +64,7 @@ def kueue_configuration(plan: PlatformPlan) -> dict[str, Any]:
         },
         "manageJobsWithoutQueueName": False,
         "featureGates": dict(GATES),
-        "integrations": {"frameworks": list(FRAMEWORKS)},
+        "integrations": {"frameworks": frameworks(plan.spec)},
         "resources": {"excludeResourcePrefixes": list(WITHOUT_QUOTA)},
         "waitForPodsReady": {
             "timeout": f"{minutes}m",

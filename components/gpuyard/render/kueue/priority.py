@@ -36,7 +36,7 @@ def priority_objects(plan: PlatformPlan) -> list[Object]:
                     "operations": ["CREATE"],
                     "resources": kinds,
                 }
-                for group, kinds in queued_by_group().items()
+                for group, kinds in queued_by_group(plan.spec).items()
                 if group != "workload.codeflare.dev"  # members may create none (`access`)
             ]
         },

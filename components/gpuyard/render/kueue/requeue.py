@@ -12,7 +12,7 @@ from typing import Any
 
 from gpuyard.catalogue.kubernetes.api import changes_jobs
 from gpuyard.catalogue.kubernetes.interruptions import NOTICES
-from gpuyard.manifests.queued import JOBS, QUEUED_KINDS
+from gpuyard.manifests.queued import JOBS
 from gpuyard.names import (
     INTERRUPTED_LABEL,
     KUEUE_GROUP,
@@ -23,6 +23,7 @@ from gpuyard.names import (
     system_namespace,
 )
 from gpuyard.plan.capacity.interruption import LOOK_SECONDS
+from gpuyard.plan.queueing.kueue import queued_kinds
 from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
 from gpuyard.render.access import RBAC, role_with_binding
 from gpuyard.render.admission.accounts import account_policy
@@ -36,8 +37,6 @@ from gpuyard.render.scaling.priority_expander import expander_settings, selector
 
 PACKAGE = "gpuyard_requeue"
 BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}
-STARTS_AGAIN = tuple(kind for kind in JOBS if QUEUED_KINDS[kind].by_default)
-"""Owners of workloads that restart when their workloads do."""
 _KEPT = (
     "podSets",
     "queueName",
@@ -95,7 +94,7 @@ def settings_text(plan: PlatformPlan, interruption: InterruptionPlan) -> str:
         "flavors": [pool.flavor for pool in pools],
         "namespaces": [space.name for space in _spaces(plan, interruption)],
         "taints": list(NOTICES),
-        "kinds": list(STARTS_AGAIN),
+        "kinds": [kind for kind in JOBS if kind in queued_kinds(plan.spec)],
         "workload": WORKLOAD_ANNOTATION,
         "interrupted": INTERRUPTED_LABEL,
         "pool_options": _capacity_options(plan, interruption),

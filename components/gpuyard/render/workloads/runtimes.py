@@ -8,6 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gpuyard.manifests.fields import mappings
+from gpuyard.manifests.workloads import ParsedWorkload, read_job
 from gpuyard.names import CHANNEL_SUFFIX, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan, RuntimePlan
 from gpuyard.render.mirror import mirrored
@@ -17,6 +19,7 @@ from gpuyard.render.workloads.pods import MainContainer, pod_template
 from gpuyard.render.workloads.resources import PodResources, node_resources
 from gpuyard.spec.sections import Framework
 
+JOBSET_API = "jobset.x-k8s.io/v1alpha2"
 TRAINER_API = "trainer.kubeflow.org/v1alpha1"
 RUNTIME_KIND = "ClusterTrainingRuntime"
 NODE, LAUNCHER = "node", "launcher"
@@ -55,7 +58,7 @@ class _FrameworkParts:
 _MPI_IMAGE = "ghcr.io/kubeflow/trainer/deepspeed-runtime:v2.2.1"
 _FRAMEWORKS: Mapping[Framework, _FrameworkParts] = {
     Framework.TORCH: _FrameworkParts(
-        "pytorch/pytorch:2.10.0-cuda12.8-cudnn9-runtime", {"torch": {}}
+        "docker.io/pytorch/pytorch:2.10.0-cuda12.8-cudnn9-runtime", {"torch": {}}
     ),
     # torchrun starts DeepSpeed, too: no SSH, and pods as restricted as those of PyTorch
     Framework.DEEPSPEED: _FrameworkParts(_MPI_IMAGE, {"torch": {}}),
@@ -93,6 +96,28 @@ def runtime_resources(plan: PlatformPlan, runtime: RuntimePlan) -> PodResources:
         return pods
     channel = f"{runtime.shape}{CHANNEL_SUFFIX}" if pool.dra.compute_domains else ""
     return replace(pods, claim=runtime.shape, channel=channel)
+
+
+def with_runtime(plan: PlatformPlan, job: ParsedWorkload) -> ParsedWorkload:
+    """A TrainJob with the pods of its runtime, if that is one of the platform's; any other job unchanged."""
+    runtime = next((each for each in plan.runtimes if each.name == job.runtime), None)
+    if job.kind != "TrainJob" or runtime is None or not job.pods:
+        return job
+    trainer = job.pods[0]
+    nodes, jobs = trainer.count, list(_jobs(plan, runtime))
+    for each in jobs:
+        spec = each["template"]["spec"]
+        # the launcher is the first node
+        count = 1 if each["name"] == LAUNCHER else nodes - len(jobs) + 1
+        spec |= {"parallelism": count, "completions": count}
+        container = spec["template"]["spec"]["containers"][0]
+        for one in mappings(trainer.spec, "containers"):
+            container |= {key: one[key] for key in ("image", "command", "args") if one.get(key)}
+            container["resources"] = one.get("resources") or container["resources"]
+    whole = {"apiVersion": JOBSET_API, "kind": "JobSet", "spec": {"replicatedJobs": jobs}}
+    read = read_job({**whole, "metadata": {"name": job.name}})
+    pods = read.pods if read else ()
+    return replace(job, pods=tuple(replace(each, path=trainer.path) for each in pods if each.count))
 
 
 def _image(plan: PlatformPlan, runtime: RuntimePlan) -> str:

@@ -7,7 +7,7 @@ which its monitor sets to the name of the replicas.
 from collections.abc import Iterator
 
 from gpuyard.catalogue.metrics import DCGM, DEV, PROF, exporters, metric_of_series
-from gpuyard.findings import Diagnostic, Fix, error
+from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.names import QUERY_URL, REMOTE_REGION
 from gpuyard.plan.capacity.cron import kubernetes_cron
 from gpuyard.plan.records import PlatformPlan, ReplicaGroup, ServicePlan
@@ -186,9 +186,9 @@ def _prometheus(
 ) -> Object:
     """A lost metric is an error, and the fallback applies; without replicas there may be no metric."""
     observed = plan.observability
-    managed = observed is not None and observed.managed is not None
-    is_aws = managed and observed is not None and not observed.managed.own_collectors
-    region = {"awsRegion": plan.region or UnresolvedOutput(REMOTE_REGION)} if is_aws else {}
+    managed = observed.managed if observed else None
+    is_signed = managed is not None and not managed.own_collectors
+    region = {"awsRegion": plan.region or UnresolvedOutput(REMOTE_REGION)} if is_signed else {}
     address = (observed.address if observed else "") or UnresolvedOutput(QUERY_URL)
     return {
         "type": "prometheus",
@@ -264,12 +264,14 @@ def check_scalers(plan: PlatformPlan) -> Iterator[Diagnostic]:
         path = ("workloads", "services", number, "query" if custom else "scale_on")
         yield from check_query(query, scope, path)
         if custom and service.spec.replicas.low == 0:
-            yield from _own_metrics(service, query, path)
+            yield from _own_metrics(query, path)
+    for number, service in enumerate(plan.services):
+        if service.spec.queue and service.spec.queue.pubsub:
+            path = ("workloads", "services", number, "queue", "pubsub")
+            yield from check_query(queue_query(service), scope, path)
 
 
-def _own_metrics(
-    service: ServicePlan, query: str, path: tuple[str | int, ...]
-) -> Iterator[Diagnostic]:
+def _own_metrics(query: str, path: Path) -> Iterator[Diagnostic]:
     found = {name: metric_of_series(name) for name in sorted(metric_names(query))}
     own = [
         name

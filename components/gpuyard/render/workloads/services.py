@@ -4,8 +4,8 @@ Kueue admits each replica as a workload of its own. KEDA sets the number of repl
 apply would fight over the field.
 """
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 
 from gpuyard.names import (
     GMP_NAMESPACE,
@@ -22,7 +22,6 @@ from gpuyard.plan.records import (
     PlatformPlan,
     ReplicaGroup,
     ServicePlan,
-    TeamPlan,
 )
 from gpuyard.render.limits import gib
 from gpuyard.render.objects import Object, managed_object
@@ -56,15 +55,8 @@ def service_objects(plan: PlatformPlan) -> dict[str, list[Object]]:
 def _group_objects(
     plan: PlatformPlan, service: ServicePlan, group: ReplicaGroup
 ) -> Iterator[Object]:
-    team = plan.team(service.spec.team)
-    template = _template(plan, team, service, group)
-    match group.kind:
-        case ServiceKind.DEPLOYMENT:
-            yield _deployment(plan, team, service, group, template)
-        case ServiceKind.LEADER_WORKER_SET:
-            yield _leader_worker_set(plan, team, service, group, template)
-        case ServiceKind.INFERENCE_SERVICE:
-            yield _inference_service(plan, team, service, group, template)
+    template = _template(plan, service, group)
+    yield _KINDS[group.kind](_Workload(plan, service, group, template))
     if group.kind is not ServiceKind.INFERENCE_SERVICE:
         yield _service(plan, service, group)
     yield _disruption_budget(plan, service, group)
@@ -85,10 +77,8 @@ def service_address(group: ReplicaGroup) -> str:
 
 
 # ── pods ──────────────────────────────────────────────────────────────────────────────────────────
-def _template(
-    plan: PlatformPlan, team: TeamPlan, service: ServicePlan, group: ReplicaGroup
-) -> Object:
-    spec = service.spec
+def _template(plan: PlatformPlan, service: ServicePlan, group: ReplicaGroup) -> Object:
+    spec, team = service.spec, plan.team(service.spec.team)
     is_kserve = group.kind is ServiceKind.INFERENCE_SERVICE
     cached = spec.model is not None and spec.model.cache_gib is not None
     home = {"HF_HOME": spec.model.path} if spec.model and cached else {}
@@ -166,14 +156,34 @@ def _cache(plan: PlatformPlan, size_gib: int) -> Object:
 
 
 # ── workloads ─────────────────────────────────────────────────────────────────────────────────────
-def _labels(team: TeamPlan, service: ServicePlan, group: ReplicaGroup, template: Object) -> Object:
-    """Labels of the workload: its queue and priority, and no suspension when it is idle, because it scales."""
-    return {
-        **template["metadata"]["labels"],
-        QUEUE_LABEL: team.local_queue,
-        PRIORITY_LABEL: service.priority,
-        KEEP_IDLE_LABEL: "true",
-    }
+@dataclass(frozen=True, slots=True)
+class _Workload:
+    """The object that creates the pods of a group, without its kind and spec."""
+
+    plan: PlatformPlan
+    service: ServicePlan
+    group: ReplicaGroup
+    template: Object
+
+    def as_object(self, api_version: str, kind: str, spec: Object, **annotations: str) -> Object:
+        """With its queue and priority, and no suspension when it is idle, because it scales."""
+        team = self.plan.team(self.service.spec.team)
+        labels = {
+            **self.template["metadata"]["labels"],
+            QUEUE_LABEL: team.local_queue,
+            PRIORITY_LABEL: self.service.priority,
+            KEEP_IDLE_LABEL: "true",
+        }
+        return managed_object(
+            self.plan.name,
+            api_version,
+            kind,
+            self.group.name,
+            namespace=self.service.namespace,
+            labels=labels,
+            annotations={**_SKIP_AWAIT, **annotations},
+            spec=spec,
+        )
 
 
 def _replicas(group: ReplicaGroup) -> Object:
@@ -186,97 +196,54 @@ def _rollout(group: ReplicaGroup) -> Object:
     return {"maxSurge": surge, "maxUnavailable": 1 - surge}
 
 
-def _workload(
-    plan: PlatformPlan,
-    team: TeamPlan,
-    service: ServicePlan,
-    group: ReplicaGroup,
-    template: Object,
-    api_version: str,
-    kind: str,
-    spec: Object,
-    **annotations: str,
-) -> Object:
-    return managed_object(
-        plan.name,
-        api_version,
-        kind,
-        group.name,
-        namespace=service.namespace,
-        labels=_labels(team, service, group, template),
-        annotations={**_SKIP_AWAIT, **annotations},
-        spec=spec,
-    )
-
-
-def _deployment(
-    plan: PlatformPlan,
-    team: TeamPlan,
-    service: ServicePlan,
-    group: ReplicaGroup,
-    template: Object,
-) -> Object:
+def _deployment(workload: _Workload) -> Object:
+    service, group = workload.service, workload.group
+    minutes = service.spec.load_minutes + workload.plan.queueing.start_minutes
     spec = {
         **_replicas(group),
         "selector": {"matchLabels": {SERVICE_LABEL: group.name}},
         "strategy": {"type": "RollingUpdate", "rollingUpdate": _rollout(group)},
-        "progressDeadlineSeconds": 60 * (service.spec.load_minutes + plan.queueing.start_minutes),
-        "template": template,
+        "progressDeadlineSeconds": 60 * minutes,
+        "template": workload.template,
     }
-    return _workload(plan, team, service, group, template, "apps/v1", "Deployment", spec)
+    return workload.as_object("apps/v1", "Deployment", spec)
 
 
-def _leader_worker_set(
-    plan: PlatformPlan,
-    team: TeamPlan,
-    service: ServicePlan,
-    group: ReplicaGroup,
-    template: Object,
-) -> Object:
+def _leader_worker_set(workload: _Workload) -> Object:
     """Only the leader serves requests: workers have no port and no probes."""
-    leader, worker = template, _worker(template)
-    for each in (leader, worker):
-        notes = each["metadata"].get("annotations", {})
-        if any(key.startswith(_TOPOLOGY) for key in notes) and group.shape.nodes > 1:
-            each["metadata"]["annotations"] = {**notes, _POD_SET_GROUP: "replica"}
-    pods: Object = {
-        "size": group.shape.nodes,
-        "restartPolicy": "RecreateGroupOnPodRestart",
-        **({"leaderTemplate": leader} if group.shape.nodes > 1 else {}),
-        "workerTemplate": worker if group.shape.nodes > 1 else leader,
-    }
+    group, leader = workload.group, workload.template
+    size = group.shape.nodes
+    pods: Object = {"size": size, "restartPolicy": "RecreateGroupOnPodRestart"}
+    if size > 1:
+        notes = leader["metadata"].get("annotations", {})
+        if any(key.startswith(_TOPOLOGY) for key in notes):
+            leader["metadata"]["annotations"] = {**notes, _POD_SET_GROUP: "replica"}
+        pods |= {"leaderTemplate": leader, "workerTemplate": _worker(leader)}
+    else:
+        pods["workerTemplate"] = leader
+    rollout = {"type": "RollingUpdate", "rollingUpdateConfiguration": _rollout(group)}
     spec = {
         **_replicas(group),
         "startupPolicy": "LeaderCreated",
-        "rolloutStrategy": {
-            "type": "RollingUpdate",
-            "rollingUpdateConfiguration": _rollout(group),
-        },
+        "rolloutStrategy": rollout,
         "leaderWorkerTemplate": pods,
     }
-    version, kind = "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"
-    return _workload(plan, team, service, group, template, version, kind, spec)
+    return workload.as_object("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", spec)
 
 
-def _worker(template: Object) -> Object:
-    pod, (main, *others) = template["spec"], template["spec"]["containers"]
+def _worker(leader: Object) -> Object:
+    pod, (main, *others) = leader["spec"], leader["spec"]["containers"]
     serving = {"ports", "startupProbe", "readinessProbe", "livenessProbe"}
     container = {key: value for key, value in main.items() if key not in serving}
     return {
-        "metadata": dict(template["metadata"]),
+        "metadata": dict(leader["metadata"]),
         "spec": {**pod, "containers": [container, *others]},
     }
 
 
-def _inference_service(
-    plan: PlatformPlan,
-    team: TeamPlan,
-    service: ServicePlan,
-    group: ReplicaGroup,
-    template: Object,
-) -> Object:
-    """KServe creates a Deployment with the labels of the InferenceService, and no autoscaler of its own."""
-    fixed = group.is_fixed
+def _inference_service(workload: _Workload) -> Object:
+    """KServe creates a Deployment with these labels, and leaves its replicas to the ScaledObject."""
+    group, template = workload.group, workload.template
     predictor = {
         "minReplicas": group.replicas.low,
         "maxReplicas": max(1, group.replicas.high),
@@ -284,23 +251,21 @@ def _inference_service(
         **template["metadata"],
         **template["spec"],
     }
-    annotations: dict[str, Any] = {
+    annotations = {
         "serving.kserve.io/deploymentMode": "Standard",
-        "serving.kserve.io/autoscalerClass": "none" if fixed else "external",
+        "serving.kserve.io/autoscalerClass": "none" if group.is_fixed else "external",
     }
-    result = _workload(
-        plan,
-        team,
-        service,
-        group,
-        template,
-        "serving.kserve.io/v1beta1",
-        "InferenceService",
-        {"predictor": predictor},
-        **annotations,
-    )
+    api, kind = "serving.kserve.io/v1beta1", "InferenceService"
+    result = workload.as_object(api, kind, {"predictor": predictor}, **annotations)
     result["metadata"]["labels"] |= {"networking.kserve.io/visibility": "cluster-local"}
     return result
+
+
+_KINDS: Mapping[ServiceKind, Callable[[_Workload], Object]] = {
+    ServiceKind.DEPLOYMENT: _deployment,
+    ServiceKind.LEADER_WORKER_SET: _leader_worker_set,
+    ServiceKind.INFERENCE_SERVICE: _inference_service,
+}
 
 
 # ── what surrounds it ─────────────────────────────────────────────────────────────────────────────

@@ -21,6 +21,7 @@ class AddonName(StrEnum):
     ARGO_CD = "argo-cd"
     TEKTON = "tekton"
     KUBEFLOW_PIPELINES = "kubeflow-pipelines"
+    CERT_MANAGER = "cert-manager"
     KSERVE = "kserve"
 
 

@@ -20,7 +20,7 @@ class Framework(StrEnum):
 
 
 class TrainingRuntime(SpecModel):
-    """Training runtimes of one framework: a ClusterTrainingRuntime of Kubeflow Trainer for each pool."""
+    """Training runtimes of one framework: one of Kubeflow Trainer for each pool."""
 
     framework: Framework
     """Framework: torch, deepspeed, jax or mpi."""
