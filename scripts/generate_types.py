@@ -153,8 +153,9 @@ class Typed:
             kinds = [self._type(value) for value in (*values, *known.values())]
             return f"Mapping[str, {_either(kinds)}]"
         first = next(iter(schema.get("required", ())), None)
-        # many mappings have the field `name`, so it does not distinguish them
-        name = f"{inside}Mapping" if first in {None, "name"} else _camel(str(first))
+        # many mappings have the field `name`, and a definition may have the name of the field
+        taken = first in {None, "name"} or _camel(str(first)) in self._all
+        name = f"{inside}Mapping" if taken else _camel(str(first))
         self._mapping(name, schema, f"A form of {inside}.")
         return name
 

@@ -1,8 +1,8 @@
 """Controllers of workloads beside a simulated cluster, for tests and the demo.
 
-They are JobSet, Kubeflow Trainer, LeaderWorkerSet, KubeRay and KEDA. Each is a process outside of the cluster. Webhooks are called by URL and serve with the certificate that the API
-server made for itself, which is valid for 127.0.0.1. KEDA makes its own certificates: its metrics API needs a
-Service, here of type ExternalName to `localhost`.
+They are JobSet, Kubeflow Trainer, LeaderWorkerSet, KubeRay and KEDA. Each is a process outside of the cluster. Webhooks
+are called by URL and serve with the certificate that the API server made for itself, which is valid for 127.0.0.1.
+KEDA makes its own certificates: its metrics API needs a Service, here of type ExternalName to `localhost`.
 """
 
 import base64
@@ -20,7 +20,7 @@ import yaml
 
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect, path_of
 from gpuyard.simulate.definitions import read_manifests
-from gpuyard.simulate.state import write_private
+from gpuyard.simulate.state import is_free, write_private
 from testbed.families import KEDA, KUBERAY, WORKLOADS, Family
 from testbed.monitoring import TOOLS, free_port, running
 
@@ -196,11 +196,11 @@ def _with_webhooks(
     pair = {
         end: (kubeconfig.parent / "pki" / f"apiserver.{end}").read_text() for end in ("crt", "key")
     }
+    certificates = own / "k8s-webhook-server" / "serving-certs"
     for end, text in pair.items():
-        # where a server of controller-runtime looks below TMPDIR: Trainer has no setting for it
-        write_private(own / "k8s-webhook-server" / "serving-certs" / f"tls.{end}", text)
+        write_private(certificates / f"tls.{end}", text)
     health, webhook = free_port(), free_port()
-    configuration = {
+    configuration: Value = {
         "apiVersion": f"{it.group}/v1alpha1",
         "kind": "Configuration",
         "leaderElection": {"leaderElect": False},
@@ -209,9 +209,11 @@ def _with_webhooks(
         "metrics": {"bindAddress": "0"},
         "webhook": {"host": _HOST, "port": webhook},
     }
-    if it.certificates == "certManagement":  # Trainer
+    if it.files == "kubeflow-trainer":  # it looks for certificates below TMPDIR, and has no setting
         configuration["metrics"]["secureServing"] = False
         configuration["statusServer"] = {"port": free_port()}
+    else:
+        configuration["webhook"]["certDir"] = str(certificates)
     (own / "configuration.yaml").write_text(yaml.safe_dump(configuration), encoding="utf-8")
     (program,) = it.programs
     put(api, [_namespace(f"{it.files}-system")])
@@ -222,11 +224,10 @@ def _with_webhooks(
         "POD_NAMESPACE": f"{it.files}-system",
         **_GOGC,
     }
-    with (
-        running(own, command, f"http://{_HOST}:{health}", "/readyz", environment),
-        _objects(api, list(_by_url(it, webhook, pair["crt"]))),
-    ):
-        yield
+    with running(own, command, f"http://{_HOST}:{health}", "/readyz", environment):
+        until(lambda: not is_free(webhook), f"the webhooks of {program}")
+        with _objects(api, list(_by_url(it, webhook, pair["crt"]))):
+            yield
 
 
 def _by_url(it: Controller, port: int, certificate: str) -> Iterator[Value]:

@@ -34,6 +34,16 @@ WANTED = (
     Wanted("sigs.k8s.io/kueue", "config/components/webhook/manifests.yaml", "kueue/webhooks"),
     Wanted("sigs.k8s.io/jobset", "config/components/crd/bases/*.yaml", "jobset/crds"),
     Wanted(
+        "github.com/kubeflow/training-operator",
+        "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+        "training-operator/crds",
+    ),
+    Wanted(
+        "github.com/kubeflow/mpi-operator",
+        "manifests/base/kubeflow.org_mpijobs.yaml",
+        "mpi-operator/crds",
+    ),
+    Wanted(
         "k8s.io/autoscaler/cluster-autoscaler/apis",
         "config/crd/*_provisioningrequests.yaml",
         "cluster-autoscaler/crds",

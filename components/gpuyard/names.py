@@ -36,8 +36,8 @@ CLASS_LABEL = "gpuyard.dev/class"
 UNLABELLED_CLASS = "none"
 """In recording rules: the class of pods without the label."""
 CLASS_OF_POD = "gpuyard.dev/class-of-pod"
-"""Annotation: `true` on a pod of a controller whose class gpuyard inferred from the pod; the class is only for
-reports."""
+"""Annotation: `true` on a pod, or a template, of a controller whose class gpuyard inferred from it; the class is only
+for reports."""
 STOP_TAINT = "gpuyard.dev/stop"
 """On the flavor of a stopped pool, not on its nodes: Kueue skips a flavor whose taint a pod does not
 tolerate."""
@@ -133,6 +133,11 @@ REMOTE_WRITE, REMOTE_REGION, QUERY_URL = "metrics.url", "metrics.region", "metri
 GPU_OPERATOR_NAMESPACE = "gpu-operator"
 OPERATOR_QUOTA = "gpuyard-critical-pods"
 """In the operator's namespace on GKE: the ResourceQuota that admits pods of critical priority."""
+VOLCANO, VOLCANO_NAMESPACE = "volcano", "volcano-system"
+"""The Helm release of Volcano and the name of its scheduler, and the namespace in which it runs."""
+VOLCANO_GROUP = "scheduling.volcano.sh"
+VOLCANO_QUEUE = f"{VOLCANO_GROUP}/queue-name"
+"""Annotation on a pod: its queue of Volcano."""
 KUEUE = "kueue"
 """The release of Kueue's chart, and the prefix of its object names."""
 KUEUE_NAMESPACE = "kueue-system"
@@ -202,6 +207,8 @@ JOB_UID_LABEL = "kueue.x-k8s.io/job-uid"
 """On a Workload: the uid of its Job."""
 PODSET_LABEL = "kueue.x-k8s.io/podset"
 """On every pod that Kueue starts: its pod set in the workload."""
+ELASTIC_ANNOTATION = "kueue.x-k8s.io/elastic-job"
+"""On a workload: `true` if Kueue counts it again when it grows."""
 PRIORITY_LABEL = "kueue.x-k8s.io/priority-class"
 POD_GROUP_LABEL = "kueue.x-k8s.io/pod-group-name"
 
@@ -256,6 +263,11 @@ def kueue_admission_policy_name(platform: str) -> str:
 def classes_policy_name(platform: str) -> str:
     """The admission policy that labels workloads of teams with their class."""
     return f"{admission_name(platform)}-workload-classes"
+
+
+def volcano_policy_name(platform: str) -> str:
+    """The admission policies on pods with GPUs of teams, and on objects that name a queue of Volcano."""
+    return f"{admission_name(platform)}-volcano"
 
 
 def class_reader_role_name(platform: str) -> str:

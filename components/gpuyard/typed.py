@@ -65,6 +65,7 @@ __all__ = [
     "Gate",
     "HostShape",
     "Idle",
+    "Integration",
     "Interruption",
     "InventoryAdapter",
     "InventoryGpu",
@@ -136,6 +137,7 @@ __all__ = [
     "TeamNamespace",
     "TeamNamespaceMapping",
     "TimeSliceLatency",
+    "TrainingRuntime",
     "Upgrade",
     "Validation",
     "ValidationProfile",
@@ -776,8 +778,17 @@ class Team(TypedDict):
     """
 
 
-Engine = Literal["kueue"]
-"""The queueing engine."""
+Engine = Literal["kueue", "volcano"]
+"""The queueing engine.
+
+`kueue` admits whole jobs to queues with quota in each pool. `volcano` schedules pods with
+GPUs itself, and its queues count each resource in all pools together; fields that it does
+not implement are errors.
+"""
+
+
+Integration = Literal["pytorchjob", "tfjob", "xgboostjob", "paddlejob", "jaxjob"]
+"""Kinds of Kubeflow's earlier training operator, which Kueue queues only if told to."""
 
 
 Preemption = Literal["reclaim", "never"]
@@ -853,10 +864,14 @@ class Queueing(TypedDict):
     """How jobs wait for GPUs."""
 
     engine: NotRequired[Engine]
-    """Queueing engine: kueue. Default: kueue."""
+    """Queueing engine: kueue or volcano. Default: kueue."""
     install: NotRequired[bool | None]
-    """Whether to install Kueue; false if the cluster already has it. Default: true, except on
-    simulated platforms.
+    """Whether to install the engine; false if the cluster already has it. Default: true, except
+    on simulated platforms.
+    """
+    integrations: NotRequired[Sequence[Integration]]
+    """Integrations of Kueue to enable besides those of its chart: pytorchjob, tfjob, xgboostjob,
+    paddlejob, jaxjob. Default: none.
     """
     preemption: NotRequired[Preemption]
     """Preemption to give a guarantee back: reclaim or never. Default: reclaim."""
@@ -1417,8 +1432,19 @@ class Observability(TypedDict):
     """Receivers of alerts. Default: none; Alertmanager displays them."""
 
 
-Framework = Literal["torch", "deepspeed", "jax", "mpi"]
-"""Runtimes for distributed training."""
+class Framework(TypedDict):
+    """A form of TrainingRuntime."""
+
+    framework: Framework
+    """Framework: torch, deepspeed, jax or mpi."""
+    pools: NotRequired[list[str] | tuple[str, ...]]
+    """Pools that get a runtime. Default: every pool with whole GPUs."""
+    image: NotRequired[str | None]
+    """Image of jobs that name none. Default: the image of Kubeflow Trainer's own runtime."""
+
+
+TrainingRuntime = Framework
+"""Training runtimes of one framework: one of Kubeflow Trainer for each pool."""
 
 
 ServiceKind = Literal["deployment", "leader-worker-set", "inference-service"]
@@ -1542,8 +1568,8 @@ class Service(TypedDict):
 class Workloads(TypedDict):
     """Training runtimes and inference services."""
 
-    training: NotRequired[Sequence[Framework]]
-    """Training runtimes to offer: torch, deepspeed, jax, mpi. Default: none."""
+    training: NotRequired[Sequence[TrainingRuntime]]
+    """Training runtimes to offer, by framework: torch, deepspeed, jax, mpi. Default: none."""
     services: NotRequired[Sequence[Service]]
     """Inference services. Default: none."""
 
@@ -1615,6 +1641,10 @@ class Admission(TypedDict):
     guaranteed: NotRequired[bool]
     """Whether training pods must have equal CPU and memory requests and limits (QoS class
     Guaranteed). Default: on.
+    """
+    set_classes: NotRequired[bool | None]
+    """Whether the API server labels workloads with GPUs with their class, if `gpuyard classify`
+    finds clear evidence and they have no such label. Default: on from Kubernetes 1.36.
     """
 
 

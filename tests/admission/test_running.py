@@ -16,6 +16,7 @@ from kit.generated.wholes import (
     MADE,
     RECLAIMED,
     RENEWALS,
+    UNCOUNTED,
     cluster,
     mpi,
     ray,
@@ -24,7 +25,7 @@ from kit.generated.wholes import (
     whole,
 )
 
-MAIN = TeamParameters(queues=("main",))
+MAIN = TeamParameters(queues=("main",), integrations=("kubeflow.org/PyTorchJob",))
 
 
 def changed(before, after, **known):
@@ -33,7 +34,7 @@ def changed(before, after, **known):
 
 
 def said(kind):
-    field = "spec.runPolicy.suspend" if kind == "MPIJob" else "spec.suspend"
+    field = "spec.runPolicy.suspend" if kind in {"MPIJob", "PyTorchJob"} else "spec.suspend"
     return (
         f"GPU-ADM-01: this {kind} is running, and Kueue has not counted what the change would "
         f"run; set {field}: true in the same change; Kueue then counts it again and restarts it"
@@ -132,6 +133,7 @@ def test_nothing_is_asked_for_beside_a_ray_cluster_that_is_there():
 
 OUTLIVES = {
     "MPIJob": "spec.runPolicy.cleanPodPolicy: Running",
+    "PyTorchJob": "spec.runPolicy.cleanPodPolicy: Running",
     "RayJob": "spec.ttlSecondsAfterFinished: 60 or less",
 }
 
@@ -151,6 +153,13 @@ def outlives(value):
 def test_pods_go_with_what_was_counted(value, refused):
     assert fresh(value) == ([outlives(value)] if refused else [])
     assert fresh(value, by_controller=True) == []
+
+
+@every(("value", "refused"), UNCOUNTED)
+def test_all_pods_of_a_kind_that_a_platform_integrates_are_counted(value, refused):
+    assert fresh(value) == [f"GPU-ADM-01: {refused}"]
+    alone = denials(workload(resource(value)), replace(MAIN, integrations=()))
+    assert [each.summary for each in alone if "GPU-ADM-01" in each.summary] == []
 
 
 @every(("before", "after", "refused"), KEPT)
@@ -177,7 +186,8 @@ JOINS = {"kueue.x-k8s.io/prebuilt-workload-name": "statefulset-serve-0a1b2"}
     [
         (("apps/v1", "StatefulSet"), True),
         (("apps/v1", "ReplicaSet"), True),
-        (("kubeflow.org/v1", "PyTorchJob"), True),
+        (("kubeflow.org/v1", "TFJob"), True),
+        (("kubeflow.org/v1", "PyTorchJob"), False),
         (("batch/v1", "Job"), False),
     ],
 )

@@ -7,6 +7,7 @@ from gpuyard.changes.comparison import compare_with_deployed
 from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.changes.planned_changes import plan_changes
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
+from gpuyard.render.platform import releases
 from gpuyard.spec.read import read_platform
 from gpuyard.stack_validation import validate
 from kit.clouds.deployments import Deployment, exported
@@ -167,6 +168,33 @@ def test_teams_that_leave_and_guarantees_that_shrink():
     less = [team("sight", previous_names=["vision"], guarantee={"train": 8})]
     (found,), _ = compared(on(teams=[TEAM], pools=[pool()]), on(teams=less, pools=[pool()]))
     assert (found.id, found.where, found.given) == ("change.lowers", "teams", "8")
+
+
+def test_objects_of_a_removed_add_on_are_lost_only_if_helm_deletes_their_crds():
+    def with_addons(*addons):
+        return platform([pool()], addons=list(addons))
+
+    def found(before, after):
+        state = exported(plan_of(before))
+        state["deployment"]["resources"] += [
+            {
+                "urn": f"urn:pulumi:dev::p::kubernetes:helm.sh/v3:Release::lab-{name}",
+                "type": "kubernetes:helm.sh/v3:Release",
+                "outputs": {"name": name},
+            }
+            for name in releases(plan_of(before))
+        ]
+        judged, _ = compare_with_deployed(validate(read_platform(after, {})), deployed_state(state))
+        return [each for each in judged.findings if each.id.startswith("change.")]
+
+    every = with_addons("jobset", "kubeflow-trainer", "keda", "argo-workflows")
+    assert found(every, every) == []
+    (lost,) = found(every, with_addons())
+    assert (lost.id, lost.where) == ("change.deletes", "addons")
+    assert lost.problem == (
+        "add-on kubeflow-trainer is deleted: the stack file no longer has it, and Helm deletes its CRDs; lost: all"
+        " objects of its kinds in every namespace, and their pods"
+    )
 
 
 @pytest.mark.parametrize(

@@ -21,14 +21,17 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.names import IDLE, KEEP_IDLE_LABEL, system_namespace
+from gpuyard.names import IDLE, KEEP_IDLE_LABEL, WORKLOAD_ANNOTATION, system_namespace
+from gpuyard.render.workloads.manifests import ManifestKind, manifest_text
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, connect
+from kit.cases.manifests import request
 from kit.cluster import idle as idle_lab
 from kit.cluster import lab as reality
 from kit.cluster.queues import QueueLab, kueue_as_rendered, one_pool, soon
+from kit.cluster.workloads import volume
 from kit.generated.small_platforms import pod_spec
-from kit.stacks import plan_of
+from kit.stacks import plan_of, shape
 
 pytestmark = [pytest.mark.cluster]
 
@@ -167,6 +170,7 @@ def platform_at(address: str) -> Value:
     return one_pool(
         PLATFORM,
         5,
+        shapes=[shape("research", gpus_per_node=1)],
         a={"guarantee": 32, "idle": idle},
         b={"guarantee": 8, "idle": {**idle, "dry_run": True}},
         observability={"prometheus": "existing", "prometheus_address": address},
@@ -315,6 +319,37 @@ def test_from_the_warning_to_the_suspension_and_back(running: Yard):
     }
     assert {reason for reason, _ in yard.events("again")} == {"GpusIdle", "GpusIdleOver"}
     assert {reason for reason, _ in yard.events("idle", "b")} == {"GpusIdleDryRun"}
+
+
+def test_a_notebook_of_job_new_is_queued_suspended_when_idle_and_keeps_its_home(yard: Yard):
+    made = request(yard.lab.plan, ManifestKind.NOTEBOOK, "idl-a", "research", name="made")
+    objects = [*yaml.safe_load_all(manifest_text(yard.lab.plan, made))]
+    claim = f"/api/v1/namespaces/{yard.lab.namespace('a')}/persistentvolumeclaims/home-made-0"
+    with volume(yard.api, "idl-home", 20):
+        for value in objects:
+            reality.create(yard.api, reality.path_of(value).rpartition("/")[0], value)
+        (pod,) = reality.wait(lambda: notebook_pods(yard), "the notebook to run")
+        assert yard.api.call("GET", claim)["status"]["phase"] == "Bound"
+        assert pod["metadata"]["annotations"][WORKLOAD_ANNOTATION].startswith("statefulset-made")
+        yard.gpus.measure("made-0", 0.0)
+        assert "warn" in yard.look(WARNED)[1]["steps"]
+        assert "suspend" in yard.look(OVER)[1]["steps"]
+        assert yard.get("StatefulSet", "made")["spec"]["replicas"] == 0
+        reality.wait(lambda: not notebook_pods(yard), "its pod to be gone")
+        assert yard.api.call("GET", claim)["status"]["phase"] == "Bound"
+        yard.label("StatefulSet", "made")
+        assert "resume" in yard.look(OVER + 5)[1]["steps"]
+        (again,) = reality.wait(lambda: notebook_pods(yard), "the notebook to run again")
+        assert "home-made-0" in str(again["spec"]["volumes"])
+        for value in objects:
+            reality.delete(yard.api, reality.path_of(value))
+        reality.wait(lambda: not notebook_pods(yard), "its pod to be gone")
+        assert yard.api.call("GET", claim)["status"]["phase"] == "Bound", "kept with its data"
+        reality.delete(yard.api, claim)
+
+
+def notebook_pods(yard: Yard) -> list[Value]:
+    return [pod for pod in running_pods(yard) if pod["metadata"]["name"] == "made-0"]
 
 
 # ── rights ────────────────────────────────────────────────────────────────────────────────────────

@@ -28,9 +28,7 @@ def test_every_manifest_starts_and_has_no_finding(stack):
         text = manifest_text(plan, one)
         (workload,) = filter(None, map(read_job, yaml.safe_load_all(text)))
         found = explain(plan, workload)
-        assert found.verdict is Verdict.STARTS, title
-        if one.kind is not ManifestKind.TRAINJOB:  # its runtime selects the pool
-            assert found.pools == (one.shape.pool,), title
+        assert (found.verdict, found.pools) == (Verdict.STARTS, (one.shape.pool,)), title
         assert found.pods == one.shape.nodes, title
         report = lint_workloads(plan, [one.team], text.encode(), "job.yaml")
         assert [hit.diagnostic.summary for hit in report.open_findings] == [], title
@@ -47,5 +45,5 @@ def test_the_default_kind_is_written_for_every_shape_and_team_with_quota():
         for shape in plan.shapes:
             for team in plan.teams:
                 if placed := place_shape(plan, team, shape.name):
-                    kind = default_kind(plan, placed)
+                    kind = default_kind(plan, team, placed)
                     assert request(plan, kind, team.name, shape.name), (path.name, shape.name, kind)

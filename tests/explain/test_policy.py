@@ -76,3 +76,23 @@ def test_what_the_policy_refuses_does_not_run_before_others():
     refused = read_job(job(hostNetwork=True))
     assert not submit(SchedulerModel(plan, EMPTY), refused, plan.team("vision"))
     assert submit(SchedulerModel(plan, EMPTY), read_job(job()), plan.team("vision"))
+
+
+@pytest.mark.parametrize(
+    ("cleans", "verdict"), [("Running", Verdict.STARTS), (None, Verdict.NEVER)]
+)
+def test_what_an_mpi_job_does_with_its_pods_is_read(cleans, verdict):
+    template = job(gpus=8)["spec"]["template"]
+    value = {
+        "kind": "MPIJob",
+        "metadata": {"name": "job", "namespace": "vision"},
+        "spec": {
+            "runPolicy": {"cleanPodPolicy": cleans} if cleans else {},
+            "mpiReplicaSpecs": {"Launcher": {"template": template}},
+        },
+    }
+    found = said(local(), value)
+    assert found.verdict is verdict, found.message
+    assert ("pods of this MPIJob continue to run after it finishes" in found.message) is not bool(
+        cleans
+    )

@@ -14,7 +14,7 @@ def plan():
         [team(guarantee={"train": 32})],
         cloud="aws",
         workloads={"training": ["torch", "mpi"]},
-        addons=["kubeflow-trainer"],
+        addons=["jobset", "kubeflow-trainer"],
     )
     return plan_of(raw)
 
@@ -61,3 +61,28 @@ def test_resources_of_the_train_job_replace_those_of_the_runtime(plan):
 def test_an_unknown_runtime_is_not_counted(plan):
     found = train_job(plan, "torch-distributed", 2)
     assert "its runtime torch-distributed is unknown to gpuyard" in " ".join(found.cautions)
+
+
+def test_an_autoscaler_of_a_queued_ray_cluster_needs_an_elastic_job(plan):
+    metadata = {
+        "name": "r",
+        "namespace": plan.teams[0].default_namespace.name,
+        "labels": {"kueue.x-k8s.io/queue-name": plan.teams[0].local_queue},
+    }
+    limits = {"cpu": "1", "memory": "1Gi", "nvidia.com/gpu": "1"}
+    container = {"name": "ray", "image": "r:1", "resources": {"limits": limits}}
+    head = {"template": {"spec": {"containers": [container]}}}
+    value = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata}
+    spec = {"enableInTreeAutoscaling": True, "headGroupSpec": head, "workerGroupSpecs": []}
+    fixed = explain(plan, read_job({**value, "spec": spec}))
+    assert fixed.verdict is Verdict.NEVER
+    assert fixed.message == (
+        "the API server rejects it: spec.enableInTreeAutoscaling: Kueue queues a Ray cluster with"
+        " an autoscaler only if it has the annotation kueue.x-k8s.io/elastic-job: true"
+    )
+    (change, *_) = fixed.changes
+    assert change.message == 'write metadata.annotations[kueue.x-k8s.io/elastic-job]: "true"'
+    elastic = {**metadata, "annotations": {"kueue.x-k8s.io/elastic-job": "true"}}
+    assert explain(plan, read_job({**value, "metadata": elastic, "spec": spec})).verdict is (
+        Verdict.STARTS
+    )

@@ -2,19 +2,25 @@
 
 from gpuyard.manifests.queued import BY_OWNER, GANGS, JOBS, QUEUED_KINDS, UNQUEUED
 from gpuyard.manifests.templates import KINDS
-from gpuyard.plan.queueing.kueue import FRAMEWORKS, QUEUED
+from gpuyard.plan.queueing.kueue import frameworks, queued_kinds
 from gpuyard.rules.que.gpu_que_01_queue_label import RULE
+from gpuyard.spec.queueing import Integration
+from kit.stacks import platform, spec_of
 
 
 def test_what_is_configured_is_what_is_judged():
-    assert set(QUEUED) < set(QUEUED_KINDS)
-    assert "ray.io/rayservice" in FRAMEWORKS
-    assert "sparkoperator.k8s.io/sparkapplication" not in FRAMEWORKS
+    spec = spec_of(platform())
+    assert set(queued_kinds(spec)) < set(QUEUED_KINDS)
+    assert "ray.io/rayservice" in frameworks(spec)
+    assert "sparkoperator.k8s.io/sparkapplication" not in frameworks(spec)
+    assert "kubeflow.org/pytorchjob" not in frameworks(spec)
     assert set(RULE.kinds) == set(JOBS)
 
 
 def test_every_kind_that_is_configured_can_be_read():
-    assert [kind for kind in QUEUED if kind not in KINDS] == []
+    spec = spec_of(platform(queueing={"integrations": list(Integration)}))
+    assert [kind for kind in queued_kinds(spec) if kind not in KINDS] == []
+    assert {f"kubeflow.org/{each.value}" for each in Integration} < set(frameworks(spec))
 
 
 def test_gangs_start_whole_and_others_pod_by_pod():

@@ -7,6 +7,7 @@ import yaml
 
 from gpuyard.admission.requirement import Requirement, ViolationTemplate
 from gpuyard.admission.requirements import BELONGINGS, REQUIREMENTS
+from gpuyard.manifests.queued import OPTIONAL
 from gpuyard.render.admission import cel
 from gpuyard.render.admission.cel_rules import CEL_RULES
 from gpuyard.render.admission.objects import admission_objects
@@ -28,7 +29,8 @@ def objects(plan):
 
 
 def test_there_is_a_policy_of_pods_of_the_rest_and_of_what_goes_grows_and_is_admitted_with_a_binding_each():
-    assert list(objects(two_teams())) == [
+    found = objects(two_teams(admission={"set_classes": False}))
+    assert list(found) == [
         ("ValidatingAdmissionPolicy", "gpuyard-lab"),
         ("ValidatingAdmissionPolicyBinding", "gpuyard-lab"),
         ("ValidatingAdmissionPolicy", "gpuyard-lab-belongings"),
@@ -183,7 +185,21 @@ def test_the_policy_looks_at_namespaces_of_teams_alone_and_fails_closed():
         (group if slash else "", f"{kind if slash else group}s".lower())
         for group, slash, kind in (each.partition("/") for each in ADMISSION_KINDS)
     }
-    assert looked_at == plurals | {("", "pods/ephemeralcontainers")}
+    optional = {("kubeflow.org", f"{name}s") for name in OPTIONAL}
+    assert looked_at == plurals - optional | {("", "pods/ephemeralcontainers")}
+
+
+def test_the_policies_look_at_the_kinds_that_the_platform_integrates():
+    plan = plan_of(
+        platform(teams=[team(guarantee={"train": 8})], queueing={"integrations": ["pytorchjob"]})
+    )
+    found = objects(plan)
+    for name in ("gpuyard-lab", "gpuyard-lab-departures"):
+        rules = found["ValidatingAdmissionPolicy", name]["spec"]["matchConstraints"][
+            "resourceRules"
+        ]
+        kubeflow = [rule["resources"] for rule in rules if rule["apiGroups"] == ["kubeflow.org"]]
+        assert kubeflow == [["mpijobs"], ["pytorchjobs"]]
 
 
 def test_the_rest_is_looked_at_in_namespaces_of_teams_alone_and_fails_closed():

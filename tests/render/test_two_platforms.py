@@ -109,6 +109,7 @@ def written_in_jobs(found, kind, namespace, name):
         namespace in teams
         or (kind == "Namespace" and name in teams)
         or (kind == "ResourceFlavor" and name in pools)
+        or (kind == "ClusterTrainingRuntime" and name.partition("-")[2] in pools)
         or (kind == "ComputeClass" and name.removeprefix("pool-") in pools)
         or (kind == "Node" and name.rpartition("-")[0] in pools)
         or (kind == "WorkloadPriorityClass" and name in found.spec.priorities)

@@ -324,3 +324,23 @@ def test_a_part_warns_about_its_own_sections_alone(run, monkeypatch):
     machine = pool(machine={"gpu": "H100-80", "gpus": 8, "cpu": 96, "memory_gib": 900})
     run(lambda: Queueing("queues", {"pools": [machine], "teams": [team()]}))
     assert all(each.startswith("queues: ") for each in told)
+
+
+@pytest.mark.parametrize("install", [True, False])
+def test_queues_of_volcano_come_with_its_chart(run, install):
+    queueing = {"engine": "volcano", "install": install}
+    raw = platform([pool()], [team(guarantee={"train": 8})], queueing=queueing)
+    sections = {key: raw[key] for key in ("name", "pools", "teams", "queueing")}
+    seen = []
+
+    def program():
+        made = Queueing("queues", sections)
+        pulumi.Output.all(made.queues, made.flavors).apply(seen.append)
+
+    alone, whole = run(program), run(lambda: Platform("lab", {"platform": raw}))
+    assert seen == [[{"vision": "lab-vision"}, {}]]
+    for graph in (alone, whole):
+        named = {one.name.partition(":")[2] for one in graph if one.custom}
+        assert {"Queue:lab", "Queue:lab-vision"} <= named
+        assert ("Namespace:volcano-system" in named) is install
+        assert not any("ClusterQueue" in name or "ResourceFlavor" in name for name in named)

@@ -4,13 +4,14 @@ import reference
 from gpuyard.resources.spec_types import SpecTypes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import BlockPurchase, CapacityOptionSpec, HostShape, MachineShape
-from gpuyard.spec.sections import MachineInventory, MachinePrice
+from gpuyard.spec.sections import Addon, MachineInventory, MachinePrice
 from gpuyard.spec.sharing import MigGroup, Sharing
 from gpuyard.spec.teams import TeamNamespace
 from kit.every import every
 
 SHORTHANDS = {
     *(
+        Addon,
         BlockPurchase,
         HostShape,
         MachinePrice,

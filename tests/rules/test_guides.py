@@ -581,8 +581,8 @@ def test_the_right_forms_pass_every_rule_that_finds_the_wrong_ones():
     assert [(o.rule.id, o.diagnostic.problem) for o in found(RIGHT) if o.rule.id in speaking] == []
 
 
-OF_REPOSITORIES = {"GPU-MET-05"}
-"""Mistakes that public repositories make, and none of these guides."""
+OF_REPOSITORIES = {"GPU-MET-05", "GPU-QUE-05"}
+"""Mistakes that public repositories or Kueue's users make, and none of these guides."""
 
 
 def test_every_new_rule_finds_something_in_a_guide():

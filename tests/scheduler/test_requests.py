@@ -287,6 +287,23 @@ def test_several_kinds_queue_pod_by_pod():
     assert not need(job(kind="Deployment")).is_gang
 
 
+def test_an_integrated_kind_queues_as_one():
+    value = {"kind": "PyTorchJob", "metadata": {"labels": QUEUE}, "spec": {
+        "pytorchReplicaSpecs": {"Worker": {"replicas": 4, "template": {}}}
+    }}  # fmt: skip
+    apart, together = (
+        request_of(read_job(value), integrations=kinds)
+        for kinds in ((), ("kubeflow.org/PyTorchJob",))
+    )
+    assert (apart.is_gang, apart.queue_label) == (False, "")
+    (caution,) = apart.cautions
+    assert caution == (
+        "Kueue queues each pod of a PyTorchJob separately: some may run without the others; with"
+        " `queueing.integrations: [pytorchjob]` it queues them as one"
+    )
+    assert (together.is_gang, together.queue_label, together.cautions) == (True, "q", ())
+
+
 leaves = (
     st.none()
     | st.booleans()

@@ -215,7 +215,7 @@ WHOLE = platform(
              "checkpoints": {"bucket": "b", "retention_days": 3, "teams": ["vision"]}, "protect": False},
     observability={"prometheus": "none", "prometheus_address": "http://x:9090", "retention_days": 5,
                    "scrape_seconds": 5},
-    workloads={"training": ["torch"], "services": [
+    workloads={"training": ["torch", {"framework": "jax", "pools": ["train"], "image": "r.io/x:1"}], "services": [
         {"name": "a", "team": "vision", "shape": "s", "replicas": "1..2", "image": "r.io/x:1", "scale_on": ["gpu"],
          "targets": {"gpu": 70.0}, "queue": {"sqs": "https://sqs.us-east-1.amazonaws.com/123456789012/q"},
          "schedule": [{"start": "0 8 * * *", "end": "0 9 * * *", "replicas": 1}], "callers": ["gateway"],
@@ -253,7 +253,8 @@ VALUES = [
 DROPPED = object()
 ACROSS_FIELDS = {
     "spec.gpu_indexes", "spec.per_pod_form", "spec.percent_range", "spec.range_reversed", "spec.range_size",
-    "spec.rung_reservation", "spec.model_form", "spec.queue_form", "spec.shape_form", "spec.sharing_methods", "spec.sharing_replicas",
+    "spec.rung_reservation", "spec.model_form", "spec.queue_form", "spec.shape_form", "spec.sharing_methods",
+    "spec.sharing_replicas",
 }  # fmt: skip
 """Rules that only the reader checks: over two fields, or over the two numbers of one text."""
 

@@ -15,14 +15,22 @@ from gpuyard import typed
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, MachineShape
 from gpuyard.spec.read import platform_spec
-from gpuyard.spec.sections import Addon, MachinePrice
+from gpuyard.spec.sections import Addon, MachinePrice, TrainingRuntime
 from gpuyard.spec.sharing import MigGroup, Sharing
 from gpuyard.spec.teams import TeamNamespace
 from kit.every import every
 
 PROGRAMS = Path(__file__).parent / "programs"
 MARK = "# refused"
-FORMS = {Addon, MigGroup, CapacityOptionSpec, Sharing, MachinePrice, TeamNamespace}
+FORMS = {
+    Addon,
+    MigGroup,
+    CapacityOptionSpec,
+    Sharing,
+    MachinePrice,
+    TeamNamespace,
+    TrainingRuntime,
+}
 """Models that people write in several forms: a union here, not one mapping."""
 MODELS = [model for model in reference.models(PlatformSpec) if model not in FORMS]
 

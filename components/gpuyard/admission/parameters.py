@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpuyard.admission.images import normalized_prefix
+from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.manifests.fields import is_true, text
 from gpuyard.names import ADMISSION_ANNOTATIONS, LOCAL_QUEUE, POOL_LABEL
 from gpuyard.plan.queueing.kueue import integrated_kinds
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan, Taint, TeamPlan, usable_pools
 from gpuyard.plan.sharing.gke_sharing import single_request_resources
+from gpuyard.plan.workloads.addons import addons_of
 from gpuyard.spec.sections import Admission, Enforce
 
 (
@@ -31,6 +34,7 @@ from gpuyard.spec.sections import Admission, Enforce
 LONGEST_GRACE, SHARES, TAINTS = (
     f"{ADMISSION_ANNOTATIONS}{word}" for word in ("longest-grace-seconds", "shares", "taints")
 )
+VOLCANO_QUEUE_OF_TEAM = f"{ADMISSION_ANNOTATIONS}volcano-queue"
 """The annotations."""
 
 
@@ -64,6 +68,8 @@ class TeamParameters:
     """Kinds that Kueue queues besides those of its chart, by group and kind."""
     shares: tuple[str, ...] = ()
     """Resources that are GPU shares without the suffix `.shared`."""
+    volcano_queue: str = ""
+    """The team's queue of Volcano; empty if Kueue queues jobs."""
 
     def annotations(self) -> dict[str, str]:
         """The annotations of the team's namespace; multiple values are separated by newlines."""
@@ -83,6 +89,7 @@ class TeamParameters:
             QUEUES: "\n".join(self.queues),
             **({SHARES: "\n".join(self.shares)} if self.shares else {}),
             TAINTS: "\n".join(str(taint) for taint in self.taints),
+            **({VOLCANO_QUEUE_OF_TEAM: self.volcano_queue} if self.volcano_queue else {}),
         }
 
     @property
@@ -105,6 +112,7 @@ def read_parameters(annotations: Mapping[str, Any]) -> TeamParameters:
         max_grace_period_seconds=int(text(annotations.get(LONGEST_GRACE)) or USUAL_GRACE),
         integrations=_lines(annotations, INTEGRATIONS),
         shares=_lines(annotations, SHARES),
+        volcano_queue=text(annotations.get(VOLCANO_QUEUE_OF_TEAM)),
     )
 
 
@@ -131,14 +139,22 @@ def parameters_of(plan: PlatformPlan, team: TeamPlan) -> TeamParameters:
         ),
         taints=_taints_of_others(plan, team),
         guaranteed=admission.guaranteed,
-        queues=tuple(team.queues),
+        queues=() if uses_volcano(plan.spec) else tuple(team.queues),
         priority_classes=admission.priority_classes,
         priorities=tuple(priority.name for priority in plan.queueing.priorities),
         csi_drivers=admission.csi_drivers,
-        accounts=tuple(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
+        accounts=(
+            *(group for group in team.groups if group.startswith(_ACCOUNTS_OF)),
+            *(
+                f"{_ACCOUNTS_OF}{namespace}"
+                for name in addons_of(plan, team)
+                for namespace in addon_facts()[name].accounts
+            ),
+        ),
         max_grace_period_seconds=max(admission.max_grace_period_seconds, saving),
         integrations=integrated_kinds(plan.spec),
         shares=tuple(sorted(single_request_resources(map(plan.pool, usable_pools(team.quotas))))),
+        volcano_queue=team.cluster_queue if uses_volcano(plan.spec) else "",
     )
 
 

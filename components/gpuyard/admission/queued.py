@@ -14,7 +14,7 @@ from gpuyard.manifests.pods import GPU_PREFIXES, Pod
 from gpuyard.manifests.queued import OPTIONAL, QUEUED_KINDS, ROLES
 from gpuyard.manifests.resources import Violation
 from gpuyard.manifests.templates import KINDS, read_pod_count, templates_of
-from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
+from gpuyard.names import ELASTIC_ANNOTATION, POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 
 QUEUE_FOR_THEIRS = tuple(
     kind
@@ -128,7 +128,7 @@ PART = ViolationTemplate(
     "this {kind} is part of {owner} {name}, which Kueue counted as a whole",
     "do not change its spec; delete {owner} {name} and create it again with what it needs",
 )
-ELASTIC = "kueue.x-k8s.io/elastic-job"
+ELASTIC = ELASTIC_ANNOTATION
 """The annotation of workloads that Kueue counts again when they grow; a RayCluster inherits it from its RayJob.
 
 Kueue (v0.19.2, `EnsureWorkloadSlices`) then compares only the number of pods, never the requests of each."""

@@ -17,11 +17,20 @@ from gpuyard.admission.queued import check_queueing
 from gpuyard.admission.requirement import Requirement, Workload
 from gpuyard.admission.shares import check_shares
 from gpuyard.admission.sources import check_image_sources
+from gpuyard.admission.volcano import check_volcano_queue
 from gpuyard.admission.volumes import check_volumes
 from gpuyard.findings import Diagnostic, Severity
+from gpuyard.manifests.resources import Violation
+
+
+def _check_queue(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
+    """The queue of the engine that queues jobs."""
+    check = check_volcano_queue if parameters.volcano_queue else check_queueing
+    return check(workload, parameters)
+
 
 QUEUED = Requirement(
-    "GPU-ADM-01", "Workloads of a team that request GPUs name a queue", check_queueing
+    "GPU-ADM-01", "Workloads of a team that request GPUs name a queue", _check_queue
 )
 BYPASS = Requirement(
     "GPU-POD-01",

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.changes.deployed_state import DeployedResource, DeployedState
 from gpuyard.changes.graphs import (
     TEMPLATE,
@@ -42,10 +43,12 @@ from gpuyard.changes.unknown_values import UnknownMarker, has_unknown
 from gpuyard.findings import Path
 from gpuyard.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard.render.cloud.graph import BLOCK, CloudGraph
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 """Or NamespacePatch, for a namespace that existed before."""
+_RELEASE = "kubernetes:helm.sh/v3:Release"
 _VPC, _EKS = "aws:ec2/vpc:Vpc", "aws:eks/cluster:Cluster"
 
 
@@ -116,7 +119,7 @@ def plan_changes(
     existing = state.cloud_resources(name, planned_graph) if name else {}
     changes = graph_changes(planned_graph, existing)
     driven = pools_with_driver_rollout(report, plan)
-    teller = _Teller(plan, report, changes, _namespaces(state))
+    teller = _Teller(plan, report, changes, _namespaces(state), _charts(state))
     losses = (
         *teller.replaced(),
         *teller.gone(),
@@ -124,6 +127,7 @@ def plan_changes(
         *teller.rolled(),
         *teller.redriven(),
         *teller.teams(),
+        *teller.addons(),
     )
     return PlannedChanges(
         platform=name,
@@ -154,6 +158,13 @@ def _namespaces(state: DeployedState) -> dict[str, bool]:
     return results
 
 
+def _charts(state: DeployedState) -> frozenset[str]:
+    """The names of Helm releases in the state."""
+    return frozenset(
+        str(each.outputs.get("name")) for each in state.resources if each.kind == _RELEASE
+    )
+
+
 def _unforeseen(
     state: DeployedState,
     existing: Mapping[str, DeployedResource],
@@ -174,6 +185,8 @@ class _Teller:
     changes: tuple[ResourceChange, ...]
     namespaces: Mapping[str, bool]
     """Namespaces in the state, and whether each stays when its team is removed."""
+    charts: frozenset[str]
+    """Helm releases in the state."""
 
     def replaced(self) -> Iterator[Disruption]:
         """A disruption for each replacement with its own reason that loses something."""
@@ -340,6 +353,22 @@ class _Teller:
                 key=[team],
             )
             yield replace(loss, guarantees=tuple(mine))
+
+    def addons(self) -> Iterator[Disruption]:
+        """Removed add-ons whose objects Kubernetes deletes together with the CRDs of the chart."""
+        stay = installed_addons(self.plan.spec)
+        for facts in addon_facts().values():
+            owners = [each for each in facts.charts if each.owns_crds]
+            if facts.name not in stay and any(each.chart.name in self.charts for each in owners):
+                loss = self._loss(
+                    Effect.DELETES,
+                    f"add-on {facts.name}",
+                    ("addons",),
+                    [],
+                    why="the stack file no longer has it, and Helm deletes its CRDs",
+                    key=[facts.name],
+                )
+                yield replace(loss, lost_content=(ResourceContent.OBJECTS,))
 
     def _namespace(self, name: str) -> str:
         if (stays := self.namespaces.get(name)) is None:

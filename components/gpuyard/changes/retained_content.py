@@ -13,6 +13,7 @@ class ResourceContent(StrEnum):
     KEY = "the key and all data encrypted with it"
     DATA = "the data in it"
     PAID = "its prepaid cost until it ends"
+    OBJECTS = "all objects of its kinds in every namespace, and their pods"
 
 
 CONTENT_BY_KIND: Mapping[str, ResourceContent] = {

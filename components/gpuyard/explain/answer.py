@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from gpuyard import names
 from gpuyard.catalogue.kubernetes.api import changes_jobs
+from gpuyard.errors import UsageError
 from gpuyard.explain.changes import suggest_changes, suggest_pinned_pool, suggest_team_namespace
 from gpuyard.explain.decision import evaluate_job
 from gpuyard.explain.fabric import fabric_cautions
@@ -18,6 +19,7 @@ from gpuyard.explain.workload import admit
 from gpuyard.manifests.workloads import ParsedWorkload
 from gpuyard.plan.queueing.kueue import integrated_kinds
 from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan, TeamPlan, usable_pools
 from gpuyard.plan.sharing.gke_sharing import single_request_resources
 from gpuyard.render.workloads.runtimes import with_runtime
@@ -37,7 +39,16 @@ BUILT_IN_PRIORITIES = {
 def explain(
     plan: PlatformPlan, job: ParsedWorkload, state: PlatformState = EMPTY, team: str | None = None
 ) -> Explanation:
-    """Explain whether a job starts now; by default on an empty platform."""
+    """Explain whether a job starts now; by default on an empty platform.
+
+    Raises:
+        UsageError: the platform does not use Kueue.
+    """
+    if uses_volcano(plan.spec):
+        raise UsageError(
+            f"platform {plan.name} uses Volcano, and gpuyard models only Kueue's admission and preemption; "
+            "`kubectl describe podgroup` shows why Volcano does not start a job"
+        )
     job = with_runtime(plan, job)
     home = team_of(plan, job.namespace, team)
     here = home.namespace_or_default(job.namespace).limits if home else None

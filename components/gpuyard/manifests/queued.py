@@ -50,6 +50,13 @@ QUEUED_KINDS: Mapping[str, QueuedKind] = {
     "sparkoperator.k8s.io/SparkApplication": QueuedKind("sparkapplications", by_default=False),
 }
 """By group and kind."""
+OPERATORS: Mapping[str, str] = {
+    "MPIJob": "MPI Operator",
+    **dict.fromkeys(
+        ("PyTorchJob", "TFJob", "XGBoostJob", "PaddleJob", "JAXJob"), "training operator v1"
+    ),
+}
+"""Operators that gpuyard does not install, by the name of the kind that they run."""
 JOBS = tuple(
     kind
     for kind, found in QUEUED_KINDS.items()

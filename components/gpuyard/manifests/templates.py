@@ -10,6 +10,7 @@ from typing import Any
 
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known_value, mapping, text
+from gpuyard.names import ELASTIC_ANNOTATION
 
 EACH = "*"
 """In a path: every item of the list, or every value of the mapping, at this step."""
@@ -344,6 +345,12 @@ KINDS: Mapping[str, Kind] = {
     ),
 }
 """By group and kind, for every version."""
+RAY_CLUSTERS: Mapping[str, Path] = {
+    "RayCluster": ("spec",),
+    "RayJob": ("spec", "rayClusterSpec"),
+    "RayService": ("spec", "rayClusterConfig"),
+}
+"""The path of the Ray cluster of a kind."""
 UNREAD: Mapping[str, str] = {
     "sparkoperator.k8s.io/SparkApplication": (
         "Kueue queues it only if its integration is enabled, which it is not here; explain a pod "
@@ -378,6 +385,18 @@ def workload_kind(value: Any) -> Kind | None:
     group = text(value, "apiVersion").rpartition("/")[0]
     result = KINDS.get(f"{group}/{kind}" if group else kind) or _BY_NAME.get(kind)
     return result if result is not None and result.makes_pods else None
+
+
+def fixed_size_path(kind: str, value: Any) -> Path:
+    """Where a Ray cluster enables its autoscaler, although Kueue would queue it with a fixed size.
+
+    Empty otherwise. Kueue (v0.19.2, webhooks of its Ray integrations) accepts an autoscaler only in
+    elastic jobs: it restarts any other cluster as a whole when `replicas` change.
+    """
+    cluster = RAY_CLUSTERS.get(kind, ())
+    scales = bool(cluster) and mapping(value, *cluster).get("enableInTreeAutoscaling") is True
+    elastic = text(value, "metadata", "annotations", ELASTIC_ANNOTATION) == "true"
+    return (*cluster, "enableInTreeAutoscaling") if scales and not elastic else ()
 
 
 def unread_kind(value: Any) -> tuple[str, str] | None:

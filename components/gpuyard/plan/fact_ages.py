@@ -14,6 +14,7 @@ from gpuyard.catalogue.software.charts import (
     KARPENTER_CHART,
     KUEUE_CHART,
     MONITORING_CHART,
+    VOLCANO_CHART,
 )
 from gpuyard.findings import Diagnostic, Fix, Path, format_list, warning
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
@@ -21,7 +22,7 @@ from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.queueing.installation import installs_kueue
+from gpuyard.plan.queueing.installation import installs_kueue, installs_volcano
 from gpuyard.plan.records import Bill
 from gpuyard.plan.sharing.claims import installs_dra_driver_chart
 from gpuyard.plan.software.pins import default_pins
@@ -141,6 +142,8 @@ def _installed(draft: Draft) -> Iterator[str]:
     operator = None if spec.queueing.clusters else operator_parts(spec, pools)
     is_installed = {
         KUEUE_CHART.pin: installs_kueue(spec),
+        VOLCANO_CHART.pin: installs_volcano(spec),
+        VOLCANO_CHART.image_pin: installs_volcano(spec),
         GPU_OPERATOR_CHART.pin: operator is not None and operator.install,
         KARPENTER_CHART.pin: installs_karpenter(spec),
         AUTOSCALER_CHART.image_pin: installs_autoscaler(spec),

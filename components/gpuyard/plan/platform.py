@@ -66,6 +66,7 @@ from gpuyard.plan.queueing.queueing import check_cohort_sizes, check_flavors, de
 from gpuyard.plan.queueing.queueing_checks import check_waiting
 from gpuyard.plan.queueing.stop_policy import check_stop_policies
 from gpuyard.plan.queueing.topology_checks import check_topology
+from gpuyard.plan.queueing.volcano import check_volcano
 from gpuyard.plan.quotas.cohorts import check_cohorts
 from gpuyard.plan.quotas.owners import check_left_over, check_owner_names
 from gpuyard.plan.quotas.quotas import decide_quotas
@@ -253,6 +254,7 @@ CHECKS: tuple[Check, ...] = (
     check_topology,
     check_disruption_window,
     check_validation,
+    check_volcano,
     check_waiting,
     check_zones,
 )

@@ -76,16 +76,10 @@ def check_unimplemented(draft: Draft) -> list[Diagnostic]:
     """Report fields of the stack file that this release does not implement."""
     spec = draft.spec
     implemented = CLOUD_ONLY_FIELDS if draft.provider.sells_machines else frozenset[str]()
-    if spec.workloads and not spec.workloads.services:
-        implemented |= {"workloads"}
     findings = [
         info("section.deferred", *deferred)
         for deferred in _messages(spec, _remaining(NO_EFFECT, implemented), ())
     ]
-    if spec.workloads is not None and spec.workloads.training:
-        becomes = "gpuyard installs no training runtimes"
-        text = _text("training", becomes)
-        findings.append(info("section.deferred", ("workloads", "training"), text))
     if spec.cluster is not None and spec.cluster.model_fields_set <= {"existing"}:
         implemented |= {"cluster"}
     if draft.observability is not None and spec.cloud is not Cloud.SIMULATED:

@@ -21,8 +21,10 @@ from gpuyard.names import (
     COMPUTE_DOMAINS_GROUP,
     DEPLOY_ACCOUNT,
     KUEUE_GROUP,
+    VOLCANO_GROUP,
     class_reader_role_name,
 )
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.addons import addons_of
 from gpuyard.render.objects import Object, managed_object, service_account
@@ -61,6 +63,7 @@ WORKLOADS: _Resources = {
 }
 """Resources that jobs, notebooks and services need in addition to queued kinds
 (`plan.queueing.kueue.queued_kinds`); kinds that a cluster lacks do no harm here."""
+_OF_VOLCANO: _Resources = {VOLCANO_GROUP: ("podgroups",), "batch.volcano.sh": ("jobs",)}
 _SCALES: _Resources = {"apps": ("deployments/scale", "replicasets/scale", "statefulsets/scale")}
 _OWN: _Resources = {"": ("configmaps", "persistentvolumeclaims", "services")}
 _CLAIMS: _Resources = {
@@ -177,7 +180,10 @@ def _given(plan: PlatformPlan, team: TeamPlan) -> _Given:
             kinds[group] = [*kinds.get(group, ()), *names]
     return {
         "claims": any(pool.dra for pool in plan.pools),
-        "kinds": {group: tuple(names) for group, names in kinds.items() if names},
+        "kinds": {
+            **{group: tuple(names) for group, names in kinds.items() if names},
+            **(_OF_VOLCANO if uses_volcano(plan.spec) else {}),
+        },
     }
 
 

@@ -40,7 +40,8 @@ def chart_addons() -> Iterator[Addon]:
         before = [chart.chart.name for name in each.needs for chart in facts[name].charts]
         for chart in each.charts:
             teams = ("teams",) if chart.namespaces else ()
-            yield _addon(each, chart, (*teams, *before))
+            monitoring = ("monitoring",) if chart.monitors else ()
+            yield _addon(each, chart, (*monitoring, *teams, *before))
             before = [chart.chart.name]
 
 

@@ -59,6 +59,8 @@ def _needed_by_name(metadata: Mapping[str, Any], spec: Mapping[str, Any]) -> Ite
         yield "ServiceAccount", namespace, account
     if "clusterQueue" in spec:
         yield "ClusterQueue", "", spec["clusterQueue"]
+    if "parent" in spec:
+        yield "Queue", "", spec["parent"]
 
 
 def _needed_by_pods(pod: Mapping[str, Any], namespace: str) -> Iterator[ObjectPlace]:
@@ -100,7 +102,7 @@ def _named(spec: Mapping[str, Any], *path: str) -> tuple[str, str]:
 
 
 def _needed_by_controllers(kind: str, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Objects of Kueue and Karpenter: one that names a missing object is inactive."""
+    """Objects of Kueue, Volcano and Karpenter: one that names a missing object is inactive or rejected."""
     if kind in {"Cohort", "ClusterQueue"}:
         if cohort := spec.get("parentName") or spec.get("cohortName"):
             yield "Cohort", cohort

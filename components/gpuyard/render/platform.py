@@ -45,7 +45,9 @@ from gpuyard.render.teams import team_objects
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import validation_objects, validator_images
 from gpuyard.render.validation.work import work_objects
-from gpuyard.render.workloads.runtimes import runtime_images, runtime_objects
+from gpuyard.render.volcano.chart import volcano_images, volcano_objects, volcano_release
+from gpuyard.render.volcano.queues import volcano_queue_objects
+from gpuyard.render.workloads.runtimes import runtime_images, training_objects
 from gpuyard.render.workloads.services import service_objects
 
 
@@ -123,14 +125,23 @@ ADDONS: tuple[Addon, ...] = (
     Addon("nodes", _node_objects, after=("networks",)),
     Addon("kueue", kueue_objects, kueue_release),
     Addon("queueing", queueing_objects, part_of="kueue"),
+    Addon("volcano", volcano_objects, volcano_release, volcano_images, part_of="kueue"),
+    Addon("volcano-queues", volcano_queue_objects, part_of="kueue"),
     Addon("admission", admission_objects),
     Addon("access", catalogue_objects),
     Addon("teams", _objects_of_teams, after=("admission",)),
     Addon("monitoring", monitoring_objects, monitoring_release, monitoring_images),
     Addon("monitors", monitor_objects, after=("gpu-operator", "kueue", "monitoring")),
     Addon("dashboards", dashboard_objects, after=("monitoring",)),
-    Addon("training", runtime_objects, images=runtime_images, after=("teams",)),
-    Addon("services", service_objects, after=("kueue", "teams", "monitoring")),
+    *chart_addons(),
+    Addon("argo-cd-projects", project_objects, after=("argo-cd", "teams")),
+    Addon("tekton-config", tekton_objects, after=("tekton-operator",)),
+    Addon("training", training_objects, images=runtime_images, after=("kubeflow-trainer", "teams")),
+    Addon(
+        "services",
+        service_objects,
+        after=("kueue", "teams", "monitoring", "keda", "lws", "kserve-resources"),
+    ),
     Addon("idle", idle_objects, images=idle_images, after=("teams",)),
     Addon("requeue", requeue_objects, images=requeue_images, after=("teams",)),
     Addon("prepull", prepull_objects, images=prepulled_images, after=("teams",)),
@@ -138,9 +149,6 @@ ADDONS: tuple[Addon, ...] = (
     Addon("validation", validation_objects, images=validator_images),
     Addon("gate", gate_objects, part_of="validation"),
     Addon("work", work_objects, after=("teams", "validation")),
-    *chart_addons(),
-    Addon("argo-cd-projects", project_objects, after=("argo-cd", "teams")),
-    Addon("tekton-config", tekton_objects, after=("tekton-operator",)),
 )
 
 

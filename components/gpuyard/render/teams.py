@@ -15,6 +15,7 @@ from gpuyard.names import (
     TEAM_PRIORITY_LABEL,
     nccl_name,
 )
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.queues import usable_pools
 from gpuyard.plan.teams.pod_security import stricter
@@ -40,7 +41,10 @@ def _in_namespace(plan: PlatformPlan, team: TeamPlan, space: NamespacePlan) -> l
         *deployment_objects(plan, team, space),
         *claim_objects(plan, team, space),
         *_nccl(plan, team, space),
-        *(_queue(plan, team, space, name, weight) for name, weight in team.queues.items()),
+        *(
+            _queue(plan, team, space, name, weight)
+            for name, weight in ({} if uses_volcano(plan.spec) else team.queues).items()
+        ),
     ]
 
 

@@ -4,13 +4,17 @@ from typing import NotRequired
 
 import pulumi
 
-from gpuyard.names import KUEUE_GROUP
+from gpuyard.names import KUEUE_GROUP, VOLCANO_GROUP
+from gpuyard.plan.queueing.volcano import uses_volcano
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.kueue.chart import (
     kueue_objects,
     kueue_readiness_service,
     kueue_release,
 )
 from gpuyard.render.kueue.queueing import queueing_objects
+from gpuyard.render.volcano.chart import volcano_objects, volcano_release
+from gpuyard.render.volcano.queues import volcano_queue_objects
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.part_args import Part, PartArgs, read_part, sections
 from gpuyard.resources.state import spec_without_defaults
@@ -29,7 +33,7 @@ class QueueingArgs(PartArgs):
 
 
 class Queueing(Component):
-    """Kueue with its cluster-wide objects: ResourceFlavors, cohorts and ClusterQueues.
+    """Kueue with its cluster-wide objects: ResourceFlavors, cohorts and ClusterQueues; or Volcano with its Queues.
 
     Kueue's chart installs its CRDs and the controller, which is ready before the first object is
     created; a destroy runs in reverse order, so that the controller can remove its finalizers. With
@@ -37,9 +41,9 @@ class Queueing(Component):
     """
 
     flavors: pulumi.Output[dict[str, str]]
-    """The ResourceFlavor of each pool, by pool name."""
+    """The ResourceFlavor of each pool, by pool name; none with Volcano."""
     queues: pulumi.Output[dict[str, str]]
-    """The ClusterQueue of each team, by team name."""
+    """The queue of each team, by team name."""
 
     def __init__(
         self,
@@ -51,6 +55,20 @@ class Queueing(Component):
         plan = proof.plan
         state = {"platform": plan.name, "queueing": spec_without_defaults(plan.spec.queueing)}
         super().__init__("gpuyard:index:Queueing", name, state, opts, plan)
+        self._kind = "Queue" if uses_volcano(plan.spec) else "ClusterQueue"
+        if uses_volcano(plan.spec):
+            self._register_volcano(plan)
+        else:
+            self._register_kueue(plan)
+        self.queues = pulumi.Output.all(
+            **{
+                team.name: after_created(team.cluster_queue, self.cluster_queue(team.cluster_queue))
+                for team in plan.teams
+            }
+        )
+        self.register_outputs({"flavors": self.flavors, "queues": self.queues})
+
+    def _register_kueue(self, plan: PlatformPlan) -> None:
         namespace, release = self._register(kueue_objects(plan)), kueue_release(plan)
         if release is not None:
             chart = self._register_chart(plan, release, namespace)
@@ -66,16 +84,18 @@ class Queueing(Component):
                 for pool in plan.pools
             }
         )
-        self.queues = pulumi.Output.all(
-            **{
-                team.name: after_created(
-                    team.cluster_queue, self._object("ClusterQueue", team.cluster_queue)
-                )
-                for team in plan.teams
-            }
-        )
-        self.register_outputs({"flavors": self.flavors, "queues": self.queues})
+
+    def _register_volcano(self, plan: PlatformPlan) -> None:
+        """Volcano's chart, then its queues: their kind and their webhooks come with the chart."""
+        namespace, release = self._register(volcano_objects(plan)), volcano_release(plan)
+        if release is not None:
+            chart = self._register_chart(plan, release, namespace)
+            if plan.spec.apply is not Apply.RENDER:
+                self._expect(VOLCANO_GROUP)
+                self._waits_for = self._after([chart])
+        self._register(volcano_queue_objects(plan))
+        self.flavors = pulumi.Output.from_input({})
 
     def cluster_queue(self, name: str) -> pulumi.CustomResource:
-        """The resource of a ClusterQueue, for resources that depend on it."""
-        return self._object("ClusterQueue", name)
+        """The resource of a team's queue, for resources that depend on it."""
+        return self._object(self._kind, name)

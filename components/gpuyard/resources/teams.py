@@ -5,6 +5,7 @@ from typing import NotRequired
 import pulumi
 
 from gpuyard.names import COMPUTE_DOMAINS_GROUP
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.sharing.claims import installs_dra_driver
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
@@ -55,9 +56,9 @@ class Team(Component):
     namespaces: pulumi.Output[list[str]]
     """The team's namespaces, the home namespace first."""
     local_queue: pulumi.Output[str]
-    """The LocalQueue in each namespace, the default for jobs that name no queue."""
+    """The LocalQueue in each namespace, the default for jobs that name no queue; with Volcano, the team's Queue."""
     cluster_queue: pulumi.Output[str]
-    """The ClusterQueue with the team's guarantee."""
+    """The ClusterQueue with the team's guarantee; with Volcano, its Queue."""
 
     def __init__(
         self,
@@ -84,8 +85,9 @@ class Team(Component):
         self._register(team_objects(plan, team))
         self._register(volumes, stores)
         names = [space.name for space in team.namespaces]
-        queue = team.local_queue
-        queues = (self._object("LocalQueue", queue, name) for name in names)
+        volcano = uses_volcano(plan.spec)
+        queue = team.cluster_queue if volcano else team.local_queue
+        queues = (self._object("LocalQueue", queue, name) for name in names if not volcano)
         self.namespaces = after_created(names, *(self._object("Namespace", name) for name in names))
         self.local_queue = after_created(queue, *queues)
         self.cluster_queue = pulumi.Output.from_input(team.cluster_queue)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 from gpuyard import names
+from gpuyard.findings import show_path
 from gpuyard.manifests.fields import items, mapping, mappings
 from gpuyard.manifests.gpu_requests import multiple_share_requests, peak_pod_requests
 from gpuyard.manifests.quantities import (
@@ -18,6 +19,7 @@ from gpuyard.manifests.quantities import (
     whole_units,
 )
 from gpuyard.manifests.queued import BY_OWNER, GANGS, OPTIONAL
+from gpuyard.manifests.templates import fixed_size_path
 from gpuyard.manifests.workloads import ParsedPodTemplate, ParsedWorkload
 from gpuyard.plan.records import LimitsPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
@@ -128,6 +130,7 @@ def request_of(
         pod_sets=pod_sets,
         rejection=(
             *_miscounted(job),
+            *(_autoscaled(job) if labels.get(names.QUEUE_LABEL) else ()),
             *(replace(r, pod_set=i) for i, each in enumerate(pod_requests) for r in each.refused),
         ),
         cautions=tuple(dict.fromkeys([*cautions, *_unjudged_kind(job, integrated=integrated)])),
@@ -140,6 +143,17 @@ def _miscounted(job: ParsedWorkload) -> Iterator[InvalidRequest]:
     """Quoted pod counts: the validation continues with the number."""
     for at, wrong, meant in job.count_errors:
         yield InvalidRequest(f"{at}: {wrong!r} is not a whole number", at, meant, "", 0)
+
+
+def _autoscaled(job: ParsedWorkload) -> Iterator[InvalidRequest]:
+    """A queued Ray cluster with an autoscaler: Kueue's webhook accepts it as an elastic job only."""
+    if path := fixed_size_path(job.kind, job.body):
+        message = (
+            f"{show_path(path)}: Kueue queues a Ray cluster with an autoscaler only if it has the"
+            f" annotation {names.ELASTIC_ANNOTATION}: true"
+        )
+        at = f"metadata.annotations[{names.ELASTIC_ANNOTATION}]"
+        yield InvalidRequest(message, at, '"true"', "", 0)
 
 
 def _unjudged_kind(job: ParsedWorkload, *, integrated: bool) -> Iterator[str]:

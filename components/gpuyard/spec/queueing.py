@@ -15,9 +15,14 @@ MAX_CLUSTERS = 20
 
 
 class Engine(StrEnum):
-    """The queueing engine."""
+    """The queueing engine.
+
+    `kueue` admits whole jobs to queues with quota in each pool. `volcano` schedules pods with GPUs itself, and its
+    queues count each resource in all pools together; fields that it does not implement are errors.
+    """
 
     KUEUE = "kueue"
+    VOLCANO = "volcano"
 
 
 class Preemption(StrEnum):
@@ -107,9 +112,9 @@ class QueueingSpec(SpecModel):
     """How jobs wait for GPUs."""
 
     engine: Engine = Engine.KUEUE
-    """Queueing engine: kueue. Default: kueue."""
+    """Queueing engine: kueue or volcano. Default: kueue."""
     install: Switch | None = None
-    """Whether to install Kueue; false if the cluster already has it. Default: true, except on simulated
+    """Whether to install the engine; false if the cluster already has it. Default: true, except on simulated
     platforms."""
     integrations: Annotated[tuple[Integration, ...], Field(max_length=5)] = ()
     """Integrations of Kueue to enable besides those of its chart: pytorchjob, tfjob, xgboostjob, paddlejob,

@@ -29,7 +29,8 @@ def stack_schema() -> dict[str, Any]:
     definitions["CapacityOptionSpec"] = _capacity_option_schema(definitions["CapacityOptionSpec"])
     definitions["TeamNamespace"] = _namespace(definitions["TeamNamespace"])
     definitions["MachinePrice"] = _machine_price(definitions["MachinePrice"])
-    definitions["Addon"] = _addon(definitions["Addon"])
+    definitions["Addon"] = _named(definitions["Addon"], "name")
+    definitions["TrainingRuntime"] = _named(definitions["TrainingRuntime"], "framework")
     # examples, not an enum: editors offer them, and every other name stays valid
     definitions["Pool"]["properties"]["machine"]["oneOf"][0]["examples"] = [
         name for name, machine in MACHINES.items() if machine.is_gpu_machine
@@ -128,9 +129,9 @@ def _namespace(generated: dict[str, Any]) -> dict[str, Any]:
     return {"description": generated["description"], "anyOf": [short, generated]}
 
 
-def _addon(generated: dict[str, Any]) -> dict[str, Any]:
-    """An add-on with its short form: its name, or a mapping."""
-    short = {"$ref": generated["properties"]["name"]["$ref"]}
+def _named(generated: dict[str, Any], field: str) -> dict[str, Any]:
+    """A model with its short form: the value of one field, or a mapping."""
+    short = {"$ref": generated["properties"][field]["$ref"]}
     return {"description": generated["description"], "anyOf": [short, generated]}
 
 

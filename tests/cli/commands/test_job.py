@@ -1,6 +1,8 @@
 """`gpuyard job`: manifests that start, and one verdict on manifests from elsewhere."""
 
+import io
 import json
+import sys
 
 import pytest
 import yaml
@@ -146,6 +148,15 @@ def test_a_comment_ignores_a_rule_as_in_lint(gpuyard, write, stack):
     assert flat(ended.out).endswith("1 workload can start, no findings")
 
 
+def test_standard_input_is_checked(gpuyard, stack, monkeypatch):
+    text = yaml.safe_dump(submitted(gpus=8, image="registry.example/train:latest")).encode()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text)))
+    ended = gpuyard("job", "check", stack, "-")
+    assert ended.code == 0
+    assert "at standard input:" in flat(ended.out)
+    assert flat(ended.out).endswith("ok standard input: 1 workload can start, 1 warning")
+
+
 @pytest.mark.parametrize(
     ("value", "more", "says"),
     [
@@ -206,7 +217,7 @@ def test_the_author_of_a_notebook_is_told_how_to_open_it(new):
     assert ended.code == 0
     comments = [line for line in ended.out.splitlines() if line.startswith("#")]
     assert comments == [
-        "# Shape notebook for team vision: 1 pod with 1 nvidia.com/gpu.shared each, in pool dev.",
+        "# Shape notebook for team vision: 1 pod with 1 nvidia.com/gpu.shared, in pool dev.",
         "# Open http://localhost:8888 after: kubectl -n vision port-forward service/notebook 8888",
         "# The token is in the log: kubectl -n vision logs notebook-0",
         "# The volume home-notebook-0 stays when the notebook is scaled to zero or deleted.",
@@ -243,8 +254,9 @@ def test_a_new_job_that_never_starts_is_not_written(new, gpuyard, write, tmp_pat
         ("job", "visio", [], "--team visio: no such team. Known: vision, speech. Did you mean vision?"),
         ("job", "vision", ["--queue", "nightl"], "--queue nightl: no such queue of team vision. Known: default."),
         ("notebook", "speech", [], "--team speech: it has no quota for 1 nvidia.com/gpu.shared, which shape notebook needs at once. Teams with enough: vision."),  # noqa: E501
-        ("job", "vision", ["--kind", "jobset"], "--kind jobset: the stack has no add-on jobset. Add it to addons: [jobset], or use --kind job, pytorchjob or mpijob."),  # noqa: E501
+        ("job", "vision", ["--kind", "jobset"], "--kind jobset: the stack has no add-on jobset. Add it to addons: [jobset], or use --kind job."),  # noqa: E501
         ("job", "vision", ["--kind", "trainjob"], "--kind trainjob: the stack has no add-on kubeflow-trainer."),
+        ("job", "vision", ["--kind", "pytorchjob"], "--kind pytorchjob: Kueue does not queue PyTorchJobs, as its integration is off. Add queueing: {integrations: [pytorchjob]}, or"),  # noqa: E501
         ("job", "vision", ["--kind", "notebook"], "--kind notebook: it has one pod, and shape job has 2. Use another shape, or"),  # noqa: E501
         ("notebook", "vision", ["--kind", "service"], "--kind service: a server has no default image. Add --image with one that nodes can pull."),  # noqa: E501
         ("job", "vision", ["--name", "A_b"], "--name A_b: not a valid name for Kubernetes and the clouds: lower-case letters, digits and dashes, starting with a letter, at most 40. Instead, write a-b."),  # noqa: E501
@@ -278,3 +290,53 @@ def test_a_rejected_stack_writes_nothing(new, write):
         3,
         "",
     )
+
+
+def test_a_controller_that_gpuyard_does_not_install_is_a_caution(new, check, tmp_path):
+    why = "! gpuyard installs no MPI Operator: without one in the cluster, the MPIJob has no pods"
+    path = tmp_path / "mpi.yaml"
+    ended = new("job", "vision", "--kind", "mpijob", "--out", path)
+    assert (ended.code, why in flat(ended.err)) == (0, True), ended.err
+    assert path.read_text(encoding="utf-8").splitlines()[1] == (
+        "# gpuyard installs no MPI Operator: the cluster must have one."
+    )
+    ended = check(*yaml.safe_load_all(path.read_text(encoding="utf-8")))
+    assert (ended.code, why in flat(ended.out)) == (0, True), ended.out
+
+
+def test_a_controller_of_an_add_on_that_the_stack_does_not_have_is_a_caution(check, write, gpuyard):
+    template = submitted(gpus=8)["spec"]["template"]
+    replicated = [{"name": "node", "template": {"spec": {"template": template}}}]
+    value = {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": {"name": "set", "namespace": "vision"},
+        "spec": {"replicatedJobs": replicated},
+    }
+    ended = check(value)
+    assert (
+        "! the stack has no add-on jobset: without its controller in the cluster, the JobSet has no"
+        " pods. Add jobset to `addons`"
+    ) in flat(ended.out)
+    stack = write(
+        platform([pool()], [team(guarantee={"train": 8})], cloud="simulated", addons=["jobset"])
+    )
+    ended = gpuyard("job", "check", stack, write(yaml.safe_dump(value), "set.yaml"))
+    assert "add-on" not in ended.out
+
+
+def test_volcano_has_no_manifests_and_no_checks(new, gpuyard, write):
+    stack = write(
+        platform(
+            [pool()],
+            [team(guarantee={"train": 8})],
+            shapes=[shape(gpus_per_node=8)],
+            queueing={"engine": "volcano"},
+        )
+    )
+    ended = new("job", "vision", stack=stack)
+    assert (ended.code, ended.out) == (2, "")
+    assert "lab uses Volcano, and manifests of `gpuyard job new` are for Kueue." in ended.err
+    path = write(yaml.safe_dump(submitted(gpus=8)), "job.yaml")
+    ended = gpuyard("job", "check", stack, path)
+    assert (ended.code, "models only Kueue's admission" in ended.err) == (2, True)

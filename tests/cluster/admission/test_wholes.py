@@ -41,6 +41,7 @@ from kit.generated.wholes import (
     MADE,
     RECLAIMED,
     RENEWALS,
+    UNCOUNTED,
     cluster,
     jobset,
     ray,
@@ -58,6 +59,7 @@ KINDS = {
     "ray.io/RayJob": "v1",
     "ray.io/RayService": "v1",
     "kubeflow.org/MPIJob": "v2beta1",
+    "kubeflow.org/PyTorchJob": "v1",
     "jobset.x-k8s.io/JobSet": "v1alpha2",
     "trainer.kubeflow.org/TrainJob": "v1alpha1",
     "workload.codeflare.dev/AppWrapper": "v1beta2",
@@ -163,7 +165,7 @@ def test_both_twins_say_the_same_of_wholes_that_are_made(defined: Api):
         ray(workers=8, minReplicas=8),
         ray(workers=1, minReplicas=8, gpus=0),
         whole("RayJob", {**selector, "submitterPodTemplate": template(0)}),
-        *(value for value, _ in MADE),
+        *(value for value, _ in (*MADE, *UNCOUNTED)),
     ]
     said = []
     for value in values:
@@ -173,7 +175,7 @@ def test_both_twins_say_the_same_of_wholes_that_are_made(defined: Api):
         by_operator = written(account(defined, OPERATORS), "POST", path, value)
         assert by_operator == expected(value, by_controller=True)
         said.append(bool(ours))
-    assert said == [True] * 4 + [False] * 3 + [refused for _, refused in MADE]
+    assert said == [True] * 4 + [False] * 3 + [bool(refused) for _, refused in (*MADE, *UNCOUNTED)]
 
 
 def test_a_whole_whose_pods_have_forty_containers_is_looked_at_in_full(defined: Api):

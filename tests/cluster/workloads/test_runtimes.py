@@ -24,7 +24,7 @@ def stack() -> Raw:
         name=NAME,
         cloud="simulated",
         workloads={"training": ["torch", "deepspeed", "jax", "mpi"]},
-        addons=["kubeflow-trainer"],
+        addons=["jobset", "kubeflow-trainer"],
     )
 
 

@@ -1,11 +1,13 @@
 """Training on a real Kueue, JobSet, Kubeflow Trainer, LeaderWorkerSet and KubeRay: gangs, restarts, interruptions."""
 
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
+from gpuyard.names import GPU
 from gpuyard.simulate import cluster
 from kit.cluster import lab as reality
 from kit.cluster.lab import Value, condition
@@ -150,3 +152,123 @@ def restarts(lab: WorkloadLab, job: Value) -> int:
     """Of the JobSet of a TrainJob."""
     jobset = lab.read({**job, "kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2"})
     return int(jobset["status"].get("restarts", 0))
+
+
+@pytest.mark.always
+def test_a_ray_cluster_of_three_groups_waits_and_starts_whole(lab: WorkloadLab):
+    other = lab.start(train_job(lab, "holds"))
+    lab.runs(other, 2)
+    ray = lab.start(ray_cluster(lab, "ray", a=1, b=1, c=1))
+    assert "insufficient unused quota" in lab.waits(ray)
+    assert lab.read(ray)["spec"]["suspend"] is True
+    lab.end(other)
+    lab.runs(ray, 4)
+    (workload,) = lab.workloads_of(ray)
+    counts = {each["name"]: each["count"] for each in workload["spec"]["podSets"]}
+    assert counts == {"head": 1, "a": 1, "b": 1, "c": 1}
+    lab.end(ray)
+
+
+def test_a_ray_cluster_whose_replicas_change_starts_again_with_its_head(lab: WorkloadLab):
+    """What Ray's autoscaler does to a queued cluster.
+
+    With more replicas KubeRay 1.5.0 may wait without end for a pod that the suspension deleted.
+    """
+    ray = lab.start(ray_cluster(lab, "shrinks", a=1, b=2, c=1))
+    before = lab.runs(ray, 5)
+    groups = [*ray["spec"]["workerGroupSpecs"]]
+    groups[1] = {**groups[1], "replicas": 1}
+    lab.api.patch(reality.path_of(ray), {"spec": {"workerGroupSpecs": groups}})
+    after = lab.runs(ray, 4, without=uids(before))
+    assert "head" in {pod["metadata"]["labels"]["ray.io/node-type"] for pod in after}
+    lab.end(ray)
+
+
+def ray_cluster(lab: WorkloadLab, name: str, **replicas: int) -> Value:
+    """A head without GPUs, and groups of workers with eight GPUs each.
+
+    Kueue gives the head no flavor and with it no toleration, and this cluster has only nodes with GPUs.
+    """
+
+    def template(container: Value, **rest: Any) -> Value:
+        return {"template": {"spec": {"containers": [container], **rest}}}
+
+    groups = [
+        {
+            "groupName": group,
+            "replicas": count,
+            "minReplicas": 0,
+            "maxReplicas": 4,
+            "rayStartParams": {},
+            **template(gpu_container("worker")),
+        }
+        for group, count in replicas.items()
+    ]
+    tolerations = [{"key": GPU, "operator": "Exists"}]
+    head = {
+        "rayStartParams": {"num-gpus": "0"},
+        **template(gpu_container("head", 0), tolerations=tolerations),
+    }
+    return {
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": metadata(lab, "t", name),
+        "spec": {"rayVersion": "2.52.0", "headGroupSpec": head, "workerGroupSpecs": groups},
+    }
+
+
+@pytest.mark.always
+def test_each_group_of_a_leader_worker_set_is_a_gang(lab: WorkloadLab):
+    """Two groups of two nodes fit; of three, the third waits without a pod."""
+    server = lab.start(leader_worker_set(lab, "server", 3))
+    soon(lambda: len(lab.workloads_of(server)) == 3, "a workload for each group")
+    soon(lambda: len(lab.running_pods(server)) == 4, "two groups to run")
+    groups = Counter(
+        pod["metadata"]["labels"]["leaderworkerset.sigs.k8s.io/group-index"]
+        for pod in lab.running_pods(server)
+    )
+    assert set(groups.values()) == {2}
+    lab.end(server)
+
+
+def leader_worker_set(lab: WorkloadLab, name: str, groups: int) -> Value:
+    worker = {"spec": {"containers": [gpu_container("vllm")]}}
+    group = {"size": 2, "restartPolicy": "RecreateGroupOnPodRestart", "workerTemplate": worker}
+    return {
+        "apiVersion": "leaderworkerset.x-k8s.io/v1",
+        "kind": "LeaderWorkerSet",
+        "metadata": metadata(lab, "t", name),
+        "spec": {"replicas": groups, "leaderWorkerTemplate": group},
+    }
+
+
+@pytest.mark.always
+def test_a_job_set_of_two_jobs_is_one_gang(lab: WorkloadLab):
+    first, second = (lab.start(job_set(lab, name)) for name in ("first", "second"))
+    lab.runs(first, 3)
+    (workload,) = lab.workloads_of(first)
+    assert [each["count"] for each in workload["spec"]["podSets"]] == [1, 2]
+    assert "insufficient unused quota" in lab.waits(second)
+    lab.end(first)
+    lab.runs(second, 3)
+    lab.end(second)
+
+
+def job_set(lab: WorkloadLab, name: str) -> Value:
+    """A leader and two workers with eight GPUs each."""
+    pod = {"restartPolicy": "Never", "containers": [gpu_container()]}
+
+    def job(count: int) -> Value:
+        spec = {"parallelism": count, "completions": count, "backoffLimit": 0}
+        return {"spec": {**spec, "template": {"spec": pod}}}
+
+    jobs = [
+        {"name": part, "replicas": 1, "template": job(count)}
+        for part, count in {"leader": 1, "workers": 2}.items()
+    ]
+    return {
+        "apiVersion": "jobset.x-k8s.io/v1alpha2",
+        "kind": "JobSet",
+        "metadata": metadata(lab, "t", name),
+        "spec": {"replicatedJobs": jobs},
+    }

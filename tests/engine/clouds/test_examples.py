@@ -20,7 +20,7 @@ EKS = platform(
     system=None,
     cluster={"existing": "ml-prod"},
 )
-NAMES = sorted(each.name for each in EXAMPLES.glob("[0-9]*-*"))
+NAMES = sorted(each.parent.name for each in EXAMPLES.glob("[0-9]*-*/__main__.py"))
 
 
 @pytest.fixture

@@ -29,19 +29,26 @@ STACKS = {
 SERVER = "registry.example/server:1.2.3"
 
 
-def with_every_kind(raw: dict[str, Any]) -> dict[str, Any]:
+WITHOUT_WHOLE_GPUS = {"slices"}
+"""Stacks on which no training runtime is possible."""
+
+
+def with_every_kind(raw: dict[str, Any], *, training: bool = True) -> dict[str, Any]:
     """The platform with the controllers of all kinds."""
     named = [each if isinstance(each, str) else each["name"] for each in raw.get("addons", ())]
     more = [each for each in ADDONS if each not in named]
-    workloads = {**raw.get("workloads", {}), "training": ["torch"]}
-    return {**raw, "addons": [*raw.get("addons", ()), *more], "workloads": workloads}
+    workloads = {**raw.get("workloads", {}), **({"training": ["torch"]} if training else {})}
+    queueing = {**raw.get("queueing", {}), "integrations": ["pytorchjob"]}
+    addons = [*raw.get("addons", ()), *more]
+    return {**raw, "addons": addons, "workloads": workloads, "queueing": queueing}
 
 
 def plan_of_stack(path: Path) -> PlatformPlan:
     """The plan of a stack file with the controllers of all kinds."""
     content = yaml.safe_load(path.read_text(encoding="utf-8"))
     config = content["config"]
-    config["gpuyard:platform"] = with_every_kind(config["gpuyard:platform"])
+    training = path.stem not in WITHOUT_WHOLE_GPUS
+    config["gpuyard:platform"] = with_every_kind(config["gpuyard:platform"], training=training)
     data = yaml.safe_dump(content).encode()
     return plan_or_raise(read_stack_file(data, path.name, file_reader(sizes.ROOT)).spec)
 
@@ -50,7 +57,7 @@ def request(plan: PlatformPlan, kind: ManifestKind, team: str, shape: str, **res
     """What the command makes of its options; None where it refuses."""
     owner = plan.team(team)
     placed = place_shape(plan, owner, shape)
-    if placed is None or kind_obstacle(plan, placed, kind)[0]:
+    if placed is None or kind_obstacle(plan, owner, placed, kind)[0]:
         return None
     image = SERVER if kind in WITHOUT_IMAGE else default_image(kind)
     options = {"name": shape, "queue": owner.local_queue, "image": image, **rest}

@@ -75,6 +75,8 @@ PLURALS = {
     "JobSet": "jobsets",
     "ClusterTrainingRuntime": "/apis/trainer.kubeflow.org/v1alpha1/clustertrainingruntimes",
     "TrainJob": "trainjobs",
+    "PyTorchJob": "pytorchjobs",
+    "MPIJob": "mpijobs",
     "LeaderWorkerSet": "leaderworkersets",
     "RayCluster": "rayclusters",
     "RayJob": "rayjobs",

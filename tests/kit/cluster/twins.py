@@ -67,8 +67,10 @@ def platform(name: str, team: str, queue: str = "main", **admission: Any) -> Pla
                 },
                 {"name": "other", "guarantee": {"vip": 8, "alpha": 8}},
             ],
-            "admission": admission,
+            # the twins see the labels that the server sees
+            "admission": {"set_classes": False, **admission},
             "priorities": {"twins-first": 10},
+            "queueing": {"integrations": ["pytorchjob"]},
         }
     )
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from gpuyard.names import GPU, QUEUE_LABEL
 from gpuyard.simulate import cluster
+from gpuyard.simulate.api import Api
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Value, condition
 from kit.cluster.queues import DURATION, QueueLab, kueue_as_rendered, soon
@@ -156,3 +157,24 @@ def metadata(lab: QueueLab, team: str, name: str, queue: str = "") -> Value:
     found = lab.plan.team(f"{lab.plan.name}-{team}")
     labels = {QUEUE_LABEL: queue or found.local_queue}
     return {"name": name, "namespace": lab.namespace(team), "labels": labels}
+
+
+@contextmanager
+def volume(api: Api, name: str, gib: int) -> Iterator[None]:
+    """A volume for one claim, such as the home of a notebook: nothing provisions one here."""
+    spec = {
+        "capacity": {"storage": f"{gib}Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "hostPath": {"path": "/home"},
+    }
+    metadata = {"name": name}
+    value = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": metadata, "spec": spec}
+    api.call("POST", "/api/v1/persistentvolumes", value)
+    try:
+        yield
+    finally:
+        reality.delete(api, f"/api/v1/persistentvolumes/{name}")
+
+
+def uids(pods: list[Value]) -> frozenset[str]:
+    return frozenset(pod["metadata"]["uid"] for pod in pods)

@@ -10,6 +10,7 @@ VERSIONS = {
     "AppWrapper": "workload.codeflare.dev/v1beta2",
     "JobSet": "jobset.x-k8s.io/v1alpha2",
     "MPIJob": "kubeflow.org/v2beta1",
+    "PyTorchJob": "kubeflow.org/v1",
     "TrainJob": "trainer.kubeflow.org/v1alpha1",
 }
 
@@ -50,6 +51,17 @@ def mpi(  # noqa: PLR0913  a whole has so many sides
     }
     policy = {"suspend": suspend, **({"cleanPodPolicy": cleans} if cleans else {})}
     return whole("MPIJob", {"runPolicy": policy, "mpiReplicaSpecs": roles}, queue)
+
+
+def pytorch(*, workers=2, gpus=1, suspend=False, queue="main", cleans="Running", role="Worker"):
+    pod = template(gpus)
+    pod["spec"]["containers"][0]["resources"]["limits"]["memory"] = "1Gi"  # it is a training pod
+    roles = {
+        "Master": {"replicas": 1, "template": pod},
+        role: {"replicas": workers, "template": pod},
+    }
+    policy = {"suspend": suspend, **({"cleanPodPolicy": cleans} if cleans else {})}
+    return whole("PyTorchJob", {"runPolicy": policy, "pytorchReplicaSpecs": roles}, queue)
 
 
 def jobset(replicas=1, parallelism=2, gpus=1, suspend=False, completions=None, jobs=1):
@@ -125,6 +137,10 @@ CHANGES = [
     (mpi(), mpi(workers=8, suspend=True), ""),
     (mpi(suspend=True), mpi(workers=8, suspend=True), ""),
     (mpi(workers=8), mpi(gpus=0, workers=8), ""),
+    (pytorch(), pytorch(workers=8), "PyTorchJob"),
+    (pytorch(), pytorch(gpus=8), "PyTorchJob"),
+    (pytorch(), pytorch(workers=1), ""),
+    (pytorch(), pytorch(workers=8, suspend=True), ""),
     (jobset(), jobset(replicas=2), "JobSet"),
     (jobset(), jobset(parallelism=3), "JobSet"),
     (jobset(completions=2), jobset(parallelism=9, completions=2), ""),
@@ -155,6 +171,9 @@ CHANGES = [
 STRATEGY = {each: {"policy": "DeleteWorkers"} for each in ("onSuccess", "onFailure")}
 MADE = [
     (mpi(), False),
+    (pytorch(), False),
+    (pytorch(cleans=""), True),
+    (pytorch(gpus=0, cleans=""), False),
     (mpi(cleans="All"), False),
     (mpi(cleans=""), True),
     (mpi(cleans="None"), True),
@@ -169,6 +188,23 @@ MADE = [
     (rayjob(deletionStrategy=STRATEGY, gpus=0), False),
 ]
 """The created object, and whether it is rejected because its pods stay after it ends."""
+UNCOUNTED = [
+    (
+        pytorch(queue=""),
+        (
+            "this PyTorchJob requests GPUs but names no queue; label it"
+            " kueue.x-k8s.io/queue-name: main"
+        ),
+    ),
+    (
+        pytorch(role="worker"),
+        (
+            "Kueue counts no pods of role worker of this PyTorchJob; name the role as one of"
+            " Master, Worker"
+        ),
+    ),
+]
+"""Objects with pods that Kueue does not count."""
 KEPT = [
     (mpi(), mpi(cleans="None"), True),
     (mpi(cleans=""), mpi(cleans="None"), True),

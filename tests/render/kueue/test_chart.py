@@ -4,13 +4,13 @@ import pytest
 import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.plan.queueing.kueue import FRAMEWORKS
+from gpuyard.plan.queueing.kueue import frameworks
 from gpuyard.render.files import render_files
 from gpuyard.render.kueue.chart import kueue_objects, kueue_release, kueue_values
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import releases
 from kit.levels import upstream
-from kit.stacks import SYSTEM, plan_of, platform, pool
+from kit.stacks import SYSTEM, plan_of, platform, pool, spec_of
 
 LATE = {"cluster.name": "blue"}
 
@@ -28,7 +28,7 @@ def charts_configuration():
 
 
 def test_what_can_stand_in_a_queue_is_what_the_chart_lists():
-    assert charts_configuration()["integrations"]["frameworks"] == list(FRAMEWORKS)
+    assert charts_configuration()["integrations"]["frameworks"] == frameworks(spec_of(platform()))
 
 
 def paths(tree, at=()):

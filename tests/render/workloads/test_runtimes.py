@@ -22,7 +22,7 @@ def on(training, pools=None, teams=None, cloud="aws", **rest):
         teams or [team(guarantee={"train": 32})],
         cloud=cloud,
         workloads={"training": training},
-        addons=["kubeflow-trainer"],
+        addons=["jobset", "kubeflow-trainer"],
         **rest,
     )
     assert not [each for each in findings(raw) if each.severity is Severity.ERROR]
@@ -58,9 +58,7 @@ def test_named_pools_only():
 
 
 def test_a_pool_with_claims_uses_the_claims_of_a_shape_of_whole_nodes():
-    rack = pool(
-        "rack", machine="p6e-gb200.36xlarge", nodes=9, sharing={"dra": True}
-    )
+    rack = pool("rack", machine="p6e-gb200.36xlarge", nodes=9, sharing={"dra": True})
     rest = {"shapes": [shape("moe", nodes=2, gpus_per_node=4)]}
     plan = on(["torch"], [rack], [team(guarantee={"rack": 36})], "none", **rest)
     (made,) = runtime_objects(plan)

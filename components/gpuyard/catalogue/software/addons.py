@@ -45,6 +45,8 @@ class AddonChart:
     """The path of the namespaces of teams; empty if the controller watches every namespace."""
     separator: str
     """What separates these namespaces in a text; empty: they are a list."""
+    owns_crds: bool
+    """Whether Helm deletes its CRDs with it, and Kubernetes their objects."""
     monitors: Mapping[str, Any]
     """Values that need prometheus-operator."""
     labels: tuple[ValuesPath, ...]
@@ -66,6 +68,8 @@ class AddonFacts:
     """Resources that members of teams may create, by API group."""
     groups: tuple[str, ...]
     """API groups that exist once its charts are installed."""
+    accounts: tuple[str, ...]
+    """Namespaces of controllers whose requests in a team's namespaces are checked as those of its members."""
     ports: tuple[int, ...]
     """Ports of pods of teams that its controller calls."""
     charts: tuple[AddonChart, ...]
@@ -93,6 +97,7 @@ def _facts(name: str, row: Mapping[str, Any]) -> AddonFacts:
         since=row.get("since", ""),
         kinds={group: tuple(plurals) for group, plurals in row.get("kinds", {}).items()},
         groups=(*row.get("kinds", {}), *row.get("groups", ())),
+        accounts=tuple(row.get("accounts", ())),
         ports=tuple(row.get("ports", ())),
         charts=tuple(_chart(name, row["title"], source, each) for each in row["charts"]),
         source=source,
@@ -119,6 +124,7 @@ def _chart(addon: str, title: str, source: Source, row: Mapping[str, Any]) -> Ad
         places=_paths(row, "places"),
         namespaces=tuple(row.get("namespaces", ())),
         separator=row.get("separator", ""),
+        owns_crds=row.get("owns_crds", False),
         monitors=row.get("monitors", {}),
         labels=_paths(row, "labels"),
     )

@@ -124,6 +124,27 @@ DRA_DRIVER_CHART = Chart(
 )
 """The chart of the DRA driver, used if the GPU Operator does not install it."""
 
+VOLCANO_CHART = Chart(
+    name="volcano",
+    title="Volcano",
+    pin="volcano-chart",
+    image_pin="volcano",
+    registry="docker.io",
+    path="volcanosh/charts/volcano",
+    image="volcanosh/vc-scheduler",
+    tag="v{}",
+    repository="https://volcano-sh.github.io/helm-charts",
+    source=Source(
+        "volcano-sh/helm-charts index.yaml (chart 1.15.0) and README.md; installer/helm/chart/volcano of"
+        " volcano-sh/volcano v1.15.1",
+        date(2026, 11, 29),
+        as_of=date(2026, 7, 30),
+    ),
+)
+"""Published in a Helm repository; `path` is its path in a mirror."""
+VOLCANO_IMAGES = ("volcanosh/vc-controller-manager", "volcanosh/vc-webhook-manager")
+"""Paths of its other images."""
+
 MONITORING_CHART = Chart(
     name="kube-prometheus-stack",
     title="kube-prometheus-stack",

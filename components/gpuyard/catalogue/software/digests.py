@@ -334,6 +334,14 @@ BY_TAG: Mapping[str, str] = {
     "docker.io/pytorch/pytorch": "Kubeflow Trainer's runtimes name it by tag",
     "ghcr.io/kubeflow/trainer/deepspeed-runtime": "Kubeflow Trainer's runtimes name it by tag",
     "nvcr.io/nvidia/jax": "Kubeflow Trainer's runtimes name it by tag",
+    **dict.fromkeys(
+        (
+            "docker.io/volcanosh/vc-scheduler",
+            "docker.io/volcanosh/vc-controller-manager",
+            "docker.io/volcanosh/vc-webhook-manager",
+        ),
+        "no public source names the digest of this version",
+    ),
     "docker.io/grafana/grafana": "the chart of Grafana decides its version",
     "quay.io/kiwigrid/k8s-sidecar": "the chart of Grafana decides its version",
     "ghcr.io/kubeflow/trainer/trainer-controller-manager": _UNKNOWN,

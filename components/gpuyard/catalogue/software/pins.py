@@ -99,6 +99,12 @@ support has ended."""
 QUEUEING: tuple[Pin, ...] = (
     KUEUE,
     _pin("volcano", "1.15.1", "volcano-sh/volcano v1.15.1 (2026-07-30)"),
+    _pin(
+        "volcano-chart",
+        "1.15.0",
+        "volcano-sh/helm-charts index.yaml, chart volcano 1.15.0",
+        as_of=date(2026, 6, 1),
+    ),
     _pin("jobset", "0.12.0", "kubernetes-sigs/jobset v0.12.0"),
     _pin("kubeflow-trainer", "2.3.0", "kubeflow/trainer v2.3.0 (2026-08-06), chart 2.3.0"),
     _pin(

@@ -1,6 +1,7 @@
 """`gpuyard job`: manifests of jobs, notebooks and services that start, and what is wrong with one."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,14 +28,17 @@ from gpuyard.cli.views.lint_report import hit_document, show_hits
 from gpuyard.errors import UsageError
 from gpuyard.explain import Explanation, Verdict
 from gpuyard.explain import explain as explain_job
+from gpuyard.explain.controllers import controller_caution
 from gpuyard.findings import Severity, format_list
 from gpuyard.lint.of_teams import lint_workloads, object_title
 from gpuyard.lint.report import LintFinding, Report
 from gpuyard.local_files import write_file
 from gpuyard.manifests.quantities import format_amount
-from gpuyard.manifests.workloads import read_job
+from gpuyard.manifests.workloads import ParsedWorkload, read_job
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.render.workloads.manifests import (
+    WITHOUT_ADDON,
     WITHOUT_IMAGE,
     ManifestKind,
     ManifestRequest,
@@ -119,7 +123,7 @@ def new(  # noqa: PLR0913, PLR0917  an option is a parameter
     plan = judged.plan
     request = _request(plan, shape, team, kind, image, command, name, queue, home_gib)
     objects = manifest_objects(plan, request)
-    (answer,) = (explain_job(plan, each) for each in map(read_job, objects) if each is not None)
+    (answer,) = (_explain(plan, each) for each in map(read_job, objects) if each is not None)
     if _never(answer):
         show_explanation(answer, diagnostics())
         return FINDINGS
@@ -150,18 +154,28 @@ def _request(  # noqa: PLR0913, PLR0917
     home_gib: int,
 ) -> ManifestRequest:
     """The options as a request; UsageError with the allowed values for one that the stack rejects."""
+    if uses_volcano(plan.spec):
+        raise UsageError(
+            f"platform {plan.name} uses Volcano, and manifests of `gpuyard job new` are for Kueue. The"
+            " guide `Use Volcano instead of Kueue` has one for Volcano."
+        )
     _check_name("--shape", "shape", shape, [each.name for each in plan.shapes])
     _check_name("--team", "team", team, [each.name for each in plan.teams])
     owner = plan.team(team)
     placed = place_shape(plan, owner, shape)
     if placed is None:
         raise UsageError(_no_quota(plan, shape, team))
-    kind = kind or default_kind(plan, placed)
-    reason, fix = kind_obstacle(plan, placed, kind)
+    kind = kind or default_kind(plan, owner, placed)
+    reason, fix = kind_obstacle(plan, owner, placed, kind)
     if reason:
-        kinds = [each for each in ManifestKind if not kind_obstacle(plan, placed, each)[0]]
+        kinds = [
+            each
+            for each in ManifestKind
+            if each not in WITHOUT_ADDON and not kind_obstacle(plan, owner, placed, each)[0]
+        ]
         raise UsageError(f"--kind {kind}: {reason}. {fix}, or use --kind {format_options(kinds)}.")
-    if image is None and (kind in WITHOUT_IMAGE or plan.spec.mirror is not None):
+    mirrored = plan.spec.mirror is not None and kind is not ManifestKind.TRAINJOB
+    if image is None and (kind in WITHOUT_IMAGE or mirrored):
         why = (
             "a server has no default image"
             if kind in WITHOUT_IMAGE
@@ -246,9 +260,7 @@ def check(
         raise UsageError(no_workload_error(shown, values))
     check_teams(plan, [parsed for _, parsed in jobs], team, shown)
     home = plan.team(team).default_namespace.name if team is not None else ""
-    answers = [
-        (object_title(value, home), explain_job(plan, one, team=team)) for value, one in jobs
-    ]
+    answers = [(object_title(value, home), _explain(plan, one, team)) for value, one in jobs]
     names = {one.team for _, one in answers}
     teams = [each for each in plan.teams if each.name in names]
     settings = rule_settings(None, stack)
@@ -274,6 +286,13 @@ def check(
         summary = _summary([one for _, one in answers], report.open_findings)
         show_verdict("failed" if failed else "ok", f"{shown}: {summary}", results())
     return FINDINGS if failed else OK
+
+
+def _explain(plan: PlatformPlan, job: ParsedWorkload, team: str | None = None) -> Explanation:
+    """The explanation, with a caution if the controller of the kind may be missing."""
+    answer = explain_job(plan, job, team=team)
+    caution = controller_caution(plan, job)
+    return replace(answer, cautions=(*answer.cautions, caution)) if caution else answer
 
 
 def _never(one: Explanation) -> bool:

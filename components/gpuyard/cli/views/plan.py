@@ -10,6 +10,7 @@ from gpuyard.cli.views.findings import show_finding
 from gpuyard.cli.views.interruption import show_interruption
 from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
+from gpuyard.cli.views.services import show_services
 from gpuyard.cli.views.storage import show_stores
 from gpuyard.cli.views.teams import show_limits
 from gpuyard.findings import Diagnostic, format_list
@@ -51,6 +52,7 @@ def show_plan(
         show_limits(plan, console)
     _queues(plan, console)
     _shapes(plan, console)
+    show_services(plan, console)
     show_stores(plan, console)
     console.title("Bill", _prices(plan))
     show_totals(plan, console)

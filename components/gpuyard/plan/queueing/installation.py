@@ -1,10 +1,11 @@
-"""Kueue installation: by gpuyard, by the simulated cluster, or an existing one."""
+"""Installation of the queueing engine: by gpuyard, by the simulated cluster, or an existing one."""
 
 from gpuyard.findings import Diagnostic, Fix, Path, error, info
 from gpuyard.names import GPU_CLAIM, MIG_SLICES
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import GATES, WITHOUT_QUOTA
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS as SENT
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.queueing import MigQuota
 
@@ -13,6 +14,15 @@ _PATH: Path = ("queueing", "install")
 
 def installs_kueue(spec: PlatformSpec) -> bool:
     """Whether gpuyard installs Kueue's chart: everywhere except on a simulated cluster, which has Kueue."""
+    return not uses_volcano(spec) and _installs_engine(spec)
+
+
+def installs_volcano(spec: PlatformSpec) -> bool:
+    """Whether gpuyard installs Volcano's chart."""
+    return uses_volcano(spec) and _installs_engine(spec)
+
+
+def _installs_engine(spec: PlatformSpec) -> bool:
     if spec.queueing.install is None:
         return spec.cloud is not Cloud.SIMULATED
     return spec.queueing.install
@@ -21,6 +31,8 @@ def installs_kueue(spec: PlatformSpec) -> bool:
 def check_kueue(draft: Draft) -> list[Diagnostic]:
     """Reject a second Kueue in one cluster; list the settings that an existing Kueue needs."""
     spec = draft.spec
+    if uses_volcano(spec):
+        return []
     if spec.cloud is Cloud.SIMULATED:
         return [_second()] if installs_kueue(spec) else []
     return [] if installs_kueue(spec) else [_needed_of_another(spec)]

@@ -32,6 +32,16 @@ def addons_of(plan: PlatformPlan, team: TeamPlan) -> list[str]:
     return [name for name in addon_facts() if name in allowed]
 
 
+def add_addon_fix(spec: PlatformSpec, name: AddonName) -> Fix:
+    """The fix that adds an add-on and those without which it does not run."""
+    listed = spec.model_dump(mode="json", include={"addons"})["addons"]
+    needed = [each for each in addon_facts()[name].needs if not spec.has_addon(AddonName(each))]
+    added = [*needed, name.value]
+    return Fix(
+        message=f"add {format_list(added)} to addons", at=("addons",), value=[*listed, *added]
+    )
+
+
 def check_addons(draft: Draft) -> list[Diagnostic]:
     """Reject add-ons that could not run, and teams that do not exist."""
     seen = set[str]()

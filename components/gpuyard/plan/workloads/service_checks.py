@@ -8,6 +8,7 @@ from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.observability.stage import unmeasured_pools
 from gpuyard.plan.renames import free_name
+from gpuyard.plan.workloads.addons import add_addon_fix
 from gpuyard.plan.workloads.services import (
     Placement,
     ServiceGroup,
@@ -138,7 +139,7 @@ def _addons(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
                 f"it needs the add-on {name}, which {purpose}",
                 given=f"addons: {addons}" if addons else "no `addons`",
                 allowed=f"addons with {name}",
-                fix=Fix(message=f"add {name} to addons", at=("addons",), value=[*addons, name.value]),
+                fix=add_addon_fix(draft.spec, name),
             )
 
 

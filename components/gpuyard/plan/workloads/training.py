@@ -7,6 +7,7 @@ from gpuyard.catalogue.cluster.nccl import RECORDS
 from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, RuntimePlan, TeamPlan
+from gpuyard.plan.workloads.addons import add_addon_fix
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import AddonName, Enforce, TrainingRuntime
 from gpuyard.spec.suggestions import nearest_name
@@ -128,18 +129,13 @@ def _tcp_reason(spec: PlatformSpec, teams: list[TeamPlan], pool: PoolPlan) -> st
 
 
 def _no_trainer(spec: PlatformSpec) -> Diagnostic:
-    addons = [each.model_dump(mode="json") for each in spec.addons]
     return error(
         "training.no_trainer",
         _SECTION,
         "training runtimes are objects of Kubeflow Trainer, which `addons` does not name",
         given=format_list(each.framework.value for each in _training(spec)),
         allowed="kubeflow-trainer in `addons`",
-        fix=Fix(
-            message="add kubeflow-trainer",
-            at=("addons",),
-            value=[*addons, AddonName.KUBEFLOW_TRAINER.value],
-        ),
+        fix=add_addon_fix(spec, AddonName.KUBEFLOW_TRAINER),
     )
 
 
@@ -162,7 +158,7 @@ def _unusable(draft: Draft, runtime: TrainingRuntime, pools: list[str], path: Pa
     why = (
         f"no team has a quota of whole GPUs of {format_list(whole)}"
         if whole
-        else f"{format_list(pools)} has no whole GPUs that a job can request"
+        else f"{format_list(pools)} {'have' if pools[1:] else 'has'} no whole GPUs that a job can request"
     )
     return error(
         "training.unusable_pool",

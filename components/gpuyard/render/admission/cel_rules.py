@@ -572,8 +572,13 @@ def _queued() -> str:
     return " + ".join(f"({each})" for each in parts)
 
 
+def variable_of(requirement: Requirement) -> str:
+    """The name of the variable with the messages of a requirement."""
+    return requirement.id.lower().replace("-", "_")
+
+
 CEL_RULES: Mapping[str, tuple[Requirement, str]] = {
-    twin[0].id.lower().replace("-", "_"): twin
+    variable_of(twin[0]): twin
     for twin in (
         (requirements.QUEUED, _queued()),
         (requirements.OWNED, _owned()),

@@ -55,7 +55,7 @@ _RAY_KIND = "ray.io/originated-from-crd"
 """Label of Ray's pods: the kind from which their cluster originates."""
 _WORD = "[A-Z]+[a-z0-9]*|[a-z0-9]+"
 """A word, as `signals.words_of` splits text."""
-_TOKEN = r"""(?:[^\s;&|()"']|"[^"]*"|'[^']*')+|[;&|()]+"""
+_SHELL_WORD = r"""(?:[^\s;&|()"']|"[^"]*"|'[^']*')+|[;&|()]+"""
 _CLOSED = r"""^(?:[^"']|"[^"]*"|'[^']*')*$"""
 """A script in which all quotes are closed."""
 _COMMENT = r"^[ \t]*#"
@@ -109,63 +109,54 @@ def _owners(kinds: str) -> str:
 
 
 def _on_its_own() -> str:
-    """Pods, and workloads that no controller reconciles; the Trainer does not change its JobSet."""
+    """Pods, and workloads that no controller reconciles; Trainer applies a JobSet without removing labels of others."""
     of_trainer = "object.kind == 'JobSet' && o.kind == 'TrainJob'"
     return f"object.kind == 'Pod' || !{_owners(f'!({of_trainer})')}"
 
 
 def _variables() -> Iterator[tuple[str, str]]:
-    it, kind = "variables.it", "variables.kind"
+    """The parts of the decision; the API server evaluates each that is used, once."""
+    it, own = "variables.it", "t.of"
+    metadata = {key: optional(it, f"metadata.{key}", "''") for key in ("name", "generateName")}
     yield "it", "dyn(object)"
-    yield (
-        "owners",
-        f"{optional(it, 'metadata.ownerReferences', '[]')}.filter(o, o.?controller.orValue(false))",
-    )
+    owners = optional(it, "metadata.ownerReferences", "[]")
+    yield "owners", f"{owners}.filter(o, o.?controller.orValue(false))"
     yield "owned", "variables.owners.size() > 0"
     yield "own_labels", optional(it, "metadata.labels", "{}")
     yield "kind", _kind()
+    yield "name", f"{metadata['name']} != '' ? {metadata['name']} : {metadata['generateName']}"
     yield "templates", _templates()
-    yield "pod_labels", f"variables.templates.map(t, {optional('t.of', 'metadata.labels', '{}')})"
     of_jobs = optional(it, "spec.jobTemplate.metadata.labels", "{}")
-    yield "labels", f"[variables.own_labels, {of_jobs}] + variables.pod_labels"
+    of_pods = f"variables.templates.map(t, {optional(own, 'metadata.labels', '{}')})"
+    yield "labels", f"[variables.own_labels, {of_jobs}] + {of_pods}"
     yield "words", _table(signals.WORDS)
     yield "programs", _table(signals.PROGRAMS)
     yield "images", _table(signals.IMAGES)
-    sidecars = f"{optional('t.of', 'spec.initContainers', '[]')}.filter(c, c.?restartPolicy.orValue('') == 'Always')"
-    its_containers = f"{optional('t.of', 'spec.containers', '[]')} + {sidecars}"
-    yield "pods", f"variables.templates.map(t, {{'containers': {its_containers}}})"
-    yield "containers", "variables.pods.map(p, p.containers).flatten()"
-    asks = f"variables.templates.exists(t, {bind_variable(containers('t.of'), 'l', pod_asks('t.of', 'l'))})"
-    yield "asks", asks
-    texts = "(c.?command.orValue([]) + c.?args.orValue([]))"
-    yield "texts", f"variables.containers.map(c, {texts})"
+    restarted = "filter(c, c.?restartPolicy.orValue('') == 'Always')"
+    sidecars = f"{optional(own, 'spec.initContainers', '[]')}.{restarted}"
+    main = optional(own, "spec.containers", "[]")
+    yield "pods", f"variables.templates.map(t, {main} + {sidecars})"
+    yield "containers", "variables.pods.flatten()"
+    asks = bind_variable(containers(own), "l", pod_asks(own, "l"))
+    yield "asks", f"variables.templates.exists(t, {asks})"
+    yield "texts", "variables.containers.map(c, c.?command.orValue([]) + c.?args.orValue([]))"
     yield "scripts", f"variables.texts.map(w, {_script()})"
-    yield (
-        "commands",
-        f"variables.texts.map(w, {_commands()}).flatten().filter(c, c != '').map(c, {_unwrapped()}).filter(c, {_is_evidence('c')})",
-    )
+    unwrapped = f"filter(c, c != '').map(c, {_unwrapped()})"
+    commands = f"variables.texts.map(w, {_commands()}).flatten().{unwrapped}"
+    yield "commands", f"{commands}.filter(c, {_is_evidence('c')})"
     yield "listens", "variables.containers.exists(c, c.?ports.orValue([]).size() > 0)"
     yield "probed", "variables.containers.exists(c, c.?readinessProbe.orValue({}).size() > 0)"
-    yield (
-        "name",
-        f"{optional(it, 'metadata.name', quoted(''))} != '' ? {it}.metadata.name : {optional(it, 'metadata.generateName', quoted(''))}",
-    )
     yield "names", _names()
     yield "readable", _readable()
     yield "evidence", _evidence()
-    points = "variables.evidence.filter(e, e[0] == k).map(e, int(e[1])).sum()"
-    yield "points", f"{listed(_CLASSES)}.map(k, {points})"
-    yield "most", "variables.points.max()"
-    ranked = f"{listed(_CLASSES)}[variables.points.indexOf(variables.most)]"
-    best = f"variables.most < {LEAST_POINTS} ? '' : {ranked}"
-    yield "best", best
-    unseen = f"{kind} in {listed(_UNSEEN)}"
-    inferred = f"!(variables.asks || {unseen}) || !variables.readable ? '' : variables.best != {quoted(JobClass.INFERENCE)} ? variables.best : {_refined()}"
-    yield "inferred", inferred
-    written = (
-        f"variables.labels.filter(l, {quoted(CLASS_LABEL)} in l).map(l, l[{quoted(CLASS_LABEL)}])"
-    )
-    yield "written", written
+    weights = "variables.evidence.filter(e, e[0] == k).map(e, int(e[1])).sum()"
+    yield "points", f"{listed(_CLASSES)}.map(k, {weights})"
+    winner = f"{listed(_CLASSES)}[variables.points.indexOf(variables.points.max())]"
+    yield "best", f"variables.points.max() < {LEAST_POINTS} ? '' : {winner}"
+    applies = f"(variables.asks || variables.kind in {listed(_UNSEEN)}) && variables.readable"
+    finite = f"variables.best == {quoted(JobClass.INFERENCE)} ? {_refined()} : variables.best"
+    yield "inferred", f"{applies} ? ({finite}) : ''"
+    yield "written", _labels_named(CLASS_LABEL)
     known = f"variables.written[0] in {listed(JobClass)} ? variables.written[0] : ''"
     yield "class", f"variables.written.size() > 0 ? ({known}) : variables.inferred"
 
@@ -202,16 +193,17 @@ def _templates() -> str:
         group, _, name = kind.rpartition("/")
         if name == "Pod":
             continue
-        places = [place.at for place in found.places if place.form is PodsForm.TEMPLATE]
         if field := _UNSEEN.get(name):
             value = optional(it, f"spec.{field}", "{}")
             inner = f"{{'containers': [{value}]}}" if name == "TrainJob" else value
             text = f"[{{'at': dyn(''), 'of': dyn({{'spec': dyn({inner})}})}}]"
         else:
             labels = found.name not in _UNLABELLED_TEMPLATES
+            places = [place.at for place in found.places if place.form is PodsForm.TEMPLATE]
             text = f"({' + '.join(_places(at, labels=labels) for at in places)})"
+        version = quoted(f"{group}/" if group else "v1")
         cases.append(
-            f"{it}.apiVersion.startsWith({quoted(f'{group}/' if group else 'v1')}) && {it}.kind == {quoted(name)} ? {text}"
+            f"{it}.apiVersion.startsWith({version}) && {it}.kind == {quoted(name)} ? {text}"
         )
     return f"{' : '.join(cases)} : []"
 
@@ -237,31 +229,29 @@ def _places(at: Path, *, labels: bool) -> str:
 
 
 def _patches() -> str:
-    """Add the label to the workload and its templates where it is missing, and mark pods of controllers."""
-    one = f"{{{quoted(CLASS_LABEL)}: variables.class}}"
-
-    def add(where: str, path: str, value: str) -> str:
-        return f"JSONPatch{{op: 'add', path: {where} + {quoted(path)}, value: {value}}}"
-
-    key = CLASS_LABEL.replace("/", "~1")
-    lacks = f"{optional('t.of', 'metadata.labels', '{}')}.size() == 0"
-    each = (
-        f"!({lacks}) ? {add('t.at', f'/metadata/labels/{key}', 'variables.class')}"
-        f" : t.of.?metadata.hasValue() ? {add('t.at', '/metadata/labels', one)}"
-        f" : {add('t.at', '/metadata', f'{{{chr(39)}labels{chr(39)}: {one}}}')}"
-    )
+    """Add the label to the workload and its templates where it is missing; mark objects of controllers."""
     without = f"!({quoted(CLASS_LABEL)} in {optional('t.of', 'metadata.labels', '{}')})"
     own = "[{'at': dyn(''), 'of': variables.it}]"
     targets = f"({own} + variables.templates.filter(t, t.at != '')).filter(t, {without})"
-    mark = f"{{{quoted(CLASS_OF_POD)}: 'true'}}"
-    annotation = CLASS_OF_POD.replace("/", "~1")
-    annotated = optional("object", "metadata.annotations", "{}")
-    marks = (
-        f"(variables.owned && variables.it.kind == 'Pod' && variables.written.size() == 0 ? [{annotated}.size() == 0"
-        f" ? {add(quoted(''), '/metadata/annotations', mark)}"
-        f" : {add(quoted(''), f'/metadata/annotations/{annotation}', quoted('true'))}] : [])"
-    )
-    return f"variables.class == '' ? [] : {targets}.map(t, {each}) + {marks}"
+    marked = "variables.owned && variables.written.size() == 0"
+    marks = f"{marked} ? {targets}.map(t, {_set('annotations', CLASS_OF_POD, quoted('true'))}) : []"
+    # a template without metadata gets it with the label
+    labels = f"{targets}.map(t, {_set('labels', CLASS_LABEL, 'variables.class')})"
+    return f"variables.class == '' ? [] : {labels} + ({marks})"
+
+
+def _set(field: str, key: str, value: str) -> str:
+    """A patch that sets one label or annotation of the target `t`."""
+
+    def add(path: str, added: str) -> str:
+        return f"JSONPatch{{op: 'add', path: t.at + {quoted(path)}, value: {added}}}"
+
+    one = f"{{{quoted(key)}: {value}}}"
+    lacks = f"{optional('t.of', f'metadata.{field}', '{}')}.size() == 0"
+    whole = add("/metadata", f"{{{quoted(field)}: {one}}}") if field == "labels" else ""
+    below = add(f"/metadata/{field}", one)
+    missing = f"t.of.?metadata.hasValue() ? {below} : {whole}" if whole else below
+    return f"!({lacks}) ? {add(f'/metadata/{field}/' + key.replace('/', '~1'), value)} : {missing}"
 
 
 # ── evidence ──────────────────────────────────────────────────────────────────────────────────────
@@ -328,9 +318,7 @@ def _commands() -> str:
     token = bind_variable(
         plain, "u", f"u in {separators} ? {quoted(_NEW_COMMAND)} : {quoted(_NEW_WORD)} + u"
     )
-    of_script = (
-        f"{code}.findAll({quoted(_TOKEN)}).map(t, {token}).join('').split({quoted(_NEW_COMMAND)})"
-    )
+    of_script = f"{code}.findAll({quoted(_SHELL_WORD)}).map(t, {token}).join('').split({quoted(_NEW_COMMAND)})"
     whole = f"[w.map(x, {quoted(_NEW_WORD)} + x).join('')]"
     return bind_variable(
         _script(), "f", f"f.size() == 0 ? {whole} : f.map(s, {of_script}).flatten()"
@@ -395,12 +383,17 @@ def _of_command() -> str:
     )
 
 
-def _first_label(key: str) -> str:
-    """A label of the workload; the outermost level takes precedence."""
+_NAMED = (*classify.COMPONENT_LABELS, *classify.NAME_LABELS)
+
+
+def _labels_named(key: str) -> str:
+    """The values of a label at all levels of the workload, the outermost first."""
     return f"variables.labels.filter(l, {quoted(key)} in l).map(l, l[{quoted(key)}])"
 
 
-_NAMED = (*classify.COMPONENT_LABELS, *classify.NAME_LABELS)
+def _for_first(values: str, then: str) -> str:
+    """An expression for the first value `t`; [] without one."""
+    return f"{values}.transformList(i, t, i == 0, {then}).flatten(1)"
 
 
 def _runtime() -> str:
@@ -409,9 +402,8 @@ def _runtime() -> str:
 
 def _names() -> str:
     """All words by which a workload is named."""
-    texts = [f"[variables.name, {_runtime()}]", *map(_first_label, _NAMED)]
-    of_labels = [f"{text}.transformList(i, x, i == 0, x)" for text in texts[1:]]
-    return f"({' + '.join([texts[0], *of_labels])}).map(t, {_words('t')}).flatten()"
+    of_labels = " + ".join(_for_first(_labels_named(key), "[t]") for key in _NAMED)
+    return f"([variables.name, {_runtime()}] + {of_labels}).map(t, {_words('t')}).flatten()"
 
 
 def _readable() -> str:
@@ -429,9 +421,11 @@ def _readable() -> str:
 def _evidence() -> str:
     """All evidence, each once: class, weight and source."""
     name = classify.NAME
-    labels = [
-        (key, classify.COMPONENT if key in classify.COMPONENT_LABELS else name) for key in _NAMED
-    ]
+    labels = {
+        **dict.fromkeys(classify.COMPONENT_LABELS, classify.COMPONENT),
+        **dict.fromkeys(classify.NAME_LABELS, name),
+        names.QUEUE_LABEL: classify.QUEUE,
+    }
     kinds = {kind: (c.value, str(weight)) for kind, (c, weight) in classify.KINDS.items()}
     of_kind = f"{{{', '.join(f'{quoted(k)}: {listed(v)}' for k, v in kinds.items())}}}"
     env = "c.?env.orValue([])"
@@ -450,10 +444,9 @@ def _evidence() -> str:
         _matches(_words("variables.name"), "words", name, "'name'"),
         _matches(_words(_runtime()), "words", name, "'runtime'"),
         *(
-            f"{_first_label(key)}.transformList(i, t, i == 0, {_matches(_words('t'), 'words', weight, quoted(key))}).flatten(1)"
-            for key, weight in labels
+            _for_first(_labels_named(key), _matches(_words("t"), "words", weight, quoted(key)))
+            for key, weight in labels.items()
         ),
-        f"{_first_label(names.QUEUE_LABEL)}.transformList(i, t, i == 0, {_matches(_words('t'), 'words', classify.QUEUE, quoted('queue'))}).flatten(1)",
         f"variables.asks ? {_of_shape()} : []",
     )
     return f"({' + '.join(f'({part})' for part in parts)}).distinct()"
@@ -468,7 +461,7 @@ def _of_shape() -> str:
     shape, kind = classify.SHAPE, "variables.kind"
     limit = f"c.?resources.?limits[?{quoted(names.GPU)}]"
     gpus = f"{limit}.hasValue() ? {quantity(f'{limit}.value()')}.asInteger() : 0"
-    gang = f"variables.pods.exists(p, p.containers.map(c, {gpus}).sum() >= {classify.GANG})"
+    gang = f"variables.pods.exists(p, p.map(c, {gpus}).sum() >= {classify.GANG})"
     job = "variables.it.?spec"
     jobs = f"(variables.it.kind == 'CronJob' ? {job}.?jobTemplate.?spec : {job})"
     parallel = f"{jobs}.?parallelism.orValue(1)"

@@ -5,7 +5,7 @@ change. If one is missing, every request is denied.
 """
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
 from gpuyard.admission import priority_and_termination, queued
@@ -19,7 +19,7 @@ from gpuyard.admission.parameters import (
     TAINTS,
     enforcement,
 )
-from gpuyard.admission.requirements import TURNS
+from gpuyard.admission.requirements import QUEUED, TURNS
 from gpuyard.names import (
     PRIORITY_LABEL,
     QUEUE_LABEL,
@@ -29,8 +29,10 @@ from gpuyard.names import (
     kueue_admission_policy_name,
     other_objects_policy_name,
     scaling_policy_name,
+    volcano_policy_name,
 )
 from gpuyard.plan.queueing.kueue import queued_kinds
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission import belongings, reservations, scale_up, termination
 from gpuyard.render.admission.cel import (
@@ -42,7 +44,7 @@ from gpuyard.render.admission.cel import (
     quoted,
     required_namespace_annotation,
 )
-from gpuyard.render.admission.cel_rules import CEL_RULES, named_workloads, parents
+from gpuyard.render.admission.cel_rules import CEL_RULES, named_workloads, parents, variable_of
 from gpuyard.render.admission.classes import class_objects
 from gpuyard.render.admission.pod_expressions import (
     BY_CONTROLLER,
@@ -51,6 +53,8 @@ from gpuyard.render.admission.pod_expressions import (
     too_many_containers_expression,
 )
 from gpuyard.render.admission.running_workloads import controllers, pods_per_template_expression
+from gpuyard.render.admission.volcano import RULES as VOLCANO_RULES
+from gpuyard.render.admission.volcano import volcano_defaults, volcano_variables
 from gpuyard.render.objects import Object, managed_object, namespaces_with
 from gpuyard.spec.sections import Enforce
 
@@ -70,6 +74,7 @@ _RULES: _Rules = (
 )
 """Group, version and resources; a policy ignores those that the cluster does not have."""
 _SOUND = "variables.said == ''"
+_QUEUED = variable_of(QUEUED)
 _STEP = re.compile(r"\.(filter|map)\(")
 """Points at which a long expression is wrapped."""
 _JOBS = ("Job", "JobSet")
@@ -95,8 +100,10 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
     """Policies and bindings for pods, other objects, deletions, scale-up and admission; or none."""
     if not plan.teams:
         return []
-    policies = (
-        _Policy(admission_name(plan.name), _rules(plan), _variables()),
+    volcano = uses_volcano(plan.spec)
+    without = {_QUEUED} if volcano else set[str]()
+    policies = [
+        _Policy(admission_name(plan.name), _rules(plan), _variables(without)),
         _Policy(
             other_objects_policy_name(plan.name),
             belongings.RULES,
@@ -110,6 +117,21 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             f"{_SOUND} || ({termination.MAY})",
             operations=("DELETE",),
         ),
+        *([_of_volcano(plan)] if volcano else _of_kueue(plan)),
+    ]
+    return [
+        *(each for one in policies for each in (_policy(plan.name, one), _binding(plan, one))),
+        *(volcano_defaults(plan) if volcano else []),
+        *class_objects(plan),
+    ]
+
+
+def _of_volcano(plan: PlatformPlan) -> _Policy:
+    return _Policy(volcano_policy_name(plan.name), VOLCANO_RULES, volcano_variables())
+
+
+def _of_kueue(plan: PlatformPlan) -> list[_Policy]:
+    return [
         _Policy(
             scaling_policy_name(plan.name),
             scale_up.RULES,
@@ -124,10 +146,6 @@ def admission_objects(plan: PlatformPlan) -> list[Object]:
             reservations.variables(),
             only=reservations.ONLY,
         ),
-    )
-    return [
-        *(each for one in policies for each in (_policy(plan.name, one), _binding(plan, one))),
-        *class_objects(plan),
     ]
 
 
@@ -194,7 +212,7 @@ def _policy(owner: str, policy: _Policy) -> Object:
     return managed_object(owner, API, "ValidatingAdmissionPolicy", policy.name, spec=spec)
 
 
-def _variables() -> Iterable[tuple[str, str]]:
+def _variables(without: Container[str] = ()) -> Iterable[tuple[str, str]]:
     """The variables of the requirements, the requirements, and all messages."""
     jobs = f"variables.it.kind in {listed(_JOBS)}"
 
@@ -256,9 +274,10 @@ def _variables() -> Iterable[tuple[str, str]]:
     yield "old_counts", f"variables.created ? [] : {pods_per_template_expression('variables.was')}"
     enters = f"{jobs} ? variables.starts : variables.changed"
     yield "enters", f"variables.created || variables.old_queue != '' || ({enters})"
-    for name, (_, expression) in CEL_RULES.items():
+    applied = {name: twin for name, twin in CEL_RULES.items() if name not in without}
+    for name, (_, expression) in applied.items():
         yield name, expression
-    result = " + ".join(f"variables.{name}" for name in CEL_RULES)
+    result = " + ".join(f"variables.{name}" for name in applied)
     # the API server evaluates variables lazily
     sentence = message_expression(
         TURNS,

@@ -5,6 +5,7 @@ from typing import Any
 
 from gpuyard.names import KUEUE_API, PLATFORM_LABEL, STOP_TAINT, TEAM_LABEL
 from gpuyard.plan.queueing.pool_choice import pool_choice
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import (
     CohortPlan,
     FlavorPlan,
@@ -31,6 +32,8 @@ STOP_POLICIES = {StopPolicy.HOLD: "Hold", StopPolicy.DRAIN: "HoldAndDrain"}
 
 def queueing_objects(plan: PlatformPlan) -> list[Object]:
     """Flavors and cohorts first: a cluster queue that names a missing one is inactive."""
+    if uses_volcano(plan.spec):
+        return []
     # With an existing Kueue, its own chart has the configuration.
     simulated = plan.simulated
     return [

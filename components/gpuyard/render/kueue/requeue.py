@@ -24,6 +24,7 @@ from gpuyard.names import (
 )
 from gpuyard.plan.capacity.interruption import LOOK_SECONDS
 from gpuyard.plan.queueing.kueue import queued_kinds
+from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import InterruptionPlan, NamespacePlan, PlatformPlan
 from gpuyard.render.access import RBAC, role_with_binding
 from gpuyard.render.admission.accounts import account_policy
@@ -51,7 +52,7 @@ _KEPT = (
 def requeue_objects(plan: PlatformPlan) -> list[Object]:
     """Permissions and limits first; none without interruptible nodes and later capacity options."""
     interruption = plan.interruption
-    if interruption is None:
+    if interruption is None or uses_volcano(plan.spec):
         return []
     name, space = requeue_name(plan.name), system_namespace(plan.name)
     workloads = (KUEUE_GROUP, "*", "workloads")
@@ -77,7 +78,7 @@ def requeue_objects(plan: PlatformPlan) -> list[Object]:
 
 def requeue_images(plan: PlatformPlan) -> list[PulledImage]:
     """The image of its pod."""
-    return [python_image(plan, "requeueing")] if plan.interruption else []
+    return [python_image(plan, "requeueing")] if requeue_objects(plan) else []
 
 
 def _spaces(plan: PlatformPlan, interruption: InterruptionPlan) -> list[NamespacePlan]:

@@ -4,38 +4,44 @@ Each has the queue and the priority of its team, and pods that start in the pool
 gang starts whole, and restarts whole after a failed pod.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import yaml
-
+from gpuyard.manifests.queued import OPERATORS
 from gpuyard.names import CLASS_LABEL, GPU, PRIORITY_LABEL, QUEUE_LABEL
-from gpuyard.plan.records import PlatformPlan, ShapePlan, TeamPlan
+from gpuyard.plan.queueing.kueue import integrated_kinds
+from gpuyard.plan.records import PlatformPlan, RuntimePlan, ShapePlan, TeamPlan
 from gpuyard.plan.shapes.shapes import candidate_pools, shape_plan
 from gpuyard.plan.sharing.compute_slices import quota_resource_and_amount
+from gpuyard.plan.workloads.addons import addons_of
 from gpuyard.render.limits import gib
 from gpuyard.render.objects import Object
 from gpuyard.render.text import yaml_documents
+from gpuyard.render.workloads.fabrics import missing_fabric
 from gpuyard.render.workloads.pods import (
     MainContainer,
     Purpose,
     pod_template,
 )
 from gpuyard.render.workloads.resources import shape_resources
+from gpuyard.render.workloads.runtimes import (
+    FAIL_INTERRUPTED,
+    MAX_RESTARTS,
+    RESTART_INTERRUPTED,
+    SSHD,
+    TRAINER_API,
+    as_mpi_user,
+    upstream_image,
+)
 from gpuyard.spec.sections import Framework
 from gpuyard.spec.sections.addons import AddonName
 
-RESTARTS = 3
-"""How often a gang restarts after a failed pod."""
 PORT, SERVER_PORT, RENDEZVOUS = 8888, 8000, 29400
 HOME = "/home/jovyan"
 _USER, _GROUP = 1000, 100
 """User and group of the Jupyter images."""
-_MPI_HOME = "/home/mpiuser"
 
 
 class ManifestKind(StrEnum):
@@ -70,11 +76,11 @@ class ManifestRequest:
 
 _PURPOSE = {ManifestKind.NOTEBOOK: Purpose.NOTEBOOK, ManifestKind.SERVICE: Purpose.SERVICE}
 _PURPOSE |= {ManifestKind.LEADERWORKERSET: Purpose.SERVICE}
-_IMAGES = {
-    ManifestKind.MPIJOB: "mpi",
-    ManifestKind.RAYJOB: "ray",
-    ManifestKind.NOTEBOOK: "notebook",
-}
+RAY_IMAGE = "rayproject/ray:2.52.0-gpu"
+"""The version of ray-project/kuberay v1.6.2 ray-operator/config/samples, with CUDA (2026-11-29)."""
+NOTEBOOK_IMAGE = "quay.io/jupyter/pytorch-notebook:cuda12-2026-08-03"
+"""Of jupyter/docker-stacks; tags with a date do not move (2026-11-29)."""
+_IMAGES = {ManifestKind.RAYJOB: RAY_IMAGE, ManifestKind.NOTEBOOK: NOTEBOOK_IMAGE}
 WITHOUT_IMAGE = (ManifestKind.LEADERWORKERSET, ManifestKind.SERVICE)
 """Kinds without a default image: no server runs without a model."""
 ALL_REDUCE = """torchrun --no-python python -c '
@@ -92,15 +98,11 @@ _RAY_COMMAND = "python -c 'import ray; ray.init(); print(ray.cluster_resources()
 
 
 def default_image(kind: ManifestKind) -> str:
-    """The image of a kind for authors who name none."""
-    return str(_images()[_IMAGES.get(kind, "torch")]["image"])
-
-
-@cache
-def _images() -> Mapping[str, Mapping[str, str]]:
-    text = (Path(__file__).parent / "images.yaml").read_text(encoding="utf-8")
-    result: Mapping[str, Mapping[str, str]] = yaml.safe_load(text)
-    return result
+    """The image of a kind for authors who name none; empty for a TrainJob, which has that of its runtime."""
+    if kind is ManifestKind.TRAINJOB:
+        return ""
+    framework = Framework.MPI if kind is ManifestKind.MPIJOB else Framework.TORCH
+    return _IMAGES.get(kind) or upstream_image(framework)
 
 
 def place_shape(plan: PlatformPlan, team: TeamPlan, name: str) -> ShapePlan | None:
@@ -125,39 +127,55 @@ _ADDONS = {
     ManifestKind.LEADERWORKERSET: AddonName.LEADER_WORKER_SET,
 }
 """Add-ons whose controllers run a kind."""
+_PYTORCHJOB = "kubeflow.org/PyTorchJob"
+WITHOUT_ADDON = (ManifestKind.PYTORCHJOB, ManifestKind.MPIJOB)
+"""Kinds whose controllers gpuyard does not install."""
 _ONE_POD = (ManifestKind.NOTEBOOK, ManifestKind.SERVICE)
 
 
-def kind_obstacle(plan: PlatformPlan, shape: ShapePlan, kind: ManifestKind) -> tuple[str, str]:
-    """Why the platform runs no workload of this kind and shape, and the fix; empty if it does."""
+def kind_obstacle(
+    plan: PlatformPlan, team: TeamPlan, shape: ShapePlan, kind: ManifestKind
+) -> tuple[str, str]:
+    """Why the platform runs no workload of this kind for a team, and the fix; empty if it does."""
+    return next(_obstacles(plan, team, shape, kind), ("", ""))
+
+
+def _obstacles(
+    plan: PlatformPlan, team: TeamPlan, shape: ShapePlan, kind: ManifestKind
+) -> Iterator[tuple[str, str]]:
     if plan.queueing.dispatch and kind is not ManifestKind.JOB:
-        return "the stack dispatches only Jobs to its worker clusters", "Submit it to one of these"
+        yield "the stack dispatches only Jobs to its worker clusters", "Submit it to one of these"
     if kind in _ONE_POD and shape.nodes > 1:
-        return f"it has one pod, and shape {shape.name} has {shape.nodes}", "Use another shape"
+        yield f"it has one pod, and shape {shape.name} has {shape.nodes}", "Use another shape"
     addon = _ADDONS.get(kind)
     if addon is not None and not plan.has_addon(addon):
-        return f"the stack has no add-on {addon}", f"Add it to addons: [{addon}]"
-    if kind is ManifestKind.TRAINJOB and not _has_runtime(plan):
-        name = runtime_name("torch", plan.pool(shape.pool).stable_name)
-        return f"the stack has no runtime {name}", "Add workloads: {training: [torch]}"
-    return "", ""
+        yield f"the stack has no add-on {addon}", f"Add it to addons: [{addon}]"
+    if addon is not None and addon not in addons_of(plan, team):
+        why = f"team {team.name} may not use add-on {addon}"
+        yield why, "Add the team to its `teams` in `addons`"
+    if kind is ManifestKind.TRAINJOB and not _torch_runtimes(plan, shape):
+        why = f"pool {shape.pool} has no training runtime of torch for shape {shape.name}"
+        yield why, "Add workloads: {training: [torch]}"
+    if kind is ManifestKind.PYTORCHJOB and _PYTORCHJOB not in integrated_kinds(plan.spec):
+        why = "Kueue does not queue PyTorchJobs, as its integration is off"
+        yield why, "Add queueing: {integrations: [pytorchjob]}"
 
 
-def _has_runtime(plan: PlatformPlan) -> bool:
-    workloads = plan.spec.workloads
-    return workloads is not None and Framework.TORCH in workloads.training
+def _torch_runtimes(plan: PlatformPlan, shape: ShapePlan) -> list[RuntimePlan]:
+    """The runtime of PyTorch for the pool of a shape, with its claims; or none."""
+    return [
+        each
+        for each in plan.runtimes
+        if (each.framework, each.pool) == (Framework.TORCH, shape.pool)
+        and each.shape in {None, shape.name}
+    ]
 
 
-def default_kind(plan: PlatformPlan, shape: ShapePlan) -> ManifestKind:
+def default_kind(plan: PlatformPlan, team: TeamPlan, shape: ShapePlan) -> ManifestKind:
     """The kind for a shape: for whole GPUs the one that restarts a gang whole, if its controller is installed."""
     options = (ManifestKind.TRAINJOB, ManifestKind.JOBSET) if shape.resource == GPU else ()
-    usable = (each for each in options if not kind_obstacle(plan, shape, each)[0])
+    usable = (each for each in options if not kind_obstacle(plan, team, shape, each)[0])
     return next(usable, ManifestKind.JOB)
-
-
-def runtime_name(framework: str, pool: str) -> str:
-    """The ClusterTrainingRuntime of a framework for a pool."""
-    return f"{framework}-{pool}"
 
 
 def manifest_objects(plan: PlatformPlan, request: ManifestRequest) -> list[Object]:
@@ -168,13 +186,27 @@ def manifest_objects(plan: PlatformPlan, request: ManifestRequest) -> list[Objec
 def manifest_text(plan: PlatformPlan, request: ManifestRequest) -> str:
     """The objects as YAML, with comments for their author."""
     shape, team = request.shape, request.team.name
-    of = f"{shape.nodes} pod{'s' if shape.nodes > 1 else ''} with {shape.per_node} {shape.resource} each"
+    each = f"{shape.per_node} {shape.resource}"
+    pods = f"{shape.nodes} pods with {each} each" if shape.nodes > 1 else f"1 pod with {each}"
     lines = [
-        f"Shape {shape.name} for team {team}: {of}, in pool {shape.pool}.",
+        f"Shape {shape.name} for team {team}: {pods}, in pool {shape.pool}.",
+        *_fabric_notes(plan, request),
         *_notes(plan, request),
     ]
     comments = "".join(f"# {line}\n" for line in lines)
     return comments + yaml_documents(manifest_objects(plan, request))
+
+
+def _fabric_notes(plan: PlatformPlan, request: ManifestRequest) -> list[str]:
+    """What the image needs for the fabric between nodes, or why the pods use TCP."""
+    pods = shape_resources(plan, request.shape)
+    if plan.simulated or pods.pods == 1:
+        return []
+    if why := missing_fabric(plan, [request.team], pods):
+        return [f"The pods use TCP between nodes: {why}."]
+    nccl = pods.pool.nccl
+    of_image = nccl is not None and "in the image" in nccl.needs
+    return [f"{nccl.fabric} needs {nccl.needs}."] if nccl and of_image else []
 
 
 def _notes(plan: PlatformPlan, request: ManifestRequest) -> list[str]:
@@ -186,14 +218,22 @@ def _notes(plan: PlatformPlan, request: ManifestRequest) -> list[str]:
             ]
         case ManifestKind.PYTORCHJOB:
             return [
-                "gpuyard: ignore-file GPU-OLD-01 because the stack queues PyTorchJobs of the training operator v1"
+                _needs_operator("PyTorchJob"),
+                "gpuyard: ignore-file GPU-OLD-01 because the stack queues PyTorchJobs of the training operator v1",
             ]
         case ManifestKind.MPIJOB:
-            return ["The image needs mpirun, and an SSH server for user mpiuser."]
+            return [
+                _needs_operator("MPIJob"),
+                "The image needs mpirun, and an SSH server for user mpiuser.",
+            ]
         case ManifestKind.NOTEBOOK:
             return _notes_of_notebook(plan, request)
         case _:
             return []
+
+
+def _needs_operator(kind: str) -> str:
+    return f"gpuyard installs no {OPERATORS[kind]}: the cluster must have one."
 
 
 def _notes_of_notebook(plan: PlatformPlan, request: ManifestRequest) -> list[str]:
@@ -256,7 +296,7 @@ def _variables(request: ManifestRequest, **values: object) -> tuple[Object, ...]
     settings = {
         "NNODES": request.shape.nodes,
         "NPROC_PER_NODE": request.shape.per_node,
-        "MAX_RESTARTS": RESTARTS,
+        "MAX_RESTARTS": MAX_RESTARTS,
         **values,
     }
     return tuple(
@@ -278,7 +318,7 @@ def _job(plan: PlatformPlan, request: ManifestRequest) -> list[Object]:
     first = f"{name}-0.{name}:{RENDEZVOUS}" if nodes > 1 else f"localhost:{RENDEZVOUS}"
     env = _variables(request, RDZV_BACKEND="c10d", RDZV_ID=name, RDZV_ENDPOINT=first)
     template = _template(plan, request, _container(request, ALL_REDUCE, env=env))
-    spec: Object = {"backoffLimit": RESTARTS * nodes, "template": template}
+    spec: Object = {"backoffLimit": MAX_RESTARTS * nodes, "template": template}
     if nodes == 1:
         return [_object(request, "batch/v1", "Job", spec)]
     template["spec"] = {"subdomain": name, **template["spec"]}
@@ -303,10 +343,11 @@ def _jobset(plan: PlatformPlan, request: ManifestRequest) -> list[Object]:
         "completions": nodes,
         "parallelism": nodes,
         "backoffLimit": 0,
+        "podFailurePolicy": dict(FAIL_INTERRUPTED),
         "template": template,
     }
     spec = {
-        "failurePolicy": {"maxRestarts": RESTARTS},
+        "failurePolicy": {"maxRestarts": MAX_RESTARTS, "rules": [dict(RESTART_INTERRUPTED)]},
         "replicatedJobs": [{"name": "node", "replicas": 1, "template": {"spec": job}}],
     }
     return [_object(request, "jobset.x-k8s.io/v1alpha2", "JobSet", spec)]
@@ -317,30 +358,30 @@ _INDEX = "batch.kubernetes.io/job-completion-index"
 
 def _trainjob(plan: PlatformPlan, request: ManifestRequest) -> list[Object]:
     """The runtime of the pool has everything else."""
+    (runtime, *_) = _torch_runtimes(plan, request.shape)
     template = _template(plan, request, _container(request, ALL_REDUCE))
     (container,) = template["spec"]["containers"]
-    pool = plan.pool(request.shape.pool)
     trainer = {
         "numNodes": request.shape.nodes,
         "numProcPerNode": request.shape.per_node,
-        "image": request.image,
+        **({"image": request.image} if request.image else {}),
         "command": container["command"],
         "resourcesPerNode": container["resources"],
     }
-    spec = {"runtimeRef": {"name": runtime_name("torch", pool.stable_name)}, "trainer": trainer}
-    return [_object(request, "trainer.kubeflow.org/v1alpha1", "TrainJob", spec)]
+    spec = {"runtimeRef": {"name": runtime.name}, "trainer": trainer}
+    return [_object(request, TRAINER_API, "TrainJob", spec)]
 
 
 def _pytorchjob(plan: PlatformPlan, request: ManifestRequest) -> list[Object]:
     """The training operator sets the other variables of torchrun."""
     nodes = request.shape.nodes
-    env = ({"name": "PET_MAX_RESTARTS", "value": str(RESTARTS)},)
+    env = ({"name": "PET_MAX_RESTARTS", "value": str(MAX_RESTARTS)},)
     template = _template(plan, request, _container(request, ALL_REDUCE, "pytorch", env=env))
     del template["spec"]["restartPolicy"]  # that of the replicas counts
     replicas = {"Master": 1, **({"Worker": nodes - 1} if nodes > 1 else {})}
     spec = {
         "nprocPerNode": str(request.shape.per_node),
-        "runPolicy": {"cleanPodPolicy": "Running", "backoffLimit": RESTARTS * nodes},
+        "runPolicy": {"cleanPodPolicy": "Running", "backoffLimit": MAX_RESTARTS * nodes},
         "pytorchReplicaSpecs": {
             role: {"replicas": count, "restartPolicy": "OnFailure", "template": template}
             for role, count in replicas.items()
@@ -353,18 +394,16 @@ def _mpijob(plan: PlatformPlan, request: ManifestRequest) -> list[Object]:
     """The launcher is the first of the pods with GPUs; when it fails, it starts all ranks again."""
     nodes = request.shape.nodes
     launcher = _template(plan, request, _container(request, _MPI_COMMAND))
-    sshd = ("/usr/sbin/sshd", "-De", "-f", f"{_MPI_HOME}/.sshd_config")
-    worker = _template(plan, request, MainContainer(image=request.image, name="main", command=sshd))
-    for template in (launcher, worker):
-        template["spec"]["securityContext"] |= {"runAsUser": _USER}
+    worker = _template(plan, request, MainContainer(image=request.image, command=SSHD))
+    launcher, worker = as_mpi_user(launcher), as_mpi_user(worker)
     replicas = {"Launcher": {"replicas": 1, "template": launcher}}
     if nodes > 1:
         replicas["Worker"] = {"replicas": nodes - 1, "template": worker}
     spec = {
         "slotsPerWorker": request.shape.per_node,
         "runLauncherAsWorker": True,
-        "sshAuthMountPath": f"{_MPI_HOME}/.ssh",
-        "runPolicy": {"cleanPodPolicy": "Running", "backoffLimit": RESTARTS},
+        "sshAuthMountPath": "/home/mpiuser/.ssh",
+        "runPolicy": {"cleanPodPolicy": "Running", "backoffLimit": MAX_RESTARTS},
         "mpiReplicaSpecs": replicas,
     }
     return [_object(request, "kubeflow.org/v2beta1", "MPIJob", spec)]
@@ -386,7 +425,7 @@ def _rayjob(plan: PlatformPlan, request: ManifestRequest) -> list[Object]:
     spec = {
         "entrypoint": request.command or _RAY_COMMAND,
         "submissionMode": "HTTPMode",
-        "backoffLimit": RESTARTS,
+        "backoffLimit": MAX_RESTARTS,
         "shutdownAfterJobFinishes": True,
         "ttlSecondsAfterFinished": 0,
         "rayClusterSpec": cluster,

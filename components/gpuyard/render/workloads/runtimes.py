@@ -26,12 +26,12 @@ NODE, LAUNCHER = "node", "launcher"
 """Names that Trainer gives meaning: its container, and the jobs of its pods."""
 MAX_RESTARTS = 10
 """Restarts of the gang after failed pods. A pod that is evicted from its node is none of them."""
-_INTERRUPTED: Object = {
+RESTART_INTERRUPTED: Object = {
     "name": "interrupted",
     "action": "RestartJobSetAndIgnoreMaxRestarts",
     "onJobFailureReasons": ["PodFailurePolicy"],
 }
-_FAIL_INTERRUPTED: Object = {
+FAIL_INTERRUPTED: Object = {
     "rules": [
         {
             "action": "FailJob",
@@ -43,7 +43,7 @@ _FAIL_INTERRUPTED: Object = {
 JOBSET_NAME = "jobset.sigs.k8s.io/jobset-name"
 """On pods: the name of their JobSet, which is that of the TrainJob."""
 _ANCESTOR = {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}
-_SSHD = ("/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config")
+SSHD = ("/usr/sbin/sshd", "-De", "-f", "/home/mpiuser/.sshd_config")
 _MPI_USER = 1000
 
 
@@ -76,6 +76,11 @@ _FRAMEWORKS: Mapping[Framework, _FrameworkParts] = {
 }
 
 
+def training_objects(plan: PlatformPlan) -> list[Object]:
+    """The runtimes; none on a simulated cluster, on which gpuyard installs no Kubeflow Trainer."""
+    return [] if plan.simulated else runtime_objects(plan)
+
+
 def runtime_objects(plan: PlatformPlan) -> list[Object]:
     """The runtimes of all pools."""
     return [_runtime(plan, each) for each in plan.runtimes]
@@ -84,7 +89,7 @@ def runtime_objects(plan: PlatformPlan) -> list[Object]:
 def runtime_images(plan: PlatformPlan) -> Iterator[PulledImage]:
     """The images of jobs that name none."""
     for each in {r.framework: r for r in plan.runtimes}.values():
-        upstream = each.image or _FRAMEWORKS[each.framework].image
+        upstream = each.image or upstream_image(each.framework)
         yield named_image(_image(plan, each), f"{each.framework.value} runtime", upstream)
 
 
@@ -121,7 +126,12 @@ def with_runtime(plan: PlatformPlan, job: ParsedWorkload) -> ParsedWorkload:
 
 
 def _image(plan: PlatformPlan, runtime: RuntimePlan) -> str:
-    return runtime.image or mirrored(plan.spec, _FRAMEWORKS[runtime.framework].image)
+    return runtime.image or mirrored(plan.spec, upstream_image(runtime.framework))
+
+
+def upstream_image(framework: Framework) -> str:
+    """The image of Trainer's own runtime for a framework."""
+    return _FRAMEWORKS[framework].image
 
 
 def _runtime(plan: PlatformPlan, runtime: RuntimePlan) -> Object:
@@ -130,7 +140,7 @@ def _runtime(plan: PlatformPlan, runtime: RuntimePlan) -> Object:
     if "mpi" in policy:
         policy["mpi"]["numProcPerNode"] = plan.pool(runtime.pool).machine.gpus
     template: Object = {
-        "failurePolicy": {"maxRestarts": MAX_RESTARTS, "rules": [dict(_INTERRUPTED)]},
+        "failurePolicy": {"maxRestarts": MAX_RESTARTS, "rules": [dict(RESTART_INTERRUPTED)]},
         "replicatedJobs": list(_jobs(plan, runtime)),
     }
     if "mpi" in policy:
@@ -153,9 +163,9 @@ def _jobs(plan: PlatformPlan, runtime: RuntimePlan) -> Iterator[Object]:
         yield _job(NODE, _ANCESTOR, _pod(plan, runtime, main))
         return
     probe = {"tcpSocket": {"port": 2222}, "initialDelaySeconds": 5}
-    server = replace(main, command=_SSHD[:1], args=_SSHD[1:], fields={"readinessProbe": probe})
-    yield _job(LAUNCHER, _ANCESTOR, _as_mpi_user(_pod(plan, runtime, main)))
-    yield _job(NODE, {}, _as_mpi_user(_pod(plan, runtime, server)))
+    server = replace(main, command=SSHD[:1], args=SSHD[1:], fields={"readinessProbe": probe})
+    yield _job(LAUNCHER, _ANCESTOR, as_mpi_user(_pod(plan, runtime, main)))
+    yield _job(NODE, {}, as_mpi_user(_pod(plan, runtime, server)))
 
 
 def _pod(plan: PlatformPlan, runtime: RuntimePlan, main: MainContainer) -> Object:
@@ -166,7 +176,7 @@ def _pod(plan: PlatformPlan, runtime: RuntimePlan, main: MainContainer) -> Objec
     return pod
 
 
-def _as_mpi_user(pod: Object) -> Object:
+def as_mpi_user(pod: Object) -> Object:
     """SSH as the user of the image; its server has a capability, also where all others are dropped."""
     for each in pod["spec"]["containers"]:
         context = each["securityContext"]
@@ -182,5 +192,5 @@ def _as_mpi_user(pod: Object) -> Object:
 def _job(name: str, labels: Mapping[str, str], pod: Object) -> Object:
     """A pod that fails restarts the JobSet, not its own job."""
     metadata = {"metadata": {"labels": dict(labels)}} if labels else {}
-    spec = {"backoffLimit": 0, "podFailurePolicy": dict(_FAIL_INTERRUPTED), "template": pod}
+    spec = {"backoffLimit": 0, "podFailurePolicy": dict(FAIL_INTERRUPTED), "template": pod}
     return {"name": name, "template": {**metadata, "spec": spec}}

@@ -259,16 +259,16 @@ def check_scalers(plan: PlatformPlan) -> Iterator[Diagnostic]:
     """Queries of scalers that would return nothing, or that only replicas answer that do not run."""
     scope = query_scope(plan)
     for (number, metric), query in scaler_queries(plan).items():
-        service = plan.services[number]
-        custom = metric == ScaleOn.REQUESTS and service.spec.query is not None
-        path = ("workloads", "services", number, "query" if custom else "scale_on")
+        service = plan.services[number].spec
+        custom = metric == ScaleOn.REQUESTS and service.query is not None
+        path: Path = ("workloads", "services", number, "query" if custom else "scale_on")
         yield from check_query(query, scope, path)
-        if custom and service.spec.replicas.low == 0:
+        if custom and service.replicas.low == 0:
             yield from _own_metrics(query, path)
-    for number, service in enumerate(plan.services):
-        if service.spec.queue and service.spec.queue.pubsub:
-            path = ("workloads", "services", number, "queue", "pubsub")
-            yield from check_query(queue_query(service), scope, path)
+    for number, each in enumerate(plan.services):
+        if each.spec.queue and each.spec.queue.pubsub:
+            of_queue: Path = ("workloads", "services", number, "queue", "pubsub")
+            yield from check_query(queue_query(each), scope, of_queue)
 
 
 def _own_metrics(query: str, path: Path) -> Iterator[Diagnostic]:

@@ -1,0 +1,1 @@
+"""Volcano: its chart with values from the plan, and a queue for each team and cohort."""
