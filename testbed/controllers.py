@@ -113,8 +113,8 @@ def controllers(
 def install_kinds(api: Api, kinds: Collection[Value]) -> None:
     """Create CRDs, and wait until the API server serves them: a controller that starts earlier fails."""
     put(api, [without_descriptions(kind) for kind in kinds])
-    for kind in kinds:
-        until(lambda kind=kind: _is_served(api, kind), f"{kind['metadata']['name']} to be served")
+    names = ", ".join(kind["metadata"]["name"] for kind in kinds)
+    until(lambda: all(_is_served(api, kind) for kind in kinds), f"{names} to be served")
 
 
 def _is_served(api: Api, kind: Value) -> bool:

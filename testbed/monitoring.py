@@ -5,14 +5,14 @@ Both scrape, evaluate and notify each second, and each range of a rule is eight 
 
 import json
 import os
+import random
 import re
 import signal
-import socket
 import subprocess
 import threading
 import time
 import urllib.request
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,6 +21,8 @@ from types import MappingProxyType
 from typing import Any
 
 import yaml
+
+from gpuyard.simulate.state import is_free
 
 TOOLS = Path(os.environ.get("GPUYARD_TOOLS") or Path(__file__).parents[1] / ".testbed/bin")
 Value = dict[str, Any]
@@ -165,11 +167,15 @@ def watching(
 
 
 # ── programs ──────────────────────────────────────────────────────────────────────────────────────
+PORTS = range(10000, 20000)
+"""Below those of simulated clusters, and those that Linux takes for outgoing connections."""
+
+
 def free_port() -> int:
-    """A port that no program listens on now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port that no program listens on now; a random one, because two callers may look at the same time."""
+    while not is_free(port := random.choice(PORTS)):  # noqa: S311  no secret
+        pass
+    return port
 
 
 @contextmanager
@@ -275,6 +281,31 @@ def receiver() -> Iterator[tuple[str, list[tuple[str, Value]]]]:
     thread.start()
     try:
         yield f"http://127.0.0.1:{server.server_address[1]}", got
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@contextmanager
+def serving_text(read: Callable[[], str]) -> Iterator[str]:
+    """An exporter with this text; yields host and port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(HTTPStatus.OK)
+            self.send_header("Content-Type", "text/plain; version=0.0.4")
+            self.end_headers()
+            self.wfile.write(read().encode())
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()

@@ -138,6 +138,7 @@ __all__ = [
     "TeamNamespaceMapping",
     "TimeSliceLatency",
     "TrainingRuntime",
+    "TrainingRuntimeMapping",
     "Upgrade",
     "Validation",
     "ValidationProfile",
@@ -1432,7 +1433,11 @@ class Observability(TypedDict):
     """Receivers of alerts. Default: none; Alertmanager displays them."""
 
 
-class Framework(TypedDict):
+Framework = Literal["torch", "deepspeed", "jax", "mpi"]
+"""Runtimes for distributed training."""
+
+
+class TrainingRuntimeMapping(TypedDict):
     """A form of TrainingRuntime."""
 
     framework: Framework
@@ -1443,7 +1448,7 @@ class Framework(TypedDict):
     """Image of jobs that name none. Default: the image of Kubeflow Trainer's own runtime."""
 
 
-TrainingRuntime = Framework
+TrainingRuntime = Framework | TrainingRuntimeMapping
 """Training runtimes of one framework: one of Kubeflow Trainer for each pool."""
 
 

@@ -192,7 +192,6 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         lambda count, seed: pytest(
             "tests/cluster/simulated/test_jobset.py", "-s", "-n", "0", "--timeout", "7200", needs=LIVE,
             GPUYARD_NOTICES=f"{count}:{seed}",
-            GPUYARD_JOBSET=os.environ.get("GPUYARD_JOBSET", ".testbed/bin/jobset"),
         ),
         LIVE,
     ),

@@ -4,61 +4,29 @@ For the scene the platform is deployed with hardware validation, and afterwards 
 """
 
 import json
-import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
-import yaml
-
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL, POOL_LABEL
 from gpuyard.simulate.api import Api, ApiObject
 from gpuyard.simulate.validation.machine import FAULTS
-from testbed.yard.engine import ROOT, STACK, Engine
+from testbed.yard.engine import Engine, deployed_with
 from testbed.yard.jobs import wait
 
 CHECK = {"image": "registry.example.org/ml/validator:demo", "required": False, "gate": "taint"}
 POOL = "train"
 NO_SPARE_ROWS = {"3": {"remap_failure": True}}
-_UP = (
-    "up",
-    "--stack",
-    STACK,
-    "--yes",
-    "--skip-preview",
-    "--suppress-outputs",
-    "--suppress-permalink=true",
-)
 _EVENTS = "/api/v1/namespaces/default/events?fieldSelector=involvedObject.name="
 
 
 @contextmanager
 def with_the_check(pulumi: Engine, say: Callable[[str], None]) -> Generator[None]:
     """The platform with validation of its nodes, and afterwards the one of its stack file."""
-    complete = yaml.safe_load(
-        (ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_text(encoding="utf-8")
-    )
-    complete["config"]["gpuyard:platform"]["validation"] = CHECK
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "Pulumi.checked.yaml")
-        file.write_text(yaml.safe_dump(complete), encoding="utf-8")
-        say("  pulumi up with `validation` in the stack file: nodes take jobs after they pass")
-        try:
-            _deploy(pulumi, "--config-file", str(file))
-            yield
-        finally:
-            say("  pulumi up, without it")
-            _deploy(pulumi)
-
-
-def _deploy(pulumi: Engine, *words: str) -> None:
-    """Run the engine without printing its output."""
-    try:
-        pulumi.ask(*_UP, *words)
-    except EnvironmentMissing as problem:
-        raise TimeoutError(f"the deployment of the scene failed: {problem}") from None
+    say("  pulumi up with `validation` in the stack file: nodes take jobs after they pass")
+    with deployed_with(pulumi, {"validation": CHECK}):
+        yield
+        say("  pulumi up, without it")
 
 
 def all_passed(api: Api) -> bool:

@@ -1,4 +1,4 @@
-"""The demo: seven features of a GPU platform, shown with real jobs on the live cluster.
+"""The demo: eight features of a GPU platform, shown with real jobs on the live cluster.
 
 Every scene checks its own result; an unexpected result ends the demo with exit code 1.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 from gpuyard.errors import GpuYardError
 from gpuyard.simulate.api import Api, connect
 from gpuyard.simulate.cluster import require_own, status
-from testbed.yard import broken
+from testbed.yard import broken, serving
 from testbed.yard.engine import NAME, ROOT, Engine, engine, make
 from testbed.yard.idle import build_programs, watched
 from testbed.yard.jobs import Gang, State, look, nodes_of, remove, remove_all, submit, wait
@@ -29,6 +29,7 @@ class Stage:
     api: Api
     say: Say
     pulumi: Engine
+    kubeconfig: Path
 
     def submit(self, gang: Gang) -> None:
         """Submit a job and print it."""
@@ -173,16 +174,41 @@ def idle_gpu(stage: Stage) -> None:
         stage.end(busy, idle)
 
 
-SCENES = (gang_or_nothing, borrow, reclaim, never, fragmented, broken_gpu, idle_gpu)
+def service(stage: Stage) -> None:
+    """A service scales from zero: training gives way, and gets its GPUs back."""
+    job = Gang(serving.TEAM, "pretrain", 3, 8)
+    with serving.served(stage.api, stage.kubeconfig, stage.pulumi, stage.say) as chat:
+        wait(lambda: chat.replicas() == 0, f"{serving.NAME} to scale to zero")
+        stage.submit(job)
+        stage.runs_whole(job)
+        chat.requests = 8
+        stage.say(f"  8 requests arrive; {job} holds all GPUs of {job.team}")
+        wait(lambda: chat.replicas() == 1, f"{serving.NAME} to scale up")
+        stage.say(f"  {serving.NAME}: 1 of 1 replicas runs, because services come before jobs")
+        stage.waits(job)
+        chat.requests = 0
+        wait(lambda: chat.replicas() == 0, f"{serving.NAME} to scale to zero")
+        stage.say(f"  no more requests: {serving.NAME} has no replicas")
+        stage.runs_whole(job)
+        stage.end(job)
 
 
-def tour(api: Api, say: Say, pulumi: Engine) -> None:
-    """All scenes in order, on an otherwise idle platform."""
-    remove_all(api)
-    for number, scene in enumerate(SCENES, start=1):
-        say(f"\n{number}. {(scene.__doc__ or '').strip()}")
-        scene(Stage(api, say, pulumi))
-    say("\nAll seven scenes ended as expected. The jobs are deleted.")
+SCENES = (gang_or_nothing, borrow, reclaim, never, fragmented, broken_gpu, idle_gpu, service)
+
+
+def tour(stage: Stage) -> None:
+    """All scenes in order, on an otherwise idle platform; the last one needs KEDA, whose build takes long."""
+    remove_all(stage.api)
+    scenes = [scene for scene in SCENES if scene is not service or not serving.missing_tools()]
+    for number, scene in enumerate(scenes, start=1):
+        stage.say(f"\n{number}. {(scene.__doc__ or '').strip()}")
+        scene(stage)
+    stage.say(f"\nAll {len(scenes)} scenes ended as expected. The jobs are deleted.")
+    if len(scenes) < len(SCENES):
+        stage.say(
+            "A scene about a service that scales from zero needs KEDA: build it (ten minutes) with"
+            f" `scripts/tools {serving.missing_tools()}`, and run the demo again."
+        )
 
 
 def main() -> int:
@@ -196,7 +222,8 @@ def main() -> int:
             )
             return 4
         build_programs()
-        tour(connect(Path(now.kubeconfig)), print, engine(now.kubeconfig))
+        kubeconfig = Path(now.kubeconfig)
+        tour(Stage(connect(kubeconfig), print, engine(now.kubeconfig), kubeconfig))
     except GpuYardError as e:
         sys.stderr.write(f"demo: {e}\n")
         return e.exit_code

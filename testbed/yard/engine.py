@@ -3,9 +3,14 @@
 import json
 import os
 import subprocess
+import tempfile
 import time
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+
+import yaml
 
 from gpuyard import recovery
 from gpuyard.errors import EnvironmentMissing
@@ -25,6 +30,7 @@ STATE = _FOLDER / (_STATES.name if STACK == "local" else f"{_STATES.name}-{STACK
 """Where the state of a simulated stack is kept; tests have one of their own."""
 PROJECT = "gpuyard"
 YES = ("--yes", "--skip-preview")
+_QUIET = ("--suppress-outputs", "--suppress-permalink=true")
 LATE = (
     "/api/v1/namespaces",
     *(f"/apis/{KUEUE_API}/{plural}" for plural in ("clusterqueues", "cohorts", "resourceflavors")),
@@ -68,6 +74,35 @@ def engine(kubeconfig: str, state: Path | None = None) -> Engine:
     env = environment.variables(result, state=state or STATE, passphrase=PASSPHRASE)
     env["KUBECONFIG"] = kubeconfig
     return Engine(env)
+
+
+@contextmanager
+def deployed_with(pulumi: Engine, change: Mapping[str, object]) -> Generator[None]:
+    """The platform with these fields in its stack file, and afterwards the one of its stack file.
+
+    Raises:
+        TimeoutError: a deployment failed.
+    """
+    complete = yaml.safe_load(
+        (ROOT / "stacks" / f"Pulumi.{STACK}.yaml").read_text(encoding="utf-8")
+    )
+    complete["config"]["gpuyard:platform"].update(change)
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "Pulumi.changed.yaml")
+        file.write_text(yaml.safe_dump(complete), encoding="utf-8")
+        try:
+            _deploy(pulumi, "--config-file", str(file))
+            yield
+        finally:
+            _deploy(pulumi)
+
+
+def _deploy(pulumi: Engine, *words: str) -> None:
+    """Run the engine without printing its output."""
+    try:
+        pulumi.ask("up", "--stack", STACK, *YES, *_QUIET, *words)
+    except EnvironmentMissing as problem:
+        raise TimeoutError(f"the deployment of the scene failed: {problem}") from None
 
 
 def make(target: str, stack: str) -> str:

@@ -4,7 +4,7 @@ import reference
 from gpuyard.resources.spec_types import SpecTypes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import BlockPurchase, CapacityOptionSpec, HostShape, MachineShape
-from gpuyard.spec.sections import Addon, MachineInventory, MachinePrice
+from gpuyard.spec.sections import Addon, MachineInventory, MachinePrice, TrainingRuntime
 from gpuyard.spec.sharing import MigGroup, Sharing
 from gpuyard.spec.teams import TeamNamespace
 from kit.every import every
@@ -20,6 +20,7 @@ SHORTHANDS = {
         CapacityOptionSpec,
         Sharing,
         TeamNamespace,
+        TrainingRuntime,
     ),
     *reference.models(MachineInventory),
 }

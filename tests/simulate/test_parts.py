@@ -460,3 +460,13 @@ def test_with_kept_certificates_everything_is_installed_complete(tools: Tools):
     assert set(again["Secret"]["data"]) == kueue_certificates.FILES
     client = kueue_manager.crds(place(tools))[0]["spec"]["conversion"]["webhook"]["clientConfig"]
     assert client["caBundle"] == "eA=="
+
+
+def test_kinds_of_services_exist_without_their_controllers():
+    names = {crd["metadata"]["name"] for crd in crds.workload_crds()}
+    assert names == {
+        "scaledobjects.keda.sh",
+        "leaderworkersets.leaderworkerset.x-k8s.io",
+        "inferenceservices.serving.kserve.io",
+    }
+    assert {crd["spec"]["scope"] for crd in crds.workload_crds()} == {"Namespaced"}

@@ -17,6 +17,8 @@ from gpuyard import plan_or_raise, read_stack_file
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
+from gpuyard.render.addon_charts import chart_addons
+from gpuyard.render.platform import releases
 from kit.cases.records import objects_of
 from kit.clouds import answers
 from kit.clouds.given import account_with
@@ -79,6 +81,12 @@ def test_a_stack_registers_its_rendered_objects_known_or_not(pulumi_mocks, stack
     charts = [*(KUEUES if plan.queueing.install else []), *(OPERATOR if operated(plan) else [])]
     charts += KARPENTER if installs_karpenter(plan.spec) else []
     charts += MONITORING if installs_monitoring(plan.spec) else []
+    of_addons = {addon.name for addon in chart_addons()}
+    charts += [
+        f"Release:{release.namespace}/{release.name}"
+        for name, release in releases(plan).items()
+        if name in of_addons
+    ]
     late = [called(obj) for obj in rendered if unresolved_output_names(obj)]
     assert sorted(name.partition(":")[2] for name in beside) == sorted([*charts, *late])
 

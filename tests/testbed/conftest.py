@@ -84,9 +84,13 @@ class Place:
         for pattern in ("config/components/crd/bases", "config/components/webhook"):
             (folder / "module" / pattern).mkdir(parents=True)
             (folder / "module" / pattern / "manifests.yaml").write_text("kind: X\n")
-        requests = folder / "module/config/crd/autoscaling.x-k8s.io_provisioningrequests.yaml"
-        requests.parent.mkdir(parents=True)
-        requests.write_text("kind: X\n")
+        for file in (
+            "config/crd/autoscaling.x-k8s.io_provisioningrequests.yaml",
+            "manifests/base/crds/kubeflow.org_pytorchjobs.yaml",
+            "manifests/base/kubeflow.org_mpijobs.yaml",
+        ):
+            (folder / "module" / file).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "module" / file).write_text("kind: X\n")
 
     def program(self, name: str, text: str) -> None:
         (self.path / name).write_text(text)

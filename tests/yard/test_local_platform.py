@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from testbed.yard import serving
 
 from kit import waiting
 from kit.cases.records import objects_of
@@ -190,9 +191,11 @@ def test_drift_is_shown_by_refresh_and_mended_by_up(up):
 
 
 def test_the_tour_comes_out_as_told(up):
+    serves = not serving.missing_tools()
     said = up.run("scripts/yard", "demo")
     assert said.count("pods run") >= 6
-    assert "All seven scenes ended as expected" in said
+    assert f"All {7 + serves} scenes ended as expected" in said
+    assert ("chat: 1 of 1 replicas runs" in said) is serves
     assert "fail: memory.remapped_rows on gpu 3" in said
     assert "is repaired, has passed validation, and takes jobs again" in said
     assert re.search(r"alert to speech: forgotten-\w+ holds an idle GPU for \$[\d.]+ an hour", said)

@@ -228,15 +228,15 @@ ITS_PODS = "its spec.template"
 
 def check_queueing(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
     """GPUs that bypass every queue, or exceed what a queue has counted."""
+    integrated = {f"kubeflow.org/{workload.kind}"} & {*parameters.integrations}
+    by_pod = workload.kind in IN_OPTION and not integrated  # each of its pods is queued by itself
+    if not by_pod:
+        yield from _past_queues(workload, parameters)
     yield from _joins(workload, parameters)
     yield from _timed(workload)
     yield from _check_parents(workload)
-    if (
-        workload.kind in IN_OPTION
-        and f"kubeflow.org/{workload.kind}" not in parameters.integrations
-    ):
-        return  # each of its pods is queued by itself
-    yield from _past_queues(workload, parameters)
+    if by_pod:
+        return
     yield from _keeps_pods(workload, parameters)
     yield from _of_ray(workload)
     yield from _in_unknown_roles(workload)

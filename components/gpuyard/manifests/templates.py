@@ -345,7 +345,7 @@ KINDS: Mapping[str, Kind] = {
     ),
 }
 """By group and kind, for every version."""
-RAY_CLUSTERS: Mapping[str, Path] = {
+RAY_CLUSTERS: Mapping[str, tuple[str, ...]] = {
     "RayCluster": ("spec",),
     "RayJob": ("spec", "rayClusterSpec"),
     "RayService": ("spec", "rayClusterConfig"),

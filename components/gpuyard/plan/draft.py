@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from datetime import date
 
 from gpuyard.catalogue.machines import Machine
+from gpuyard.findings import Path
 from gpuyard.plan.records import (
     Bill,
     IdlePlan,
     InterruptionPlan,
     LimitsPlan,
     ObservabilityPlan,
+    Placement,
     PoolPlan,
     QueueingPlan,
     Quota,
@@ -114,6 +116,8 @@ class Draft:
     """Datasets and checkpoints."""
     services: tuple[ServicePlan, ...] = ()
     """Inference services whose team and shapes exist."""
+    placements: Mapping[Path, Placement] = field(default_factory=dict)
+    """The pool of each group of replicas, by its path in the stack file."""
     idle: IdlePlan | None = None
     """How idle jobs are handled; None when no team requests it."""
     interruption: InterruptionPlan | None = None

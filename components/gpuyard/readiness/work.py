@@ -61,18 +61,18 @@ def _addons_there(
 
 
 def _runtimes(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:
-    workloads = subject.plan.spec.workloads
-    names = (each.value for each in workloads.training) if workloads else ()
-    return _asked_for(names, "training runtime")
+    if not subject.plan.runtimes:
+        yield not_applicable("the stack requests no training runtime")
+    for each in subject.plan.runtimes:
+        yield observe(each.name, "installed by gpuyard", "")
 
 
 def _runtimes_there(subject: Subject, cluster: ClusterObjects) -> Iterator[Observation]:
-    workloads = subject.plan.spec.workloads
-    results = [place_of(each) for each in cluster.all("ClusterTrainingRuntime")]
-    for each in workloads.training if workloads else ():
-        matching = [name for name in results if each.value in name]
-        wrong = "" if matching else "no runtime supports it"
-        yield observe(f"training runtime {each.value}", ", ".join(matching) or "none", wrong)
+    results = [at(each, "metadata", "name") for each in cluster.all("ClusterTrainingRuntime")]
+    for each in subject.plan.runtimes:
+        is_there = each.name in results
+        wrong = "" if is_there else "the cluster does not have it"
+        yield observe(f"training runtime {each.name}", "there" if is_there else "none", wrong)
 
 
 def _pipelines(subject: Subject, _: ClusterObjects) -> Iterator[Observation]:

@@ -4,11 +4,19 @@ from typing import Any
 
 from gpuyard.spec.base import SpecModel
 from gpuyard.spec.pools import CapacityOptionSpec, HostShape, MachineShape
-from gpuyard.spec.sections import Addon
+from gpuyard.spec.sections import Addon, TrainingRuntime
 from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.teams import TeamNamespace
 
-_AS_WRITTEN = (Addon, HostShape, MachineShape, CapacityOptionSpec, Sharing, TeamNamespace)
+_AS_WRITTEN = (
+    Addon,
+    HostShape,
+    MachineShape,
+    CapacityOptionSpec,
+    Sharing,
+    TeamNamespace,
+    TrainingRuntime,
+)
 """Models with several notations in a stack file; they have no type in other languages."""
 
 

@@ -8,7 +8,7 @@ certificates, pooling and streaming.
 import base64
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,26 +30,6 @@ ATTEMPTS: Final = 10
 LONGEST_PAUSE: Final = 10.0
 # A namespace's quota is one object: of many concurrent creations in it, some must be retried.
 RACED_PAUSE: Final = 0.2
-
-# Plural names of the kinds we write; others would need discovery.
-_PLURALS: Final[Mapping[str, str]] = {
-    "Namespace": "namespaces",
-    "Service": "services",
-    "Secret": "secrets",
-    "ConfigMap": "configmaps",
-    "Node": "nodes",
-    "DaemonSet": "daemonsets",
-    "DeviceClass": "deviceclasses",
-    "ResourceSlice": "resourceslices",
-    "RuntimeClass": "runtimeclasses",
-    "CustomResourceDefinition": "customresourcedefinitions",
-    "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
-    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
-    "APIService": "apiservices",
-    "ClusterRole": "clusterroles",
-    "ClusterRoleBinding": "clusterrolebindings",
-}
-
 
 UNTYPED = "failed to create typed patch object"
 
@@ -200,12 +180,20 @@ def merge_if_exists(api: Api, path: str, change: ApiObject) -> None:
             raise
 
 
+def plural_of(kind: str) -> str:
+    """The plural of a kind as Kubernetes and most projects build it; others would need discovery."""
+    name = kind.lower()
+    if name.endswith("y"):
+        return f"{name[:-1]}ies"
+    return f"{name}es" if name.endswith("s") else f"{name}s"
+
+
 def path_of(manifest: ApiObject) -> str:
-    """The path of an object from its manifest, for the few kinds we write."""
+    """The path of an object from its manifest."""
     version, kind, metadata = manifest["apiVersion"], manifest["kind"], manifest["metadata"]
     root = f"/apis/{version}" if "/" in version else f"/api/{version}"
     inside = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
-    return f"{root}{inside}/{_PLURALS[kind]}/{metadata['name']}"
+    return f"{root}{inside}/{plural_of(kind)}/{metadata['name']}"
 
 
 def connect(kubeconfig: Path) -> Api:

@@ -358,7 +358,7 @@ def _prepare(api: Api, place: Place, *, installing: bool) -> bool:
         if note:
             write_private(place.folder.path / "cluster-policy", note + "\n")
         kinds = [policy, *kueue_manager.crds(place), *crds.provisioning_request_crds(place.tools)]
-        kinds += crds.dra_crds(place.tools)
+        kinds += [*crds.dra_crds(place.tools), *crds.workload_crds()]
         _apply_all(api, place.folder, kinds)
         _apply_all(api, place.folder, kueue_manager.supporting_objects(place)[:1])
         _apply_all(api, place.folder, kueue_manager.supporting_objects(place)[1:])

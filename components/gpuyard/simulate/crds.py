@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from gpuyard.simulate.api import ApiObject
+from gpuyard.simulate.api import ApiObject, plural_of
 from gpuyard.simulate.definitions import read_manifests
 from gpuyard.simulate.tools import Tools
 
@@ -80,6 +80,15 @@ def monitoring_crds(tools: Tools) -> list[ApiObject]:
     ]
 
 
+def workload_crds() -> list[ApiObject]:
+    """Stand-ins for the kinds of services, which charts install elsewhere; no controller acts on their objects."""
+    return [
+        stand_in("keda.sh/v1alpha1", "ScaledObject", "Namespaced"),
+        stand_in("leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet", "Namespaced"),
+        stand_in("serving.kserve.io/v1beta1", "InferenceService", "Namespaced"),
+    ]
+
+
 def stand_in(
     api: str = "nvidia.com/v1",
     kind: str = "ClusterPolicy",
@@ -89,7 +98,7 @@ def stand_in(
     """A minimal definition that accepts any fields, so that a platform can be deployed."""
     group, _, served = api.partition("/")
     singular = kind.lower()
-    plural = plural or (f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s")
+    plural = plural or plural_of(kind)
     anything = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     version = {
         "name": served,

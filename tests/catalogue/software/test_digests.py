@@ -15,10 +15,13 @@ from gpuyard.catalogue.software.charts import (
     NFD_IMAGE,
     OPERATOR_IMAGES,
     RDMA_PLUGIN,
+    VOLCANO_CHART,
+    VOLCANO_IMAGES,
 )
 from gpuyard.catalogue.software.compatibility import AUTOSCALERS
 from gpuyard.catalogue.software.digests import BY_TAG, PUBLISHED, digest_of, pinned_image_reference
 from gpuyard.catalogue.software.pins import PINS
+from gpuyard.render.workloads.runtimes import RUNTIME_IMAGES
 from kit.levels import upstream
 
 
@@ -38,6 +41,11 @@ def installed():
     for addon in addon_facts().values():
         for image in (image for chart in addon.charts for image in chart.images):
             yield image.home, image.tag.format(PINS[image.pin].version)
+    for image in RUNTIME_IMAGES:
+        repository, _, tag = image.rpartition(":")
+        yield repository, tag
+    for path in (VOLCANO_CHART.image, *VOLCANO_IMAGES):
+        yield f"{VOLCANO_CHART.registry}/{path}", VOLCANO_CHART.tag.format(PINS["volcano"].version)
     yield RDMA_PLUGIN.image, RDMA_PLUGIN.tag
     yield EFA_PLUGIN.image, EFA_PLUGIN.tag.format(PINS[EFA_PLUGIN.pin].version)
 

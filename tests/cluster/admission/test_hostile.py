@@ -1,7 +1,7 @@
 """Three teams that try everything at random, and a referee who counts: nobody runs what is not counted.
 
 `GPUYARD_HOSTILE` says how many seconds they try, with which seed after a colon; a campaign takes an hour.
-Where `GPUYARD_JOBSET` names JobSet's program, and `GPUYARD_JOBSET_CONFIG` its folder, they make JobSets too.
+With `GPUYARD_JOBSET=1` they make JobSets too; `scripts/tools workloads` builds the controller.
 """
 
 import contextlib
@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from testbed.controllers import controllers
 
-from cluster.simulated import test_jobset as sets
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, connect
+from gpuyard.simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.hostile import Hostile, Picture, Referee
 from kit.cluster.queues import job
@@ -36,7 +36,7 @@ ROUND = 45.0
 """Seconds after which a team begins anew: what it left fills its quota, and nothing happens any more."""
 SLICES = ("nvidia.com/mig-1g.5gb", "nvidia.com/mig-3g.20gb", "nvidia.com/gpu.shared")
 DEVICES = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
-MADE_OF_OTHERS = tuple(WHOLES) if sets.PROGRAM in os.environ else ()
+MADE_OF_OTHERS = tuple(WHOLES) if os.environ.get("GPUYARD_JOBSET") else ()
 OTHERS = tuple(WHOLES[kind] for kind in MADE_OF_OTHERS)
 QUEUES = {"hos-a": "default", "hos-b": "batch", "hos-c": "work"}
 
@@ -83,25 +83,14 @@ def lab(
     kubeconfig = Path(started.status.kubeconfig)
     with ExitStack() as held:
         if MADE_OF_OTHERS:
-            outer, folder = connect(kubeconfig), tmp_path_factory.mktemp("jobset")
-            port, _ = sets.ports()
-            for each in sets.documents("crd", "bases", "jobset.x-k8s.io_jobsets.yaml"):
-                sets.put(outer, each)
-            held.enter_context(sets.jobset(kubeconfig, folder, port))
-            for each in sets.hooks(port, (folder / "tls.crt").read_bytes()):
-                sets.put(outer, each)
-                held.callback(reality.delete, outer, sets.place(each))
-            reality.wait(lambda: sets_are_served(outer), "JobSets")
+            folder = tmp_path_factory.mktemp("jobset")
+            held.enter_context(controllers(kubeconfig, folder, "jobset"))
         found = held.enter_context(tenants(started.status.name, three_teams()))
         try:
             yield found
         finally:
             for namespace in QUEUES:
                 cleared(found.api, namespace, OTHERS)
-
-
-def sets_are_served(api: Api) -> bool:
-    return api.get(next(iter(WHOLES.values())).format(namespace="default")) is not None
 
 
 # ── the referee ───────────────────────────────────────────────────────────────────────────────────

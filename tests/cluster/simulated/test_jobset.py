@@ -1,19 +1,10 @@
-"""A JobSet that loses a node, on a real Kueue and a real JobSet: queued again whole, and no restart counted.
+"""A JobSet that loses a node, on a real Kueue and a real JobSet: queued again whole, and no restart counted."""
 
-A campaign: `GPUYARD_JOBSET` is JobSet's program, and `GPUYARD_JOBSET_CONFIG` its folder `config/components`.
-"""
-
-import base64
-import os
-import shutil
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
-from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from cluster.simulated.test_interruption import (
     JOB,
@@ -30,27 +21,17 @@ from cluster.simulated.test_interruption import (
 )
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, connect
-from kit import waiting
+from gpuyard.simulate.api import Api
 from kit.cluster import lab as reality
-from kit.cluster.karpenter import Beside, place, ports
+from kit.cluster.karpenter import place
 from kit.cluster.lab import Value, condition
-from kit.cluster.queues import DURATION, QueueLab, kueue_as_rendered, soon
+from kit.cluster.queues import DURATION, QueueLab, soon
+from kit.cluster.workloads import workload_lab
 
-PROGRAM, FOLDER = "GPUYARD_JOBSET", "GPUYARD_JOBSET_CONFIG"
-pytestmark = [
-    pytest.mark.search,
-    pytest.mark.timeout(7200),
-    pytest.mark.skipif(PROGRAM not in os.environ, reason=f"a campaign: {PROGRAM} names no program"),
-]
+pytestmark = [pytest.mark.cluster]
 SET = "flock"
 PODS = {"leader": 1, "workers": 2}
 """Two Jobs, one gang."""
-
-
-def documents(*parts: str) -> list[Value]:
-    text = Path(os.environ[FOLDER], *parts).read_text()
-    return [each for each in yaml.safe_load_all(text) if each]
 
 
 def put(api: Api, value: Value) -> bool:
@@ -59,57 +40,12 @@ def put(api: Api, value: Value) -> bool:
     return True
 
 
-def hooks(port: int, certificate: bytes) -> Iterator[Value]:
-    """Its webhooks by address; those of pods for pods of a JobSet alone, as its own patches say."""
-    only = {"matchExpressions": [{"key": "jobset.sigs.k8s.io/jobset-name", "operator": "Exists"}]}
-    for each in documents("webhook", "manifests.yaml"):
-        each["metadata"] = {"name": f"jobset-{each['metadata']['name']}"}
-        for hook in each["webhooks"]:
-            url = f"https://127.0.0.1:{port}{hook['clientConfig']['service']['path']}"
-            bundle = base64.b64encode(certificate).decode()
-            hook["clientConfig"] = {"url": url, "caBundle": bundle}
-            if any("pods" in rule["resources"] for rule in hook["rules"]):
-                hook["objectSelector"] = only
-        yield each
-
-
-def jobset(kubeconfig: Path, folder: Path, port: int) -> Beside:
-    """The program, whose webhooks have the certificate of the API server."""
-    for ending in ("crt", "key"):
-        shutil.copy(kubeconfig.parent / "pki" / f"apiserver.{ending}", folder / f"tls.{ending}")
-    (health, _) = ports()
-    written = folder / "jobset.yaml"
-    written.write_text(
-        yaml.safe_dump(
-            {
-                "apiVersion": "config.jobset.x-k8s.io/v1alpha1",
-                "kind": "Configuration",
-                "leaderElection": {"leaderElect": False},
-                "internalCertManagement": {"enable": False},
-                "health": {"healthProbeBindAddress": f"127.0.0.1:{health}"},
-                "metrics": {"bindAddress": "0"},
-                "webhook": {"host": "127.0.0.1", "port": port, "certDir": str(folder)},
-            }
-        )
-    )
-    words = [os.environ[PROGRAM], f"--config={written}"]
-    return Beside(words, folder / "jobset.log", health, {"KUBECONFIG": str(kubeconfig)})
-
-
 @pytest.fixture(scope="module")
 def lab(started: cluster.Outcome, tmp_path_factory: pytest.TempPathFactory) -> Iterator[QueueLab]:
-    """The platform with its program. Kueue starts after JobSet's kinds are there."""
-    raw, kubeconfig = goes(), Path(started.status.kubeconfig)
-    outer, folder, (port, _) = connect(kubeconfig), tmp_path_factory.mktemp("jobset"), ports()
-    for each in documents("crd", "bases", "jobset.x-k8s.io_jobsets.yaml"):
-        waiting.until(lambda each=each: put(outer, each), errors=(ApiError,))
-    with ExitStack() as held:
-        held.enter_context(jobset(kubeconfig, folder, port))
-        for each in hooks(port, (folder / "tls.crt").read_bytes()):
-            put(outer, each)
-            held.callback(reality.delete, outer, place(each))
-        api = held.enter_context(kueue_as_rendered(started.status.name, raw))
-        found = held.enter_context(QueueLab(api, raw))
+    """The platform with its program."""
+    raw, folder = goes(), tmp_path_factory.mktemp("jobset")
+    with workload_lab(started, raw, folder, "jobset") as found:
+        api = found.api
         for value in requeue_objects(found.plan):
             reality.apply(api, value)
         soon(lambda: program_of(api), "the program's pod to run")

@@ -4,6 +4,7 @@ KEDA polls every two seconds here instead of every fifteen; everything else of t
 """
 
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -14,7 +15,6 @@ import pytest
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.workloads.runtimes import runtime_objects
-from gpuyard.render.workloads.services import service_objects
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import connect
 from gpuyard.simulate.metrics.cluster import reader
@@ -28,7 +28,7 @@ from kit.cluster.workloads import WorkloadLab, metadata, uids, workload_lab
 from kit.stacks import Raw, plan_of, platform, pool, shape, team
 from testbed import monitoring
 
-pytestmark = [pytest.mark.cluster, pytest.mark.always]
+pytestmark = [pytest.mark.cluster]
 
 NAME = "serving"
 RUNTIME = f"torch-{NAME}"
@@ -36,12 +36,13 @@ TEAM = f"{NAME}-t"
 POLLING = 2
 DOWN, COOLDOWN = 6, 5
 """Seconds of the stack."""
+REQUESTS = "envoy_cluster_upstream_rq_active"
 PER_REPLICA = 16
 """Requests, the default target."""
 
 
 def stack() -> Raw:
-    """Four nodes of eight GPUs: beside a gang of two nodes and replicas of `embed`, room for one replica of `chat`."""
+    """Six nodes of eight GPUs: beside a gang of four nodes and a replica of `embed`, room for one replica of `chat`."""
     common = {
         "team": TEAM,
         "image": "example.invalid/vllm:1",
@@ -49,23 +50,29 @@ def stack() -> Raw:
         "scale_down_seconds": DOWN,
         "cooldown_seconds": COOLDOWN,
     }
-    query = "sum(gateway_requests_in_flight)"
+    query = f'sum({REQUESTS}{{envoy_cluster_name="%s"}})'
     chat = {"name": "chat", "shape": "llm", "replicas": "0..2", "scale_on": "requests"}
     embed = {"name": "embed", "shape": "half", "replicas": "1..2"}
+    wide = {"name": "wide", "shape": "pair", "replicas": "0..1", "scale_on": "requests"}
     return platform(
-        [pool(NAME, nodes=4)],
-        [team(TEAM, guarantee={NAME: 32})],
+        [pool(NAME, nodes=6)],
+        [team(TEAM, guarantee={NAME: 48})],
         name=NAME,
         cloud="simulated",
         shapes=[
             shape("llm", pool=NAME, nodes=1, gpus_per_node=8),
             shape("half", pool=NAME, nodes=1, gpus_per_node=4),
+            shape("pair", pool=NAME, nodes=2, gpus_per_node=8),
         ],
         workloads={
             "training": ["torch"],
-            "services": [{**chat, **common, "query": query}, {**embed, **common}],
+            "services": [
+                {**chat, **common, "query": query % "chat"},
+                {**embed, **common},
+                {**wide, **common, "query": query % "wide"},
+            ],
         },
-        addons=["jobset", "kubeflow-trainer", "keda"],
+        addons=["jobset", "kubeflow-trainer", "leader-worker-set", "keda"],
         observability={},
     )
 
@@ -75,7 +82,7 @@ class Site:
     """The platform, and the load that its gateway and its exporters report."""
 
     exporters: Exporters
-    requests: int = 0
+    requests: Counter[str] = field(default_factory=Counter)
     lab: WorkloadLab = field(init=False)
 
     def becomes(self, name: str, replicas: int) -> float:
@@ -93,7 +100,7 @@ class Site:
 
     def asked(self, requests: int, replicas: int) -> float:
         """Change the load of `chat`, and wait for its replicas."""
-        self.requests = requests
+        self.requests["chat"] = requests
         return self.becomes("chat", replicas)
 
     def busy(self, activity: float, replicas: int) -> float:
@@ -102,9 +109,12 @@ class Site:
         return self.becomes("embed", replicas)
 
     def text(self) -> str:
-        return (
-            f"# TYPE gateway_requests_in_flight gauge\ngateway_requests_in_flight {self.requests}\n"
-        )
+        """What the gateway reports of services that scale on requests."""
+        lines = [
+            f'{REQUESTS}{{envoy_cluster_name="{name}"}} {self.requests[name]}'
+            for name in ("chat", "wide")
+        ]
+        return "\n".join([f"# TYPE {REQUESTS} gauge", *lines, ""])
 
 
 @pytest.fixture(scope="module")
@@ -117,26 +127,25 @@ def site(started: cluster.Outcome, tmp_path_factory: pytest.TempPathFactory) -> 
     with ExitStack() as held:
         found = Site(Exporters(reader(api)))
         served = held.enter_context(serving(found.exporters))
-        gateway = held.enter_context(metrics.serving_text(found.text))
+        gateway = held.enter_context(monitoring.serving_text(found.text))
         scrapes = [
             *monitoring.scrape_configs(monitor, served, nodes),
             {"job_name": "gateway", "static_configs": [{"targets": [gateway]}]},
         ]
         address = held.enter_context(monitoring.prometheus(folder, scrapes, []))
-        names = ("jobset", "kubeflow-trainer", "keda")
+        names = ("jobset", "kubeflow-trainer", "lws", "keda")
         run = workload_lab(started, stack(), folder, *names, prometheus=address)
         found.lab = held.enter_context(run)
-        objects = [each for group in service_objects(plan).values() for each in group]
-        for each in objects:
+        for each in found.lab.objects:
             if each["kind"] == "ScaledObject":
                 each["spec"]["pollingInterval"] = POLLING
-        for each in (*runtime_objects(plan), *objects):
+                reality.apply(api, each)
+        for each in runtime_objects(plan):
             reality.apply(api, each)
         yield found
-        for each in reversed(objects):
-            reality.delete(api, reality.path_of(each))
 
 
+@pytest.mark.always
 def test_a_service_follows_its_requests_up_down_and_to_zero(site: Site):
     took = {
         "idle": site.asked(0, 0),
@@ -161,12 +170,13 @@ def test_a_service_follows_the_activity_of_its_gpus(site: Site):
     assert took["down"] > DOWN - 2
 
 
+@pytest.mark.always
 def test_a_service_takes_gpus_of_training_and_gives_them_back(site: Site):
     lab = site.lab
     site.busy(0.3, 1)
     site.asked(0, 0)
     job = lab.start(train_job(lab))
-    before = lab.runs(job, 2)
+    before = lab.runs(job, 4)
     site.asked(PER_REPLICA // 2, 1)
     assert uids(lab.pods_of(job)) == uids(before)
     site.asked(2 * PER_REPLICA, 2)
@@ -174,15 +184,31 @@ def test_a_service_takes_gpus_of_training_and_gives_them_back(site: Site):
     (workload,) = lab.workloads_of(job)
     assert condition(workload, "Evicted")["reason"] == "Preempted"
     site.asked(0, 0)
-    lab.runs(job, 2, without=uids(before))
+    lab.runs(job, 4, without=uids(before))
     lab.end(job)
 
 
 def train_job(lab: WorkloadLab) -> Value:
-    trainer = {"numNodes": 2, "image": "example.invalid/train", "command": ["train"]}
+    trainer = {"numNodes": 4, "image": "example.invalid/train", "command": ["train"]}
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
         "metadata": metadata(lab, "t", "pretrain"),
         "spec": {"runtimeRef": {"name": RUNTIME}, "trainer": trainer},
     }
+
+
+def test_a_service_of_several_nodes_scales_by_whole_groups(site: Site):
+    """Of a LeaderWorkerSet: KEDA sets its replicas by the scale subresource, and Kueue admits a group as one."""
+    site.asked(0, 0)
+    metadata = {"name": "wide", "namespace": TEAM}
+    version, kind = "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"
+    service = {"apiVersion": version, "kind": kind, "metadata": metadata}
+    soon(lambda: not site.lab.pods_of(service), "no replica of wide")
+    site.requests["wide"] = PER_REPLICA
+    pods = site.lab.runs(service, 2)
+    assert len({pod["spec"]["nodeName"] for pod in pods}) == 2
+    (workload,) = site.lab.workloads_of(service)
+    assert sum(each["count"] for each in workload["spec"]["podSets"]) == 2
+    site.requests["wide"] = 0
+    soon(lambda: not site.lab.pods_of(service), "no replica of wide again")

@@ -3,17 +3,21 @@
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
-from gpuyard.names import GPU
+from gpuyard.manifests.quantities import quantity
+from gpuyard.names import EFA, GPU, POOL_LABEL
+from gpuyard.render.workloads.runtimes import runtime_objects
 from gpuyard.simulate import cluster
 from kit.cluster import lab as reality
 from kit.cluster.lab import Value, condition
 from kit.cluster.queues import soon
-from kit.cluster.workloads import TRAINING, WorkloadLab, gpu_container, metadata, workload_lab
-from kit.stacks import Raw, platform, pool, team
+from kit.cluster.workloads import TRAINING, WorkloadLab, gpu_container, metadata, uids, workload_lab
+from kit.stacks import Raw, plan_of, platform, pool, team
 
 pytestmark = [pytest.mark.cluster]
 
@@ -21,13 +25,33 @@ NAME = "gangs"
 NOTICE = "cloud.google.com/impending-node-termination"
 """The taint of a GKE node that is about to end."""
 INTERRUPTIONS = 20
-RUNTIME = "torch"
+RUNTIME = f"torch-{NAME}"
+CHECKPOINTS = "/checkpoints/run-7"
+GOLDEN = Path(__file__).parents[2] / "render" / "workloads" / "golden"
+DEVICES = (GPU, EFA, "hugepages-")
+FABRICS = [
+    "EFA",
+    "GPUDirect-TCPX",
+    "GPUDirect-TCPXO",
+    "GPUDirect-RDMA",
+    "infiniband",
+    "roce",
+    "ethernet",
+]
 
 
 def stack() -> Raw:
     """Four spot nodes of eight GPUs, for one team that may use them all."""
     spot = pool(NAME, nodes=4, capacity=["spot"])
-    return platform([spot], [team(f"{NAME}-t", guarantee={NAME: 32})], name=NAME, cloud="simulated")
+    return platform(
+        [spot],
+        [team(f"{NAME}-t", guarantee={NAME: 32}, pod_security="privileged")],
+        name=NAME,
+        cloud="simulated",
+        admission={"enforce": "warn"},
+        workloads={"training": ["torch"]},
+        addons=["jobset", "kubeflow-trainer"],
+    )
 
 
 @pytest.fixture(scope="module")
@@ -36,53 +60,38 @@ def lab(
 ) -> Iterator[WorkloadLab]:
     folder = tmp_path_factory.mktemp("controllers")
     with workload_lab(started, stack(), folder, *TRAINING) as found:
-        reality.apply(found.api, runtime())
+        for each in runtime_objects(found.plan):
+            reality.apply(found.api, each)
         yield found
 
 
-def runtime() -> Value:
-    """One that allows three restarts."""
-    checkpoints = [{"name": "CHECKPOINT_DIR", "value": "/checkpoints/run-7"}]
-    pod = {"restartPolicy": "Never", "containers": [gpu_container("node", 8, env=checkpoints)]}
-    job = {
-        "metadata": {"labels": {"trainer.kubeflow.org/trainjob-ancestor-step": "trainer"}},
-        "spec": {"backoffLimit": 0, "template": {"spec": pod}},
-    }
-    spec = {
-        "failurePolicy": {"maxRestarts": 3},
-        "replicatedJobs": [{"name": "node", "template": job}],
-    }
-    return {
-        "apiVersion": "trainer.kubeflow.org/v1alpha1",
-        "kind": "ClusterTrainingRuntime",
-        "metadata": {
-            "name": RUNTIME,
-            "labels": {"trainer.kubeflow.org/framework": "torch"},
-        },
-        "spec": {"mlPolicy": {"numNodes": 1, "torch": {}}, "template": {"spec": spec}},
-    }
+@pytest.fixture(autouse=True)
+def cleared(lab: WorkloadLab) -> Iterator[None]:
+    """No workload of one test is left for the next."""
+    yield
+    lab.clear()
 
 
-def train_job(lab: WorkloadLab, name: str, nodes: int = 2) -> Value:
-    resources = gpu_container()["resources"]
+def train_job(lab: WorkloadLab, name: str, nodes: int = 2, runtime: str = RUNTIME) -> Value:
+    """One whose script reads a path, as users write it."""
+    env = [{"name": "CHECKPOINT_PATH", "value": CHECKPOINTS}]
     return {
         "apiVersion": "trainer.kubeflow.org/v1alpha1",
         "kind": "TrainJob",
         "metadata": metadata(lab, "t", name),
         "spec": {
-            "runtimeRef": {"name": RUNTIME},
-            "trainer": {"numNodes": nodes, "numProcPerNode": 8, "resourcesPerNode": resources},
+            "runtimeRef": {"name": runtime},
+            "trainer": {"numNodes": nodes, "env": env}
+            if runtime == RUNTIME
+            else {"numNodes": nodes},
         },
     }
 
 
 def env_of(pod: Value) -> dict[str, Any]:
+    """The environment of its only container: values, or where they come from."""
     (container,) = pod["spec"]["containers"]
     return {each["name"]: each.get("value", each.get("valueFrom")) for each in container["env"]}
-
-
-def uids(pods: list[Value]) -> frozenset[str]:
-    return frozenset(pod["metadata"]["uid"] for pod in pods)
 
 
 @pytest.mark.always
@@ -92,13 +101,15 @@ def test_a_train_job_runs_as_a_gang_and_the_next_one_waits_whole(lab: WorkloadLa
     (workload,) = lab.workloads_of(first)
     (gang,) = workload["spec"]["podSets"]
     assert gang["count"] == 2
-    environment = [env_of(pod) for pod in pods]
-    assert [each["PET_NNODES"] for each in environment] == ["2", "2"]
+    for environment in (env_of(pod) for pod in pods):
+        assert environment["PET_NNODES"] == "2"
+        assert environment["PET_NPROC_PER_NODE"] == "auto"
+        assert environment["PET_MASTER_ADDR"] == "one-node-0-0.one"
+        assert environment["CHECKPOINT_PATH"] == CHECKPOINTS
     message = lab.waits(second)
     assert "insufficient unused quota" in message
     lab.end(first)
     lab.runs(second, 3)
-    lab.end(second)
 
 
 @pytest.mark.always
@@ -107,15 +118,12 @@ def test_a_failed_pod_restarts_the_whole_train_job_with_its_quota(lab: WorkloadL
     before = lab.runs(job, 2)
     (workload,) = lab.workloads_of(job)
     lab.ends(before[0], 1)
-    after = lab.runs(job, 2, without=uids(before))
-    assert restarts(lab, job) == 1
+    lab.runs(job, 2, without=uids(before))
+    assert jobset_of(lab, job)["status"]["restarts"] == 1
     (same,) = lab.workloads_of(job)
     assert same["metadata"]["uid"] == workload["metadata"]["uid"]
     assert condition(same, "Evicted") == {}
-    for pod in after:
-        lab.ends(pod, 0)
-    soon(lambda: condition(lab.read(job), "Complete").get("status") == "True", "its end")
-    lab.end(job)
+    lab.completes(job)
 
 
 def test_a_train_job_survives_interruptions_on_the_same_checkpoint_path(lab: WorkloadLab):
@@ -130,11 +138,8 @@ def test_a_train_job_survives_interruptions_on_the_same_checkpoint_path(lab: Wor
             pods = lab.runs(job, 2, without=uids(pods))
         assert node not in {pod["spec"]["nodeName"] for pod in pods}
         assert [env_of(pod) for pod in pods] == [told, told]
-    for pod in pods:
-        lab.ends(pod, 0)
-    soon(lambda: condition(lab.read(job), "Complete").get("status") == "True", "its end")
-    assert restarts(lab, job) == 0
-    lab.end(job)
+    lab.completes(job)
+    assert jobset_of(lab, job)["status"].get("restarts", 0) == 0
 
 
 @contextmanager
@@ -148,10 +153,61 @@ def noticed(lab: WorkloadLab, node: str) -> Iterator[None]:
     lab.api.patch(path, {"spec": {"taints": taints}})
 
 
-def restarts(lab: WorkloadLab, job: Value) -> int:
-    """Of the JobSet of a TrainJob."""
-    jobset = lab.read({**job, "kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2"})
-    return int(jobset["status"].get("restarts", 0))
+def jobset_of(lab: WorkloadLab, job: Value) -> Value:
+    """The JobSet of a TrainJob."""
+    return lab.read({**job, "kind": "JobSet", "apiVersion": "jobset.x-k8s.io/v1alpha2"})
+
+
+@pytest.mark.parametrize("fabric", FABRICS)
+def test_every_pod_of_a_gang_has_what_its_fabric_needs(lab: WorkloadLab, fabric: str):
+    """The golden pod templates of all fabrics. Only EFA has devices here: nodes keep those of their machine."""
+    template = yaml.safe_load((GOLDEN / f"{fabric}.yaml").read_text())
+    (expected,) = template["spec"]["containers"]
+    limits = expected["resources"]["limits"]
+    devices = {name: limits[name] for name in limits if name.startswith(DEVICES)}
+    for each in lab.objects:
+        if each["kind"] == "Node":
+            advertise(lab, each["metadata"]["name"], devices)
+    runtime = runtime_of(fabric.lower(), template, devices)
+    reality.apply(lab.api, runtime)
+    job = lab.start(train_job(lab, fabric.lower(), runtime=fabric.lower()))
+    for pod in lab.runs(job, 2):
+        (container,) = pod["spec"]["containers"]
+        added = [each for each in container["env"] if each["name"].startswith(("PET_", "JOB_"))]
+        kept = [each for each in container["env"] if each not in added]
+        assert kept == expected.get("env", [])
+        limits = container["resources"]["limits"]
+        assert {name: quantity(limits.get(name)) for name in devices} == {
+            name: quantity(count) for name, count in devices.items()
+        }
+        daemons = [each["name"] for each in template["spec"].get("initContainers", ())]
+        assert [each["name"] for each in pod["spec"].get("initContainers", ())] == daemons
+        notes = template["metadata"].get("annotations", {})
+        assert notes.items() <= pod["metadata"]["annotations"].items()
+    lab.end(job)
+    reality.delete(lab.api, reality.path_of(runtime))
+
+
+def advertise(lab: WorkloadLab, node: str, devices: Value) -> None:
+    found = {"capacity": devices, "allocatable": devices}
+    lab.api.patch(f"/api/v1/nodes/{node}/status", {"status": found})
+
+
+def runtime_of(name: str, template: Value, devices: Value) -> Value:
+    """A runtime with this pod template, in the pool of this cluster, whose machines are smaller than some."""
+    (rendered,) = runtime_objects(plan_of(stack()))
+    (job,) = rendered["spec"]["template"]["spec"]["replicatedJobs"]
+    (main,) = template["spec"]["containers"]
+    amounts = {**devices, "cpu": "1", "memory": "8Gi"}
+    resources = {"requests": amounts, "limits": amounts}
+    own = {
+        "containers": [{**main, "name": "node", "resources": resources}],
+        "nodeSelector": {POOL_LABEL: NAME},
+    }
+    spec = {key: value for key, value in template["spec"].items() if key != "serviceAccountName"}
+    job["template"]["spec"]["template"] = {**template, "spec": {**spec, **own}}
+    rendered["metadata"]["name"] = name
+    return rendered
 
 
 @pytest.mark.always
@@ -166,7 +222,6 @@ def test_a_ray_cluster_of_three_groups_waits_and_starts_whole(lab: WorkloadLab):
     (workload,) = lab.workloads_of(ray)
     counts = {each["name"]: each["count"] for each in workload["spec"]["podSets"]}
     assert counts == {"head": 1, "a": 1, "b": 1, "c": 1}
-    lab.end(ray)
 
 
 def test_a_ray_cluster_whose_replicas_change_starts_again_with_its_head(lab: WorkloadLab):
@@ -181,7 +236,6 @@ def test_a_ray_cluster_whose_replicas_change_starts_again_with_its_head(lab: Wor
     lab.api.patch(reality.path_of(ray), {"spec": {"workerGroupSpecs": groups}})
     after = lab.runs(ray, 4, without=uids(before))
     assert "head" in {pod["metadata"]["labels"]["ray.io/node-type"] for pod in after}
-    lab.end(ray)
 
 
 def ray_cluster(lab: WorkloadLab, name: str, **replicas: int) -> Value:
@@ -228,7 +282,6 @@ def test_each_group_of_a_leader_worker_set_is_a_gang(lab: WorkloadLab):
         for pod in lab.running_pods(server)
     )
     assert set(groups.values()) == {2}
-    lab.end(server)
 
 
 def leader_worker_set(lab: WorkloadLab, name: str, groups: int) -> Value:
@@ -251,7 +304,6 @@ def test_a_job_set_of_two_jobs_is_one_gang(lab: WorkloadLab):
     assert "insufficient unused quota" in lab.waits(second)
     lab.end(first)
     lab.runs(second, 3)
-    lab.end(second)
 
 
 def job_set(lab: WorkloadLab, name: str) -> Value:

@@ -166,11 +166,10 @@ def _of_networks(kind: str, plural: str) -> dict[str, Any]:
 
 @pytest.fixture
 def karpenter_kinds(kubeconfig: Path) -> None:
-    """Kinds of other charts, which the stand-in of Helm does not install: Karpenter, the DRA driver, prometheus-operator."""
+    """Kinds of other charts, which the stand-in of Helm does not install: Karpenter, KEDA and others."""
     cluster = cluster_at(kubeconfig)
-    folders = [
-        upstream("crds", name) for name in ("karpenter", "dra-driver", "prometheus-operator")
-    ]
+    charts = ("karpenter", "dra-driver", "keda", "prometheus-operator")
+    folders = [upstream("crds", name) for name in charts]
     for file in sorted(each for folder in folders for each in folder.glob("*.yaml")):
         definition = yaml.safe_load(file.read_text())
         with suppress(ApiError):  # another worker was here

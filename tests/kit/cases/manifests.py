@@ -37,8 +37,11 @@ def with_every_kind(raw: dict[str, Any], *, training: bool = True) -> dict[str, 
     """The platform with the controllers of all kinds."""
     named = [each if isinstance(each, str) else each["name"] for each in raw.get("addons", ())]
     more = [each for each in ADDONS if each not in named]
-    workloads = {**raw.get("workloads", {}), **({"training": ["torch"]} if training else {})}
-    queueing = {**raw.get("queueing", {}), "integrations": ["pytorchjob"]}
+    # a platform that dispatches its jobs has neither
+    runs = not raw.get("queueing", {}).get("clusters")
+    runtimes = {"training": ["torch"]} if training and runs else {}
+    workloads = {**raw.get("workloads", {}), **runtimes}
+    queueing = {**raw.get("queueing", {}), **({"integrations": ["pytorchjob"]} if runs else {})}
     addons = [*raw.get("addons", ()), *more]
     return {**raw, "addons": addons, "workloads": workloads, "queueing": queueing}
 

@@ -1,12 +1,8 @@
 """The programs of testbed.monitoring for tests, and nodes and pods for fake exporters."""
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from itertools import product
 
 from testbed.monitoring import TOOLS, Value
@@ -122,28 +118,3 @@ def _labels(metric: Metric) -> list[str]:
         if each.name.isidentifier()  # not a prefix of labels, with an asterisk
     ]
     return [",".join(chosen) for chosen in product(*known)]
-
-
-@contextmanager
-def serving_text(read: Callable[[], str]) -> Iterator[str]:
-    """An exporter with this text; yields host and port."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", "text/plain; version=0.0.4")
-            self.end_headers()
-            self.wfile.write(read().encode())
-
-        def log_message(self, *_: object) -> None:
-            """Log nothing."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"127.0.0.1:{server.server_address[1]}"
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()

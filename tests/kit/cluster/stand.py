@@ -109,7 +109,7 @@ def standing(
     with ExitStack() as stack:
         served = stack.enter_context(serving(exporters))
         groups = rules.rule_groups(plan)
-        of_table = stack.enter_context(metrics.serving_text(lambda: metrics.table_text(*others)))
+        of_table = stack.enter_context(monitoring.serving_text(lambda: metrics.table_text(*others)))
         more = [
             {
                 "job_name": "others",

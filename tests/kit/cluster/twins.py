@@ -22,9 +22,10 @@ from gpuyard.render.admission.objects import LONGEST, admission_objects
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
+from gpuyard.simulate.kueue import manager as kueue
 from kit import waiting
 from kit.cluster import lab as reality
-from kit.cluster.queues import kueue_as_it_was
+from kit.cluster.queues import kueue_with
 from kit.stacks import plan_of
 
 Value = dict[str, Any]
@@ -205,9 +206,12 @@ def head(team: str) -> Value:
 
 @pytest.fixture(scope="module")
 def server(started: cluster.Outcome) -> Iterator[Api]:
-    """The cluster with three platforms, of which one only warns."""
-    kueue_as_it_was(started.status.name)
-    api = connect(Path(started.status.kubeconfig))
+    """The cluster with three platforms, of which one only warns; Kueue queues Jobs and pods alone."""
+    with kueue_with(started.status.name, kueue.default_configuration(["batch/job", "pod"])):
+        yield from _with_platforms(connect(Path(started.status.kubeconfig)))
+
+
+def _with_platforms(api: Api) -> Iterator[Api]:
     objects = [obj for plan in SPACES.values() for obj in admission_objects(plan)] + [everything()]
     for name in (OUTSIDE, *SPACES):
         metadata = {"name": name, **(head(name) if name in SPACES else {"labels": OPEN})}

@@ -39,11 +39,13 @@ class WorkloadLab(QueueLab):
         self._started: list[Value] = []
 
     def __exit__(self, *_: object) -> None:
-        for value in self._started:
-            reality.delete(self.api, reality.path_of(value), "Foreground")
-        for value in self._started:
-            soon(lambda v=value: self.is_gone(v), f"{value['metadata']['name']} to be gone")
+        self.clear()
         super().__exit__(*_)
+
+    def clear(self) -> None:
+        """Delete all workloads with their pods."""
+        for value in [*self._started]:
+            self.end(value)
 
     def start(self, value: Value) -> Value:
         """Create a workload; returns it."""
@@ -123,6 +125,16 @@ class WorkloadLab(QueueLab):
         self.api.patch(
             f"/api/v1/namespaces/{space}/pods/{name}", {"metadata": {"annotations": notes}}
         )
+
+    def completes(self, value: Value) -> None:
+        """Let its pods end with 0, and wait until it is complete."""
+
+        def ended() -> bool:
+            for pod in self.running_pods(value):
+                self.ends(pod, 0)
+            return bool(condition(self.read(value), "Complete").get("status") == "True")
+
+        soon(ended, f"the end of {value['metadata']['name']}")
 
 
 @contextmanager

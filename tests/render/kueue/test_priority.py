@@ -14,7 +14,8 @@ def made(kubernetes="1.36", **rest):
 
 
 def of(objects, kind):
-    return [o for o in objects if o["kind"] == kind]
+    other = "gpuyard-lab-workload-classes"
+    return [o for o in objects if o["kind"] == kind and o["metadata"]["name"] != other]
 
 
 def label(objects):

@@ -121,16 +121,35 @@ def test_no_deployment_waits_for_replicas():
         assert of_kind(plan, kind)["metadata"]["annotations"] == {"pulumi.com/skipAwait": "true"}
 
 
-def test_a_rollout_adds_a_replica_only_where_the_quota_has_room():
-    plan = planned(service(replicas=15), service("full", 16))
-    rollouts = [
-        of_kind(plan, "Deployment", name)["spec"]["strategy"]["rollingUpdate"]
-        for name in ("api", "full")
-    ]
-    assert rollouts == [
-        {"maxSurge": 1, "maxUnavailable": 0},
-        {"maxSurge": 0, "maxUnavailable": 1},
-    ]
+@pytest.mark.parametrize(
+    ("services", "more", "surge"),
+    [
+        ([service(replicas=15)], {}, 1),
+        ([service(replicas=16)], {}, 0),
+        ([service(replicas=8), service("other", 7)], {}, 1),
+        ([service(replicas=8), service("other", 8)], {}, 0),
+        ([service(replicas=1, priority="batch")], {"priorities": {"batch": 1}}, 0),
+        ([service(replicas=1)], {"queueing": {"preemption": "never"}}, 0),
+    ],
+)
+def test_a_rollout_adds_a_replica_only_where_it_gets_the_guarantee(services, more, surge):
+    """A rollout whose additional replica waits for quota would never end."""
+    rollout = of_kind(planned(*services, **more), "Deployment")["spec"]["strategy"]["rollingUpdate"]
+    assert rollout == {"maxSurge": surge, "maxUnavailable": 1 - surge}
+
+
+def test_a_replica_of_several_nodes_is_placed_as_one_group():
+    large = shape("large", nodes=2, gpus_per_node=8)
+    pools = [pool(topology=True, zones=["us-east-1a"])]
+    one = service(shape="large", replicas=1)
+    plan = planned(one, cloud="aws", pools=pools, shapes=[large])
+    pods = of_kind(plan, "LeaderWorkerSet")["spec"]["leaderWorkerTemplate"]
+    assert pods["size"] == 2
+    for each in ("leaderTemplate", "workerTemplate"):
+        notes = pods[each]["metadata"]["annotations"]
+        assert notes["kueue.x-k8s.io/podset-group-name"] == "replica"
+        assert "kueue.x-k8s.io/podset-preferred-topology" in notes
+    assert "readinessProbe" not in pods["workerTemplate"]["spec"]["containers"][0]
 
 
 def test_the_startup_probe_allows_for_loading_the_model():
@@ -176,6 +195,13 @@ def test_cpu_alone_needs_no_keda():
     assert scaler["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
     assert scaler["behavior"]["scaleDown"] == {"stabilizationWindowSeconds": 300}
     assert of_kind(plan, "ScaledObject") is None
+
+
+def test_cpu_beside_another_metric_is_a_trigger_of_keda():
+    plan = planned(service(scale_on=["cpu", "requests"]), observability={})
+    cpu, _ = triggers(plan)
+    assert cpu == {"type": "cpu", "metricType": "Utilization", "metadata": {"value": "70"}}
+    assert of_kind(plan, "HorizontalPodAutoscaler") is None
 
 
 def test_windows_cooldown_and_fallback_are_those_of_the_stack_file():

@@ -148,6 +148,38 @@ def test_an_existing_prometheus_without_its_crds_is_told_with_what_installs_them
     assert text.splitlines()[-1] == "  fix: install the CRD first"
 
 
+@pytest.mark.parametrize(
+    ("group", "names"),
+    [
+        ("trainer.kubeflow.org", "[kubeflow-trainer]"),
+        ("argoproj.io", "[argo-workflows] or [argo-cd]"),
+        ("operator.tekton.dev", "[tekton]"),
+    ],
+)
+def test_a_kind_of_an_add_on_names_the_add_on(group, names):
+    error = ERROR.replace("ResourceFlavor", "Thing").replace(
+        "kueue.x-k8s.io/v1beta2", f"{group}/v1"
+    )
+    text = asyncio.run(explain_error(Cluster([]), failed(error), set()))
+    assert text.splitlines()[-1] == (
+        f"  fix: install the CRD first; gpuyard installs it with `addons: {names}`"
+    )
+
+
+@pytest.mark.parametrize("addons", [[], ["tekton", "keda"]])
+def test_the_kinds_of_installed_add_ons_are_waited_for(pulumi_mocks, addons):
+    made = []
+
+    def program():
+        made.append(ClusterProvider("blue", "blue", context="blue"))
+        raw = platform([pool()], queueing={"install": False}, addons=addons)
+        Platform("lab", {"platform": raw}, pulumi.ResourceOptions(providers=made))
+
+    pulumi_mocks.run(program)
+    expected = {"tekton.dev", "operator.tekton.dev", "keda.sh"} if addons else set()
+    assert made[0].chart_api_groups == expected
+
+
 @pytest.mark.parametrize("prometheus", ["install", "existing"])
 def test_the_kinds_of_the_installed_prometheus_are_waited_for(pulumi_mocks, prometheus):
     made = []

@@ -121,3 +121,10 @@ ADAPTERS = "NCCL_IB_HCA"
 """The adapters that NCCL may use; after `=`, names are exact instead of prefixes."""
 EFA_POD_HUGE_PAGES = 5120
 """Huge pages of a pod with EFA, in MiB."""
+EFA_POD_SOURCE = Source(
+    "Amazon EKS User Guide, node-efa: vpc.amazonaws.com/efa with hugepages-2Mi: 5120Mi in examples (a copy of the page)."
+    " aws/karpenter-provider-aws issue 3315: Karpenter starts no node for a pod that requests huge pages",
+    date(2026, 11, 29),
+    verified=False,
+    as_of=date(2026, 3, 22),
+)

@@ -86,8 +86,8 @@ def new(  # noqa: PLR0913, PLR0917  an option is a parameter
         str,
         typer.Option(
             metavar="LINE",
-            help="Command for the shell of the container. Default: for training, an all-reduce over "
-            "all GPUs; otherwise what the image starts.",
+            help="Command for the shell of the container. Default: for training a short test, such as "
+            "an all-reduce over all GPUs; otherwise what the image starts.",
             show_default=False,
         ),
     ] = "",

@@ -3,7 +3,7 @@
 from gpuyard.findings import Diagnostic, Fix, Path, error, info
 from gpuyard.names import GPU_CLAIM, MIG_SLICES
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.queueing.kueue import GATES, WITHOUT_QUOTA
+from gpuyard.plan.queueing.kueue import GATES, WITHOUT_QUOTA, integrated_kinds
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS as SENT
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.spec.platform import Cloud, PlatformSpec
@@ -49,6 +49,11 @@ def _second() -> Diagnostic:
     )
 
 
+def _frameworks(spec: PlatformSpec) -> list[str]:
+    """Frameworks that the chart of another version or another admin may have left out."""
+    return ["pod", *(kind.lower() for kind in integrated_kinds(spec))]
+
+
 def _needed_of_another(spec: PlatformSpec) -> Diagnostic:
     """Quotas of GPUs only need a Kueue that does not count CPU: by default it counts every resource."""
     needs = [f"resources.excludeResourcePrefixes with {', '.join(WITHOUT_QUOTA)}"]
@@ -62,7 +67,7 @@ def _needed_of_another(spec: PlatformSpec) -> Diagnostic:
             f"multiKueue.origin {spec.name}, integrations.frameworks with {', '.join(SENT)} only"
         )
     else:
-        needs.append("integrations.frameworks with pod")
+        needs.append(f"integrations.frameworks with {', '.join(_frameworks(spec))}")
     if spec.queueing.fair_sharing:
         needs.append("fairSharing.preemptionStrategies")
     return info(

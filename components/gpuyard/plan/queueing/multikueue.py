@@ -61,6 +61,16 @@ def check_clusters(draft: Draft) -> list[Diagnostic]:
         findings += _unsupported_field(
             ("teams", index, "idle"), "idle GPUs are measured", asked=bool(team.idle)
         )
+    findings += _unsupported_field(
+        ("queueing", "integrations"),
+        "these kinds are queued",
+        asked=bool(spec.queueing.integrations),
+    )
+    findings += _unsupported_field(
+        ("workloads", "training"),
+        "training runtimes are used",
+        asked=bool(spec.workloads and spec.workloads.training),
+    )
     findings += _check_budgets(spec)
     return [*findings, _needs(spec)]
 

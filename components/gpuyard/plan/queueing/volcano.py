@@ -23,6 +23,7 @@ PLATFORM: _Lacks = {
 }
 QUEUEING: _Lacks = {
     "clusters": "Volcano dispatches no job to other clusters",
+    "integrations": "they are controllers of Kueue",
     "mig_quota": "Volcano counts MIG slices by profile only",
     "usage_half_life_hours": "its queues do not count past usage",
     "stop_policy": "a queue is closed by a Command, not by a field of the queue",

@@ -56,7 +56,12 @@ from gpuyard.plan.records.queues import (
     WorkerPlan,
     usable_pools,
 )
-from gpuyard.plan.records.services import ReplicaGroup, ServicePlan, ShapePlan
+from gpuyard.plan.records.services import (
+    Placement,
+    ReplicaGroup,
+    ServicePlan,
+    ShapePlan,
+)
 from gpuyard.plan.records.storage import (
     CheckpointsPlan,
     DatasetPlan,
@@ -116,6 +121,7 @@ __all__ = [
     "NodeSoftware",
     "ObservabilityPlan",
     "OperatorParts",
+    "Placement",
     "PlatformPlan",
     "PoolCheck",
     "PoolInterruption",

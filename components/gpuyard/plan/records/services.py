@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from gpuyard.plan.records.pools import PoolPlan
+from gpuyard.plan.records.queues import Quota
 from gpuyard.spec.sections import Service, ServiceKind
 from gpuyard.spec.values import Range
 
@@ -29,6 +31,39 @@ class ShapePlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Placement:
+    """A pool for the replicas of a group, and how many of them it and the team's quota hold."""
+
+    pool: PoolPlan
+    shape: ShapePlan
+    quota: Quota | None
+    """The team's quota in the pool; None if it has none."""
+    units: int
+    """Units of the quota that one replica needs."""
+
+    @property
+    def fit_pool(self) -> int:
+        """Replicas that fit in the pool with all its nodes."""
+        nodes, each = self.pool.nodes.high, self.shape.nodes
+        return nodes // each if each > 1 else nodes * self.shape.pods_per_node
+
+    @property
+    def fit_guarantee(self) -> int:
+        """Replicas that the guarantee covers."""
+        return self.quota.nominal // self.units if self.quota else 0
+
+    @property
+    def fit_quota(self) -> int:
+        """Replicas that guarantee and borrowing limit cover."""
+        return (self.quota.nominal + self.quota.borrow) // self.units if self.quota else 0
+
+    @property
+    def fit(self) -> int:
+        """Replicas that can run at the same time."""
+        return min(self.fit_pool, self.fit_quota)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicaGroup:
     """Replicas of a service that are equal and scale together."""
 
@@ -41,7 +76,7 @@ class ReplicaGroup:
     args: tuple[str, ...]
     """The arguments of the container."""
     has_room_for_surge: bool
-    """Whether the team's quota has room for one more replica during a rollout."""
+    """Whether the team's guarantee has room for one more replica during a rollout."""
 
     @property
     def is_fixed(self) -> bool:

@@ -1,22 +1,20 @@
 """Checks of inference services: names, quota, pools, and whether what they scale on exists."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.observability.stage import unmeasured_pools
+from gpuyard.plan.records import Placement
 from gpuyard.plan.renames import free_name
 from gpuyard.plan.workloads.addons import add_addon_fix
 from gpuyard.plan.workloads.services import (
-    Placement,
     ServiceGroup,
     groups_of,
     kind_of,
-    placement,
     services_of,
-    shape_named,
 )
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.queueing import Preemption
@@ -36,6 +34,9 @@ _MEASURED = frozenset({ScaleOn.GPU, ScaleOn.REQUESTS})
 def check_services(draft: Draft) -> Iterator[Diagnostic]:
     """Everything that keeps a service from starting, from scaling, or from reaching its maximum."""
     yield from _duplicates(draft)
+    yield from _names(draft)
+    yield from _gpu_metrics(draft)
+    yield from _caches(draft)
     for path, service in services_of(draft):
         for check in _CHECKS:
             yield from check(draft, path, service)
@@ -64,24 +65,27 @@ def _duplicates(draft: Draft) -> Iterator[Diagnostic]:
         seen |= own
 
 
-def _names(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
+def _names(draft: Draft) -> Iterator[Diagnostic]:
     spec = draft.spec
-    teams, shapes = [t.name for t in spec.teams], [s.name for s in spec.shapes]
-    if service.team not in teams:
-        yield _unknown("team", service.team, teams, (*path, "team"))
-    for group in groups_of(path, service):
-        if group.shape not in shapes:
-            yield _unknown("shape", group.shape, shapes, (*group.path, "shape"))
-    if service.priority and service.priority not in spec.priorities:
-        yield _unknown("priority", service.priority, [*spec.priorities], (*path, "priority"))
-    dataset = service.model.dataset if service.model else None
-    stable = next((t.stable_name for t in draft.teams if t.name == service.team), "")
-    known = [each.name for each in draft.storage.datasets_of_team(stable)]
-    if dataset and dataset not in known:
-        yield _unknown("dataset", dataset, known, (*path, "model", "dataset"))
+    teams, shapes = {t.name: None for t in spec.teams}, {s.name: None for s in spec.shapes}
+    stable_names = {team.name: team.stable_name for team in draft.teams}
+    for path, service in services_of(draft):
+        if service.team not in teams:
+            yield _unknown("team", service.team, teams, (*path, "team"))
+        for group in groups_of(path, service):
+            if group.shape not in shapes:
+                yield _unknown("shape", group.shape, shapes, (*group.path, "shape"))
+        if service.priority and service.priority not in spec.priorities:
+            yield _unknown("priority", service.priority, spec.priorities, (*path, "priority"))
+        if service.model and service.model.dataset:
+            stable = stable_names.get(service.team, "")
+            known = [each.name for each in draft.storage.datasets_of_team(stable)]
+            if service.model.dataset not in known:
+                at = (*path, "model", "dataset")
+                yield _unknown("dataset", service.model.dataset, known, at)
 
 
-def _unknown(what: str, name: str, known: list[str], path: Path) -> Diagnostic:
+def _unknown(what: str, name: str, known: Collection[str], path: Path) -> Diagnostic:
     suggestion = nearest_name(name, known)
     section = {"priority": "priorities", "dataset": "storage.datasets"}.get(what, f"{what}s")
     return error(
@@ -102,7 +106,8 @@ def _kinds(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
     kind, at = service.kind, (*path, "kind")
     if kind in {None, ServiceKind.LEADER_WORKER_SET}:
         return
-    nodes = [s.nodes for g in groups_of(path, service) if (s := shape_named(draft, g.shape))]
+    placements = (placed for _, placed in _placements(draft, path, service))
+    nodes = [placed.shape.nodes for placed in placements]
     why = ""
     if max(nodes, default=1) > 1:
         why = f"a replica of this shape has pods on {max(nodes)} nodes, and {kind} has one pod"
@@ -120,8 +125,8 @@ def _kinds(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
 
 
 def _addons(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
-    shapes = [shape_named(draft, group.shape) for group in groups_of(path, service)]
-    kinds = {kind_of(service, shape.nodes) for shape in shapes if shape is not None}
+    placements = (placed for _, placed in _placements(draft, path, service))
+    kinds = {kind_of(service, placed.shape.nodes) for placed in placements}
     needs: dict[AddonName, str] = {}
     if ServiceKind.LEADER_WORKER_SET in kinds:
         needs[AddonName.LEADER_WORKER_SET] = "creates the pods of its LeaderWorkerSet"
@@ -280,13 +285,24 @@ def _metrics(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]
             allowed="observability with prometheus: install, existing or managed",
             fix=Fix(message="add observability: {}", at=("observability",), value={}),
         )
-    elif ScaleOn.GPU in service.scale_on and draft.spec.cloud is not Cloud.SIMULATED:
-        yield from _unmeasured(draft, at, service)
 
 
-def _unmeasured(draft: Draft, at: Path, service: Service) -> Iterator[Diagnostic]:
-    unmeasured = unmeasured_pools(draft)
-    pools = {placed.pool.name: placed.pool for _, placed in _placements(draft, (), service)}
+def _gpu_metrics(draft: Draft) -> Iterator[Diagnostic]:
+    """Services that scale on GPUs that no exporter measures, or that other workloads share."""
+    unmeasured: list[str] | None = None
+    if draft.observability is None or draft.spec.cloud is Cloud.SIMULATED:
+        return
+    for path, service in services_of(draft):
+        if ScaleOn.GPU in service.scale_on and scales(service):
+            unmeasured = unmeasured_pools(draft) if unmeasured is None else unmeasured
+            yield from _gpu_metric(draft, path, service, unmeasured)
+
+
+def _gpu_metric(
+    draft: Draft, path: Path, service: Service, unmeasured: Collection[str]
+) -> Iterator[Diagnostic]:
+    at = (*path, "scale_on")
+    pools = {placed.pool.name: placed.pool for _, placed in _placements(draft, path, service)}
     for name, pool in pools.items():
         if name in unmeasured:
             yield error(
@@ -352,9 +368,8 @@ def _placements(
     draft: Draft, path: Path, service: Service
 ) -> Iterator[tuple[ServiceGroup, Placement]]:
     for group in groups_of(path, service):
-        placed = placement(draft, service.team, group)
-        if placed is not None:
-            yield group, placed
+        if group.path in draft.placements:
+            yield group, draft.placements[group.path]
 
 
 def _capacity(draft: Draft) -> Iterator[Diagnostic]:
@@ -376,6 +391,33 @@ def _capacity(draft: Draft) -> Iterator[Diagnostic]:
                 totals[key].append((group, placed))
     for (team, _, _), members in totals.items():
         yield from _together(team, members)
+
+
+def _caches(draft: Draft) -> Iterator[Diagnostic]:
+    """Caches of all replicas of a team beyond its storage: the API server rejects the claims of further replicas."""
+    indexes = {team.name: index for index, team in enumerate(draft.spec.teams)}
+    used: defaultdict[str, int] = defaultdict(int)
+    for path, service in services_of(draft):
+        each = service.model.cache_gib if service.model else None
+        index = indexes.get(service.team)
+        if each is None or index is None or index not in draft.limits:
+            continue
+        used[service.team] += each * sum(g.replicas.high for g in groups_of(path, service))
+        total, most = used[service.team], draft.limits[index].storage_gib
+        if total > most:
+            limits = draft.spec.teams[index].limits.model_dump(mode="json", exclude_unset=True)
+            yield error(
+                "service.cache",
+                (*path, "model", "cache_gib"),
+                f"the caches of all replicas of {service.team} need {total} GiB at their maximum",
+                given=str(each),
+                allowed=f"at most {most} GiB for all volumes of {service.team}",
+                fix=Fix(
+                    message=f"write storage_gib: {total} in the limits of {service.team}",
+                    at=("teams", index, "limits"),
+                    value=limits | {"storage_gib": total},
+                ),
+            )
 
 
 def _pool_has(placed: Placement) -> str:
@@ -449,7 +491,6 @@ def _total(members: Iterable[tuple[ServiceGroup, Placement]]) -> int:
 
 _Check = Callable[[Draft, Path, Service], Iterator[Diagnostic]]
 _CHECKS: tuple[_Check, ...] = (
-    _names,
     _kinds,
     _addons,
     _dispatch,

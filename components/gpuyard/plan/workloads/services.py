@@ -4,54 +4,23 @@ Kueue admits each pod of a Deployment, and each group of a LeaderWorkerSet, as a
 template selects one pool, so the maximum must fit the team's quota in that pool.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpuyard.findings import Diagnostic, Path
 from gpuyard.names import services_priority
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import PoolPlan, Quota, ReplicaGroup, ServicePlan, ShapePlan
+from gpuyard.plan.records import Placement, ReplicaGroup, ServicePlan
 from gpuyard.plan.shapes.shapes import candidate_pools, shape_plan
 from gpuyard.plan.sharing.compute_slices import quota_resource_and_amount
 from gpuyard.spec.platform import Shape
+from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.sections import Service, ServiceKind
 from gpuyard.spec.values import Range
 
 PREFILL = "prefill"
 """Suffix of the objects of the replicas that compute prompts."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Placement:
-    """A pool for the replicas of a group, and how many of them it and the team's quota hold."""
-
-    pool: PoolPlan
-    shape: ShapePlan
-    quota: Quota | None
-    """The team's quota in the pool; None if it has none."""
-    units: int
-    """Units of the quota that one replica needs."""
-
-    @property
-    def fit_pool(self) -> int:
-        """Replicas that fit in the pool with all its nodes."""
-        nodes, each = self.pool.nodes.high, self.shape.nodes
-        return nodes // each if each > 1 else nodes * self.shape.pods_per_node
-
-    @property
-    def fit_guarantee(self) -> int:
-        """Replicas that the guarantee covers."""
-        return self.quota.nominal // self.units if self.quota else 0
-
-    @property
-    def fit_quota(self) -> int:
-        """Replicas that guarantee and borrowing limit cover."""
-        return (self.quota.nominal + self.quota.borrow) // self.units if self.quota else 0
-
-    @property
-    def fit(self) -> int:
-        """Replicas that can run at the same time."""
-        return min(self.fit_pool, self.fit_quota)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,35 +60,73 @@ def groups_of(path: Path, service: Service) -> Iterator[ServiceGroup]:
 
 def decide_services(draft: Draft) -> tuple[Draft, list[Diagnostic]]:
     """Every service whose team and shapes exist, in a pool where it can start."""
-    plans = [_service_plan(draft, path, service) for path, service in services_of(draft)]
-    return replace(draft, services=tuple(plan for plan in plans if plan is not None)), []
+    placements = dict(_placements(draft))
+    spaces = {team.name: team.default_namespace.name for team in draft.teams}
+    totals = Counter[tuple[str, str, str]]()
+    for _, service, group in _all_groups(draft):
+        if placed := placements.get(group.path):
+            totals[_held(service, placed)] += placed.units * group.replicas.high
+    plans: list[ServicePlan] = []
+    for path, service in services_of(draft):
+        groups = [*groups_of(path, service)]
+        if service.team not in spaces or not all(group.path in placements for group in groups):
+            continue
+        plans.append(
+            ServicePlan(
+                spec=service,
+                namespace=spaces[service.team],
+                priority=service.priority or services_priority(draft.spec.name),
+                groups=tuple(
+                    _plan(draft, service, each, placements[each.path], totals) for each in groups
+                ),
+            )
+        )
+    return replace(draft, services=tuple(plans), placements=placements), []
 
 
-def _service_plan(draft: Draft, path: Path, service: Service) -> ServicePlan | None:
-    team = next((each for each in draft.teams if each.name == service.team), None)
-    groups = [_group_plan(draft, service, group) for group in groups_of(path, service)]
-    complete = tuple(group for group in groups if group is not None)
-    if team is None or len(complete) < len(groups):
-        return None
-    return ServicePlan(
-        spec=service,
-        namespace=team.default_namespace.name,
-        priority=service.priority or services_priority(draft.spec.name),
-        groups=complete,
-    )
+def _all_groups(draft: Draft) -> Iterator[tuple[Path, Service, ServiceGroup]]:
+    for path, service in services_of(draft):
+        for group in groups_of(path, service):
+            yield path, service, group
 
 
-def _group_plan(draft: Draft, service: Service, group: ServiceGroup) -> ReplicaGroup | None:
-    placed = placement(draft, service.team, group)
-    if placed is None:
-        return None
+def _placements(draft: Draft) -> Iterator[tuple[Path, Placement]]:
+    """The pool of each group, by the path of the group."""
+    shapes = {shape.name: shape for shape in draft.spec.shapes}
+    indexes = {team.name: index for index, team in enumerate(draft.spec.teams)}
+    for _, service, group in _all_groups(draft):
+        shape, index = shapes.get(group.shape), indexes.get(service.team)
+        if shape is not None and index is not None:
+            placed = _placement(draft, index, shape, group.replicas.high)
+            if placed is not None:
+                yield group.path, placed
+
+
+def _held(service: Service, placed: Placement) -> tuple[str, str, str]:
+    """The team, pool and resource of the quota that replicas use."""
+    return service.team, placed.pool.name, placed.quota.resource if placed.quota else ""
+
+
+def _plan(
+    draft: Draft,
+    service: Service,
+    group: ServiceGroup,
+    placed: Placement,
+    totals: Mapping[tuple[str, str, str], int],
+) -> ReplicaGroup:
+    """A rollout may add a replica if the guarantee has room for it beside all services of the team.
+
+    Replicas with the priority of services then get it: Kueue evicts what borrows it, and other workloads of the team.
+    """
+    free = placed.quota.nominal - totals[_held(service, placed)] if placed.quota else 0
+    preempts = draft.spec.queueing.preemption is Preemption.RECLAIM and not service.priority
     return ReplicaGroup(
         name=group.name,
         shape=placed.shape,
         kind=kind_of(service, placed.shape.nodes),
         replicas=group.replicas,
         args=group.args,
-        has_room_for_surge=placed.fit > group.replicas.high,
+        has_room_for_surge=preempts and free >= placed.units,
     )
 
 
@@ -130,29 +137,21 @@ def kind_of(service: Service, nodes: int) -> ServiceKind:
     return ServiceKind.LEADER_WORKER_SET if nodes > 1 else ServiceKind.DEPLOYMENT
 
 
-def shape_named(draft: Draft, name: str) -> Shape | None:
-    """The shape of the stack file with this name; None if there is none."""
-    return next((shape for shape in draft.spec.shapes if shape.name == name), None)
-
-
-def placement(draft: Draft, team: str, group: ServiceGroup) -> Placement | None:
+def _placement(draft: Draft, team: int, shape: Shape, most: int) -> Placement | None:
     """The first pool that holds the maximum of replicas, else the one that holds most; None if no pool fits."""
-    shape = shape_named(draft, group.shape)
-    index = next((i for i, each in enumerate(draft.spec.teams) if each.name == team), None)
-    if shape is None or index is None:
-        return None
-    pools = [p for p in draft.valid_pools.values() if shape.pool in {None, p.name}]
+    named = draft.pools.get(shape.pool) if shape.pool else None
+    pools = [named] if named is not None else [*draft.valid_pools.values()]
     found: list[Placement] = []
-    for pool, offer in candidate_pools(shape, pools):
+    for pool, offer in candidate_pools(shape, pools if named or not shape.pool else []):
         resource, each = quota_resource_and_amount(pool, offer.resource)
-        quotas = (q for q in draft.quotas.get(index, ()) if q.pool == pool.name)
+        quotas = (q for q in draft.quotas.get(team, ()) if q.pool == pool.name)
         placed = Placement(
             pool=pool,
             shape=shape_plan(shape, pool, offer),
             quota=next((q for q in quotas if q.resource == resource), None),
             units=(shape.gpus_per_node or 1) * each * shape.nodes,
         )
-        if placed.fit >= group.replicas.high:
+        if placed.fit >= most:
             return placed
         found.append(placed)
     return max(found, key=lambda each: each.fit, default=None)

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from gpuyard.catalogue.cluster.nccl import EFA_POD_HUGE_PAGES
-from gpuyard.names import EFA, GPU, RDMA, nccl_name
+from gpuyard.names import EFA, GPU, HUGE_PAGES, RDMA, nccl_name
 from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.training import fabric_rejection
@@ -85,7 +85,7 @@ def _adapters(plan: PlatformPlan, pods: PodResources) -> dict[str, str]:
         gpus = pods.count if pods.resource == GPU else 0
         count = pool.machine.efa_interfaces * gpus // pool.machine.gpus
         always = pods.is_whole_node and pool.start_nodes == pool.nodes.high
-        pages = {"hugepages-2Mi": f"{EFA_POD_HUGE_PAGES}Mi"} if always else {}
+        pages = {HUGE_PAGES: f"{EFA_POD_HUGE_PAGES}Mi"} if always else {}
         return {EFA: str(count), **pages} if count else {}
     return {RDMA: "1"} if uses_rdma_device_plugin(pool.fabric) else {}
 

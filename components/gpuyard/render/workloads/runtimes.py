@@ -74,6 +74,8 @@ _FRAMEWORKS: Mapping[Framework, _FrameworkParts] = {
         },
     ),
 }
+RUNTIME_IMAGES = tuple(dict.fromkeys(parts.image for parts in _FRAMEWORKS.values()))
+"""The images of jobs that name none."""
 
 
 def training_objects(plan: PlatformPlan) -> list[Object]:

@@ -191,7 +191,7 @@ def _replicas(group: ReplicaGroup) -> Object:
 
 
 def _rollout(group: ReplicaGroup) -> Object:
-    """One more replica during a rollout where the quota has room for it, otherwise one less."""
+    """One more replica during a rollout where the guarantee has room for it, otherwise one less."""
     surge = 1 if group.has_room_for_surge else 0
     return {"maxSurge": surge, "maxUnavailable": 1 - surge}
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import pulumi
 
+from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.names import KUEUE_GROUP, MONITORING_GROUP
 
 TRIES = 10
@@ -84,7 +85,18 @@ def _lines(
     if ours or results:
         yield f"fix: run the same command again when this shows the kind: {look}"
     else:
-        yield "; ".join(filter(None, ("fix: install the CRD first", _INSTALLS.get(kind.group))))
+        yield "; ".join(filter(None, ("fix: install the CRD first", _hint(kind.group))))
+
+
+def _hint(group: str) -> str:
+    """What installs the CRDs of a group; empty if gpuyard installs none of them."""
+    names = [
+        f"[{name}]"
+        for name, facts in addon_facts().items()
+        if group in facts.groups and facts.charts
+    ]
+    addons = f"gpuyard installs it with `addons: {' or '.join(names)}`" if names else ""
+    return _INSTALLS.get(group) or addons
 
 
 def _defines(definition: Mapping[str, Any], kind: MissingKind) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.findings import Path, Severity
 from gpuyard.manifests.placeholders import is_placeholder
-from gpuyard.manifests.queued import JOBS
+from gpuyard.manifests.queued import JOBS, OPTIONAL
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.rules.rule import (
     Parameters,
@@ -17,6 +17,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
+from gpuyard.rules.subjects.admission import parameters_by_namespace
 from gpuyard.rules.subjects.installed_versions import (
     composes_queues,
     has_vendor_kueue,
@@ -32,6 +33,8 @@ _DEFAULT = "default"
 _READ_ONCE = f"only Kueue before 0.15 reads {QUEUE_LABEL} as an annotation"
 _COUNTED = "requests.nvidia.com/"
 _NOT_COUNTED = "no quota counts its GPUs"
+_OPTIONAL = {kind: switch for switch, kind in OPTIONAL.items()}
+"""The name of the integration by group and kind."""
 _PODSET = "kueue.x-k8s.io/podset-"
 
 
@@ -44,7 +47,12 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
     older = bool(kueue_without_v1beta2(stack)) or has_vendor_kueue(stack)
     composed = composes_queues(stack)
     bounded = {quota.namespace for quota in stack.resources_of_kinds(QUOTA) if _binds(quota)}
+    teams = parameters_by_namespace(stack)
     for job in stack.resources_of_kinds(*JOBS):
+        team = teams.get(job.namespace)
+        if team and job.group_kind in _OPTIONAL and job.group_kind not in team.integrations:
+            yield from _not_integrated(job)
+            continue
         here = _reached(job, queues)
         for violation in _job_violations(job, here, of_cluster, counted=job.namespace in bounded):
             if older and violation.path == _ANNOTATION:
@@ -53,6 +61,18 @@ def _check(stack: Stack, _: Parameters) -> Iterator[Violation]:
             elif not (composed and violation.path == _LABEL and text(at(job.properties, *_LABEL))):
                 yield violation
         yield from _topology(job)
+
+
+def _not_integrated(job: Resource) -> Iterator[Violation]:
+    """A queue on a kind that Kueue ignores on this platform, which queues its pods instead."""
+    if text(at(job.properties, *_LABEL)):
+        switch = _OPTIONAL[job.group_kind]
+        yield Violation(
+            _LABEL,
+            f"the platform does not enable Kueue's integration of {_kind(job)}: Kueue ignores the label",
+            f"write queueing.integrations: [{switch}] in the stack file, or a TrainJob instead",
+            job,
+        )
 
 
 def _binds(quota: Resource) -> bool:
