@@ -10,7 +10,7 @@ def test_the_oldest_row_of_each_kind_is_listed_with_its_day_age_and_limit(gpuyar
         ["kind", "oldest", "row", "of", "days", "old", "limit"],
         ["prices", "commitments.EC2_RESERVED_3Y_LIST", "2025-11-30", "363", "90"],
         ["bulletins", "cves.ADVISORIES", "2026-09-30", "59", "45"],
-        ["pins", "pins.cluster-autoscaler", "2026-08-22", "98", "90"],
+        ["pins", "pins.volcano-chart", "2026-06-01", "180", "90"],
         ["support", "windows", "support.EKS_SECOND_HAND", "2026-07-08", "143", "180"],
     ]
 
@@ -27,4 +27,4 @@ def test_a_program_reads_the_same_with_what_is_old(gpuyard, monkeypatch):
         "limit": 45,
         "old": False,
     }
-    assert [each["old"] for each in found["facts"]] == [True, False, False, False]
+    assert [each["old"] for each in found["facts"]] == [True, False, True, False]

@@ -11,6 +11,8 @@ import yaml
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("[0-9]*-*"))
+PROGRAMS = [each for each in EXAMPLES if (each / "Pulumi.yaml").exists()]
+"""The others are manifests: tests/manifests/test_pipeline_examples.py."""
 README = (ROOT / "examples" / "README.md").read_text(encoding="utf-8")
 GUIDE = (ROOT / "docs" / "guides" / "library.md").read_text(encoding="utf-8")
 
@@ -39,7 +41,7 @@ def checked(folder: Path, *programs: Path) -> dict[str, list[str]]:
 
 @pytest.mark.repeats("none: it runs no line that is measured")
 def test_every_example_passes_a_strict_type_checker(tmp_path):
-    assert checked(tmp_path, *(each / "__main__.py" for each in EXAMPLES)) == {}
+    assert checked(tmp_path, *(each / "__main__.py" for each in PROGRAMS)) == {}
 
 
 @pytest.mark.repeats("none: it runs no line that is measured")
@@ -57,7 +59,7 @@ def test_the_type_checker_finds_a_wrong_argument_of_a_part(tmp_path):
 
 
 def test_examples_need_no_cast_and_no_exception_for_the_type_checker():
-    for each in EXAMPLES:
+    for each in PROGRAMS:
         text = (each / "__main__.py").read_text(encoding="utf-8")
         assert not re.search(r"\bcast\(|# *type: *ignore|# *pyright:", text), each.name
 
@@ -65,9 +67,12 @@ def test_examples_need_no_cast_and_no_exception_for_the_type_checker():
 def test_examples_are_numbered_projects_that_the_documentation_lists():
     numbers = [int(each.name.partition("-")[0]) for each in EXAMPLES]
     assert sorted(numbers) == list(range(1, len(EXAMPLES) + 1))
-    for each in EXAMPLES:
+    for each in PROGRAMS:
         project = yaml.safe_load((each / "Pulumi.yaml").read_text(encoding="utf-8"))
         assert project["runtime"] == "python"
         assert project["name"] == each.name.partition("-")[2]
         assert f"## [{project['description']}]({each.name}/__main__.py)" in README
         assert f"../../examples/{each.name}/__main__.py" in GUIDE, each.name
+    for manifest in (ROOT / "examples").glob("[0-9]*-*/*.yaml"):
+        if manifest.parent not in PROGRAMS:
+            assert f"({manifest.parent.name}/{manifest.name})" in README

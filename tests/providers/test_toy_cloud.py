@@ -14,7 +14,7 @@ from gpuyard.testing import StackRunner
 from kit.clouds.toy import CATALOGUE, Toy, sdk
 from kit.clouds.unasked import deaf, no_cluster_is_queried
 from kit.inprocess import run
-from kit.stacks import platform, pool, team
+from kit.stacks import plan_of, platform, pool, team
 
 __all__ = ["deaf", "no_cluster_is_queried"]
 
@@ -101,3 +101,10 @@ def test_a_cloud_that_is_not_registered_is_unknown():
     spec_of_platform._ADDED.clear()
     with pytest.raises(ValueError, match="toy"):
         Cloud("toy")
+
+
+def test_it_names_no_interfaces_and_no_networks_of_pods():
+    plan = plan_of(RAW)
+    train = plan.pool("train")
+    assert plan.provider.network_interfaces(train.machine) == ()
+    assert plan.provider.pod_networks(plan, train) == ()

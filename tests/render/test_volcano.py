@@ -198,3 +198,20 @@ def test_files_are_checked_for_the_queue_of_the_team():
     assert violations(parameters, **job, spec={"queue": "lab-vision"}) == []
     batch = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "x"}, "spec": {}}
     assert violations(parameters, **batch) == []
+
+
+def test_volcano_runs_on_system_nodes():
+    system = {"machine": "m7i.xlarge", "nodes": 2}
+    nodes = volcano_values(plan(cloud="aws", system=system))["custom"]
+    assert nodes["default_ns"] == {"gpuyard.dev/pool": "system"}
+
+
+def test_a_cohort_that_limits_only_borrowing_reserves_nothing():
+    found = queues(
+        plan(
+            teams=[team(guarantee={"train": 16}, borrow={"train": 8}, cohort="research")],
+            queueing={"cohorts": [{"name": "research", "borrow": {"train": 8}}]},
+        )
+    )
+    assert found["lab.research"]["capability"] == {"nvidia.com/gpu": "24"}
+    assert "guarantee" not in found["lab.research"]

@@ -350,6 +350,9 @@ def test_a_team_waits_for_its_own_cluster_queue_and_for_what_it_is_held_to():
         for what in ("", "Binding")
         for which in ("", "-belongings", "-departures", "-growth", "-reservations")
     }
+    first |= {
+        f"MutatingAdmissionPolicy{what}:gpuyard-lab-workload-classes" for what in ("", "Binding")
+    }
     kinds = ("LimitRange", "NetworkPolicy", "ResourceQuota")
     limits = {"Namespace:vision", *(f"{kind}:vision/gpuyard" for kind in kinds)}
     assert waits_for(graph, "lab-vision:Namespace:vision") == first

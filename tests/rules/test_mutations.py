@@ -22,6 +22,7 @@ from gpuyard.lint.report import build_report
 from gpuyard.names import QUEUE_LABEL
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import resolve_outputs
+from gpuyard.render.addon_charts import chart_addons
 from gpuyard.render.platform import platform_objects, releases
 from gpuyard.rules import RULES
 from gpuyard.rules.run import RuleVerdict, evaluate
@@ -60,7 +61,7 @@ def test_what_we_render_keeps_every_rule(name):
     assert build_report(reading, RULES).hits == ()
 
 
-UNREAD = {"dra-driver", "karpenter-crd", "monitoring"}
+UNREAD = {"dra-driver", "karpenter-crd", "monitoring", *(each.name for each in chart_addons())}
 """Charts whose values no rule reads: tests/render/gpu_operator/test_dra_driver.py has all of the first's."""
 
 
@@ -480,7 +481,22 @@ def rate_of_a_gauge(objects):
     )
 
 
+def trigger(objects, kind):
+    lacks, where = f"scales on no {kind}", lambda s: s["spec"]["triggers"][0]["type"] == kind
+    return some(objects, "ScaledObject", lacks, where)[0]["spec"]["triggers"][0]
+
+
+def scaler_of_many_series(objects):
+    trigger(objects, "prometheus")["metadata"]["query"] = "DCGM_FI_PROF_GR_ENGINE_ACTIVE"
+
+
+def scaler_without_credentials(objects):
+    del trigger(objects, "aws-sqs-queue")["authenticationRef"]
+
+
 MUTATIONS = [
+    (scaler_of_many_series, "GPU-MET-03", set()),
+    (scaler_without_credentials, "GPU-MET-04", set()),
     (alert_on_no_metric, "GPU-MET-01", set()),
     (rate_of_a_gauge, "GPU-MET-02", set()),
     (metadata_without_tokens, "GPU-AWS-05", set()),

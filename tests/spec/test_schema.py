@@ -154,7 +154,7 @@ BAD = [
     platform(budget={}),
     platform(budget={"max_usd_per_hour": 0}),
     platform(budget={"max_usd_per_hour": "260"}),
-    platform(queueing={"engine": "volcano"}),
+    platform(queueing={"engine": "slurm"}),
     platform(queueing={"fair_sharing": "yes"}),
 ]
 

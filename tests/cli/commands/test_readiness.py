@@ -92,8 +92,8 @@ def test_a_document_has_every_check_with_what_was_seen_and_where(gpuyard, stack)
     made = document(ended)
     assert ended.code == 0
     assert len(made["checks"]) == 61
-    assert made["counts"] == {"apply": 61, "do_not_apply": 0, "pass": 26, "fail": 2, "not_run": 33}
-    assert made["score"] == 42
+    assert made["counts"] == {"apply": 61, "do_not_apply": 0, "pass": 31, "fail": 2, "not_run": 28}
+    assert made["score"] == 50
     assert made["not_asked"] is None
     assert checked(ended, "SCH-03") == {
         "id": "SCH-03",
@@ -105,6 +105,7 @@ def test_a_document_has_every_check_with_what_was_seen_and_where(gpuyard, stack)
         "by": "plan",
         "why": "",
         "evidence": [
+            {"where": "WorkloadPriorityClass lab-services", "value": "1001", "answer": "PASS"},
             {"where": "WorkloadPriorityClass production", "value": "1000", "answer": "PASS"},
             {"where": "WorkloadPriorityClass research", "value": "500", "answer": "PASS"},
             {"where": "WorkloadPriorityClass batch", "value": "100", "answer": "PASS"},
@@ -139,14 +140,14 @@ def test_text_says_what_failed_why_and_how_to_see_it_by_hand(gpuyard, write):
 def test_text_ends_with_the_score_and_what_it_counts(gpuyard, stack):
     text = " ".join(gpuyard("readiness", stack).out.split())
     assert text.endswith(
-        "42 % of 61 applicable checks: 26 passed, 2 failed, 33 did not run; 0 do not apply. A check that"
+        "50 % of 61 applicable checks: 31 passed, 2 failed, 28 did not run; 0 do not apply. A check that"
         " did not run counts as not passed; one that does not apply is not counted."
     )
 
 
 def test_markdown_is_tables_whose_cells_hold_no_bars(gpuyard, stack):
     text = gpuyard("readiness", stack, "--format", "markdown").out
-    assert text.startswith("### Readiness of `lab`: 42 %\n")
+    assert text.startswith("### Readiness of `lab`: 50 %\n")
     rows = [line for line in text.splitlines() if re.match(r"\| [A-Z]{3}-\d\d \|", line)]
     assert len(rows) == 61
     assert {row.replace("\\|", "").count("|") for row in rows} == {5}
@@ -154,7 +155,7 @@ def test_markdown_is_tables_whose_cells_hold_no_bars(gpuyard, stack):
 
 
 # ── the end ───────────────────────────────────────────────────────────────────────────────────────
-@pytest.mark.parametrize(("threshold", "code"), [(0, 0), (42, 0), (43, 3), (100, 3)])
+@pytest.mark.parametrize(("threshold", "code"), [(0, 0), (50, 0), (51, 3), (100, 3)])
 def test_a_score_below_the_threshold_is_found(gpuyard, stack, threshold, code):
     ended = gpuyard("readiness", stack, "--threshold", threshold)
     assert ended.code == code

@@ -12,6 +12,7 @@ from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
 from gpuyard.rules.subjects.admission import workload
 from gpuyard.simulate import cluster
 from gpuyard.simulate.api import Api
+from gpuyard.simulate.crds import stand_in
 from kit import waiting
 from kit.cluster import lab as reality
 from kit.cluster.queues import kueue_as_rendered
@@ -459,7 +460,15 @@ def an_autoscaler_is_told_the_same(serving: Api, until: Until, words: str) -> No
 def sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving: Api, until: Until) -> None:
     """Nobody runs its controller here: what that and Kueue would make is made by hand."""
     version, kind = "leaderworkerset.x-k8s.io/v1", "LeaderWorkerSet"
-    owner = {"apiVersion": version, "kind": kind, "name": "lws", "uid": "of-a-leader"}
+    leader = {"apiVersion": version, "kind": kind, "metadata": {"name": "lws"}}
+    groups = {"size": 1, "workerTemplate": {"spec": pod()["spec"]}}
+    leader |= {"spec": {"replicas": 0, "leaderWorkerTemplate": groups}}
+    leaders = f"/apis/{version}/namespaces/{HELD}/leaderworkersets"
+    if serving.get(f"/apis/{version}") is None:  # other tests may have removed it
+        serving.apply(stand_in(version, kind, "Namespaced"))
+        until(lambda: serving.get(leaders))
+    made = serving.call("POST", leaders, leader)
+    owner = {"apiVersion": version, "kind": kind, "name": "lws", "uid": made["metadata"]["uid"]}
     counted = {
         "apiVersion": "kueue.x-k8s.io/v1beta2",
         "kind": "Workload",
@@ -492,5 +501,6 @@ def sets_of_a_leader_worker_set_are_scaled_by_it_alone(serving: Api, until: Unti
             slip = OF_ANOTHER.fill_in((), name=name, owner="lws")
             assert said(name) == (f"GPU-ADM-01: {slip.problem}; {slip.fix}" if is_part else "")
     finally:
-        for path in (f"{workloads}/leaders", *(f"{sets}/{name}" for name in names)):
+        made_here = (f"{workloads}/leaders", f"{leaders}/lws", *(f"{sets}/{n}" for n in names))
+        for path in made_here:
             serving.call("DELETE", path, {"propagationPolicy": "Background"})

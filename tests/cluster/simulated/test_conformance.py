@@ -153,13 +153,19 @@ def _namespaces(started: cluster.Outcome) -> Iterator[None]:
         what="namespaces of an earlier file to be gone",
         errors=(ApiError, Unreachable),
     )
-    for file in sorted(upstream("crds", "prometheus-operator").glob("*.yaml")):
+    trainer = upstream("crds", "trainer") / "trainer.kubeflow.org_clustertrainingruntimes.yaml"
+    for file in (*sorted(upstream("crds", "prometheus-operator").glob("*.yaml")), trainer):
         definition = yaml.safe_load(file.read_text(encoding="utf-8"))
         patiently(lambda each=definition: api.apply(each))
+    versions = ("monitoring.coreos.com/v1", "trainer.kubeflow.org/v1alpha1")
     waiting.until(
-        lambda: (api.get("/apis/monitoring.coreos.com/v1") or {}).get("resources", ()),
-        lambda found: {"ServiceMonitor", "PrometheusRule"} <= {each["kind"] for each in found},
-        what="the kinds of prometheus-operator to be served",
+        lambda: [
+            each["kind"]
+            for v in versions
+            for each in (api.get(f"/apis/{v}") or {}).get("resources", ())
+        ],
+        {"ServiceMonitor", "PrometheusRule", "ClusterTrainingRuntime"}.issubset,
+        what="the kinds of prometheus-operator and Kubeflow Trainer to be served",
         errors=(ApiError, Unreachable),
     )
     made = [

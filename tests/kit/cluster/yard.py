@@ -192,6 +192,8 @@ OWNED = (
     "/apis/rbac.authorization.k8s.io/v1/clusterroles",
     "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
     "/apis/nvidia.com/v1/clusterpolicies",
+    f"{_ADMISSION}/mutatingadmissionpolicies",
+    f"{_ADMISSION}/mutatingadmissionpolicybindings",
     f"{_ADMISSION}/validatingadmissionpolicies",
     f"{_ADMISSION}/validatingadmissionpolicybindings",
     f"{_KUEUE}/resourceflavors",

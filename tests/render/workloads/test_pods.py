@@ -20,6 +20,7 @@ from kit.stacks import plan_of, platform, pool, shape, team
 HERE = Path(__file__).parent
 MAIN = MainContainer(image="registry.example/train:1.2.3", command=("torchrun", "train.py"))
 ZONE = {"zones": ["us-central1-a"], "capacity": [{"reserved": "r-1", "nodes": 4}]}
+RACK = {"zones": ["us-central1-a"], "capacity": [{"reserved": "racks", "nodes": 18}]}
 OPEN = {"admission": {"enforce": "warn"}}
 CHECKPOINTS = {"storage": {"checkpoints": {"bucket": "weights", "retention_days": 30}}}
 FABRICS = {
@@ -177,3 +178,70 @@ def test_admission_accepts_every_shape_of_the_golden_stacks(path):
                 "spec": {"suspend": True, "template": made},
             }
             assert not [d.problem for d in denials(workload(resource(job)), known)]
+
+
+@pytest.mark.parametrize(
+    ("cloud", "rest", "nodes", "gpus", "why"),
+    [
+        ("aws", {"machine": "g6.xlarge"}, 2, 1, "no fabric between nodes of train is known"),
+        (
+            "aws",
+            {"machine": "p4d.24xlarge"},
+            2,
+            1,
+            "1 of 8 GPUs have no EFA interface of their own",
+        ),
+        (
+            "gcp",
+            {"machine": "a3-ultragpu-8g", **ZONE},
+            2,
+            4,
+            "only a pod with all GPUs of its node has the networks of GPUDirect-RDMA",
+        ),
+        (
+            "gcp",
+            {"machine": "a4x-highgpu-4g", "nodes": 18, **RACK},
+            2,
+            4,
+            "no network names of GPUDirect-RDMA are known for a4x-highgpu-4g",
+        ),
+        ("aws", {}, 1, 8, ""),
+    ],
+)
+def test_pods_use_tcp_where_the_fabric_is_not_theirs(cloud, rest, nodes, gpus, why):
+    raw = platform(
+        [pool(**{"nodes": 4, **rest})],
+        [team(guarantee={"train": nodes * gpus})],
+        cloud=cloud,
+        shapes=[shape(nodes=nodes, gpus_per_node=gpus)],
+    )
+    plan = plan_of(raw)
+    assert missing_fabric(plan, plan.teams, shape_resources(plan, plan.shapes[0])) == why
+
+
+def test_pods_of_a_privileged_team_may_lock_memory():
+    plan = on("aws", {}, {}, pod_security="privileged")
+    context = template(plan)["spec"]["containers"][0]["securityContext"]
+    assert context["capabilities"] == {"add": ["IPC_LOCK"]}
+
+
+def test_a_job_without_a_name_has_the_bucket_but_no_path_of_its_own():
+    plan = on("aws", {}, CHECKPOINTS)
+    names = [each["name"] for each in template(plan)["spec"]["containers"][0]["env"]]
+    assert {"CHECKPOINT_BUCKET", "CHECKPOINT_PREFIX"} <= {*names}
+    assert "CHECKPOINT_PATH" not in names
+
+
+def test_pods_that_claim_a_channel_are_in_one_nvlink_domain():
+    rack = pool(machine="a4x-highgpu-4g", nodes=18, sharing="dra", topology=True, **RACK)
+    raw = platform(
+        [rack],
+        [team(guarantee={"train": 72})],
+        cloud="gcp",
+        shapes=[shape(pool="train", nodes=2, gpus_per_node=4)],
+    )
+    plan = plan_of(raw)
+    made = template(plan)
+    required = {"kueue.x-k8s.io/podset-required-topology": "nvidia.com/gpu.clique"}
+    assert made["metadata"]["annotations"] == required
+    assert [each["name"] for each in made["spec"]["resourceClaims"]] == ["gpus", "channel"]

@@ -23,7 +23,7 @@ from gpuyard.rules.subjects.admission import workload
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
 from kit.levels import upstream
-from kit.stacks import plan_of, platform, pool, shape, shared_pool, team
+from kit.stacks import findings, plan_of, platform, pool, shape, shared_pool, team
 
 HERE = Path(__file__).parent
 LWS = sizes.ROOT / ".testbed" / "share" / "lws" / "crds"
@@ -257,12 +257,28 @@ def test_queries_hold_on_shared_gpus_too():
     assert list(check_scalers(plan)) == []
 
 
+def test_a_service_whose_shape_starts_nowhere_is_reported_by_its_shape():
+    raw = platform(
+        [pool()],
+        [team(guarantee={"train": 16})],
+        shapes=[shape("wide", gpus_per_node=16)],
+        workloads={"services": [service(replicas=1, team="vision", shape="wide", image=IMAGE)]},
+    )
+    assert [each.id for each in findings(raw)] == ["shape.cannot_start"]
+
+
 def test_a_query_without_its_metric_is_reported_with_the_query():
     wrong = "sum(vllm:num_request_waiting)"
     plan = planned(service(scale_on="requests", query=wrong), observability={})
     (finding,) = check_scalers(plan)
     assert (finding.id, finding.where) == ("metric.unknown", "workloads.services[0].query")
     assert "write vllm:num_requests_waiting" in str(finding)
+
+
+def test_a_query_that_is_not_promql_is_reported():
+    plan = planned(service(replicas="0..4", scale_on="requests", query="sum("), observability={})
+    (finding,) = check_scalers(plan)
+    assert (finding.id, finding.where) == ("metric.query", "workloads.services[0].query")
 
 
 def test_a_lost_metric_is_an_error_unless_there_may_be_no_replica():

@@ -57,6 +57,8 @@ def pod_fabric(plan: PlatformPlan, teams: Sequence[TeamPlan], pods: PodResources
     if nccl is None or pods.pods == 1 or missing_fabric(plan, teams, pods):
         return {}
     parts = _parts_of(plan, nccl.fabric)
+    if parts and not plan.provider.pod_networks(plan, pods.pool):
+        return {}  # pods of one NVLink domain, without adapters
     result: Object = {
         "env_from": [nccl_name(pods.pool.stable_name)] if nccl.variables else [],
         "env": dict(parts.get("env", {})),
