@@ -11,7 +11,7 @@ from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.findings import Path
 from gpuyard.manifests.fields import items, known_value, mapping, text
 from gpuyard.manifests.pods import GPU_PREFIXES, Pod
-from gpuyard.manifests.queued import OPTIONAL, QUEUED_KINDS, ROLES
+from gpuyard.manifests.queued import INTEGRATIONS, OPTIONAL, QUEUED_KINDS, ROLES
 from gpuyard.manifests.resources import Violation
 from gpuyard.manifests.templates import KINDS, read_pod_count, templates_of
 from gpuyard.names import ELASTIC_ANNOTATION, POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
@@ -27,7 +27,7 @@ OF_OTHER_PROJECTS = (
     *OPTIONAL.values(),
 )
 """Those of them that are custom resources, and those that a platform may enable."""
-IN_OPTION = tuple(kind.rpartition("/")[2] for kind in OPTIONAL.values())
+IN_OPTION = tuple(INTEGRATIONS)
 """Kinds that Kueue ignores unless the platform enables their integration."""
 OF_ITSELF = ("Pod", *(kind.rpartition("/")[2] for kind in QUEUE_FOR_THEIRS), *IN_OPTION)
 """Kinds whose own label Kueue reads; if the team has a queue called default, Kueue sets it there."""

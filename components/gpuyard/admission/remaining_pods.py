@@ -6,7 +6,7 @@ from typing import Any
 from gpuyard.admission.bypass import requests_gpus
 from gpuyard.admission.requirement import ViolationTemplate, Workload
 from gpuyard.manifests.fields import known_value, mapping
-from gpuyard.manifests.queued import OPTIONAL
+from gpuyard.manifests.queued import INTEGRATIONS
 from gpuyard.manifests.resources import Violation
 
 OUTLIVES = ViolationTemplate(
@@ -18,11 +18,7 @@ CLEANED = ("Running", "All")
 STAYS_FOR: tuple[str, ...] = ("spec", "ttlSecondsAfterFinished")
 LONGEST_STAY = 60
 OUTLIVING: Mapping[str, tuple[tuple[str, ...], str]] = {
-    "MPIJob": (CLEANS, f"{'.'.join(CLEANS)}: {CLEANED[0]}"),
-    **{
-        kind.rpartition("/")[2]: (CLEANS, f"{'.'.join(CLEANS)}: {CLEANED[0]}")
-        for kind in OPTIONAL.values()
-    },
+    **dict.fromkeys(("MPIJob", *INTEGRATIONS), (CLEANS, f"{'.'.join(CLEANS)}: {CLEANED[0]}")),
     "RayJob": (STAYS_FOR, f"{'.'.join(STAYS_FOR)}: {LONGEST_STAY} or less"),
 }
 """By kind: the field that determines what happens to its pods. By default the MPI operator (v0.8.2) and the

@@ -76,6 +76,8 @@ OPTIONAL: Mapping[str, str] = {
     if not found.by_default and kind in KINDS and KINDS[kind].makes_pods
 }
 """Kinds that Kueue's chart leaves out, by the name of their integration; a platform may enable them."""
+INTEGRATIONS: Mapping[str, str] = {KINDS[kind].name: name for name, kind in OPTIONAL.items()}
+"""The integration of each of them, by the kind's name."""
 ROLES: Mapping[str, tuple[str, ...]] = {
     "MPIJob": ("Launcher", "Worker"),
     "PyTorchJob": ("Master", "Worker"),

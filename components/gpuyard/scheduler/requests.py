@@ -18,7 +18,7 @@ from gpuyard.manifests.quantities import (
     quantity,
     whole_units,
 )
-from gpuyard.manifests.queued import BY_OWNER, GANGS, OPTIONAL
+from gpuyard.manifests.queued import BY_OWNER, GANGS, INTEGRATIONS
 from gpuyard.manifests.templates import fixed_size_path
 from gpuyard.manifests.workloads import ParsedPodTemplate, ParsedWorkload
 from gpuyard.plan.records import LimitsPlan
@@ -166,11 +166,7 @@ def _unjudged_kind(job: ParsedWorkload, *, integrated: bool) -> Iterator[str]:
     elif not integrated and job.kind not in GANGS and sum(p.count for p in job.pods) > 1:
         one = "group" if job.kind == "LeaderWorkerSet" else "pod"
         if one == "pod" or job.groups > 1:
-            switch = (
-                job.kind.lower()
-                if job.kind in {k.rpartition("/")[2] for k in OPTIONAL.values()}
-                else ""
-            )
+            switch = INTEGRATIONS.get(job.kind)
             yield (
                 f"Kueue queues each {one} of a {job.kind} separately: some may run without the "
                 "others"

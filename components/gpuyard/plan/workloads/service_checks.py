@@ -135,9 +135,9 @@ def _addons(draft: Draft, path: Path, service: Service) -> Iterator[Diagnostic]:
     if scales_with_keda(service):
         metrics = format_list(each.value for each in service.scale_on)
         needs[AddonName.KEDA] = f"scales it on {metrics}: an HPA alone reads only CPU"
-    addons = draft.spec.model_dump(mode="json", include={"addons"})["addons"]
     for name, purpose in needs.items():
         if not draft.spec.has_addon(name):
+            addons = draft.spec.model_dump(mode="json", include={"addons"})["addons"]
             yield error(
                 "service.addon",
                 path,
