@@ -165,10 +165,10 @@ CAMPAIGNS: Mapping[str, Campaign] = {
         LIVE,
     ),
     "queues": Campaign(
-        "jobs through a real Kueue on 250 nodes, and the order that the queue model predicts",
-        2000,
-        "jobs",
-        lambda count, _: Run(("benchmarks/queue_model.py", str(count), "250", "35"), {}),
+        "jobs of two public traces through a real Kueue and kube-scheduler, and the replay of the same jobs",
+        1000,
+        "jobs of each",
+        lambda count, _: Run(("benchmarks/whatif_live.py", "--jobs", str(count)), {}),
         LIVE,
     ),
     "karpenter": Campaign(

@@ -88,7 +88,7 @@ def test_the_metadata_name_license_and_extras(package):
     assert (package.name, package.license_expression) == ("gpuyard", "Apache-2.0")
     assert str(package.requires_python) == ">=3.11"
     assert package.description.startswith("# GPU Yard\n")
-    assert {"aws", "gcp", "policy", "solve", "validator"} == set(package.provides_extra)
+    assert {"aws", "gcp", "parquet", "policy", "solve", "validator"} == set(package.provides_extra)
     assert "Typing :: Typed" in package.classifiers
 
 
