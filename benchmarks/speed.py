@@ -19,9 +19,11 @@ from contextlib import redirect_stdout
 from pathlib import Path
 
 import registration
+import whatif
 from check_scale import stack_text
 
 from gpuyard.cli import main as gpuyard
+from gpuyard.replay import ReplayOptions, replay
 from lint import cpu_seconds, deployments, linter
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -29,6 +31,8 @@ FEWEST, MOST = 2, 4
 SMALL, LARGE = 250, 1000
 GROWTH, GROWTH_OF_POOLS, GROWTH_OF_FOLDERS = 4.6, 4.2, 6.0
 IMPORTS, COLD, REGISTRATION = 8.0, 3.0, registration.LIMIT
+FEW_JOBS, JOB_NODES, GROWTH_OF_JOBS = 2000, 20, 12.0
+"""A tenth of the jobs of a replay, on nodes of which they use half, and the limit for ten times as many."""
 LARGE_FILES, BYTES = 6, 300_000
 """Number of files of the repository, and minimum size of a file with copies of each."""
 OPERATOR = """\
@@ -155,6 +159,18 @@ def work(*command: str) -> Measure:
     return measure
 
 
+def replayed(count: int) -> Measure:
+    """CPU of a replay of this many jobs on nodes."""
+    plan, jobs = whatif.research_plan(JOB_NODES), whatif.many_jobs(count, JOB_NODES, 0.5)
+
+    def measure() -> float:
+        started = time.process_time()
+        replay(plan, jobs, options=ReplayOptions(nodes=True))
+        return time.process_time() - started
+
+    return measure
+
+
 def process(*command: str) -> Measure:
     """CPU of a separate process; with findings its exit code is 1."""
     return lambda: cpu_seconds(list(command), (0, 1))
@@ -202,6 +218,8 @@ def ratios() -> list[Ratio]:
 
         small = -(-BYTES // len(text))
         found.append(growth(path.name, "lint", copies, (small, 4 * small)))
+    large, few = replayed(FEW_JOBS * 10), replayed(FEW_JOBS)
+    found.append((f"replay, {FEW_JOBS * 10:,} : {FEW_JOBS:,} jobs", large, few, GROWTH_OF_JOBS))
     pulumi = process(sys.executable, "-c", "import pulumi")
     file = Path(f"Deployments-{LARGE}.yaml").resolve()
     command = str(Path(sys.executable).with_name("gpuyard"))

@@ -125,6 +125,8 @@ class Provider:
     # ── capacity ──────────────────────────────────────────────────────────────────────────────────
     needs_autoscaler: ClassVar[bool] = False
     """Whether gpuyard installs Karpenter or Cluster Autoscaler: new clusters have no autoscaler."""
+    packs_nodes: ClassVar[bool] = False
+    """Whether kube-scheduler of new clusters scores nodes by MostAllocated, not by its default."""
     has_queued_provisioning: ClassVar[bool] = False
     """Whether its autoscaler creates all nodes of a job at once, for a ProvisioningRequest."""
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.replay import NoConvergence, Replay, replay
+from gpuyard.replay import NoConvergence, Replay, ReplayOptions, replay
 from gpuyard.scheduler.quotas import Quotas
 from kit.cases.replay import KEY, courses, queues, some_jobs, used_at
 from kit.searches import examples
@@ -29,7 +29,7 @@ PLATFORMS = [
 def settled(plan: PlatformPlan, number: int) -> Replay:
     """The courses of the jobs of this number; some sequences never come to an end."""
     try:
-        return replay(plan, some_jobs(number, 25), most_evictions=15)
+        return replay(plan, some_jobs(number, 25), options=ReplayOptions(most_evictions=15))
     except NoConvergence:
         reject()
 

@@ -3,8 +3,10 @@
 import pytest
 
 from gpuyard.names import GPU
-from gpuyard.replay import NoConvergence, SubmittedJob, Timing, replay
-from gpuyard.replay.cycle import cycle
+from gpuyard.replay import NoConvergence, ReplayOptions, Timing, replay
+from gpuyard.replay.cycle import QueueHead, cycle
+from gpuyard.replay.shapes import shapes_of
+from gpuyard.scheduler.flavors import assign
 from gpuyard.scheduler.model import EMPTY, SchedulerModel
 from kit.cases.replay import came, courses, queues, some_jobs, starts
 from kit.cluster.queues import one_pool
@@ -99,13 +101,21 @@ def test_where_nobody_may_be_evicted_a_head_keeps_its_guarantee_for_one_cycle(
     )
     desk = SchedulerModel(plan, EMPTY)
     desk.quotas.take("q-a", {("q", GPU): 16})
+    jobs = [came("a-2"), came("b-0", pods=size)]
+    shapes, numbers = shapes_of(jobs)
     heads = [
-        (plan.team("q-a"), came("a-2"), 0),
-        (plan.team("q-b"), came("b-0", pods=size), 1),
+        QueueHead(
+            job.team,
+            number,
+            number,
+            assign(desk, plan.team(job.team), (shapes[number].pod_set,), job.priority),
+            job.rank(number),
+        )
+        for job, number in zip(jobs, numbers, strict=True)
     ]
     found = cycle(desk, heads)
-    assert [head.job.name for head in found.outranked] == beaten
-    assert [head.job.name for head in found.impossible] == ["b-0"]
+    assert [jobs[head.job].name for head in found.outranked] == beaten
+    assert [jobs[head.job].name for head in found.impossible] == ["b-0"]
     assert desk.quotas.used["q-b"]["q", GPU] == 0, "given back at the end of the cycle"
 
 
@@ -220,7 +230,7 @@ def test_priorities_and_shares_that_chase_each_other_are_given_up():
     with pytest.raises(
         NoConvergence, match="job c26 of team q-c was evicted 20 times, and now for c14 of team q-c"
     ):
-        replay(plan, some_jobs(209, 40), most_evictions=20)
+        replay(plan, some_jobs(209, 40), options=ReplayOptions(most_evictions=20))
 
 
 def test_a_job_that_was_told_to_leave_does_not_end_and_is_told_once():
@@ -235,8 +245,8 @@ def test_a_job_that_was_told_to_leave_does_not_end_and_is_told_once():
     assert starts(found) == {"a-low": 0, "a-high": 5, "b-0": 4.2}
 
 
-def test_jobs_of_one_look_are_alike_whatever_their_names():
-    one, two = came("a-0"), came("a-1", at=3)
-    assert one.equivalence_key == two.equivalence_key
-    assert isinstance(one, SubmittedJob)
-    assert one.equivalence_key != came("a-2", gpus=4).equivalence_key
+def test_jobs_of_one_look_have_one_shape_whatever_their_names():
+    jobs = [came("a-0"), came("a-1", at=3), came("a-2", gpus=4), came("a-3", priority=1)]
+    shapes, numbers = shapes_of(jobs)
+    assert numbers == [0, 0, 1, 2]
+    assert [(shape.requests[GPU], shape.priority) for shape in shapes] == [(8, 0), (4, 0), (8, 1)]

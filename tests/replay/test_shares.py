@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from gpuyard.replay import NoConvergence, SubmittedJob, replay
+from gpuyard.replay import NoConvergence, ReplayOptions, SubmittedJob, replay
 from kit.cases import shares
 from kit.cases.replay import came, queues, used_at
 from kit.searches import examples
@@ -20,7 +20,7 @@ REST = LONG / 2
 def held(jobs: Iterable[SubmittedJob], weights: Mapping[str, int]) -> dict[str, int]:
     """What each team has when all is at rest."""
     plan = queues(shares.NODES, **shares.teams(weights))
-    used = used_at(replay(plan, jobs, most_evictions=100), REST)
+    used = used_at(replay(plan, jobs, options=ReplayOptions(most_evictions=100)), REST)
     return {letter: used[f"q-{letter}"] for letter in weights}
 
 

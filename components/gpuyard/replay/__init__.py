@@ -1,21 +1,29 @@
-"""Replay of jobs on a platform's queues: admission time, pool and evictions of each job.
+"""Replay of jobs on a platform: when and where each runs, its evictions, and the figures of all.
 
-Replays Kueue's scheduler on plain values: no cluster, no clock, no randomness. It evaluates quota,
-not whether a pod then finds a node; see docs/concepts/queue-model.md.
+Replays Kueue's scheduler on plain values, and with `ReplayOptions.nodes` kube-scheduler, autoscalers and
+interruptions: no cluster, no clock, and no randomness beside a seed; see docs/concepts/queue-model.md.
 """
 
 from gpuyard.replay.compare import Disagreement, compare_orders
-from gpuyard.replay.jobs import JobHistory, RunInterval, SubmittedJob
-from gpuyard.replay.run import NoConvergence, Replay, Timing, replay
+from gpuyard.replay.jobs import EndReason, JobHistory, RunInterval, SubmittedJob
+from gpuyard.replay.options import ReplayOptions, Timing
+from gpuyard.replay.outcome import Outcome, PoolHour, PoolOutcome, Waits
+from gpuyard.replay.run import NoConvergence, Replay, replay
 
 __all__ = [
     "Disagreement",
+    "EndReason",
     "JobHistory",
     "NoConvergence",
+    "Outcome",
+    "PoolHour",
+    "PoolOutcome",
     "Replay",
+    "ReplayOptions",
     "RunInterval",
     "SubmittedJob",
     "Timing",
+    "Waits",
     "compare_orders",
     "replay",
 ]

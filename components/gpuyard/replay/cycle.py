@@ -7,9 +7,8 @@ with the quota that heads before it have left.
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpuyard.plan.records import TeamPlan
-from gpuyard.replay.jobs import Rank, SubmittedJob
-from gpuyard.scheduler.flavors import Assignment, AssignmentMode, assign
+from gpuyard.replay.jobs import Rank
+from gpuyard.scheduler.flavors import Assignment, AssignmentMode
 from gpuyard.scheduler.model import RunningJob, SchedulerModel, take_usage
 from gpuyard.scheduler.preemption_rules import target_jobs
 from gpuyard.scheduler.quotas import CohortNode, Quotas, Uses
@@ -20,18 +19,12 @@ from gpuyard.spec.queueing import Preemption
 class QueueHead:
     """The first job of a queue, and the queue's decision about it."""
 
-    team: TeamPlan
-    job: SubmittedJob
+    team: str
+    job: int
+    shape: int
     assignment: Assignment
-    position: int
-    """Its index among all jobs by submission time."""
-    distance: int
-    """Distance of its quota in the tree before the cycle; 0 is its guarantee."""
-
-    @property
-    def rank(self) -> Rank:
-        """Its order without other criteria."""
-        return self.job.rank(self.position)
+    rank: Rank
+    """Its order without other criteria."""
 
 
 @dataclass(slots=True)
@@ -49,16 +42,16 @@ class CycleResult:
     """Heads that cannot be admitted now."""
 
 
-def cycle(desk: SchedulerModel, heads: Iterable[tuple[TeamPlan, SubmittedJob, int]]) -> CycleResult:
+def cycle(desk: SchedulerModel, heads: Iterable[QueueHead]) -> CycleResult:
     """Decide on these heads. The quota of admitted ones is taken; everything else is unchanged."""
     quotas = desk.quotas
-    remaining = [_head(desk, *one) for one in heads]
+    remaining = _in_order(desk, heads)
     verdicts = CycleResult()
     leaving: list[RunningJob] = []
     taken: list[tuple[str, Uses]] = []
     """Quota reserved until the end of the cycle for heads that wait for evictions."""
-    while (head := _next(desk, remaining)) is not None:
-        remaining.remove(head)
+    while remaining:
+        head = _next(desk, remaining)
         targets = target_jobs(head.assignment.targets)
         if head.assignment.mode is not AssignmentMode.FIT and not targets:
             verdicts.impossible.append(head)
@@ -68,10 +61,10 @@ def cycle(desk: SchedulerModel, heads: Iterable[tuple[TeamPlan, SubmittedJob, in
         ):
             verdicts.outranked.append(head)
         else:
-            quotas.take(head.team.name, head.assignment.uses)
+            quotas.take(head.team, head.assignment.uses)
             leaving += targets
             if targets:
-                taken.append((head.team.name, head.assignment.uses))
+                taken.append((head.team, head.assignment.uses))
                 verdicts.preempting.append((head, targets))
             else:
                 verdicts.admitted.append(head)
@@ -80,34 +73,42 @@ def cycle(desk: SchedulerModel, heads: Iterable[tuple[TeamPlan, SubmittedJob, in
     return verdicts
 
 
-def _head(desk: SchedulerModel, team: TeamPlan, job: SubmittedJob, place: int) -> QueueHead:
-    result = assign(desk, team, (job.pod_set,), job.priority)
-    far = (
-        desk.quotas.find_lowest_fitting_subtree(team.name, key, amount)[0]
-        for key, amount in result.uses.items()
-    )
-    return QueueHead(team, job, result, place, max(far, default=0))
+def _in_order(desk: SchedulerModel, heads: Iterable[QueueHead]) -> list[QueueHead]:
+    """Without fair sharing: by distance of the quota in the tree before the cycle, priority, age; last first."""
+    results = [*heads]
+    if desk.plan.queueing.fair_sharing or len(results) < 2:  # noqa: PLR2004  one head has no order
+        return results
+    find = desk.quotas.find_lowest_fitting_subtree
+
+    def order(head: QueueHead) -> tuple[int, Rank]:
+        uses = head.assignment.uses.items()
+        return max((find(head.team, key, n)[0] for key, n in uses), default=0), head.rank
+
+    return sorted(results, key=order, reverse=True)
 
 
-def _next(desk: SchedulerModel, remaining: Sequence[QueueHead]) -> QueueHead | None:
-    """The next head. Without fair sharing: by distance of the quota, priority, age."""
-    if not desk.plan.queueing.fair_sharing:
-        return min(remaining, key=lambda head: (head.distance, *head.rank), default=None)
-    stands = {head.team.name: _cohort_shares(desk.quotas, head) for head in remaining}
-    return _fairest(desk.quotas.root, {head.team.name: head for head in remaining}, stands)
+def _next(desk: SchedulerModel, remaining: list[QueueHead]) -> QueueHead:
+    """Remove and return the next head."""
+    if not desk.plan.queueing.fair_sharing or len(remaining) == 1:
+        return remaining.pop()
+    stands = {head.team: _cohort_shares(desk.quotas, head) for head in remaining}
+    head = _fairest(desk.quotas.root, {head.team: head for head in remaining}, stands)
+    assert head is not None  # noqa: S101  every queue is below the root
+    remaining.remove(head)
+    return head
 
 
 def _cohort_shares(quotas: Quotas, head: QueueHead) -> dict[str, tuple[bool, float]]:
     """For each cohort above a head, with its job counted: whether its branch borrows, and its share."""
     results: dict[str, tuple[bool, float]] = {}
     uses = head.assignment.uses
-    quotas.take(head.team.name, uses)
-    node = quotas.queues[head.team.name]
+    quotas.take(head.team, uses)
+    node = quotas.queues[head.team]
     for cohort in node.ancestors:
         borrows = any(node.borrows(key) for key in uses)
         results[cohort.name] = (borrows, quotas.dominant_resource_share(node))
         node = cohort
-    quotas.take(head.team.name, uses, -1)
+    quotas.take(head.team, uses, -1)
     return results
 
 
@@ -121,25 +122,23 @@ def _fairest(
     mine = (heads.get(queue.name) for queue in cohort.queues)
     return min(
         (head for head in (*below, *mine) if head is not None),
-        key=lambda head: (*stands[head.team.name][cohort.name], *head.rank),
+        key=lambda head: (*stands[head.team][cohort.name], *head.rank),
         default=None,
     )
 
 
-def _fits(quotas: Quotas, head: QueueHead, leavers: Iterable[RunningJob]) -> bool:
+def _fits(quotas: Quotas, head: QueueHead, leavers: Sequence[RunningJob]) -> bool:
     """Whether the quota is sufficient without these jobs."""
     leaving = {id(job): job for job in leavers}.values()
     take_usage(quotas, leaving, -1)
-    fits = all(
-        n <= quotas.available(head.team.name, key) for key, n in head.assignment.uses.items()
-    )
+    fits = all(n <= quotas.available(head.team, key) for key, n in head.assignment.uses.items())
     take_usage(quotas, leaving)
     return fits
 
 
 def _reserved(desk: SchedulerModel, head: QueueHead) -> list[tuple[str, Uses]]:
     """A job within its guarantee that may not evict others reserves the free part for the cycle."""
-    quotas, team, uses = desk.quotas, head.team.name, head.assignment.uses
+    quotas, team, uses = desk.quotas, head.team, head.assignment.uses
     entitled = all(
         n <= quotas.nominal(team, key) or quotas.find_lowest_fitting_subtree(team, key, n)[1]
         for key, n in uses.items()

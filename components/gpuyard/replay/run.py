@@ -1,24 +1,27 @@
 """Event loop of a replay: submissions, admissions, completions and evictions in order of time."""
 
 import heapq
-from collections import defaultdict
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from enum import IntEnum
+from dataclasses import dataclass
 
-from gpuyard.catalogue.kubernetes.kueue import REQUEUE_SECONDS
 from gpuyard.findings import format_list
+from gpuyard.plan.queueing.kueue import FIRST_REQUEUE_SECONDS, LONGEST_REQUEUE_SECONDS
 from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.replay.accounts import HOUR, TYPICAL_SHAPES, Accounts
+from gpuyard.replay.cluster import Cluster, HeldJob, Kind
 from gpuyard.replay.cycle import QueueHead, cycle
-from gpuyard.replay.jobs import JobHistory, RunInterval, SubmittedJob
+from gpuyard.replay.jobs import EndReason, JobHistory, Rank, RunInterval, SubmittedJob
+from gpuyard.replay.options import ReplayOptions, Timing
+from gpuyard.replay.outcome import Outcome
+from gpuyard.replay.shapes import RunningJobs, ShapeDecision, shapes_of
 from gpuyard.replay.waiting import PendingQueue
 from gpuyard.scheduler.model import EMPTY, RunningJob, SchedulerModel
 
-MOST_EVICTIONS = 1000
-
-
 CAUTIONS = ("whether a node has enough free GPUs for a pod is not evaluated",)
+SAMPLES = 1000
+"""At most this many samples of fragmentation."""
+PROGRESS_STEPS = 200
 
 
 class NoConvergence(Exception):
@@ -26,26 +29,13 @@ class NoConvergence(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timing:
-    """Delays of the cluster in seconds; by default only those of Kueue."""
-
-    requeue: float = REQUEUE_SECONDS
-    """From free quota to the retry of inadmissible jobs."""
-    start: float = 0.0
-    """From admission to running pods."""
-    stop: float = 0.0
-    """From the end of the last pod to free quota."""
-    eviction: float = 1.0
-    """From the eviction to free quota: pods terminate, then the job queues again."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """The history of every job, in the given order."""
+    """The history of every job, in the given order, and the figures of all."""
 
     courses: tuple[JobHistory, ...]
     cautions: tuple[str, ...]
     """What the model does not evaluate."""
+    outcome: Outcome
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -62,35 +52,37 @@ class Replay:
 def replay(
     plan: PlatformPlan,
     jobs: Iterable[SubmittedJob],
-    pace: Timing | None = None,
-    most_evictions: int = MOST_EVICTIONS,
+    timing: Timing | None = None,
+    options: ReplayOptions | None = None,
 ) -> Replay:
     """Replay these jobs on an empty platform.
 
     Priorities within teams and shares between them can form a cycle; a job that is evicted more
-    often than `most_evictions` ends the replay.
+    often than `options.most_evictions` ends the replay.
 
     Raises:
         ValueError: two jobs have one name, or a job names an unknown team.
         NoConvergence: the queues evict each other's jobs endlessly.
     """
     known = list(jobs)
-    names, teams = [j.name for j in known], {t.name for t in plan.teams}
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        raise ValueError(f"two jobs have the name {twice}; job names must be unique")
+    teams, seen = {t.name for t in plan.teams}, set[str]()
     for job in known:
+        if job.name in seen:
+            raise ValueError(f"two jobs have the name {job.name}; job names must be unique")
+        seen.add(job.name)
         if job.team not in teams:
             team_names = ", ".join(sorted(teams)) or "none"
             raise ValueError(f"job {job.name} is of team {job.team}; teams are {team_names}")
-    result = _Run(plan, known, pace or Timing(), most_evictions)
-    result.run()
-    order = {name: place for place, name in enumerate(result.first)}
-    courses = (
-        JobHistory(job=j, intervals=tuple(result.spells[j.name]), order=order.get(j.name))
-        for j in known
+    del seen
+    run = _Run(plan, known, timing or Timing(), options or ReplayOptions())
+    run.run()
+    courses = run.courses()
+    nodes = () if run.options.nodes else CAUTIONS
+    return Replay(
+        courses=courses,
+        cautions=(*nodes, *_use(plan)),
+        outcome=run.accounts.outcome(courses),
     )
-    return Replay(courses=tuple(courses), cautions=(*CAUTIONS, *_use(plan)))
 
 
 def _use(plan: PlatformPlan) -> tuple[str, ...]:
@@ -106,102 +98,240 @@ def _use(plan: PlatformPlan) -> tuple[str, ...]:
     )
 
 
-class _Kind(IntEnum):
-    """In the order of simultaneous events."""
-
-    ENDS = 0
-    GIVES_WAY = 1
-    ARRIVES = 2
-    AGAIN = 3
-
-
-@dataclass(slots=True)
-class _Held:
-    """A job with quota."""
-
-    job: SubmittedJob
-    running: RunningJob
-    since: float
-    number: int
-    """Number of its run: completion events of an earlier run are ignored."""
-    gives_way_to: str = ""
-    """The job that preempted it; its pods terminate."""
-
-
 class _Run:
-    """The state between two events."""
+    """The state between two events. Jobs are their positions in the given order."""
 
     def __init__(
-        self, plan: PlatformPlan, jobs: list[SubmittedJob], pace: Timing, most_evictions: int
+        self,
+        plan: PlatformPlan,
+        jobs: list[SubmittedJob],
+        timing: Timing,
+        options: ReplayOptions,
     ) -> None:
+        self.plan, self.jobs, self.timing, self.options = plan, jobs, timing, options
         self.desk = SchedulerModel(plan, EMPTY)
-        self.pace = pace
-        self.most_evictions = most_evictions
-        self.places = {job.name: place for place, job in enumerate(jobs)}
-        self.queues = {t.name: PendingQueue(self.places) for t in plan.teams if not t.stop_policy}
-        self.spells: dict[str, list[RunInterval]] = defaultdict(list)
-        self.first: dict[str, None] = {}
-        """Every admitted job, in order of first admission."""
-        self._held: dict[str, _Held] = {}
-        self._count = 0
+        self.running = RunningJobs(self.desk)
+        self.shapes, self.shape_of = shapes_of(jobs)
+        self._events: list[tuple[float, Kind, int, int]] = []
+        self._arrivals = sorted(range(len(jobs)), key=lambda i: jobs[i].submitted_at_seconds)
+        begin = jobs[self._arrivals[0]].submitted_at_seconds if jobs else 0.0
+        self.accounts = Accounts(plan, begin)
+        self.cluster = Cluster(plan, options, self.accounts, self._push)
+        self.queues = {t.name: PendingQueue() for t in plan.teams if not t.stop_policy}
+        self._decisions: dict[tuple[str, int], ShapeDecision] = {}
+        self._intervals: list[tuple[RunInterval, ...]] = [()] * len(jobs)
+        self._order: list[int | None] = [None] * len(jobs)
+        self._done: dict[int, float] = {}
+        """Seconds of run time that a job has saved in a checkpoint."""
+        self._requeued: dict[int, tuple[int, float]] = {}
+        """How often a job was not ready in time, and when last: it is then ordered by that time."""
+        self._held: dict[int, HeldJob] = {}
+        """By number of the run."""
+        self._count = self._first = 0
         self._again_at: float | None = None
-        self._events: list[tuple[float, _Kind, int, SubmittedJob | None]] = []
-        for place, job in enumerate(jobs):
-            if job.team in self.queues:
-                self._events.append((job.submitted_at_seconds, _Kind.ARRIVES, place, job))
-        heapq.heapify(self._events)
+        self._scales_at: float | None = None
+        self._arrived = self._progressed = 0
+        self._progress_at = begin
+        interruption = plan.spec.queueing.interruption
+        self._checkpoint = interruption and interruption.checkpoint_interval_minutes * 60.0
+        self._cohorts_compete = plan.queueing.fair_sharing and len(plan.queueing.cohorts) > 1
+        """Heads that cannot be admitted still compete for their cohort, and so change the order of others."""
+        self._typical = self._typical_requests()
+        self._sample_every = HOUR
 
+    def _typical_requests(self) -> list[tuple[dict[str, int], float]]:
+        counts: dict[int, int] = {}
+        for job, shape in zip(self.jobs, self.shape_of, strict=True):
+            counts[shape] = counts.get(shape, 0) + job.pods
+        most = sorted(counts, key=lambda shape: -counts[shape])[:TYPICAL_SHAPES]
+        total = sum(counts[shape] for shape in most)
+        return [(dict(self.shapes[shape].requests), counts[shape] / total) for shape in most]
+
+    def _push(self, time: float, kind: Kind, number: int, job: int) -> None:
+        heapq.heappush(self._events, (time, kind, number, job))
+
+    def courses(self) -> tuple[JobHistory, ...]:
+        """The history of every job."""
+        return tuple(
+            JobHistory(job=job, intervals=intervals, order=order)
+            for job, intervals, order in zip(self.jobs, self._intervals, self._order, strict=True)
+        )
+
+    # ── events ────────────────────────────────────────────────────────────────────────────────────
     def run(self) -> None:
         """Process all events."""
-        while self._events:
-            now = self._events[0][0]
-            while self._events and self._events[0][0] == now:
-                _, kind, number, job = heapq.heappop(self._events)
-                self._happens(now, kind, number, job)
-            while self._cycle(now):
-                pass
+        self.cluster.start(self.accounts.begin)
+        if self.options.nodes and self.jobs:
+            last = self.jobs[self._arrivals[-1]].submitted_at_seconds
+            self._sample_every = max(HOUR, (last - self.accounts.begin) / SAMPLES)
+            self._push(self.accounts.begin + self._sample_every, Kind.SAMPLES, 0, 0)
+        waiting = iter([j for j in self._arrivals if self.jobs[j].team in self.queues])
+        self._arrived = len(self.jobs) - sum(
+            self.jobs[j].team in self.queues for j in self._arrivals
+        )
+        arrival = next(waiting, None)
+        while arrival is not None or self._events:
+            now = self._events[0][0] if self._events else float("inf")
+            if arrival is not None:
+                now = min(now, self.jobs[arrival].submitted_at_seconds)
+            if arrival is None and self._is_over(now):
+                break
+            while True:
+                due = bool(self._events) and self._events[0][0] == now
+                arrives = arrival is not None and self.jobs[arrival].submitted_at_seconds == now
+                if (
+                    arrival is not None
+                    and arrives
+                    and not (due and self._events[0][1] < Kind.ARRIVES)
+                ):
+                    self._arrives(arrival)
+                    arrival = next(waiting, None)
+                elif due:
+                    self._happens(*heapq.heappop(self._events))
+                else:
+                    break
+            self._settle(now)
+        if self.options.progress:
+            self.options.progress(len(self.jobs), len(self.jobs))
 
-    def _happens(self, now: float, kind: _Kind, number: int, job: SubmittedJob | None) -> None:
-        if job is None:
+    def _is_over(self, now: float) -> bool:
+        """Whether no job runs or waits any more, or those that wait do so in vain."""
+        if not self._held and self._again_at is None and not self._requeued_waiting():
+            return True
+        stuck = 2 * (LONGEST_REQUEUE_SECONDS + self.plan.queueing.start_minutes * 60)
+        if not self.options.nodes or now - self._progress_at <= stuck or self.cluster.booting():
+            return False
+        return all(held.running_since is None for held in self._held.values())
+
+    def _requeued_waiting(self) -> bool:
+        return any(kind is Kind.RETURNS for _, kind, _, _ in self._events)
+
+    def _arrives(self, job: int) -> None:
+        self._enqueue(job)
+        self._arrived += 1
+        progress, total = self.options.progress, len(self.jobs)
+        if progress and self._arrived * PROGRESS_STEPS // total > self._progressed:
+            self._progressed = self._arrived * PROGRESS_STEPS // total
+            progress(self._arrived, total)
+
+    def _happens(self, now: float, kind: Kind, number: int, job: int) -> None:
+        if kind in _OF_RUNS:
+            if (held := self._held.get(number)) is not None:
+                self._happens_to(now, kind, held)
+        elif kind is Kind.RETURNS:
+            self._enqueue(job)
+        elif kind is Kind.AGAIN:
             self._again_at = None
             for queue in self.queues.values():
                 queue.unpark()
-        elif kind is _Kind.ARRIVES:
-            self.queues[job.team].add(job)
         else:
-            held_job = self._held.get(job.name)
-            over = kind is _Kind.ENDS
-            if held_job and held_job.number == number and over is not bool(held_job.gives_way_to):
-                self._leaves(now, held_job)
-                if not over:
-                    self.queues[job.team].add(job)
+            self._nodes_change(now, kind, number)
+
+    def _happens_to(self, now: float, kind: Kind, held: HeldJob) -> None:
+        """A run ends, gives way, or was not ready in time."""
+        if kind is Kind.TIMES_OUT:
+            if held.missing and held.stops_at is None:
+                self._stop(now, held, EndReason.NOT_READY)
+        elif (held.stops_at is None) is (kind is Kind.ENDS):
+            self._leaves(now, held)
+
+    def _nodes_change(self, now: float, kind: Kind, node: int) -> None:
+        if kind is Kind.NODE_READY:
+            self.cluster.node_ready(now, node)
+        elif kind is Kind.NODE_INTERRUPTED:
+            for held in self.cluster.interrupt(now, node):
+                if held.stops_at is None:
+                    self._stop(now, held, EndReason.INTERRUPTED)
+        elif kind is Kind.SCALES:
+            self._scales_at = None
+            self.cluster.scale(now)
+        else:
+            for pool in self.cluster.pools.values():
+                self.accounts.sample_fragments(pool, self._typical)
+            self._push(now + self._sample_every, Kind.SAMPLES, 0, 0)
+
+    def _settle(self, now: float) -> None:
+        """Run cycles and place pods until nothing changes."""
+        while self._cycle(now):
+            pass
+        if not self.options.nodes:
+            return
+        for held in self.cluster.retry():
+            self._runs(now, held)
+        at = self.cluster.next_scaling(now)
+        if at is not None and (self._scales_at is None or at < self._scales_at):
+            self._scales_at = at
+            self._push(at, Kind.SCALES, 0, 0)
+
+    # ── queues ────────────────────────────────────────────────────────────────────────────────────
+    def _rank(self, job: int) -> Rank:
+        submitted = self.jobs[job]
+        if job in self._requeued:
+            return -submitted.priority, int(self._requeued[job][1]), job
+        return submitted.rank(job)
+
+    def _enqueue(self, job: int) -> None:
+        self.queues[self.jobs[job].team].add(job, self.shape_of[job], self._rank(job))
+
+    def _decision(self, team: str, shape: int) -> ShapeDecision:
+        key = (team, shape)
+        if (decision := self._decisions.get(key)) is None:
+            room = self.cluster.has_room if self.options.nodes else None
+            decision = ShapeDecision(
+                self.desk, self.running, self.plan.team(team), self.shapes[shape], room
+            )
+            self._decisions[key] = decision
+        return decision
+
+    def _heads(self) -> tuple[list[QueueHead], bool]:
+        """The heads of all queues, and whether jobs were set aside that cannot be admitted."""
+        heads: list[QueueHead] = []
+        waiting: list[tuple[str, int, int]] = []
+        for team, queue in self.queues.items():
+            if not queue.heads and queue.waits_for_evictions is None:
+                continue  # most queues in most cycles
+            if (first := queue.pop()) is None:
+                continue
+            assignment = self._decision(team, first[1]).decide()
+            if assignment is None:
+                waiting.append((team, *first))
+            else:
+                heads.append(QueueHead(team, *first, assignment, self._rank(first[0])))
+        if len(heads) > 1 and self._cohorts_compete:
+            heads += [
+                QueueHead(team, job, shape, self._decision(team, shape).evaluate(), self._rank(job))
+                for team, job, shape in waiting
+            ]
+        else:
+            for team, job, shape in waiting:
+                self.queues[team].park(job, shape, self._rank(job))
+        return heads, bool(waiting)
 
     def _cycle(self, now: float) -> bool:
         """Run one cycle; True if it changed anything. Heads that wait for evictions take part in every cycle."""
-        heads = []
-        for name, queue in self.queues.items():
-            if (job := queue.pop()) is not None:
-                heads.append((self.desk.plan.team(name), job, self.places[job.name]))
+        heads, is_changed = self._heads()
+        if not heads:
+            return is_changed
         verdicts = cycle(self.desk, heads)
         for head in verdicts.admitted:
             self._admitted(now, head)
         for head in verdicts.outranked:
-            self.queues[head.team.name].requeue(head.job)
+            self.queues[head.team].add(head.job, head.shape, head.rank)
         for head in verdicts.impossible:
-            self.queues[head.team.name].park(head.job)
-        is_changed = False
+            self.queues[head.team].park(head.job, head.shape, head.rank)
         for head, targets in verdicts.preempting:
-            self.queues[head.team.name].first(head.job)
+            self.queues[head.team].first(head.job, head.shape)
             for target in targets:
                 if not target.is_terminating:
-                    self._told_to_leave(now, self._held[target.name], head.job)
+                    self._preempt(now, self._held[target.since], head.job)
                     is_changed = True
         return bool(verdicts.admitted or verdicts.impossible or is_changed)
 
+    # ── jobs ──────────────────────────────────────────────────────────────────────────────────────
     def _admitted(self, now: float, head: QueueHead) -> None:
         """Record the admission; its quota is already taken."""
         self._count += 1
-        job = head.job
+        job = self.jobs[head.job]
         running = RunningJob(
             name=job.name,
             team=job.team,
@@ -209,36 +339,98 @@ class _Run:
             priority=job.priority,
             since=self._count,
         )
-        self.desk.jobs.append(running)
-        self.first.setdefault(job.name)
-        self._held[job.name] = _Held(job, running, now, self._count)
-        end = now + self.pace.start + job.run_seconds + self.pace.stop
-        heapq.heappush(self._events, (end, _Kind.ENDS, self._count, job))
-
-    def _leaves(self, now: float, held_job: _Held) -> None:
-        """Release its quota; inadmissible jobs are retried together after a delay."""
-        job, running = held_job.job, held_job.running
-        self.desk.quotas.take(job.team, running.uses, -1)
-        self.desk.jobs.remove(running)
-        del self._held[job.name]
-        by = held_job.gives_way_to
-        self.spells[job.name].append(
-            RunInterval(start=held_job.since, end=now, uses=running.uses, evicted_by=by)
+        self.running.add(running)
+        if self._order[head.job] is None:
+            self._order[head.job] = self._first
+            self._first += 1
+        held = HeldJob(
+            head.job, head.shape, running, now, job.submitted_at_seconds, self._count, job.pods
         )
-        if self._again_at is None:
-            self._again_at = now + self.pace.requeue
-            heapq.heappush(self._events, (self._again_at, _Kind.AGAIN, 0, None))
+        self._held[self._count] = held
+        pools = dict.fromkeys(head.assignment.pools.get(0, ()))
+        if len(pools) == 1:
+            held.pool = self.cluster.pools[next(iter(pools))]
+            held.gpus_per_pod = held.pool.gpus_of(job.requests)
+            held.request = held.pool.request(job.requests)
+        if not self.options.nodes or not pools or self.cluster.place(held):
+            self._runs(now, held)
+        else:
+            limit = now + self.plan.queueing.start_minutes * 60
+            self._push(limit, Kind.TIMES_OUT, held.number, head.job)
 
-    def _told_to_leave(self, now: float, held_job: _Held, to: SubmittedJob) -> None:
-        job = held_job.job
-        if len(self.spells[job.name]) >= self.most_evictions:
+    def _runs(self, now: float, held: HeldJob) -> None:
+        """All its pods have a node."""
+        held.running_since = now + self.timing.start
+        self._progress_at = now
+        if held.stops_at is None:
+            rest = self.jobs[held.job].run_seconds - self._done.get(held.job, 0.0)
+            end = held.running_since + rest + self.timing.stop
+            self._push(end, Kind.ENDS, held.number, held.job)
+
+    def _leaves(self, now: float, held: HeldJob) -> None:
+        """Release its quota; inadmissible jobs are retried together after a delay."""
+        job = self.jobs[held.job]
+        self.running.remove(held.running)
+        del self._held[held.number]
+        if self.options.nodes:
+            self.cluster.release(held)
+        self._account(now, held)
+        interval = RunInterval(
+            start=held.since,
+            end=now,
+            uses=held.running.uses,
+            evicted_by=held.gives_way_to,
+            reason=held.reason,
+            running_since=held.running_since,
+        )
+        self._intervals[held.job] = (*self._intervals[held.job], interval)
+        if self._again_at is None:
+            self._again_at = now + self.timing.requeue
+            self._push(self._again_at, Kind.AGAIN, 0, 0)
+        if held.reason is EndReason.NOT_READY:
+            times = self._requeued.get(held.job, (0, 0.0))[0]
+            self._requeued[held.job] = (times + 1, held.stops_at or now)
+            wait = min(FIRST_REQUEUE_SECONDS * 2**times, LONGEST_REQUEUE_SECONDS)
+            self._push(now + wait, Kind.RETURNS, 0, held.job)
+        elif held.reason is not EndReason.COMPLETED:
+            self.queues[job.team].add(held.job, held.shape, self._rank(held.job))
+
+    def _account(self, now: float, held: HeldJob) -> None:
+        """Count its GPUs, and the work that it lost."""
+        job = self.jobs[held.job]
+        gpus = held.gpus_per_pod * job.pods
+        since = held.running_since
+        if held.reason is EndReason.COMPLETED:
+            self.accounts.end = max(self.accounts.end, now)
+            self._progress_at = now
+        if held.pool and since is not None:
+            self.accounts.job_ran(held.pool.name, since, now, gpus, job.utilisation)
+        if held.reason is EndReason.COMPLETED:
+            return
+        stopped = now if held.stops_at is None else held.stops_at
+        before = self._done.get(held.job, 0.0)
+        done = before + (max(0.0, stopped - since) if since is not None else 0.0)
+        every = job.checkpoint_seconds or self._checkpoint
+        saved = max(before, done // every * every) if every else 0.0
+        if saved:
+            self._done[held.job] = saved
+        self.accounts.job_stopped(held.reason, (done - saved) * gpus)
+
+    def _preempt(self, now: float, held: HeldJob, to: int) -> None:
+        job, other = self.jobs[held.job], self.jobs[to]
+        if len(self._intervals[held.job]) >= self.options.most_evictions:
             raise NoConvergence(
-                f"job {job.name} of team {job.team} was evicted {self.most_evictions} times, and "
-                f"now for {to.name} of team {to.team}, {now:g} s after the start"
+                f"job {job.name} of team {job.team} was evicted {self.options.most_evictions} times, and "
+                f"now for {other.name} of team {other.team}, {now:g} s after the start"
             )
-        held_job.gives_way_to = to.name
-        leaving = replace(held_job.running, is_terminating=True)
-        self.desk.jobs[self.desk.jobs.index(held_job.running)] = leaving
-        held_job.running = leaving
-        event = (now + self.pace.eviction, _Kind.GIVES_WAY, held_job.number, job)
-        heapq.heappush(self._events, event)
+        held.gives_way_to = other.name
+        self._stop(now, held, EndReason.PREEMPTED)
+
+    def _stop(self, now: float, held: HeldJob, reason: EndReason) -> None:
+        """Its pods terminate; then it releases its quota."""
+        held.reason, held.stops_at = reason, now
+        held.running = self.running.terminate(held.running)
+        self._push(now + self.timing.eviction, Kind.GIVES_WAY, held.number, held.job)
+
+
+_OF_RUNS = frozenset({Kind.ENDS, Kind.GIVES_WAY, Kind.TIMES_OUT})

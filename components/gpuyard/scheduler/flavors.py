@@ -103,6 +103,19 @@ class _Search:
     reasons: list[ConsideredPool]
     tried: dict[SearchKey, int]
     """By search: the number of flavors that were tried before and are skipped."""
+    known: dict[tuple[tuple[tuple[Key, int], ...], frozenset[Key]], PreemptionTargets] = field(
+        default_factory=dict[tuple[tuple[tuple[Key, int], ...], frozenset[Key]], PreemptionTargets]
+    )
+    """Jobs to evict, by the quota that a request uses and the resources that it lacks."""
+
+    def targets(self, uses: Mapping[Key, int], short_of: frozenset[Key]) -> PreemptionTargets:
+        """The jobs to evict for this quota."""
+        key = (tuple(sorted(uses.items())), short_of)
+        if key not in self.known:
+            wish = QuotaRequest(self.team.name, uses, self.priority, short_of)
+            fair = self.desk.plan.queueing.fair_sharing
+            self.known[key] = preemption_targets(self.desk.quotas, self.desk.jobs, wish, fair=fair)
+        return self.known[key]
 
     def group(
         self, place: SearchKey, pod_sets: Sequence[PodSet], amounts: Mapping[str, int]
@@ -174,8 +187,7 @@ class _Search:
         fair = self.desk.plan.queueing.fair_sharing
         if not (quotas.nominal(team, key) >= total or in_part or fair):
             return AssignmentMode.BLOCKED, -far, f"{waits}; it would borrow, which preempts no job"
-        wish = QuotaRequest(team, {key: total}, self.priority, frozenset({key}))
-        result = preemption_targets(quotas, self.desk.jobs, wish, fair=fair)
+        result = self.targets({key: total}, frozenset({key}))
         if not result:
             return (
                 AssignmentMode.NO_CANDIDATES,
@@ -259,9 +271,6 @@ def assign(
     mode = min(modes, default=AssignmentMode.FIT)
     chosen: PreemptionTargets = []
     if mode in {AssignmentMode.NO_CANDIDATES, AssignmentMode.PREEMPT, AssignmentMode.RECLAIM}:
-        wish = QuotaRequest(team.name, uses, priority, frozenset(key for key, _ in short))
-        chosen = preemption_targets(
-            desk.quotas, desk.jobs, wish, fair=desk.plan.queueing.fair_sharing
-        )
+        chosen = search.targets(uses, frozenset(key for key, _ in short))
     reasons = tuple(dict.fromkeys(search.reasons))
     return Assignment(mode, pools, uses, reasons, chosen, "", tuple(short), search.tried)

@@ -108,13 +108,16 @@ def _candidates(
         fits, rest = _holds(cohort, rest)
         holds = holds or fits
     results: list[_Candidate] = []
+    ways: dict[str | None, tuple[tuple[CohortNode, ...], bool] | None] = {}
     for job in jobs:
-        theirs = quotas.queues[str(job.team)]
-        way = (theirs, *theirs.ancestors)
-        common = next(i for i, node in enumerate(way) if id(node) in entitled)
-        between = way[:common]
-        if not any(is_within_own_quota(node, wish.short_of) for node in between):
-            results.append(_Candidate(job, between, entitled[id(way[common])]))
+        if job.team not in ways:
+            theirs = quotas.queues[str(job.team)]
+            way = (theirs, *theirs.ancestors)
+            common = next(i for i, node in enumerate(way) if id(node) in entitled)
+            safe = any(is_within_own_quota(node, wish.short_of) for node in way[:common])
+            ways[job.team] = None if safe else (way[:common], entitled[id(way[common])])
+        if (between := ways[job.team]) is not None:
+            results.append(_Candidate(job, *between))
     return sorted(results, key=lambda candidate: not candidate.entitled)
 
 

@@ -35,3 +35,12 @@ NOTICE_SOURCE = Source(
 )
 INTERRUPTIBLE_MODES = frozenset({Capacity.SPOT, Capacity.BLOCK, Capacity.FLEX_START})
 """Capacity types whose nodes may be interrupted while jobs run."""
+SPOT_RATE_PER_MONTH = 0.20
+"""Share of spot nodes interrupted within a month of running, where nothing better is known."""
+SPOT_RATE_SOURCE = Source(
+    "AWS Spot Instance Advisor: frequency of interruption of the last month in five ranges, of which GPU machines are often"
+    " in the highest, above 20 %; from memory",
+    date(2026, 11, 29),
+    verified=False,
+    as_of=date(2026, 11, 29),
+)

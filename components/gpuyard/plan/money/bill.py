@@ -40,7 +40,9 @@ from gpuyard.plan.records import (
     COST_CASES,
     Bill,
     BillLine,
+    CommitmentLine,
     NodePrice,
+    PlatformPlan,
     PoolPlan,
     Quota,
     Total,
@@ -298,3 +300,44 @@ def _cost(part: _Part, nodes: NodesByOption, used: UsedCommitments, end: str) ->
         remaining -= paid
         cost += total_of_nodes(part.pool, count - paid, price(step.price))
     return cost
+
+
+@dataclass(frozen=True, slots=True)
+class RunningCosts:
+    """The hourly cost of a platform at any number of nodes, by the rules of its bill."""
+
+    prices: Prices | None
+    parts: tuple[_Part, ...]
+    fees: Total
+
+    def at(self, nodes: Mapping[str, float]) -> Total:
+        """USD an hour while this many nodes of each pool run; other pools have their minimum."""
+        paid = [
+            nodes_by_preference(part.steps, nodes.get(part.pool, part.nodes.low))
+            for part in self.parts
+        ]
+        needs = [(p.machine.name, p.covered(n)) for p, n in zip(self.parts, paid, strict=True)]
+        committed = apply_commitments(self.prices, minimum=(), expected=needs, maximum=())
+        lines = (
+            _cost(part, n, used, "mean")
+            for part, n, used in zip(self.parts, paid, committed.expected, strict=True)
+        )
+        idle = (line.idle_cost("expected") for line in self._commitments(committed))
+        return _sum([*lines, *idle, self.fees])
+
+    def _commitments(self, committed: CommittedNodes) -> tuple[CommitmentLine, ...]:
+        if self.prices is None or not self.prices.commitments:
+            return ()
+        return plan_commitments(self.prices, committed, [])
+
+
+def running_costs(plan: PlatformPlan) -> RunningCosts:
+    """The costs of a plan's nodes, commitments, system nodes and fees."""
+    spec = plan.spec
+    system = find_machine(plan.system.machine) if plan.system else None
+    host = system and prices_in_region(system, plan.region)
+    parts = _parts(spec, [*plan.pools], host, 0, plan.region)
+    constant = [fee.total("expected") for fee in plan_fees(spec)]
+    if plan.system and not host:
+        constant.append(plan.system.expected)
+    return RunningCosts(spec.prices, tuple(parts), _sum(constant))

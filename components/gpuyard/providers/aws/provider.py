@@ -61,6 +61,7 @@ class Aws(Provider):
 
     # ── capacity ──────────────────────────────────────────────────────────────────────────────────
     needs_autoscaler = True
+    packs_nodes = True
     complete_option = staticmethod(capacity.complete_option)
     max_autoscaled_nodes = staticmethod(capacity.max_autoscaled_nodes)
     check_reservation = staticmethod(capacity.check_reservation)

@@ -3,7 +3,7 @@
 import re
 
 from gpuyard.catalogue.cluster.eks import ADMIN_POLICY, log_retention_days
-from gpuyard.names import GPU
+from gpuyard.catalogue.kubernetes.scheduling import PACKING_WEIGHTS
 from gpuyard.plan.cluster.ranges import cluster_ranges, cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.network import NetworkParts
@@ -23,8 +23,6 @@ EXISTING_OUTPUTS = {
     "group": _GROUP,
 }
 """The same outputs of an existing cluster."""
-_WEIGHTS = {GPU: 10, "cpu": 1, "memory": 1}
-"""By resource: GPUs decide the packing, the others break ties."""
 _LOG_NAMES = {LogKind.CONTROLLER_MANAGER: "controllerManager"}
 
 
@@ -152,7 +150,7 @@ def _cluster(
 
 def _packing() -> dict[str, object]:
     """The scheduler packs nodes, so that jobs that need all GPUs of a node find empty ones."""
-    resources = [{"name": name, "weight": weight} for name, weight in _WEIGHTS.items()]
+    resources = [{"name": name, "weight": weight} for name, weight in PACKING_WEIGHTS.items()]
     strategy = {"type": "MostAllocated", "resources": resources}
     return {"nodeResourcesFit": {"scoringStrategy": strategy}}
 
