@@ -19,7 +19,7 @@ class IntegerProgram:
     """Minimise costs · x, each row between its bounds, each x from 0 to its `most`."""
 
     costs: Sequence[float]
-    columns: Sequence[Mapping[int, int]]
+    columns: Sequence[Mapping[int, int | float]]
     """What each x adds to a row, by the row's index."""
     at_least: Sequence[float]
     at_most: Sequence[float]
