@@ -93,7 +93,7 @@ def read_stack_file(data: bytes, name: str, files: Files | None = None) -> Parse
     platform = platform_in(document.value)
     if platform is None:
         return ParsedStackFile(None, (_no_platform(document.value),), document=document)
-    early = [*_duplicates(document), *_secrets(platform), *marker_findings(platform)]
+    early = [*duplicate_keys(document), *_secrets(platform), *marker_findings(platform)]
     reading = read_platform(platform, document.value["config"], files)
     alone = [f.path for f in early if f.id in {"spec.secret", "spec.late_input"}]
     others = [f for f in reading.findings if not any(f.path[: len(p)] == p for p in alone)]
@@ -191,7 +191,8 @@ def _mappings(config: Mapping[object, object]) -> list[str]:
     ]
 
 
-def _duplicates(document: Document) -> list[Diagnostic]:
+def duplicate_keys(document: Document) -> list[Diagnostic]:
+    """A finding for each key that occurs twice in one mapping."""
     return [
         error(
             "spec.duplicate_key",
