@@ -278,9 +278,13 @@ class Lab:
                 devices = {k: v for k, v in has.items() if k.startswith("nvidia.com/")}
                 if devices != expected or ready != ["True"] or "cpu" not in has or kept_off(node):
                     return False
-            if len(nodes) != pool.nodes.high:
+            if len(nodes) != sum(self._is_node_of(pool.stable_name, o) for o in self.objects):
                 return False
         return True
+
+    @staticmethod
+    def _is_node_of(pool: str, value: Value) -> bool:
+        return value["kind"] == "Node" and value["metadata"]["labels"]["gpuyard.dev/pool"] == pool
 
     def _queues_active(self) -> bool:
         for team in self.plan.teams:
