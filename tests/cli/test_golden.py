@@ -33,6 +33,7 @@ COMMANDS = {
     "mig-legal": ("mig", "A100-40", "1g.5gb:2,2g.10gb:1,3g.20gb:1"),
     "mig-illegal": ("mig", "A100-40", "1g.10gb:4,1g.5gb:3"),
     "mig-count": ("mig", "A100-40", "--count"),
+    "advise": ("advise", "--answers", "tests/cli/golden/answers.yaml"),
     "offers-training": ("offers", "--workload", "training", "--gpus", "8", "--memory-gib", "80"),
     "offers-unknown": ("offers", "--gpu", "H200"),
     "offers-nothing": ("offers", "--gpu", "H200", "--cloud", "gcp", "--capacity", "on-demand"),
@@ -43,6 +44,10 @@ COMMANDS = {
     "explain-busy": (
         *("explain", "local", "tests/cli/golden/explained.yaml"),
         *("--running", "tests/cli/golden/running.yaml"),
+    ),
+    "whatif": (
+        *("whatif", "examples/12-whatif/six-nodes.yaml", "--against", "local"),
+        *("--trace", "examples/12-whatif/jobs.csv"),
     ),
     "permissions-aws": ("permissions", f"{STACKS}/reserved-training.yaml"),
     "permissions-gcp": ("permissions", f"{STACKS}/gke-h200.yaml"),

@@ -3,64 +3,19 @@
 import json
 import re
 import time
-from html.parser import HTMLParser
 from importlib.resources import files
 
 import pytest
 
 from gpuyard.cli.prometheus import Prometheus
 from gpuyard.usage.fleet import IDLE_HOURS, SERIES
+from kit.html_page import Page, check_accessible, check_self_contained, loads
 from kit.stacks import cut_pool, platform, pool, shape, team
-
-VOID = {"meta"}
 
 
 @pytest.fixture(autouse=True)
 def on_this_day(monkeypatch):
     monkeypatch.setenv("GPUYARD_TODAY", "2026-11-28")
-
-
-class Page(HTMLParser):
-    """The elements of a page, and the text of each kind."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.open, self.text, self.ids = [], [], [], []
-        self.feed(text)
-        assert self.open == [], "an element is not closed"
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if "style" not in self.open:
-            self.text.append(data)
-
-    def each(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
-
-    @property
-    def words(self):
-        return " ".join(" ".join(self.text).split())
-
-
-def loads(text):
-    """What would be fetched: addresses in attributes and in the style sheet, other than parts of the page."""
-    page = Page(text)
-    named = [
-        v
-        for _, a in page.tags
-        for k, v in a.items()
-        if k in {"src", "href", "xlink:href", "srcset"}
-    ]
-    styled = re.findall(r"url\(([^)]*)\)|@import\s*([^;]*)", text)
-    every = [*named, *(part for each in styled for part in each if part)]
-    return [each for each in every if not each.startswith("#")]
 
 
 @pytest.fixture
@@ -102,41 +57,11 @@ def test_the_same_stack_and_day_give_the_same_page(report):
 
 
 def test_the_page_loads_nothing_and_runs_nothing(report):
-    text = report(yard())
-    page = Page(text)
-    assert loads(text) == []
-    assert not {tag for tag, _ in page.tags} & {
-        "script",
-        "iframe",
-        "object",
-        "embed",
-        "link",
-        "img",
-        "form",
-    }
-    assert not [k for _, a in page.tags for k in a if k.startswith("on") or k == "style"]
-    (policy,) = [m["content"] for m in page.each("meta") if m.get("http-equiv")]
-    assert policy == "default-src 'none'; style-src 'unsafe-inline'"
+    check_self_contained(report(yard()))
 
 
 def test_the_page_has_landmarks_headings_captions_and_descriptions(report):
-    page = Page(report(yard()))
-    assert page.each("html") == [{"lang": "en"}]
-    for tag in ("header", "nav", "main", "footer", "h1", "title"):
-        assert page.each(tag), tag
-    ids = [a["id"] for _, a in page.tags if "id" in a]
-    assert len(ids) == len(set(ids))
-    for each in page.each("section"):
-        assert each["aria-labelledby"] in ids
-    for each in page.each("a"):
-        assert each["href"].removeprefix("#") in ids
-    assert len(page.each("table")) == len(page.each("caption"))
-    for each in page.each("th"):
-        assert each["scope"] in {"col", "row"}
-    drawn = [a for a in page.each("svg") if a.get("aria-hidden") != "true"]
-    assert drawn
-    assert all(a["role"] == "img" and a["aria-label"] for a in drawn)
-    assert len(page.each("desc")) == len(drawn)
+    check_accessible(Page(report(yard())))
 
 
 HOSTILE = "</style><script>alert(1)</script><img src=http://evil.example/x onerror=alert(1)>\"'&"

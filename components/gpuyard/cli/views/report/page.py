@@ -1,6 +1,6 @@
 """The page: header, key figures, and the sections."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date
 from importlib.resources import files
 
@@ -31,18 +31,30 @@ def report_page(
 ) -> str:
     """The report of a stack. Without a plan it has the findings alone."""
     name = plan.name if plan else judged.file
-    sections = [*_sections(judged, plan, fleet, address)]
+    return html_page(
+        f"{name}: GPU platform",
+        _header(judged, plan, day),
+        _figures(judged, plan, fleet),
+        [*_sections(judged, plan, fleet, address)],
+        f"Made by gpuyard report from {judged.file} on {day}.",
+    )
+
+
+def html_page(
+    title: str, header: Element, figures: Element, sections: list[Element], footer: str
+) -> str:
+    """A page of sections with their navigation, without a script and without a request."""
     body = el(
         "body",
         None,
         el("a", {"class": "skip", "href": "#main"}, "Skip to the content"),
         _patterns(),
-        _header(judged, plan, day),
+        header,
         _navigation(sections),
-        el("main", {"id": "main", "tabindex": "-1"}, _figures(judged, plan, fleet), *sections),
-        el("footer", None, f"Made by gpuyard report from {judged.file} on {day}."),
+        el("main", {"id": "main", "tabindex": "-1"}, figures, *sections),
+        el("footer", None, footer),
     )
-    return to_html(el("html", {"lang": "en"}, _head(name), body))
+    return to_html(el("html", {"lang": "en"}, _head(title), body))
 
 
 def _sections(
@@ -59,7 +71,7 @@ def _sections(
         yield shapes_section(plan)
 
 
-def _head(name: str) -> Element:
+def _head(title: str) -> Element:
     style = files("gpuyard.cli.views.report").joinpath("report.css").read_text(encoding="utf-8")
     return el(
         "head",
@@ -69,7 +81,7 @@ def _head(name: str) -> Element:
         el("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
         el("meta", {"name": "color-scheme", "content": "light dark"}),
         el("meta", {"name": "referrer", "content": "no-referrer"}),
-        el("title", None, f"{name}: GPU platform"),
+        el("title", None, title),
         _style(style),
     )
 
@@ -135,7 +147,12 @@ def _figures(judged: ValidatedStack, plan: PlatformPlan | None, fleet: Fleet | N
             ("idle", f"{usd(sum(idle))} $/hour|allocated or not" if idle else NO_DATA),
         ]
     shown.append(("findings", count_words(judged.findings)))
-    return el("dl", {"class": "figures"}, *(_figure(name, value) for name, value in shown))
+    return figure_list(shown)
+
+
+def figure_list(figures: Iterable[tuple[str, str]]) -> Element:
+    """Names and values; a value may have a second line after `|`."""
+    return el("dl", {"class": "figures"}, *(_figure(name, value) for name, value in figures))
 
 
 def _month(plan: PlatformPlan, case: str) -> str:
