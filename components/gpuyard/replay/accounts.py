@@ -9,6 +9,7 @@ from gpuyard.plan.records import PlatformPlan, Total
 from gpuyard.replay.jobs import EndReason, JobHistory
 from gpuyard.replay.node_pools import NodePool
 from gpuyard.replay.outcome import Outcome, PoolHour, PoolOutcome, Waits
+from gpuyard.usage.rightsize import percentile
 
 HOUR = 3600.0
 TYPICAL_SHAPES = 20
@@ -198,15 +199,12 @@ def _pool(name: str, pool: PoolAccounts) -> PoolOutcome:
 def _waits(waits: Sequence[float | None]) -> Waits:
     """Figures by nearest rank."""
     known = sorted(wait for wait in waits if wait is not None)
-
-    def percentile(percent: int) -> float | None:
-        return known[-(-len(known) * percent // 100) - 1] if known else None
-
+    p50, p90, p95 = (percentile(known, p) if known else None for p in (50, 90, 95))
     return Waits(
         jobs=len(known),
         never=len(waits) - len(known),
         mean=sum(known) / len(known) if known else None,
-        p50=percentile(50),
-        p90=percentile(90),
-        p95=percentile(95),
+        p50=p50,
+        p90=p90,
+        p95=p95,
     )

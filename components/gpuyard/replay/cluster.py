@@ -136,10 +136,11 @@ class Cluster:
         for pool in plan.pools:
             self._accounts.pools[pool.name].gpus_per_node = self.pools[pool.name].gpus
         self.scaling = [p.name for p in plan.pools if p.scaling is not Scaling.FIXED]
-        self._observed: dict[str, tuple[object, ...]] = {}
-        """By pool: the load at the last decision, and until when that stays the same."""
-        self._constant_until: dict[str, float] = {}
         """Pools whose number of nodes changes."""
+        self._observed: dict[str, tuple[object, ...]] = {}
+        """By pool: the load at the last decision."""
+        self._constant_until: dict[str, float] = {}
+        """By pool: until when that decision stays the same."""
 
     def _boot_seconds(self, pool: PoolPlan) -> float:
         """From the request until a pod runs, without its own start."""

@@ -17,8 +17,9 @@ from gpuyard.replay.mapping import map_jobs
 from gpuyard.replay.scaling import NodeAutoscalerPolicy
 from gpuyard.spec.pools import Scaling
 from gpuyard.traces import TraceJob
+from gpuyard.usage.rightsize import percentile
 from kit.cluster.queues import kueue_as_rendered
-from kit.cluster.runs import PRIORITIES, Seen, percentile, run
+from kit.cluster.runs import PRIORITIES, Seen, run
 from kit.cluster.scaling import SCAN_SECONDS, FakeClusterAutoscaler, ScalingLab
 from kit.stacks import Raw, plan_of, platform, pool
 from kit.traces import by_three, compressed, one_in_ten, user_of
@@ -127,7 +128,7 @@ class Judgement:
         yield "order", 0, self.order.wrong_pairs, self.order.wrong_pairs
         for title, pair in (("admission", self.admitted), ("wait", self.started)):
             for share in (50, 75, 90, 95, 99):
-                yield _figure(f"{title} P{share}", *(percentile(w, share / 100) for w in pair))
+                yield _figure(f"{title} P{share}", *(percentile(w, share) for w in pair))
             yield _figure(f"{title} mean", *map(statistics.mean, pair))
         yield _figure("evictions", *self.evictions)
         yield _figure("node-hours", *self.node_hours)

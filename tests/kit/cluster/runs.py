@@ -189,9 +189,3 @@ def _submit(lab: QueueLab, arrival: SubmittedJob) -> None:
 
 def _quantities(requests: Mapping[str, int]) -> dict[str, str]:
     return {name: f"{n}m" if name == CPU else str(n) for name, n in requests.items()}
-
-
-def percentile(values: Iterable[float], share: float) -> float:
-    """The smallest value that at least this share of the values does not exceed."""
-    ranked = sorted(values)
-    return ranked[max(0, -int(-share * len(ranked) // 1) - 1)]
