@@ -20,8 +20,8 @@ ROOT = Path(__file__).parents[1]
 sys.path[:0] = [str(ROOT / part) for part in ("tests", "scripts", ".")]
 
 from gpuyard.render.admission.objects import admission_objects  # noqa: E402
-from gpuyard.simulate import cluster, tools  # noqa: E402
-from gpuyard.simulate.api import Api  # noqa: E402
+from gpuyard_simulate import cluster, tools  # noqa: E402
+from gpuyard_simulate.api import Api  # noqa: E402
 from kit.cluster import lab as reality  # noqa: E402
 from kit.cluster.attacks import three_teams  # noqa: E402
 from kit.cluster.tenants import acting, tenants  # noqa: E402

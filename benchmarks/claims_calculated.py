@@ -9,16 +9,16 @@ from functools import cache
 from typing import Any
 
 from gpuyard.advice.packing.slices import pack_slices, slice_for
-from gpuyard.catalogue.cluster.times import GB_PULLED, startup_durations
-from gpuyard.catalogue.commitments import commitments_of
-from gpuyard.catalogue.machines import MACHINES, Machine
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.catalogue.software.images import ComponentOwner
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import Outcome, ReplayOptions, Timing, replay
 from gpuyard.replay.mapping import map_jobs
 from gpuyard.spec.sections.observability import Observability
 from gpuyard.traces import TraceJob
+from gpuyard_core.catalogue.cluster.times import GB_PULLED, startup_durations
+from gpuyard_core.catalogue.commitments import commitments_of
+from gpuyard_core.catalogue.machines import MACHINES, Machine
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.software.images import ComponentOwner
 
 HOURS = 8760
 IMAGE_GB = 10

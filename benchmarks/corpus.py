@@ -24,11 +24,11 @@ from typing import Any
 
 import yaml
 
-from gpuyard.lint.read import read
-from gpuyard.lint.report import Report, build_report
-from gpuyard.lint.terraform import KINDS, PLURAL
-from gpuyard.rules import RULES
-from gpuyard.rules.run import RuleConfiguration
+from gpuyard_lint.read import read
+from gpuyard_lint.report import Report, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import RuleConfiguration
+from gpuyard_lint.terraform import KINDS, PLURAL
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPUS = ROOT / "tests" / "lint" / "corpus"

@@ -16,8 +16,8 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 
-from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.render.validation.expectations import unplanned_expectations_text
+from gpuyard_core.catalogue.gpus import find_gpu
 from gpuyard_validator.host import Host
 from gpuyard_validator.load.cuda import CudaCard
 from gpuyard_validator.load.pattern import FLOAT, matrices

@@ -18,14 +18,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from gpuyard.manifests.quantities import CPU, GIB, MEMORY
-from gpuyard.names import GPU
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import Replay, ReplayOptions, SubmittedJob, replay
 from gpuyard.replay.mapping import map_jobs
 from gpuyard.spec.read import platform_spec
 from gpuyard.traces import read_trace
+from gpuyard_core.manifests.quantities import CPU, GIB, MEMORY
+from gpuyard_core.names import GPU
 
 OPENB_SECONDS, SECONDS_PER_JOB, MAX_MIB = 5.0, 300e-6, 2048
 NODES, TEAMS = 250, 8

@@ -1,4 +1,4 @@
-"""The policy pack: an adapter that shows resources to the rules of `gpuyard.rules`.
+"""The policy pack: an adapter that shows resources to the rules of `gpuyard_lint.rules`.
 
 The engine re-reads a resource for every policy of a pack, so there are few policies with all rules inside,
 one for each level at which rules are enforced.
@@ -6,7 +6,7 @@ one for each level at which rules are enforced.
 
 from pulumi_policy import PolicyPack
 
-from gpuyard.rules import RULES
+from gpuyard_lint.rules import RULES
 from pack import policies
 from pack_settings import PackSettings, hear_configuration
 

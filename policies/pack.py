@@ -18,10 +18,10 @@ from pulumi_policy import (
     StackValidationPolicy,
 )
 
-from gpuyard.findings import Severity
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import Rule, Stack
-from gpuyard.rules.run import (
+from gpuyard_core.findings import Severity
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import Rule, Stack
+from gpuyard_lint.rules.run import (
     RuleConfiguration,
     RuleOutcome,
     RuleVerdict,
@@ -56,7 +56,7 @@ SCHEMA = PolicyConfigSchema(
         },
     },
 )
-"""The schema of the settings for the engine; gpuyard.lint.settings reads and validates them."""
+"""The schema of the settings for the engine; gpuyard_lint.settings reads and validates them."""
 
 
 def stops_preview(outcome: RuleOutcome) -> bool:

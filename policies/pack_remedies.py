@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuyard.rules.rule import UNKNOWN, Rule
-from gpuyard.rules.run import RuleConfiguration, RuleVerdict, check_resource
+from gpuyard_lint.rules.rule import UNKNOWN, Rule
+from gpuyard_lint.rules.run import RuleConfiguration, RuleVerdict, check_resource
 from pack_resources import plain, resource
 
 _RAW = "__target"

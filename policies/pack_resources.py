@@ -5,11 +5,11 @@ from typing import Any
 
 from pulumi_policy.proxy import UnknownValueError
 
-from gpuyard.lint.embedded_values import with_embedded
-from gpuyard.lint.items import FileLocation, Item
-from gpuyard.lint.pulumi import UNKNOWN_TEXT, pulumi_resource
-from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.embedded_values import with_embedded
+from gpuyard_lint.items import FileLocation, Item
+from gpuyard_lint.pulumi import UNKNOWN_TEXT, pulumi_resource
+from gpuyard_lint.rules.rule import UNKNOWN, Resource
 
 _NOWHERE = FileLocation("", Document(None, {}))
 """A resource from the engine has no file."""

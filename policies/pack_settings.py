@@ -12,11 +12,11 @@ from typing import Any
 
 from pulumi_policy import policy as engine
 
-from gpuyard.lint.settings import expired_exemptions, merge_settings, section_of, settings_of
-from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import RuleConfiguration
-from gpuyard.spec.read import CONFIG_KEY
-from gpuyard.today import today
+from gpuyard_core.stack_files import CONFIG_KEY
+from gpuyard_core.today import today
+from gpuyard_lint.rules.rule import Rule
+from gpuyard_lint.rules.run import RuleConfiguration
+from gpuyard_lint.settings import expired_exemptions, merge_settings, section_of, settings_of
 from pack_resources import plain
 
 PLATFORM = "gpuyard:index:Platform"

@@ -1,6 +1,6 @@
 """The table of fields that providers compare and replace by, generated from facts of the providers.
 
-components/gpuyard/catalogue/tables/cloud_fields.json has each kind of gpuyard's graphs, each field, and
+components/gpuyard_core/catalogue/tables/cloud_fields.json has each kind of gpuyard's graphs, each field, and
 the fields of each block that a graph sets. `make golden` writes it.
 """
 

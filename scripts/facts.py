@@ -31,12 +31,12 @@ from typing import Any
 import yaml
 
 import refresh_advisories
-from gpuyard import catalogue
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.machines import MACHINES, machines_of
-from gpuyard.catalogue.software import ages
-from gpuyard.catalogue.sources import Source
-from gpuyard.today import today
+from gpuyard_core import catalogue
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.machines import MACHINES, machines_of
+from gpuyard_core.catalogue.software import ages
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.today import today
 
 ROOT = Path(__file__).resolve().parent.parent
 TESTS = "tests/catalogue"

@@ -15,9 +15,9 @@ import yaml
 
 import proofs
 from gpuyard.cli.commands.check import show_judged
-from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.findings import show_finding
-from gpuyard.findings import Fix, Severity
+from gpuyard_core.findings import Fix, Severity
+from gpuyard_core.terminal.console import Console
 from proofs import Case, Proofs
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "findings"

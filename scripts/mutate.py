@@ -228,7 +228,13 @@ class _Served(importlib.abc.MetaPathFinder, importlib.abc.Loader):
 
 def warm_up() -> None:
     """Import what every run needs and no mutant changes; a child of this process then starts fast."""
-    for name in ("pytest", "hypothesis", "yaml", "gpuyard.spec.read", "gpuyard.catalogue.machines"):
+    for name in (
+        "pytest",
+        "hypothesis",
+        "yaml",
+        "gpuyard.spec.read",
+        "gpuyard_core.catalogue.machines",
+    ):
         importlib.import_module(name)
 
 

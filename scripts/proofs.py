@@ -14,19 +14,20 @@ from typing import Any
 
 import yaml
 
-from gpuyard.catalogue.software.pins import PINS, Pin
 from gpuyard.changes.comparison import compare_with_deployed
 from gpuyard.changes.deployed_state import DeployedState, deployed_state
 from gpuyard.cli.stacks import validate_text
-from gpuyard.findings import Diagnostic, Fix, Severity, sort_findings
-from gpuyard.local_files import file_reader
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.software.support import check_pins
 from gpuyard.preflight.probes import Probe, ProbeAnswer
 from gpuyard.render.observability.contract import check_query
 from gpuyard.render.observability.rules import query_scope
-from gpuyard.spec.read import CONFIG_KEY, ParsedStackFile
+from gpuyard.spec.read import ParsedStackFile
 from gpuyard.stack_validation import ValidatedStack
+from gpuyard_core.catalogue.software.pins import PINS, Pin
+from gpuyard_core.findings import Diagnostic, Fix, Severity, sort_findings
+from gpuyard_core.local_files import file_reader
+from gpuyard_core.stack_files import CONFIG_KEY
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "plan" / "proofs"
 FILE = "stack.yaml"

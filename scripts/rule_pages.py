@@ -11,16 +11,16 @@ from typing import Any
 
 import yaml
 
-from gpuyard.cli.terminal.console import Console
-from gpuyard.cli.views.documents import tree
-from gpuyard.cli.views.lint_report import show_hits
-from gpuyard.findings import Severity
-from gpuyard.lint.items import LintInput
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import RuleConfiguration
+from gpuyard_core.findings import Severity
+from gpuyard_core.terminal.console import Console
+from gpuyard_core.terminal.documents import tree
+from gpuyard_lint.cli.report import show_hits
+from gpuyard_lint.items import LintInput
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import Rule
+from gpuyard_lint.rules.run import RuleConfiguration
 from proofs import load
 
 ROOT = Path(__file__).resolve().parent.parent

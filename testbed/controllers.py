@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import yaml
 
-from gpuyard.simulate.api import Api, ApiError, Unreachable, connect, path_of
-from gpuyard.simulate.definitions import read_manifests
-from gpuyard.simulate.state import is_free, write_private
+from gpuyard_simulate.api import Api, ApiError, Unreachable, connect, path_of
+from gpuyard_simulate.definitions import read_manifests
+from gpuyard_simulate.state import is_free, write_private
 from testbed.families import KEDA, KUBERAY, WORKLOADS, Family
 from testbed.monitoring import TOOLS, free_port, running
 

@@ -22,7 +22,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.simulate.state import is_free
+from gpuyard_simulate.state import is_free
 
 TOOLS = Path(os.environ.get("GPUYARD_TOOLS") or Path(__file__).parents[1] / ".testbed/bin")
 Value = dict[str, Any]

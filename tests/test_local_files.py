@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.errors import UsageError
-from gpuyard.local_files import read_regular
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import read_regular
 from kit.every import every
 
 

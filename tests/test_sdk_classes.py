@@ -11,7 +11,6 @@ import pulumi
 import pytest
 from pulumi import _types
 
-from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import Base64, ClampedNumber, Joined, Json, TextBefore
 from gpuyard.sdk_classes import (
@@ -26,6 +25,7 @@ from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import validate
 from gpuyard.testing import UNKNOWN
 from gpuyard.testing.sdk_types import input_violations
+from gpuyard_core.catalogue.software.providers import PROVIDERS
 from kit.clouds.stored import STORED
 from kit.stacks import plan_of
 

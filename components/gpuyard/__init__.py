@@ -8,12 +8,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpuyard.errors import GpuYardError, PlanRejected, SpecError
-    from gpuyard.findings import Diagnostic, Severity
     from gpuyard.plan.platform import plan_or_raise
     from gpuyard.plan.records import PlatformPlan
     from gpuyard.spec.platform import PlatformSpec
     from gpuyard.spec.read import platform_spec, read_stack_file
+    from gpuyard_core.errors import GpuYardError, PlanRejected, SpecError
+    from gpuyard_core.findings import Diagnostic, Severity
 
 __all__ = [
     "Diagnostic",

@@ -11,23 +11,22 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from gpuyard.catalogue.cluster.disks import DiskBounds
-from gpuyard.catalogue.cluster.names import ClusterNames
-from gpuyard.catalogue.cluster.networks import RangeSizes
-from gpuyard.catalogue.cluster.tags import TagLimits
-from gpuyard.catalogue.fees import ClusterFee
-from gpuyard.catalogue.kubernetes.addresses import NODE_DNS
-from gpuyard.catalogue.machines import MACHINES, Machine
-from gpuyard.catalogue.prometheus import ManagedPrometheus
-from gpuyard.catalogue.purchasing import IdFormat
-from gpuyard.catalogue.software.images import NodeImage, images_of
-from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling, System
 from gpuyard.spec.sections import DatasetKind
+from gpuyard_core.catalogue.cluster.disks import DiskBounds
+from gpuyard_core.catalogue.cluster.names import ClusterNames
+from gpuyard_core.catalogue.cluster.networks import RangeSizes
+from gpuyard_core.catalogue.cluster.tags import TagLimits
+from gpuyard_core.catalogue.fees import ClusterFee
+from gpuyard_core.catalogue.kubernetes.addresses import NODE_DNS
+from gpuyard_core.catalogue.machines import MACHINES, Machine
+from gpuyard_core.catalogue.prometheus import ManagedPrometheus
+from gpuyard_core.catalogue.purchasing import IdFormat
+from gpuyard_core.catalogue.software.images import NodeImage, images_of
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
 
 if TYPE_CHECKING:
-    from gpuyard.catalogue.fabric import Interface
     from gpuyard.plan.draft import Draft
     from gpuyard.plan.records import (
         AdvertisedResources,
@@ -52,6 +51,7 @@ if TYPE_CHECKING:
     from gpuyard.render.permissions.roles import GcpPermissions
     from gpuyard.render.storage import VolumeSource
     from gpuyard.spec.region import CloudAccount
+    from gpuyard_core.catalogue.fabric import Interface
 
 _MODULES: Mapping[str, str] = {
     Cloud.AWS: "gpuyard.providers.aws.provider",

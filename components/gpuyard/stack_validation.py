@@ -8,7 +8,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from datetime import date
 
-from gpuyard.findings import Diagnostic, Path, Severity, has_errors, show_path, sort_findings
 from gpuyard.plan.blocked_checks import BLOCKED_CHECK, blocked_check
 from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.cluster.private import private_endpoint_findings
@@ -18,6 +17,7 @@ from gpuyard.plan.platform import plan_ignoring_budgets as planned_over_budget
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import ParsedStackFile
+from gpuyard_core.findings import Diagnostic, Path, Severity, has_errors, show_path, sort_findings
 
 _BESIDE_REFUSALS = frozenset({BLOCKED_CHECK, "system.machine_unknown"})
 """Findings that are shown next to errors: a misspelled machine is corrected in the same edit."""
@@ -117,7 +117,7 @@ def _unanswered_queries(plan: PlatformPlan | None) -> Iterator[Diagnostic]:
 def _unknown_rules(spec: PlatformSpec) -> Iterator[Diagnostic]:
     if spec.policies is not None:
         # imported here: few platforms name a rule, and the import loads every rule
-        from gpuyard.lint.settings import unknown_rules
-        from gpuyard.rules import RULES
+        from gpuyard_lint.rules import RULES
+        from gpuyard_lint.settings import unknown_rules
 
         yield from unknown_rules(spec.policies, RULES)

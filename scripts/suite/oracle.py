@@ -130,7 +130,7 @@ def _plain(value: Any) -> Any:
 def findings() -> Entries:
     """For every proof case: all findings."""
     import proofs
-    from gpuyard.cli.views.findings import finding_document
+    from gpuyard_core.terminal.findings import finding_document
 
     for name in proofs.ids():
         for case in proofs.read(name).cases:
@@ -140,9 +140,9 @@ def findings() -> Entries:
 
 def rules() -> Entries:
     """Each rule on each of its cases, through each input format that can express the case."""
-    from gpuyard.lint.read import read
-    from gpuyard.rules import RULES
-    from gpuyard.rules.run import RuleConfiguration, evaluate
+    from gpuyard_lint.read import read
+    from gpuyard_lint.rules import RULES
+    from gpuyard_lint.rules.run import RuleConfiguration, evaluate
     from proofs import LEAST, load
 
     formats = import_module("kit.cases.front_ends")
@@ -212,7 +212,7 @@ def _definitions(body: list[ast.stmt], within: str = "") -> Iterator[str]:
 
 def import_seconds() -> Entries:
     """CPU seconds until a module is imported: the minimum of five."""
-    for module in ("gpuyard", "gpuyard.cli.app", "gpuyard.plan", "gpuyard.rules"):
+    for module in ("gpuyard", "gpuyard.cli.app", "gpuyard.plan", "gpuyard_lint.rules"):
         command = [sys.executable, "-c", f"import time, {module}; print(time.process_time())"]
         yield module, min(float(subprocess.check_output(command)) for _ in range(5))
 

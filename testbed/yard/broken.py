@@ -8,9 +8,9 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL, POOL_LABEL
-from gpuyard.simulate.api import Api, ApiObject
-from gpuyard.simulate.validation.machine import FAULTS
+from gpuyard_core.names import CHECK_RESULT_LABEL, CHECKED_LABEL, POOL_LABEL
+from gpuyard_simulate.api import Api, ApiObject
+from gpuyard_simulate.validation.machine import FAULTS
 from testbed.yard.engine import Engine, deployed_with
 from testbed.yard.jobs import wait
 

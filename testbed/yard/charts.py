@@ -8,13 +8,6 @@ driver; the kinds of prometheus-operator; Karpenter's kinds, and the nodes that 
 import json
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.karpenter import POOL_OF_NODE
-from gpuyard.catalogue.software.images import IMAGES
-from gpuyard.names import (
-    CLUSTER_POLICY,
-    MIG_CONFIGMAP,
-    PLUGIN_CONFIGMAP,
-)
 from gpuyard.plan.records import OperatorParts, PlatformPlan, PoolPlan
 from gpuyard.render.aws.karpenter.nodes import karpenter_pools
 from gpuyard.render.aws.pools import disk_gib
@@ -23,13 +16,20 @@ from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.nodes import fake_node_objects
-from gpuyard.simulate import crds
-from gpuyard.simulate.agents.cloud_node import DRIVER, EFA_INTERFACES, KUBELET
-from gpuyard.simulate.api import MANAGER, Api, ApiObject
-from gpuyard.simulate.claims.slices import device_classes
-from gpuyard.simulate.tools import find_tools
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Prometheus
+from gpuyard_core.catalogue.kubernetes.karpenter import POOL_OF_NODE
+from gpuyard_core.catalogue.software.images import IMAGES
+from gpuyard_core.names import (
+    CLUSTER_POLICY,
+    MIG_CONFIGMAP,
+    PLUGIN_CONFIGMAP,
+)
+from gpuyard_simulate import crds
+from gpuyard_simulate.agents.cloud_node import DRIVER, EFA_INTERFACES, KUBELET
+from gpuyard_simulate.api import MANAGER, Api, ApiObject
+from gpuyard_simulate.claims.slices import device_classes
+from gpuyard_simulate.tools import find_tools
 from testbed.plugins.cloud.inside.node import Kept, gib, resources, usual
 
 _NODES = "/api/v1/nodes"

@@ -15,14 +15,14 @@ from typing import Any
 
 import yaml
 
-from gpuyard.errors import EnvironmentMissing, GpuYardError, SpecError, UsageError
-from gpuyard.findings import format_findings
-from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.simulate.api import Api
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import validate
+from gpuyard_core.errors import EnvironmentMissing, GpuYardError, SpecError, UsageError
+from gpuyard_core.findings import format_findings
+from gpuyard_core.names import GPU
+from gpuyard_simulate.api import Api
 from testbed.plugins import environment
 from testbed.plugins.cloud import installing
 from testbed.plugins.cloud.account import CALLER

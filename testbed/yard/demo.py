@@ -9,9 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.errors import GpuYardError
-from gpuyard.simulate.api import Api, connect
-from gpuyard.simulate.cluster import require_own, status
+from gpuyard_core.errors import GpuYardError
+from gpuyard_simulate.api import Api, connect
+from gpuyard_simulate.cluster import require_own, status
 from testbed.yard import broken, serving
 from testbed.yard.engine import NAME, ROOT, Engine, engine, make
 from testbed.yard.idle import build_programs, watched

@@ -7,9 +7,9 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentMissing, GpuYardError, UsageError
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
+from gpuyard_core.errors import EnvironmentMissing, GpuYardError, UsageError
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError, Unreachable, connect
 from testbed.yard import cloud
 from testbed.yard.engine import (
     NAME,

@@ -13,9 +13,9 @@ from pathlib import Path
 import yaml
 
 from gpuyard import recovery
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.names import KUEUE_API, PLATFORM_LABEL
-from gpuyard.simulate.api import Api, ApiObject
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.names import KUEUE_API, PLATFORM_LABEL
+from gpuyard_simulate.api import Api, ApiObject
 from testbed.plugins import environment
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -18,12 +18,12 @@ from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.observability.rules import rule_groups
-from gpuyard.simulate.api import Api
-from gpuyard.simulate.metrics.cluster import reader
-from gpuyard.simulate.metrics.load import Load, PodLoad
-from gpuyard.simulate.metrics.server import Exporters, serving
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Alerts, Observability, Receiver, SecretKey
+from gpuyard_simulate.api import Api
+from gpuyard_simulate.metrics.cluster import reader
+from gpuyard_simulate.metrics.load import Load, PodLoad
+from gpuyard_simulate.metrics.server import Exporters, serving
 from testbed.monitoring import TOOLS, watching
 from testbed.yard.engine import ROOT, STACK
 from testbed.yard.jobs import Gang, wait

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.simulate.api import Api, Unreachable
+from gpuyard_simulate.api import Api, Unreachable
 
 TOUR = "gpuyard.dev/tour"
 """Label of every job of the demo, to find and remove them."""

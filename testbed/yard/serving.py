@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.simulate.api import Api
+from gpuyard_simulate.api import Api
 from testbed import controllers, monitoring
 from testbed.yard.engine import Engine, deployed_with
 

@@ -6,8 +6,8 @@ import shutil
 import sys
 from pathlib import Path
 
-from gpuyard.errors import GpuYardError
-from gpuyard.simulate import cluster
+from gpuyard_core.errors import GpuYardError
+from gpuyard_simulate import cluster
 from testbed.yard import cloud
 from testbed.yard.engine import NAME, ROOT, STACK, engine, make
 from testbed.yard.up import say, simulated

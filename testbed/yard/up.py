@@ -8,14 +8,14 @@ import sys
 import time
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentMissing, GpuYardError, SpecError, UsageError
-from gpuyard.findings import format_findings
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import connect
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.read import read_stack_file
+from gpuyard_core.errors import EnvironmentMissing, GpuYardError, SpecError, UsageError
+from gpuyard_core.findings import format_findings
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import connect
 from testbed.forecast import forecast, lacking
 from testbed.releases import sources_of
 from testbed.workspace import Workspace

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.queued import ELASTIC, TIME
-from gpuyard.admission.requirements import denials
-from gpuyard.lint.kubernetes import resource
-from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
-from gpuyard.rules.subjects.admission import workload
+from gpuyard_core.admission.parameters import TeamParameters
+from gpuyard_core.admission.queued import ELASTIC, TIME
+from gpuyard_core.admission.requirements import denials
+from gpuyard_core.names import PRIORITY_LABEL, QUEUE_LABEL
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
 from kit.every import every
 
 IS_ELASTIC = {ELASTIC: "true"}

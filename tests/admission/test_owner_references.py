@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirement import Workload
-from gpuyard.admission.requirements import denials
-from gpuyard.manifests.pods import Pod
+from gpuyard_core.admission.parameters import TeamParameters
+from gpuyard_core.admission.requirement import Workload
+from gpuyard_core.admission.requirements import denials
+from gpuyard_core.manifests.pods import Pod
 from kit.every import every
 
 MAIN = TeamParameters(queues=("main",))

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuyard.cli.stacks import validate_text
-from gpuyard.findings import Severity
+from gpuyard_core.findings import Severity
 from kit.generated import platforms
 from kit.searches import examples
 from kit.stacks import stack_file

@@ -2,24 +2,18 @@
 
 import pytest
 
-from gpuyard.admission.bypass import check_pod_bypass
-from gpuyard.admission.host import exposes_device_path
-from gpuyard.admission.images import is_allowed_image, normalized_prefix, repository
-from gpuyard.admission.parameters import (
-    SHARES,
-    TeamParameters,
-    enforcement,
-    parameters_of,
-    read_parameters,
-)
-from gpuyard.admission.placement import NOT_OF_TEAMS, check_placement
-from gpuyard.admission.priority_and_termination import CROWDED
-from gpuyard.admission.requirement import Workload
-from gpuyard.admission.requirements import REQUIREMENTS, denials
-from gpuyard.admission.shares import check_shares
-from gpuyard.manifests.pods import Pod
-from gpuyard.plan.records import Taint
+from gpuyard.render.admission.team_parameters import enforcement, parameters_of
 from gpuyard.spec.sections import Enforce
+from gpuyard_core.admission.bypass import check_pod_bypass
+from gpuyard_core.admission.host import exposes_device_path
+from gpuyard_core.admission.images import is_allowed_image, normalized_prefix, repository
+from gpuyard_core.admission.parameters import SHARES, TeamParameters, read_parameters
+from gpuyard_core.admission.placement import NOT_OF_TEAMS, check_placement
+from gpuyard_core.admission.priority_and_termination import CROWDED
+from gpuyard_core.admission.requirement import Workload
+from gpuyard_core.admission.requirements import REQUIREMENTS, denials
+from gpuyard_core.admission.shares import check_shares
+from gpuyard_core.manifests.pods import Pod, Taint
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 
 DIGEST = "@sha256:" + "0" * 64

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.admission.parameters import TeamParameters
-from gpuyard.admission.requirements import denials
-from gpuyard.lint.kubernetes import resource
-from gpuyard.names import QUEUE_LABEL
-from gpuyard.rules.subjects.admission import workload
+from gpuyard_core.admission.parameters import TeamParameters
+from gpuyard_core.admission.requirements import denials
+from gpuyard_core.names import QUEUE_LABEL
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
 from kit.every import every
 from kit.generated.wholes import (
     CHANGES,

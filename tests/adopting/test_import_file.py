@@ -1,7 +1,7 @@
 """The file that `pulumi import` takes, and the state that comes of it."""
 
 from gpuyard.adopting.import_file import import_file, with_explicit_names
-from gpuyard.catalogue.software.providers import PROVIDERS
+from gpuyard_core.catalogue.software.providers import PROVIDERS
 from kit.clouds.running import COMPONENT, running
 
 

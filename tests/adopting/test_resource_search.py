@@ -6,9 +6,9 @@ from testbed.plugins.cloud.shapes import SHAPES, Place, import_ids, words
 from gpuyard.adopting.identities import import_id, resolve_identity
 from gpuyard.adopting.lookup_commands import LOOKS, LookupCommand
 from gpuyard.adopting.matching import id_of, match_resource
-from gpuyard.catalogue.cloud_fields import cloud_kind
-from gpuyard.catalogue.software.cloud_ids import IDENTITIES, LOOKUPS
 from gpuyard.preflight.probes import UNEXPECTED_FORMAT, Probe, ProbeAnswer
+from gpuyard_core.catalogue.cloud_fields import cloud_kind
+from gpuyard_core.catalogue.software.cloud_ids import IDENTITIES, LOOKUPS
 from kit.clouds.options import unknown_options
 from kit.clouds.running import running
 from kit.clouds.shown import shown

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import refresh_advisories
-from gpuyard.catalogue.tables import advisories
+from gpuyard_core.catalogue.tables import advisories
 from kit.levels import upstream
 
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gpuyard.catalogue import commitments
-from gpuyard.catalogue.commitments import commitments_of, unpriced_of
-from gpuyard.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.catalogue import commitments
+from gpuyard_core.catalogue.commitments import commitments_of, unpriced_of
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
 from kit.every import every
 
 TODAY = datetime.now(UTC).date()

@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gpuyard.catalogue.cves import (
+from gpuyard_core.catalogue.cves import (
     ADVISORIES,
     _rows,
     advisories,
@@ -16,7 +16,7 @@ from gpuyard.catalogue.cves import (
     minimum_fixed_version,
     newest_bulletin_date,
 )
-from gpuyard.catalogue.tables import advisories as table
+from gpuyard_core.catalogue.tables import advisories as table
 from kit.every import every
 
 COMPONENTS = {
@@ -170,6 +170,8 @@ def test_a_broken_table_is_an_error():
 
 @pytest.mark.repeats("none: it runs no line that is measured")
 def test_the_table_stays_out_of_a_cold_start():
-    code = "import gpuyard.plan, sys; print('gpuyard.catalogue.tables.advisories' in sys.modules)"
+    code = (
+        "import gpuyard.plan, sys; print('gpuyard_core.catalogue.tables.advisories' in sys.modules)"
+    )
     ended = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert ended.stdout == "False\n"

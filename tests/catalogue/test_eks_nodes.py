@@ -2,8 +2,8 @@
 
 from datetime import date
 
-from gpuyard.catalogue.kubernetes import eks_nodes
-from gpuyard.catalogue.kubernetes.eks_nodes import (
+from gpuyard_core.catalogue.kubernetes import eks_nodes
+from gpuyard_core.catalogue.kubernetes.eks_nodes import (
     AL2023_RELEASES,
     DATA_DISKS,
     GPU_REPAIRS,
@@ -11,10 +11,10 @@ from gpuyard.catalogue.kubernetes.eks_nodes import (
     UBUNTU_PARAMETER,
     arch_of,
 )
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import images_of
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.catalogue.sources import Source
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.images import images_of
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.catalogue.sources import Source
 
 OTHERS = [m for m in MACHINES.values() if m.cloud == "aws" and not m.is_gpu_machine]
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.catalogue.fabric import (
+from gpuyard_core.catalogue.fabric import (
     EC2_CARDS,
     EC2_PODS,
     GPUDIRECT,
@@ -13,7 +13,7 @@ from gpuyard.catalogue.fabric import (
     network_cards,
     pod_limit,
 )
-from gpuyard.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.every import every
 
 EC2 = [pytest.param(m, id=n) for n, m in MACHINES.items() if m.cloud == "aws"]

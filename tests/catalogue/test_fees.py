@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.catalogue.fees import has_standard_support_ended
-from gpuyard.catalogue.software.support import WINDOWS
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud
+from gpuyard_core.catalogue.fees import has_standard_support_ended
+from gpuyard_core.catalogue.software.support import WINDOWS
 from kit.every import every
 
 CLUSTER_FEES = {cloud: fee for cloud in Cloud if (fee := provider_of(cloud).cluster_fee)}

@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from gpuyard.catalogue import sources
-from gpuyard.catalogue.gpus import GPUS, find_gpu, gpu_spellings
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.catalogue.software.versions import parse_version
-from gpuyard.catalogue.sources import Source
+from gpuyard_core.catalogue import sources
+from gpuyard_core.catalogue.gpus import GPUS, find_gpu, gpu_spellings
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.catalogue.software.versions import parse_version
+from gpuyard_core.catalogue.sources import Source
 from kit.every import every
 
 TODAY = datetime.now(UTC).date()

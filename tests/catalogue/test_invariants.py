@@ -5,10 +5,10 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.catalogue.gpus import GPUS, find_gpu
-from gpuyard.catalogue.machines import MACHINES, Capacity, find_machine
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.simulate.agents.hardware import fits
+from gpuyard_core.catalogue.gpus import GPUS, find_gpu
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, find_machine
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_simulate.agents.hardware import fits
 from kit.every import every
 
 GPU_MACHINES = [pytest.param(m, id=n) for n, m in MACHINES.items() if m.is_gpu_machine]

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 import gpuyard
-from gpuyard.catalogue.kubernetes import addresses, api, autoscalers, claims, kueue
-from gpuyard.catalogue.sharing import MPS_SOURCE, mps_clients
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.catalogue.sources import Source
-from gpuyard.names import NAMESPACE_LABEL, POOL_LABEL
-from gpuyard.simulate.agents import autoscaler
+from gpuyard_core.catalogue.kubernetes import addresses, api, autoscalers, claims, kueue
+from gpuyard_core.catalogue.sharing import MPS_SOURCE, mps_clients
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.names import NAMESPACE_LABEL, POOL_LABEL
+from gpuyard_simulate.agents import autoscaler
 from kit.every import every
 
 LIBRARY = Path(gpuyard.__file__).parent

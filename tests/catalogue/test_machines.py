@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES, Capacity, find_machine, machines_of
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, find_machine, machines_of
 from kit.every import every
 
 TODAY = datetime.now(UTC).date()

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from gpuyard.catalogue.metrics import (
+from gpuyard_core.catalogue.metrics import (
     DCGM,
     SOURCES,
     Measured,

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from gpuyard.catalogue import node_pools
-from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.catalogue.node_pools import (
+from gpuyard_core.catalogue import node_pools
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.catalogue.node_pools import (
     QUEUED_TAINT,
     added_taints,
     ec2_capacity_settings,
@@ -16,7 +16,7 @@ from gpuyard.catalogue.node_pools import (
     may_be_compact,
     workload_policy,
 )
-from gpuyard.catalogue.purchasing import (
+from gpuyard_core.catalogue.purchasing import (
     BLOCK_SIZES,
     CALENDAR,
     CAPACITY_BLOCK,
@@ -24,7 +24,7 @@ from gpuyard.catalogue.purchasing import (
     ULTRASERVERS,
     ULTRASERVERS_SOURCE,
 )
-from gpuyard.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source
 from kit.every import every
 
 GCP = [m for m in MACHINES.values() if m.cloud == "gcp"]

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.catalogue.cluster.places import region_names
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.purchasing import REGIONS, ZONES
-from gpuyard.catalogue.regions import listed_regions, prices_in_region
+from gpuyard_core.catalogue.cluster.places import region_names
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.purchasing import REGIONS, ZONES
+from gpuyard_core.catalogue.regions import listed_regions, prices_in_region
 
 HOME = {"aws": "us-east-1", "gcp": "us-central1"}
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES, Machine, find_machine
-from gpuyard.catalogue.reserves import (
+from gpuyard_core.catalogue.machines import MACHINES, Machine, find_machine
+from gpuyard_core.catalogue.reserves import (
     EFA_SOURCE,
     KERNEL_SOURCE,
     KUBELET_SOURCE,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.topology import (
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.topology import (
     EC2_LAYER,
     EC2_SOURCE,
     GCE_HOST,
@@ -12,7 +12,7 @@ from gpuyard.catalogue.topology import (
     network_labels,
     with_clique,
 )
-from gpuyard.names import CLIQUE_LABEL
+from gpuyard_core.names import CLIQUE_LABEL
 from kit.every import every
 
 # EC2 User Guide in Chinese, ec2-instance-topology-prerequisites: every GPU type of EC2 that it names.

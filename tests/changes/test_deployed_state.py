@@ -2,7 +2,6 @@
 
 import pytest
 
-from gpuyard.catalogue.software.engine_files import SECRET_KEY
 from gpuyard.changes.deployed_state import (
     DeployedResource,
     deployed_state,
@@ -11,6 +10,7 @@ from gpuyard.changes.deployed_state import (
 )
 from gpuyard.changes.unknown_values import UnknownMarker
 from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard_core.catalogue.software.engine_files import SECRET_KEY
 
 NONE = CloudGraph(())
 URN = "urn:pulumi:dev::lab::gpuyard:index:Platform"

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.catalogue.cloud_fields import cloud_kind
 from gpuyard.changes.deployed_state import DeployedResource
 from gpuyard.changes.graphs import ResourceAction, graph_changes, group_by_root_replacement
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
+from gpuyard_core.catalogue.cloud_fields import cloud_kind
 
 VPC, SUBNET = "aws:ec2/vpc:Vpc", "aws:ec2/subnet:Subnet"
 TEMPLATE, GROUP = "aws:ec2/launchTemplate:LaunchTemplate", "aws:eks/nodeGroup:NodeGroup"

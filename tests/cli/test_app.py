@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from gpuyard.cli import exit_codes
 from gpuyard.cli.app import COMMANDS, load
-from gpuyard.errors import GpuYardError
+from gpuyard_core.errors import GpuYardError
+from gpuyard_core.terminal import exit_codes
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -8,7 +8,7 @@ import typer
 from typer.main import get_command
 
 from gpuyard.cli import app, guard
-from gpuyard.errors import EnvironmentMissing
+from gpuyard_core.errors import EnvironmentMissing
 
 
 def raising(monkeypatch, error):

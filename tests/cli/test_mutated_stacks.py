@@ -10,14 +10,14 @@ import pytest
 
 from gpuyard.cli.commands.check import show_judged
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import Console
-from gpuyard.cli.terminal.text import clean
 from gpuyard.cli.views.cost import show_cost
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document
 from gpuyard.cli.views.plan import show_plan
-from gpuyard.errors import UsageError
-from gpuyard.findings import Severity
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Severity
+from gpuyard_core.terminal.console import Console
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.text import clean
 from kit.generated import stack_files
 from kit.searches import numbers
 

@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from gpuyard.cli.prometheus import TOKEN_VARIABLE, Prometheus
-from gpuyard.errors import EnvironmentMissing, UsageError
+from gpuyard_core.errors import EnvironmentMissing, UsageError
 
 ADDRESS = "http://prometheus.example:9090/"
 

@@ -46,7 +46,7 @@ def test_a_path_is_a_path_also_without_a_suffix(gpuyard, project, monkeypatch):
 
 
 def test_stacks_are_completed_by_name(project):
-    from gpuyard.cli.options import complete_stacks
+    from gpuyard_core.stack_files import complete_stacks
 
     assert complete_stacks("") == ["prod", "test"]
     assert complete_stacks("p") == ["prod"]

@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gpuyard.errors import UsageError
-from gpuyard.today import today
+from gpuyard_core.errors import UsageError
+from gpuyard_core.today import today
 from kit.stacks import platform
 
 

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.errors import UsageError
-from gpuyard.local_files import write_file
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import write_file
 from kit.clouds.running import running
 from kit.inprocess import run
 

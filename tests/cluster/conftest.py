@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.simulate import cluster, state, tools
-from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_simulate import cluster, state, tools
+from gpuyard_simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.cluster.busy import busy
 from kit.cluster.lab import slack

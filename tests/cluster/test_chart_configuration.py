@@ -8,9 +8,9 @@ import pytest
 import yaml
 
 from gpuyard.render.kueue.chart import kueue_values
-from gpuyard.simulate import cluster, processes, state
-from gpuyard.simulate.api import Api
-from gpuyard.simulate.kueue import manager as kueue_manager
+from gpuyard_simulate import cluster, processes, state
+from gpuyard_simulate.api import Api
+from gpuyard_simulate.kueue import manager as kueue_manager
 from kit import chart as kueue_chart
 from kit.cluster.queues import starts_kueue_anew
 from kit.stacks import cut_pool, plan_of, platform, pool, team

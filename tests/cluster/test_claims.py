@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.queues import QueueLab, kueue_as_rendered
 from kit.generated.small_platforms import pod_spec

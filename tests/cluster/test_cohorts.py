@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
 from kit.cluster import lab as reality
 from kit.cluster.queues import QueueLab, job, kueue_as_rendered, one_pool, soon
 

@@ -21,10 +21,10 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.names import IDLE, KEEP_IDLE_LABEL, WORKLOAD_ANNOTATION, system_namespace
 from gpuyard.render.workloads.manifests import ManifestKind, manifest_text
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, connect
+from gpuyard_core.names import IDLE, KEEP_IDLE_LABEL, WORKLOAD_ANNOTATION, system_namespace
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError, connect
 from kit.cases.manifests import request
 from kit.cluster import idle as idle_lab
 from kit.cluster import lab as reality

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.simulate import cluster, state
-from gpuyard.simulate.api import Api
-from gpuyard.simulate.kueue import manager as kueue_manager
+from gpuyard_simulate import cluster, state
+from gpuyard_simulate.api import Api
+from gpuyard_simulate.kueue import manager as kueue_manager
 from kit.cluster import lab as reality
 from kit.cluster.queues import starts_kueue_anew
 

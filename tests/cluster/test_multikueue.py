@@ -18,14 +18,14 @@ import yaml
 
 import sizes
 from gpuyard.explain import Verdict, explain
-from gpuyard.manifests.workloads import read_job
-from gpuyard.names import KUEUE_CONFIG_KEY, QUEUE_LABEL
 from gpuyard.render.kueue.configuration import kueue_configuration_object
-from gpuyard.simulate import cluster, processes, tools
-from gpuyard.simulate.api import Api, Unreachable, connect
-from gpuyard.simulate.definitions import read_manifests
-from gpuyard.simulate.kueue import manager as kueue_manager
-from gpuyard.simulate.state import folder_of
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_core.names import KUEUE_CONFIG_KEY, QUEUE_LABEL
+from gpuyard_simulate import cluster, processes, tools
+from gpuyard_simulate.api import Api, Unreachable, connect
+from gpuyard_simulate.definitions import read_manifests
+from gpuyard_simulate.kueue import manager as kueue_manager
+from gpuyard_simulate.state import folder_of
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Lab, Value, condition, delete
 from kit.generated.small_platforms import pod_spec

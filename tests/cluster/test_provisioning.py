@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import GPU
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard_core.names import GPU
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
 from kit.cluster.lab import condition
 from kit.cluster.queues import QueueLab, kueue_as_rendered, soon
 from kit.stacks import Raw, platform, pool, team

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from gpuyard.explain import Verdict
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
 from kit.cases import shares as share_cases
 from kit.cluster.lab import condition, create, disagreement, path_of
 from kit.cluster.queues import QueueLab, job, kill, kueue_as_rendered, one_pool, soon

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpuyard.names import MIG_SLICES
 from gpuyard.plan.teams.limits import LEAST_WAITING
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard_core.names import MIG_SLICES
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Lab, Seen, Value
 from kit.cluster.queues import kueue_as_rendered

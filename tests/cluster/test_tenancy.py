@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import PRIORITY_LABEL
 from gpuyard.render.network import network_policy
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard_core.names import PRIORITY_LABEL
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.queues import kueue_as_rendered
 from kit.stacks import Raw, cut_pool, plan_of, platform, pool, shared_pool, team

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from gpuyard.explain import Verdict
-from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.scheduler.topology import GROUP, SLICE_LEVEL, SLICE_SIZE
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard_core.names import HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Value, condition
 from kit.cluster.queues import QueueLab, job, kueue_as_rendered, soon, state_of

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.manifests.quantities import quantity
 from gpuyard.render.kueue.configuration import kueue_configuration
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard_core.manifests.quantities import quantity
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
 from kit.cluster.lab import KUEUE, Value
 from kit.cluster.queues import QueueLab, kueue_as_rendered, one_pool, soon
 from kit.stacks import plan_of

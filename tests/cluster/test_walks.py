@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.names import TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, connect
+from gpuyard_core.names import TEAM_LABEL
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, connect
 from kit.cluster.lab import delete
 from kit.cluster.walks import Walker
 from kit.generated.stacks import NAME, stack

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.simulate import cluster
+from gpuyard_simulate import cluster
 from kit.cluster.judged import JUDGED, judge, observe
 from kit.traces import trace_file, trace_jobs
 

@@ -11,12 +11,12 @@ from pydantic import BaseModel
 
 import reference
 import sizes
-from gpuyard.local_files import file_reader
 from gpuyard.plan import plan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.teams import Team
+from gpuyard_core.local_files import file_reader
 from kit.every import every
 
 

@@ -5,9 +5,9 @@ from functools import cache
 import yaml
 
 import rule_pages
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 from kit.every import every
 from kit.pages import blocks
 

@@ -12,9 +12,9 @@ import yaml
 from testbed.plugins.kubernetes.cluster import APPLY
 from testbed.plugins.kubernetes.failures import ApiError
 
-from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.render.kueue.chart import kueue_objects, kueue_values
 from gpuyard.render.kueue.configuration import kueue_configuration
+from gpuyard_core.catalogue.software.digests import pinned_image_reference
 from kit import chart as kueue_chart
 from kit.stacks import plan_of, platform, pool, team
 from stacks import SECONDS, read_until

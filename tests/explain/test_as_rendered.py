@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpuyard import names
 from gpuyard.explain.messages import nodes
 from gpuyard.plan.queueing import kueue
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
 from gpuyard.scheduler.requests import GANGS
+from gpuyard_core import names
 from kit.cases.explain import local
 
 

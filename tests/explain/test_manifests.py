@@ -4,14 +4,14 @@ import pytest
 import yaml
 
 from gpuyard.explain import Verdict, explain
-from gpuyard.lint.of_teams import lint_workloads
-from gpuyard.manifests.workloads import read_job
 from gpuyard.render.workloads.manifests import (
     ManifestKind,
     default_kind,
     manifest_text,
     place_shape,
 )
+from gpuyard.workload_lint import lint_workloads
+from gpuyard_core.manifests.workloads import read_job
 from kit.cases.manifests import STACKS, plan_of_stack, request, requests
 
 FEWEST = {"dispatcher": 2, "gb200-dra": 7}

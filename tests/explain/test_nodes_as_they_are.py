@@ -2,8 +2,8 @@
 
 from gpuyard.explain import Verdict
 from gpuyard.explain.running import read_running
-from gpuyard.names import GATE_TAINT
 from gpuyard.scheduler.model import SchedulerModel
+from gpuyard_core.names import GATE_TAINT
 from kit.cases.explain import GPU, SLICE, job, local, one_team, said
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team

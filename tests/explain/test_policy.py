@@ -4,8 +4,8 @@ import pytest
 
 from gpuyard.explain import Verdict
 from gpuyard.explain.answer import submit
-from gpuyard.manifests.workloads import read_job
 from gpuyard.scheduler.model import EMPTY, SchedulerModel
+from gpuyard_core.manifests.workloads import read_job
 from kit.cases.explain import job, local, pod_spec, said
 
 HOST = (

@@ -4,9 +4,9 @@ import pytest
 
 from gpuyard.explain import Verdict, explain, preemption
 from gpuyard.explain.running import read_running
-from gpuyard.manifests.workloads import read_job
-from gpuyard.names import PRIORITY_LABEL, ZONE_LABEL
 from gpuyard.scheduler.topology import REQUIRED
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_core.names import PRIORITY_LABEL, ZONE_LABEL
 from kit.cases.explain import GPU, pod_spec
 from kit.stacks import plan_of, platform, pool, team
 

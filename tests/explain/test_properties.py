@@ -7,13 +7,13 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 import sizes
-from gpuyard import names
 from gpuyard.explain import Verdict, explain
-from gpuyard.manifests.workloads import read_job
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from gpuyard.spec.read import read_stack_file
+from gpuyard_core import names
+from gpuyard_core.manifests.workloads import read_job
 from kit.cases.explain import job, said
 from kit.generated import platforms
 from kit.searches import examples

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.explain import Verdict
-from gpuyard.names import STOP_TAINT
+from gpuyard_core.names import STOP_TAINT
 from kit.cases.explain import GPU, job, running, said, state_of
 from kit.stacks import plan_of, platform, pool, team
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.findings import format_list
+from gpuyard_core.findings import format_list
 from kit.stacks import only, platform, pool, shape
 
 

@@ -15,7 +15,7 @@ COMPONENTS = sizes.ROOT / "components"
 ANYTHING = {
     "gpuyard.provider": "the module of one cloud, in a layer above",
     "gpuyard.sdk_classes": "SDKs of providers, by a resource's type: none is part of the library",
-    "gpuyard.simulate.validation.forking": "programs of pods, which do not use the library",
+    "gpuyard_simulate.validation.forking": "programs of pods, which do not use the library",
 }
 """Modules that import by a computed name, and the possible names."""
 
@@ -151,9 +151,11 @@ def test_every_import_is_in_the_graph():
     graph = import_graph(COMPONENTS, "gpuyard")
     assert len(graph) > 300
     assert "gpuyard.stack_validation" in graph["gpuyard.cli.stacks"], "at the top of a module"
-    assert "gpuyard.rules" in graph["gpuyard.stack_validation"], "inside a function"
+    assert "gpuyard_lint.rules" in graph["gpuyard.stack_validation"], "inside a function"
     assert "gpuyard.cli.commands.check" in graph["gpuyard.cli.app"], "by a computed name"
-    assert "gpuyard.rules.rule" in graph["gpuyard.rules"], "by a package that scans its folder"
+    assert "gpuyard_lint.rules.rule" in graph["gpuyard_lint.rules"], (
+        "by a package that scans its folder"
+    )
     assert "gpuyard.plan.platform" in graph["gpuyard"], "by a lazy package"
 
 

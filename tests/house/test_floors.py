@@ -62,8 +62,12 @@ def contracts(root: Path) -> tuple[int, str]:
         ("render/platform.py", "import gpuyard.render.aws.graph", "only a provider "),
         ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
         ("../gpuyard_idle/decisions.py", "import gpuyard.plan", "a program that runs elsewhere "),
-        ("../gpuyard_gate/reconcile.py", "import gpuyard.names", "the gate, too: "),
-        ("../gpuyard_requeue/decisions.py", "import gpuyard.names", "the requeue program, too: "),
+        ("../gpuyard_gate/reconcile.py", "import gpuyard_core.names", "the gate, too: "),
+        (
+            "../gpuyard_requeue/decisions.py",
+            "import gpuyard_core.names",
+            "the requeue program, too: ",
+        ),
         (
             "render/validation/expectations.py",
             "import gpuyard_validator",

@@ -57,7 +57,7 @@ OF_WORDS = ("components/", "docs/", "policies/", "scripts/", "stacks/", "testbed
 FOREIGN = {"go.sum", "LICENSE"}
 CLOUDS = {"aws", "gcp"}
 KNOW_CLOUDS = (
-    "gpuyard/catalogue/",  # facts of the machines that a cloud sells
+    "gpuyard_core/catalogue/",  # facts of the machines that a cloud sells
     "gpuyard/provider.py",
     "gpuyard/providers/",
     "gpuyard/spec/platform.py",

@@ -4,15 +4,15 @@ from datetime import date
 
 import pytest
 
-from gpuyard.catalogue.software.charts import Chart
-from gpuyard.catalogue.sources import Source
-from gpuyard.names import POD_SECURITY_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render import platform
 from gpuyard.render.addons import Addon
 from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.objects import Object, namespace_object
 from gpuyard.render.pulled_image import named_image
+from gpuyard_core.catalogue.software.charts import Chart
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.names import POD_SECURITY_LABEL
 
 TOY_CHART = Chart(
     name="toy",

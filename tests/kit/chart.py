@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.simulate.definitions import manifests_in, read_manifests
+from gpuyard_simulate.definitions import manifests_in, read_manifests
 
 ROOT = Path(__file__).resolve().parents[2]
 if str(ROOT) not in sys.path:

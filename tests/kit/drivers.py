@@ -3,9 +3,9 @@
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
-from gpuyard.names import UPGRADE_LABEL
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
-from gpuyard.simulate.drivers.upgrading import POD, Policy, UpgradeStep, read_policy, steps
+from gpuyard_core.names import UPGRADE_LABEL
+from gpuyard_simulate.drivers.upgrading import POD, Policy, UpgradeStep, read_policy, steps
 
 OLD, NEW = "580.178.04", "595.91.07"
 OURS = read_policy({"driver": {"upgradePolicy": policy_upgrades()}})

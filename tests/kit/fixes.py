@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gpuyard.findings import Diagnostic, Severity
 from gpuyard.plan import plan
 from gpuyard.spec.read import read_platform
+from gpuyard_core.findings import Diagnostic, Severity
 from proofs import applied
 
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuyard.findings import Diagnostic, Path
 from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.read import platform_spec
+from gpuyard_core.findings import Diagnostic, Path
 
 Raw = dict[str, Any]
 

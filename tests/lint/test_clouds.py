@@ -4,19 +4,19 @@ import json
 
 import pytest
 
-from gpuyard.catalogue.software.engine_files import SECRET_KEY
-from gpuyard.findings import show_path
-from gpuyard.lint.items import FileLocation
-from gpuyard.lint.pulumi import (
+from gpuyard_core.catalogue.software.engine_files import SECRET_KEY
+from gpuyard_core.findings import show_path
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.items import FileLocation
+from gpuyard_lint.pulumi import (
     UNKNOWN_TEXT,
     preview_resources,
     pulumi_resource,
     state_resources,
 )
-from gpuyard.lint.read import read
-from gpuyard.lint.terraform import KINDS, PLURAL, pulumi_name, terraform_name
-from gpuyard.rules.rule import UNKNOWN, at
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_lint.read import read
+from gpuyard_lint.rules.rule import UNKNOWN, at
+from gpuyard_lint.terraform import KINDS, PLURAL, pulumi_name, terraform_name
 
 URN = "urn:pulumi:dev::x::aws:eks/nodeGroup:NodeGroup::gpus"
 INPUTS = {

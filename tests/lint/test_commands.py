@@ -6,7 +6,7 @@ import time
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.lint.languages.commands import (
+from gpuyard_lint.languages.commands import (
     MOST_BYTES,
     MOST_COMMANDS,
     AppliedRelease,
@@ -14,10 +14,10 @@ from gpuyard.lint.languages.commands import (
     helm_commands,
     is_script,
 )
-from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
-from gpuyard.lint.languages.helm_sets import parse_set_option, steps_of
-from gpuyard.lint.languages.script_text import split_words
-from gpuyard.rules.rule import UNKNOWN
+from gpuyard_lint.languages.hcl_values import UNKNOWN_PART
+from gpuyard_lint.languages.helm_sets import parse_set_option, steps_of
+from gpuyard_lint.languages.script_text import split_words
+from gpuyard_lint.rules.rule import UNKNOWN
 from kit.every import every
 from kit.searches import examples
 

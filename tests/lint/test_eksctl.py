@@ -3,11 +3,11 @@
 import pytest
 import yaml
 
-from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.subjects.pools import gpu_pool
+from gpuyard_lint.read import read
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
+from gpuyard_lint.rules.subjects.pools import gpu_pool
 from kit.every import every
 
 HEAD = """apiVersion: eksctl.io/v1alpha5

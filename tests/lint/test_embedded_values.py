@@ -6,14 +6,14 @@ import textwrap
 
 import pytest
 
-from gpuyard.lint.charts import chart_of, values_of_chart
-from gpuyard.lint.embedded_values import A_TEMPLATE_OF_VALUES, with_embedded
-from gpuyard.lint.items import FileLocation, Item
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES as ALL_RULES
-from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.charts import chart_of, values_of_chart
+from gpuyard_lint.embedded_values import A_TEMPLATE_OF_VALUES, with_embedded
+from gpuyard_lint.items import FileLocation, Item
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES as ALL_RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource
 from kit.levels import upstream
 
 NOWHERE = FileLocation("", Document(None, {}))

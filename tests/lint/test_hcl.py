@@ -4,9 +4,9 @@ import random
 
 import pytest
 
-from gpuyard.lint.languages.hcl import MAX_DEPTH, HclError, HclForm, parse_hcl
-from gpuyard.lint.languages.hcl_values import Module, Places, merge_overlays, without_unknowns
-from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, at, mapping
+from gpuyard_lint.languages.hcl import MAX_DEPTH, HclError, HclForm, parse_hcl
+from gpuyard_lint.languages.hcl_values import Module, Places, merge_overlays, without_unknowns
+from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, at, mapping
 
 LOCALS = """
 locals {

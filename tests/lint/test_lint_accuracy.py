@@ -9,7 +9,7 @@ import lint_accuracy_data
 import lint_accuracy_page
 import pytest
 
-from gpuyard.rules import RULES
+from gpuyard_lint.rules import RULES
 from kit.every import every
 
 ROWS = lint_accuracy_data.judged()

@@ -5,10 +5,10 @@ import tracemalloc
 
 import pytest
 
-from gpuyard.lint.ignores import parse_ignores
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.ignores import parse_ignores
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 
 POD = """\
 apiVersion: v1

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpuyard.lint.languages.pulumi_yaml import PROJECT
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.manifests.fields import PartlyKnown
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
+from gpuyard_core.manifests.fields import PartlyKnown
+from gpuyard_lint.languages.pulumi_yaml import PROJECT
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
 from kit.every import every
 
 HEAD = "name: lab\nruntime: yaml\n"

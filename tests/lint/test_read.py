@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from gpuyard.findings import Severity
-from gpuyard.lint.combined.evaluation import evaluate_files
-from gpuyard.lint.combined.scopes import scopes
-from gpuyard.lint.items import SkippedFile
-from gpuyard.lint.read import PLACEHOLDER_FILE, read
 from gpuyard.render.files import render_files
-from gpuyard.rules import RULES
-from gpuyard.rules.run import DEFAULT_CONFIGURATION
+from gpuyard_core.findings import Severity
+from gpuyard_lint.combined.evaluation import evaluate_files
+from gpuyard_lint.combined.scopes import scopes
+from gpuyard_lint.items import SkippedFile
+from gpuyard_lint.read import PLACEHOLDER_FILE, read
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION
 from kit.stacks import plan_of, platform, stack_file
 
 QUOTA = b"""\
@@ -159,14 +159,14 @@ def test_readings_add_up():
 
 
 def test_documents_are_counted_as_values_are(monkeypatch):
-    monkeypatch.setattr("gpuyard.spec.yaml_tree.MAX_DOCUMENTS", 3)
+    monkeypatch.setattr("gpuyard_core.yaml_tree.MAX_DOCUMENTS", 3)
     assert read(b"---\na: 1\n" * 3, "x.yaml").skipped[0].reason.startswith("no known format")
     (unread,) = read(b"---\na: 1\n" * 4, "x.yaml").skipped
     assert unread.reason == "line 7: more than 3 documents"
 
 
 def test_values_have_a_limit_of_their_own_however_large_a_file_may_be(monkeypatch):
-    monkeypatch.setattr("gpuyard.spec.yaml_tree.MAX_VALUES", 2)
+    monkeypatch.setattr("gpuyard_core.yaml_tree.MAX_VALUES", 2)
     assert "no known format" in read(b"[" + b"1," * 18 + b"]", "x.yaml").skipped[0].reason
     (unread,) = read(b"[" + b"1," * 21 + b"]", "x.yaml").skipped
     assert "more than 20 values once anchors are expanded" in unread.reason

@@ -7,19 +7,19 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.errors import UsageError
-from gpuyard.findings import Severity
-from gpuyard.lint.baseline import read_baseline, write_baseline
-from gpuyard.lint.github import github_annotations
-from gpuyard.lint.ignores import parse_ignores
-from gpuyard.lint.items import LintInput
-from gpuyard.lint.junit import junit
-from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.lint.sarif import sarif
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, AuditReference, Resource, Rule, Violation, known_value
-from gpuyard.rules.run import Exemption, RuleConfiguration
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Severity
+from gpuyard_lint.baseline import read_baseline, write_baseline
+from gpuyard_lint.github import github_annotations
+from gpuyard_lint.ignores import parse_ignores
+from gpuyard_lint.items import LintInput
+from gpuyard_lint.junit import junit
+from gpuyard_lint.read import read
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, AuditReference, Resource, Rule, Violation, known_value
+from gpuyard_lint.rules.run import Exemption, RuleConfiguration
+from gpuyard_lint.sarif import sarif
 
 
 def check(resource, _):

@@ -8,14 +8,14 @@ import pytest
 from pydantic import ValidationError
 from pydantic_sarif.model import StaticAnalysisResultsFormatSarifVersion210JsonSchema as Log
 
-from gpuyard.lint.ignores import parse_ignores
-from gpuyard.lint.items import LintInput, SkippedFile
-from gpuyard.lint.pulumi import UNKNOWN_TEXT
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.lint.sarif import sarif
-from gpuyard.rules import RULES
-from gpuyard.rules.run import RuleConfiguration
+from gpuyard_lint.ignores import parse_ignores
+from gpuyard_lint.items import LintInput, SkippedFile
+from gpuyard_lint.pulumi import UNKNOWN_TEXT
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import RuleConfiguration
+from gpuyard_lint.sarif import sarif
 from kit.cases.front_ends import preview
 from proofs import load
 

@@ -4,9 +4,12 @@ import datetime as dt
 
 import pytest
 
-from gpuyard.errors import UsageError
-from gpuyard.findings import Severity
-from gpuyard.lint.settings import (
+from gpuyard.spec.sections import Policies
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Severity
+from gpuyard_lint.rules.rule import Rule
+from gpuyard_lint.rules.run import Exemption, RuleConfiguration
+from gpuyard_lint.settings import (
     RuleSettings,
     expired_exemptions,
     merge_settings,
@@ -15,9 +18,6 @@ from gpuyard.lint.settings import (
     section_of,
     settings_of,
 )
-from gpuyard.rules.rule import Rule
-from gpuyard.rules.run import Exemption, RuleConfiguration
-from gpuyard.spec.sections import Policies
 
 TODAY = dt.date(2026, 11, 21)
 

@@ -2,11 +2,11 @@
 
 import json
 
-from gpuyard.lint import read as reading_of
-from gpuyard.lint import skipped_files
-from gpuyard.lint.combined.example_files import is_example_file
-from gpuyard.lint.read import read
-from gpuyard.spec.yaml_tree import parse_documents
+from gpuyard_core.yaml_tree import parse_documents
+from gpuyard_lint import read as reading_of
+from gpuyard_lint import skipped_files
+from gpuyard_lint.combined.example_files import is_example_file
+from gpuyard_lint.read import read
 from kit.every import every
 
 CRD = b"""\
@@ -107,7 +107,7 @@ def test_a_configuration_in_a_later_document_has_its_own_lines():
 
 
 def test_what_has_no_end_of_documents_is_read_as_one(monkeypatch):
-    monkeypatch.setattr("gpuyard.lint.read._MOST_PARTS", 2)
+    monkeypatch.setattr("gpuyard_lint.read._MOST_PARTS", 2)
     reading = read(POD + b"---\na: [\n---\n" + POD, "x.yaml")
     assert (reading.items, len(reading.skipped)) == ((), 1)
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.languages.terraform_calls import ModuleCalls
-from gpuyard.lint.read import read_module, read_modules
-from gpuyard.lint.report import build_report
-from gpuyard.manifests.fields import PartlyKnown
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
-from gpuyard.spec.yaml_tree import MAX_BYTES
+from gpuyard_core.manifests.fields import PartlyKnown
+from gpuyard_core.yaml_tree import MAX_BYTES
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.languages.terraform_calls import ModuleCalls
+from gpuyard_lint.read import read_module, read_modules
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
 from kit.every import every
 
 VARIABLES = """

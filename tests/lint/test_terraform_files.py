@@ -4,15 +4,15 @@ import re
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.findings import Severity, show_path
-from gpuyard.lint.languages.terraform_files import CLOUD_DEFAULTED_FIELDS, NOTHING
-from gpuyard.lint.read import read, read_module
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.lint.terraform import KINDS, terraform_name
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, at
-from gpuyard.rules.run import RuleConfiguration
+from gpuyard_core.findings import Severity, show_path
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.languages.terraform_files import CLOUD_DEFAULTED_FIELDS, NOTHING
+from gpuyard_lint.read import read, read_module
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, at
+from gpuyard_lint.rules.run import RuleConfiguration
+from gpuyard_lint.terraform import KINDS, terraform_name
 from kit.cases.front_ends import hcl
 from kit.chart import ROOT
 from proofs import load

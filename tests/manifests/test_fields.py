@@ -5,7 +5,7 @@ import ast
 import pytest
 
 import sizes
-from gpuyard.manifests.fields import (
+from gpuyard_core.manifests.fields import (
     UNKNOWN,
     NotEvaluatedError,
     PlaceholderText,
@@ -58,12 +58,12 @@ def test_one_unknown_item_makes_a_list_of_mappings_unknown():
 
 
 def test_a_rule_imports_all_that_it_reads_with_from_one_place():
-    folder = sizes.ROOT / "components/gpuyard/rules"
+    folder = sizes.ROOT / "components/gpuyard_lint/rules"
     others = [
         path.name
         for path in folder.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.ImportFrom) and node.module == "gpuyard.manifests.fields"
+        if isinstance(node, ast.ImportFrom) and node.module == "gpuyard_core.manifests.fields"
     ]
     assert others == ["rule.py"]
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.manifests.gpu_requests import gpu_count, pod_gpu_request
+from gpuyard_core.manifests.gpu_requests import gpu_count, pod_gpu_request
 from kit.every import every
 
 GPU = "nvidia.com/gpu"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.manifests.fields import UNKNOWN, PartlyKnown, PlaceholderText
-from gpuyard.manifests.placeholders import (
+from gpuyard_core.manifests.fields import UNKNOWN, PartlyKnown, PlaceholderText
+from gpuyard_core.manifests.placeholders import (
     is_entirely_placeholder,
     is_no_image,
     is_placeholder,

@@ -1,6 +1,6 @@
 """Which volumes a pod has: its own, and of what it stands in those that it mounts."""
 
-from gpuyard.manifests.pods import Pod
+from gpuyard_core.manifests.pods import Pod
 from kit.every import every
 
 LENT = tuple((("spec", "volumes", n), {"name": name}) for n, name in enumerate("ab"))

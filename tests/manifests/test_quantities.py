@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.manifests.quantities import format_amount, format_quantity, quantity, whole_units
+from gpuyard_core.manifests.quantities import format_amount, format_quantity, quantity, whole_units
 from kit.every import every
 
 

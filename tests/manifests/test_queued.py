@@ -1,10 +1,10 @@
 """One table of what Kueue queues: configuration, rules, `classify` and `explain` all read it."""
 
-from gpuyard.manifests.queued import BY_OWNER, GANGS, JOBS, QUEUED_KINDS, UNQUEUED
-from gpuyard.manifests.templates import KINDS
 from gpuyard.plan.queueing.kueue import frameworks, queued_kinds
-from gpuyard.rules.que.gpu_que_01_queue_label import RULE
 from gpuyard.spec.queueing import Integration
+from gpuyard_core.manifests.queued import BY_OWNER, GANGS, JOBS, QUEUED_KINDS, UNQUEUED
+from gpuyard_core.manifests.templates import KINDS
+from gpuyard_lint.rules.que.gpu_que_01_queue_label import RULE
 from kit.stacks import platform, spec_of
 
 

@@ -6,9 +6,9 @@ from itertools import chain
 import pytest
 import yaml
 
-from gpuyard.findings import show_path
-from gpuyard.manifests.fields import UNKNOWN, NotEvaluatedError
-from gpuyard.manifests.templates import (
+from gpuyard_core.findings import show_path
+from gpuyard_core.manifests.fields import UNKNOWN, NotEvaluatedError
+from gpuyard_core.manifests.templates import (
     EACH,
     KINDS,
     POD_KINDS,
@@ -19,9 +19,9 @@ from gpuyard.manifests.templates import (
     unread_kind,
     workload_kind,
 )
-from gpuyard.manifests.workloads import read_job
-from gpuyard.rules.rule import Resource
-from gpuyard.rules.subjects.pods import pods_of
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_lint.rules.rule import Resource
+from gpuyard_lint.rules.subjects.pods import pods_of
 from kit.levels import upstream
 
 GPU = {"name": "main", "resources": {"limits": {"nvidia.com/gpu": 1}}}

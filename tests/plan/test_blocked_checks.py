@@ -12,9 +12,9 @@ import yaml
 
 import proofs
 from gpuyard.cli.stacks import validate_text
-from gpuyard.findings import Severity
 from gpuyard.plan.blocked_checks import BLOCKED_CHECK
-from gpuyard.today import today
+from gpuyard_core.findings import Severity
+from gpuyard_core.today import today
 from kit.searches import examples
 from kit.stacks import SYSTEM, platform, pool, shape, team
 

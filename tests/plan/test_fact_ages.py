@@ -4,10 +4,10 @@ from datetime import date
 
 import pytest
 
-from gpuyard.catalogue.kubernetes import eks_nodes
-from gpuyard.findings import Severity
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.platform import plan
+from gpuyard_core.catalogue.kubernetes import eks_nodes
+from gpuyard_core.findings import Severity
 from kit.stacks import SYSTEM, platform, pool, spec_of
 
 LATER = date(2027, 3, 1)

@@ -3,7 +3,11 @@
 import pytest
 
 import gpuyard
-from gpuyard.errors import (
+from gpuyard.plan import plan, plan_or_raise
+from gpuyard.plan.digests import spec_digest
+from gpuyard.plan.records.late import UnresolvedOutput, resolve_outputs, unresolved_output_names
+from gpuyard.render.platform import platform_objects
+from gpuyard_core.errors import (
     EnvironmentMissing,
     GpuYardError,
     OutputValueMissing,
@@ -11,7 +15,7 @@ from gpuyard.errors import (
     SpecError,
     UsageError,
 )
-from gpuyard.findings import (
+from gpuyard_core.findings import (
     Diagnostic,
     Fix,
     Severity,
@@ -20,10 +24,6 @@ from gpuyard.findings import (
     show_path,
     sort_findings,
 )
-from gpuyard.plan import plan, plan_or_raise
-from gpuyard.plan.digests import spec_digest
-from gpuyard.plan.records.late import UnresolvedOutput, resolve_outputs, unresolved_output_names
-from gpuyard.render.platform import platform_objects
 from kit.stacks import SYSTEM, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import proofs
-from gpuyard.findings import Severity
+from gpuyard_core.findings import Severity
 from kit.every import judge
 
 

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpuyard.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.findings import Severity, has_errors
 from gpuyard.plan import plan
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.render.files import render_files
+from gpuyard_core.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.findings import Severity, has_errors
 from kit.fixes import check_fix
 from kit.generated import platforms
 from kit.searches import examples

@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from gpuyard.cli.views.documents import plan_document, tree
+from gpuyard.cli.views.documents import plan_document
 from gpuyard.plan import records
-from gpuyard.plan.records.formatting import displayed, displayed_figures
+from gpuyard_core.displayed import displayed, displayed_figures
+from gpuyard_core.terminal.documents import tree
 from kit.stacks import plan_of, platform
 
 SHOWN = {

@@ -10,8 +10,6 @@ import pytest
 
 import proofs
 import sizes
-from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
-from gpuyard.findings import Severity, error, sort_findings, warning
 from gpuyard.plan import platform as whole
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.fact_ages import AGE_WARNINGS
@@ -23,6 +21,8 @@ from gpuyard.plan.rule_exceptions import check_exceptions
 from gpuyard.plan.shapes import stage as shapes_module
 from gpuyard.plan.software.support import check_kubernetes
 from gpuyard.spec.read import platform_spec, read_stack_file
+from gpuyard_core.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
+from gpuyard_core.findings import Severity, error, sort_findings, warning
 from kit.generated import platforms as made_up
 from kit.stacks import parts, plan_of, platform, pool, shape, spec_of, team
 

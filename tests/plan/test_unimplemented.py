@@ -6,13 +6,13 @@ from enum import Enum
 import pytest
 
 import sizes
-from gpuyard.findings import Severity
 from gpuyard.plan import plan, unimplemented
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.problems import models_in
 from gpuyard.spec.read import read_platform
 from gpuyard.stack_validation import validate
+from gpuyard_core.findings import Severity
+from gpuyard_core.models.problems import models_in
 from kit.stacks import YOURS, findings, platform, pool, spec_of, team
 
 READERS = ("plan", "admission", "render", "changes", "resources", "cli")

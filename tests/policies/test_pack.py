@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard.findings import Severity
-from gpuyard.rules.rule import UNKNOWN, Resource, Rule, Violation
+from gpuyard_core.findings import Severity
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, Rule, Violation
 
 STOPS, STACK_STOPS, ADVISES, STACK_ADVISES = range(4)
 CLUSTER_QUEUE = "kubernetes:kueue.x-k8s.io/v1beta2:ClusterQueue"
@@ -105,7 +105,7 @@ def run_rule(pack: Any, rule: Rule, index: int) -> list[str]:
 def test_a_violation_before_an_unknown_is_still_reported(pack):
     def check(_: Resource, __: Any) -> Iterator[Violation]:
         yield Violation(("spec",), "first", "mend it")
-        from gpuyard.rules.rule import known_value
+        from gpuyard_lint.rules.rule import known_value
 
         known_value(UNKNOWN)
 

@@ -13,7 +13,7 @@ from pulumi_policy.proxy import UNKNOWN_STRING_VALUE
 import pack
 import pack_remedies
 import pack_settings
-from gpuyard.rules import RULES
+from gpuyard_lint.rules import RULES
 
 QUOTA = "kubernetes:core/v1:ResourceQuota"
 CLUSTER = "aws:eks/cluster:Cluster"

@@ -2,8 +2,6 @@
 
 import pytest
 
-from gpuyard.catalogue.cluster.quotas import ec2_quota
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan.platform import plan as planned_with
 from gpuyard.preflight import aws, gcp, limits, permissions
 from gpuyard.preflight.probes import (
@@ -22,6 +20,8 @@ from gpuyard.preflight.quota_requirements import (
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.spec.region import ENVIRONMENT, CloudAccount, Region
+from gpuyard_core.catalogue.cluster.quotas import ec2_quota
+from gpuyard_core.names import PLATFORM_LABEL
 from kit.clouds.aws import plan_on_aws
 from kit.every import every
 from kit.stacks import platform, pool, spec_of

@@ -1,8 +1,8 @@
 """Nine mistakes of a stack in a cloud: each is one finding, with --live or without it, or one reason."""
 
 from gpuyard.cli.stacks import validate_text
-from gpuyard.findings import Severity
 from gpuyard.preflight.probes import CommandResult, ProbeAnswer, parse_answer
+from gpuyard_core.findings import Severity
 from kit.every import every
 from kit.stacks import platform, pool, stack_file
 from proofs import TODAY

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from testbed.plugins.cloud.inside import looking
 
-from gpuyard.catalogue.software.cloud_ids import ADOPTED_ON_CREATE
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.preflight.probes import Probe, ProbeAnswer
 from gpuyard.recovery.clouds import LookupResult, look_up_pending
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard_core.catalogue.software.cloud_ids import ADOPTED_ON_CREATE
+from gpuyard_core.names import PLATFORM_LABEL
 from kit.clouds.answers import PLACES
 from kit.clouds.deployments import Deployment
 from kit.clouds.stored import STORED

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.recovery import Creation, creations, locks, recover
 from gpuyard.recovery.adoption import with_planned_inputs
 from gpuyard.recovery.stack import PulumiStack, plaintext_value
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.names import PLATFORM_LABEL
 
 STACK = "urn:pulumi:dev::trial::pulumi:pulumi:Stack::trial-dev"
 CLUSTER = "urn:pulumi:dev::trial::pulumi:providers:kubernetes::cluster"

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.recovery.truncated_state import repair_state
+from gpuyard_core.errors import EnvironmentMissing
 from kit.every import every
 
 WHOLE, CUT = '{"version": 3, "checkpoint": {}}', '{"version": 3, "checkp'

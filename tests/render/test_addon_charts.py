@@ -4,14 +4,14 @@ import pytest
 import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.catalogue.software.addons import addon_facts
-from gpuyard.catalogue.software.digests import digest_of
-from gpuyard.catalogue.software.pins import PINS
 from gpuyard.render.access import MEMBERS
 from gpuyard.render.platform import ADDONS, object_groups, platform_objects, releases
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.render.supply.mirror_scripts import pulled_charts
 from gpuyard.spec.sections import AddonName
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.catalogue.software.digests import digest_of
+from gpuyard_core.catalogue.software.pins import PINS
 from kit.levels import upstream
 from kit.stacks import SYSTEM, plan_of, platform, pool, team
 

@@ -5,16 +5,16 @@ import re
 import pytest
 import yaml
 
-from gpuyard.admission.requirement import Requirement, ViolationTemplate
-from gpuyard.admission.requirements import BELONGINGS, REQUIREMENTS
-from gpuyard.manifests.queued import OPTIONAL
 from gpuyard.render.admission import cel
 from gpuyard.render.admission.cel_rules import CEL_RULES
 from gpuyard.render.admission.objects import admission_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.teams import team_objects
-from gpuyard.rules import RULES
-from gpuyard.rules.subjects.admission import ADMISSION_KINDS
+from gpuyard_core.admission.requirement import Requirement, ViolationTemplate
+from gpuyard_core.admission.requirements import BELONGINGS, REQUIREMENTS
+from gpuyard_core.manifests.queued import OPTIONAL
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.subjects.admission import ADMISSION_KINDS
 from kit.stacks import plan_of, platform, pool, team
 
 

@@ -1,11 +1,11 @@
 """The policy of workload classes: where it exists, and what it reaches."""
 
-from gpuyard.admission.guaranteed import check_guaranteed_qos
-from gpuyard.admission.parameters import TeamParameters
-from gpuyard.lint.kubernetes import resource
-from gpuyard.names import CLASS_LABEL, CLASS_OF_POD
 from gpuyard.render.admission.classes import class_objects
-from gpuyard.rules.subjects.admission import workload
+from gpuyard_core.admission.guaranteed import check_guaranteed_qos
+from gpuyard_core.admission.parameters import TeamParameters
+from gpuyard_core.names import CLASS_LABEL, CLASS_OF_POD
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
 from kit.stacks import plan_of, platform, team
 
 

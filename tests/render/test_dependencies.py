@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL, TOKEN_OF
 from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import platform_objects
+from gpuyard_core.names import PRIORITY_LABEL, QUEUE_LABEL, TOKEN_OF
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
 

@@ -8,9 +8,6 @@ import yaml
 from testbed.plugins.cloud.inside.classes.definition import FILE as GKE_CLASSES
 
 import sizes
-from gpuyard.errors import OutputValueMissing
-from gpuyard.manifests.quantities import quantity
-from gpuyard.names import KUBE_SYSTEM, KUEUE_NAMESPACE
 from gpuyard.plan import plan as judged
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
@@ -18,6 +15,9 @@ from gpuyard.render.files import render_files
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
+from gpuyard_core.errors import OutputValueMissing
+from gpuyard_core.manifests.quantities import quantity
+from gpuyard_core.names import KUBE_SYSTEM, KUEUE_NAMESPACE
 from kit.generated import platforms
 from kit.levels import upstream
 from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team

@@ -5,10 +5,10 @@ import json
 
 import pytest
 
-from gpuyard.names import POD_SECURITY_LABEL
 from gpuyard.render.idle import idle_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.programs import package_source
+from gpuyard_core.names import POD_SECURITY_LABEL
 from gpuyard_idle.settings import read_settings
 from kit.stacks import plan_of, platform, team
 

@@ -2,9 +2,9 @@
 
 import yaml
 
-from gpuyard.catalogue.software.charts import OPERATOR_IMAGES
-from gpuyard.catalogue.software.programs import PYTHON
 from gpuyard.render.supply.images import pulled_images
+from gpuyard_core.catalogue.software.charts import OPERATOR_IMAGES
+from gpuyard_core.catalogue.software.programs import PYTHON
 from kit.every import every
 from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, team

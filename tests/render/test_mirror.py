@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.catalogue.software.charts import KUEUE_CHART
-from gpuyard.catalogue.software.pins import PINS
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.installation import check_kueue, installs_kueue
 from gpuyard.render.mirror import chart_location, mirrored
+from gpuyard_core.catalogue.software.charts import KUEUE_CHART
+from gpuyard_core.catalogue.software.pins import PINS
 from kit.stacks import platform, pool, spec_of
 
 HOST = KUEUE_CHART.registry

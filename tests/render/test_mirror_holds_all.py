@@ -8,7 +8,6 @@ from functools import lru_cache
 
 import pytest
 
-from gpuyard.catalogue.gke.nodes import INSTALLER_IMAGE
 from gpuyard.plan import plan_or_raise
 from gpuyard.render.charts import Release
 from gpuyard.render.files import render_files
@@ -16,6 +15,7 @@ from gpuyard.render.platform import releases
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.render.supply.mirror_scripts import Copier, copy_script, pulled_charts
 from gpuyard.spec.sections import Mirror
+from gpuyard_core.catalogue.gke.nodes import INSTALLER_IMAGE
 from kit.stacks import plan_of, platform, pool, team
 from render.test_golden import PLANNED, spec
 

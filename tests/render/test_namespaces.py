@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.teams import team_objects
+from gpuyard_core.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION
 from kit.stacks import plan_of, platform, team
 
 TEAM = team(

@@ -12,9 +12,9 @@ import pytest
 import yaml
 from testbed.yard import jobs
 
-from gpuyard.names import GPU_CLAIM, PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.platform import platform_objects
+from gpuyard_core.names import GPU_CLAIM, PRIORITY_LABEL, QUEUE_LABEL
 from kit.generated import platforms
 from render.test_golden import PLANNED, stack
 from rules.test_guides import GUIDES

@@ -9,10 +9,10 @@ from functools import lru_cache
 
 import pytest
 
-from gpuyard.lint.read import read
 from gpuyard.render.files import render_files
-from gpuyard.rules import RULES
-from gpuyard.rules.run import evaluate
+from gpuyard_lint.read import read
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import evaluate
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
 from render import test_no_old_errors as queues
 from render.test_golden import LATE, PLANNED, stack

@@ -3,7 +3,6 @@
 import pytest
 import yaml
 
-from gpuyard.names import simulated_node_name
 from gpuyard.render.gpu_operator import gpu_operator_objects, mig_parted_config, plugin_config
 from gpuyard.render.kueue.queueing import queueing_objects
 from gpuyard.render.nodes import fake_node_objects
@@ -11,6 +10,7 @@ from gpuyard.render.objects import managed_object
 from gpuyard.render.platform import record_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.render.text import in_reading_order, yaml_documents, yaml_text
+from gpuyard_core.names import simulated_node_name
 from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
 
 GPU = "nvidia.com/gpu"

@@ -1,10 +1,10 @@
 """Images that nodes pull ahead: on every node of a pool, held to `restricted`, and no GPU taken."""
 
-from gpuyard.catalogue.software.digests import digest_of
-from gpuyard.names import PLATFORM_LABEL, POD_SECURITY_LABEL
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.render.supply.prepull import prepull_objects
+from gpuyard_core.catalogue.software.digests import digest_of
+from gpuyard_core.names import PLATFORM_LABEL, POD_SECURITY_LABEL
 from kit.stacks import cut_pool, plan_of, platform, pool
 
 IMAGES = ["registry.example.org/train@sha256:" + "0" * 64, "registry.example.org/serve:2"]

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.names import BUDGET_ANNOTATION, PROTECT_ANNOTATION
 from gpuyard.render.access import MEMBERS, VIEWERS, catalogue_objects, member_rules, viewer_rules
 from gpuyard.render.teams import team_objects
+from gpuyard_core.names import BUDGET_ANNOTATION, PROTECT_ANNOTATION
 from kit.stacks import UNCLAIMED, cut_pool, plan_of, platform, pool, shared_pool, team
 
 OURS = {"app.kubernetes.io/managed-by": "gpuyard", "gpuyard.dev/platform": "lab"}

@@ -7,10 +7,13 @@ import pytest
 import yaml
 
 import sizes
-from gpuyard.catalogue.gke.nodes import DRIVER_INSTALLER
-from gpuyard.catalogue.kubernetes.autoscalers import PRIORITY_CONFIGMAP
-from gpuyard.catalogue.software.charts import EFA_PLUGIN
-from gpuyard.names import (
+from gpuyard.plan import plan
+from gpuyard.render.platform import platform_objects
+from gpuyard.spec.read import read_stack_file
+from gpuyard_core.catalogue.gke.nodes import DRIVER_INSTALLER
+from gpuyard_core.catalogue.kubernetes.autoscalers import PRIORITY_CONFIGMAP
+from gpuyard_core.catalogue.software.charts import EFA_PLUGIN
+from gpuyard_core.names import (
     CLUSTER_POLICY,
     COUNTERS_CONFIGMAP,
     GPU_OPERATOR_NAMESPACE,
@@ -20,9 +23,6 @@ from gpuyard.names import (
     OPERATOR_QUOTA,
     PLUGIN_CONFIGMAP,
 )
-from gpuyard.plan import plan
-from gpuyard.render.platform import platform_objects
-from gpuyard.spec.read import read_stack_file
 from kit.every import every
 from kit.stacks import findings, only, plan_of, platform, pool, spec_of, team
 

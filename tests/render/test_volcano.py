@@ -4,18 +4,18 @@ import pytest
 import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.admission.parameters import TeamParameters, read_parameters
-from gpuyard.admission.requirements import QUEUED
-from gpuyard.errors import UsageError
 from gpuyard.explain import explain
-from gpuyard.lint.kubernetes import resource
-from gpuyard.manifests.workloads import read_job
-from gpuyard.names import VOLCANO_QUEUE
 from gpuyard.render.dependencies import dependencies_of
 from gpuyard.render.platform import ADDONS, platform_objects, releases
 from gpuyard.render.volcano.chart import scheduler_configuration, volcano_values
 from gpuyard.render.volcano.queues import volcano_queue_objects
-from gpuyard.rules.subjects.admission import workload
+from gpuyard_core.admission.parameters import TeamParameters, read_parameters
+from gpuyard_core.admission.requirements import QUEUED
+from gpuyard_core.errors import UsageError
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_core.names import VOLCANO_QUEUE
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
 from kit.levels import upstream
 from kit.stacks import cut_pool, findings, plan_of, platform, pool, team
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.errors import UsageError
-from gpuyard.manifests.quantities import CPU, GIB, MEMORY
-from gpuyard.names import GPU, POOL_LABEL
 from gpuyard.replay.mapping import NO_GPU, NeverStarting, map_jobs
 from gpuyard.traces import TraceJob
+from gpuyard_core.errors import UsageError
+from gpuyard_core.manifests.quantities import CPU, GIB, MEMORY
+from gpuyard_core.names import GPU, POOL_LABEL
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 

@@ -1,8 +1,8 @@
 """Which node kube-scheduler chooses for a pod, as seen on a real one with fake nodes."""
 
-from gpuyard.names import GPU
 from gpuyard.replay.chance import Chance
 from gpuyard.replay.node_pools import NodePool
+from gpuyard_core.names import GPU
 from kit.stacks import plan_of, platform, pool
 
 

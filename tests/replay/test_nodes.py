@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.manifests.quantities import CPU, MEMORY
-from gpuyard.names import GPU
 from gpuyard.plan.money.bill import running_costs
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import EndReason, NoConvergence, Replay, ReplayOptions, SubmittedJob, replay
 from gpuyard.replay.accounts import HourSeries
 from gpuyard.replay.cluster import Cluster, HeldJob
 from gpuyard.scheduler.nodes import planned_node_resources
+from gpuyard_core.manifests.quantities import CPU, MEMORY
+from gpuyard_core.names import GPU
 from kit.cases.replay import came, courses, queues, some_jobs
 from kit.searches import examples
 from kit.stacks import plan_of, platform, pool

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpuyard.names import GPU
 from gpuyard.replay import NoConvergence, ReplayOptions, Timing, replay
 from gpuyard.replay.cycle import QueueHead, cycle
 from gpuyard.replay.shapes import shapes_of
 from gpuyard.scheduler.flavors import assign
 from gpuyard.scheduler.model import EMPTY, SchedulerModel
+from gpuyard_core.names import GPU
 from kit.cases.replay import came, courses, queues, some_jobs, starts
 from kit.cluster.queues import one_pool
 from kit.stacks import plan_of

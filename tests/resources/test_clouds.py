@@ -5,10 +5,10 @@ import json
 import pulumi
 import pytest
 
-from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import Base64, CloudCall, CloudGraph, CloudResource, Joined, Json
 from gpuyard.resources.clouds import CloudResources
+from gpuyard_core.catalogue.software.providers import PROVIDERS
 
 ME = CloudCall(
     kind="aws:index/getCallerIdentity:getCallerIdentity",

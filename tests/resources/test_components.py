@@ -3,13 +3,13 @@
 import pulumi
 import pytest
 
-from gpuyard.errors import OutputValueMissing
-from gpuyard.findings import Diagnostic, Severity
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.jobs import checked_pools, verdict_object
 from gpuyard.resources import Platform, Queueing, Team
 from gpuyard.resources.validated_plan import calendar_findings_today
+from gpuyard_core.errors import OutputValueMissing
+from gpuyard_core.findings import Diagnostic, Severity
 from kit.cases.records import objects_of
 from kit.components import COMPONENTS, LAB, component, graph_of, token, waits_for
 from kit.levels import upstream

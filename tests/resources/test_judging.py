@@ -7,11 +7,11 @@ import pulumi
 import pytest
 
 from gpuyard.cli.stacks import validate_text
-from gpuyard.findings import Severity
 from gpuyard.plan import platform as planner
 from gpuyard.resources import Platform, PlatformRejected, validate_platform
 from gpuyard.resources.validated_plan import calendar_findings_today
 from gpuyard.stack_validation import validate
+from gpuyard_core.findings import Severity
 from kit.components import token
 from kit.stacks import plan_of, platform, pool, spec_of, stack_file, team
 

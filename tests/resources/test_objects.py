@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from pulumi_kubernetes.apiextensions import CustomResource
 from pulumi_kubernetes.core.v1 import ConfigMap, Secret
 
-from gpuyard.errors import UsageError
 from gpuyard.resources.objects import (
     child_name,
     object_token,
@@ -21,6 +20,7 @@ from gpuyard.resources.objects import (
 )
 from gpuyard.sdk_classes import sdk_version
 from gpuyard.testing import StackRunner
+from gpuyard_core.errors import UsageError
 from kit.levels import upstream
 
 MOCKS = StackRunner()

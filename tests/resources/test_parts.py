@@ -4,7 +4,6 @@ import pulumi
 import pulumi_aws as aws
 import pytest
 
-from gpuyard.errors import OutputValueMissing
 from gpuyard.resources import (
     EksCluster,
     GkeCluster,
@@ -20,6 +19,7 @@ from gpuyard.resources import (
     Team,
     Validation,
 )
+from gpuyard_core.errors import OutputValueMissing
 from kit.clouds.answers import calls, outputs
 from kit.clouds.given import account_with
 from kit.stacks import SYSTEM, cut_pool, platform, pool, team

@@ -15,17 +15,17 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.findings import Severity, show_path
-from gpuyard.lint.embedded import embedded_configuration
-from gpuyard.lint.embedded_values import A_TEMPLATE_OF_VALUES, with_embedded
-from gpuyard.lint.items import FileLocation, Item
-from gpuyard.lint.kubernetes import resource as kubernetes_resource
-from gpuyard.lint.pulumi import pulumi_resource
-from gpuyard.lint.read import read
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.rules.run import RuleConfiguration, RuleVerdict, evaluate
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_core.findings import Severity, show_path
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.embedded import embedded_configuration
+from gpuyard_lint.embedded_values import A_TEMPLATE_OF_VALUES, with_embedded
+from gpuyard_lint.items import FileLocation, Item
+from gpuyard_lint.kubernetes import resource as kubernetes_resource
+from gpuyard_lint.pulumi import pulumi_resource
+from gpuyard_lint.read import read
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource
+from gpuyard_lint.rules.run import RuleConfiguration, RuleVerdict, evaluate
 from kit.cases.front_ends import FRONT_ENDS, NoTwinError, is_kubernetes, is_values
 from kit.every import every, judge
 from proofs import load

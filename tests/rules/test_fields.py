@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from gpuyard.catalogue.kubernetes.karpenter import CONSOLIDATION_POLICIES
-from gpuyard.rules.cfg import gpu_cfg_03_karpenter_versions as gpu_cfg_03
-from gpuyard.rules.que import gpu_que_03_volcano_fields as gpu_que_03
+from gpuyard_core.catalogue.kubernetes.karpenter import CONSOLIDATION_POLICIES
+from gpuyard_lint.rules.cfg import gpu_cfg_03_karpenter_versions as gpu_cfg_03
+from gpuyard_lint.rules.que import gpu_que_03_volcano_fields as gpu_que_03
 from kit.levels import upstream
 
 CRDS = {

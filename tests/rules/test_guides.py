@@ -7,10 +7,10 @@ a wrong fact, O is outdated. `GUIDES` has the lines as a guide has them and the 
 
 import textwrap
 
-from gpuyard.findings import Severity
-from gpuyard.lint.read import read
-from gpuyard.rules import RULES
-from gpuyard.rules.run import RuleVerdict, evaluate
+from gpuyard_core.findings import Severity
+from gpuyard_lint.read import read
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import RuleVerdict, evaluate
 from kit.every import every
 
 GUIDES = {

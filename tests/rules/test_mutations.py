@@ -12,22 +12,22 @@ import pytest
 import yaml
 
 import sizes
-from gpuyard.admission.parameters import IMAGES_FROM, QUEUES
-from gpuyard.lint.embedded_values import with_embedded
-from gpuyard.lint.items import FileLocation, Item
-from gpuyard.lint.kubernetes import resource
-from gpuyard.lint.pulumi import pulumi_resource
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.names import QUEUE_LABEL
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.addon_charts import chart_addons
 from gpuyard.render.platform import platform_objects, releases
-from gpuyard.rules import RULES
-from gpuyard.rules.run import RuleVerdict, evaluate
 from gpuyard.spec.read import read_stack_file
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_core.admission.parameters import IMAGES_FROM, QUEUES
+from gpuyard_core.names import QUEUE_LABEL
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.embedded_values import with_embedded
+from gpuyard_lint.items import FileLocation, Item
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.pulumi import pulumi_resource
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import RuleVerdict, evaluate
 from kit.every import judge
 
 STACKS = {

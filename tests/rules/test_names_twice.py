@@ -1,8 +1,8 @@
 """GPU-QUE-02: two objects of Kueue with one name in files that are built together."""
 
-from gpuyard.rules.que.gpu_que_02_kueue_fields import RULE
-from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.rules.run import evaluate
+from gpuyard_lint.rules.que.gpu_que_02_kueue_fields import RULE
+from gpuyard_lint.rules.rule import UNKNOWN, Resource
+from gpuyard_lint.rules.run import evaluate
 from kit.every import every
 
 _FLUX = "kustomize.toolkit.fluxcd.io/v1/Kustomization"

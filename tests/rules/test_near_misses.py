@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.findings import Severity
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, Resource, group_kind, items, mapping
-from gpuyard.rules.run import evaluate
+from gpuyard_core.findings import Severity
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, Resource, group_kind, items, mapping
+from gpuyard_lint.rules.run import evaluate
 from kit.every import every
 
 SELECTED = {"matchLabels": {"gpuyard.dev/team": "vision"}}

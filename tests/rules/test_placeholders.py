@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.findings import Severity
-from gpuyard.lint.read import read
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import Resource, Rule, Violation, enum_value, mapping, number, text
-from gpuyard.rules.run import UNFILLED_PLACEHOLDER, RuleVerdict, evaluate
+from gpuyard_core.findings import Severity
+from gpuyard_lint.read import read
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import Resource, Rule, Violation, enum_value, mapping, number, text
+from gpuyard_lint.rules.run import UNFILLED_PLACEHOLDER, RuleVerdict, evaluate
 from kit.every import every
 
 WHATEVER = {

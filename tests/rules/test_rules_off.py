@@ -2,8 +2,8 @@
 
 import corpus
 
-from gpuyard.rules import RULES
-from gpuyard.rules.run import RuleVerdict, evaluate
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import RuleVerdict, evaluate
 from kit.every import every
 from rules.test_cases import cases, direct
 

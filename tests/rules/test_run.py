@@ -5,8 +5,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.findings import Severity
-from gpuyard.rules.rule import (
+from gpuyard_core.findings import Severity
+from gpuyard_lint.rules.rule import (
     UNKNOWN,
     ContextEffect,
     NotEvaluatedError,
@@ -17,7 +17,7 @@ from gpuyard.rules.rule import (
     known_value,
     once_per_stack,
 )
-from gpuyard.rules.run import (
+from gpuyard_lint.rules.run import (
     Exemption,
     RuleConfiguration,
     RuleVerdict,

@@ -6,10 +6,10 @@ import pytest
 
 from gpuyard.plan import plan_or_raise
 from gpuyard.render.platform import platform_objects
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Resource, group_kind, items, mapping
-from gpuyard.rules.run import evaluate
 from gpuyard.spec.read import read_stack_file
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, group_kind, items, mapping
+from gpuyard_lint.rules.run import evaluate
 
 
 def test_rules_look_at_their_kind_in_any_version():

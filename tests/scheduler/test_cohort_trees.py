@@ -3,10 +3,10 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.findings import Severity
 from gpuyard.plan.quotas.cohorts import cohort_object
 from gpuyard.plan.quotas.quotas import plan_quotas
 from gpuyard.scheduler.quotas import Quotas
+from gpuyard_core.findings import Severity
 from kit.stacks import cut_pool, plan_of, platform, pool, spec_of, team
 from proofs import applied
 

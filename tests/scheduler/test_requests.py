@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.manifests.templates import WORKLOADS
-from gpuyard.manifests.workloads import read_job
 from gpuyard.scheduler.requests import Request, request_of
 from gpuyard.scheduler.selectors import NodeRequirement, Toleration
+from gpuyard_core.manifests.templates import WORKLOADS
+from gpuyard_core.manifests.workloads import read_job
 from kit.cases.explain import GPU, SPEC, job, pod_spec
 from kit.searches import examples
 

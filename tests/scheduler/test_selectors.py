@@ -2,7 +2,6 @@
 
 import pytest
 
-from gpuyard.plan.records import Taint
 from gpuyard.scheduler.selectors import (
     NodeRequirement,
     PoolLabels,
@@ -13,6 +12,7 @@ from gpuyard.scheduler.selectors import (
     labels_of,
     untolerated,
 )
+from gpuyard_core.manifests.pods import Taint
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
 
 POOL = "gpuyard.dev/pool"

@@ -7,8 +7,6 @@ import pytest
 
 from gpuyard.explain import Verdict, explain
 from gpuyard.explain.running import read_running
-from gpuyard.manifests.workloads import read_job
-from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.scheduler.model import EMPTY
 from gpuyard.scheduler.nodes import Nodes
 from gpuyard.scheduler.topology import (
@@ -24,6 +22,8 @@ from gpuyard.scheduler.topology import (
     topology_mismatch,
     topology_request,
 )
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_core.names import HOSTNAME_LABEL, ZONE_LABEL
 from kit.cases.explain import job
 from kit.every import every
 from kit.stacks import findings, plan_of, platform, pool, team

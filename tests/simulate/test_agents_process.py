@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.simulate.agents import __main__ as program
-from gpuyard.simulate.agents import cache, loop
-from gpuyard.simulate.api import ApiError, ApiObject, Unreachable
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_simulate.agents import __main__ as program
+from gpuyard_simulate.agents import cache, loop
+from gpuyard_simulate.api import ApiError, ApiObject, Unreachable
 from kit.waiting import SHORTER
 
 NODES = "/api/v1/nodes"

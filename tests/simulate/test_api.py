@@ -12,9 +12,9 @@ import pytest
 import urllib3
 import yaml
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.simulate import api as module
-from gpuyard.simulate.api import Api, ApiError, Unreachable, connect, wait_until_ready
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_simulate import api as module
+from gpuyard_simulate.api import Api, ApiError, Unreachable, connect, wait_until_ready
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 NODES = "/api/v1/nodes"

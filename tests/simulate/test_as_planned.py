@@ -10,15 +10,15 @@ from functools import lru_cache
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import ComponentOwner, SoftwarePart
 from gpuyard.plan import plan as judge
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.platform import platform_objects
-from gpuyard.simulate.agents.gpu_operator import NAMESPACE, Operator, read_operator
-from gpuyard.simulate.agents.node import changes
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.images import ComponentOwner, SoftwarePart
+from gpuyard_simulate.agents.gpu_operator import NAMESPACE, Operator, read_operator
+from gpuyard_simulate.agents.node import changes
 from kit.generated import platforms
 from kit.stacks import plan_of as planned_of
 from kit.stacks import platform, shared_pool, spec_of

@@ -4,9 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from gpuyard.simulate.agents.autoscaler import BOOKING_DURATION, CONSUMES, ClusterView, verdicts
-from gpuyard.simulate.agents.provisioning import FakeAutoscaler
-from gpuyard.simulate.api import ApiError
+from gpuyard_simulate.agents.autoscaler import BOOKING_DURATION, CONSUMES, ClusterView, verdicts
+from gpuyard_simulate.agents.provisioning import FakeAutoscaler
+from gpuyard_simulate.api import ApiError
 
 NOW = datetime(2026, 11, 21, 12, tzinfo=UTC)
 GPU = "nvidia.com/gpu"

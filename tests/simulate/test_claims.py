@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.simulate import crds
-from gpuyard.simulate.api import ApiError, path_of
-from gpuyard.simulate.claims.driver import FakeDraDriver
-from gpuyard.simulate.claims.slices import device_classes, resource_slices
+from gpuyard_simulate import crds
+from gpuyard_simulate.api import ApiError, path_of
+from gpuyard_simulate.claims.driver import FakeDraDriver
+from gpuyard_simulate.claims.slices import device_classes, resource_slices
 
 LAYOUT = "sim.gpuyard.dev/mig-layout"
 SLICES = "/apis/resource.k8s.io/v1/resourceslices"

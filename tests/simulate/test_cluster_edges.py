@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.simulate import cluster, processes, state
-from gpuyard.simulate.api import ApiError, Unreachable
-from gpuyard.simulate.kueue import certificates as kueue_certificates
-from gpuyard.simulate.kueue import manager as kueue_manager
-from gpuyard.simulate.parts import PARTS, ClusterProcess, Place
-from gpuyard.simulate.processes import Process
-from gpuyard.simulate.tools import Tools
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_simulate import cluster, processes, state
+from gpuyard_simulate.api import ApiError, Unreachable
+from gpuyard_simulate.kueue import certificates as kueue_certificates
+from gpuyard_simulate.kueue import manager as kueue_manager
+from gpuyard_simulate.parts import PARTS, ClusterProcess, Place
+from gpuyard_simulate.processes import Process
+from gpuyard_simulate.tools import Tools
 from kit.waiting import SHORTER
 
 PORTS = {name: 20000 + number for number, name in enumerate(state.PORT_NAMES)}

@@ -8,9 +8,9 @@ import pytest
 from typer.testing import CliRunner
 
 from gpuyard.cli.commands import sim
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.simulate import Outcome, PartStatus, Status
-from gpuyard.simulate.state import PORT_NAMES, ClusterSettings, folder_of, home
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_simulate import Outcome, PartStatus, Status
+from gpuyard_simulate.state import PORT_NAMES, ClusterSettings, folder_of, home
 
 RUNNING = PartStatus("etcd", 7, True, "/log/etcd.log", 20000, 60, "running")
 DEAD = PartStatus("kwok", 8, False, "/log/kwok.log", 20001, 0, "dead")

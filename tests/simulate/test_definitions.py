@@ -4,7 +4,7 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from gpuyard.simulate.definitions import read_manifests, without_pod_descriptions
+from gpuyard_simulate.definitions import read_manifests, without_pod_descriptions
 from kit.levels import require_level
 
 KUEUE = Path(__file__).resolve().parents[2] / ".testbed" / "share" / "kueue" / "crds"

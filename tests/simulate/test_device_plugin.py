@@ -2,19 +2,19 @@
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.simulate.agents.device_plugin import devices
-from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator
-from gpuyard.simulate.agents.hardware import Hardware
-from gpuyard.simulate.agents.node import refuses_pod
-from gpuyard.simulate.agents.plugin_config import (
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_simulate.agents.device_plugin import devices
+from gpuyard_simulate.agents.gpu_operator import MountedConfig, Operator
+from gpuyard_simulate.agents.hardware import Hardware
+from gpuyard_simulate.agents.node import refuses_pod
+from gpuyard_simulate.agents.plugin_config import (
     CONFIG_LABEL,
     ConfigRefused,
     PluginConfig,
     config_for,
     parse,
 )
-from gpuyard.simulate.gke_plugin import pod_rejection_reason
+from gpuyard_simulate.gke_plugin import pod_rejection_reason
 
 A100 = MACHINES["p4d.24xlarge"]
 SEVENTHS = {"1g.5gb": 7}

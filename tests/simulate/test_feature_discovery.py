@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.simulate.agents.feature_discovery import change, driver_labels, labels
-from gpuyard.simulate.agents.hardware import Hardware
-from gpuyard.simulate.agents.plugin_config import PluginConfig
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_simulate.agents.feature_discovery import change, driver_labels, labels
+from gpuyard_simulate.agents.hardware import Hardware
+from gpuyard_simulate.agents.plugin_config import PluginConfig
 
 A100 = MACHINES["p4d.24xlarge"]
 NAME = "NVIDIA-A100-SXM4-40GB"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.simulate.agents.hardware import LAYOUT, MACHINE_LABEL, fits, hardware_of, layout_text
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_simulate.agents.hardware import LAYOUT, MACHINE_LABEL, fits, hardware_of, layout_text
 
 
 def node(machine: str, layout: str | None = None) -> dict[str, object]:

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.simulate.agents import kueue_restart as module
-from gpuyard.simulate.agents.kueue_restart import KueueRestart
-from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_simulate.agents import kueue_restart as module
+from gpuyard_simulate.agents.kueue_restart import KueueRestart
+from gpuyard_simulate.api import ApiError, Unreachable
 
 MAP = "kueue-manager-config"
 

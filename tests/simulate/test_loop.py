@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import UPGRADE_LABEL
-from gpuyard.simulate.agents import cloud_node
-from gpuyard.simulate.agents.cache import Watched
-from gpuyard.simulate.agents.loop import Agents
-from gpuyard.simulate.api import ApiError, Unreachable
-from gpuyard.simulate.drivers.upgrading import BROKEN, POD
+from gpuyard_core.names import UPGRADE_LABEL
+from gpuyard_simulate.agents import cloud_node
+from gpuyard_simulate.agents.cache import Watched
+from gpuyard_simulate.agents.loop import Agents
+from gpuyard_simulate.api import ApiError, Unreachable
+from gpuyard_simulate.drivers.upgrading import BROKEN, POD
 from kit.waiting import SHORTER
 
 NODES = "/api/v1/nodes"

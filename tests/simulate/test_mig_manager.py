@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.simulate.agents.gpu_operator import MountedConfig
-from gpuyard.simulate.agents.hardware import Hardware, fits
-from gpuyard.simulate.agents.mig_manager import (
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_simulate.agents.gpu_operator import MountedConfig
+from gpuyard_simulate.agents.hardware import Hardware, fits
+from gpuyard_simulate.agents.mig_manager import (
     APPLIED,
     BROKEN,
     CONFIG_LABEL,

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from gpuyard.simulate.agents import cloud_node, cluster_policy
-from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator, read_operator
-from gpuyard.simulate.agents.node import Event, changes, is_fake_node
-from gpuyard.simulate.drivers import upgrading
-from gpuyard.simulate.tolerations import USUAL
+from gpuyard_simulate.agents import cloud_node, cluster_policy
+from gpuyard_simulate.agents.gpu_operator import MountedConfig, Operator, read_operator
+from gpuyard_simulate.agents.node import Event, changes, is_fake_node
+from gpuyard_simulate.drivers import upgrading
+from gpuyard_simulate.tolerations import USUAL
 from kit.every import every
 
 MIG = (

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.errors import EnvironmentMissing, UsageError
-from gpuyard.simulate import crds, credentials, processes, state
-from gpuyard.simulate.api import ApiObject, connect, path_of
-from gpuyard.simulate.kueue import certificates as kueue_certificates
-from gpuyard.simulate.kueue import manager as kueue_manager
-from gpuyard.simulate.parts import PARTS, STAGES, Place
-from gpuyard.simulate.tools import PROGRAMS, Tools, find_tools
+from gpuyard_core.errors import EnvironmentMissing, UsageError
+from gpuyard_simulate import crds, credentials, processes, state
+from gpuyard_simulate.api import ApiObject, connect, path_of
+from gpuyard_simulate.kueue import certificates as kueue_certificates
+from gpuyard_simulate.kueue import manager as kueue_manager
+from gpuyard_simulate.parts import PARTS, STAGES, Place
+from gpuyard_simulate.tools import PROGRAMS, Tools, find_tools
 from kit.waiting import SHORTER
 
 PORTS = {name: 20000 + number for number, name in enumerate(state.PORT_NAMES)}

@@ -3,8 +3,8 @@
 import pytest
 from pydantic_core._pydantic_core import list_all_errors
 
-from gpuyard.spec.explain import ErrorMessage, explain
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.models.explain import ErrorMessage, explain
+from gpuyard_core.suggestions import nearest_name
 from kit.every import every
 
 

@@ -3,9 +3,9 @@
 import pytest
 import yaml
 
-from gpuyard.errors import UsageError
 from gpuyard.plan import plan
 from gpuyard.spec.read import read_platform, read_stack_file
+from gpuyard_core.errors import UsageError
 from kit.stacks import cut_pool, findings, parts, platform, pool, shape, stack_file, team
 
 

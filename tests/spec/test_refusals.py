@@ -2,14 +2,14 @@
 
 import pytest
 
-from gpuyard.errors import SpecError
-from gpuyard.findings import Severity
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.problems import format_input
 from gpuyard.spec.read import platform_spec, read_platform
-from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.teams import Team
+from gpuyard_core.errors import SpecError
+from gpuyard_core.findings import Severity
+from gpuyard_core.models.problems import format_input
+from gpuyard_core.suggestions import nearest_name
 from kit.every import every
 from kit.stacks import cut_pool, platform, pool, shape, team
 

@@ -8,9 +8,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from gpuyard.catalogue.machines import find_machine
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.schema import MODELINE, SCHEMA_FILE, stack_schema
+from gpuyard_core.catalogue.machines import find_machine
 from kit.every import every
 from kit.searches import examples
 from kit.stacks import cut_pool, platform, pool, shape, team

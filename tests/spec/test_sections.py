@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.sections import MachinePrice
-from gpuyard.spec.values import Range
+from gpuyard_core.models.values import Range
 from kit.stacks import platform, pool, spec_of, team
 
 FULL = platform(

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gpuyard.spec.suggestions import _MANY, format_options, nearest_name, suggested_names
+from gpuyard_core.suggestions import _MANY, format_options, nearest_name, suggested_names
 from kit.every import every
 
 MANY = [f"pool-{i}" for i in range(1000)]

@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from gpuyard.spec.read import platform_spec, read_platform
 from gpuyard.spec.teams import Team
-from gpuyard.spec.values import (
+from gpuyard_core.models.values import (
     NAME_LENGTH,
     Day,
     Range,

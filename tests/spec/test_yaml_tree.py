@@ -8,12 +8,12 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.errors import UsageError
-from gpuyard.spec import yaml_tree
-from gpuyard.spec.yaml import parse_budget as rooms
-from gpuyard.spec.yaml import positions
-from gpuyard.spec.yaml.parse_budget import ParseBudget, ParseBudgetExceeded
-from gpuyard.spec.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_documents, parse_yaml
+from gpuyard_core import yaml_tree
+from gpuyard_core.errors import UsageError
+from gpuyard_core.yaml import parse_budget as rooms
+from gpuyard_core.yaml import positions
+from gpuyard_core.yaml.parse_budget import ParseBudget, ParseBudgetExceeded
+from gpuyard_core.yaml_tree import MAX_BYTES, MAX_DEPTH, parse_documents, parse_yaml
 from kit.every import every
 
 

@@ -11,10 +11,10 @@ from gpuyard.readiness.assessment import assess_readiness
 from gpuyard.readiness.evidence import CheckStatus
 from gpuyard.render.cloud.graph import platform_resource_name
 from gpuyard.render.platform import platform_objects
-from gpuyard.rules.rule import Resource
-from gpuyard.rules.run import RuleVerdict
 from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import validate
+from gpuyard_lint.rules.rule import Resource
+from gpuyard_lint.rules.run import RuleVerdict
 from kit.clouds.answers import PLACES
 from kit.clouds.aws import found_by_rules
 from kit.clouds.given import account_with

@@ -15,11 +15,11 @@ from testbed.plugins.cloud.service import reservations
 from testbed.yard import charts, cloud, demo, down, first, shell, up
 from testbed.yard import engine as local
 
-from gpuyard.errors import EnvironmentMissing, SpecError, UsageError
-from gpuyard.names import KUEUE_CONFIG_KEY
-from gpuyard.simulate import cluster
-from gpuyard.simulate import state as sim_state
-from gpuyard.simulate.tools import Tools
+from gpuyard_core.errors import EnvironmentMissing, SpecError, UsageError
+from gpuyard_core.names import KUEUE_CONFIG_KEY
+from gpuyard_simulate import cluster
+from gpuyard_simulate import state as sim_state
+from gpuyard_simulate.tools import Tools
 from kit.stacks import plan_of, platform, pool, team
 
 STACKS = ("aws-training", "aws-inference", "gcp-training", "gcp-inference", "existing")

@@ -3,10 +3,10 @@
 from testbed.plugins.cloud.rules import of_service
 from testbed.plugins.kubernetes.values import UNKNOWN
 
-from gpuyard.catalogue.cluster.tags import AWS_TAGS, GCP_TAGS
 from gpuyard.plan import plan_or_raise
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard_core.catalogue.cluster.tags import AWS_TAGS, GCP_TAGS
 from kit.clouds.aws import ADMIN, plan_on_aws
 from kit.every import every
 from kit.stacks import platform, pool, spec_of

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.simulate.processes import MARK
+from gpuyard_simulate.processes import MARK
 from kit.cluster.stutter import stuttering
 from kit.waiting import SHORTER
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing, GpuYardError, PlanRejected, SpecError
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan import plan_or_raise
 from gpuyard.recovery import Creation, RecoveryResult
-from gpuyard.simulate import PartStatus, Status
 from gpuyard.spec.read import read_stack_file
+from gpuyard_core.errors import EnvironmentMissing, GpuYardError, PlanRejected, SpecError
+from gpuyard_core.names import PLATFORM_LABEL
+from gpuyard_simulate import PartStatus, Status
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, stack_file, team
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ from datetime import UTC, date, datetime
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.traces import InvalidTrace, TraceJob, TraceProblem, read_trace
+from gpuyard_core.errors import EnvironmentMissing
 
 
 def parquet(**columns):

@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from gpuyard.errors import UsageError
 from gpuyard.traces import ReadOptions, TraceJob, read_trace
 from gpuyard.traces.tables import parse_columns
+from gpuyard_core.errors import UsageError
 from kit.every import every
 from kit.levels import upstream
 from kit.traces import openb_pods

@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from gpuyard.errors import UsageError
 from gpuyard.usage.months import month_of
+from gpuyard_core.errors import UsageError
 
 
 @pytest.mark.parametrize(

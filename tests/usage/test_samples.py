@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gpuyard.errors import UsageError
 from gpuyard.usage.samples import read_samples
+from gpuyard_core.errors import UsageError
 
 A = (("__name__", "gpus"), ("pool", "a"))
 RANGE = json.dumps(

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.errors import UsageError
 from gpuyard.usage.hours import hourly_export
 from gpuyard.usage.months import month_of
 from gpuyard.usage.samples import read_samples
@@ -23,6 +22,7 @@ from gpuyard.usage.statement import (
     make_statement,
     split_cents,
 )
+from gpuyard_core.errors import UsageError
 from kit.recorded import NOVEMBER, matrix, recorded
 
 MONTH = month_of("2026-11")

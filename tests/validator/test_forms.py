@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.plan.sharing.mig import multisets
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.mig_layouts import multisets
 from gpuyard_validator.expectations import Layout
 from gpuyard_validator.results import Code
 from gpuyard_validator.run import validate

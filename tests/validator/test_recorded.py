@@ -11,8 +11,8 @@ from collections import Counter
 import pytest
 
 import sizes
-from gpuyard.catalogue.gpus import find_gpu
 from gpuyard.render.validation.expectations import unplanned_expectations_text
+from gpuyard_core.catalogue.gpus import find_gpu
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.expectations import read_expectations
 from gpuyard_validator.nccl.log import Transport, read_log

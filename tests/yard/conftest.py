@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.simulate import tools
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_simulate import tools
 from kit.cluster.busy import busy
 from kit.cluster.lab import slack
 from kit.cluster.yard import ROOT, Yard

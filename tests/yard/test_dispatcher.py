@@ -17,8 +17,8 @@ from testbed.yard.engine import PASSPHRASE, engine
 
 from gpuyard.plan import plan_or_raise
 from gpuyard.render.platform import platform_objects
-from gpuyard.simulate.api import Api, connect
 from gpuyard.spec.read import platform_spec
+from gpuyard_simulate.api import Api, connect
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, condition
 from kit.cluster.queues import job, soon

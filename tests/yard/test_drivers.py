@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from gpuyard.names import DRIVER_VERSION_LABEL, SKIP_UPGRADE_LABEL, UPGRADE_LABEL
-from gpuyard.simulate.drivers.upgrading import BROKEN
+from gpuyard_core.names import DRIVER_VERSION_LABEL, SKIP_UPGRADE_LABEL, UPGRADE_LABEL
+from gpuyard_simulate.drivers.upgrading import BROKEN
 from kit import waiting
 from kit.cluster.yard import QUIET, STACK, Yard
 

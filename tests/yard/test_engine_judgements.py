@@ -7,7 +7,7 @@ import time
 import pytest
 from testbed.yard.jobs import Gang, look, remove, submit
 
-from gpuyard.simulate import state
+from gpuyard_simulate import state
 from kit import waiting
 from kit.cases.records import objects_of
 from kit.cluster.lab import slack

@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import (
+from gpuyard.plan import plan_or_raise
+from gpuyard.render.nodes import fake_node_objects
+from gpuyard.spec.read import platform_spec
+from gpuyard_core.names import (
     CHECK_AGAIN,
     CHECK_BOOT,
     CHECK_RESULT_LABEL,
@@ -17,11 +20,8 @@ from gpuyard.names import (
     HOSTNAME_LABEL,
     QUEUE_LABEL,
 )
-from gpuyard.plan import plan_or_raise
-from gpuyard.render.nodes import fake_node_objects
-from gpuyard.simulate.api import Api, ApiError
-from gpuyard.simulate.validation.machine import FAULTS
-from gpuyard.spec.read import platform_spec
+from gpuyard_simulate.api import Api, ApiError
+from gpuyard_simulate.validation.machine import FAULTS
 from kit.cluster.yard import QUIET, STACK, Yard
 from kit.waiting import PATIENCE, until
 

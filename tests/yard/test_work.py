@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
-from gpuyard.simulate.validation.machine import FAULTS
-from gpuyard.simulate.validation.volumes import READS
+from gpuyard_core.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
+from gpuyard_simulate.validation.machine import FAULTS
+from gpuyard_simulate.validation.volumes import READS
 from kit.cluster.lab import create, delete, wait
 from kit.cluster.yard import QUIET, STACK, Yard
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.software.cloud_ids import IDENTITIES, IdForm
+from gpuyard_core.catalogue.software.cloud_ids import IDENTITIES, IdForm
 
 _ASKED = IdForm()
 """For kinds whose id the cloud generates and import accepts unchanged."""

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuyard.catalogue.cloud_fields import DEFAULTS, cloud_kind
-from gpuyard.catalogue.software.providers import PROVIDERS
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, CloudResource, platform_resource_name
+from gpuyard_core.catalogue.cloud_fields import DEFAULTS, cloud_kind
+from gpuyard_core.catalogue.software.providers import PROVIDERS
+from gpuyard_core.names import SYSTEM_POOL
 
 
 def import_file(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.names import OFFERING_TAG
+from gpuyard_core.names import OFFERING_TAG
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

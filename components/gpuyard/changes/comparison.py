@@ -5,8 +5,8 @@ from dataclasses import replace
 from gpuyard.changes.deployed_state import DeployedState
 from gpuyard.changes.findings import change_findings
 from gpuyard.changes.planned_changes import PlannedChanges, plan_changes
-from gpuyard.findings import sort_findings
 from gpuyard.stack_validation import ValidatedStack
+from gpuyard_core.findings import sort_findings
 
 
 def compare_with_deployed(

@@ -1,7 +1,7 @@
 """Fields of which only some changes replace the resource, by kind and path.
 
 Each condition is that of the provider (a CustomizeDiff or ForceNewIf of the sources that
-`gpuyard.catalogue.cloud_fields` names).
+`gpuyard_core.catalogue.cloud_fields` names).
 """
 
 import ipaddress

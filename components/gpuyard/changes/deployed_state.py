@@ -5,9 +5,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.software.engine_files import SECRET_KEY, is_pulumi_preview, is_stack_export
 from gpuyard.changes.unknown_values import UnknownMarker
 from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, logical_name, platform_resource_name
+from gpuyard_core.catalogue.software.engine_files import (
+    SECRET_KEY,
+    is_pulumi_preview,
+    is_stack_export,
+)
 
 PLATFORM = "gpuyard:index:Platform"
 CLOUDS = ("aws:", "gcp:")

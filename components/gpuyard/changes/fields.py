@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.cloud_fields import DEFAULTS, CloudField, CloudKind, cloud_kind
 from gpuyard.changes.conditions import CONDITIONS
 from gpuyard.changes.unknown_values import UnknownMarker
+from gpuyard_core.catalogue.cloud_fields import DEFAULTS, CloudField, CloudKind, cloud_kind
 
 _NOTHING: tuple[Any, ...] = ("", [], {}, False)
 

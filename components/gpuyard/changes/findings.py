@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpuyard.catalogue.cluster.times import CONTROL_PLANES
 from gpuyard.changes.planned_changes import Disruption, Effect, PlannedChanges
 from gpuyard.changes.platforms import DrainedPool, RemovedGuarantee, driver_of
 from gpuyard.changes.retained_content import ResourceContent
-from gpuyard.findings import Diagnostic, Fix, error, format_list, info, warning
 from gpuyard.plan.capacity.startup_time import startup_time_range
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.validation.jobs import checked_pools
+from gpuyard_core.catalogue.cluster.times import CONTROL_PLANES
+from gpuyard_core.findings import Diagnostic, Fix, error, format_list, info, warning
 
 _WHERE_THERE_ARE = "if machines are available immediately"
 _PAST = {

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from gpuyard.catalogue.cloud_fields import cloud_kind
 from gpuyard.changes.deployed_state import DeployedResource
 from gpuyard.changes.fields import FieldChange, field_changes
 from gpuyard.changes.unknown_values import UnknownMarker, at_path, has_unknown, replace_unknowns
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, late_value_names
 from gpuyard.spec.late_inputs import INPUT
+from gpuyard_core.catalogue.cloud_fields import cloud_kind
 
 _PICKS = frozenset(
     {"aws:index/getAvailabilityZones:getAvailabilityZones", "aws:ec2/getSubnets:getSubnets"}

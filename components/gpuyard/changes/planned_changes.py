@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.changes.deployed_state import DeployedResource, DeployedState
 from gpuyard.changes.graphs import (
     TEMPLATE,
@@ -40,11 +39,12 @@ from gpuyard.changes.reporting import reported_state
 from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent, forces_node_rollout
 from gpuyard.changes.rollout_waves import RolloutWaves, plan_rollout_waves
 from gpuyard.changes.unknown_values import UnknownMarker, has_unknown
-from gpuyard.findings import Path
-from gpuyard.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard.render.cloud.graph import BLOCK, CloudGraph
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.findings import Path
+from gpuyard_core.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, SYSTEM_POOL
 
 _NAMESPACE = "kubernetes:core/v1:Namespace"
 """Or NamespacePatch, for a namespace that existed before."""

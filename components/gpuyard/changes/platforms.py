@@ -4,14 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.machines import find_machine
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.catalogue.software.images import ComponentOwner
 from gpuyard.changes.deployed_state import DeployedResource
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.claims import operator_serves_dra_claims
 from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.spec.sections import Apply
+from gpuyard_core.catalogue.machines import find_machine
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.catalogue.software.images import ComponentOwner
 
 
 @dataclass(frozen=True, slots=True)

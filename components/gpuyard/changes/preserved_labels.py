@@ -9,8 +9,8 @@ from typing import Any
 import yaml
 
 from gpuyard.changes.deployed_state import DeployedResource, DeployedState
-from gpuyard.names import MIG_CONFIG_LABEL, PLUGIN_CONFIG_LABEL
 from gpuyard.render.text import yaml_text
+from gpuyard_core.names import MIG_CONFIG_LABEL, PLUGIN_CONFIG_LABEL
 
 _MIG_KEY = "config.yaml"
 _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"

@@ -11,10 +11,10 @@ from typing import Any
 
 from gpuyard.changes.deployed_state import DeployedState
 from gpuyard.changes.platforms import driver_of
-from gpuyard.names import REPORT_CONFIGMAP, system_namespace
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.spec.sections import Apply
+from gpuyard_core.names import REPORT_CONFIGMAP, system_namespace
 
 _CONFIG_MAP = "kubernetes:core/v1:ConfigMap"
 

@@ -14,9 +14,9 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from gpuyard.cli.options import COMPLETE_VARIABLE
 from gpuyard.cli.shipped import has_simulated_cluster
-from gpuyard.errors import EnvironmentMissing
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.terminal.options import COMPLETE_VARIABLE
 
 _HELP = """Validate and deploy a GPU platform on Kubernetes from one typed stack file.
 
@@ -32,7 +32,7 @@ class CommandEntry:
     summary: str
     """The first sentence of the command's help."""
     module: str = ""
-    """Module below `gpuyard.cli.commands`; default: the name of the command."""
+    """Module below `gpuyard.cli.commands`, or of another package; default: the name of the command."""
 
 
 COMMANDS: Mapping[str, CommandEntry] = {
@@ -53,7 +53,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "whatif": CommandEntry("Replay a trace of jobs on a stack."),
     "explain": CommandEntry("Explain whether a job would start."),
     "job": CommandEntry("Write the manifest of a job, or check one."),
-    "lint": CommandEntry("Check files against the GPU rules.", "linting.lint"),
+    "lint": CommandEntry("Check files against the GPU rules.", "gpuyard_lint.cli.lint"),
     "why": CommandEntry("Show the documentation of a finding or a rule."),
     "policies": CommandEntry("Write the policy pack."),
     "render": CommandEntry("Write plain Kubernetes manifests."),
@@ -97,7 +97,8 @@ def load(name: str) -> Any:
             "the installed package has no simulated cluster: its programs are built in a checkout."
             " Run `make up` or `gpuyard sim up` in a checkout of gpuyard."
         )
-    module = import_module(f"gpuyard.cli.commands.{COMMANDS[name].module or name}")
+    path = COMMANDS[name].module or name
+    module = import_module(path if path.startswith("gpuyard_") else f"gpuyard.cli.commands.{path}")
     holder = _typer()
     holder.callback()(lambda: None)
     if hasattr(module, "app"):

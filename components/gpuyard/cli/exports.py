@@ -5,11 +5,11 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from gpuyard.cli.prometheus import Prometheus
-from gpuyard.errors import UsageError
-from gpuyard.local_files import shown_path
 from gpuyard.usage.forecast import DAY, SEASON_WEEKS, WEEK
 from gpuyard.usage.hours import HOUR, HourlyExport, hourly_export
 from gpuyard.usage.samples import Labels, Sample, read_samples
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import shown_path
 
 _CHUNK = 256 * 1024
 _STEP = 300

@@ -9,8 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from gpuyard.errors import UsageError
-from gpuyard.local_files import read_regular
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import read_regular
 
 LIST = ".gpuyard-files"
 _LIST_LIMIT = 1024 * 1024

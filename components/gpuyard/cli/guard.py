@@ -5,11 +5,17 @@ import sys
 from collections.abc import Sequence
 from contextlib import suppress
 
-from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, INTERNAL_ERROR, INTERRUPTED, OK, USAGE
-from gpuyard.cli.terminal.streams import configure_streams, discard_stdout, flush_stdout
-from gpuyard.cli.terminal.text import clean
-from gpuyard.errors import GpuYardError
-from gpuyard.local_files import DISK_FULL
+from gpuyard_core.errors import GpuYardError
+from gpuyard_core.local_files import DISK_FULL
+from gpuyard_core.terminal.exit_codes import (
+    ENVIRONMENT_MISSING,
+    INTERNAL_ERROR,
+    INTERRUPTED,
+    OK,
+    USAGE,
+)
+from gpuyard_core.terminal.streams import configure_streams, discard_stdout, flush_stdout
+from gpuyard_core.terminal.text import clean
 
 DEBUG = "GPUYARD_DEBUG"
 

@@ -3,12 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.registries.manifests import ANY, ImageName, image_name
 from gpuyard.registries.sizes import ImageSize, fetch_image_sizes
 from gpuyard.render.pulled_image import PulledImage
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.terminal.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 
 _MIB = 1024 * 1024
 _UNNAMED = "not queried: "

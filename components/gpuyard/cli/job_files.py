@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gpuyard.cli.stacks import STDIN, read_stdin_one_byte_past
-from gpuyard.errors import UsageError
-from gpuyard.local_files import read_regular
-from gpuyard.manifests.templates import WORKLOADS, unread_kind
-from gpuyard.manifests.workloads import objects_of
-from gpuyard.spec.yaml_tree import MAX_BYTES, Document, parse_documents
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import read_regular
+from gpuyard_core.manifests.templates import WORKLOADS, unread_kind
+from gpuyard_core.manifests.workloads import objects_of
+from gpuyard_core.stack_files import STDIN, read_stdin_one_byte_past
+from gpuyard_core.yaml_tree import MAX_BYTES, Document, parse_documents
 
 MAX_DUMP_BYTES = 64 * 1024 * 1024
 """Maximum size of a cluster listing in JSON: about ten thousand pods."""
@@ -33,7 +33,7 @@ def parse_job_file(shown: str, data: bytes) -> list[Document]:
         return parse_documents(data, shown)
     except UsageError as problem:
         # imported here: only an invalid file needs the linter
-        from gpuyard.lint.read import A_TEMPLATE, template_line
+        from gpuyard_lint.read import A_TEMPLATE, template_line
 
         if line := template_line(data):
             raise UsageError(f"{shown}: line {line}: {A_TEMPLATE}") from problem

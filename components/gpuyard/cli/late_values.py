@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from gpuyard.cli.stacks import STDIN, read_stdin_one_byte_past
-from gpuyard.errors import UsageError
-from gpuyard.local_files import read_regular
-from gpuyard.spec.suggestions import nearest_name
-from gpuyard.spec.yaml_tree import MAX_BYTES, parse_yaml
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import read_regular
+from gpuyard_core.stack_files import STDIN, read_stdin_one_byte_past
+from gpuyard_core.suggestions import nearest_name
+from gpuyard_core.yaml_tree import MAX_BYTES, parse_yaml
 
 
 def read_output_values(path: Path) -> dict[str, object]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.errors import EnvironmentMissing
+from gpuyard_core.errors import EnvironmentMissing
 
 SECONDS = 300.0
 """Time limit of one list; a cluster of ten thousand pods answers in a tenth of it."""

@@ -3,15 +3,15 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.cli.views.findings import show_verdict
-from gpuyard.errors import UsageError
-from gpuyard.findings import sort_findings
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import sort_findings
+from gpuyard_core.terminal.findings import show_verdict
+from gpuyard_core.terminal.text import pluralize
 
 if TYPE_CHECKING:
-    from gpuyard.cli.terminal.console import Console
     from gpuyard.preflight.probes import ProbeResult
     from gpuyard.stack_validation import ValidatedStack
+    from gpuyard_core.terminal.console import Console
 
 _FIRST = 11
 

@@ -1,31 +1,12 @@
 """Arguments and options that several commands share."""
 
-from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
 import typer
 
-from gpuyard.errors import UsageError
-
-COMPLETE_VARIABLE = "_GPUYARD_COMPLETE"
-"""With it, a completion script requests words from `gpuyard`."""
-
-
-class Format(StrEnum):
-    """Output format of a result."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
-def complete_stacks(incomplete: str) -> list[str]:
-    """Complete stack names for the shell."""
-    from gpuyard.cli.stacks import stack_names, stacks_folder
-
-    return [name for name in stack_names(stacks_folder(Path.cwd())) if name.startswith(incomplete)]
-
+from gpuyard_core.errors import UsageError
+from gpuyard_core.stack_files import complete_stacks
 
 StackArgument = Annotated[
     str,
@@ -44,7 +25,6 @@ JobArgument = Annotated[
         show_default=False,
     ),
 ]
-FormatOption = Annotated[Format, typer.Option("--format", help="Output format.")]
 ExportOption = Annotated[
     str | None,
     typer.Option(

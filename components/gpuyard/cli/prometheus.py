@@ -8,8 +8,8 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.errors import EnvironmentMissing, UsageError
 from gpuyard.usage.samples import Labels
+from gpuyard_core.errors import EnvironmentMissing, UsageError
 
 TOKEN_VARIABLE = "GPUYARD_PROMETHEUS_TOKEN"  # noqa: S105 - the name of a variable
 """Environment variable with a bearer token for servers that require one."""

@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuyard.cli.stacks import STDIN, read_stdin_one_byte_past
-from gpuyard.errors import UsageError
-from gpuyard.local_files import read_regular, shown_path
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import read_regular, shown_path
+from gpuyard_core.stack_files import STDIN, read_stdin_one_byte_past
 
 if TYPE_CHECKING:
     from gpuyard.changes.deployed_state import DeployedState

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpuyard.catalogue.known_issues import KNOWN_ISSUES
-from gpuyard.errors import EnvironmentMissing, UsageError
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.known_issues import KNOWN_ISSUES
+from gpuyard_core.errors import EnvironmentMissing, UsageError
+from gpuyard_core.suggestions import nearest_name
 
 PACKAGE = "gpuyard_validator"
 _CHECK = re.compile(r"[a-z_]+\.[a-z_]+")

@@ -5,9 +5,6 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
-from gpuyard import names
-from gpuyard.catalogue.kubernetes.api import changes_jobs
-from gpuyard.errors import UsageError
 from gpuyard.explain.changes import suggest_changes, suggest_pinned_pool, suggest_team_namespace
 from gpuyard.explain.decision import evaluate_job
 from gpuyard.explain.fabric import fabric_cautions
@@ -16,7 +13,6 @@ from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.policy import PolicyResult, evaluate_policy
 from gpuyard.explain.records import Explanation, JobChange, Verdict
 from gpuyard.explain.workload import admit
-from gpuyard.manifests.workloads import ParsedWorkload
 from gpuyard.plan.queueing.kueue import integrated_kinds
 from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
 from gpuyard.plan.queueing.volcano import uses_volcano
@@ -27,6 +23,10 @@ from gpuyard.scheduler.flavors import requests_with_quota
 from gpuyard.scheduler.model import EMPTY, PlatformState, SchedulerModel
 from gpuyard.scheduler.nodes import knows_amount_per_node, missing_resources, planned_node_resources
 from gpuyard.scheduler.requests import Request, request_of
+from gpuyard_core import names
+from gpuyard_core.catalogue.kubernetes.api import changes_jobs
+from gpuyard_core.errors import UsageError
+from gpuyard_core.manifests.workloads import ParsedWorkload
 
 BUILT_IN_PRIORITIES = {
     "system-cluster-critical": 2_000_000_000,

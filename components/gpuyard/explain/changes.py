@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
 
-from gpuyard import names
 from gpuyard.explain.namespace import largest_container, quota_hard_limits
 from gpuyard.explain.records import JobChange
-from gpuyard.manifests.quantities import format_amount, format_quantity
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, usable_pools
 from gpuyard.scheduler.flavors import requests_with_quota
 from gpuyard.scheduler.nodes import planned_node_resources
 from gpuyard.scheduler.requests import PodSet, Request
 from gpuyard.scheduler.topology import ANNOTATION_BY_MODE, TopologyRequest
+from gpuyard_core import names
+from gpuyard_core.manifests.quantities import format_amount, format_quantity
 
 Starts = Callable[[Request], bool]
 MAX_TRIES = 300

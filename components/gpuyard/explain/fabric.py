@@ -6,12 +6,12 @@ from typing import Any
 from gpuyard.explain.messages import cautions
 from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.records import Verdict
-from gpuyard.manifests.fields import is_true, mapping, mappings, text
-from gpuyard.manifests.workloads import ParsedWorkload
-from gpuyard.names import EFA, GPU, RDMA
 from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.requests import PodSet, Request
+from gpuyard_core.manifests.fields import is_true, mapping, mappings, text
+from gpuyard_core.manifests.workloads import ParsedWorkload
+from gpuyard_core.names import EFA, GPU, RDMA
 
 _SEVERAL = 2
 _ADAPTERS = "/dev/infiniband"

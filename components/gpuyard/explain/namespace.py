@@ -11,11 +11,11 @@ from dataclasses import replace
 from gpuyard.explain.messages import namespace
 from gpuyard.explain.outcome import Excess, JobOutcome, impossible, not_started
 from gpuyard.explain.records import Verdict
-from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
 from gpuyard.plan.records import CpuAndMemory, LimitsPlan, NamespacePlan, TeamPlan
 from gpuyard.scheduler.model import RunningJob, SchedulerModel
 from gpuyard.scheduler.nodes import with_pods_resource
 from gpuyard.scheduler.requests import PodSet, Request
+from gpuyard_core.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
 
 
 def quota_hard_limits(limits: LimitsPlan) -> dict[str, int]:

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard.admission.parameters import enforcement, parameters_of
-from gpuyard.admission.requirement import Workload
-from gpuyard.admission.requirements import QUEUED, denials
 from gpuyard.explain.messages import policy
 from gpuyard.explain.outcome import JobOutcome, impossible
-from gpuyard.manifests.pods import Pod
-from gpuyard.manifests.workloads import ParsedWorkload
 from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard.render.admission.team_parameters import enforcement, parameters_of
 from gpuyard.spec.sections import Enforce
+from gpuyard_core.admission.requirement import Workload
+from gpuyard_core.admission.requirements import QUEUED, denials
+from gpuyard_core.manifests.pods import Pod
+from gpuyard_core.manifests.workloads import ParsedWorkload
 
 
 @dataclass(frozen=True, slots=True)

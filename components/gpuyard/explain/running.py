@@ -4,17 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from gpuyard import names
 from gpuyard.explain.answer import submit
-from gpuyard.manifests.fields import mapping, mappings, text
-from gpuyard.manifests.quantities import quantity, whole_units
-from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.flavors import requests_in_quota_units, requests_with_quota
 from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel
 from gpuyard.scheduler.node_states import NodeState, node_state
 from gpuyard.scheduler.requests import request_of
+from gpuyard_core import names
+from gpuyard_core.manifests.fields import mapping, mappings, text
+from gpuyard_core.manifests.quantities import quantity, whole_units
+from gpuyard_core.manifests.workloads import read_job
 
 Value = Mapping[Any, Any]
 JOBSET_LABEL = "jobset.sigs.k8s.io/jobset-name"

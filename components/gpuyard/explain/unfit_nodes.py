@@ -4,8 +4,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from gpuyard.explain.messages import unfit
-from gpuyard.manifests.quantities import format_amount
-from gpuyard.names import simulated_node_name
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.model import SchedulerModel
 from gpuyard.scheduler.nodes import (
@@ -16,6 +14,8 @@ from gpuyard.scheduler.nodes import (
 from gpuyard.scheduler.requests import PodSet
 from gpuyard.scheduler.selectors import untolerated
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.manifests.quantities import format_amount
+from gpuyard_core.names import simulated_node_name
 
 
 @dataclass(frozen=True, slots=True)

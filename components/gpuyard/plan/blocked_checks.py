@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.findings import Diagnostic, Path, format_list, info
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
+from gpuyard_core.findings import Diagnostic, Path, format_list, info
 
 BLOCKED_CHECK = "checks.waiting"
 

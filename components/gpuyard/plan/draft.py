@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Path
 from gpuyard.plan.records import (
     Bill,
     IdlePlan,
@@ -33,6 +31,8 @@ from gpuyard.provider import Provider, provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.region import Region
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.findings import Path
 
 DecidedAmounts = Mapping[tuple[str, str], int]
 """By pool and resource."""

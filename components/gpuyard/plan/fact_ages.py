@@ -4,19 +4,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.software.addons import addon_facts
-from gpuyard.catalogue.software.ages import LIMITS
-from gpuyard.catalogue.software.charts import (
-    AUTOSCALER_CHART,
-    DRA_DRIVER_CHART,
-    EFA_PLUGIN,
-    GPU_OPERATOR_CHART,
-    KARPENTER_CHART,
-    KUEUE_CHART,
-    MONITORING_CHART,
-    VOLCANO_CHART,
-)
-from gpuyard.findings import Diagnostic, Fix, Path, format_list, warning
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.draft import Draft
@@ -27,6 +14,19 @@ from gpuyard.plan.records import Bill
 from gpuyard.plan.sharing.claims import installs_dra_driver_chart
 from gpuyard.plan.software.pins import default_pins
 from gpuyard.plan.workloads.addons import installed_addons
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.catalogue.software.ages import LIMITS
+from gpuyard_core.catalogue.software.charts import (
+    AUTOSCALER_CHART,
+    DRA_DRIVER_CHART,
+    EFA_PLUGIN,
+    GPU_OPERATOR_CHART,
+    KARPENTER_CHART,
+    KUEUE_CHART,
+    MONITORING_CHART,
+    VOLCANO_CHART,
+)
+from gpuyard_core.findings import Diagnostic, Fix, Path, format_list, warning
 
 Row = tuple[str, date]
 """The name of a fact, and the day it describes."""
@@ -122,7 +122,7 @@ def _prices(bill: Bill) -> Iterator[Row]:
 
 def _bulletins() -> Iterator[Row]:
     """The table that every installed version is compared with."""
-    from gpuyard.catalogue.cves import ADVISORIES
+    from gpuyard_core.catalogue.cves import ADVISORIES
 
     yield "NVIDIA's security bulletins", ADVISORIES.as_of
 
@@ -163,7 +163,7 @@ def _installed(draft: Draft) -> Iterator[str]:
 
 def _windows(draft: Draft) -> Iterator[Row]:
     """How long the provider supports the Kubernetes minor of the cluster."""
-    from gpuyard.catalogue.software.support import WINDOWS
+    from gpuyard_core.catalogue.software.support import WINDOWS
 
     spec = draft.spec
     window = WINDOWS.get(spec.cloud, {}).get(spec.kubernetes)

@@ -10,17 +10,6 @@ from dataclasses import replace
 from datetime import date
 from types import MappingProxyType
 
-from gpuyard.errors import PlanRejected
-from gpuyard.findings import (
-    Diagnostic,
-    Fix,
-    Severity,
-    error,
-    format_findings,
-    has_errors,
-    sort_findings,
-)
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.blocked_checks import check_blocked, drop_dependent
 from gpuyard.plan.capacity.autoscaler import check_autoscaler
 from gpuyard.plan.capacity.blocks import check_blocks
@@ -116,6 +105,17 @@ from gpuyard.provider import provider_of
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.region import Region
+from gpuyard_core.errors import PlanRejected
+from gpuyard_core.findings import (
+    Diagnostic,
+    Fix,
+    Severity,
+    error,
+    format_findings,
+    has_errors,
+    sort_findings,
+)
+from gpuyard_core.names import SYSTEM_POOL
 
 Stage = Callable[[Draft], tuple[Draft, list[Diagnostic]]]
 """Decides more of a draft, and reports what prevents a decision."""

@@ -1,7 +1,7 @@
 """Names that targets refer to."""
 
-from gpuyard.findings import Diagnostic, Fix, error, format_list
 from gpuyard.plan.draft import Draft
+from gpuyard_core.findings import Diagnostic, Fix, error, format_list
 
 
 def check_targets(draft: Draft) -> list[Diagnostic]:

@@ -3,11 +3,11 @@
 from collections.abc import Collection
 from itertools import count
 
-from gpuyard.findings import Fix, Path
 from gpuyard.spec.platform import Shape
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.teams import Team
-from gpuyard.spec.values import NAME_LENGTH
+from gpuyard_core.findings import Fix, Path
+from gpuyard_core.models.values import NAME_LENGTH
 
 
 def rename_fix(

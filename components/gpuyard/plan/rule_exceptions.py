@@ -3,8 +3,8 @@
 The linter and the policy pack evaluate the rules; this module checks the dates only.
 """
 
-from gpuyard.findings import Diagnostic, Fix, warning
 from gpuyard.plan.draft import Draft
+from gpuyard_core.findings import Diagnostic, Fix, warning
 
 
 def check_exceptions(draft: Draft) -> list[Diagnostic]:

@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Collection, Iterator, Mapping
 
-from gpuyard.catalogue.software.images import ComponentOwner
-from gpuyard.findings import Diagnostic, Path, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
-from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind, RdmaPlugin
+from gpuyard_core.catalogue.software.images import ComponentOwner
+from gpuyard_core.findings import Diagnostic, Path, info
+from gpuyard_core.models.base import SpecModel
 
 NO_EFFECT: Mapping[str, str] = {
     "tags": "gpuyard creates no cloud resource that could have tags",

@@ -3,9 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE, ZONES_WITHOUT
-from gpuyard.findings import Diagnostic, Fix, Path, error
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.plan.cluster.ranges import cluster_spec, configured_zones
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.blocks import BOUGHT, OFFER, block_probes, check_block
@@ -45,6 +42,9 @@ from gpuyard.preflight.zones import (
 )
 from gpuyard.render.aws.disk_key import disk_key_arn
 from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard_core.catalogue.cluster.eks import AUTO_SCALING_ROLE, ZONES_WITHOUT
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.names import PLATFORM_LABEL
 
 CALLER, QUOTAS, OFFERINGS, VERSION, CLUSTER = "caller", "quotas", "offerings", "version", "cluster"
 ZONES, SUBNETS, ROLE = "zones", "subnets", "role"

@@ -4,12 +4,12 @@ from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from typing import Any
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
-from gpuyard.names import OFFERING_TAG
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.plan.records.nodes import CapacityBlock
 from gpuyard.preflight.probes import AnswersByName, ProbeResult, SkippedProbe, items
 from gpuyard.preflight.zones import pool_path, probe_result
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
+from gpuyard_core.names import OFFERING_TAG
 
 OFFER, BOUGHT = "offer", "bought"
 """Prefixes of query names: the offer, and its purchase."""

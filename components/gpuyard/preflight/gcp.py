@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.permissions.gcp import GCP_KINDS
-from gpuyard.findings import Fix, error, format_list
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.preflight.existing_clusters import KEY, cloud_kms_findings, gke_incompatibility
@@ -45,6 +43,8 @@ from gpuyard.preflight.stores import RequiredBucket, check_bucket, required_buck
 from gpuyard.preflight.zones import check_offers, check_zones, named_subnets, probe_result
 from gpuyard.render.gcp.names import PLATFORM_KEY
 from gpuyard.render.gcp.place import gcp_location
+from gpuyard_core.catalogue.permissions.gcp import GCP_KINDS
+from gpuyard_core.findings import Fix, error, format_list
 
 CALLER, RESERVED = "caller", "reservations"
 _SILENT = ProbeAnswer(failure_reason="not queried")

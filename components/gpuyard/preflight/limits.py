@@ -5,9 +5,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.cluster.quotas import EC2_ADDRESSES, EC2_NETWORKS, GCE_ALL_GPUS, GCE_MADE
-from gpuyard.findings import Path
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.preflight.probes import (
     UNEXPECTED_FORMAT,
     AnswersByName,
@@ -19,6 +16,14 @@ from gpuyard.preflight.probes import (
 from gpuyard.preflight.quota_requirements import PlannedAccount, QuotaRequirement, gce_requirements
 from gpuyard.preflight.quotas import check_quota, gcp_quota_findings
 from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard_core.catalogue.cluster.quotas import (
+    EC2_ADDRESSES,
+    EC2_NETWORKS,
+    GCE_ALL_GPUS,
+    GCE_MADE,
+)
+from gpuyard_core.findings import Path
+from gpuyard_core.names import PLATFORM_LABEL
 
 PROJECT_QUOTAS = "project-quotas"
 _AT: Path = ("cluster", "network")

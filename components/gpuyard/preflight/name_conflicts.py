@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.findings import Fix, Path, error, format_list, warning
 from gpuyard.preflight.probes import NOT_FOUND, ProbeAnswer, ProbeResult, at
 from gpuyard.preflight.quota_requirements import PlannedAccount
+from gpuyard_core.findings import Fix, Path, error, format_list, warning
 
 OWN, LEFT = "own", "left"
 """Queries: the cluster with the platform's name, and other resources with explicit names."""

@@ -8,7 +8,6 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from gpuyard.findings import Fix, format_list, warning
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.probes import (
     UNEXPECTED_FORMAT,
@@ -22,6 +21,7 @@ from gpuyard.preflight.probes import (
 from gpuyard.render.aws.permissions import aws_needs
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.permissions.needs import ANY, PermissionRequest, PolicyCondition
+from gpuyard_core.findings import Fix, format_list, warning
 
 FIRST, ABOUT = "permissions", "permissions of the signed-in identity"
 _SESSION = re.compile(r"arn:([\w-]+):sts::(\d{12}):assumed-role/([^/]+)/.+")

@@ -3,12 +3,12 @@
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Diagnostic, Fix, error, has_errors
 from gpuyard.plan.cluster.ranges import cluster_spec, configured_zones
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.reservations import reservation_uses
 from gpuyard.preflight.zones import check_zones, control_plane_zone_findings, named_subnets
 from gpuyard.render.cloud.prerequisites import ASKED_SUBNETS, ASKED_ZONES, EC2_RESERVATION
+from gpuyard_core.findings import Diagnostic, Fix, error, has_errors
 
 PrerequisiteAnswers = Mapping[str, Mapping[str, Any]]
 """Results by query name; a query without a result is missing."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.findings import Diagnostic
+from gpuyard_core.findings import Diagnostic
 
 
 @dataclass(frozen=True, slots=True)

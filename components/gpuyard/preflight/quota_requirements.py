@@ -3,15 +3,15 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuyard.catalogue.cluster.quotas import GCE_METRICS, PREEMPTIBLE, ec2_quota
-from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.findings import Path
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.zones import pool_path
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
 from gpuyard.render.gcp.capacity_options import option_node_pools
+from gpuyard_core.catalogue.cluster.quotas import GCE_METRICS, PREEMPTIBLE, ec2_quota
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.findings import Path
 
 _HELD = frozenset({Capacity.RESERVED.value, Capacity.BLOCK.value})
 """Already paid for: it does not use quota."""

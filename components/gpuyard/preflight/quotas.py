@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from gpuyard.findings import Fix, error, warning
 from gpuyard.preflight.probes import ProbeResult, SkippedProbe
 from gpuyard.preflight.quota_requirements import QuotaRequirement
 from gpuyard.preflight.zones import probe_result
+from gpuyard_core.findings import Fix, error, warning
 
 
 def check_quota(want: QuotaRequirement, name: str, free: float, ask: str) -> ProbeResult:

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Diagnostic, Fix, Path, Severity, error, format_list
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.preflight.zones import pool_path
 from gpuyard.render.cloud.prerequisites import gcp_reservation
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, format_list
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from gpuyard.findings import Fix, Path, error
 from gpuyard.preflight.probes import ProbeAnswer, ProbeResult, SkippedProbe
 from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.storage import CHECKPOINTS_STORE, dataset_store_name
+from gpuyard_core.findings import Fix, Path, error
 
 BUCKET = "bucket"
 _NAMED_BY = {"aws:s3/bucket:Bucket": "bucket", "gcp:storage/bucket:Bucket": "name"}

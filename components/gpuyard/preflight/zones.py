@@ -5,11 +5,11 @@ A program also checks them before it registers resources: it loads this module a
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.catalogue.cluster.eks import ZONES_WITHOUT
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones, configured_zones
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.preflight.probes import ProbeResult
+from gpuyard_core.catalogue.cluster.eks import ZONES_WITHOUT
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
 
 
 def pool_path(plan: PlatformPlan, pool: PoolPlan) -> Path:

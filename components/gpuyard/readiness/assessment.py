@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuyard.findings import Diagnostic
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.readiness import (
     autoscaling,
@@ -24,6 +23,7 @@ from gpuyard.readiness.checks import (
 )
 from gpuyard.readiness.evidence import CheckStatus, Observation, combine, reasons, unknown
 from gpuyard.readiness.inputs import ClusterCheck, ClusterObjects, NotRead, Subject
+from gpuyard_core.findings import Diagnostic
 
 _MODULES = (
     infrastructure,

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard.catalogue.kubernetes.karpenter import EMPTY_ALONE
-from gpuyard.catalogue.metrics import dcgm_default
-from gpuyard.names import GPU, POOL_LABEL
 from gpuyard.plan.capacity.failback import has_failback
 from gpuyard.plan.records import PoolPlan
 from gpuyard.readiness.evidence import Observation, failing, not_applicable, observe, unknown
@@ -22,6 +19,9 @@ from gpuyard.readiness.inputs import (
 )
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import ScaleOn
+from gpuyard_core.catalogue.kubernetes.karpenter import EMPTY_ALONE
+from gpuyard_core.catalogue.metrics import dcgm_default
+from gpuyard_core.names import GPU, POOL_LABEL
 
 _FROM_EXPORTER = "DCGM_"
 _SPARING = 0.01

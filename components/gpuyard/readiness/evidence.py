@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpuyard.findings import Diagnostic, Severity
+from gpuyard_core.findings import Diagnostic, Severity
 
 _SHOWN = 3
 """Maximum names shown; JSON has all."""

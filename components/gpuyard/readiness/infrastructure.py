@@ -2,23 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.catalogue.gke.nodes import GPU_DRIVER_LABEL, GPU_MODEL_LABEL
-from gpuyard.catalogue.software.images import SoftwarePart
-from gpuyard.names import (
-    COUNT_LABEL,
-    DRIVER_VERSION_LABEL,
-    DRIVER_WAITS_LABEL,
-    GPU,
-    GPU_OPERATOR_NAMESPACE,
-    KUBE_SYSTEM,
-    KUEUE_NAMESPACE,
-    MIG_CONFIG_LABEL,
-    OPERANDS_LABEL,
-    SKIP_UPGRADE_LABEL,
-    UPGRADE_LABEL,
-    admission_name,
-    nccl_name,
-)
 from gpuyard.plan.records import PoolPlan
 from gpuyard.readiness.evidence import (
     Observation,
@@ -45,6 +28,23 @@ from gpuyard.readiness.inputs import (
     space_of,
 )
 from gpuyard.render.gpu_operator.values import gpu_operator_release
+from gpuyard_core.catalogue.gke.nodes import GPU_DRIVER_LABEL, GPU_MODEL_LABEL
+from gpuyard_core.catalogue.software.images import SoftwarePart
+from gpuyard_core.names import (
+    COUNT_LABEL,
+    DRIVER_VERSION_LABEL,
+    DRIVER_WAITS_LABEL,
+    GPU,
+    GPU_OPERATOR_NAMESPACE,
+    KUBE_SYSTEM,
+    KUEUE_NAMESPACE,
+    MIG_CONFIG_LABEL,
+    OPERANDS_LABEL,
+    SKIP_UPGRADE_LABEL,
+    UPGRADE_LABEL,
+    admission_name,
+    nccl_name,
+)
 
 _OLD = (
     *("software.vulnerable", "software.kubernetes", "software.ended", "software.branch_ended"),

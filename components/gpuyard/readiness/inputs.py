@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from gpuyard.findings import Diagnostic, Severity
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.readiness.evidence import Observation, failing, not_applicable, passing, unknown
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.render.platform import platform_objects
+from gpuyard_core.findings import Diagnostic, Severity
 
 K8sObject = Mapping[str, Any]
 _EVERYWHERE = "--all-namespaces"

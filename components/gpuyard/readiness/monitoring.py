@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard.names import KUEUE
 from gpuyard.readiness.delivery import dashboards_loaded, secrets_exist
 from gpuyard.readiness.evidence import (
     Observation,
@@ -25,6 +24,7 @@ from gpuyard.readiness.inputs import (
 )
 from gpuyard.readiness.loading import loaded
 from gpuyard.readiness.serving import rules_evaluated, targets_up
+from gpuyard_core.names import KUEUE
 
 RULES = ("PrometheusRule", "ClusterRules")
 """Kinds with rules for Prometheus, or for the managed Prometheus of Google Cloud."""

@@ -4,9 +4,6 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 
-from gpuyard.catalogue.gke.sharing import PARTITION_LABEL
-from gpuyard.manifests.quantities import quantity
-from gpuyard.names import MIG_CONFIG_LABEL, MIG_STATE_LABEL, admission_name
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.sharing.gke_sharing import partition_of
 from gpuyard.readiness.evidence import (
@@ -33,6 +30,9 @@ from gpuyard.readiness.inputs import (
     place_of,
     planned_objects,
 )
+from gpuyard_core.catalogue.gke.sharing import PARTITION_LABEL
+from gpuyard_core.manifests.quantities import quantity
+from gpuyard_core.names import MIG_CONFIG_LABEL, MIG_STATE_LABEL, admission_name
 
 _LEVELS = 3
 """Production, research and batch, under any name."""

@@ -4,8 +4,6 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.names import KUBE_SYSTEM, POD_SECURITY_LABEL
 from gpuyard.plan.records import TeamPlan, usable_pools
 from gpuyard.readiness.evidence import (
     Observation,
@@ -35,6 +33,8 @@ from gpuyard.readiness.inputs import (
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.spec.teams import Isolation, PodSecurity
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.names import KUBE_SYSTEM, POD_SECURITY_LABEL
 
 _TURNS = (SharingMethod.TIME_SLICING, SharingMethod.MPS)
 _ANYWHERE = ("0.0.0.0/0", "::/0")

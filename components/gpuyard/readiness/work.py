@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard.readiness.evidence import Observation, not_applicable, observe, unknown
@@ -18,6 +17,7 @@ from gpuyard.readiness.inputs import (
     place_of,
 )
 from gpuyard.spec.sections import AddonName
+from gpuyard_core.names import CHECK_RESULT_LABEL, CHECKED_LABEL
 
 _PIPELINES: Mapping[AddonName, str] = {
     AddonName.ARGO_WORKFLOWS: "WorkflowTemplate",

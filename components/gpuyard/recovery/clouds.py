@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.cloud_fields import DEFAULTS
-from gpuyard.catalogue.software.cloud_ids import ADOPTED_ON_CREATE, IDENTITIES, LOOKUPS, Lookup
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.preflight.probes import Probe, ProbeAnswer
 from gpuyard.recovery.stack import plaintext_value
+from gpuyard_core.catalogue.cloud_fields import DEFAULTS
+from gpuyard_core.catalogue.software.cloud_ids import ADOPTED_ON_CREATE, IDENTITIES, LOOKUPS, Lookup
+from gpuyard_core.names import PLATFORM_LABEL
 
 CLOUDS = ("aws:", "gcp:")
 

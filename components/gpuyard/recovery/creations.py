@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.kubectl import parse_json_object, run_kubectl_get, run_mutating_kubectl
-from gpuyard.names import KUEUE_API
 from gpuyard.recovery.stack import PulumiStack, plaintext_value
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.names import KUEUE_API
 
 _KUBERNETES = "kubernetes:"
 _CHART = "kubernetes:helm.sh/"

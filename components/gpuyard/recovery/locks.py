@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.recovery.stack import PulumiStack
 from gpuyard.recovery.truncated_state import repair_state
+from gpuyard_core.errors import EnvironmentMissing
 
 _SAID = re.compile(r"created by (\S+)@(\S+) \(pid (\d+)\) at (\S+)")
 _LOCKED = ("currently locked by", "Another update is currently in progress")

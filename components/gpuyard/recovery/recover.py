@@ -10,8 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.programs import run_commands
 from gpuyard.recovery.adoption import adopt, import_command
 from gpuyard.recovery.clouds import LookupResult, RunLookup, look_up_pending, with_adopted_resources
@@ -25,6 +23,8 @@ from gpuyard.recovery.creations import (
 )
 from gpuyard.recovery.locks import release_lock
 from gpuyard.recovery.stack import PulumiStack
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.names import PLATFORM_LABEL
 
 _AT_ONCE = 8
 _NAMESPACE = "kubernetes:core/v1:Namespace"

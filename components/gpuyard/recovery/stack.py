@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.errors import EnvironmentMissing
+from gpuyard_core.errors import EnvironmentMissing
 
 _PLAINTEXT = "plaintext"
 _CONFIGURED = frozenset({"import", "preview", "refresh", "up"})

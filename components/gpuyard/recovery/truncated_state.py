@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.recovery.journal import join_states, leftover_state, resources_of
 from gpuyard.recovery.stack import PulumiStack
+from gpuyard_core.errors import EnvironmentMissing
 
 
 def repair_state(stack: PulumiStack) -> list[str]:

@@ -16,19 +16,19 @@ nothing that lets a team loosen its own limits. Excluded are:
 from collections.abc import Iterable, Mapping
 from typing import TypedDict
 
-from gpuyard.catalogue.software.addons import addon_facts
-from gpuyard.names import (
+from gpuyard.plan.queueing.volcano import uses_volcano
+from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard.plan.workloads.addons import addons_of
+from gpuyard.render.objects import Object, managed_object, service_account
+from gpuyard.spec.sections import AddonName
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.names import (
     COMPUTE_DOMAINS_GROUP,
     DEPLOY_ACCOUNT,
     KUEUE_GROUP,
     VOLCANO_GROUP,
     class_reader_role_name,
 )
-from gpuyard.plan.queueing.volcano import uses_volcano
-from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
-from gpuyard.plan.workloads.addons import addons_of
-from gpuyard.render.objects import Object, managed_object, service_account
-from gpuyard.spec.sections import AddonName
 
 RBAC = "rbac.authorization.k8s.io"
 MEMBERS = "gpuyard-members"

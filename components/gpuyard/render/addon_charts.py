@@ -8,20 +8,6 @@ from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from typing import Any
 
-from gpuyard.catalogue.software.addons import (
-    AddonChart,
-    AddonFacts,
-    AddonImage,
-    ValuesPath,
-    addon_facts,
-)
-from gpuyard.names import (
-    ARGO_CD_NAMESPACE,
-    DEPLOY_ACCOUNT,
-    POD_SECURITY_LABEL,
-    POOL_LABEL,
-    SYSTEM_POOL,
-)
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.addons import installed_addons, teams_of
 from gpuyard.render.addons import Addon
@@ -29,6 +15,20 @@ from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.objects import Object, managed_object, namespace_object, system_tolerations
 from gpuyard.render.pulled_image import PulledImage, published_image
 from gpuyard.spec.sections import AddonName
+from gpuyard_core.catalogue.software.addons import (
+    AddonChart,
+    AddonFacts,
+    AddonImage,
+    ValuesPath,
+    addon_facts,
+)
+from gpuyard_core.names import (
+    ARGO_CD_NAMESPACE,
+    DEPLOY_ACCOUNT,
+    POD_SECURITY_LABEL,
+    POOL_LABEL,
+    SYSTEM_POOL,
+)
 
 _IN_CLUSTER = "https://kubernetes.default.svc"
 

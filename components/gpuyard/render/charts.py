@@ -4,12 +4,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.software.charts import Chart
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.mirror import chart_location, chart_repository
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.pulled_image import PulledImage, chart_image
 from gpuyard.render.text import yaml_text
+from gpuyard_core.catalogue.software.charts import Chart
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +67,6 @@ def release_object(owner: str, release: Release, name: str = "") -> Object:
     name = f"gpuyard-{name or release.name}-release"
     data = {"values.yaml": yaml_text(dict(release.values)), **release.identity}
     return managed_object(owner, "v1", "ConfigMap", name, namespace=release.namespace, data=data)
-
-
-def is_release(value: Any) -> bool:
-    """Whether a value has the fields of a release in `release.yaml`, and no others."""
-    words = {"release", "namespace", "chart", "version"}
-    return isinstance(value, Mapping) and set(value) - {"repository"} == words
 
 
 def release_text(release: Release) -> dict[str, str]:

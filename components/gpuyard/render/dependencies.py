@@ -8,7 +8,7 @@ deleted before them.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.names import GPU_OPERATOR_NAMESPACE, PRIORITY_LABEL, QUEUE_LABEL, TOKEN_OF
+from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, PRIORITY_LABEL, QUEUE_LABEL, TOKEN_OF
 
 ObjectPlace = tuple[str, str, str]
 """Kind, namespace (empty where it has none) and name."""

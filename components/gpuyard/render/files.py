@@ -7,12 +7,12 @@ contents are for Helm, not for `kubectl apply`, which skips folders.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from gpuyard.errors import OutputValueMissing
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_text
 from gpuyard.render.platform import object_groups, releases
 from gpuyard.render.text import yaml_documents
+from gpuyard_core.errors import OutputValueMissing
 
 
 def render_files(plan: PlatformPlan, values: Mapping[str, object]) -> dict[str, str]:

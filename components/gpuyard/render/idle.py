@@ -7,8 +7,20 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.metrics import ACTIVITY, DEVICE_LABELS, POD_LABELS
-from gpuyard.names import (
+from gpuyard.plan.queueing.kueue import queued_by_group, queued_kinds
+from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
+from gpuyard.plan.teams.idle import CHECK_MINUTES
+from gpuyard.render.access import role_with_binding
+from gpuyard.render.admission.accounts import account_policy
+from gpuyard.render.admission.cel import (
+    other_metadata_unchanged_expressions,
+    other_spec_unchanged_expression,
+)
+from gpuyard.render.objects import Object, managed_object, service_account, system_tolerations
+from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER, package_source
+from gpuyard.render.pulled_image import PulledImage, python_image
+from gpuyard_core.catalogue.metrics import ACTIVITY, DEVICE_LABELS, POD_LABELS
+from gpuyard_core.names import (
     IDLE,
     IDLE_PROGRAM,
     IDLE_REPLICAS,
@@ -24,18 +36,6 @@ from gpuyard.names import (
     admission_name,
     system_namespace,
 )
-from gpuyard.plan.queueing.kueue import queued_by_group, queued_kinds
-from gpuyard.plan.records import IdlePlan, IdleTeam, PlatformPlan
-from gpuyard.plan.teams.idle import CHECK_MINUTES
-from gpuyard.render.access import role_with_binding
-from gpuyard.render.admission.accounts import account_policy
-from gpuyard.render.admission.cel import (
-    other_metadata_unchanged_expressions,
-    other_spec_unchanged_expression,
-)
-from gpuyard.render.objects import Object, managed_object, service_account, system_tolerations
-from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER, package_source
-from gpuyard.render.pulled_image import PulledImage, python_image
 
 PACKAGE = "gpuyard_idle"
 SETTINGS_FILE = "settings.json"

@@ -7,9 +7,9 @@ name, in a registry (`oci://…`) or in a folder, which needs no network at all.
 
 from dataclasses import replace
 
-from gpuyard.catalogue.software.charts import Chart
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard_core.catalogue.software.charts import Chart
 
 OCI = "oci://"
 

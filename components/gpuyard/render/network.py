@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from gpuyard.catalogue.software.addons import addon_facts
-from gpuyard.names import KUBE_SYSTEM, NAMESPACE_LABEL
 from gpuyard.plan.records import EgressNetwork, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.addons import addons_of
 from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.names import KUBE_SYSTEM, NAMESPACE_LABEL
 
 POLICY = "gpuyard"
 _NAMES = 53

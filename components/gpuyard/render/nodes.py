@@ -4,7 +4,10 @@ Only what the cloud and the kubelet's start-up flags determine is set here. Capa
 MIG state come from the fakes of the node agents, which read this object and never the plan.
 """
 
-from gpuyard.names import (
+from gpuyard.plan.pools.flavor_topology import zone_of
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.objects import Object, managed_object, taint_object
+from gpuyard_core.names import (
     ARCH_LABEL,
     EXISTING_ANNOTATION,
     HOSTNAME_LABEL,
@@ -13,9 +16,6 @@ from gpuyard.names import (
     ZONE_LABEL,
     simulated_node_name,
 )
-from gpuyard.plan.pools.flavor_topology import zone_of
-from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.objects import Object, managed_object, taint_object
 
 FAKE_NODE = {"kwok.x-k8s.io/node": "fake"}
 NODE_UID = "gpuyard.dev/node-uid"

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuyard.names import KUBE_SYSTEM, MANAGED_BY_LABEL, PLATFORM_LABEL
-from gpuyard.plan.records import PoolPlan, Taint
+from gpuyard.plan.records import PoolPlan
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.names import KUBE_SYSTEM, MANAGED_BY_LABEL, PLATFORM_LABEL
 
 Object = dict[str, Any]
 """One Kubernetes object as a plain mapping; may contain `Late` values."""

@@ -5,15 +5,6 @@ A new add-on is one more record in `ADDONS`.
 
 from collections.abc import Callable
 
-from gpuyard.catalogue.gke.nodes import INSTALLER_PAUSE
-from gpuyard.catalogue.software.charts import (
-    EFA_PLUGIN,
-    KARPENTER_CHART,
-    KARPENTER_CRD_CHART,
-    RDMA_PLUGIN,
-    Chart,
-)
-from gpuyard.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.access import catalogue_objects
 from gpuyard.render.addon_charts import chart_addons, project_objects, tekton_objects
@@ -49,6 +40,15 @@ from gpuyard.render.volcano.chart import volcano_images, volcano_objects, volcan
 from gpuyard.render.volcano.queues import volcano_queue_objects
 from gpuyard.render.workloads.runtimes import runtime_images, training_objects
 from gpuyard.render.workloads.services import service_objects
+from gpuyard_core.catalogue.gke.nodes import INSTALLER_PAUSE
+from gpuyard_core.catalogue.software.charts import (
+    EFA_PLUGIN,
+    KARPENTER_CHART,
+    KARPENTER_CRD_CHART,
+    RDMA_PLUGIN,
+    Chart,
+)
+from gpuyard_core.names import PLATFORM_CONFIGMAP, POD_SECURITY_LABEL, system_namespace
 
 
 def cloud_objects(plan: PlatformPlan) -> list[Object]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import gpuyard
-from gpuyard.names import POOL_LABEL
 from gpuyard.plan.digests import short_digest
 from gpuyard.render.objects import Object, managed_object, system_tolerations
+from gpuyard_core.names import POOL_LABEL
 
 _UNPRIVILEGED_ID = 65534
 UNPRIVILEGED_USER: Object = {

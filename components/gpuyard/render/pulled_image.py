@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from gpuyard.catalogue.software.charts import Agent, Chart
-from gpuyard.catalogue.software.digests import BY_TAG, digest_of
-from gpuyard.catalogue.software.programs import PYTHON
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.mirror import mirrored
+from gpuyard_core.catalogue.software.charts import Agent, Chart
+from gpuyard_core.catalogue.software.digests import BY_TAG, digest_of
+from gpuyard_core.catalogue.software.programs import PYTHON
 
 
 @dataclass(frozen=True, slots=True, order=True)

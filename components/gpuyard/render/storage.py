@@ -7,13 +7,13 @@ decides whether it is writable: a pod can only request less.
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.names import CHECKPOINTS, DATA_ACCOUNT, PROTECT_ANNOTATION, system_namespace
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.spelling import digest
 from gpuyard.render.limits import gib
 from gpuyard.render.objects import Object, managed_object, service_account
 from gpuyard.spec.sections import DatasetKind
+from gpuyard_core.names import CHECKPOINTS, DATA_ACCOUNT, PROTECT_ANNOTATION, system_namespace
 
 CHECKPOINTS_STORE = "checkpoints"
 """Name of the checkpoint bucket in a cloud's graph."""

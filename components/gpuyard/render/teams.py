@@ -1,7 +1,16 @@
 """A team's objects: namespace, limits, network, access and queue."""
 
-from gpuyard.admission.parameters import parameters_of
-from gpuyard.names import (
+from gpuyard.plan.queueing.volcano import uses_volcano
+from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard.plan.records.queues import usable_pools
+from gpuyard.plan.teams.pod_security import stricter
+from gpuyard.render.access import access_objects, deployment_objects
+from gpuyard.render.admission.team_parameters import parameters_of
+from gpuyard.render.gpu_operator.claims import claim_objects
+from gpuyard.render.limits import limit_objects
+from gpuyard.render.network import network_policy
+from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.names import (
     BUDGET_ANNOTATION,
     EXISTING_ANNOTATION,
     ISOLATION_LABEL,
@@ -15,15 +24,6 @@ from gpuyard.names import (
     TEAM_PRIORITY_LABEL,
     nccl_name,
 )
-from gpuyard.plan.queueing.volcano import uses_volcano
-from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
-from gpuyard.plan.records.queues import usable_pools
-from gpuyard.plan.teams.pod_security import stricter
-from gpuyard.render.access import access_objects, deployment_objects
-from gpuyard.render.gpu_operator.claims import claim_objects
-from gpuyard.render.limits import limit_objects
-from gpuyard.render.network import network_policy
-from gpuyard.render.objects import Object, managed_object
 
 
 def team_objects(plan: PlatformPlan, team: TeamPlan) -> list[Object]:

@@ -7,9 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from gpuyard.catalogue.cluster.times import GB_PULLED
-from gpuyard.catalogue.kubernetes.interruptions import SPOT_RATE_PER_MONTH
-from gpuyard.catalogue.machines import Capacity
 from gpuyard.plan.capacity.capacity_options import max_nodes_total
 from gpuyard.plan.capacity.startup_time import startup_time
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -22,6 +19,9 @@ from gpuyard.replay.scaling import PoolObservation, stack_policy
 from gpuyard.scheduler.model import RunningJob
 from gpuyard.spec.platform import HOURS_PER_MONTH
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.cluster.times import GB_PULLED
+from gpuyard_core.catalogue.kubernetes.interruptions import SPOT_RATE_PER_MONTH
+from gpuyard_core.catalogue.machines import Capacity
 
 
 class Kind(IntEnum):

@@ -7,19 +7,19 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 
-from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.errors import UsageError
 from gpuyard.explain.decision import evaluate_job
 from gpuyard.explain.records import Verdict
-from gpuyard.findings import format_list
-from gpuyard.manifests.quantities import CPU, MEMORY, MIB
-from gpuyard.names import POOL_LABEL
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import AdvertisedResource, PlatformPlan, PoolPlan, TeamPlan, usable_pools
 from gpuyard.replay.jobs import SubmittedJob
 from gpuyard.scheduler.model import EMPTY, SchedulerModel
 from gpuyard.scheduler.requests import PodSet, Request
 from gpuyard.traces import TraceJob
+from gpuyard_core.catalogue.gpus import find_gpu
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import format_list
+from gpuyard_core.manifests.quantities import CPU, MEMORY, MIB
+from gpuyard_core.names import POOL_LABEL
 
 EVERY_OTHER = "*"
 """In a mapping of teams: the jobs of all other teams, and of none."""

@@ -7,12 +7,12 @@ not nodes. Slices and shares are resources of the node, as the device plugin adv
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.catalogue.kubernetes.scheduling import DEFAULT_WEIGHTS, MAX_SCORE, PACKING_WEIGHTS
-from gpuyard.manifests.quantities import CPU, MEMORY, MIB
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
 from gpuyard.replay.chance import Chance
 from gpuyard.scheduler.nodes import planned_node_resources, with_pods_resource
+from gpuyard_core.catalogue.kubernetes.scheduling import DEFAULT_WEIGHTS, MAX_SCORE, PACKING_WEIGHTS
+from gpuyard_core.manifests.quantities import CPU, MEMORY, MIB
 
 State = tuple[int, ...]
 """Free resources of a node, in the order of its pool's resources."""

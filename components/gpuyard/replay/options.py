@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from gpuyard.catalogue.kubernetes.kueue import REQUEUE_SECONDS
 from gpuyard.replay.scaling import ScalingPolicy
+from gpuyard_core.catalogue.kubernetes.kueue import REQUEUE_SECONDS
 
 MOST_EVICTIONS = 1000
 

@@ -4,7 +4,6 @@ import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpuyard.findings import format_list
 from gpuyard.plan.queueing.kueue import FIRST_REQUEUE_SECONDS, LONGEST_REQUEUE_SECONDS
 from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
 from gpuyard.plan.records import PlatformPlan
@@ -17,6 +16,7 @@ from gpuyard.replay.outcome import Outcome
 from gpuyard.replay.shapes import RunningJobs, ShapeDecision, shapes_of
 from gpuyard.replay.waiting import PendingQueue
 from gpuyard.scheduler.model import EMPTY, RunningJob, SchedulerModel
+from gpuyard_core.findings import format_list
 
 CAUTIONS = ("whether a node has enough free GPUs for a pod is not evaluated",)
 SAMPLES = 1000

@@ -6,8 +6,6 @@ from typing import Any, TypeVar
 
 import pulumi
 
-from gpuyard.errors import UsageError
-from gpuyard.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs, unresolved_output_names
 from gpuyard.render.charts import Release, release_object
@@ -18,6 +16,8 @@ from gpuyard.resources.objects import register_object
 from gpuyard.resources.provider import ClusterProvider, names_cluster, provider_of
 from gpuyard.resources.releases import register_release
 from gpuyard.spec.sections import Apply
+from gpuyard_core.errors import UsageError
+from gpuyard_core.names import EXISTING_ANNOTATION, KUEUE_GROUP, PROTECT_ANNOTATION
 
 _T = TypeVar("_T")
 _HELD = f"{KUEUE_GROUP}/"

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import pulumi
 
-from gpuyard.errors import PlanRejected, UsageError
-from gpuyard.findings import Diagnostic, Fix, error, format_findings
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud
-from gpuyard.spec.problems import format_input
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.errors import PlanRejected, UsageError
+from gpuyard_core.findings import Diagnostic, Fix, error, format_findings
+from gpuyard_core.models.problems import format_input
+from gpuyard_core.suggestions import nearest_name
 
 
 class PlatformRejected(pulumi.RunError, PlanRejected):

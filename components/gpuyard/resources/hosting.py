@@ -23,7 +23,6 @@ from pulumi.provider.experimental.schema import generate_schema
 from pulumi.provider.provider import ConstructResult
 from pulumi.provider.server import ComponentInitError, main
 
-from gpuyard.findings import Severity, show_path
 from gpuyard.resources.clusters.autoscaler import ClusterAutoscaler
 from gpuyard.resources.clusters.eks import EksCluster
 from gpuyard.resources.clusters.gke import GkeCluster
@@ -41,6 +40,7 @@ from gpuyard.resources.state import camel_case
 from gpuyard.resources.storage import Storage
 from gpuyard.resources.teams import Team
 from gpuyard.resources.validation.component import Validation
+from gpuyard_core.findings import Severity, show_path
 
 COMPONENTS: list[type[pulumi.ComponentResource]] = [
     ClusterAutoscaler,

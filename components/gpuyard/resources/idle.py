@@ -2,11 +2,11 @@
 
 import pulumi
 
-from gpuyard.names import IDLE, system_namespace
 from gpuyard.render.idle import idle_objects
 from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.part_args import Part, PartArgs, read_part
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard_core.names import IDLE, system_namespace
 
 _PART = Part("IdleReclaim")
 

@@ -12,7 +12,6 @@ from typing import Any
 import pulumi
 from pulumi.output import Unknown
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, info, show_path
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.cloud.graph import late_value_names
@@ -27,6 +26,7 @@ from gpuyard.spec.late_inputs import (
     marker_findings,
 )
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, show_path
 
 _MIDNIGHT = re.compile(r"(\d{4}-\d\d-\d\d)T00:00:00Z")
 _SETTINGS = {

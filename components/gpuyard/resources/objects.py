@@ -24,8 +24,8 @@ from typing import Any, cast
 
 import pulumi
 
-from gpuyard.errors import UsageError
 from gpuyard.sdk_classes import sdk_version
+from gpuyard_core.errors import UsageError
 
 _SECRET_FIELDS = ("data", "stringData")
 _PATCH = "Patch"

@@ -4,7 +4,6 @@ from typing import NotRequired
 
 import pulumi
 
-from gpuyard.names import MONITORING_GROUP
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.render.observability.dashboards import dashboard_objects
 from gpuyard.render.observability.monitoring import monitoring_objects, monitoring_release
@@ -12,6 +11,7 @@ from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.resources.component import Component
 from gpuyard.resources.part_args import LateValues, Part, PartArgs, read_part, read_stores, sections
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard_core.names import MONITORING_GROUP
 
 _PART = Part(
     "Observability", ("targets",), required=("pools", "observability"), optional=("stores",)

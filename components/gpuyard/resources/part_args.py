@@ -6,10 +6,6 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 
 import pulumi
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.pins import NEWEST_TRIED
-from gpuyard.errors import OutputValueMissing
-from gpuyard.findings import Diagnostic, Fix, Path, Severity, error, format_list
 from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.provider import provider_of
 from gpuyard.resources.errors import PlatformRejected
@@ -20,6 +16,10 @@ from gpuyard.resources.validated_plan import (
     validate_platform,
 )
 from gpuyard.spec.platform import Cloud as CloudName
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.pins import NEWEST_TRIED
+from gpuyard_core.errors import OutputValueMissing
+from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, format_list
 
 if TYPE_CHECKING:
     from gpuyard import typed as sections

@@ -7,11 +7,8 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, TypedDict, TypeVa
 
 import pulumi
 
-from gpuyard.catalogue.software.addons import addon_facts
 from gpuyard.changes.platforms import driver_of, driver_rollout_pools
 from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
-from gpuyard.findings import Diagnostic, Severity, sort_findings
-from gpuyard.names import MONITORING_GROUP, system_namespace
 from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
@@ -54,6 +51,9 @@ from gpuyard.resources.validation.deferral import (
 )
 from gpuyard.resources.validation.job_results import job_passed_hook
 from gpuyard.spec.late_inputs import INPUT
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.findings import Diagnostic, Severity, sort_findings
+from gpuyard_core.names import MONITORING_GROUP, system_namespace
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.cluster import CloudCluster, ClusterResource

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, NotRequired
 import pulumi
 
 from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent
-from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
@@ -26,6 +25,7 @@ from gpuyard.resources.gpu_operator.waves import mig_reconfigure_hook
 from gpuyard.resources.objects import register_object
 from gpuyard.resources.part_args import Part, PartArgs, PoolLike, name_of_part, read_part
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard_core.findings import Diagnostic, Fix, error
 
 if TYPE_CHECKING:
     from gpuyard.resources.clusters.cluster import CloudCluster

@@ -5,7 +5,6 @@ import pulumi_kubernetes
 from pulumi.runtime.mocks import MockMonitor
 from pulumi.runtime.settings import get_monitor
 
-from gpuyard.names import SIMULATED_CONTEXT
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.diagnosis.hooks import hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
@@ -14,6 +13,7 @@ from gpuyard.sdk_classes import sdk_version
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import Apply
+from gpuyard_core.names import SIMULATED_CONTEXT
 
 
 class ClusterProvider(pulumi_kubernetes.Provider):

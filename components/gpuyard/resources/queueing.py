@@ -4,7 +4,6 @@ from typing import NotRequired
 
 import pulumi
 
-from gpuyard.names import KUEUE_GROUP, VOLCANO_GROUP
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.kueue.chart import (
@@ -19,6 +18,7 @@ from gpuyard.resources.component import Component, after_created
 from gpuyard.resources.part_args import Part, PartArgs, read_part, sections
 from gpuyard.resources.state import spec_without_defaults
 from gpuyard.spec.sections import Apply
+from gpuyard_core.names import KUEUE_GROUP, VOLCANO_GROUP
 
 _PART = Part("Queueing", ("queueing", "priorities"))
 

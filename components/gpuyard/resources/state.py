@@ -2,11 +2,11 @@
 
 from typing import Any
 
-from gpuyard.spec.base import SpecModel
 from gpuyard.spec.pools import CapacityOptionSpec, HostShape, MachineShape
 from gpuyard.spec.sections import Addon, TrainingRuntime
 from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.teams import TeamNamespace
+from gpuyard_core.models.base import SpecModel
 
 _AS_WRITTEN = (
     Addon,

@@ -4,7 +4,6 @@ from typing import NotRequired
 
 import pulumi
 
-from gpuyard.names import COMPUTE_DOMAINS_GROUP
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.sharing.claims import installs_dra_driver
 from gpuyard.render.storage import storage_objects
@@ -22,6 +21,7 @@ from gpuyard.resources.part_args import (
     sections,
 )
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard_core.names import COMPUTE_DOMAINS_GROUP
 
 _PART = Part(
     "Team",

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pulumi
 import pulumi.runtime
 
-from gpuyard.findings import Diagnostic, Fix, Severity, error
-from gpuyard.local_files import file_reader
 from gpuyard.plan.platform import calendar_findings
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.late_inputs import LateInputs
-from gpuyard.spec.problems import format_input
 from gpuyard.spec.read import read_platform
 from gpuyard.spec.region import place_keys
-from gpuyard.spec.suggestions import nearest_name
 from gpuyard.stack_validation import validate
-from gpuyard.today import today
+from gpuyard_core.findings import Diagnostic, Fix, Severity, error
+from gpuyard_core.local_files import file_reader
+from gpuyard_core.models.problems import format_input
+from gpuyard_core.suggestions import nearest_name
+from gpuyard_core.today import today
 
 if TYPE_CHECKING:
     from gpuyard.spec.platform import PlatformSpec

@@ -11,12 +11,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from gpuyard.manifests.quantities import format_amount
-from gpuyard.names import MIG_SLICES, STOP_TAINT
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.queueing.pool_choice import pool_choice
 from gpuyard.plan.quotas.cohort_tree import Key
-from gpuyard.plan.records import PlatformPlan, ResourceGroup, Taint, TeamPlan
+from gpuyard.plan.records import PlatformPlan, ResourceGroup, TeamPlan
 from gpuyard.scheduler.model import SchedulerModel, take_usage
 from gpuyard.scheduler.preemption import QuotaRequest, preemption_targets
 from gpuyard.scheduler.preemption_rules import PreemptionTargets, target_jobs
@@ -24,6 +22,9 @@ from gpuyard.scheduler.requests import PodSet, group_pod_sets
 from gpuyard.scheduler.selectors import flavor_accepts, untolerated
 from gpuyard.scheduler.topology import topology_mismatch
 from gpuyard.spec.queueing import PoolChoice, Preemption
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.manifests.quantities import format_amount
+from gpuyard_core.names import MIG_SLICES, STOP_TAINT
 
 SearchKey = tuple[int, int]
 """The first of the pod sets that share a flavor, and a resource group of the queue."""

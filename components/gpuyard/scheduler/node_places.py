@@ -3,9 +3,9 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 
-from gpuyard.names import ZONE_LABEL, simulated_node_name
 from gpuyard.plan.pools.flavor_topology import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard_core.names import ZONE_LABEL, simulated_node_name
 
 NodeDomains = tuple[str, ...] | None
 

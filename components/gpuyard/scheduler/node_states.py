@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.manifests.fields import mapping, mappings, text
-from gpuyard.manifests.quantities import quantity, whole_units
-from gpuyard.plan.records import Taint
+from gpuyard_core.manifests.fields import mapping, mappings, text
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.manifests.quantities import quantity, whole_units
 
 CORDONED = "node.kubernetes.io/unschedulable"
 NOT_READY = "node.kubernetes.io/not-ready"

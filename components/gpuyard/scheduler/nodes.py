@@ -7,12 +7,13 @@ one of two.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
-from gpuyard.names import EFA, GPU_CLAIM, RDMA
 from gpuyard.plan.pools.fabrics import SHARED_BY, uses_rdma_device_plugin
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
-from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.node_states import NodeState
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.manifests.quantities import CPU, GIB, MEMORY, MILLI, PODS
+from gpuyard_core.names import EFA, GPU_CLAIM, RDMA
 
 MAX_PODS = 110
 """The kubelet's default."""

@@ -6,11 +6,15 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from gpuyard import names
-from gpuyard.findings import show_path
-from gpuyard.manifests.fields import items, mapping, mappings
-from gpuyard.manifests.gpu_requests import multiple_share_requests, peak_pod_requests
-from gpuyard.manifests.quantities import (
+from gpuyard.plan.records import LimitsPlan
+from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
+from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
+from gpuyard.scheduler.topology import TopologyRequest, topology_request
+from gpuyard_core import names
+from gpuyard_core.findings import show_path
+from gpuyard_core.manifests.fields import items, mapping, mappings
+from gpuyard_core.manifests.gpu_requests import multiple_share_requests, peak_pod_requests
+from gpuyard_core.manifests.quantities import (
     CPU,
     MEMORY,
     MIB,
@@ -18,13 +22,9 @@ from gpuyard.manifests.quantities import (
     quantity,
     whole_units,
 )
-from gpuyard.manifests.queued import BY_OWNER, GANGS, INTEGRATIONS
-from gpuyard.manifests.templates import fixed_size_path
-from gpuyard.manifests.workloads import ParsedPodTemplate, ParsedWorkload
-from gpuyard.plan.records import LimitsPlan
-from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
-from gpuyard.scheduler.selectors import NodeRequirement, Term, Toleration
-from gpuyard.scheduler.topology import TopologyRequest, topology_request
+from gpuyard_core.manifests.queued import BY_OWNER, GANGS, INTEGRATIONS
+from gpuyard_core.manifests.templates import fixed_size_path
+from gpuyard_core.manifests.workloads import ParsedPodTemplate, ParsedWorkload
 
 _NATIVE = ("cpu", "memory", "ephemeral-storage", "hugepages-")
 _DISK = "ephemeral-storage"

@@ -6,11 +6,12 @@ The result is yes, no, or None if only a running node can tell.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard import names
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.plan.records import PlatformPlan, PoolPlan, Taint
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.gke_sharing import gke_labels
 from gpuyard.spec.platform import Cloud
+from gpuyard_core import names
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.manifests.pods import Taint
 
 _DISCOVERED = "nvidia.com/"
 

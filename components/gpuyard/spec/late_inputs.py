@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
 
 LATE_INPUTS: Mapping[str, Mapping[str, str]] = {
     "cluster.existing": {

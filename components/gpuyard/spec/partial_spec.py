@@ -11,9 +11,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gpuyard.findings import Diagnostic, Path
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.problems import validation_findings
+from gpuyard_core.findings import Diagnostic, Path
+from gpuyard_core.models.problems import validation_findings
 
 _ROUNDS = 12
 """Maximum passes: dropping a part may make its parent invalid, and so on upwards."""

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from gpuyard.spec.base import SpecModel
 from gpuyard.spec.pools import MAX_POOLS, Pool, System
 from gpuyard.spec.queueing import QueueingSpec
 from gpuyard.spec.sections import (
@@ -24,7 +23,8 @@ from gpuyard.spec.sections import (
     Workloads,
 )
 from gpuyard.spec.teams import MAX_TEAMS, Team
-from gpuyard.spec.values import Day, MemoryGib, Name, Positive, Text, Usd, value_error
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import Day, MemoryGib, Name, Positive, Text, Usd, value_error
 
 HOURS_PER_MONTH = 730
 """Hours that AWS and Google Cloud bill as one month."""

@@ -7,8 +7,6 @@ from typing import Annotated, Any
 from pydantic import Discriminator, Field, Tag, model_serializer, model_validator
 from pydantic_core import PydanticCustomError
 
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.spec.base import SpecModel
 from gpuyard.spec.sections import (
     DisruptionWindow,
     FabricSpec,
@@ -20,8 +18,9 @@ from gpuyard.spec.sections import (
     Upgrade,
 )
 from gpuyard.spec.sharing import Sharing
-from gpuyard.spec.suggestions import nearest_name
-from gpuyard.spec.values import (
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import (
     MemoryGib,
     Name,
     NodeRange,
@@ -32,6 +31,7 @@ from gpuyard.spec.values import (
     ValueChange,
     value_error,
 )
+from gpuyard_core.suggestions import nearest_name
 
 MAX_POOLS = 1000
 MAX_OWNERS = 1000

@@ -5,9 +5,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gpuyard.spec.base import SpecModel
 from gpuyard.spec.teams import Shares, StopPolicy, Weight
-from gpuyard.spec.values import Name, Positive, Switch
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import Name, Positive, Switch
 
 MAX_COHORTS = 200
 MAX_CLUSTERS = 20

@@ -6,12 +6,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gpuyard.errors import SpecError
-from gpuyard.findings import Diagnostic, Fix, Path, Severity, error, format_findings, has_errors
 from gpuyard.spec.late_inputs import marker_findings
 from gpuyard.spec.partial_spec import SalvagedSpec, salvage_spec, suppressed_findings
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.problems import format_input, validation_findings
 from gpuyard.spec.region import (
     ENVIRONMENT,
     CloudAccount,
@@ -21,12 +18,20 @@ from gpuyard.spec.region import (
     region_of,
 )
 from gpuyard.spec.sections.inventory import Files, with_inventories
-from gpuyard.spec.suggestions import nearest_name
-from gpuyard.spec.yaml_tree import Document, parse_yaml
-
-CONFIG_KEY = "gpuyard:platform"
-PLATFORM_PATH: Path = ("config", CONFIG_KEY)
-"""The path of the platform in a stack file."""
+from gpuyard_core.errors import SpecError
+from gpuyard_core.findings import (
+    Diagnostic,
+    Fix,
+    Path,
+    Severity,
+    error,
+    format_findings,
+    has_errors,
+)
+from gpuyard_core.models.problems import format_input, validation_findings
+from gpuyard_core.stack_files import CONFIG_KEY, PLATFORM_PATH, platform_in
+from gpuyard_core.suggestions import nearest_name
+from gpuyard_core.yaml_tree import Document, parse_yaml
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,12 +111,6 @@ def _refused(reading: ParsedStackFile) -> ParsedStackFile:
     if reading.spec is None or not has_errors(reading.findings):
         return reading
     return replace(reading, spec=None, partial=SalvagedSpec(reading.spec))
-
-
-def platform_in(root: Any) -> Any:
-    """The `gpuyard:platform` value of a parsed stack file; None if there is none."""
-    config = root.get("config") if isinstance(root, dict) else None
-    return config.get(CONFIG_KEY) if isinstance(config, dict) else None
 
 
 def read_platform(

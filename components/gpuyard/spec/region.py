@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard.catalogue.cluster.names import PROJECT
-from gpuyard.catalogue.cluster.places import region_names
-from gpuyard.catalogue.purchasing import GCE_ZONE, REGIONS, ZONES
-from gpuyard.findings import Diagnostic, Fix, Path, error
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.cluster.names import PROJECT
+from gpuyard_core.catalogue.cluster.places import region_names
+from gpuyard_core.catalogue.purchasing import GCE_ZONE, REGIONS, ZONES
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.suggestions import nearest_name
 
 _KEYS: Mapping[str, tuple[str, ...]] = {"aws": ("aws:region",), "gcp": ("gcp:region", "gcp:zone")}
 """Config keys of the region by cloud; the first that is set applies."""

@@ -5,11 +5,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.problems import models_in
-from gpuyard.spec.read import CONFIG_KEY
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.models.problems import models_in
+from gpuyard_core.stack_files import CONFIG_KEY
 
 SCHEMA_FILE = "stacks/gpuyard.schema.json"
 MODELINE = "# yaml-language-server: $schema=gpuyard.schema.json"

@@ -5,9 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_serializer, model_validator
 
-from gpuyard.names import LOCAL_QUEUE
-from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import (
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import (
     Cidr,
     Count,
     ImagePrefix,
@@ -19,6 +18,7 @@ from gpuyard.spec.values import (
     Text,
     Usd,
 )
+from gpuyard_core.names import LOCAL_QUEUE
 
 MAX_TEAMS = 1000
 MAX_NAMESPACES = 50

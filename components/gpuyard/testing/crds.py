@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from gpuyard.manifests.definition_loader import DefinitionLoader
 from gpuyard.testing.openapi import SchemaViolation, violations
 from gpuyard.testing.values import is_object
+from gpuyard_core.manifests.definition_loader import DefinitionLoader
 
 _METADATA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 

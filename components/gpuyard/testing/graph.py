@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.errors import GpuYardError
+from gpuyard_core.errors import GpuYardError
 
 
 @dataclass

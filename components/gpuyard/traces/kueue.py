@@ -12,13 +12,13 @@ from typing import Any, TextIO
 
 import yaml
 
-from gpuyard import names
-from gpuyard.manifests.fields import items, mapping, mappings
-from gpuyard.manifests.gpu_requests import peak_pod_requests, pod_gpu_request
-from gpuyard.manifests.quantities import CPU, MEMORY, MIB, quantity, whole_units
 from gpuyard.traces.collect import JobCollector
 from gpuyard.traces.records import InvalidTrace, ReadOptions, TraceProblem, TraceReading
 from gpuyard.traces.tables import check_utf8
+from gpuyard_core import names
+from gpuyard_core.manifests.fields import items, mapping, mappings
+from gpuyard_core.manifests.gpu_requests import peak_pod_requests, pod_gpu_request
+from gpuyard_core.manifests.quantities import CPU, MEMORY, MIB, quantity, whole_units
 
 MAX_CHARACTERS = 256 * 1024 * 1024
 """Of a JSON file; YAML takes ten times more memory and time."""

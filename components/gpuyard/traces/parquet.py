@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.traces.records import InvalidTrace, ReadOptions, TraceProblem, TraceReading
 from gpuyard.traces.tables import read_table
+from gpuyard_core.errors import EnvironmentMissing
 
 MAGIC = b"PAR1"
 """The first bytes of a file."""

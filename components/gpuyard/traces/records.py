@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.errors import UsageError
+from gpuyard_core.errors import UsageError
 
 MAX_JOBS = 2_000_000
 """Jobs that are read of one trace: two GiB of memory are enough for a million of them and their replay."""

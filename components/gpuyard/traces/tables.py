@@ -11,10 +11,10 @@ from typing import Any, TextIO
 
 import yaml
 
-from gpuyard.errors import UsageError
-from gpuyard.findings import format_list
 from gpuyard.traces.collect import FIELDS, UNITS, JobCollector, shorten
 from gpuyard.traces.records import InvalidTrace, ReadOptions, TraceProblem, TraceReading
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import format_list
 
 _LINE_LIMIT = 1024 * 1024
 """Characters of one line: more is not a table."""

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 
-from gpuyard.errors import UsageError
 from gpuyard.usage.hours import HOUR
+from gpuyard_core.errors import UsageError
 
 _MONTH = re.compile(r"(\d{4})-(\d{2})")
 _MONTHS = 12

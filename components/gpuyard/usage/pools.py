@@ -3,13 +3,13 @@
 from dataclasses import dataclass
 from datetime import UTC, tzinfo
 
-from gpuyard.errors import UsageError
-from gpuyard.findings import format_list
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.usage.forecast import Forecast, NotEnoughData, make_forecast
 from gpuyard.usage.hours import HourlyExport, HourlySeries
 from gpuyard.usage.samples import Labels
 from gpuyard.usage.saturation import PoolCapacity, Saturation, pool_capacities, saturation
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import format_list
 
 POOL_LABELS = ("pool", "gpuyard_dev_pool", "label_gpuyard_dev_pool")
 """Labels that name the pool of a series: ours, and the node label as exporters write it."""

@@ -10,7 +10,6 @@ from enum import StrEnum
 from math import ceil
 from statistics import fmean, pstdev
 
-from gpuyard.catalogue.mig import MigProfile
 from gpuyard.plan.money.unit_costs import unit_costs
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.fractions import gpu_fractions
@@ -19,6 +18,7 @@ from gpuyard.spec.platform import HOURS_PER_MONTH
 from gpuyard.spec.teams import Isolation
 from gpuyard.usage.hours import HourlyExport
 from gpuyard.usage.workloads import Workload, workloads
+from gpuyard_core.catalogue.mig import MigProfile
 
 GIB = 1024**3
 ROUNDING = 1.01

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from gpuyard.errors import UsageError
+from gpuyard_core.errors import UsageError
 
 Labels = tuple[tuple[str, str], ...]
 """The labels of a series in the order of their names, `__name__` included."""

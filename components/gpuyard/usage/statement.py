@@ -12,10 +12,10 @@ from fractions import Fraction
 from itertools import groupby
 from math import floor
 
-from gpuyard.errors import UsageError
 from gpuyard.usage.hours import Defect as SampleDefect
 from gpuyard.usage.hours import DefectReport, HourlyExport, HourlySeries
 from gpuyard.usage.months import Month
+from gpuyard_core.errors import UsageError
 
 COST = "gpuyard:cost:dollars_per_hour"
 BILL = "gpuyard:bill:dollars_per_hour"

@@ -5,8 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard.errors import UsageError
 from gpuyard.usage.hours import HourlyExport, HourlySeries
+from gpuyard_core.errors import UsageError
 
 ACTIVE = "gpuyard:pod_gpu_active:ratio"
 USED = "gpuyard:pod_gpu_memory_used:bytes"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard_simulate.api import ApiError, Unreachable
 from testbed.plugins.cloud import calls, facts, faults, shapes
 from testbed.plugins.cloud.checking import of_service
 from testbed.plugins.cloud.inside import control_plane, joining

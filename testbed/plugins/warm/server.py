@@ -40,9 +40,9 @@ MODULES = {
         "pulumi_policy",
         "pulumi_kubernetes.core.v1",
         "gpuyard.resources",
-        "gpuyard.lint.embedded_values",
-        "gpuyard.lint.settings",
-        "gpuyard.rules",
+        "gpuyard_lint.embedded_values",
+        "gpuyard_lint.settings",
+        "gpuyard_lint.rules",
     ),
 }
 PACK = ["-u", "-m", "pulumi.policy"]

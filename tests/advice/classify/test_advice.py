@@ -4,8 +4,8 @@ import pytest
 
 from gpuyard.advice.classify.advice import priority_of, queue_of, sharing_of
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.manifests.templates import WORKLOADS
-from gpuyard.manifests.workloads import read_job
+from gpuyard_core.manifests.templates import WORKLOADS
+from gpuyard_core.manifests.workloads import read_job
 
 GPU, SHARED, MIG = "nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.10gb"
 MIG_SHARED = "nvidia.com/mig-1g.10gb.shared"

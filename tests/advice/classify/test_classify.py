@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from gpuyard.advice.classify.classify import classify
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.manifests.templates import WORKLOADS
-from gpuyard.manifests.workloads import MAX_LIST_DEPTH, objects_of, read_job
-from gpuyard.spec.yaml_tree import parse_yaml
+from gpuyard_core.manifests.templates import WORKLOADS
+from gpuyard_core.manifests.workloads import MAX_LIST_DEPTH, objects_of, read_job
+from gpuyard_core.yaml_tree import parse_yaml
 from kit.every import every
 
 TABLE = Path(__file__).parent / "jobs" / "labelled.yaml"

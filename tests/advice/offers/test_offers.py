@@ -14,9 +14,9 @@ from gpuyard.advice.offers.scores import (
     parts_of,
     whole_gpus,
 )
-from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.catalogue.fabric import GPUDIRECT, direct_fabric
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
 
 GPU_MACHINES = [m for m in MACHINES.values() if m.is_gpu_machine]
 

@@ -31,11 +31,11 @@ from gpuyard.advice.packing.patterns import (
     improving_patterns,
     most_valuable_pattern,
 )
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.machines import Capacity, Machine, Price
-from gpuyard.catalogue.sources import Source
 from gpuyard.plan.pools.allocatable import plan_allocatable
-from gpuyard.plan.sharing.mig import place_profiles
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.machines import Capacity, Machine, Price
+from gpuyard_core.catalogue.mig_layouts import place_profiles
+from gpuyard_core.catalogue.sources import Source
 from kit.searches import examples
 from kit.traces import openb_pods
 

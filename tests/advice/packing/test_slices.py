@@ -18,8 +18,8 @@ from gpuyard.advice.packing.slices import (
     slice_for,
     whole_memory_gib,
 )
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.plan.sharing.mig import count_layouts, place_profiles
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.mig_layouts import count_layouts, place_profiles
 from kit.searches import examples
 from kit.traces import openb_fractions
 

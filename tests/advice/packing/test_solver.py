@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
-from gpuyard.errors import EnvironmentMissing
+from gpuyard_core.errors import EnvironmentMissing
 
 
 def program(**changes):

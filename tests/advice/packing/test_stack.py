@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits
 from gpuyard.advice.packing.stack import clouds_of, needs_of, pack_stack
-from gpuyard.catalogue.machines import Capacity
+from gpuyard_core.catalogue.machines import Capacity
 from kit.stacks import plan_of as plan_from
 from kit.stacks import platform, pool
 

@@ -11,8 +11,8 @@ from gpuyard.advice.placement.serving import (
     best_throughput,
     pack_services,
 )
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.plan.sharing.mig import place_profiles
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.mig_layouts import place_profiles
 from kit.traces import trace_file
 
 A100 = MIG_PRODUCTS["A100-80"]

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.advice.strategy.answers import Workload, parse_answers, read_answers
-from gpuyard.errors import UsageError
+from gpuyard_core.errors import UsageError
 from kit.every import every
 
 JOB = {"name": "job", "kind": "training", "gpu_memory_gib": 20}

@@ -10,8 +10,8 @@ import yaml
 from gpuyard.advice.strategy.answers import parse_answers
 from gpuyard.advice.strategy.rules import applies, tables
 from gpuyard.advice.strategy.strategy import advise, workload_facts
-from gpuyard.catalogue.metrics import metrics
-from gpuyard.errors import UsageError
+from gpuyard_core.catalogue.metrics import metrics
+from gpuyard_core.errors import UsageError
 from kit.every import every
 
 ROOT = Path(__file__).parents[3]

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from gpuyard.advice.strategy.answers import parse_answers
 from gpuyard.advice.strategy.stack import advised_stack
 from gpuyard.advice.strategy.strategy import advise
-from gpuyard.errors import UsageError
-from gpuyard.findings import Severity
 from gpuyard.spec.read import read_stack_file
 from gpuyard.stack_validation import validate
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Severity
 from kit.searches import examples
 
 DAY = date(2026, 11, 29)

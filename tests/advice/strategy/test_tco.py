@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gpuyard.advice.strategy.answers import AdvisedCloud, OwnedHardware
 from gpuyard.advice.strategy.tco import nearest_machine, owned_cost
-from gpuyard.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.gpus import GPUS
 from kit.searches import examples
 
 AWS = (AdvisedCloud.AWS, "us-east-1")

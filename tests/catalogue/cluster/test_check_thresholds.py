@@ -4,8 +4,12 @@ import json
 from dataclasses import replace
 
 import sizes
-from gpuyard.catalogue.cluster.check_thresholds import CheckThreshold, adjustable_checks, row_key
-from gpuyard.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.cluster.check_thresholds import (
+    CheckThreshold,
+    adjustable_checks,
+    row_key,
+)
+from gpuyard_core.catalogue.gpus import GPUS
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.expectations import FULL, QUICK
 from gpuyard_validator.load.thresholds import (
@@ -21,7 +25,7 @@ from gpuyard_validator.thresholds import Quantity, common, threshold_of
 from kit.cases.hardware import expected
 from kit.every import every
 
-TABLE = sizes.ROOT / "components/gpuyard/catalogue/tables/check_floors.json"
+TABLE = sizes.ROOT / "components/gpuyard_core/catalogue/tables/check_floors.json"
 NVLINKS = {gpu.product: gpu.nvlink_gbps for gpu in GPUS.values()}
 H100 = "NVIDIA-H100-80GB-HBM3"
 

@@ -1,11 +1,11 @@
 """How many GPUs one machine has, whoever sells it."""
 
-from gpuyard.catalogue.cluster.machine_gpus import (
+from gpuyard_core.catalogue.cluster.machine_gpus import (
     contains_gpu_machine_name,
     gpus_of_machine,
     has_gpus,
 )
-from gpuyard.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.every import every
 
 

@@ -1,6 +1,6 @@
 """How long clouds take: every row has a source, and none of them says what another denies."""
 
-from gpuyard.catalogue.cluster.times import (
+from gpuyard_core.catalogue.cluster.times import (
     CONTROL_PLANES,
     COUNTED,
     EACH_GPU,
@@ -8,8 +8,8 @@ from gpuyard.catalogue.cluster.times import (
     JOINS,
     startup_durations,
 )
-from gpuyard.catalogue.kubernetes.autoscalers import NODE_MINUTES
-from gpuyard.catalogue.software.images import IMAGES, ComponentOwner, SoftwarePart
+from gpuyard_core.catalogue.kubernetes.autoscalers import NODE_MINUTES
+from gpuyard_core.catalogue.software.images import IMAGES, ComponentOwner, SoftwarePart
 from kit.every import every
 
 ROWS = [*CONTROL_PLANES.values(), *JOINS.values(), *COUNTED.values(), EACH_GPU, GB_PULLED]

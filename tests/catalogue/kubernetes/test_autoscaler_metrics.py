@@ -3,9 +3,9 @@
 import re
 from pathlib import Path
 
-from gpuyard.catalogue.kubernetes.autoscaler_metrics import AUTOSCALERS, SHORTAGES
-from gpuyard.catalogue.metrics import metrics_of
-from gpuyard.rules.subjects.promql import read_promql
+from gpuyard_core.catalogue.kubernetes.autoscaler_metrics import AUTOSCALERS, SHORTAGES
+from gpuyard_core.catalogue.metrics import metrics_of
+from gpuyard_lint.rules.subjects.promql import read_promql
 from kit.every import every
 
 PAGE = Path(__file__).parents[3] / "docs/concepts/interruption.md"

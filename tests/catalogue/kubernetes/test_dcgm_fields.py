@@ -1,7 +1,7 @@
 """Names like those of DCGM's fields that none of its releases has."""
 
-from gpuyard.catalogue.kubernetes.dcgm_fields import is_no_field
-from gpuyard.catalogue.metrics import DCGM, metrics_of
+from gpuyard_core.catalogue.kubernetes.dcgm_fields import is_no_field
+from gpuyard_core.catalogue.metrics import DCGM, metrics_of
 from kit.every import every
 
 

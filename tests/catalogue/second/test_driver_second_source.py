@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import facts
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.software.versions import parse_version
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.software.versions import parse_version
 from kit.every import every
 
 TABLE = Path(__file__).with_name("driver_second_source.csv")

@@ -14,8 +14,8 @@ from pathlib import Path
 import pytest
 
 import facts
-from gpuyard.catalogue.fabric import efa_interfaces_to_launch, network_cards, pod_limit
-from gpuyard.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.fabric import efa_interfaces_to_launch, network_cards, pod_limit
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.every import every
 
 TABLE = Path(__file__).with_name("ec2_second_source.csv")

@@ -6,7 +6,7 @@ from datetime import date
 import pytest
 
 import facts
-from gpuyard.catalogue.sources import Source
+from gpuyard_core.catalogue.sources import Source
 
 DAY = date(2026, 11, 21)
 FOUND = {

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import facts
-from gpuyard.catalogue.fabric import pod_limit
-from gpuyard.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.fabric import pod_limit
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.every import every
 
 TABLE = Path(__file__).with_name("karpenter_second_source.csv")

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 import facts
-from gpuyard.catalogue.commitments import (
+from gpuyard_core.catalogue.commitments import (
     COMMITTED_USE,
     EC2_RESERVED_LIST,
     GCE_COMMITTED_LIST,
     RESERVED_INSTANCE,
     commitments_of,
 )
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.sources import EC2_OFFERS, GCE_OFFERS
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.sources import EC2_OFFERS, GCE_OFFERS
 from kit.every import every
 
 TABLE = Path(__file__).with_name("price_second_source.csv")

@@ -2,7 +2,7 @@
 
 from datetime import date, timedelta
 
-from gpuyard.catalogue.software.ages import LIMITS, ages, dated_sources_by_kind
+from gpuyard_core.catalogue.software.ages import LIMITS, ages, dated_sources_by_kind
 
 
 def test_every_kind_has_a_limit_and_rows_that_are_not_newer_than_their_reading():

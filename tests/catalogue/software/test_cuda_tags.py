@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.catalogue.software.cuda_tags import suggested_tag
+from gpuyard_core.catalogue.software.cuda_tags import suggested_tag
 
 
 @pytest.mark.parametrize(

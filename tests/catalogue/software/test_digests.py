@@ -4,8 +4,9 @@ import re
 
 import pytest
 
-from gpuyard.catalogue.software.addons import addon_facts
-from gpuyard.catalogue.software.charts import (
+from gpuyard.render.workloads.runtimes import RUNTIME_IMAGES
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.catalogue.software.charts import (
     AUTOSCALER_CHART,
     EFA_PLUGIN,
     GPU_OPERATOR_CHART,
@@ -18,10 +19,14 @@ from gpuyard.catalogue.software.charts import (
     VOLCANO_CHART,
     VOLCANO_IMAGES,
 )
-from gpuyard.catalogue.software.compatibility import AUTOSCALERS
-from gpuyard.catalogue.software.digests import BY_TAG, PUBLISHED, digest_of, pinned_image_reference
-from gpuyard.catalogue.software.pins import PINS
-from gpuyard.render.workloads.runtimes import RUNTIME_IMAGES
+from gpuyard_core.catalogue.software.compatibility import AUTOSCALERS
+from gpuyard_core.catalogue.software.digests import (
+    BY_TAG,
+    PUBLISHED,
+    digest_of,
+    pinned_image_reference,
+)
+from gpuyard_core.catalogue.software.pins import PINS
 from kit.levels import upstream
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 import yaml
 
-from gpuyard.catalogue.software.images import (
+from gpuyard_core.catalogue.software.images import (
     DEPLOY_LABEL,
     IMAGES,
     ComponentOwner,
@@ -13,8 +13,8 @@ from gpuyard.catalogue.software.images import (
     find_image,
     images_of,
 )
-from gpuyard.catalogue.software.pins import DRIVER
-from gpuyard.catalogue.software.versions import parse_version
+from gpuyard_core.catalogue.software.pins import DRIVER
+from gpuyard_core.catalogue.software.versions import parse_version
 from kit.levels import upstream
 
 ROWS = [pytest.param(image, id=name) for name, image in IMAGES.items()]

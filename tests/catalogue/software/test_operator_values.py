@@ -3,7 +3,7 @@
 import pytest
 import yaml
 
-from gpuyard.catalogue.software.operator_values import (
+from gpuyard_core.catalogue.software.operator_values import (
     FIELDS,
     OF_A_RELEASE,
     OF_HELM,

@@ -5,15 +5,15 @@ import re
 import pytest
 import yaml
 
-from gpuyard.catalogue.cves import (
+from gpuyard_core.catalogue.cves import (
     branch_of,
     is_branch_maintained,
     known_vulnerabilities,
     minimum_fixed_version,
 )
-from gpuyard.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS, PINS
-from gpuyard.catalogue.software.support import OperatorStatus, operator_status
-from gpuyard.catalogue.software.versions import parse_version
+from gpuyard_core.catalogue.software.pins import GPU_OPERATOR, OPERATOR_PARTS, PINS
+from gpuyard_core.catalogue.software.support import OperatorStatus, operator_status
+from gpuyard_core.catalogue.software.versions import parse_version
 from kit.every import every
 from kit.levels import upstream
 from kit.supply.upstream_pins import PARTS_BEHIND

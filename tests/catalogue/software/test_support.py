@@ -5,9 +5,9 @@ from datetime import UTC, date, datetime, timedelta
 
 import pytest
 
-from gpuyard.catalogue.software import support as dates
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.catalogue.software.support import (
+from gpuyard_core.catalogue.software import support as dates
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.catalogue.software.support import (
     RELEASED,
     WINDOWS,
     OperatorStatus,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.catalogue.software.versions import parse_version
+from gpuyard_core.catalogue.software.versions import parse_version
 
 
 @pytest.mark.parametrize(

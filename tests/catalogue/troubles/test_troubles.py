@@ -2,14 +2,14 @@
 
 import re
 
-from gpuyard.catalogue.known_issues import (
+from gpuyard_core.catalogue.known_issues import (
     KNOWN_ISSUES,
     Area,
     Remedy,
     find_known_issue,
     issues_for_check,
 )
-from gpuyard.catalogue.known_issues.table import IN_WORDS, RECOVERIES
+from gpuyard_core.catalogue.known_issues.table import IN_WORDS, RECOVERIES
 from gpuyard_gate.decisions import _REMEDIES
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.checks.health import RECOVERY

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from gpuyard.cli.terminal.text import signed_usd, usd
 from gpuyard.cli.views.cost_changes import pool_name, pool_nodes
 from gpuyard.plan.money.bill_changes import BillChange, pool_changes, team_changes, total_changes
 from gpuyard.plan.records import Total
+from gpuyard_core.terminal.text import signed_usd, usd
 from kit.stacks import SYSTEM, cut_pool, plan_of, platform, pool, shared_pool, team
 
 UNKNOWN_PART = Total(3.0, ("train",), 1.0)

@@ -11,7 +11,7 @@ import yaml
 import sizes
 from gpuyard.cli.commands import init
 from gpuyard.cli.commands.init import ProjectCloud, project_files
-from gpuyard.spec.values import NAME_LENGTH
+from gpuyard_core.models.values import NAME_LENGTH
 
 FILES = [
     ".gitignore",

@@ -5,11 +5,11 @@ import re
 
 import pytest
 
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.cli.commands.mig import read_layout
-from gpuyard.errors import UsageError
-from gpuyard.plan.sharing.mig import place_profiles
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.mig_layouts import place_profiles
+from gpuyard_core.errors import UsageError
 
 CUTTABLE = sorted(MIG_PRODUCTS)
 WHOLE_ONLY = [name for name, gpu in GPUS.items() if gpu.mig is None]

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.plan.money.prices import node_price
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
 
 
 def flat(ended):

@@ -5,9 +5,9 @@ import json
 
 import pytest
 
-from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.plan import show_plan
-from gpuyard.findings import Diagnostic, Severity
+from gpuyard_core.findings import Diagnostic, Severity
+from gpuyard_core.terminal.console import Console
 from kit.stacks import cut_pool, plan_of, platform, pool, shape, shared_pool, team
 
 WHOLE = platform(

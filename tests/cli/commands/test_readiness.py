@@ -9,8 +9,8 @@ import pytest
 
 from gpuyard.cli import live
 from gpuyard.cli.prometheus import Prometheus
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.readiness.inputs import LISTED_KINDS
+from gpuyard_core.errors import EnvironmentMissing
 from kit.cases.readiness import base, healthy
 from kit.stacks import platform, pool
 

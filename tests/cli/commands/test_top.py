@@ -8,8 +8,8 @@ import pytest
 
 from gpuyard.cli.commands import top as command
 from gpuyard.cli.prometheus import Prometheus
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.usage.fleet import IDLE_HOURS, SERIES
+from gpuyard_core.errors import EnvironmentMissing
 from kit.stacks import cut_pool, platform, pool
 
 URL = ("--live", "http://prometheus.example")

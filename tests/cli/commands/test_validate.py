@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.catalogue.known_issues import KNOWN_ISSUES
 from gpuyard.cli import validator
 from gpuyard.cli.validator import ValidatorResult
+from gpuyard_core.catalogue.known_issues import KNOWN_ISSUES
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.snapshot import snapshot_json
 from gpuyard_validator.values import Missing, MissingReason, encode

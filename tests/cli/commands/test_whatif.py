@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.cli.terminal.progress import progress_bar
-from gpuyard.cli.terminal.text import format_seconds
 from gpuyard.replay import NoConvergence
+from gpuyard_core.terminal.progress import progress_bar
+from gpuyard_core.terminal.text import format_seconds
 from kit.every import every
 from kit.html_page import Page, check_accessible, check_self_contained
 from kit.stacks import platform, pool, team

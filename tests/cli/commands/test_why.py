@@ -6,9 +6,11 @@ import pytest
 
 import sizes
 from gpuyard.cli.commands.why import complete_ids
-from gpuyard.cli.shipped import shipped_folder
-from gpuyard.findings import Severity, error
-from gpuyard.rules import RULES
+from gpuyard.cli.shipped import distribution_folder
+from gpuyard_core.findings import Severity, error
+from gpuyard_core.terminal.pages import shipped_folder
+from gpuyard_lint import rules_folder
+from gpuyard_lint.rules import RULES
 
 
 def words(text: str) -> str:
@@ -82,7 +84,7 @@ def test_a_shell_completes_ids():
 
 
 def test_every_rule_has_a_page_that_is_shown():
-    pages = {page.stem for page in shipped_folder("rules").glob("*.md")}
+    pages = {page.stem for page in rules_folder().glob("*.md")}
     assert {rule.id for rule in RULES} <= pages
 
 
@@ -90,7 +92,13 @@ def test_folders_are_beside_the_modules_in_an_installation_and_in_their_place_in
     tmp_path,
 ):
     package = tmp_path / "components" / "gpuyard"
-    assert shipped_folder("rules", package) == tmp_path / "docs" / "rules"
+    assert (
+        shipped_folder(str(package / "__init__.py"), "rules", "docs/rules")
+        == tmp_path / "docs" / "rules"
+    )
     (package / "shipped" / "rules").mkdir(parents=True)
-    assert shipped_folder("rules", package) == package / "shipped" / "rules"
-    assert shipped_folder("policies") == sizes.ROOT / "policies"
+    assert (
+        shipped_folder(str(package / "__init__.py"), "rules", "docs/rules")
+        == package / "shipped" / "rules"
+    )
+    assert distribution_folder("policies") == sizes.ROOT / "policies"

@@ -6,9 +6,9 @@ import sys
 import pytest
 from rich.text import Text
 
-from gpuyard.cli.terminal import console as screen
-from gpuyard.cli.terminal.console import Column, table
-from gpuyard.cli.terminal.text import clean, pluralize, wrap
+from gpuyard_core.terminal import console as screen
+from gpuyard_core.terminal.console import Column, table
+from gpuyard_core.terminal.text import clean, pluralize, wrap
 from kit.stacks import cut_pool, platform, pool, shared_pool, team
 
 STACK = platform(

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from gpuyard.cli import guard
-from gpuyard.errors import EnvironmentMissing, UsageError
+from gpuyard_core.errors import EnvironmentMissing, UsageError
 
 
 class Gone(io.StringIO):

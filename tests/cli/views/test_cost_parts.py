@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.cli.terminal.text import money
 from gpuyard.cli.views.cost_changes import notes, pool_name, pool_nodes
+from gpuyard.cli.views.documents import money
 from gpuyard.plan.money.bill_changes import pool_changes, team_changes, total_changes
 from gpuyard.plan.money.unit_costs import to_monthly_total, unit_costs
 from gpuyard.plan.records import Total

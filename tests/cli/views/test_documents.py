@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.findings import Severity
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.spec.values import Range
+from gpuyard_core.findings import Severity
+from gpuyard_core.models.values import Range
+from gpuyard_core.terminal.documents import as_json, tree
 from kit.stacks import cut_pool, platform, pool, team
 
 STACK = platform([pool(nodes="0..4"), cut_pool()], [team(guarantee={"serve/3g.20gb": 2})])

@@ -2,8 +2,8 @@
 
 import io
 
-from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.interruption import show_interruption
+from gpuyard_core.terminal.console import Console
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.cli.views.documents import as_json, json_parts
+from gpuyard_core.terminal.documents import as_json, json_parts
 
 
 @pytest.mark.parametrize("values", [[], [1], [{"a": [1, {"b": "\x7f"}]}, {}, [], "x\ny"]])

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.cli.views.paths import find, plain_value
-from gpuyard.errors import UsageError
+from gpuyard_core.errors import UsageError
 
 TREE = {
     "name": "lab",

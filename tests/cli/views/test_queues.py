@@ -3,8 +3,8 @@
 import io
 import json
 
-from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.queues import show_queues
+from gpuyard_core.terminal.console import Console
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
 TREE = platform(

@@ -2,8 +2,8 @@
 
 import io
 
-from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.services import show_services
+from gpuyard_core.terminal.console import Console
 from kit.stacks import plan_of, platform, pool, shape, team
 
 

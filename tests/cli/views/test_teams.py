@@ -2,8 +2,8 @@
 
 import io
 
-from gpuyard.cli.terminal.console import Console
 from gpuyard.cli.views.teams import show_limits
+from gpuyard_core.terminal.console import Console
 from kit.stacks import plan_of, platform, team
 
 HEAD = ["team", "CPUs", "GiB", "storage", "claims", "pods", "one container"]

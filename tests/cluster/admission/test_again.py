@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import QUEUE_LABEL
-from gpuyard.simulate import cluster, tools
-from gpuyard.simulate.api import Api, ApiError, connect
-from gpuyard.simulate.definitions import read_manifests
+from gpuyard_core.names import QUEUE_LABEL
+from gpuyard_simulate import cluster, tools
+from gpuyard_simulate.api import Api, ApiError, connect
+from gpuyard_simulate.definitions import read_manifests
 from kit.cluster import lab as reality
 from kit.cluster.queues import KUEUE, QueueLab, condition, kueue_as_rendered, one_pool
 from kit.generated.hostile import MERGE

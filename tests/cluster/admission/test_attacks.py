@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.parameters import parameters_of
-from gpuyard.admission.requirements import BELONGINGS, denials
-from gpuyard.lint.kubernetes import resource
-from gpuyard.rules.subjects.admission import ADMISSION_KINDS, workload
-from gpuyard.rules.subjects.admission import BELONGINGS as KINDS
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard.render.admission.team_parameters import parameters_of
+from gpuyard_core.admission.requirements import BELONGINGS, denials
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import ADMISSION_KINDS, workload
+from gpuyard_lint.rules.subjects.admission import BELONGINGS as KINDS
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.attacks import CASES, namespace_of, object_of, path_of, three_teams
 from kit.cluster.tenants import acting, tenants

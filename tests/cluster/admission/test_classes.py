@@ -8,19 +8,19 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.parameters import parameters_of
 from gpuyard.advice.classify import signals
 from gpuyard.advice.classify.classify import classify
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.manifests.templates import templates_of, workload_kind
-from gpuyard.manifests.workloads import read_job
-from gpuyard.names import CLASS_LABEL, CLASS_OF_POD, PLATFORM_LABEL, TEAM_LABEL
 from gpuyard.render.admission.classes import LEAST_POINTS
 from gpuyard.render.admission.objects import admission_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, connect
-from gpuyard.simulate.kueue import manager as kueue
-from gpuyard.spec.yaml_tree import parse_yaml
+from gpuyard.render.admission.team_parameters import parameters_of
+from gpuyard_core.manifests.templates import templates_of, workload_kind
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_core.names import CLASS_LABEL, CLASS_OF_POD, PLATFORM_LABEL, TEAM_LABEL
+from gpuyard_core.yaml_tree import parse_yaml
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError, connect
+from gpuyard_simulate.kueue import manager as kueue
 from kit.cluster import lab as reality
 from kit.cluster.classes import GPU, completed, definition, kind_of
 from kit.cluster.lab import path_of

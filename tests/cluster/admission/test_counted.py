@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.queued import ELASTIC, OF_ANOTHER, SCALED
-from gpuyard.lint.kubernetes import resource
-from gpuyard.names import QUEUE_GATE, QUEUE_LABEL
-from gpuyard.rules.subjects.admission import workload
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
-from gpuyard.simulate.crds import stand_in
+from gpuyard_core.admission.queued import ELASTIC, OF_ANOTHER, SCALED
+from gpuyard_core.names import QUEUE_GATE, QUEUE_LABEL
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
+from gpuyard_simulate.crds import stand_in
 from kit import waiting
 from kit.cluster import lab as reality
 from kit.cluster.queues import kueue_as_rendered

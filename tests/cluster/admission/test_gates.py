@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME, TIMED
-from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 from gpuyard.render.admission.reservations import UNFINISHED, UNHELD
 from gpuyard.render.admission.scale_up import OTHER_ROLE
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, connect
+from gpuyard_core.admission.queued import BY_GROUPS, GROUPS_NAME, PARENT, ROLE, TIME, TIMED
+from gpuyard_core.names import POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, connect
 from kit.cluster import lab as reality
 from kit.cluster.attacks import three_teams
 from kit.cluster.lab import condition

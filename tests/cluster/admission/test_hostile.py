@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 from testbed.controllers import controllers
 
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.hostile import Hostile, Picture, Referee
 from kit.cluster.queues import job

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from gpuyard.manifests.templates import KINDS
-from gpuyard.names import QUEUE_LABEL
 from gpuyard.render.nodes import FAKE_NODE
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard_core.manifests.templates import KINDS
+from gpuyard_core.names import QUEUE_LABEL
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError
 from kit.cluster import lab as reality
 from kit.cluster.attacks import CASES, namespace_of, object_of, path_of, three_teams
 from kit.cluster.lab import condition

@@ -12,24 +12,24 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.admission.parameters import (
+from gpuyard.render.admission.objects import LONGEST, admission_objects
+from gpuyard.render.admission.team_parameters import parameters_of
+from gpuyard_core.admission.parameters import (
     ACCOUNTS,
     CSI_DRIVERS,
     PRIORITIES,
     PRIORITY_CLASSES,
     SHARES,
-    parameters_of,
 )
-from gpuyard.admission.requirements import REQUIREMENTS, denials
-from gpuyard.lint.kubernetes import resource
-from gpuyard.names import GPU as GPU_NAME
-from gpuyard.names import PRIORITY_LABEL, QUEUE_LABEL
-from gpuyard.render.admission.objects import LONGEST, admission_objects
-from gpuyard.rules.subjects.admission import workload
-from gpuyard.simulate import cluster, tools
-from gpuyard.simulate.api import Api, ApiError
-from gpuyard.simulate.definitions import read_manifests
-from gpuyard.simulate.parts import TYPE_CHECKER
+from gpuyard_core.admission.requirements import REQUIREMENTS, denials
+from gpuyard_core.names import GPU as GPU_NAME
+from gpuyard_core.names import PRIORITY_LABEL, QUEUE_LABEL
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_simulate import cluster, tools
+from gpuyard_simulate.api import Api, ApiError
+from gpuyard_simulate.definitions import read_manifests
+from gpuyard_simulate.parts import TYPE_CHECKER
 from kit.cluster.twins import (
     CLASSES,
     GPU,

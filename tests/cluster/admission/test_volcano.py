@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.parameters import parameters_of
-from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL, VOLCANO_QUEUE
 from gpuyard.render.admission.objects import admission_objects
+from gpuyard.render.admission.team_parameters import parameters_of
 from gpuyard.render.volcano.queues import volcano_queue_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, connect
-from gpuyard.simulate.definitions import read_manifests
+from gpuyard_core.names import PLATFORM_LABEL, TEAM_LABEL, VOLCANO_QUEUE
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError, connect
+from gpuyard_simulate.definitions import read_manifests
 from kit.cluster import lab as reality
 from kit.cluster.lab import path_of
 from kit.cluster.twins import patience, takes_pods

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.lint.kubernetes import resource
-from gpuyard.manifests.queued import QUEUED_KINDS
-from gpuyard.names import QUEUE_LABEL
-from gpuyard.rules.subjects.admission import workload
-from gpuyard.simulate.api import Api
-from gpuyard.simulate.cluster import Outcome
-from gpuyard.simulate.kueue import manager as kueue
+from gpuyard_core.manifests.queued import QUEUED_KINDS
+from gpuyard_core.names import QUEUE_LABEL
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_simulate.api import Api
+from gpuyard_simulate.cluster import Outcome
+from gpuyard_simulate.kueue import manager as kueue
 from kit.cluster.lab import create, delete
 from kit.cluster.queues import kueue_with
 from kit.cluster.twins import (

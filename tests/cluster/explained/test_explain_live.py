@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.simulate import cluster
+from gpuyard_simulate import cluster
 from kit.cluster import lab as reality
 from kit.cluster.lab import Lab
 from kit.cluster.queues import kueue_as_rendered

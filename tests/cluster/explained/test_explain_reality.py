@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
 from kit.cluster import lab as reality
 from kit.cluster.queues import kueue_as_rendered
 from kit.generated.small_platforms import small_platform

@@ -14,8 +14,8 @@ import yaml
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.counters import counters_text
-from gpuyard.simulate.metrics.load import Load, PodLoad
-from gpuyard.simulate.metrics.server import Objects
+from gpuyard_simulate.metrics.load import Load, PodLoad
+from gpuyard_simulate.metrics.server import Objects
 from kit.cluster import metrics
 from kit.cluster.stand import Stand, standing, until
 from kit.inprocess import run

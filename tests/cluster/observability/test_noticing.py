@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.names import GPU_OPERATOR_NAMESPACE, MONITORING_NAMESPACE
 from gpuyard.readiness.inputs import place_of
 from gpuyard.render.observability import rules
 from gpuyard.render.observability.monitors import monitor_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, connect
+from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, MONITORING_NAMESPACE
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, connect
 from kit.cluster import metrics
 from kit.cluster import prometheus_operator as generated
 from kit.cluster.lab import Value, apply, delete, wait

@@ -17,17 +17,17 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, MONITORING_NAMESPACE
 from gpuyard.render.observability import rules
 from gpuyard.render.observability.counters import COUNTERS_FILE
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.platform import platform_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
-from gpuyard.simulate.metrics.cluster import reader
-from gpuyard.simulate.metrics.load import Load, PodLoad
-from gpuyard.simulate.metrics.server import Exporters, serving
-from gpuyard.simulate.state import folder_of
+from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, MONITORING_NAMESPACE
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
+from gpuyard_simulate.metrics.cluster import reader
+from gpuyard_simulate.metrics.load import Load, PodLoad
+from gpuyard_simulate.metrics.server import Exporters, serving
+from gpuyard_simulate.state import folder_of
 from kit.cluster import metrics
 from kit.cluster import prometheus_operator as generated
 from kit.cluster.lab import Value, apply, wait

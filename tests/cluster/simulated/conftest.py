@@ -7,8 +7,8 @@ import pytest
 import yaml
 
 from cluster.conftest import NAME
-from gpuyard.simulate import processes, state
-from gpuyard.simulate.api import connect
+from gpuyard_simulate import processes, state
+from gpuyard_simulate.api import connect
 from kit.cluster import karpenter
 from kit.cluster.karpenter import DEFINITIONS, PROGRAM, put
 

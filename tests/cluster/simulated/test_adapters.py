@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import RDMA
 from gpuyard.render.gpu_operator.adapters import adapter_objects
-from gpuyard.simulate.adapters.plugin import ADAPTERS
-from gpuyard.simulate.api import Api
+from gpuyard_core.names import RDMA
+from gpuyard_simulate.adapters.plugin import ADAPTERS
+from gpuyard_simulate.api import Api
 from kit.cluster.lab import apply, delete, path_of, wait
 from kit.stacks import plan_of, platform, pool
 

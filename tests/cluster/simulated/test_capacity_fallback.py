@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.names import POOL_LABEL, requeue_name, system_namespace
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
-from gpuyard.simulate.api import Api
+from gpuyard_core.names import POOL_LABEL, requeue_name, system_namespace
 from gpuyard_idle.web import JsonClient, RequestRejected
 from gpuyard_requeue import reconcile as looking
 from gpuyard_requeue.reconcile import read_settings, reconcile
+from gpuyard_simulate.api import Api
 from kit.cluster.lab import Value, apply, delete, path_of
 from kit.stacks import plan_of, platform, pool, team
 

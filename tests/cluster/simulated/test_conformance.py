@@ -16,15 +16,15 @@ import pytest
 import yaml
 
 import sizes
-from gpuyard.catalogue.gke.classes import CLASS_API
-from gpuyard.names import GKE_NETWORKING_GROUP
 from gpuyard.plan import plan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.platform import platform_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
+from gpuyard_core.catalogue.gke.classes import CLASS_API
+from gpuyard_core.names import GKE_NETWORKING_GROUP
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.cases.fields import covering
 from kit.cluster.lab import apply, delete, patiently

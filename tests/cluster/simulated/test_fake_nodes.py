@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, connect
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, connect
 from kit.cluster.lab import apply, create, delete, patiently, wait
 
 pytestmark = [pytest.mark.cluster, pytest.mark.always]

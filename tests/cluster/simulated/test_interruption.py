@@ -20,10 +20,10 @@ import pytest
 from testbed.plugins.cloud.motion.notices import PREEMPTION, SPOT
 
 from cluster.conftest import NAME as CLUSTER
-from gpuyard.names import INTERRUPTED_LABEL, requeue_name, system_namespace
 from gpuyard.render.kueue.requeue import requeue_objects
-from gpuyard.simulate import cluster, state
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard_core.names import INTERRUPTED_LABEL, requeue_name, system_namespace
+from gpuyard_simulate import cluster, state
+from gpuyard_simulate.api import Api, ApiError
 from kit.clouds.taken import Machine
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Value, condition

@@ -20,8 +20,8 @@ from cluster.simulated.test_interruption import (
     running_of,
 )
 from gpuyard.render.kueue.requeue import requeue_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
 from kit.cluster import lab as reality
 from kit.cluster.karpenter import place
 from kit.cluster.lab import Value, condition

@@ -10,9 +10,9 @@ import pytest
 
 import sizes
 from gpuyard.plan import plan_or_raise
-from gpuyard.simulate.api import ApiError
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.read import read_stack_file
+from gpuyard_simulate.api import ApiError
 from kit import waiting
 from kit.cluster import karpenter
 from kit.cluster.karpenter import OF_KARPENTER, items, needs_karpenter, place, put, running, within

@@ -11,10 +11,10 @@ from collections import Counter
 from dataclasses import dataclass
 
 from gpuyard.explain import Verdict, explain
-from gpuyard.manifests.workloads import read_job
-from gpuyard.names import POOL_LABEL
 from gpuyard.render.objects import toleration_object
-from gpuyard.simulate.api import ApiError
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_core.names import POOL_LABEL
+from gpuyard_simulate.api import ApiError
 from kit import waiting
 from kit.cluster import karpenter
 from kit.cluster.karpenter import OF_KARPENTER, items, needs_karpenter, place, put, within

@@ -9,9 +9,9 @@ import time
 
 import pytest
 
-from gpuyard.names import POOL_LABEL
 from gpuyard.render.objects import toleration_object
-from gpuyard.simulate.api import ApiError
+from gpuyard_core.names import POOL_LABEL
+from gpuyard_simulate.api import ApiError
 from kit import waiting
 from kit.cluster import karpenter
 from kit.cluster.karpenter import OF_KARPENTER, items, needs_karpenter, place, put, within

@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 
 from cluster.conftest import NAME
-from gpuyard.names import KEEPS_LABEL, POOL_LABEL
 from gpuyard.render.objects import toleration_object
 from gpuyard.render.platform import record_objects
 from gpuyard.render.scaling.keep_warm import keep_warm_objects
-from gpuyard.simulate import cluster as simulated
-from gpuyard.simulate import processes
-from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard_core.names import KEEPS_LABEL, POOL_LABEL
+from gpuyard_simulate import cluster as simulated
+from gpuyard_simulate import processes
+from gpuyard_simulate.api import ApiError, Unreachable
 from kit import waiting
 from kit.cluster import karpenter
 from kit.cluster.karpenter import OF_KARPENTER, items, needs_karpenter, place, put, running, within

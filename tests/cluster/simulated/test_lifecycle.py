@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from gpuyard.errors import EnvironmentMissing
-from gpuyard.names import KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
-from gpuyard.simulate import cluster, processes, state
-from gpuyard.simulate.api import Api, connect
-from gpuyard.simulate.parts import PARTS
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.names import KUEUE_CONFIG_KEY, KUEUE_CONFIGMAP, KUEUE_NAMESPACE
+from gpuyard_simulate import cluster, processes, state
+from gpuyard_simulate.api import Api, connect
+from gpuyard_simulate.parts import PARTS
 from kit.cluster.lab import slack
 from kit.cluster.queues import kill
 

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import prepull_name, system_namespace
-from gpuyard.simulate.api import Api
+from gpuyard_core.names import prepull_name, system_namespace
+from gpuyard_simulate.api import Api
 from kit.cluster.lab import Lab, apply, delete, wait
 from kit.cluster.queues import one_pool
 from kit.stacks import plan_of

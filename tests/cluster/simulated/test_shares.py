@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.plan.records import AdvertisedResource, PoolPlan
-from gpuyard.simulate import mps
-from gpuyard.simulate.api import Api
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_simulate import mps
+from gpuyard_simulate.api import Api
 from kit.cluster.lab import Lab, apply, delete, path_of, wait
 from kit.stacks import plan_of, platform, pool
 

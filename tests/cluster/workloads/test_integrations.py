@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import connect
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import connect
 from kit.cluster import lab as reality
 from kit.cluster.lab import Value, condition
 from kit.cluster.queues import QueueLab, kueue_as_rendered, soon

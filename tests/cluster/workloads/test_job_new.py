@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.names import CLASS_LABEL
 from gpuyard.render.workloads.manifests import ManifestKind, manifest_text
 from gpuyard.render.workloads.runtimes import runtime_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import connect
-from gpuyard.simulate.definitions import read_manifests
+from gpuyard_core.names import CLASS_LABEL
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import connect
+from gpuyard_simulate.definitions import read_manifests
 from kit.cases.manifests import request, with_every_kind
 from kit.cluster import lab as reality
 from kit.cluster.lab import Value, condition

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from gpuyard.render.workloads.runtimes import runtime_objects
-from gpuyard.simulate import cluster
+from gpuyard_simulate import cluster
 from kit.cluster import lab as reality
 from kit.cluster.lab import Value, condition
 from kit.cluster.queues import soon

@@ -15,11 +15,11 @@ import pytest
 from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.workloads.runtimes import runtime_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import connect
-from gpuyard.simulate.metrics.cluster import reader
-from gpuyard.simulate.metrics.load import Load, PodLoad
-from gpuyard.simulate.metrics.server import Exporters, serving
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import connect
+from gpuyard_simulate.metrics.cluster import reader
+from gpuyard_simulate.metrics.load import Load, PodLoad
+from gpuyard_simulate.metrics.server import Exporters, serving
 from kit.cluster import lab as reality
 from kit.cluster import metrics
 from kit.cluster.lab import Value, condition

@@ -6,8 +6,8 @@ from copy import deepcopy
 import pytest
 
 from gpuyard.render.workloads.services import service_objects
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import ApiError
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import ApiError
 from kit.cluster import lab as reality
 from kit.cluster.lab import Value
 from kit.cluster.queues import soon

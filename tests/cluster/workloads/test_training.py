@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 import yaml
 
-from gpuyard.manifests.quantities import quantity
-from gpuyard.names import EFA, GPU, POOL_LABEL
 from gpuyard.render.workloads.runtimes import runtime_objects
-from gpuyard.simulate import cluster
+from gpuyard_core.manifests.quantities import quantity
+from gpuyard_core.names import EFA, GPU, POOL_LABEL
+from gpuyard_simulate import cluster
 from kit.cluster import lab as reality
 from kit.cluster.lab import Value, condition
 from kit.cluster.queues import soon

@@ -20,8 +20,8 @@ from testbed.plugins.kubernetes.cluster import Cluster
 from testbed.plugins.kubernetes.failures import ApiError, ProviderError
 from testbed.plugins.kubernetes.settings import load_kubeconfig
 
-from gpuyard.catalogue.gke.classes import CLASS_API, CLASS_KIND
-from gpuyard.names import GKE_NETWORKING_GROUP
+from gpuyard_core.catalogue.gke.classes import CLASS_API, CLASS_KIND
+from gpuyard_core.names import GKE_NETWORKING_GROUP
 from kit import waiting
 from kit.clouds.programs import of_platform
 from kit.levels import upstream

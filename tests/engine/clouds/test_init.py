@@ -8,7 +8,7 @@ import pytest
 import yaml
 from testbed.plugins.cloud import installing
 
-from gpuyard.names import SIMULATED_CONTEXT
+from gpuyard_core.names import SIMULATED_CONTEXT
 from stacks import ROOT
 
 CONTEXTS = {"none": "my-context", "simulated": SIMULATED_CONTEXT}

@@ -25,8 +25,8 @@ from testbed.yard import charts
 from testbed.yard import engine as yard
 from testbed.yard.cloud import Stand
 
-from gpuyard.simulate.agents.cloud_node import GPUS_FROM
-from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
+from gpuyard_simulate.agents.cloud_node import GPUS_FROM
+from gpuyard_simulate.api import Api, ApiError, Unreachable, connect
 from kit import waiting
 from kit.clouds import by_gke
 from kit.cluster.lab import condition, create, delete

@@ -13,11 +13,11 @@ import pytest
 from testbed.plugins.kubernetes import templates
 from testbed.plugins.kubernetes.failures import ProviderError
 
-from gpuyard.names import DRIVER_VERSION_LABEL as VERSION
-from gpuyard.names import DRIVER_WAITS_LABEL, PODSET_LABEL, SKIP_UPGRADE_LABEL
-from gpuyard.names import UPGRADE_LABEL as STATE
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
-from gpuyard.simulate.drivers.upgrading import BROKEN, JOBS, POD, failure_reason, read_policy, steps
+from gpuyard_core.names import DRIVER_VERSION_LABEL as VERSION
+from gpuyard_core.names import DRIVER_WAITS_LABEL, PODSET_LABEL, SKIP_UPGRADE_LABEL
+from gpuyard_core.names import UPGRADE_LABEL as STATE
+from gpuyard_simulate.drivers.upgrading import BROKEN, JOBS, POD, failure_reason, read_policy, steps
 from kit.levels import require_level
 from kit.stacks import pool, shared_pool, team
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 from kit.chart import helm
 
 FILES = {

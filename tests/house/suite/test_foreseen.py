@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from gpuyard.names import GPU
+from gpuyard_core.names import GPU
 from kit.cluster import karpenter
 from kit.stacks import plan_of, platform, pool
 

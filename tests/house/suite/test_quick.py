@@ -10,7 +10,7 @@ import quick
     [
         ("components/gpuyard/plan/money/bill.py", "tests/plan/money"),
         ("components/gpuyard/plan/nowhere/bill.py", "tests/plan"),
-        ("components/gpuyard/names.py", "tests/house"),
+        ("components/gpuyard_core/names.py", "tests/house"),
         ("components/gpuyard_idle/loop.py", "tests/idle"),
         ("tests/plan/test_proofs.py", "tests/plan/test_proofs.py"),
         ("tests/plan/money/test_gone.py", "tests/plan/money"),

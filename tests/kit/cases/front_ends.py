@@ -9,9 +9,9 @@ import re
 
 import yaml
 
-from gpuyard.lint.languages.terraform_files import CLOUD_DEFAULTED_FIELDS, CLUSTER_ATTRIBUTES
-from gpuyard.lint.pulumi import pulumi_resource
-from gpuyard.lint.terraform import KINDS, PLURAL
+from gpuyard_lint.languages.terraform_files import CLOUD_DEFAULTED_FIELDS, CLUSTER_ATTRIBUTES
+from gpuyard_lint.pulumi import pulumi_resource
+from gpuyard_lint.terraform import KINDS, PLURAL
 
 _BY_KIND = {kind: name for name, kind in KINDS.items()}
 _SINGULAR = {many: one for one, many in PLURAL.items()}

@@ -7,7 +7,6 @@ from typing import Any
 import yaml
 
 import sizes
-from gpuyard.local_files import file_reader
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.workloads.manifests import (
@@ -19,6 +18,7 @@ from gpuyard.render.workloads.manifests import (
     place_shape,
 )
 from gpuyard.spec.read import read_stack_file
+from gpuyard_core.local_files import file_reader
 
 ADDONS = ("jobset", "kubeflow-trainer", "kuberay", "leader-worker-set")
 STACKS = {

@@ -11,8 +11,14 @@ from typing import Any
 import yaml
 
 import proofs
-from gpuyard.findings import Diagnostic, Severity
-from gpuyard.names import (
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.readiness.assessment import Readiness, run_checks
+from gpuyard.readiness.inputs import LISTED_KINDS, ClusterObjects, Subject
+from gpuyard.render.cloud.graph import CloudGraph, Json
+from gpuyard.spec.read import read_stack_file
+from gpuyard.stack_validation import ValidatedStack, validate
+from gpuyard_core.findings import Diagnostic, Severity
+from gpuyard_core.names import (
     CHECK_RESULT_LABEL,
     CHECKED_LABEL,
     COUNT_LABEL,
@@ -21,12 +27,6 @@ from gpuyard.names import (
     MIG_CONFIG_LABEL,
     MIG_STATE_LABEL,
 )
-from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.readiness.assessment import Readiness, run_checks
-from gpuyard.readiness.inputs import LISTED_KINDS, ClusterObjects, Subject
-from gpuyard.render.cloud.graph import CloudGraph, Json
-from gpuyard.spec.read import read_stack_file
-from gpuyard.stack_validation import ValidatedStack, validate
 from kit.stacks import stack_file
 
 HERE = Path(__file__).parents[2] / "readiness"

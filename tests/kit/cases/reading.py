@@ -1,8 +1,8 @@
 """Files of lint that are read together."""
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.items import LintInput
-from gpuyard.lint.read import read
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.items import LintInput
+from gpuyard_lint.read import read
 
 
 def reading(files):

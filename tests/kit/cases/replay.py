@@ -4,9 +4,9 @@ import random
 from collections import Counter
 from typing import Any
 
-from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import JobHistory, Replay, SubmittedJob
+from gpuyard_core.names import GPU
 from kit.cluster.queues import one_pool
 from kit.stacks import plan_of
 

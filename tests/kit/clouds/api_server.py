@@ -7,8 +7,8 @@ from typing import Any
 import yaml
 from testbed.plugins.cloud.inside import control_plane
 
-from gpuyard.names import GPU
-from gpuyard.simulate.api import ApiError
+from gpuyard_core.names import GPU
+from gpuyard_simulate.api import ApiError
 
 
 def put_behind(folder: Path) -> Path:

@@ -4,14 +4,14 @@ import json
 
 from testbed.plugins.cloud.checking import refusals
 
-from gpuyard.lint.pulumi import pulumi_resource
 from gpuyard.plan import plan
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.cloud.graph import resolve_values
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.run import evaluate
 from gpuyard.spec.region import Region
+from gpuyard_lint.pulumi import pulumi_resource
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
+from gpuyard_lint.rules.run import evaluate
 from kit.stacks import platform, pool, spec_of
 
 ADMIN = "arn:aws:iam::123456789012:role/platform"

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import GPU
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.gke_sharing import gke_labels
-from gpuyard.simulate.api import Api, ApiError
+from gpuyard_core.names import GPU
+from gpuyard_simulate.api import Api, ApiError
 from kit import waiting
 from kit.cluster.lab import condition, create, delete
 

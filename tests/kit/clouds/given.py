@@ -10,10 +10,10 @@ from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.judging import judged
 from testbed.yard.first import first_of_two
 
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.render.cloud.graph import platform_resource_name
 from gpuyard.spec.read import read_platform
 from gpuyard.stack_validation import validate
+from gpuyard_core.names import SYSTEM_POOL
 from kit.clouds.answers import PLACES
 
 

@@ -10,7 +10,7 @@ from testbed.plugins.cloud.motion.interrupting import Progress
 from testbed.plugins.cloud.motion.notices import NOTICES, PREEMPTION, SPOT
 from testbed.plugins.cloud.motion.schedule import Interruption, Schedule
 
-from gpuyard.simulate.api import Api
+from gpuyard_simulate.api import Api
 from kit import waiting
 
 FACTORS: Mapping[str, float] = {SPOT: 0.1, PREEMPTION: 0.4}

@@ -7,14 +7,14 @@ from typing import ClassVar
 import pulumi
 from pulumi.runtime import rpc
 
-from gpuyard.catalogue.cluster.networks import GKE_RANGES
-from gpuyard.catalogue.machines import MACHINES, Capacity, Price
-from gpuyard.catalogue.software.images import IMAGES
-from gpuyard.catalogue.software.providers import PROVIDERS
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.provider import Provider
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
 from gpuyard.render.cloud.kubeconfig import ClusterAccess
+from gpuyard_core.catalogue.cluster.networks import GKE_RANGES
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Price
+from gpuyard_core.catalogue.software.images import IMAGES
+from gpuyard_core.catalogue.software.providers import PROVIDERS
 
 SOLD = frozenset({Capacity.ON_DEMAND})
 

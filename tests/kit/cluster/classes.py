@@ -3,8 +3,8 @@
 import copy
 from typing import Any
 
-from gpuyard.manifests.templates import KINDS, templates_of, workload_kind
-from gpuyard.simulate.crds import stand_in
+from gpuyard_core.manifests.templates import KINDS, templates_of, workload_kind
+from gpuyard_simulate.crds import stand_in
 
 Value = dict[str, Any]
 VERSIONS = {

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.manifests.pods import GPU_PREFIXES
-from gpuyard.simulate.api import Api, ApiError, Unreachable
+from gpuyard_core.manifests.pods import GPU_PREFIXES
+from gpuyard_simulate.api import Api, ApiError, Unreachable
 from kit.cluster.lab import KUEUE, condition, patiently, slack
 from kit.cluster.tenants import acting, cleared
 from kit.generated.hostile import Member, Move

@@ -13,9 +13,6 @@ from urllib.request import urlopen
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES, Machine
-from gpuyard.manifests.quantities import MILLI
-from gpuyard.names import EFA, GPU, INSTANCE_TYPE_LABEL, POOL_LABEL, ZONE_LABEL
 from gpuyard.plan.pools.allocatable import plan_allocatable
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
 from gpuyard.plan.records.late import resolve_outputs
@@ -23,7 +20,10 @@ from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.aws.placement import ec2_purchase
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.objects import toleration_object
-from gpuyard.simulate.api import Api
+from gpuyard_core.catalogue.machines import MACHINES, Machine
+from gpuyard_core.manifests.quantities import MILLI
+from gpuyard_core.names import EFA, GPU, INSTANCE_TYPE_LABEL, POOL_LABEL, ZONE_LABEL
+from gpuyard_simulate.api import Api
 
 PROGRAM, DEFINITIONS = "GPUYARD_KARPENTER", "GPUYARD_KARPENTER_CRDS"
 ZONES = tuple(f"us-east-1{letter}" for letter in "abcdf")

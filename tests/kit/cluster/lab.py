@@ -13,10 +13,10 @@ from typing import Any, Self
 
 from gpuyard.explain import Explanation, Verdict, explain
 from gpuyard.explain.running import read_running
-from gpuyard.manifests.workloads import read_job
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.platform import platform_objects
-from gpuyard.simulate.api import Api, ApiError, Unreachable
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_simulate.api import Api, ApiError, Unreachable
 from kit import waiting
 from kit.generated.small_platforms import jobs_for, small_platform, tree_platform
 from kit.stacks import plan_of

@@ -7,10 +7,10 @@ from itertools import product
 
 from testbed.monitoring import TOOLS, Value
 
-from gpuyard.catalogue.metrics import Metric, MetricType, metrics_of
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.simulate.agents.hardware import LAYOUT, layout_text
+from gpuyard_core.catalogue.metrics import Metric, MetricType, metrics_of
+from gpuyard_core.names import SYSTEM_POOL
+from gpuyard_simulate.agents.hardware import LAYOUT, layout_text
 from kit.levels import require_level
 
 PROGRAMS = ("prometheus", "promtool", "alertmanager", "amtool")

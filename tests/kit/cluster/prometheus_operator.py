@@ -17,8 +17,8 @@ from testbed.controllers import install_kinds
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.monitoring import monitoring_values
-from gpuyard.simulate.api import Api
-from gpuyard.simulate.definitions import read_manifests
+from gpuyard_simulate.api import Api
+from gpuyard_simulate.definitions import read_manifests
 from kit.cluster.lab import Value, apply, delete, path_of, wait
 from kit.levels import require_level
 from testbed import monitoring

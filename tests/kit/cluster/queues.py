@@ -17,12 +17,12 @@ from typing import Any
 
 import yaml
 
-from gpuyard.names import CLASS_LABEL, KUEUE_CONFIG_KEY, PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.platform import platform_objects
-from gpuyard.simulate import cluster, processes, state
-from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable, connect
-from gpuyard.simulate.kueue import manager as kueue_manager
+from gpuyard_core.names import CLASS_LABEL, KUEUE_CONFIG_KEY, PRIORITY_LABEL, QUEUE_LABEL
+from gpuyard_simulate import cluster, processes, state
+from gpuyard_simulate.api import Api, ApiError, ApiObject, Unreachable, connect
+from gpuyard_simulate.kueue import manager as kueue_manager
 from kit import waiting
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Lab, Value, condition

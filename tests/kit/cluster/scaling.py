@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from gpuyard.plan.records import PoolPlan
-from gpuyard.simulate.agents.autoscaler import needs_of
-from gpuyard.simulate.api import ApiError, Unreachable
+from gpuyard_simulate.agents.autoscaler import needs_of
+from gpuyard_simulate.api import ApiError, Unreachable
 from kit.cluster.lab import Value, apply, delete, path_of
 from kit.cluster.queues import QueueLab
 

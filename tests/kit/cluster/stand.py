@@ -13,8 +13,8 @@ from typing import Any
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability import dashboards, rules
 from gpuyard.render.observability.monitors import monitor_objects
-from gpuyard.simulate.metrics.load import Load
-from gpuyard.simulate.metrics.server import Exporters, Objects, serving
+from gpuyard_simulate.metrics.load import Load
+from gpuyard_simulate.metrics.server import Exporters, Objects, serving
 from kit.cluster import metrics
 from testbed import monitoring
 

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from gpuyard.simulate import processes
+from gpuyard_simulate import processes
 
 QUICK = ("etcd", "kube-apiserver")
 """Everything depends on these, so they pause only briefly."""

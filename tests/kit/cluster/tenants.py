@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import admission_objects
-from gpuyard.simulate.api import Api, ApiError, Unreachable
+from gpuyard_simulate.api import Api, ApiError, Unreachable
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Lab
 from kit.cluster.queues import kueue_as_rendered

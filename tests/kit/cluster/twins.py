@@ -13,16 +13,16 @@ from typing import Any
 
 import pytest
 
-from gpuyard.admission.parameters import parameters_of
-from gpuyard.admission.requirements import denials
-from gpuyard.lint.kubernetes import resource
-from gpuyard.names import PLATFORM_LABEL, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.objects import LONGEST, admission_objects
-from gpuyard.rules.subjects.admission import workload
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api, ApiError, Unreachable, connect
-from gpuyard.simulate.kueue import manager as kueue
+from gpuyard.render.admission.team_parameters import parameters_of
+from gpuyard_core.admission.requirements import denials
+from gpuyard_core.names import PLATFORM_LABEL, TEAM_LABEL
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api, ApiError, Unreachable, connect
+from gpuyard_simulate.kueue import manager as kueue
 from kit import waiting
 from kit.cluster import lab as reality
 from kit.cluster.queues import kueue_with

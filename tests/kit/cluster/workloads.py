@@ -5,9 +5,9 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from gpuyard.names import GPU, QUEUE_LABEL
-from gpuyard.simulate import cluster
-from gpuyard.simulate.api import Api
+from gpuyard_core.names import GPU, QUEUE_LABEL
+from gpuyard_simulate import cluster
+from gpuyard_simulate.api import Api
 from kit.cluster import lab as reality
 from kit.cluster.lab import KUEUE, Value, condition
 from kit.cluster.queues import DURATION, QueueLab, kueue_as_rendered, soon

@@ -14,8 +14,8 @@ import yaml
 
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.simulate.api import Api, connect
 from gpuyard.spec.read import platform_spec
+from gpuyard_simulate.api import Api, connect
 from kit.cluster.warm import AT_THE_END
 
 ROOT = Path(__file__).resolve().parents[3]

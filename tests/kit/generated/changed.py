@@ -8,10 +8,10 @@ import random
 from collections.abc import Callable
 from typing import Any
 
-from gpuyard.errors import SpecError
 from gpuyard.plan import plan
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.spec.region import Region
+from gpuyard_core.errors import SpecError
 from kit.stacks import Raw, platform, pool, spec_of, team
 
 _TRIES = 60

@@ -4,9 +4,9 @@ import random
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.catalogue.purchasing import ULTRASERVERS
-from gpuyard.catalogue.software.images import images_of
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard_core.catalogue.purchasing import ULTRASERVERS
+from gpuyard_core.catalogue.software.images import images_of
 from kit.stacks import platform, pool, team
 
 SOLD = [m for m in MACHINES.values() if m.cloud in {"aws", "gcp"} and m.is_gpu_machine]

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.names import PRIORITY_LABEL, QUEUE_GATE, QUEUE_LABEL
+from gpuyard_core.names import PRIORITY_LABEL, QUEUE_GATE, QUEUE_LABEL
 
 Value = dict[str, Any]
 GPU = "nvidia.com/gpu"

@@ -7,9 +7,9 @@ import copy
 import random
 from functools import lru_cache
 
-from gpuyard.findings import Diagnostic
 from gpuyard.plan import plan
 from gpuyard.plan.records import PlatformPlan
+from gpuyard_core.findings import Diagnostic
 from kit.stacks import Raw, spec_of
 
 KNOWN = range(300)

@@ -3,7 +3,7 @@
 import random
 from typing import Any
 
-from gpuyard.names import (
+from gpuyard_core.names import (
     CLASS_LABEL,
     CLASS_OF_POD,
     GATE_TAINT,

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.findings import Path, show_path
+from gpuyard_core.findings import Path, show_path
 
 Schema = Mapping[str, Any]
 Value = dict[str, Any]

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
-from gpuyard.findings import Severity
 from gpuyard.plan.records import PlatformPlan
+from gpuyard_core.findings import Severity
 from kit.stacks import Raw, findings, plan_of
 from proofs import applied
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import yaml
 
-from gpuyard.errors import SpecError
 from gpuyard.plan import plan
 from gpuyard.plan.records import PlatformPlan
+from gpuyard_core.errors import SpecError
 from kit.generated.platforms import platform
 from kit.stacks import Raw, spec_of
 

@@ -2,8 +2,8 @@
 
 import copy
 
-from gpuyard.admission.queued import ELASTIC
-from gpuyard.names import QUEUE_LABEL
+from gpuyard_core.admission.queued import ELASTIC
+from gpuyard_core.names import QUEUE_LABEL
 
 GPU = "nvidia.com/gpu"
 VERSIONS = {

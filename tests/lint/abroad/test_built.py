@@ -5,11 +5,11 @@ import stat
 
 import pytest
 
-from gpuyard.cli.commands.linting import programs
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.combined.kustomize_build import BUILD_SKIPPED
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.cli import programs
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.combined.kustomize_build import BUILD_SKIPPED
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 from kit.every import every
 
 POD = """apiVersion: v1

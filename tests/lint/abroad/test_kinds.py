@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 from kit.every import every
 
 GPU = "resources: {limits: {nvidia.com/gpu: 1}}"

@@ -5,12 +5,12 @@ import stat
 
 import pytest
 
-from gpuyard.cli.commands.linting import programs
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.combined import rendered as made
-from gpuyard.lint.items import LintInput, SkippedFile
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.cli import programs
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.combined import rendered as made
+from gpuyard_lint.items import LintInput, SkippedFile
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 from kit.every import every
 
 CHART = "apiVersion: v2\nname: c\nversion: 1.0.0\n"

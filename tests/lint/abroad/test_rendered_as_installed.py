@@ -6,12 +6,12 @@ import stat
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.combined.script_hints import overlay_values
-from gpuyard.lint.items import ValuesOverlay
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.combined.script_hints import overlay_values
+from gpuyard_lint.items import ValuesOverlay
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
 from kit.every import every
 
 FILES = {

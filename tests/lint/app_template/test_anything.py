@@ -4,13 +4,13 @@ from itertools import product
 
 import yaml
 
-from gpuyard.lint.app_template.objects import ChartRelease, app_template_objects
-from gpuyard.lint.items import FileLocation, Item
-from gpuyard.manifests.fields import UNKNOWN
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import Resource
-from gpuyard.rules.run import RuleConfiguration, RuleVerdict, evaluate
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_core.manifests.fields import UNKNOWN
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.app_template.objects import ChartRelease, app_template_objects
+from gpuyard_lint.items import FileLocation, Item
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import Resource
+from gpuyard_lint.rules.run import RuleConfiguration, RuleVerdict, evaluate
 
 VALUES = """fullnameOverride: n
 global: {fullnameOverride: n}

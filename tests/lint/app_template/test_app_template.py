@@ -8,14 +8,14 @@ import textwrap
 import pytest
 import yaml
 
-from gpuyard.lint.app_template.objects import ChartRelease, app_template_objects
-from gpuyard.lint.items import FileLocation, Item
-from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.manifests.fields import UNKNOWN, PartlyKnown
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import Resource
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_core.manifests.fields import UNKNOWN, PartlyKnown
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.app_template.objects import ChartRelease, app_template_objects
+from gpuyard_lint.items import FileLocation, Item
+from gpuyard_lint.read import read
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import Resource
 from kit.every import every
 
 RELEASE = """apiVersion: helm.toolkit.fluxcd.io/v2

@@ -4,10 +4,10 @@ import textwrap
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.combined.scopes import scopes
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.combined.scopes import scopes
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
 from kit.cases.reading import reading
 from kit.every import every
 

@@ -1,9 +1,9 @@
 """What an Application of Argo CD changes of the kustomization that it deploys is done before judging."""
 
-from gpuyard.lint.deployers.argo import argo_deployer, argocd_source_deployer, image_entry
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.run import RuleConfiguration
+from gpuyard_lint.deployers.argo import argo_deployer, argocd_source_deployer, image_entry
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import RuleConfiguration
 from kit.cases.reading import reading
 from kit.every import every
 

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from gpuyard.lint.combined.scopes import scopes
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.run import RuleConfiguration
+from gpuyard_lint.combined.scopes import scopes
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
+from gpuyard_lint.rules.run import RuleConfiguration
 from kit.cases.reading import reading
 from kit.every import every
 

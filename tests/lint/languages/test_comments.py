@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpuyard.lint.ignores import parse_ignores
-from gpuyard.lint.languages.comments import justifying_comments, parse_comments
-from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.run import RuleConfiguration
+from gpuyard_lint.ignores import parse_ignores
+from gpuyard_lint.languages.comments import justifying_comments, parse_comments
+from gpuyard_lint.read import read
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.run import RuleConfiguration
 from kit.every import every
 
 

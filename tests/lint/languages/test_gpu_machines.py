@@ -1,8 +1,8 @@
 """A machine type that has GPUs is a word of GPUs in Terraform's files and in Pulumi's programs."""
 
-from gpuyard.lint.read import read, read_module
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.read import read, read_module
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 from kit.every import every
 
 NODES = """resource "aws_eks_node_group" "g" {

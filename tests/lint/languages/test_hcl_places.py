@@ -1,7 +1,7 @@
 """Where the parts of a text inside Terraform's own files stand, and what it costs to know."""
 
-from gpuyard.lint.read import read_module
-from gpuyard.spec.yaml.positions import Positions
+from gpuyard_core.yaml.positions import Positions
+from gpuyard_lint.read import read_module
 
 
 def test_where_the_parts_of_a_text_stand_is_not_asked_for_one_by_one(monkeypatch):

@@ -4,15 +4,15 @@ import time
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.combined import changes
-from gpuyard.lint.combined.rendered import UnreadChart, rendered_items
-from gpuyard.lint.languages.script_text import LONGEST_LINE
-from gpuyard.lint.layers import sets
-from gpuyard.lint.report import build_report
-from gpuyard.lint.unused import referenced_files
-from gpuyard.rules import RULES
-from gpuyard.rules.subjects.promql import read_promql
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.combined import changes
+from gpuyard_lint.combined.rendered import UnreadChart, rendered_items
+from gpuyard_lint.languages.script_text import LONGEST_LINE
+from gpuyard_lint.layers import sets
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.subjects.promql import read_promql
+from gpuyard_lint.unused import referenced_files
 from kit.every import every
 
 POD = """apiVersion: v1

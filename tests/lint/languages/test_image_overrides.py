@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.languages.image_overrides import scripted_images
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.languages.image_overrides import scripted_images
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
 from kit.every import every
 
 PATH = ".github/workflows/deploy.yml"

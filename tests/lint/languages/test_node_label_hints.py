@@ -3,10 +3,10 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.languages.node_label_hints import node_label_hints
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.languages.node_label_hints import node_label_hints
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 from kit.every import every
 
 TIER = "gpu.nvidia.com/tier"

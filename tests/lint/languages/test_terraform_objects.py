@@ -2,12 +2,12 @@
 
 import json
 
-from gpuyard.findings import Severity
-from gpuyard.lint.languages.terraform_objects import OBJECTS
-from gpuyard.lint.read import read, read_module
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
+from gpuyard_core.findings import Severity
+from gpuyard_lint.languages.terraform_objects import OBJECTS
+from gpuyard_lint.read import read, read_module
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
 from kit.every import every
 
 DEPLOYMENT = """# GPUs

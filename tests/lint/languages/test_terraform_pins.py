@@ -1,11 +1,11 @@
 """Which versions of a provider a folder admits, and what is then not asked of its clusters."""
 
-from gpuyard.lint.languages.terraform_pins import admits_before
-from gpuyard.lint.read import read_module
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.run import RuleConfiguration
+from gpuyard_lint.languages.terraform_pins import admits_before
+from gpuyard_lint.read import read_module
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
+from gpuyard_lint.rules.run import RuleConfiguration
 from kit.every import every
 
 CLUSTER = """

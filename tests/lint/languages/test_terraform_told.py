@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.lint.languages.terraform_files import NOTHING, UNRESOLVED_MODULES
-from gpuyard.lint.read import read_module, read_modules
-from gpuyard.spec.yaml_tree import MAX_BYTES
+from gpuyard_core.yaml_tree import MAX_BYTES
+from gpuyard_lint.languages.terraform_files import NOTHING, UNRESOLVED_MODULES
+from gpuyard_lint.read import read_module, read_modules
 
 GROUP = 'resource "aws_eks_node_group" "gpus" {\n  instance_types = ["p5.48xlarge"]\n}\n# gpu\n'
 OTHERS = 'resource "%s" "x" {'

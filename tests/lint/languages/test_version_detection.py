@@ -3,11 +3,11 @@
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.languages.commands import AppliedRelease
-from gpuyard.lint.languages.version_detection import detect_versions
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.languages.commands import AppliedRelease
+from gpuyard_lint.languages.version_detection import detect_versions
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
 from kit.every import every
 
 KUEUE = "https://github.com/kubernetes-sigs/kueue/releases/download"

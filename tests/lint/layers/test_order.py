@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpuyard.lint.items import ReleasePart
-from gpuyard.lint.layers.sets import generated_release_parameters
-from gpuyard.lint.layers.values_variants import merged_release_values
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard_lint.items import ReleasePart
+from gpuyard_lint.layers.sets import generated_release_parameters
+from gpuyard_lint.layers.values_variants import merged_release_values
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource
 from kit.cases.reading import read_in
 from kit.every import every
 

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.lint.items import ValuesOverlay
-from gpuyard.lint.layers.parent_charts import parent_chart_overrides
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.manifests.fields import UNKNOWN
-from gpuyard.rules import RULES
+from gpuyard_core.manifests.fields import UNKNOWN
+from gpuyard_lint.items import ValuesOverlay
+from gpuyard_lint.layers.parent_charts import parent_chart_overrides
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
 from kit.cases.reading import read_in
 from kit.every import every
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
 from kit.cases.reading import read_in
 from kit.every import every
 

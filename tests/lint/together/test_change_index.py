@@ -1,9 +1,9 @@
 """Changes of kustomizations are found by what they select: each object is compared with few of them."""
 
-from gpuyard.lint.combined import scopes as together
-from gpuyard.lint.combined.scopes import TOO_MANY_CHANGES, scopes
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.combined import scopes as together
+from gpuyard_lint.combined.scopes import TOO_MANY_CHANGES, scopes
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
 from kit.cases.reading import reading
 from kit.every import every
 

@@ -5,11 +5,11 @@ What is expected is what `kubectl kustomize` (kustomize v5.5.0) makes of the sam
 
 from datetime import date
 
-from gpuyard.lint.combined.scopes import scopes
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.run import Exemption, RuleConfiguration
+from gpuyard_lint.combined.scopes import scopes
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
+from gpuyard_lint.rules.run import Exemption, RuleConfiguration
 from kit.cases.reading import reading
 from kit.every import every
 

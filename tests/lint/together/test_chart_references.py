@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.lint.combined.chart_references import resolve_chart_references
-from gpuyard.lint.items import LintInput
-from gpuyard.lint.read import read
+from gpuyard_lint.combined.chart_references import resolve_chart_references
+from gpuyard_lint.items import LintInput
+from gpuyard_lint.read import read
 from kit.every import every
 
 MIG = "mig: {config: all-balanced}\n"

@@ -1,9 +1,9 @@
 """Files that nobody deploys: by their names, as dumps of a cluster, as templates, and beside a newer copy."""
 
-from gpuyard.lint.combined import example_files
-from gpuyard.lint.combined.example_files import is_example_file, undeployed_examples
-from gpuyard.lint.items import LintInput
-from gpuyard.lint.read import read
+from gpuyard_lint.combined import example_files
+from gpuyard_lint.combined.example_files import is_example_file, undeployed_examples
+from gpuyard_lint.items import LintInput
+from gpuyard_lint.read import read
 from kit.every import every
 
 POD = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\n"

@@ -1,7 +1,7 @@
 """Kustomizations of Flux that nobody applies, and the folders that they alone would bring."""
 
-from gpuyard.lint.combined.flux_sources import undeployed_by_flux
-from gpuyard.lint.read import read
+from gpuyard_lint.combined.flux_sources import undeployed_by_flux
+from gpuyard_lint.read import read
 from kit.cases.reading import reading
 from kit.every import every
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import FileSelection, read_all
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.rules import RULES
+from gpuyard_lint.cli.files import FileSelection, read_all
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
 from kit.cases.reading import read_in
 from kit.every import every
 

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from datetime import date
 
-from gpuyard.lint.combined.kustomize_build import kustomizations_to_build, with_kustomize_output
-from gpuyard.lint.items import LintInput
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import Resource
-from gpuyard.rules.run import Exemption, RuleConfiguration
-from gpuyard.rules.subjects.installed_versions import IMAGES
+from gpuyard_lint.combined.kustomize_build import kustomizations_to_build, with_kustomize_output
+from gpuyard_lint.items import LintInput
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import Resource
+from gpuyard_lint.rules.run import Exemption, RuleConfiguration
+from gpuyard_lint.rules.subjects.installed_versions import IMAGES
 from kit.cases.reading import reading
 from kit.every import every
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from gpuyard.findings import Severity
-from gpuyard.lint.combined import relevant_values
-from gpuyard.lint.combined.relevant_values import UnknownValueFinder
-from gpuyard.lint.read import read
-from gpuyard.lint.report import HitState, build_report
-from gpuyard.manifests.fields import PartlyKnown
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import (
+from gpuyard_core.findings import Severity
+from gpuyard_core.manifests.fields import PartlyKnown
+from gpuyard_lint.combined import relevant_values
+from gpuyard_lint.combined.relevant_values import UnknownValueFinder
+from gpuyard_lint.read import read
+from gpuyard_lint.report import HitState, build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import (
     UNKNOWN,
     Resource,
     Rule,
@@ -22,7 +22,7 @@ from gpuyard.rules.rule import (
     mapping,
     text,
 )
-from gpuyard.rules.run import DEFAULT_CONFIGURATION, evaluate
+from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, evaluate
 
 GROUP = """resource "aws_eks_node_group" "gpus" {
   instance_types = ["p5.48xlarge"]

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.lint.combined.patching import strategic_merge
-from gpuyard.lint.combined.scopes import scopes
-from gpuyard.lint.items import Item, LintInput
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard_lint.combined.patching import strategic_merge
+from gpuyard_lint.combined.scopes import scopes
+from gpuyard_lint.items import Item, LintInput
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource
 from kit.cases.reading import reading
 from kit.every import every
 
@@ -395,8 +395,8 @@ def test_values_files_side_by_side_are_alternatives():
 
 @pytest.mark.parametrize("more", [{}, {"b/x.yaml": POD.format(name="x")}])
 def test_a_rule_that_could_not_end_over_all_is_still_held_within_a_scope(more):
-    from gpuyard.lint.combined.evaluation import evaluate_files
-    from gpuyard.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
+    from gpuyard_lint.combined.evaluation import evaluate_files
+    from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
 
     made = reading({"a/q.yaml": QUEUE, "a/j.yaml": JOB.replace("NAME", "other")} | more)
     unknown = Resource("batch/v1/Job", "u", {"metadata": UNKNOWN, "spec": UNKNOWN})
@@ -420,9 +420,9 @@ data: {size: "${SIZE}"}
 
 
 def test_what_hangs_on_a_value_that_somebody_fills_in_ends_no_rule_over_all():
-    from gpuyard.lint.combined.evaluation import evaluate_files
-    from gpuyard.rules.rule import Violation, text
-    from gpuyard.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
+    from gpuyard_lint.combined.evaluation import evaluate_files
+    from gpuyard_lint.rules.rule import Violation, text
+    from gpuyard_lint.rules.run import DEFAULT_CONFIGURATION, RuleVerdict
 
     def check(stack, _):
         found = stack.resources_of_kinds("ConfigMap")

@@ -4,20 +4,20 @@ import os
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import FileSelection, read_all
-from gpuyard.errors import UsageError
-from gpuyard.lint.combined.script_hints import (
+from gpuyard_core.errors import UsageError
+from gpuyard_lint.cli.files import FileSelection, read_all
+from gpuyard_lint.combined.script_hints import (
     RepositoryFiles,
     apply_script_hints,
     script_hints,
     values_with_overrides,
 )
-from gpuyard.lint.items import ValuesOverlay
-from gpuyard.lint.languages.commands import MOST_BYTES, AppliedRelease, HelmCommand
-from gpuyard.lint.languages.hcl_values import UNKNOWN_PART
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Resource
+from gpuyard_lint.items import ValuesOverlay
+from gpuyard_lint.languages.commands import MOST_BYTES, AppliedRelease, HelmCommand
+from gpuyard_lint.languages.hcl_values import UNKNOWN_PART
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource
 from kit.every import every
 
 INSTALL = "helm install gpu nvidia/gpu-operator -f"

@@ -1,8 +1,8 @@
 """Folders that the kustomization above them leaves out: whose files nobody deploys, and what excuses."""
 
-from gpuyard.lint.combined.undeployed_files import undeployed_files
-from gpuyard.lint.items import LintInput
-from gpuyard.lint.read import read
+from gpuyard_lint.combined.undeployed_files import undeployed_files
+from gpuyard_lint.items import LintInput
+from gpuyard_lint.read import read
 from kit.cases.reading import reading
 from kit.every import every
 

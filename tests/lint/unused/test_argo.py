@@ -1,6 +1,6 @@
 """Files that Argo CD passes over, and what names them all the same."""
 
-from gpuyard.lint.unused.argo import undeployed_by_argo
+from gpuyard_lint.unused.argo import undeployed_by_argo
 from kit.cases.reading import reading
 from kit.every import every
 

@@ -1,6 +1,6 @@
 """Values of charts that the chart around them leaves out, and what switches these on all the same."""
 
-from gpuyard.lint.unused.dependencies import drop_disabled_subcharts
+from gpuyard_lint.unused.dependencies import drop_disabled_subcharts
 from kit.cases.reading import reading
 from kit.every import every
 

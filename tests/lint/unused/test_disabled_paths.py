@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from gpuyard.lint.items import ValuesOverlay
-from gpuyard.lint.unused.disabled_paths import chart_testing_values, disabled_paths
+from gpuyard_lint.items import ValuesOverlay
+from gpuyard_lint.unused.disabled_paths import chart_testing_values, disabled_paths
 from kit.cases.reading import reading
 from kit.every import every
 

@@ -1,6 +1,6 @@
 """What Fleet and helmfile leave out, and what takes it all the same."""
 
-from gpuyard.lint.unused.ignored import disabled_release_values, fleet_ignored_files
+from gpuyard_lint.unused.ignored import disabled_release_values, fleet_ignored_files
 from kit.cases.reading import reading
 from kit.every import every
 

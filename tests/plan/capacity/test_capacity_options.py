@@ -2,9 +2,15 @@
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.catalogue.node_pools import Ec2CapacitySettings, GkeCapacitySettings
-from gpuyard.catalogue.purchasing import (
+from gpuyard.plan.capacity.capacity_options import max_nodes_total
+from gpuyard.plan.records import CapacityOption
+from gpuyard.provider import provider_of
+from gpuyard.render.aws.pools import group_sizes
+from gpuyard.render.gcp.capacity_options import option_node_pools
+from gpuyard.spec.pools import CapacityOptionSpec, Pool
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.catalogue.node_pools import Ec2CapacitySettings, GkeCapacitySettings
+from gpuyard_core.catalogue.purchasing import (
     CALENDAR,
     CAPACITY_BLOCK,
     EC2_RESERVATION,
@@ -13,13 +19,7 @@ from gpuyard.catalogue.purchasing import (
     ULTRASERVER_BLOCK,
     ZONES,
 )
-from gpuyard.findings import Severity
-from gpuyard.plan.capacity.capacity_options import max_nodes_total
-from gpuyard.plan.records import CapacityOption
-from gpuyard.provider import provider_of
-from gpuyard.render.aws.pools import group_sizes
-from gpuyard.render.gcp.capacity_options import option_node_pools
-from gpuyard.spec.pools import CapacityOptionSpec, Pool
+from gpuyard_core.findings import Severity
 from kit.every import every
 from kit.stacks import findings, plan_of, platform, pool
 

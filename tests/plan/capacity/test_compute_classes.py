@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.catalogue.gke.classes import CLASS_LABEL
+from gpuyard_core.catalogue.gke.classes import CLASS_LABEL
 from kit.stacks import plan_of, platform
 
 RUNGS = ["spot", "on-demand"]

@@ -5,7 +5,6 @@ from datetime import date, timedelta
 
 import pytest
 
-from gpuyard.findings import Severity
 from gpuyard.plan.capacity.cron import Cron, kubernetes_cron, read_cron
 from gpuyard.plan.capacity.keep_warm import (
     check_keep_warm,
@@ -14,6 +13,7 @@ from gpuyard.plan.capacity.keep_warm import (
     warm_node_hours_per_week,
 )
 from gpuyard.spec.pools import Pool
+from gpuyard_core.findings import Severity
 from kit.fixes import check_fix
 from kit.stacks import findings, parts, plan_of, platform, pool
 

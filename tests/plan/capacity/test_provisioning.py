@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.catalogue.kubernetes.autoscalers import GKE_NODE_LABEL, PROVISIONING_CLASSES
 from gpuyard.plan.capacity.provisioning import PARAMETERS, RETRIES
-from gpuyard.plan.records import Taint
 from gpuyard.spec.sections import Provisioning
+from gpuyard_core.catalogue.kubernetes.autoscalers import GKE_NODE_LABEL, PROVISIONING_CLASSES
+from gpuyard_core.manifests.pods import Taint
 from kit.stacks import findings, plan_of, platform, pool
 
 GKE = {"cloud": "gcp"}

@@ -2,7 +2,6 @@
 
 from itertools import combinations
 
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.cluster.ranges import (
     cluster_ranges,
     cluster_spec,
@@ -12,6 +11,7 @@ from gpuyard.plan.cluster.ranges import (
     zones_with_subnets,
 )
 from gpuyard.providers.aws.cluster import addresses_of_node
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.stacks import platform, pool, spec_of
 
 ZONES = tuple(f"us-east-1{letter}" for letter in "abcdef")

@@ -5,9 +5,9 @@ from datetime import date, timedelta
 from testbed.plugins.cloud.checking import refusals
 from testbed.plugins.cloud.rules import aws_service, gcp_service
 
-from gpuyard.catalogue.cluster.disks import fitting_sizes
-from gpuyard.findings import Severity
 from gpuyard.provider import provider_of
+from gpuyard_core.catalogue.cluster.disks import fitting_sizes
+from gpuyard_core.findings import Severity
 from kit.every import every
 from kit.stacks import findings, platform, pool
 

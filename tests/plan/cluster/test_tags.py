@@ -7,8 +7,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from testbed.plugins.cloud.rules.marks import of_marks
 
-from gpuyard.catalogue.cluster.tags import AWS_TAGS, GCP_TAGS, aws_letters, gcp_key, gcp_letters
 from gpuyard.spec.read import read_platform
+from gpuyard_core.catalogue.cluster.tags import (
+    AWS_TAGS,
+    GCP_TAGS,
+    aws_letters,
+    gcp_key,
+    gcp_letters,
+)
 from kit.searches import examples
 from kit.stacks import findings, platform, pool
 

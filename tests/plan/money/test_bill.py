@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan import plan
 from gpuyard.plan.money.savings import savings
 from gpuyard.spec.region import Region
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.stacks import (
     CUT,
     SYSTEM,

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.findings import Fix, format_list
 from gpuyard.plan import plan
 from gpuyard.spec.region import Region
+from gpuyard_core.findings import Fix, format_list
 from kit.stacks import cut_pool, findings, ids, only, parts, plan_of, platform, pool, spec_of, team
 
 MINE = {"machines": {"p5.48xlarge": 40.0}}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.money.savings import savings
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.stacks import SYSTEM, findings, ids, plan_of, platform, pool, spec_of, team
 
 LIST = MACHINES["p5.48xlarge"].on_demand.high

@@ -5,12 +5,12 @@ from functools import cache
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.cli.terminal.text import money
+from gpuyard.cli.views.documents import money
 from gpuyard.plan import plan
 from gpuyard.plan.money.bill import DEFAULT_UTILISATION
 from gpuyard.plan.money.unit_costs import to_monthly_total
 from gpuyard.plan.records import Total
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.generated import platforms
 from kit.stacks import SYSTEM, plan_of, platform, pool, spec_of
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.catalogue.commitments import LOOKED_FOR
-from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.plan.money.prices import commitment_price, node_price
 from gpuyard.spec.sections import Prices
+from gpuyard_core.catalogue.commitments import LOOKED_FOR
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
 from kit.every import every
 from kit.stacks import platform, pool, spec_of
 

@@ -2,14 +2,14 @@
 
 import pytest
 
-from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.catalogue.machines import MACHINES, Capacity
 from gpuyard.plan.pools.alternatives import (
     find_machine_with_gpus,
     nearest_machine_by_size,
     suggest_machine,
 )
 from gpuyard.spec.platform import Cloud
+from gpuyard_core.catalogue.gpus import find_gpu
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
 from kit.every import every
 from kit.fixes import applied, check_fix
 from kit.stacks import findings, only, parts, platform, pool

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.catalogue.topology import EC2_LAYER, GCE_BLOCK, GCE_HOST, GCE_SUBBLOCK
-from gpuyard.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard_core.catalogue.topology import EC2_LAYER, GCE_BLOCK, GCE_HOST, GCE_SUBBLOCK
+from gpuyard_core.names import CLIQUE_LABEL, HOSTNAME_LABEL, ZONE_LABEL
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 
 

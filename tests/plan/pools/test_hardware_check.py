@@ -1,6 +1,6 @@
 """Which nodes a deployment checks, and what it says of the others."""
 
-from gpuyard.findings import Severity
+from gpuyard_core.findings import Severity
 from kit.every import every
 from kit.stacks import cut_pool, findings, only, plan_of, platform, pool
 

@@ -1,6 +1,6 @@
 """Whose GPUs a deployment puts to work, and what it says of the others."""
 
-from gpuyard.findings import Severity
+from gpuyard_core.findings import Severity
 from kit.every import every
 from kit.stacks import cut_pool, findings, plan_of, platform, pool, shared_pool, team
 

@@ -4,14 +4,14 @@ import json
 from dataclasses import replace
 
 import sizes
-from gpuyard.catalogue.topology import place_rank
-from gpuyard.errors import UsageError
 from gpuyard.plan.pools.inventories.levels import topology_levels
 from gpuyard.plan.pools.inventories.machine import with_numa_nodes
 from gpuyard.render.kueue.topology import topology_objects
 from gpuyard.render.validation.expectations import expectations_text
 from gpuyard.spec.read import platform_spec, read_platform
 from gpuyard.spec.sections import MachineInventory, Numa
+from gpuyard_core.catalogue.topology import place_rank
+from gpuyard_core.errors import UsageError
 from gpuyard_validator import inventory as written
 from kit.cases.dumps import hall_dump
 from kit.every import every

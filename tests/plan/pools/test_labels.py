@@ -4,12 +4,12 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gpuyard.catalogue.gpus import GPUS, NVLINK_SOURCE
-from gpuyard.catalogue.kubernetes.api import LABELS_SOURCE
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.pools.labels import GRAMMAR, hardware_labels, is_name
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.read import read_platform
+from gpuyard_core.catalogue.gpus import GPUS, NVLINK_SOURCE
+from gpuyard_core.catalogue.kubernetes.api import LABELS_SOURCE
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.every import every
 from kit.fixes import applied
 from kit.stacks import findings, only, parts, platform, pool

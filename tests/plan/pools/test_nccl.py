@@ -2,13 +2,13 @@
 
 from datetime import date
 
-from gpuyard.catalogue.cluster.nccl import RECORDS
-from gpuyard.catalogue.fabric import GPUDIRECT, direct_fabric
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.cli.views.documents import plan_document
 from gpuyard.cli.views.pool import pool_facts
 from gpuyard.render.teams import team_objects
 from gpuyard.spec.sections import FabricKind
+from gpuyard_core.catalogue.cluster.nccl import RECORDS
+from gpuyard_core.catalogue.fabric import GPUDIRECT, direct_fabric
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 

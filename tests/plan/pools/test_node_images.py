@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, SoftwarePart, images_of
-from gpuyard.catalogue.software.versions import is_version
 from gpuyard.plan.pools.gpu_operator import DRIVERS
 from gpuyard.plan.pools.node_images import choose_image, incompatible_driver
 from gpuyard.plan.sharing.sharing import share_gpus
 from gpuyard.spec.sharing import Sharing
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.images import DEPLOY_LABEL, IMAGES, SoftwarePart, images_of
+from gpuyard_core.catalogue.software.versions import is_version
 from kit.every import every
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, spec_of
 

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
-from gpuyard.catalogue.machines import MACHINES, find_machine
 from gpuyard.plan.pools.allocatable import plan_allocatable
+from gpuyard_core.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
+from gpuyard_core.catalogue.machines import MACHINES, find_machine
 from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import CUT, cut_pool, findings, plan_of, platform, pool, shape, shared_pool

@@ -4,7 +4,9 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.plan.records import AdvertisedResource, MigInstance, Taint
+from gpuyard.plan.records import AdvertisedResource
+from gpuyard_core.catalogue.mig_layouts import MigInstance
+from gpuyard_core.manifests.pods import Taint
 from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
 
 GPU_TAINT = Taint("nvidia.com/gpu", "present")

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
-from gpuyard.errors import SpecError
 from gpuyard.explain import Verdict
 from gpuyard.explain.running import read_running
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS
+from gpuyard_core.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
+from gpuyard_core.errors import SpecError
 from kit.cases.explain import job, said
 from kit.fixes import check_fix
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shape, team

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.findings import Severity
+from gpuyard_core.findings import Severity
 from kit.fixes import check_fix
 from kit.stacks import findings, ids, only, plan_of, platform, team
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.queueing import (
     _Groups,
@@ -14,6 +13,7 @@ from gpuyard.plan.queueing.queueing import (
     resource_groups,
 )
 from gpuyard.plan.records import ResourceGroup
+from gpuyard_core.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS
 from kit.fixes import check_fix
 from kit.stacks import (
     CUT,

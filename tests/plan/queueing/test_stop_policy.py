@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.findings import Severity
+from gpuyard_core.findings import Severity
 from kit.stacks import findings, ids, plan_of, platform, pool, shape, team
 
 

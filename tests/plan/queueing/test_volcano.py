@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.findings import show_path
+from gpuyard_core.findings import show_path
 from kit.stacks import findings, platform, pool, team
 
 MINE = team(guarantee={"train": 8})

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.findings import Fix
 from gpuyard.plan import plan
 from gpuyard.plan.quotas import entries, owners
 from gpuyard.plan.quotas.quotas import plan_quotas
+from gpuyard_core.findings import Fix
 from kit.stacks import cut_pool, platform, pool, shape, spec_of, team
 
 POOLS = [pool(), cut_pool(), pool("theirs", owners=["rest"]), pool("none", machine="p9")]

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.findings import Severity
+from gpuyard_core.findings import Severity
+from gpuyard_core.terminal.text import pluralize
 from kit.fixes import check_fix
 from kit.stacks import (
     CUT,

@@ -4,16 +4,16 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.catalogue.mig import MIG_PRODUCTS
 from gpuyard.explain import Verdict, explain
 from gpuyard.explain.running import read_running
-from gpuyard.manifests.workloads import read_job
-from gpuyard.names import MIG_SLICES
 from gpuyard.plan.sharing.compute_slices import compute_slices_of_profile, convert_to_compute_slices
 from gpuyard.plan.teams.limits import with_queued_pods
 from gpuyard.render.kueue.configuration import kueue_configuration
 from gpuyard.render.platform import platform_objects
 from gpuyard.scheduler.model import EMPTY
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_core.names import MIG_SLICES
 from kit.cases.explain import job, one_team
 from kit.fixes import check_fix
 from kit.stacks import (

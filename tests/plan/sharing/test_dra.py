@@ -4,12 +4,13 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES, RACK_GPUS
-from gpuyard.catalogue.software.pins import PINS
-from gpuyard.plan.records import AdvertisedResource, DraPlan, Taint
+from gpuyard.plan.records import AdvertisedResource, DraPlan
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.render.gpu_operator import plugin_config
 from gpuyard.render.kueue.configuration import kueue_configuration
+from gpuyard_core.catalogue.machines import MACHINES, RACK_GPUS
+from gpuyard_core.catalogue.software.pins import PINS
+from gpuyard_core.manifests.pods import Taint
 from kit.stacks import UNCLAIMED, findings, plan_of, platform, pool, shape, team
 
 CLAIM = "gpuyard.dev/gpu-claim"

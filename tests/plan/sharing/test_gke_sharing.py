@@ -7,10 +7,6 @@ from fractions import Fraction
 
 import pytest
 
-from gpuyard.catalogue.gke.sharing import MOST_CLIENTS, PARTITIONS
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.names import GPU
 from gpuyard.plan.sharing.gke_sharing import (
     gke_labels,
     is_gke_managed,
@@ -18,7 +14,11 @@ from gpuyard.plan.sharing.gke_sharing import (
     single_request_resources,
     strategy_of,
 )
-from gpuyard.spec.sharing import MAX_REPLICAS
+from gpuyard_core.catalogue.gke.sharing import MOST_CLIENTS, PARTITIONS
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.sharing import MAX_REPLICAS
+from gpuyard_core.names import GPU
 from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import ids, only, plan_of, platform, pool, team

@@ -5,9 +5,9 @@ from itertools import repeat
 
 import pytest
 
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
-from gpuyard.plan.sharing.mig import (
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
+from gpuyard_core.catalogue.mig_layouts import (
     count_layouts,
     multisets,
     nearest_layout,

@@ -8,11 +8,16 @@ import itertools
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import DEPLOY_LABEL, IMAGES, ComponentOwner, SoftwarePart
-from gpuyard.findings import Severity
 from gpuyard.plan import plan as judge
 from gpuyard.plan.sharing.claims import installs_dra_driver
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.images import (
+    DEPLOY_LABEL,
+    IMAGES,
+    ComponentOwner,
+    SoftwarePart,
+)
+from gpuyard_core.findings import Severity
 from kit.stacks import platform, pool, spec_of
 
 OPERANDS = "nvidia.com/gpu.deploy.operands"

@@ -2,12 +2,12 @@
 
 import pytest
 
-from gpuyard.catalogue.software.compatibility import AUTOSCALERS, minors_of
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS
-from gpuyard.findings import Severity
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.pins import check_software, default_pins, effective_pins
 from gpuyard.plan.software.support import check_pins
+from gpuyard_core.catalogue.software.compatibility import AUTOSCALERS, minors_of
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS
+from gpuyard_core.findings import Severity
 from kit.every import every
 from kit.fixes import check_fix
 from kit.stacks import findings, ids, plan_of, platform, spec_of

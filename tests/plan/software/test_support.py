@@ -5,16 +5,16 @@ from datetime import date, timedelta
 
 import pytest
 
-from gpuyard.catalogue.cves import FixedVersion
-from gpuyard.catalogue.software import support as dates
-from gpuyard.catalogue.software.pins import GPU_OPERATOR, PINS, Pin
-from gpuyard.catalogue.software.support import WINDOWS, Window
-from gpuyard.errors import PlanRejected
-from gpuyard.findings import Severity
 from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software import support as versions
 from gpuyard.plan.software.support import WARN_DAYS, check_kubernetes, check_pins
+from gpuyard_core.catalogue.cves import FixedVersion
+from gpuyard_core.catalogue.software import support as dates
+from gpuyard_core.catalogue.software.pins import GPU_OPERATOR, PINS, Pin
+from gpuyard_core.catalogue.software.support import WINDOWS, Window
+from gpuyard_core.errors import PlanRejected
+from gpuyard_core.findings import Severity
 from kit.every import every
 from kit.stacks import findings, platform, pool, spec_of
 
@@ -92,7 +92,7 @@ def test_a_floor_in_doubt_says_above():
 def test_a_score_that_nobody_gave_is_left_out(monkeypatch):
     from dataclasses import replace
 
-    from gpuyard.catalogue import cves
+    from gpuyard_core.catalogue import cves
 
     versions._check_pin.cache_clear()
     rows = tuple(replace(row, score=None) for row in cves.advisories())

@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.catalogue.cluster.stores import FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE
 from gpuyard.plan.records import StoragePlan
 from gpuyard.provider import provider_of
+from gpuyard_core.catalogue.cluster.stores import FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.catalogue.kubernetes.addresses import METADATA
 from gpuyard.plan.records import EgressNetwork
+from gpuyard_core.catalogue.kubernetes.addresses import METADATA
 from kit.stacks import only, plan_of, platform, team
 
 IPV4, EC2_IPV6, GCE_IPV6, AZURE, ECS = METADATA

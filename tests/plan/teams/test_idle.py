@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.catalogue.metrics import ACTIVITY, Measured, dcgm_default
-from gpuyard.catalogue.software.programs import PYTHON, ProgramImage
 from gpuyard.plan.records import IdleTeam
+from gpuyard_core.catalogue.metrics import ACTIVITY, Measured, dcgm_default
+from gpuyard_core.catalogue.software.programs import PYTHON, ProgramImage
 from kit.stacks import cut_pool, findings, ids, plan_of, platform, pool, shared_pool, team
 
 MEASURED = {"observability": {"prometheus": "existing"}}

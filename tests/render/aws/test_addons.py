@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from gpuyard.catalogue.cluster.eks import ADDONS
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import resolve_values
+from gpuyard_core.catalogue.cluster.eks import ADDONS
 from kit.clouds.aws import graph_of
 
 ADDON = "aws:eks/addon:Addon"

@@ -8,16 +8,16 @@ from typing import Any
 import pytest
 from testbed.plugins.cloud.checking import refusals
 
-from gpuyard.catalogue.fabric import efa_interfaces_to_launch
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.catalogue.software.images import images_of
 from gpuyard.plan import plan
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.aws.pools import group_sizes, node_group_pools
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource, late_value_names
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Resource
-from gpuyard.rules.run import RuleConfiguration, RuleVerdict, evaluate
+from gpuyard_core.catalogue.fabric import efa_interfaces_to_launch
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard_core.catalogue.software.images import images_of
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource
+from gpuyard_lint.rules.run import RuleConfiguration, RuleVerdict, evaluate
 from kit.clouds.node_groups import GROUP, PLACEMENT, TAG, TEMPLATE, ZONES, aws, graph_of
 from kit.searches import examples
 from kit.stacks import Raw, pool, spec_of

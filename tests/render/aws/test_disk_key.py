@@ -1,10 +1,10 @@
 """A key of one's own reaches the disks of nodes, and whoever starts them may use it."""
 
-from gpuyard.catalogue.cluster.eks import DISK_OPERATIONS
 from gpuyard.render.aws.disk_key import GRANT
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
 from gpuyard.render.cloud.graph import resolve_values
+from gpuyard_core.catalogue.cluster.eks import DISK_OPERATIONS
 from kit.clouds.aws import graph_of, plan_on_aws
 from kit.stacks import pool
 

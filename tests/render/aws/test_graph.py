@@ -7,15 +7,15 @@ from random import Random
 import pytest
 
 import sizes
-from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.catalogue.purchasing import ULTRASERVERS
 from gpuyard.plan import plan, plan_or_raise
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.cloud.graph import Json, resolve_values
-from gpuyard.rules.run import RuleVerdict
 from gpuyard.spec.read import read_stack_file
 from gpuyard.spec.region import Region
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.catalogue.purchasing import ULTRASERVERS
+from gpuyard_lint.rules.run import RuleVerdict
 from kit.clouds.aws import (
     ADMIN,
     SUBNETS,

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.catalogue.fabric import efa_interfaces_to_launch
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.render.aws.launch import fabric_interfaces
+from gpuyard_core.catalogue.fabric import efa_interfaces_to_launch
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.clouds.node_groups import GROUND, TEMPLATE, aws, graph_of, late
 from kit.stacks import pool
 

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.reserves import efa_gib, kernel_gib
-from gpuyard.manifests.quantities import quantity
 from gpuyard.plan.pools.allocatable import AGENTS_CPU, AGENTS_GIB
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.aws.user_data import kubelet_of, pool_user_data, system_user_data
 from gpuyard.render.cloud.graph import resolve_values
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.reserves import efa_gib, kernel_gib
+from gpuyard_core.manifests.quantities import quantity
 from kit.clouds.node_groups import GROUND, aws, graph_of
 from kit.every import every
 from kit.stacks import plan_of, pool

@@ -8,24 +8,24 @@ import pytest
 from testbed.plugins.cloud.checking import refusals
 
 import sizes
-from gpuyard.catalogue.fabric import GPUDIRECT
-from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.lint.embedded_values import with_embedded
-from gpuyard.lint.items import FileLocation, Item
-from gpuyard.lint.kubernetes import resource
-from gpuyard.lint.pulumi import pulumi_resource
-from gpuyard.names import GPU
 from gpuyard.plan import plan as judged
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.platform import platform_objects
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN
-from gpuyard.rules.run import RuleVerdict, evaluate
 from gpuyard.spec.read import read_stack_file
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_core.catalogue.fabric import GPUDIRECT
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.names import GPU
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.embedded_values import with_embedded
+from gpuyard_lint.items import FileLocation, Item
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.pulumi import pulumi_resource
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN
+from gpuyard_lint.rules.run import RuleVerdict, evaluate
 from kit.every import every
 from kit.stacks import platform, spec_of
 

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.catalogue.gke.nodes import is_arm_host
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard_core.catalogue.gke.nodes import is_arm_host
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.stacks import plan_of, platform
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of
 

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from gpuyard.names import RDMA
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.render.gpu_operator.adapters import adapter_objects
 from gpuyard.render.platform import platform_objects
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.scheduler.nodes import knows_amount_per_node, planned_node_resources
-from gpuyard.simulate.adapters.plugin import ADAPTERS, IMAGE, STARTED, find_running_plugin
-from gpuyard.simulate.agents.node import changes
+from gpuyard_core.names import RDMA
+from gpuyard_simulate.adapters.plugin import ADAPTERS, IMAGE, STARTED, find_running_plugin
+from gpuyard_simulate.agents.node import changes
 from kit.stacks import plan_of, platform, pool
 
 IB = {"kind": "infiniband", "hcas": ["mlx5_0"], "plugin": "rdma-device-plugin"}

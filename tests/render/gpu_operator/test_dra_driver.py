@@ -1,6 +1,5 @@
 """The driver of claims by its own chart, on GKE: who installs it, with what values, and on which nodes."""
 
-from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.plan.sharing.claims import (
     installs_dra_driver,
     installs_dra_driver_chart,
@@ -11,6 +10,7 @@ from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.platform import object_groups, releases
 from gpuyard.render.supply.images import pulled_images
+from gpuyard_core.catalogue.software.digests import digest_of
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, shape, spec_of, team
 

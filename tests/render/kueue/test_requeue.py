@@ -3,11 +3,11 @@
 import subprocess
 import sys
 
-from gpuyard.names import INTERRUPTED_LABEL
 from gpuyard.render.dependencies import dependencies_of
 from gpuyard.render.kueue.requeue import pod_failure_policy_objects, requeue_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.supply.images import pulled_images
+from gpuyard_core.names import INTERRUPTED_LABEL
 from gpuyard_requeue.reconcile import read_settings
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team

@@ -7,9 +7,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG, SHORTAGES
-from gpuyard.catalogue.metrics import dcgm_default, exporters
-from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.render.observability.contract import (
     RecordingRule,
     check_query,
@@ -17,6 +14,9 @@ from gpuyard.render.observability.contract import (
 )
 from gpuyard.render.observability.scope import MeteredPool, QueryScope
 from gpuyard.render.observability.series import Labels, Series
+from gpuyard_core.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG, SHORTAGES
+from gpuyard_core.catalogue.metrics import dcgm_default, exporters
+from gpuyard_core.catalogue.sharing import SharingMethod
 from kit.every import judge
 
 CASES = yaml.safe_load((Path(__file__).parent / "queries.yaml").read_text(encoding="utf-8"))

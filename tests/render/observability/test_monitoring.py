@@ -8,8 +8,6 @@ import pytest
 import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES
-from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.observability.counters import counter_list, counters_text
 from gpuyard.render.observability.dashboards import dashboard_templates
@@ -23,6 +21,8 @@ from gpuyard.render.observability.monitors import monitor_objects
 from gpuyard.render.observability.rules import rule_groups
 from gpuyard.render.platform import object_groups, platform_objects
 from gpuyard.testing import CrdFolder
+from gpuyard_core.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES
+from gpuyard_core.catalogue.software.digests import digest_of
 from kit.levels import upstream
 from kit.stacks import SYSTEM, plan_of, platform, pool, team
 

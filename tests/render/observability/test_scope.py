@@ -2,9 +2,9 @@
 
 import pytest
 
-from gpuyard.catalogue.metrics import metrics
-from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.render.observability.scope import MeteredPool, metered_pools
+from gpuyard_core.catalogue.metrics import metrics
+from gpuyard_core.catalogue.sharing import SharingMethod
 from kit.stacks import plan_of
 
 

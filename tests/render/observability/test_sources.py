@@ -4,9 +4,9 @@ import json
 import re
 from pathlib import Path
 
-from gpuyard.catalogue.metrics import SOURCES, metric_of_series
 from gpuyard.render import observability
 from gpuyard.render.observability.rules import rule_groups
+from gpuyard_core.catalogue.metrics import SOURCES, metric_of_series
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
 
 NAME = re.compile(r"[A-Za-z_][\w:]*")

@@ -10,14 +10,6 @@ from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
 import sizes
-from gpuyard.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
-from gpuyard.catalogue.permissions.aws_forms import (
-    ADDS_TAGS,
-    CREATE_ACTIONS,
-    NO_RESOURCE,
-    TAGGED_ON_CREATE,
-)
-from gpuyard.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.graph import aws_graph
@@ -28,6 +20,14 @@ from gpuyard.render.permissions.needs import AccountPlace, required_actions
 from gpuyard.render.permissions.policies import documents_of, size_of, statements_of
 from gpuyard.render.permissions.roles import permissions_of
 from gpuyard.spec.read import read_stack_file
+from gpuyard_core.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
+from gpuyard_core.catalogue.permissions.aws_forms import (
+    ADDS_TAGS,
+    CREATE_ACTIONS,
+    NO_RESOURCE,
+    TAGGED_ON_CREATE,
+)
+from gpuyard_core.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS
 from kit.clouds.aws import ADMIN, SUBNETS, VPC, plan_on_aws
 from kit.clouds.policies import wrong_with, wrong_with_role
 from kit.clouds.stored import STORED

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.catalogue.software.programs import PAUSE_TAG
 from gpuyard.render.platform import object_groups
 from gpuyard.render.scaling.keep_warm import keep_warm_objects, window_seconds
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.spec.sections import KeepWarmWindow
+from gpuyard_core.catalogue.software.programs import PAUSE_TAG
 from kit.stacks import plan_of, platform, pool, team
 
 WINDOW = {"cron": "0 7 * * mon-fri", "hours": 9.5, "nodes": 3, "time_zone": "Europe/Paris"}

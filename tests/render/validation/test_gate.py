@@ -6,7 +6,6 @@ import sys
 
 import pytest
 
-from gpuyard.names import CHECK_RESULT_LABEL, CHECKED_LABEL, CHECKS_LABEL, GATE_TAINT, GPU
 from gpuyard.plan.records import STARTS_WITH
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects
@@ -18,6 +17,7 @@ from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.gate import gate_objects, gated_pools
 from gpuyard.render.validation.jobs import node_digest, validation_objects
+from gpuyard_core.names import CHECK_RESULT_LABEL, CHECKED_LABEL, CHECKS_LABEL, GATE_TAINT, GPU
 from gpuyard_gate.reconcile import read_settings
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool

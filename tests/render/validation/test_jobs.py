@@ -11,7 +11,6 @@ import pytest
 import yaml
 
 import sizes
-from gpuyard.names import GATE_TAINT, validator_name
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import object_groups
@@ -26,6 +25,7 @@ from gpuyard.render.validation.jobs import (
     validation_objects,
     verdict_object,
 )
+from gpuyard_core.names import GATE_TAINT, validator_name
 from gpuyard_validator.checks import CHECKS
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool

@@ -4,10 +4,10 @@ import json
 
 import pytest
 
-from gpuyard.names import CHECK_AGAIN, CHECKED_LABEL
 from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import validation_objects
+from gpuyard_core.names import CHECK_AGAIN, CHECKED_LABEL
 from gpuyard_gate.recurring import read_settings
 from kit.stacks import cut_pool, plan_of, platform, pool
 

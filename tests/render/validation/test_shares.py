@@ -3,7 +3,6 @@
 import yaml
 
 import sizes
-from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import platform_objects
@@ -14,6 +13,7 @@ from gpuyard.render.validation.shares import (
     share_text,
 )
 from gpuyard.render.validation.work import deferred_jobs, work_objects
+from gpuyard_core.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard_validator.shares.record import ShareExpectations, read_expectations
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team

@@ -6,7 +6,6 @@ import pytest
 import yaml
 
 import sizes
-from gpuyard.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
 from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import platform_objects
@@ -18,6 +17,7 @@ from gpuyard.render.validation.volumes import (
     volumes_text,
 )
 from gpuyard.render.validation.work import DeferredJob, deferred_jobs, work_objects
+from gpuyard_core.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
 from gpuyard_validator.volumes.record import read_expectations
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, team

@@ -5,15 +5,6 @@ import json
 import yaml
 
 import sizes
-from gpuyard.names import (
-    CHECKS_LABEL,
-    EFA,
-    PRIORITY_LABEL,
-    QUEUE_LABEL,
-    TOKEN_OF,
-    WORK_LABEL,
-    load_validation_name,
-)
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.platform import object_groups, platform_objects
@@ -25,6 +16,15 @@ from gpuyard.render.validation.work import (
     work_job_name,
     work_objects,
     work_result_object,
+)
+from gpuyard_core.names import (
+    CHECKS_LABEL,
+    EFA,
+    PRIORITY_LABEL,
+    QUEUE_LABEL,
+    TOKEN_OF,
+    WORK_LABEL,
+    load_validation_name,
 )
 from gpuyard_validator.expectations import read_expectations
 from kit.every import every

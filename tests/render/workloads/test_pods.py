@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 import sizes
-from gpuyard.admission.parameters import parameters_of
-from gpuyard.admission.requirements import denials
-from gpuyard.lint.kubernetes import resource
 from gpuyard.plan import plan as judged
+from gpuyard.render.admission.team_parameters import parameters_of
 from gpuyard.render.text import yaml_text
 from gpuyard.render.workloads.fabrics import missing_fabric
 from gpuyard.render.workloads.pods import MainContainer, Purpose, pod_template
 from gpuyard.render.workloads.resources import node_resources, shape_resources
-from gpuyard.rules.subjects.admission import workload
 from gpuyard.spec.read import read_stack_file
+from gpuyard_core.admission.requirements import denials
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
 from kit.stacks import plan_of, platform, pool, shape, team
 
 HERE = Path(__file__).parent

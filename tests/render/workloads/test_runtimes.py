@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.findings import Severity
 from gpuyard.render.platform import object_groups
 from gpuyard.render.text import yaml_text
 from gpuyard.render.workloads.runtimes import runtime_images, runtime_objects
 from gpuyard.testing import CrdFolder
+from gpuyard_core.findings import Severity
 from kit.levels import upstream
 from kit.stacks import findings, plan_of, platform, pool, shape, team
 

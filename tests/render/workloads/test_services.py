@@ -5,13 +5,10 @@ from pathlib import Path
 import pytest
 
 import sizes
-from gpuyard.admission.parameters import parameters_of
-from gpuyard.admission.requirements import denials
 from gpuyard.explain.answer import explain
-from gpuyard.lint.kubernetes import resource
-from gpuyard.manifests.workloads import read_job
 from gpuyard.plan import plan_or_raise
 from gpuyard.plan.records.late import resolve_outputs
+from gpuyard.render.admission.team_parameters import parameters_of
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.observability.reads import series_regex
@@ -19,9 +16,12 @@ from gpuyard.render.platform import platform_objects
 from gpuyard.render.text import yaml_text
 from gpuyard.render.workloads.scalers import check_scalers, queue_query
 from gpuyard.render.workloads.services import service_objects
-from gpuyard.rules.subjects.admission import workload
 from gpuyard.spec.read import read_stack_file
 from gpuyard.testing import CrdFolder
+from gpuyard_core.admission.requirements import denials
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_lint.kubernetes import resource
+from gpuyard_lint.rules.subjects.admission import workload
 from kit.levels import upstream
 from kit.stacks import findings, plan_of, platform, pool, shape, shared_pool, team
 

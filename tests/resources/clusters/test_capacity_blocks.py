@@ -5,10 +5,10 @@ import pytest
 from testbed.plugins.cloud.account import Account
 
 from gpuyard.changes.deployed_state import deployed_state
-from gpuyard.names import OFFERING_TAG
 from gpuyard.render.cloud.graph import BLOCK, CloudResource
 from gpuyard.resources.clusters import capacity_blocks
 from gpuyard.resources.errors import PlatformRejected
+from gpuyard_core.names import OFFERING_TAG
 from kit.clouds.answers import PLACES, calls
 
 OFFER = "cb-0a"

@@ -7,9 +7,9 @@ import pulumi
 import pytest
 
 from gpuyard.changes.deployed_state import DeployedResource, DeployedState
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.resources import EksCluster, GkeCluster, GpuNodePool, Platform
 from gpuyard.resources.clusters import change_preview
+from gpuyard_core.names import SYSTEM_POOL
 from kit.clouds import answers
 from kit.stacks import platform, pool
 

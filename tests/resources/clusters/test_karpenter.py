@@ -2,7 +2,6 @@
 
 import pytest
 
-from gpuyard.errors import OutputValueMissing
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.aws.karpenter.charts import karpenter_values
@@ -10,6 +9,7 @@ from gpuyard.resources import Karpenter
 from gpuyard.resources import platform as platforms
 from gpuyard.resources.clusters.change_preview import ChangePreview
 from gpuyard.resources.releases import RELEASE_TYPE
+from gpuyard_core.errors import OutputValueMissing
 from kit.clouds import answers
 from kit.components import component, waits_for
 from kit.stacks import plan_of, platform, pool

@@ -8,11 +8,11 @@ import sys
 import pulumi
 import pytest
 
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.resources import Platform
 from gpuyard.testing import StackRunner
+from gpuyard_core.names import SYSTEM_POOL
 from kit.clouds import answers
 from kit.clouds.stored import STORED
 from kit.stacks import plan_of, platform, pool, team

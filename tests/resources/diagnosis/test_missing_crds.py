@@ -5,12 +5,12 @@ import asyncio
 import pulumi
 import pytest
 
-from gpuyard.names import KUEUE_GROUP, MONITORING_GROUP
 from gpuyard.resources import ClusterProvider, Platform
 from gpuyard.resources.diagnosis import hooks
 from gpuyard.resources.diagnosis.hooks import explain_error, hooks_of
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.missing_crds import TRIES
+from gpuyard_core.names import KUEUE_GROUP, MONITORING_GROUP
 from kit.stacks import platform, pool, team
 
 FLAVOR = {

@@ -5,8 +5,8 @@ import asyncio
 import pulumi
 import pytest
 
-from gpuyard.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, TEAM_LABEL
 from gpuyard.resources.diagnosis import removed_teams as module
+from gpuyard_core.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, TEAM_LABEL
 from kit.stacks import plan_of, platform, team
 
 PLAN = plan_of(platform(teams=[team("vision"), team("talk"), team("new", previous_names=["old"])]))

@@ -7,14 +7,6 @@ from types import SimpleNamespace
 import pulumi
 import pytest
 
-from gpuyard.names import (
-    DRIVER_VERSION_LABEL,
-    DRIVER_WAITS_LABEL,
-    PODSET_LABEL,
-    POOL_LABEL,
-    SKIP_UPGRADE_LABEL,
-    UPGRADE_LABEL,
-)
 from gpuyard.resources.gpu_operator import driver_hooks, driver_rollout
 from gpuyard.resources.gpu_operator.driver_rollout import (
     DriverRollout,
@@ -25,7 +17,15 @@ from gpuyard.resources.gpu_operator.driver_rollout import (
     resume_rollout,
     wait_for_driver,
 )
-from gpuyard.simulate.drivers.upgrading import BROKEN, POD, failure_reason
+from gpuyard_core.names import (
+    DRIVER_VERSION_LABEL,
+    DRIVER_WAITS_LABEL,
+    PODSET_LABEL,
+    POOL_LABEL,
+    SKIP_UPGRADE_LABEL,
+    UPGRADE_LABEL,
+)
+from gpuyard_simulate.drivers.upgrading import BROKEN, POD, failure_reason
 from kit.drivers import NEW, OLD, OURS, gpu_node, look
 from kit.stacks import plan_of, platform, pool, shared_pool
 

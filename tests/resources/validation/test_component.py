@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from gpuyard.names import REPORT_CONFIGMAP
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import check_digest, check_name, validation_objects
 from gpuyard.render.validation.shares import share_checks, share_job_name
@@ -12,6 +11,7 @@ from gpuyard.render.validation.volumes import volumes_job_name
 from gpuyard.render.validation.work import load_test_checks, work_job_name
 from gpuyard.resources import Platform, Validation
 from gpuyard.resources.validation import component
+from gpuyard_core.names import REPORT_CONFIGMAP
 from kit.components import token, waits_for
 from kit.stacks import cut_pool, plan_of, platform, pool
 

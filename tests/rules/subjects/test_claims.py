@@ -1,9 +1,9 @@
 """Whose devices a pod claims, by the claims in view."""
 
-from gpuyard.manifests.pods import Pod
-from gpuyard.rules.rule import UNKNOWN, Resource, Stack
-from gpuyard.rules.subjects.claims import claims_only_other_devices
-from gpuyard.rules.subjects.device_counts import uses_time_slicing
+from gpuyard_core.manifests.pods import Pod
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, Stack
+from gpuyard_lint.rules.subjects.claims import claims_only_other_devices
+from gpuyard_lint.rules.subjects.device_counts import uses_time_slicing
 from kit.every import every
 
 

@@ -1,9 +1,9 @@
 """Whether an exporter in view serves the list that it comes with."""
 
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, Resource, Stack
-from gpuyard.rules.run import RuleVerdict, evaluate
-from gpuyard.rules.subjects.exporters import serves_custom_metrics, serves_default_metrics
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, Resource, Stack
+from gpuyard_lint.rules.run import RuleVerdict, evaluate
+from gpuyard_lint.rules.subjects.exporters import serves_custom_metrics, serves_default_metrics
 from kit.every import every
 
 OWN = [{"name": "DCGM_EXPORTER_COLLECTORS", "value": "/etc/mine.csv"}]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.rules.rule import (
+from gpuyard_lint.rules.rule import (
     UNKNOWN,
     NotEvaluatedError,
     Resource,
@@ -12,7 +12,7 @@ from gpuyard.rules.rule import (
     number,
     text,
 )
-from gpuyard.rules.subjects.pods import POD_KINDS, gpu_requests, pods_of
+from gpuyard_lint.rules.subjects.pods import POD_KINDS, gpu_requests, pods_of
 from kit.every import every
 
 POD = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "main"}]}}

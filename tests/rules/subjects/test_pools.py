@@ -4,12 +4,12 @@ import json
 
 import pytest
 
-from gpuyard.lint.read import read
-from gpuyard.rules import RULES
-from gpuyard.rules.rule import UNKNOWN, NotEvaluatedError, PartlyKnown, Resource, Stack
-from gpuyard.rules.run import RuleVerdict, evaluate
-from gpuyard.rules.subjects.installed_versions import has_driver_installer
-from gpuyard.rules.subjects.pools import gpu_pool, sets_label, without_gpus
+from gpuyard_lint.read import read
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.rule import UNKNOWN, NotEvaluatedError, PartlyKnown, Resource, Stack
+from gpuyard_lint.rules.run import RuleVerdict, evaluate
+from gpuyard_lint.rules.subjects.installed_versions import has_driver_installer
+from gpuyard_lint.rules.subjects.pools import gpu_pool, sets_label, without_gpus
 from kit.every import every
 
 CARD = {"type": "nvidia-l4", "count": 1}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuyard.rules.subjects.promql import DEEPEST, read_promql
+from gpuyard_lint.rules.subjects.promql import DEEPEST, read_promql
 from kit.every import every
 from kit.searches import examples
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gpuyard.rules.rule import Resource, Stack
-from gpuyard.rules.subjects.queries import QUERY_KINDS, honors_labels, queries, recording_rules
+from gpuyard_lint.rules.rule import Resource, Stack
+from gpuyard_lint.rules.subjects.queries import QUERY_KINDS, honors_labels, queries, recording_rules
 
 
 def resource(kind, **properties):

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import UPGRADE_LABEL
-from gpuyard.simulate.api import ApiError
-from gpuyard.simulate.drivers.controller import FakeUpgrades, waits_for_pods
-from gpuyard.simulate.drivers.upgrading import BROKEN, INITIAL, POD
+from gpuyard_core.names import UPGRADE_LABEL
+from gpuyard_simulate.api import ApiError
+from gpuyard_simulate.drivers.controller import FakeUpgrades, waits_for_pods
+from gpuyard_simulate.drivers.upgrading import BROKEN, INITIAL, POD
 
 NEW = "595.91.07"
 

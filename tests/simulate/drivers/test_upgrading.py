@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import PODSET_LABEL, SKIP_UPGRADE_LABEL, UPGRADE_LABEL
-from gpuyard.simulate.drivers import upgrading
-from gpuyard.simulate.drivers.upgrading import BROKEN, INITIAL, POD, Policy, read_policy
+from gpuyard_core.names import PODSET_LABEL, SKIP_UPGRADE_LABEL, UPGRADE_LABEL
+from gpuyard_simulate.drivers import upgrading
+from gpuyard_simulate.drivers.upgrading import BROKEN, INITIAL, POD, Policy, read_policy
 from kit.drivers import NEW, OLD, OURS, look
 from kit.drivers import gpu_node as node
 from kit.every import every

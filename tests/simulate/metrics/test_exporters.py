@@ -6,13 +6,13 @@ from typing import Any, cast
 
 import pytest
 
-from gpuyard.catalogue.metrics import dcgm_default, metrics
 from gpuyard.render.observability.facts import state_metrics_label
 from gpuyard.render.observability.rules import rule_groups
-from gpuyard.simulate.metrics import cluster, kube_state
-from gpuyard.simulate.metrics.devices import Allocations, devices_of, units_of
-from gpuyard.simulate.metrics.load import Load, PodLoad, read_load
-from gpuyard.simulate.metrics.server import Exporters, Objects
+from gpuyard_core.catalogue.metrics import dcgm_default, metrics
+from gpuyard_simulate.metrics import cluster, kube_state
+from gpuyard_simulate.metrics.devices import Allocations, devices_of, units_of
+from gpuyard_simulate.metrics.load import Load, PodLoad, read_load
+from gpuyard_simulate.metrics.server import Exporters, Objects
 from kit.cluster.metrics import nodes_of, pod_of
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, team

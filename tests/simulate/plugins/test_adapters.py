@@ -4,14 +4,14 @@ import json
 
 import pytest
 
-from gpuyard.simulate.adapters.plugin import (
+from gpuyard_simulate.adapters.plugin import (
     IMAGE,
     AdaptersRefused,
     RunningPlugin,
     advertised,
     find_running_plugin,
 )
-from gpuyard.simulate.agents.node import changes
+from gpuyard_simulate.agents.node import changes
 
 THERE = json.dumps([{"ifNames": "ib0", "vendors": "15b3", "linkTypes": "infiniband"}])
 

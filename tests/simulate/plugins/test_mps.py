@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.simulate import mps
-from gpuyard.simulate.agents.device_plugin import devices
-from gpuyard.simulate.agents.gpu_operator import MountedConfig, Operator
-from gpuyard.simulate.agents.hardware import Hardware
-from gpuyard.simulate.agents.node import changes
-from gpuyard.simulate.agents.plugin_config import ConfigRefused, PluginConfig
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_simulate import mps
+from gpuyard_simulate.agents.device_plugin import devices
+from gpuyard_simulate.agents.gpu_operator import MountedConfig, Operator
+from gpuyard_simulate.agents.hardware import Hardware
+from gpuyard_simulate.agents.node import changes
+from gpuyard_simulate.agents.plugin_config import ConfigRefused, PluginConfig
 from kit.stacks import plan_of, platform, pool
 
 FILE = (

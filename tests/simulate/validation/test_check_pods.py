@@ -7,15 +7,15 @@ from typing import Any
 
 import pytest
 
-from gpuyard.names import DRIVER_VERSION_LABEL
 from gpuyard.render.validation.expectations import expectations_text
 from gpuyard.render.validation.jobs import validation_objects
-from gpuyard.simulate.agents.hardware import MACHINE_LABEL
-from gpuyard.simulate.api import ApiError, Unreachable
-from gpuyard.simulate.validation import pods
-from gpuyard.simulate.validation.copies import WarmProcesses
-from gpuyard.simulate.validation.machine import FAULTS, machine_text
-from gpuyard.simulate.validation.pods import (
+from gpuyard_core.names import DRIVER_VERSION_LABEL
+from gpuyard_simulate.agents.hardware import MACHINE_LABEL
+from gpuyard_simulate.api import ApiError, Unreachable
+from gpuyard_simulate.validation import pods
+from gpuyard_simulate.validation.copies import WarmProcesses
+from gpuyard_simulate.validation.machine import FAULTS, machine_text
+from gpuyard_simulate.validation.pods import (
     FakeValidator,
     ProgramResult,
     is_running_validator,

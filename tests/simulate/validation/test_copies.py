@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.simulate import processes
-from gpuyard.simulate.validation import copies, forking
-from gpuyard.simulate.validation.copies import WITH, Run, WarmProcesses
+from gpuyard_simulate import processes
+from gpuyard_simulate.validation import copies, forking
+from gpuyard_simulate.validation.copies import WITH, Run, WarmProcesses
 from kit.waiting import SHORTER, until
 
 MAIN = """import sys

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from gpuyard.catalogue.machines import find_machine
-from gpuyard.names import DRIVER_VERSION_LABEL
 from gpuyard.render.validation.expectations import expectations_text
 from gpuyard.resources.validation.node_consistency import inconsistent_nodes
-from gpuyard.simulate.agents.cloud_node import EFA_INTERFACES
-from gpuyard.simulate.agents.hardware import LAYOUT, MACHINE_LABEL
-from gpuyard.simulate.validation.machine import FAULTS, machine_text
+from gpuyard_core.catalogue.machines import find_machine
+from gpuyard_core.names import DRIVER_VERSION_LABEL
+from gpuyard_simulate.agents.cloud_node import EFA_INTERFACES
+from gpuyard_simulate.agents.hardware import LAYOUT, MACHINE_LABEL
+from gpuyard_simulate.validation.machine import FAULTS, machine_text
 from gpuyard_validator.expectations import read_expectations
 from gpuyard_validator.report import termination_message
 from gpuyard_validator.results import Code, Status

@@ -8,11 +8,11 @@ import pytest
 
 from gpuyard.render.validation.shares import share_checks, share_text
 from gpuyard.render.validation.work import work_objects
-from gpuyard.simulate.agents.hardware import MACHINE_LABEL
-from gpuyard.simulate.validation import shares
-from gpuyard.simulate.validation.machine import FAULTS, machine_text
-from gpuyard.simulate.validation.pods import FakeValidator, is_running_validator
-from gpuyard.simulate.validation.shares import FakeShares, SharePod, is_share, observation_text
+from gpuyard_simulate.agents.hardware import MACHINE_LABEL
+from gpuyard_simulate.validation import shares
+from gpuyard_simulate.validation.machine import FAULTS, machine_text
+from gpuyard_simulate.validation.pods import FakeValidator, is_running_validator
+from gpuyard_simulate.validation.shares import FakeShares, SharePod, is_share, observation_text
 from kit.stacks import plan_of, platform, shared_pool
 
 PLAN = plan_of(

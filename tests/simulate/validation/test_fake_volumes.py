@@ -7,9 +7,9 @@ import pytest
 
 from gpuyard.render.validation.volumes import volumes_text
 from gpuyard.render.validation.work import work_objects
-from gpuyard.simulate.agents.hardware import MACHINE_LABEL
-from gpuyard.simulate.validation.pods import FakeValidator, is_running_validator
-from gpuyard.simulate.validation.volumes import READS, is_reading, read_text
+from gpuyard_simulate.agents.hardware import MACHINE_LABEL
+from gpuyard_simulate.validation.pods import FakeValidator, is_running_validator
+from gpuyard_simulate.validation.volumes import READS, is_reading, read_text
 from kit.stacks import plan_of, platform, pool
 
 DATA = [

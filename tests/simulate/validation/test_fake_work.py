@@ -2,10 +2,10 @@
 
 import json
 
-from gpuyard.names import DRIVER_VERSION_LABEL
 from gpuyard.render.validation.work import load_test_checks, work_objects
-from gpuyard.simulate.agents.hardware import MACHINE_LABEL
-from gpuyard.simulate.validation.machine import FAULTS, machine_text
+from gpuyard_core.names import DRIVER_VERSION_LABEL
+from gpuyard_simulate.agents.hardware import MACHINE_LABEL
+from gpuyard_simulate.validation.machine import FAULTS, machine_text
 from gpuyard_validator.expectations import read_expectations
 from gpuyard_validator.results import Code
 from gpuyard_validator.run import validate

@@ -10,10 +10,10 @@ import pytest
 
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.validation.gate import gate_objects
-from gpuyard.simulate.api import ApiError
-from gpuyard.simulate.validation import gate
-from gpuyard.simulate.validation.copies import Run, WarmProcesses
-from gpuyard.simulate.validation.gate import FakeGate, is_gate
+from gpuyard_simulate.api import ApiError
+from gpuyard_simulate.validation import gate
+from gpuyard_simulate.validation.copies import Run, WarmProcesses
+from gpuyard_simulate.validation.gate import FakeGate, is_gate
 from kit.stacks import plan_of, platform, pool, team
 from kit.waiting import SHORTER, until
 

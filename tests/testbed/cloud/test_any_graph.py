@@ -8,11 +8,11 @@ from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.opinions.walk import said_against
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.findings import Severity
 from gpuyard.plan import plan
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.spec.region import Region
+from gpuyard_core.findings import Severity
 from kit.generated.clouds import REGIONS, platform_in_a_cloud
 from kit.searches import numbers
 from kit.stacks import spec_of

@@ -8,13 +8,13 @@ from testbed.plugins.cloud.inside.node import Node
 from testbed.plugins.cloud.inside.user_data import BadUserData
 from testbed.plugins.cloud.service.ties import Resource
 
-from gpuyard.catalogue.gke.sharing import PARTITIONS
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan import plan as judge
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.sharing.gke_sharing import gke_labels
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.simulate.agents.cloud_node import GOOGLE_DRIVER
+from gpuyard_core.catalogue.gke.sharing import PARTITIONS
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_simulate.agents.cloud_node import GOOGLE_DRIVER
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, spec_of
 

@@ -20,9 +20,9 @@ from gpuyard.explain import Verdict
 from gpuyard.explain.running import read_running
 from gpuyard.plan import plan
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.simulate.agents import cloud_node
-from gpuyard.simulate.api import Unreachable
 from gpuyard.spec.region import Region
+from gpuyard_simulate.agents import cloud_node
+from gpuyard_simulate.api import Unreachable
 from kit.cases.explain import job as gang
 from kit.cases.explain import one_team
 from kit.cases.explain import said as explained

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.gpus import GPUS
 from gpuyard_validator.load.thresholds import (
     DCGM_MEMORY,
     MEMORY,

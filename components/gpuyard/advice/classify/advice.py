@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard import names
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.manifests.queued import UNQUEUED
-from gpuyard.manifests.workloads import ParsedWorkload
+from gpuyard_core import names
+from gpuyard_core.manifests.queued import UNQUEUED
+from gpuyard_core.manifests.workloads import ParsedWorkload
 
 
 @dataclass(frozen=True, slots=True)

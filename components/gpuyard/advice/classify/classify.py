@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gpuyard import names
 from gpuyard.advice.classify.advice import Advice, priority_of, queue_of, sharing_of
 from gpuyard.advice.classify.signals import (
     IMAGES,
@@ -24,8 +23,9 @@ from gpuyard.advice.classify.signals import (
     subjects,
     words_of,
 )
-from gpuyard.manifests.workloads import ParsedContainer, ParsedWorkload
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core import names
+from gpuyard_core.manifests.workloads import ParsedContainer, ParsedWorkload
+from gpuyard_core.suggestions import nearest_name
 
 
 @dataclass(frozen=True, slots=True)

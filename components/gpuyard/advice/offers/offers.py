@@ -16,11 +16,11 @@ from gpuyard.advice.offers.scores import (
     parts_of,
     whole_gpus,
 )
-from gpuyard.catalogue.commitments import capacity_block
-from gpuyard.catalogue.fabric import direct_fabric
-from gpuyard.catalogue.gpus import Gpu
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
-from gpuyard.catalogue.sources import Source
+from gpuyard_core.catalogue.commitments import capacity_block
+from gpuyard_core.catalogue.fabric import direct_fabric
+from gpuyard_core.catalogue.gpus import Gpu
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine, Price
+from gpuyard_core.catalogue.sources import Source
 
 STEADIEST = (
     Capacity.ON_DEMAND,

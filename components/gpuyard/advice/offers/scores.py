@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gpuyard.catalogue.fabric import direct_fabric
-from gpuyard.catalogue.gpus import Gpu
-from gpuyard.catalogue.machines import Machine
+from gpuyard_core.catalogue.fabric import direct_fabric
+from gpuyard_core.catalogue.gpus import Gpu
+from gpuyard_core.catalogue.machines import Machine
 
 
 class OfferPurpose(StrEnum):

@@ -29,7 +29,7 @@ from gpuyard.advice.packing.patterns import (
     most_valuable_pattern,
 )
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, Solution, solve
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine
 
 _CENT = 0.01
 _LESS_THAN_ANY_PRICE = _CENT / 200

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gpuyard.advice.offers.offers import price_of
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
 from gpuyard.plan.pools.allocatable import plan_allocatable
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine
 
 PARTS = 8
 """Parts of one GPU: an eighth is the smallest fraction that a cloud sells."""

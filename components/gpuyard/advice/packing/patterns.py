@@ -7,7 +7,7 @@ from functools import lru_cache
 from gpuyard.advice.packing.needs import PARTS, Demand, PricedMachine, fits_demand, size
 from gpuyard.advice.packing.slices import full_layouts
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
-from gpuyard.catalogue.mig import MigProduct
+from gpuyard_core.catalogue.mig import MigProduct
 
 Pattern = tuple[int, ...]
 """Number of pods of each demand on one node."""

@@ -12,8 +12,8 @@ from functools import lru_cache
 from math import ceil
 
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
-from gpuyard.catalogue.mig import MigProduct, MigProfile
-from gpuyard.plan.sharing.mig import multisets
+from gpuyard_core.catalogue.mig import MigProduct, MigProfile
+from gpuyard_core.catalogue.mig_layouts import multisets
 
 _NONE = Fraction(0)
 _NOISE = 1e-6

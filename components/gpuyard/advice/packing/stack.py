@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits, pack_machines
 from gpuyard.advice.packing.needs import Demand
-from gpuyard.catalogue.machines import Capacity
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
 from gpuyard.spec.platform import PerPod
+from gpuyard_core.catalogue.machines import Capacity
 
 _MILLI, _MIB = 1000, 1024
 

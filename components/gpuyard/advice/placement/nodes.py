@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from gpuyard.errors import EnvironmentMissing
+from gpuyard_core.errors import EnvironmentMissing
 
 MILLI = 1000
 """A whole GPU, in thousandths."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gpuyard.advice.packing.slices import PartitionedGpus, full_layouts
 from gpuyard.advice.packing.solver import UNBOUNDED, IntegerProgram, solve
-from gpuyard.catalogue.mig import MigProduct
+from gpuyard_core.catalogue.mig import MigProduct
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

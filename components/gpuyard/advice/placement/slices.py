@@ -7,7 +7,7 @@ GPU fits it, a few slices may move to other GPUs to make room. A move is a resta
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from gpuyard.catalogue.mig import MigProduct, MigProfile
+from gpuyard_core.catalogue.mig import MigProduct, MigProfile
 
 
 @dataclass(frozen=True, slots=True)

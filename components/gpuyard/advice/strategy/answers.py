@@ -7,16 +7,25 @@ from typing import Annotated, Any
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.findings import Diagnostic, Fix, error, format_list
-from gpuyard.spec.base import SpecModel
-from gpuyard.spec.problems import format_input, validation_findings
 from gpuyard.spec.read import duplicate_keys
 from gpuyard.spec.region import unknown_region
-from gpuyard.spec.suggestions import nearest_name
-from gpuyard.spec.values import Count, MemoryGib, Name, Percent, Positive, Switch, Usd, value_error
-from gpuyard.spec.yaml_tree import parse_yaml
+from gpuyard_core.catalogue.gpus import find_gpu, gpu_spellings
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.findings import Diagnostic, Fix, error, format_list
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.problems import format_input, validation_findings
+from gpuyard_core.models.values import (
+    Count,
+    MemoryGib,
+    Name,
+    Percent,
+    Positive,
+    Switch,
+    Usd,
+    value_error,
+)
+from gpuyard_core.suggestions import nearest_name
+from gpuyard_core.yaml_tree import parse_yaml
 
 Amount = Annotated[float, Field(strict=True, gt=0, le=1e9, allow_inf_nan=False)]
 Share = Annotated[float, Field(strict=True, gt=0, le=100, allow_inf_nan=False)]

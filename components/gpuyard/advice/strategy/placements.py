@@ -17,10 +17,10 @@ from gpuyard.advice.strategy.answers import (
     OwnedHardware,
     Workload,
 )
-from gpuyard.catalogue.gpus import GPUS
-from gpuyard.catalogue.machines import Capacity, Machine, machines_of
-from gpuyard.catalogue.regions import prices_in_region
-from gpuyard.catalogue.sharing import mps_clients
+from gpuyard_core.catalogue.gpus import GPUS
+from gpuyard_core.catalogue.machines import Capacity, Machine, machines_of
+from gpuyard_core.catalogue.regions import prices_in_region
+from gpuyard_core.catalogue.sharing import mps_clients
 
 _SHARES = 4
 """Pods on one GPU if their use of its compute is unknown."""

@@ -12,16 +12,17 @@ from gpuyard.advice.classify.signals import JobClass
 from gpuyard.advice.strategy.answers import AdvisedCloud
 from gpuyard.advice.strategy.placements import Mode, Placement, region_for
 from gpuyard.advice.strategy.strategy import PlatformAdvice, WorkloadAdvice, format_unit
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.catalogue.software.addons import addon_facts
-from gpuyard.catalogue.software.pins import is_before
-from gpuyard.findings import format_list
-from gpuyard.names import SHARED_UNIT
 from gpuyard.plan.platform import plan
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import HOURS_PER_MONTH
-from gpuyard.spec.read import CONFIG_KEY, read_platform
-from gpuyard.spec.values import NAME_LENGTH
+from gpuyard.spec.read import read_platform
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.catalogue.software.pins import is_before
+from gpuyard_core.findings import format_list
+from gpuyard_core.models.values import NAME_LENGTH
+from gpuyard_core.names import SHARED_UNIT
+from gpuyard_core.stack_files import CONFIG_KEY
 
 _WIDTH = 108
 _SYSTEM_NODES = {AdvisedCloud.AWS: 2, AdvisedCloud.GCP: 3}

@@ -19,10 +19,10 @@ from gpuyard.advice.strategy.answers import (
 from gpuyard.advice.strategy.placements import Mode, Placement, placements, region_for
 from gpuyard.advice.strategy.rules import Row, first, matching, tables
 from gpuyard.advice.strategy.tco import OwnedCost, owned_cost
-from gpuyard.catalogue.commitments import commitments_of
-from gpuyard.catalogue.kubernetes.claims import SERVED_SINCE
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.errors import UsageError
+from gpuyard_core.catalogue.commitments import commitments_of
+from gpuyard_core.catalogue.kubernetes.claims import SERVED_SINCE
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.errors import UsageError
 
 _TIERS = {JobClass.REAL_TIME: ServiceTier.REAL_TIME, JobClass.NOTEBOOK: ServiceTier.DEVELOPMENT}
 _TOPICS = ("redundancy", "queueing", "scaling", "network")

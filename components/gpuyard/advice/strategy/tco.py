@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 from gpuyard.advice.offers.offers import price_of
 from gpuyard.advice.strategy.answers import AdvisedCloud, OwnedHardware
-from gpuyard.catalogue.commitments import commitments_of, unpriced_of
-from gpuyard.catalogue.gpus import GPUS, Gpu
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.catalogue.regions import prices_in_region
+from gpuyard_core.catalogue.commitments import commitments_of, unpriced_of
+from gpuyard_core.catalogue.gpus import GPUS, Gpu
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard_core.catalogue.regions import prices_in_region
 
 HOURS = 8760
 _MONTHS = 12

@@ -8,11 +8,11 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import COMPLETE_VARIABLE, Format, FormatOption
-from gpuyard.cli.terminal.console import Column, results, table, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document
+from gpuyard_core.terminal.console import Column, results, table, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import COMPLETE_VARIABLE, Format, FormatOption
 
 
 def version(
@@ -35,8 +35,8 @@ def version(
 
 def _show_facts(*, as_document: bool) -> None:
     """Show the oldest row of each kind of facts, with its age."""
-    from gpuyard.catalogue.software.ages import ages
-    from gpuyard.today import today
+    from gpuyard_core.catalogue.software.ages import ages
+    from gpuyard_core.today import today
 
     result = ages(today())
     if as_document:

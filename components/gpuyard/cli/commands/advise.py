@@ -7,23 +7,23 @@ from typing import Annotated, Any
 import typer
 import yaml
 
-from gpuyard.cli.exit_codes import FINDINGS, OK
-from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.stacks import STDIN, read_stdin_one_byte_past, validate_text
-from gpuyard.cli.terminal.console import diagnostics, results, write
-from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import (
+from gpuyard.cli.stacks import validate_text
+from gpuyard.cli.views.findings import document, reject
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Diagnostic, sort_findings
+from gpuyard_core.local_files import read_regular, shown_path, write_file
+from gpuyard_core.stack_files import STDIN, read_stdin_one_byte_past
+from gpuyard_core.terminal.console import diagnostics, results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
+from gpuyard_core.terminal.findings import (
     count_words,
-    document,
     finding_document,
-    reject,
     show_diagnostic,
     show_verdict,
 )
-from gpuyard.errors import UsageError
-from gpuyard.findings import Diagnostic, sort_findings
-from gpuyard.local_files import read_regular, shown_path, write_file
-from gpuyard.today import today
+from gpuyard_core.terminal.options import Format, FormatOption
+from gpuyard_core.today import today
 
 _WHAT = "an answers file"
 
@@ -56,7 +56,7 @@ def advise(
     from gpuyard.advice.strategy.stack import advised_stack
     from gpuyard.advice.strategy.strategy import advise as evaluate
     from gpuyard.cli.views.advise import advice_document, show_advice
-    from gpuyard.spec.yaml_tree import MAX_BYTES
+    from gpuyard_core.yaml_tree import MAX_BYTES
 
     if answers is None:
         shown = "the answers"
@@ -143,7 +143,7 @@ def _parse_field(model: Any, name: str, text: str) -> tuple[Any, Diagnostic | No
     """The value of a field: as YAML, else as plain text; or the finding."""
     from pydantic import ValidationError
 
-    from gpuyard.spec.problems import validation_findings
+    from gpuyard_core.models.problems import validation_findings
 
     problem = None
     for value in (_yaml(text), text):

@@ -4,7 +4,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard.cli.live_account import (
     has_missing_probes,
     live_document,
@@ -12,16 +11,19 @@ from gpuyard.cli.live_account import (
     show_live,
     show_missing_probes,
 )
-from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import Console, results, write
-from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.changes import changes_document, show_changes
 from gpuyard.cli.views.destroy_blockers import destroy_blockers_document, show_destroy_blockers
-from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
-from gpuyard.errors import UsageError
-from gpuyard.findings import Severity
+from gpuyard.cli.views.findings import document, show_findings
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Severity
+from gpuyard_core.terminal.console import Console, results, write
+from gpuyard_core.terminal.documents import as_json, tree
+from gpuyard_core.terminal.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
+from gpuyard_core.terminal.findings import count_words, show_verdict
+from gpuyard_core.terminal.options import Format, FormatOption
+from gpuyard_core.terminal.text import pluralize, usd
 
 if TYPE_CHECKING:
     from gpuyard.changes.planned_changes import PlannedChanges

@@ -4,17 +4,18 @@ from typing import Any
 
 from gpuyard.advice.classify.classify import ClassifiedWorkload
 from gpuyard.advice.classify.classify import classify as classify_job
-from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.job_files import no_workload_error, objects_in, read_documents, skipped_objects
-from gpuyard.cli.options import Format, FormatOption, JobArgument
-from gpuyard.cli.terminal.console import Column, Console, diagnostics, results, table, write
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.cli.views.documents import as_json, tree
+from gpuyard.cli.options import JobArgument
 from gpuyard.cli.views.findings import document
-from gpuyard.errors import UsageError
-from gpuyard.findings import show_path
-from gpuyard.manifests.workloads import read_job
-from gpuyard.spec.yaml_tree import Document
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import show_path
+from gpuyard_core.manifests.workloads import read_job
+from gpuyard_core.terminal.console import Column, Console, diagnostics, results, table, write
+from gpuyard_core.terminal.documents import as_json, tree
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
+from gpuyard_core.terminal.text import pluralize
+from gpuyard_core.yaml_tree import Document
 
 
 def classify(

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_rejection
 from gpuyard.stack_validation import plan_rejected_by_budget
+from gpuyard_core.terminal.console import results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
 
 
 class CostFormat(StrEnum):

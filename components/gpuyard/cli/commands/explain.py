@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.job_files import (
     no_workload_error,
     objects_in,
@@ -15,29 +14,24 @@ from gpuyard.cli.job_files import (
     skipped_objects,
 )
 from gpuyard.cli.live import ClusterListing, query_cluster
-from gpuyard.cli.options import (
-    ContextOption,
-    Format,
-    FormatOption,
-    JobArgument,
-    StackArgument,
-    check_context,
-)
+from gpuyard.cli.options import ContextOption, JobArgument, StackArgument, check_context
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import Column, Console, diagnostics, results, table, write
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document, reject
-from gpuyard.errors import UsageError
 from gpuyard.explain import Explanation, Verdict
 from gpuyard.explain import explain as explain_job
 from gpuyard.explain.answer import team_of
 from gpuyard.explain.running import read_running
-from gpuyard.manifests.quantities import format_amount
-from gpuyard.manifests.workloads import ParsedWorkload, read_job
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.scheduler.model import EMPTY, PlatformState
 from gpuyard.stack_validation import ValidatedStack
+from gpuyard_core.errors import UsageError
+from gpuyard_core.manifests.quantities import format_amount
+from gpuyard_core.manifests.workloads import ParsedWorkload, read_job
+from gpuyard_core.terminal.console import Column, Console, diagnostics, results, table, write
+from gpuyard_core.terminal.documents import as_json, tree
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
+from gpuyard_core.terminal.options import Format, FormatOption
+from gpuyard_core.terminal.text import pluralize
 
 _STYLES = {Verdict.STARTS: "bold green", Verdict.WAITS: "bold yellow", Verdict.NEVER: "bold red"}
 

@@ -4,20 +4,14 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import (
-    ExportOption,
-    Format,
-    FormatOption,
-    PrometheusOption,
-    StackArgument,
-    time_zone,
-)
+from gpuyard.cli.options import ExportOption, PrometheusOption, StackArgument, time_zone
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
-from gpuyard.errors import UsageError
+from gpuyard_core.errors import UsageError
+from gpuyard_core.terminal.console import results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 
 def forecast(
@@ -44,8 +38,8 @@ def forecast(
     """Forecast the next seven days of each pool. When it is full, and what more nodes cost."""
     from gpuyard.cli.exports import query_export, read_export
     from gpuyard.cli.views.forecast import forecast_document, show_forecast
-    from gpuyard.today import today
     from gpuyard.usage.pools import forecast_pools
+    from gpuyard_core.today import today
 
     if (export is None) == (live is None) or (live is None) != (query is None):
         raise UsageError("write either --from EXPORT, or --live URL with --query PROMQL")

@@ -4,13 +4,15 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import write
-from gpuyard.cli.views.documents import as_json, plan_document
+from gpuyard.cli.views.documents import plan_document
 from gpuyard.cli.views.findings import document, reject
 from gpuyard.cli.views.paths import find, plain_value
+from gpuyard_core.terminal.console import write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 
 def get(

@@ -13,15 +13,15 @@ from typing import Annotated, Any
 import typer
 
 from gpuyard.cli.commands.about import installed_version
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.shipped import has_simulated_cluster, shipped_folder
-from gpuyard.cli.terminal.console import diagnostics, results, write
-from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.shipped import distribution_folder, has_simulated_cluster
 from gpuyard.cli.views.findings import document
-from gpuyard.errors import EnvironmentMissing, UsageError
-from gpuyard.local_files import write_file
-from gpuyard.spec.values import NAME_LENGTH
+from gpuyard_core.errors import EnvironmentMissing, UsageError
+from gpuyard_core.local_files import write_file
+from gpuyard_core.models.values import NAME_LENGTH
+from gpuyard_core.terminal.console import diagnostics, results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 _NAME = "my-platform"
 """The name of project and platform in the templates."""
@@ -125,7 +125,7 @@ def project_files(folder: str, cloud: ProjectCloud, stack: str, *, library: bool
         return text.replace(_NAME, name.strip("-") or "gpu")
 
     stack_file = read(f"stacks/{cloud}.yaml")
-    program = (shipped_folder("program") / "__main__.py").read_text(encoding="utf-8")
+    program = (distribution_folder("program") / "__main__.py").read_text(encoding="utf-8")
     if library:
         import yaml
 

@@ -9,8 +9,6 @@ import typer
 from pydantic_core import PydanticCustomError
 
 from gpuyard.cli.commands.explain import check_teams, explanation_document, show_explanation
-from gpuyard.cli.commands.linting.lint import rule_settings
-from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.job_files import (
     no_workload_error,
     objects_in,
@@ -18,23 +16,12 @@ from gpuyard.cli.job_files import (
     read_job_file,
     skipped_objects,
 )
-from gpuyard.cli.options import Format, FormatOption, JobArgument, StackArgument
+from gpuyard.cli.options import JobArgument, StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import Console, diagnostics, results, write
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import document, reject, show_verdict
-from gpuyard.cli.views.lint_report import hit_document, show_hits
-from gpuyard.errors import UsageError
+from gpuyard.cli.views.findings import document, reject
 from gpuyard.explain import Explanation, Verdict
 from gpuyard.explain import explain as explain_job
 from gpuyard.explain.controllers import controller_caution
-from gpuyard.findings import Severity, format_list
-from gpuyard.lint.of_teams import lint_workloads, object_title
-from gpuyard.lint.report import LintFinding, Report
-from gpuyard.local_files import write_file
-from gpuyard.manifests.quantities import format_amount
-from gpuyard.manifests.workloads import ParsedWorkload, read_job
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.render.workloads.manifests import (
@@ -49,8 +36,23 @@ from gpuyard.render.workloads.manifests import (
     manifest_text,
     place_shape,
 )
-from gpuyard.spec.suggestions import format_options, nearest_name
-from gpuyard.spec.values import parse_name
+from gpuyard.workload_lint import lint_workloads, object_title
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Severity, format_list
+from gpuyard_core.local_files import write_file
+from gpuyard_core.manifests.quantities import format_amount
+from gpuyard_core.manifests.workloads import ParsedWorkload, read_job
+from gpuyard_core.models.values import parse_name
+from gpuyard_core.suggestions import format_options, nearest_name
+from gpuyard_core.terminal.console import Console, diagnostics, results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
+from gpuyard_core.terminal.findings import show_verdict
+from gpuyard_core.terminal.options import Format, FormatOption
+from gpuyard_core.terminal.text import pluralize
+from gpuyard_lint.cli.lint import rule_settings
+from gpuyard_lint.cli.report import hit_document, show_hits
+from gpuyard_lint.report import LintFinding, Report
 
 app = typer.Typer(help="Write the manifest of a job, or check one.", no_args_is_help=True)
 _Answer = tuple[str, Explanation]

@@ -8,19 +8,25 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.catalogue.gpus import find_gpu, gpu_spellings
-from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
-from gpuyard.cli.exit_codes import FINDINGS, OK
-from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.terminal.console import Column, Console, results, table, write
-from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.cli.views.findings import document, finding_document, show_finding
-from gpuyard.errors import UsageError
-from gpuyard.findings import Diagnostic, Fix, error
-from gpuyard.plan.records import MigInstance
-from gpuyard.plan.sharing.mig import count_layouts, nearest_layout, place_profiles, placement_error
+from gpuyard.cli.views.findings import document, show_finding
 from gpuyard.plan.sharing.sharing import format_layout
-from gpuyard.spec.suggestions import format_options, suggested_names
+from gpuyard_core.catalogue.gpus import find_gpu, gpu_spellings
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS, MigProduct, MigProfile
+from gpuyard_core.catalogue.mig_layouts import (
+    MigInstance,
+    count_layouts,
+    nearest_layout,
+    place_profiles,
+    placement_error,
+)
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Diagnostic, Fix, error
+from gpuyard_core.suggestions import format_options, suggested_names
+from gpuyard_core.terminal.console import Column, Console, results, table, write
+from gpuyard_core.terminal.documents import as_json, tree
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
+from gpuyard_core.terminal.findings import finding_document
+from gpuyard_core.terminal.options import Format, FormatOption
 
 _ENTRY = re.compile(r"([^\s:,=]{1,40})(?:\s*:\s*(\d{1,3}))?")
 _CELL = 3

@@ -9,16 +9,16 @@ import typer
 from gpuyard.advice.offers.offers import Nearest, Offer, OfferRequest, Offers, price_of
 from gpuyard.advice.offers.offers import offers as find_offers
 from gpuyard.advice.offers.scores import MEASURES, OfferPurpose, ScorePart
-from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
-from gpuyard.catalogue.machines import Capacity, Price
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.terminal.console import Cell, Column, Console, results, table, write
-from gpuyard.cli.terminal.text import pluralize, usd
-from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document
-from gpuyard.errors import UsageError
-from gpuyard.spec.suggestions import format_options, suggested_names
+from gpuyard_core.catalogue.gpus import Gpu, find_gpu, gpu_spellings
+from gpuyard_core.catalogue.machines import Capacity, Price
+from gpuyard_core.errors import UsageError
+from gpuyard_core.suggestions import format_options, suggested_names
+from gpuyard_core.terminal.console import Cell, Column, Console, results, table, write
+from gpuyard_core.terminal.documents import as_json, tree
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
+from gpuyard_core.terminal.text import pluralize, usd
 
 MAX_SHOWN = 12
 """Maximum offers in the table; JSON has all."""

@@ -4,8 +4,9 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.options import StackArgument
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.terminal.options import Format, FormatOption
 
 app = typer.Typer(
     help="Compute the minimum hardware for a demand. Slices on GPUs, or shapes on "

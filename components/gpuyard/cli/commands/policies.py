@@ -8,13 +8,13 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.commands.about import installed_version
-from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.folder import write_folder
-from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.shipped import shipped_folder
-from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.views.documents import as_json
+from gpuyard.cli.shipped import distribution_folder
 from gpuyard.cli.views.findings import document
+from gpuyard_core.terminal.console import results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 _OWN = "venv"
 _PROJECT = """\
@@ -43,7 +43,7 @@ def policies(
     here = _environment()
     files = {
         file.name: file.read_text(encoding="utf-8")
-        for file in shipped_folder("policies").glob("*.py")
+        for file in distribution_folder("policies").glob("*.py")
     }
     files["PulumiPolicy.yaml"] = _PROJECT.format(environment=here or _OWN)
     files["requirements.txt"] = f"gpuyard[policy]=={installed_version()}\n"

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard.cli.options import ContextOption, StackArgument, check_context
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import diagnostics, results, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_rejection
-from gpuyard.errors import EnvironmentMissing, UsageError
+from gpuyard_core.errors import EnvironmentMissing, UsageError
+from gpuyard_core.terminal.console import diagnostics, results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -5,12 +5,13 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import diagnostics, results, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject, show_accepted_findings
+from gpuyard_core.terminal.console import diagnostics, results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 
 def render(

@@ -6,13 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.options import PrometheusOption, StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.views.findings import count_words, show_rejection, show_verdict
-from gpuyard.local_files import write_file
+from gpuyard.cli.views.findings import show_rejection
 from gpuyard.stack_validation import plan_rejected_by_budget
+from gpuyard_core.local_files import write_file
+from gpuyard_core.terminal.console import results, write
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
+from gpuyard_core.terminal.findings import count_words, show_verdict
 
 if TYPE_CHECKING:
     from gpuyard.plan.records import PlatformPlan
@@ -28,7 +29,7 @@ def report(
 ) -> int:
     """Write a stack as one HTML page. Its pools GPU by GPU, quotas, bill, findings and, with --live, use."""
     from gpuyard.cli.views.report import report_page
-    from gpuyard.today import today
+    from gpuyard_core.today import today
 
     judged = validate_stack(stack)
     # A stack over its budget still shows where the cost comes from.

@@ -2,19 +2,13 @@
 
 import time
 
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import (
-    ExportOption,
-    Format,
-    FormatOption,
-    PrometheusOption,
-    StackArgument,
-    check_source,
-)
+from gpuyard.cli.options import ExportOption, PrometheusOption, StackArgument, check_source
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
+from gpuyard_core.terminal.console import results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 _DAYS = 28
 

@@ -8,15 +8,15 @@ from typing import Annotated, TypeVar
 
 import typer
 
-from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING
-from gpuyard.cli.options import Format
-from gpuyard.errors import GpuYardError
-from gpuyard.simulate import Outcome, Status
-from gpuyard.simulate import down as sim_down
-from gpuyard.simulate import every_status as sim_every_status
-from gpuyard.simulate import reset as sim_reset
-from gpuyard.simulate import status as sim_status
-from gpuyard.simulate import up as sim_up
+from gpuyard_core.errors import GpuYardError
+from gpuyard_core.terminal.exit_codes import ENVIRONMENT_MISSING
+from gpuyard_core.terminal.options import Format
+from gpuyard_simulate import Outcome, Status
+from gpuyard_simulate import down as sim_down
+from gpuyard_simulate import every_status as sim_every_status
+from gpuyard_simulate import reset as sim_reset
+from gpuyard_simulate import status as sim_status
+from gpuyard_simulate import up as sim_up
 
 _T = TypeVar("_T")
 

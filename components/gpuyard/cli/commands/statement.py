@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.options import (
     ExportOption,
     PrometheusOption,
@@ -15,10 +14,11 @@ from gpuyard.cli.options import (
     time_zone,
 )
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_rejection
-from gpuyard.errors import UsageError
+from gpuyard_core.errors import UsageError
+from gpuyard_core.terminal.console import results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
 
 
 class StatementFormat(StrEnum):

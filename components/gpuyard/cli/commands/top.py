@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from gpuyard.cli.commands.report import read_live
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.options import PROMETHEUS, Format, FormatOption
+from gpuyard.cli.options import PROMETHEUS
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import Console, results, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
-from gpuyard.errors import EnvironmentMissing
+from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.terminal.console import Console, results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 if TYPE_CHECKING:
     from rich.live import Live

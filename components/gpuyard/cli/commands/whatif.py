@@ -9,16 +9,19 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from gpuyard.cli.exit_codes import OK, USAGE
-from gpuyard.cli.options import Format, StackArgument, complete_stacks
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import Console, diagnostics, results, write
-from gpuyard.cli.terminal.progress import progress_bar
-from gpuyard.cli.views.documents import as_json
-from gpuyard.cli.views.findings import reject, show_verdict
-from gpuyard.errors import UsageError
-from gpuyard.local_files import read_regular, shown_path, write_file
+from gpuyard.cli.views.findings import reject
 from gpuyard.traces.records import MAX_JOBS
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import read_regular, shown_path, write_file
+from gpuyard_core.stack_files import complete_stacks
+from gpuyard_core.terminal.console import Console, diagnostics, results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK, USAGE
+from gpuyard_core.terminal.findings import show_verdict
+from gpuyard_core.terminal.options import Format
+from gpuyard_core.terminal.progress import progress_bar
 
 if TYPE_CHECKING:
     from gpuyard.cli.views.whatif import ReplayedStack

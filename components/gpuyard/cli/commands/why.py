@@ -1,21 +1,18 @@
 """`gpuyard why`: the documentation of a finding or a rule."""
 
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import OK
-from gpuyard.cli.shipped import shipped_folder
-from gpuyard.cli.terminal.console import Console, results
-from gpuyard.errors import UsageError
-from gpuyard.spec.suggestions import nearest_name
-
-_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
-_FENCE = "```"
-_MADE_FROM = "This page is made from"
+from gpuyard.cli.shipped import distribution_folder
+from gpuyard_core.errors import UsageError
+from gpuyard_core.suggestions import nearest_name
+from gpuyard_core.terminal.console import results
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.pages import page_title, show_page
+from gpuyard_lint import rules_folder
 
 
 def complete_ids(incomplete: str) -> list[str]:
@@ -41,13 +38,13 @@ def why(
     if id is None:
         width = max(map(len, pages))
         for name, path in pages.items():
-            console.print_wrapped(_title(path), first=f"{name.ljust(width)}  ")
+            console.print_wrapped(page_title(path), first=f"{name.ljust(width)}  ")
         return OK
     by_id = {name.lower(): page for name, page in pages.items()}
     page = by_id.get(id.lower())
     if page is None:
         raise UsageError(f"no finding and no rule {id!r}. {_hint(id.lower(), pages)}")
-    _show(page.read_text(encoding="utf-8"), console)
+    show_page(page, console)
     return OK
 
 
@@ -64,37 +61,8 @@ def _hint(value: str, ids: Iterable[str]) -> str:
 def _pages() -> dict[str, Path]:
     """Every page by its id, findings first."""
     results = [
-        page for name in ("findings", "rules") for page in sorted(shipped_folder(name).glob("*.md"))
+        page
+        for folder in (distribution_folder("findings"), rules_folder())
+        for page in sorted(folder.glob("*.md"))
     ]
     return {page.stem: page for page in results if page.stem != "index"}
-
-
-def _title(page: Path) -> str:
-    """The first sentence of the page."""
-    match = re.search(r"\*\*(.+?)\.?\*\*", page.read_text(encoding="utf-8"))
-    return _plain(match[1]) if match else ""
-
-
-def _show(page: str, console: Console) -> None:
-    """Print the page as text: headings are bold, code blocks are indented."""
-    inside = False
-    paragraph: list[str] = []
-    for line in [*page.splitlines(), ""]:
-        is_prose = not inside and not line.startswith((_FENCE, "#", "- ", "|"))
-        if is_prose and line:
-            paragraph.append(line)
-            continue
-        if paragraph and _MADE_FROM not in paragraph[-1]:
-            console.print_wrapped(_plain(" ".join(paragraph)))
-        paragraph = []
-        if line.startswith(_FENCE):
-            inside = not inside
-        elif line.startswith("#"):
-            console.print((line.lstrip("# "), "bold"))
-        else:
-            console.print(f"    {line}".rstrip() if inside else _plain(line))
-
-
-def _plain(text: str) -> str:
-    """A sentence without Markdown markup; code keeps its backticks."""
-    return _LINK.sub(r"\1", text).replace("**", "").replace("\\|", "|")

@@ -13,9 +13,9 @@ from gpuyard.advice.strategy.strategy import (
     WorkloadAdvice,
 )
 from gpuyard.advice.strategy.tco import Ends, OwnedCost
-from gpuyard.cli.terminal.console import Column, Console, table
-from gpuyard.cli.terminal.text import usd
-from gpuyard.cli.views.documents import tree
+from gpuyard_core.terminal.console import Column, Console, table
+from gpuyard_core.terminal.documents import tree
+from gpuyard_core.terminal.text import usd
 
 
 def show_advice(advice: PlatformAdvice, stack: AdvisedStack, file: str, console: Console) -> None:

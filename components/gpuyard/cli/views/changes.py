@@ -3,10 +3,10 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.cli.terminal.console import Column, Console, table
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.cli.views.documents import tree
-from gpuyard.findings import format_list
+from gpuyard_core.findings import format_list
+from gpuyard_core.terminal.console import Column, Console, table
+from gpuyard_core.terminal.documents import tree
+from gpuyard_core.terminal.text import pluralize
 
 if TYPE_CHECKING:
     from gpuyard.changes.graphs import ResourceChange

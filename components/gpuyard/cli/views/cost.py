@@ -3,14 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import money, pluralize, usd
-from gpuyard.cli.views.documents import tree
+from gpuyard.cli.views.documents import money
 from gpuyard.plan.money.bill_changes import CLUSTER_FEE, UNASSIGNED
 from gpuyard.plan.money.savings import Saving, savings
 from gpuyard.plan.money.unit_costs import to_monthly_total, unit_costs
 from gpuyard.plan.records import COST_CASES, Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
 from gpuyard.spec.platform import HOURS_PER_MONTH
+from gpuyard_core.terminal.console import Cell, Column, Console, table
+from gpuyard_core.terminal.documents import tree
+from gpuyard_core.terminal.text import pluralize, usd
 
 SIMULATED = (
     "Simulated nodes cost nothing; these are list prices of the same machines on their cloud."

@@ -3,11 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import money, pluralize, signed_usd, usd
 from gpuyard.cli.views.cost import caveats, expected_case_assumptions, priced
-from gpuyard.cli.views.documents import tree
-from gpuyard.findings import format_list
+from gpuyard.cli.views.documents import money
 from gpuyard.plan.money.bill_changes import (
     BillChange,
     BilledNodes,
@@ -18,6 +15,10 @@ from gpuyard.plan.money.bill_changes import (
 )
 from gpuyard.plan.records import PlatformPlan, Total
 from gpuyard.spec.sections import Commitment, MachinePrice, Prices
+from gpuyard_core.findings import format_list
+from gpuyard_core.terminal.console import Cell, Column, Console, table
+from gpuyard_core.terminal.documents import tree
+from gpuyard_core.terminal.text import pluralize, signed_usd, usd
 
 _MONEY = (Column("before", "right"), Column("after", "right"), Column("change", "right"))
 _TEAMS = "guarantees at full use, $/month"

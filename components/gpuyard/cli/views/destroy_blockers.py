@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.cli.terminal.text import pluralize
+from gpuyard_core.terminal.text import pluralize
 
 if TYPE_CHECKING:
     from gpuyard.changes.destroy_blockers import DestroyBlocker
-    from gpuyard.cli.terminal.console import Console
+    from gpuyard_core.terminal.console import Console
 
 _WIDTH = 11
 _WAY = (

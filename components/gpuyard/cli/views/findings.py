@@ -2,15 +2,21 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.cli.exit_codes import FINDINGS
-from gpuyard.cli.options import Format
-from gpuyard.cli.terminal.console import STYLES, Console, diagnostics, write
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.findings import Diagnostic, Severity
+from gpuyard_core.findings import Diagnostic, Severity
+from gpuyard_core.terminal.console import Console, diagnostics, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import FINDINGS
+from gpuyard_core.terminal.findings import (
+    command_document,
+    count_words,
+    finding_document,
+    show_diagnostic,
+    show_verdict,
+)
+from gpuyard_core.terminal.options import Format
 
 if TYPE_CHECKING:
     from gpuyard.stack_validation import ValidatedStack
@@ -20,10 +26,6 @@ _WORD = 9
 _EVERY = "--format json lists all"
 _TOKEN = re.compile(r"[\w.-]*\w")
 _NUMBERED = re.compile(r"[\w.-]*\d[\w.-]*")
-VERSION = 1
-"""Version of the JSON documents: see `gpuyard.cli`."""
-
-
 MAX_SHOWN = 200
 """Maximum findings as text; JSON has all."""
 
@@ -90,31 +92,6 @@ def show_finding(finding: Diagnostic, console: Console, place: str = "") -> None
     show_diagnostic(finding, finding.where, console, places=[("at", place)] if place else [])
 
 
-def show_diagnostic(
-    found: Diagnostic,
-    where: str,
-    console: Console,
-    word: str = "",
-    details: Iterable[tuple[str, str]] = (),
-    places: Iterable[tuple[str, str]] = (),
-) -> None:
-    """Show severity, path and problem; then given, allowed, fix and details; then locations and the documentation."""
-    first = (word or found.severity.value).ljust(_INDENT)
-    text = f"{where}: {found.problem}" if where else found.problem
-    console.print_wrapped(text, first=first, style=STYLES[found.severity])
-    own = (("given", found.given), ("allowed", found.allowed), ("fix", found.fix_message))
-    for name, text in (*own, *details):
-        if text:
-            console.print_wrapped(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
-    for name, text in (*places, ("more", found.docs_url)):
-        console.print((name.ljust(_WORD), "dim"), text, indent=_INDENT)
-
-
-def show_verdict(word: str, text: str, console: Console) -> None:
-    """Show the last line: one word in the column of the severities, and the reason."""
-    console.print_wrapped(text, first=f"{word} ".ljust(_INDENT), style="bold")
-
-
 def show_rejection(judged: "ValidatedStack") -> None:
     """Show on stderr why there is no plan."""
     console = diagnostics()
@@ -140,20 +117,9 @@ def show_accepted_findings(judged: "ValidatedStack") -> None:
         show_findings(judged, console)
 
 
-def count_words(findings: Sequence[Diagnostic]) -> str:
-    """`2 errors, 1 warning`."""
-    count = Counter(f.severity for f in findings)
-    counts = (
-        f"{count[s]} info" if s is Severity.INFO else pluralize(count[s], s.value)
-        for s in Severity
-        if count[s]
-    )
-    return ", ".join(counts) or "no findings"
-
-
 def document(command: str, judged: "ValidatedStack | None" = None, **more: Any) -> dict[str, Any]:
     """A JSON document with the keys that all commands have."""
-    content: dict[str, Any] = {"version": VERSION, "command": command, "findings": []}
+    content: dict[str, Any] = {}
     if judged is not None:
         content["stack"] = judged.file
         content["counts"] = {
@@ -162,30 +128,4 @@ def document(command: str, judged: "ValidatedStack | None" = None, **more: Any) 
         content["findings"] = [
             finding_document(f, judged.file, judged.line_of(f)) for f in judged.findings
         ]
-    return {**content, **more}
-
-
-def finding_document(
-    finding: Diagnostic, file: str | None = None, line: int | None = None
-) -> dict[str, Any]:
-    """One finding as a document."""
-    fix = finding.fix
-    return {
-        "id": finding.id,
-        "docs": finding.docs_url,
-        "severity": finding.severity.value,
-        "path": list(finding.path),
-        "where": finding.where,
-        "file": file,
-        "line": line,
-        "problem": finding.problem,
-        "given": finding.given,
-        "allowed": finding.allowed,
-        "fix": None
-        if fix is None
-        else {
-            "message": fix.message,
-            "at": None if fix.at is None else list(fix.at),
-            "value": tree(fix.value),
-        },
-    }
+    return command_document(command, **content, **more)

@@ -11,10 +11,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.cli.views.documents import iso_time
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.usage.hours import HOUR
 from gpuyard.usage.statement import COMMITMENT, NO_POOL, SYSTEM, TEAM_PARTS, Charge, Statement
+from gpuyard_core.terminal.documents import iso_time
 
 _DESCRIPTIONS = {
     "used": "GPU-hours that were used",

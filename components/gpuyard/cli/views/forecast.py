@@ -5,14 +5,14 @@ from datetime import UTC, date, datetime, tzinfo
 from itertools import groupby
 from typing import Any
 
-from gpuyard.cli.terminal.console import Console
-from gpuyard.cli.terminal.text import pluralize, usd
-from gpuyard.cli.views.documents import iso_time
 from gpuyard.cli.views.samples import defect_document, defect_text, series_text
 from gpuyard.usage.forecast import INTERVAL, Forecast, ForecastHour, NotEnoughData
 from gpuyard.usage.hours import HOUR, HourlyExport
 from gpuyard.usage.pools import PlatformForecast, PoolForecast
 from gpuyard.usage.saturation import PoolCapacity, Saturation
+from gpuyard_core.terminal.console import Console
+from gpuyard_core.terminal.documents import iso_time
+from gpuyard_core.terminal.text import pluralize, usd
 
 _TENTHS = 10
 _MAX_DEFECTS = 20

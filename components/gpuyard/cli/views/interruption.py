@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from gpuyard.cli.terminal.console import Console
-from gpuyard.cli.terminal.text import pluralize
 from gpuyard.plan.records import PlatformPlan, PoolInterruption
+from gpuyard_core.terminal.console import Console
+from gpuyard_core.terminal.text import pluralize
 
 
 def show_interruption(plan: PlatformPlan, console: Console) -> None:

@@ -8,8 +8,8 @@ match is taken.
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.errors import UsageError
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.errors import UsageError
+from gpuyard_core.suggestions import nearest_name
 
 _NAMES = ("name", "pool", "profile", "resource", "key")
 """Keys that name an entry of a list, in this order."""
@@ -87,7 +87,7 @@ def _names(value: Any) -> list[str]:
 
 
 def _scalar(value: Any) -> str:
-    from gpuyard.cli.terminal.text import clean
+    from gpuyard_core.terminal.text import clean
 
     if value is None:
         return "null"

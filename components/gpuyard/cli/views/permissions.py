@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from gpuyard.cli.terminal.console import Console
-from gpuyard.cli.terminal.text import pluralize
 from gpuyard.render.permissions.policies import AwsPermissions, Statement, size_of
 from gpuyard.render.permissions.roles import GcpPermissions
+from gpuyard_core.terminal.console import Console
+from gpuyard_core.terminal.text import pluralize
 
 _FIRST = 6
 _WHY = {

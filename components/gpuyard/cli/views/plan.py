@@ -2,9 +2,6 @@
 
 from collections.abc import Sequence
 
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.cost import priced, show_totals
 from gpuyard.cli.views.findings import show_finding
 from gpuyard.cli.views.interruption import show_interruption
@@ -13,8 +10,6 @@ from gpuyard.cli.views.queues import show_queues
 from gpuyard.cli.views.services import show_services
 from gpuyard.cli.views.storage import show_stores
 from gpuyard.cli.views.teams import show_limits
-from gpuyard.findings import Diagnostic, format_list
-from gpuyard.names import GPU_CLAIM, MIG_PREFIX
 from gpuyard.plan.capacity.startup_time import startup_time
 from gpuyard.plan.records import (
     AdvertisedResource,
@@ -28,6 +23,11 @@ from gpuyard.plan.records import (
 )
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.findings import Diagnostic, format_list
+from gpuyard_core.names import GPU_CLAIM, MIG_PREFIX
+from gpuyard_core.terminal.console import Cell, Column, Console, table
+from gpuyard_core.terminal.text import pluralize, usd
 
 _FEW = 3
 """Maximum names in a cell."""

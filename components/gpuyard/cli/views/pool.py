@@ -2,16 +2,16 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.cluster.times import GB_PULLED
-from gpuyard.catalogue.gke.classes import STAYS
-from gpuyard.catalogue.kubernetes.karpenter import NOT_MOVED
-from gpuyard.cli.terminal.console import Console
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.names import POOL_LABEL
 from gpuyard.plan.capacity.failback import has_failback
 from gpuyard.plan.capacity.startup_time import startup_time
 from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.cluster.times import GB_PULLED
+from gpuyard_core.catalogue.gke.classes import STAYS
+from gpuyard_core.catalogue.kubernetes.karpenter import NOT_MOVED
+from gpuyard_core.names import POOL_LABEL
+from gpuyard_core.terminal.console import Console
+from gpuyard_core.terminal.text import pluralize
 
 _COPIED = {"label", "select", "taint", "zone"}
 """Never wrapped, so that they can be copied."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
-from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.records import CohortPlan, PlatformPlan, TeamPlan
+from gpuyard_core.names import LOCAL_QUEUE
+from gpuyard_core.terminal.console import Cell, Column, Console, table
 
 
 def show_queues(plan: PlatformPlan, console: Console) -> None:

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 from typing import Any
 
-from gpuyard.cli.terminal.console import Column, Console, table
-from gpuyard.cli.views.findings import show_verdict
-from gpuyard.findings import Diagnostic
 from gpuyard.readiness.assessment import CheckResult, Readiness
 from gpuyard.readiness.checks import ai_source
 from gpuyard.readiness.evidence import STATUSES, CheckStatus
+from gpuyard_core.findings import Diagnostic
+from gpuyard_core.terminal.console import Column, Console, table
+from gpuyard_core.terminal.findings import show_verdict
 
 _STYLES = {CheckStatus.PASS: "green", CheckStatus.FAIL: "bold red", CheckStatus.NOT_RUN: "yellow"}
 _APART = "n/a"

@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Any
 
-from gpuyard.cli.terminal.console import Column, Console, table
-from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.samples import defect_document
 from gpuyard.usage.hours import HourlyExport
 from gpuyard.usage.rightsize import Advice, Choice
+from gpuyard_core.terminal.console import Column, Console, table
+from gpuyard_core.terminal.text import pluralize, usd
 
 _WHOLE = "whole GPU"
 

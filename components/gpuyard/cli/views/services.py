@@ -1,7 +1,7 @@
 """Inference services of a plan: where their replicas run, and what they scale on."""
 
-from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.plan.records import PlatformPlan, ReplicaGroup, ServicePlan
+from gpuyard_core.terminal.console import Cell, Column, Console, table
 
 
 def show_services(plan: PlatformPlan, console: Console) -> None:

@@ -4,15 +4,15 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import tzinfo
 from typing import Any
 
-from gpuyard.cli.terminal.console import Column, Console, table
-from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.cost import priced
-from gpuyard.cli.views.documents import iso_time
 from gpuyard.cli.views.focus import focus_rows
 from gpuyard.cli.views.samples import defect_document, defect_text, local_time
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.usage.hours import HOUR
 from gpuyard.usage.statement import TEAM_PARTS, UNCOVERED, Gap, Statement, TeamUse
+from gpuyard_core.terminal.console import Column, Console, table
+from gpuyard_core.terminal.documents import iso_time
+from gpuyard_core.terminal.text import pluralize
 
 _MAX_NOTES = 20
 _USE = ("team", "allocated", "used", "idle", "$/allocated", "$/used")

@@ -1,8 +1,8 @@
 """The stores of a plan."""
 
-from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import usd
 from gpuyard.plan.records import PlatformPlan, StorePlan
+from gpuyard_core.terminal.console import Cell, Column, Console, table
+from gpuyard_core.terminal.text import usd
 
 
 def show_stores(plan: PlatformPlan, console: Console) -> None:

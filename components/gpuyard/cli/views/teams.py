@@ -1,7 +1,7 @@
 """Limits of teams besides GPUs."""
 
-from gpuyard.cli.terminal.console import Cell, Column, Console, table
 from gpuyard.plan.records import PlatformPlan, TeamPlan
+from gpuyard_core.terminal.console import Cell, Column, Console, table
 
 
 def show_limits(plan: PlatformPlan, console: Console) -> None:

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from gpuyard.cli.terminal.console import Cell, Column, Console, table
-from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.usage.fleet import Fleet, IdleGpu, Row, Wait, merge_by_pod
+from gpuyard_core.terminal.console import Cell, Column, Console, table
+from gpuyard_core.terminal.text import pluralize, usd
 
 NONE = "-"
 """Stands for a value without data: never zero."""

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from gpuyard import names
 from gpuyard.explain.messages import phrases, queue
 from gpuyard.plan.records import PoolPlan, TeamPlan
+from gpuyard_core import names
 
 
 def bypasses_queues_without_label(team: TeamPlan) -> str:

@@ -4,8 +4,8 @@ from math import ceil
 
 from gpuyard.explain.messages import phrases, queue
 from gpuyard.explain.outcome import Excess
-from gpuyard.manifests.quantities import CPU, GIB, MEMORY, MILLI, format_amount
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
+from gpuyard_core.manifests.quantities import CPU, GIB, MEMORY, MILLI, format_amount
 
 
 def over_resource_quota(home: NamespacePlan, result: Excess) -> str:

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 
 from gpuyard.explain.messages import phrases, queue
-from gpuyard.manifests.quantities import format_amount
 from gpuyard.plan.capacity.capacity_options import max_nodes_total
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.flavors import requests_with_quota
@@ -15,6 +14,7 @@ from gpuyard.scheduler.nodes import (
     with_pods_resource,
 )
 from gpuyard.scheduler.requests import PodSet
+from gpuyard_core.manifests.quantities import format_amount
 
 
 def no_node_without_gpus(plan: PlatformPlan, pods: PodSet) -> str:

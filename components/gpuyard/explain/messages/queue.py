@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from math import ceil
 
-from gpuyard import names
 from gpuyard.explain.messages import phrases
-from gpuyard.manifests.quantities import format_amount
 from gpuyard.plan.queueing import kueue
 from gpuyard.plan.quotas.cohort_tree import Key
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.flavors import Assignment, AssignmentMode, ConsideredPool
 from gpuyard.scheduler.model import SchedulerModel
+from gpuyard_core import names
+from gpuyard_core.manifests.quantities import format_amount
 
 
 def no_queue(label: str, team: TeamPlan) -> str:

@@ -4,10 +4,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from gpuyard.explain.messages import phrases
-from gpuyard.manifests.quantities import CPU, MEMORY, format_amount
-from gpuyard.names import GATE_TAINT
-from gpuyard.plan.records import PoolPlan, Taint
+from gpuyard.plan.records import PoolPlan
 from gpuyard.scheduler.node_states import CORDONED, NOT_READY, UNREACHABLE
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.manifests.quantities import CPU, MEMORY, format_amount
+from gpuyard_core.names import GATE_TAINT
 
 _NAMED = 3
 NodeWords = tuple[str, str]

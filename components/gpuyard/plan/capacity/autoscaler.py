@@ -1,10 +1,10 @@
 """Cluster Autoscaler on EKS: whether gpuyard installs it. GKE has its own."""
 
-from gpuyard.findings import Diagnostic, info
 from gpuyard.plan.capacity.scaling import manages_autoscalers, scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.findings import Diagnostic, info
 
 
 def installs_autoscaler(spec: PlatformSpec) -> bool:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Diagnostic, Path
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.pools import CapacityOptionSpec, Pool
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.findings import Diagnostic, Path
 
 
 def check_blocks(draft: Draft) -> list[Diagnostic]:

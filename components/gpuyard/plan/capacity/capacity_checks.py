@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable
 
-from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.catalogue.purchasing import IdFormat
-from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.plan.capacity.capacity_options import PREPAID
 from gpuyard.plan.capacity.scaling import scales_by_karpenter
 from gpuyard.plan.draft import Draft
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool
-from gpuyard.spec.values import MAX_NODES, Range
+from gpuyard_core.catalogue.machines import Capacity, Machine
+from gpuyard_core.catalogue.purchasing import IdFormat
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, warning
+from gpuyard_core.models.values import MAX_NODES, Range
 
 
 def check_capacity_options(

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpuyard.catalogue.fabric import direct_fabric
-from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.plan.capacity.failback import failback_target
 from gpuyard.plan.records import CapacityOption, PoolPlan
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
+from gpuyard_core.catalogue.fabric import direct_fabric
+from gpuyard_core.catalogue.machines import Capacity, Machine
 
 PREPAID = frozenset({Capacity.RESERVED, Capacity.BLOCK})
 """Options whose nodes are reserved for you."""

@@ -1,7 +1,7 @@
 """ComputeClasses of GKE: the label and the taint of their nodes."""
 
-from gpuyard.catalogue.gke.classes import CLASS_LABEL
-from gpuyard.plan.records import Taint
+from gpuyard_core.catalogue.gke.classes import CLASS_LABEL
+from gpuyard_core.manifests.pods import Taint
 
 
 def class_label(name: str) -> dict[str, str]:

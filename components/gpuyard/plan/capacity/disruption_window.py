@@ -7,12 +7,12 @@ expressed by budgets of zero for all other hours.
 from collections.abc import Iterator
 from itertools import pairwise
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.capacity.cron import DAY_MINUTES, WEEK_DAYS, Cron, read_cron, run_times
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import DisruptionWindow
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 
 MOST_CLOSED = 40
 """Budgets for the hours in which no node may be disrupted: a NodePool has fifty, some of them for

@@ -6,16 +6,16 @@ earlier rule of the pool's ComputeClass. Neither knows about gangs (docs/decisio
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.catalogue.gke.classes import STAYS
-from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY, NOT_MOVED
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.capacity.scaling import scales_by_karpenter
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
+from gpuyard_core.catalogue.gke.classes import STAYS
+from gpuyard_core.catalogue.kubernetes.karpenter import IMAGE_FAMILY, NOT_MOVED
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 
 _DEARER: Mapping[Capacity, int] = {
     Capacity.RESERVED: 0,

@@ -6,12 +6,6 @@ A gang that loses a node is stopped as a whole and requeued (docs/decisions/0051
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
-from gpuyard.catalogue.kubernetes.interruptions import INTERRUPTIBLE_MODES
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.catalogue.software.programs import PYTHON
-from gpuyard.findings import Diagnostic, Fix, Path, format_list, info, warning
 from gpuyard.plan.capacity.failback import has_failback
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import (
@@ -24,6 +18,12 @@ from gpuyard.plan.records import (
 from gpuyard.provider import provider_of
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import InterruptionSpec
+from gpuyard_core.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
+from gpuyard_core.catalogue.kubernetes.interruptions import INTERRUPTIBLE_MODES
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.catalogue.software.programs import PYTHON
+from gpuyard_core.findings import Diagnostic, Fix, Path, format_list, info, warning
 
 LOOK_SECONDS = 3
 """The agent's polling interval: this much of a notice passes before pods are terminated."""

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpuyard.catalogue.kubernetes.karpenter import IMAGE_FAMILY
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.plan.capacity.scaling import manages_autoscalers, scaling_of
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.kubernetes.karpenter import IMAGE_FAMILY
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
 
 
 def installs_karpenter(spec: PlatformSpec) -> bool:

@@ -12,8 +12,6 @@ from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.capacity.cron import (
     DAY_MINUTES,
     FIRST_DAY,
@@ -24,8 +22,10 @@ from gpuyard.plan.capacity.cron import (
 )
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import KeepWarmWindow, Provisioning
-from gpuyard.spec.suggestions import nearest_name
-from gpuyard.spec.values import Range
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.models.values import Range
+from gpuyard_core.suggestions import nearest_name
 
 _CYCLE_DAYS = 28 * 365 + 7
 """After 28 years the calendar repeats: every date has had every weekday equally often."""

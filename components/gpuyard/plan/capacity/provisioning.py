@@ -6,17 +6,6 @@ provisioned, and the autoscaler would start nodes for the others again.
 
 from collections.abc import Iterable, Mapping
 
-from gpuyard.catalogue.kubernetes.autoscalers import (
-    GKE_NODE_LABEL,
-    NO_RETRY,
-    PROVISIONING_CLASSES,
-    REQUESTS_FLAG,
-    VALID_SECONDS,
-)
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.catalogue.purchasing import FLEX_START
-from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
-from gpuyard.names import GPU_CLAIM
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.records import AdmissionCheckPlan, PoolPlan
@@ -24,6 +13,17 @@ from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Provisioning
+from gpuyard_core.catalogue.kubernetes.autoscalers import (
+    GKE_NODE_LABEL,
+    NO_RETRY,
+    PROVISIONING_CLASSES,
+    REQUESTS_FLAG,
+    VALID_SECONDS,
+)
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.catalogue.purchasing import FLEX_START
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, warning
+from gpuyard_core.names import GPU_CLAIM
 
 PARAMETERS: Mapping[Provisioning, Mapping[str, str]] = {
     Provisioning.CHECK: {NO_RETRY: "true"},

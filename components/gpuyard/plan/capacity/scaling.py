@@ -1,12 +1,13 @@
 """Autoscaling of pools: which component adds nodes, and what it knows before a node runs."""
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
-from gpuyard.names import GPU
-from gpuyard.plan.records import AdvertisedResources, AutoscalerHints, Taint
+from gpuyard.plan.records import AdvertisedResources, AutoscalerHints
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
-from gpuyard.spec.values import Range
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.models.values import Range
+from gpuyard_core.names import GPU
 
 
 def scaling_of(cloud: Cloud, pool: Pool) -> Scaling:

@@ -3,9 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from gpuyard.catalogue.cluster.times import startup_durations
-from gpuyard.catalogue.software.images import ComponentOwner, SoftwarePart
 from gpuyard.plan.records import PoolPlan
+from gpuyard_core.catalogue.cluster.times import startup_durations
+from gpuyard_core.catalogue.software.images import ComponentOwner, SoftwarePart
 
 _MINUTE = 60
 

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.capacity.capacity_options import PREPAID
 from gpuyard.plan.records.nodes import UpgradePlan
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 
 DELETED = ", and are then deleted with their node"
 """What happens to pods that do not terminate in time."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
-from gpuyard.spec.base import SpecModel
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.models.base import SpecModel
 
 _NEVER_MADE = ("existing", "protect")
 """For any cluster, including an existing one."""

@@ -3,9 +3,6 @@
 from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 
-from gpuyard.catalogue.cluster.names import SECURITY_GROUP, ClusterNames
-from gpuyard.catalogue.purchasing import IdFormat
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.plan.cluster.ranges import (
     EKS_ZONES,
     MOST_ZONES,
@@ -17,6 +14,9 @@ from gpuyard.plan.cluster.ranges import (
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.late_inputs import is_late_input, is_late_list
 from gpuyard.spec.sections import ClusterSpec
+from gpuyard_core.catalogue.cluster.names import SECURITY_GROUP, ClusterNames
+from gpuyard_core.catalogue.purchasing import IdFormat
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
 
 _CLUSTER: Path = ("cluster",)
 _IDENTITIES = {"cluster": "the control plane", "nodes": "nodes"}

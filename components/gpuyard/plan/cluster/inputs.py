@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.cluster.places import region_names
-from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
+from gpuyard_core.catalogue.cluster.places import region_names
+from gpuyard_core.findings import Diagnostic, Fix, error
 
 
 def check_cluster_inputs(draft: Draft) -> list[Diagnostic]:

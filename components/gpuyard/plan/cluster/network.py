@@ -4,11 +4,11 @@ from collections.abc import Iterator
 from ipaddress import IPv4Network, ip_network
 from itertools import combinations
 
-from gpuyard.catalogue.cluster.networks import PRIVATE_RANGES, SHARED_RANGE, RangeSizes
-from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.cluster.endpoint_access import check_cluster_zones
 from gpuyard.plan.cluster.ranges import cluster_ranges, cluster_spec
 from gpuyard.plan.draft import Draft
+from gpuyard_core.catalogue.cluster.networks import PRIVATE_RANGES, SHARED_RANGE, RangeSizes
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
 
 _NETWORK: Path = ("cluster", "network")
 

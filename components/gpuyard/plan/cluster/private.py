@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Diagnostic, Fix, info
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Apply
+from gpuyard_core.findings import Diagnostic, Fix, info
 
 
 def private_endpoint_findings(spec: PlatformSpec) -> Iterator[Diagnostic]:

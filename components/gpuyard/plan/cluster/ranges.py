@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Network
 
-from gpuyard.catalogue.purchasing import EC2_ZONE
-from gpuyard.findings import Path
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import ClusterSpec
+from gpuyard_core.catalogue.purchasing import EC2_ZONE
+from gpuyard_core.findings import Path
 
 _SLOTS_BITS = 3
 """Eight parts: seven for the private subnets of zones, and one for all public ones."""

@@ -1,7 +1,7 @@
 """Check of tags: a cloud accepts only so many."""
 
-from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.draft import Draft
+from gpuyard_core.findings import Diagnostic, Fix, error
 
 
 def check_tags(draft: Draft) -> list[Diagnostic]:

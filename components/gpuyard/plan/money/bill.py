@@ -14,10 +14,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import attrgetter
 
-from gpuyard.catalogue.machines import Capacity, Machine, find_machine
-from gpuyard.catalogue.regions import prices_in_region
-from gpuyard.findings import format_list
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.capacity.keep_warm import warm_node_hours_per_week
 from gpuyard.plan.money.capacity_prices import (
     NodesByOption,
@@ -51,7 +47,11 @@ from gpuyard.plan.records import (
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, System
 from gpuyard.spec.sections import Prices
-from gpuyard.spec.values import Range
+from gpuyard_core.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard_core.catalogue.regions import prices_in_region
+from gpuyard_core.findings import format_list
+from gpuyard_core.models.values import Range
+from gpuyard_core.names import SYSTEM_POOL
 
 DEFAULT_UTILISATION = Range(65, 85)
 """Percent in use where the stack file sets no target: what well-run GPU fleets aim at."""

@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil
 
-from gpuyard.findings import Diagnostic, Fix, Path, Severity, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.unit_costs import to_monthly_total
 from gpuyard.plan.records import Bill, Total
+from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, format_list, warning
 
 _ROUNDING_USD = 1e-6
 """Totals have rounding errors of binary fractions; a budget is exceeded by more than that."""

@@ -8,12 +8,12 @@ same.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.findings import Diagnostic, Fix, Path, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.prices import commitment_price, node_price
 from gpuyard.plan.records import Bill, CommitmentLine, CoveredNodes, Total
 from gpuyard.spec.sections import Prices
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard_core.findings import Diagnostic, Fix, Path, warning
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ The owner of an existing cluster pays for it, and it may have several platforms:
 bill if `prices.cluster_usd_per_hour` is set. Simulated clusters cost nothing.
 """
 
-from gpuyard.catalogue.fees import ClusterFee, has_standard_support_ended
 from gpuyard.plan.records import Fee
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Prometheus
+from gpuyard_core.catalogue.fees import ClusterFee, has_standard_support_ended
 
 EXCLUDED_FEES = (
     "root disks",

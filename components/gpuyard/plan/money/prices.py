@@ -11,15 +11,15 @@ on-demand price, and GKE sells flex-start at a discount from it (their documenta
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, Price
-from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.capacity.capacity_options import contract_usd_per_hour
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import NodePrice
 from gpuyard.spec.pools import CapacityOptionSpec
 from gpuyard.spec.sections import MachinePrice, Prices
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine, Price
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.suggestions import nearest_name
 
 _YOURS = "your price"
 

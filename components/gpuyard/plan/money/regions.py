@@ -1,8 +1,8 @@
 """Whether the prices in the bill are those of the platform's region."""
 
-from gpuyard.findings import Diagnostic, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Bill
+from gpuyard_core.findings import Diagnostic, Fix, format_list, warning
 
 
 def check_price_regions(draft: Draft) -> list[Diagnostic]:

@@ -9,13 +9,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.catalogue.commitments import CommitmentPrice, commitments_of, unpriced_of
-from gpuyard.catalogue.machines import Capacity, find_machine
-from gpuyard.catalogue.regions import prices_in_region
 from gpuyard.plan.money.prices import node_price
 from gpuyard.plan.records import Bill, BillLine
 from gpuyard.spec.platform import HOURS_PER_MONTH
 from gpuyard.spec.sections import Prices
+from gpuyard_core.catalogue.commitments import CommitmentPrice, commitments_of, unpriced_of
+from gpuyard_core.catalogue.machines import Capacity, find_machine
+from gpuyard_core.catalogue.regions import prices_in_region
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,17 +9,6 @@ from collections.abc import Iterable
 from dataclasses import replace
 from math import ceil
 
-from gpuyard.catalogue.metrics import DCGM, PROMETHEUS_OPERATED, metrics_of
-from gpuyard.catalogue.prometheus import (
-    BYTES_PER_SAMPLE,
-    BYTES_PER_SERIES,
-    SERIES_OF_CLUSTER,
-    SERIES_PER_NODE,
-    SLOWEST_SCRAPE_SECONDS,
-    ManagedPrometheus,
-)
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
-from gpuyard.names import MONITORING_NAMESPACE, OPERANDS_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.allocatable import plan_allocatable
 from gpuyard.plan.pools.alternatives import smallest_system, suggest_machine
@@ -29,7 +18,18 @@ from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import HostShape
 from gpuyard.spec.sections import Alerts, Observability, Prometheus, Receiver
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.metrics import DCGM, PROMETHEUS_OPERATED, metrics_of
+from gpuyard_core.catalogue.prometheus import (
+    BYTES_PER_SAMPLE,
+    BYTES_PER_SERIES,
+    SERIES_OF_CLUSTER,
+    SERIES_PER_NODE,
+    SLOWEST_SCRAPE_SECONDS,
+    ManagedPrometheus,
+)
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
+from gpuyard_core.names import MONITORING_NAMESPACE, OPERANDS_LABEL
+from gpuyard_core.suggestions import nearest_name
 
 OUR_LABELS = {"gpuyard.dev/monitoring": "platform"}
 """The labels by which the installed Prometheus selects monitors and rules."""

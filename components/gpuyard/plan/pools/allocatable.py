@@ -7,9 +7,9 @@ exporter, network and storage drivers.
 from collections.abc import Iterable
 from math import ceil
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.reserves import efa_gib, kernel_gib, kubelet_cpu, kubelet_gib
 from gpuyard.plan.records import Allocatable
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.reserves import efa_gib, kernel_gib, kubelet_cpu, kubelet_gib
 
 AGENTS_CPU, AGENTS_GIB = 0.5, 1.0
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpuyard.catalogue.gpus import Gpu
-from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.findings import Fix, Path
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import HostShape
+from gpuyard_core.catalogue.gpus import Gpu
+from gpuyard_core.catalogue.machines import Capacity, Machine
+from gpuyard_core.findings import Fix, Path
 
 SYSTEM_FAMILIES = ("m7i.", "e2-standard-")
 """The families suggested among machines without GPUs of the same size: every region has them."""

@@ -1,12 +1,12 @@
 """Drivers for resource claims: `sharing: dra` needs a newer driver than extended resources."""
 
-from gpuyard.catalogue.gpus import Gpu
-from gpuyard.catalogue.kubernetes.claims import FIRST_DRIVER
-from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.findings import Diagnostic, Fix, error, format_list
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import DRIVERS
 from gpuyard.plan.pools.node_images import incompatible_driver
+from gpuyard_core.catalogue.gpus import Gpu
+from gpuyard_core.catalogue.kubernetes.claims import FIRST_DRIVER
+from gpuyard_core.catalogue.software.versions import is_version, parse_version
+from gpuyard_core.findings import Diagnostic, Fix, error, format_list
 
 
 def check_claim_drivers(draft: Draft) -> list[Diagnostic]:

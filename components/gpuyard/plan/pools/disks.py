@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.cluster.disks import fitting_sizes
-from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
+from gpuyard_core.catalogue.cluster.disks import fitting_sizes
+from gpuyard_core.catalogue.software.images import NodeImage
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
 
 
 def check_disk(

@@ -1,12 +1,12 @@
 """Fabrics between nodes: the NCCL settings of each fabric."""
 
-from gpuyard.catalogue.cluster.nccl import ADAPTERS, RECORDS
-from gpuyard.catalogue.fabric import direct_fabric
-from gpuyard.catalogue.machines import Machine
-from gpuyard.names import RDMA
 from gpuyard.plan.records import NcclPlan
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import FabricKind, FabricSpec, RdmaPlugin
+from gpuyard_core.catalogue.cluster.nccl import ADAPTERS, RECORDS
+from gpuyard_core.catalogue.fabric import direct_fabric
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.names import RDMA
 
 SHARED_BY = 100
 """How many pods of a node may share its adapters: more than a node can have GPUs."""

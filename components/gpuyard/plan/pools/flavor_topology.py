@@ -8,9 +8,10 @@ flavor is created next to the old one, the queues switch to it, and the old one 
 from collections.abc import Iterable, Mapping, Sequence
 
 from gpuyard.plan.digests import short_digest
-from gpuyard.plan.records import PoolPlan, Taint, TopologyPlan
+from gpuyard.plan.records import PoolPlan, TopologyPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
+from gpuyard_core.manifests.pods import Taint
 
 
 def plan_placement(spec: PlatformSpec, pool: Pool, levels: tuple[str, ...]) -> TopologyPlan | None:

@@ -7,19 +7,6 @@ only some pools need is enabled for all, and a node label disables it where the 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.catalogue.gpus import Gpu
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.catalogue.software.images import (
-    DEPLOY_LABEL,
-    IMAGES,
-    ComponentOwner,
-    NodeImage,
-    SoftwarePart,
-)
-from gpuyard.catalogue.software.pins import DRIVER, OPERATOR_PARTS, Pin
-from gpuyard.catalogue.software.versions import is_version, parse_version
-from gpuyard.findings import Diagnostic, Fix, error, warning
 from gpuyard.plan.pools.node_images import (
     driver_mismatch_finding,
     incompatibilities,
@@ -31,6 +18,19 @@ from gpuyard.plan.software.support import check_pins
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import FabricKind
+from gpuyard_core.catalogue.gpus import Gpu
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.catalogue.software.images import (
+    DEPLOY_LABEL,
+    IMAGES,
+    ComponentOwner,
+    NodeImage,
+    SoftwarePart,
+)
+from gpuyard_core.catalogue.software.pins import DRIVER, OPERATOR_PARTS, Pin
+from gpuyard_core.catalogue.software.versions import is_version, parse_version
+from gpuyard_core.findings import Diagnostic, Fix, error, warning
 
 DRIVERS = (
     DRIVER.version,

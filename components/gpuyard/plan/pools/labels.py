@@ -3,23 +3,23 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from gpuyard.catalogue.fabric import direct_fabric, nvlink_gpus
-from gpuyard.catalogue.kubernetes.api import (
+from gpuyard.provider import provider_of
+from gpuyard.spec.pools import Pool
+from gpuyard_core.catalogue.fabric import direct_fabric, nvlink_gpus
+from gpuyard_core.catalogue.kubernetes.api import (
     LABEL,
     LABEL_PREFIX,
     LONGEST_LABEL,
     LONGEST_LABEL_PREFIX,
 )
-from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Diagnostic, Fix, Path, error
-from gpuyard.names import (
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.names import (
     FABRIC_LABEL,
     NVLINK_GPUS_LABEL,
     NVLINK_LABEL,
     RESERVED_LABEL_DOMAINS,
 )
-from gpuyard.provider import provider_of
-from gpuyard.spec.pools import Pool
 
 GRAMMAR = (
     "letters, digits, dashes, dots and underscores, with a letter or digit at both ends,"

@@ -1,9 +1,5 @@
 """Machines of a pool, from the catalogue or described, and whether the cloud sells them as required."""
 
-from gpuyard.catalogue.gpus import Gpu, find_gpu, gpu_spellings
-from gpuyard.catalogue.machines import UNDESCRIBED, Capacity, Machine, find_machine
-from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.pools.alternatives import (
     find_machine_with_gpus,
     nearest_machine_by_size,
@@ -12,7 +8,11 @@ from gpuyard.plan.pools.alternatives import (
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
-from gpuyard.spec.suggestions import format_options, nearest_name, suggested_names
+from gpuyard_core.catalogue.gpus import Gpu, find_gpu, gpu_spellings
+from gpuyard_core.catalogue.machines import UNDESCRIBED, Capacity, Machine, find_machine
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.suggestions import format_options, nearest_name, suggested_names
 
 _SHOWN_NAMES = 6
 

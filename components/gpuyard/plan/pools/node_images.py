@@ -3,16 +3,16 @@
 from dataclasses import replace
 from typing import NamedTuple
 
-from gpuyard.catalogue.fabric import GPUDIRECT
-from gpuyard.catalogue.gpus import Gpu
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.software.images import IMAGES, NodeImage, find_image
-from gpuyard.catalogue.software.versions import parse_version
-from gpuyard.findings import Diagnostic, Fix, Path, Severity, error
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.fabric import GPUDIRECT
+from gpuyard_core.catalogue.gpus import Gpu
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.software.images import IMAGES, NodeImage, find_image
+from gpuyard_core.catalogue.software.versions import parse_version
+from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error
+from gpuyard_core.suggestions import nearest_name
 
 
 def choose_image(

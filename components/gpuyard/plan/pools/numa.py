@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import Numa
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 
 
 def plan_numa(pool: Pool, machine: Machine) -> Numa:

@@ -1,12 +1,12 @@
 """Existing nodes of your own cluster, selected by their labels."""
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
-from gpuyard.names import POOL_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
 from gpuyard.spec.sections import Apply, FabricKind
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, warning
+from gpuyard_core.names import POOL_LABEL
 
 
 def node_selector(pool: Pool) -> dict[str, str]:

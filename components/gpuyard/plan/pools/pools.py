@@ -3,19 +3,6 @@
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.catalogue.software.images import NodeImage
-from gpuyard.findings import Diagnostic, Fix, Path, error
-from gpuyard.names import (
-    GPU,
-    GPU_TAINT_VALUE,
-    MIG_CONFIG_LABEL,
-    PLATFORM_LABEL,
-    PLUGIN_CONFIG_LABEL,
-    POOL_LABEL,
-    SYSTEM_POOL,
-)
 from gpuyard.plan.capacity.capacity_checks import check_capacity_options
 from gpuyard.plan.capacity.capacity_options import format_capacity_options, plan_capacity_options
 from gpuyard.plan.capacity.compute_classes import class_label, class_taint
@@ -42,7 +29,7 @@ from gpuyard.plan.pools.node_images import choose_image
 from gpuyard.plan.pools.numa import plan_numa
 from gpuyard.plan.pools.own_nodes import check_own_nodes, node_selector
 from gpuyard.plan.pools.topology import plan_topology
-from gpuyard.plan.records import NodeSoftware, PoolPlan, Taint
+from gpuyard.plan.records import NodeSoftware, PoolPlan
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import compute_slices
 from gpuyard.plan.sharing.configuration_names import mig_config_name, plugin_config_name
@@ -52,6 +39,20 @@ from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.catalogue.software.images import NodeImage
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.names import (
+    GPU,
+    GPU_TAINT_VALUE,
+    MIG_CONFIG_LABEL,
+    PLATFORM_LABEL,
+    PLUGIN_CONFIG_LABEL,
+    POOL_LABEL,
+    SYSTEM_POOL,
+)
 
 DecidedPools = dict[str, PoolPlan | None]
 """By name; None for an invalid pool, so that no other check reports it again."""

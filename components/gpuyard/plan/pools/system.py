@@ -2,9 +2,6 @@
 
 from dataclasses import replace
 
-from gpuyard.catalogue.machines import Capacity, Machine, find_machine
-from gpuyard.catalogue.sources import EC2_OFFERS, Source
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.alternatives import (
     largest_system,
@@ -15,7 +12,10 @@ from gpuyard.plan.pools.alternatives import (
 from gpuyard.plan.pools.machines import find_machine_in_cloud, nearest_machine
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import HostShape
-from gpuyard.spec.values import Range
+from gpuyard_core.catalogue.machines import Capacity, Machine, find_machine
+from gpuyard_core.catalogue.sources import EC2_OFFERS, Source
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.models.values import Range
 
 _MODES = [Capacity.ON_DEMAND]
 _PATH: Path = ("system", "machine")

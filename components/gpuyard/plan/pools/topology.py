@@ -2,12 +2,6 @@
 
 from dataclasses import replace
 
-from gpuyard.catalogue.fabric import direct_fabric
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.purchasing import ZONES, IdFormat
-from gpuyard.catalogue.topology import network_labels, with_clique
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
-from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.labels import GRAMMAR, is_name
 from gpuyard.plan.records import ShapePlan
@@ -15,6 +9,12 @@ from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.region import Region, unknown_region
+from gpuyard_core.catalogue.fabric import direct_fabric
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.purchasing import ZONES, IdFormat
+from gpuyard_core.catalogue.topology import network_labels, with_clique
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.names import HOSTNAME_LABEL, ZONE_LABEL
 
 
 def plan_topology(

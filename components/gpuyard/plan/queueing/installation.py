@@ -1,13 +1,13 @@
 """Installation of the queueing engine: by gpuyard, by the simulated cluster, or an existing one."""
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, info
-from gpuyard.names import GPU_CLAIM, MIG_SLICES
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import GATES, WITHOUT_QUOTA, integrated_kinds
 from gpuyard.plan.queueing.multikueue import FRAMEWORKS as SENT
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.queueing import MigQuota
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info
+from gpuyard_core.names import GPU_CLAIM, MIG_SLICES
 
 _PATH: Path = ("queueing", "install")
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
-from gpuyard.manifests.queued import OPTIONAL, QUEUED_KINDS
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard_core.manifests.queued import OPTIONAL, QUEUED_KINDS
 
 WITHOUT_QUOTA = (
     "cpu",

@@ -7,14 +7,14 @@ is sent to the nominated clusters, and the first whose own queue admits it runs 
 
 from collections.abc import Sequence
 
-from gpuyard.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
-from gpuyard.names import MULTIKUEUE_SECRET_KEY
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import MultiKueuePlan, WorkerPlan
 from gpuyard.plan.renames import free_name
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import WorkerCluster
+from gpuyard_core.catalogue.kubernetes.kueue import ALL_AT_ONCE, IN_STEPS, STEP
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
+from gpuyard_core.names import MULTIKUEUE_SECRET_KEY
 
 FRAMEWORKS = ("batch/job", "pod", "deployment")
 """The frameworks that are dispatched. Kueue watches each kind on every cluster, and cannot connect to a

@@ -5,16 +5,16 @@ lower priority there. Across queues, a priority takes nothing from a guarantee: 
 be reclaimed, at any priority. A job without a priority has priority 0.
 """
 
-from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.findings import Diagnostic, Fix, error, format_list, info, warning
-from gpuyard.names import PRIORITY_LABEL, services_priority
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PriorityPlan
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import Preemption
-from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.teams import Team
+from gpuyard_core.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.findings import Diagnostic, Fix, error, format_list, info, warning
+from gpuyard_core.names import PRIORITY_LABEL, services_priority
+from gpuyard_core.suggestions import nearest_name
 
 WITHOUT = 0
 """The priority of a job that names none."""

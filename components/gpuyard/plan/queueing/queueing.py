@@ -8,15 +8,6 @@ connected components of the relation "pool advertises resource".
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.catalogue.kubernetes.kueue import (
-    MAX_COMBINATIONS,
-    MAX_FLAVORS,
-    MAX_FLAVORS_IN_ALL,
-    MAX_GROUPS,
-    MAX_RESOURCES,
-    MAX_RESOURCES_IN_ALL,
-)
-from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.capacity.provisioning import plan_admission_checks
 from gpuyard.plan.draft import DecidedAmounts, Draft
 from gpuyard.plan.pools.flavor_topology import topologies
@@ -38,6 +29,15 @@ from gpuyard.plan.records import (
 from gpuyard.plan.sharing.compute_slices import all_profiles
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
+from gpuyard_core.catalogue.kubernetes.kueue import (
+    MAX_COMBINATIONS,
+    MAX_FLAVORS,
+    MAX_FLAVORS_IN_ALL,
+    MAX_GROUPS,
+    MAX_RESOURCES,
+    MAX_RESOURCES_IN_ALL,
+)
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
 
 _SHOWN = 3
 """How many pools a fix lists by name."""

@@ -2,9 +2,6 @@
 
 from collections.abc import Iterable
 
-from gpuyard.catalogue.kubernetes.autoscalers import NODE_MINUTES
-from gpuyard.findings import Diagnostic, Fix, Path, format_list, warning
-from gpuyard.names import LOCAL_QUEUE
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.queueing.kueue import START_MINUTES, start_minutes
 from gpuyard.plan.queueing.priorities import WITHOUT
@@ -14,6 +11,9 @@ from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.teams import Team
+from gpuyard_core.catalogue.kubernetes.autoscalers import NODE_MINUTES
+from gpuyard_core.findings import Diagnostic, Fix, Path, format_list, warning
+from gpuyard_core.names import LOCAL_QUEUE
 
 HALF_LIFE_HOURS = 168
 """The half-life that a fix suggests: usage of a week ago counts half."""

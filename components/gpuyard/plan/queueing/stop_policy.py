@@ -5,10 +5,10 @@ Nothing else of a plan depends on them: the same guarantees apply again once a s
 
 from typing import Literal
 
-from gpuyard.findings import Diagnostic, Fix, Path, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import StopPolicy, Team
+from gpuyard_core.findings import Diagnostic, Fix, Path, warning
 
 _WORDS = {
     StopPolicy.HOLD: "no job of {whose} starts; running jobs continue",

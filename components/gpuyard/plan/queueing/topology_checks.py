@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
-from gpuyard.names import HOSTNAME_LABEL, ZONE_LABEL
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, ShapePlan, TeamPlan, usable_pools
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import Provisioning
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
+from gpuyard_core.names import HOSTNAME_LABEL, ZONE_LABEL
 
 _ADDS_NODES = frozenset({Provisioning.ATOMIC, Provisioning.QUEUED})
 """Provisioning that creates nodes before it answers; the third kind checks running nodes only."""

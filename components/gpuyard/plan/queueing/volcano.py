@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
-from gpuyard.names import VOLCANO, VOLCANO_QUEUE
 from gpuyard.plan.draft import Draft
-from gpuyard.spec.base import SpecModel
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.queueing import Engine, MigQuota
 from gpuyard.spec.teams import Team
+from gpuyard_core.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.names import VOLCANO, VOLCANO_QUEUE
 
 _ENGINE: Path = ("queueing", "engine")
 _Lacks = Mapping[str, str]

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Diagnostic, Path, error, warning
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.quotas.cohort_tree import Limit, QuotaAmounts, add_amounts
 from gpuyard.plan.quotas.entries import (
@@ -15,6 +14,7 @@ from gpuyard.plan.quotas.entries import (
 )
 from gpuyard.plan.quotas.flow import CohortQuotas
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard_core.findings import Diagnostic, Path, error, warning
 
 _Limit = dict[int, list[QuotaEntry]]
 """By cohort: a cohort without the field is not in it, a cohort with `{}` has no entries."""

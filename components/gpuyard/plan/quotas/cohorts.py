@@ -8,12 +8,12 @@ So a misspelled name would silently be a separate cohort: all names are checked 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.renames import free_name
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.teams import Team
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
+from gpuyard_core.suggestions import nearest_name
 
 ROOT = None
 """The platform's own cohort, above all others."""

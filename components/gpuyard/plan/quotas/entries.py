@@ -9,8 +9,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TypedDict
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
-from gpuyard.names import SLICES_UNIT
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
 from gpuyard.plan.records import PoolPlan
@@ -19,7 +17,9 @@ from gpuyard.plan.sharing.compute_slices import (
     convert_to_compute_slices,
     slices_of_one_gpu,
 )
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
+from gpuyard_core.names import SLICES_UNIT
+from gpuyard_core.suggestions import nearest_name
 
 GrantedQuota = Mapping[int, QuotaAmounts]
 """Amounts by the index of the owner."""

@@ -7,11 +7,11 @@ pool is in the common cohort, and only the queues of its owners can use it (docs
 
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.suggestions import nearest_name
 
 PoolOwners = Mapping[str, frozenset[str]]
 """Owners by pool name; pools for all teams are not in it."""

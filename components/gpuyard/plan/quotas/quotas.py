@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.plan.draft import CohortDraft, Draft
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.quotas.cohort_limits import CohortClaims, apply_limits, check_limits
@@ -29,7 +28,8 @@ from gpuyard.plan.quotas.owners import known_owners, unowned_pool_error
 from gpuyard.plan.records import Quota
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
-from gpuyard.spec.values import MAX_NODES
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, warning
+from gpuyard_core.models.values import MAX_NODES
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,10 +38,8 @@ from gpuyard.plan.records.pools import (
     AdvertisedResource,
     AdvertisedResources,
     GpuLayout,
-    MigInstance,
     NodeSoftware,
     PoolPlan,
-    Taint,
 )
 from gpuyard.plan.records.queues import (
     AdmissionCheckPlan,
@@ -84,6 +82,8 @@ from gpuyard.plan.records.validation import (
     RecurringCheck,
     ValidationPlan,
 )
+from gpuyard_core.catalogue.mig_layouts import MigInstance
+from gpuyard_core.manifests.pods import Taint
 
 __all__ = [
     "COST_CASES",
@@ -113,7 +113,6 @@ __all__ = [
     "IdleTeam",
     "InterruptionPlan",
     "LimitsPlan",
-    "MigInstance",
     "MultiKueuePlan",
     "NamespacePlan",
     "NcclPlan",
@@ -139,7 +138,6 @@ __all__ = [
     "SpotDisruption",
     "StoragePlan",
     "StorePlan",
-    "Taint",
     "TeamCostShare",
     "TeamPlan",
     "TopologyPlan",

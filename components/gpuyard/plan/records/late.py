@@ -18,6 +18,10 @@ class UnresolvedOutput:
 
     name: str
 
+    def as_document(self) -> dict[str, str]:
+        """The value in JSON documents."""
+        return {"late": self.name}
+
 
 def resolve_outputs(
     value: Any, known: Callable[[str], Any], fill: Callable[..., Any] = fill_markers

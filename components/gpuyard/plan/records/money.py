@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.plan.records.formatting import displayed
-from gpuyard.spec.values import Range
+from gpuyard_core.displayed import displayed
+from gpuyard_core.models.values import Range
 
 COST_CASES = ("minimum", "expected", "maximum")
 """The costs of a bill, by the names of their fields."""

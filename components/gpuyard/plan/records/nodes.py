@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date
 
-from gpuyard.catalogue.node_pools import Ec2CapacitySettings, GkeCapacitySettings
+from gpuyard_core.catalogue.node_pools import Ec2CapacitySettings, GkeCapacitySettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard.catalogue.prometheus import ManagedPrometheus
 from gpuyard.spec.sections import Alerts, Prometheus
+from gpuyard_core.catalogue.prometheus import ManagedPrometheus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from gpuyard.plan.records.interruption import InterruptionPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.money import Bill, BillLine
 from gpuyard.plan.records.observability import ObservabilityPlan
-from gpuyard.plan.records.pools import PoolPlan, Taint
+from gpuyard.plan.records.pools import PoolPlan
 from gpuyard.plan.records.queues import QueueingPlan
 from gpuyard.plan.records.services import ServicePlan, ShapePlan
 from gpuyard.plan.records.storage import NO_STORAGE, DatasetPlan, StoragePlan
@@ -18,6 +18,7 @@ from gpuyard.plan.records.training import RuntimePlan
 from gpuyard.plan.records.validation import STARTS_WITH, ValidationPlan
 from gpuyard.provider import Provider, provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard_core.manifests.pods import Taint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,9 +5,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.plan.records.formatting import displayed
 from gpuyard.plan.records.nodes import (
     Allocatable,
     AutoscalerHints,
@@ -26,28 +23,12 @@ from gpuyard.spec.sections import (
     PoolStopPolicy,
     Provisioning,
 )
-from gpuyard.spec.values import Range
-
-
-@dataclass(frozen=True, slots=True)
-class Taint:
-    """A taint of a node: pods need a toleration for it."""
-
-    key: str
-    value: str
-    effect: str = "NoSchedule"
-
-    def __str__(self) -> str:
-        return f"{self.key}={self.value}:{self.effect}"
-
-
-@dataclass(frozen=True, slots=True)
-class MigInstance:
-    """One MIG instance on a GPU: its profile and the memory unit at which it starts."""
-
-    profile: str
-    start: int
-    units: int
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.mig_layouts import MigInstance
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.displayed import displayed
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.models.values import Range
 
 
 @dataclass(frozen=True, slots=True)

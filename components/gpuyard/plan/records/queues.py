@@ -4,12 +4,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpuyard.plan.records.formatting import displayed
 from gpuyard.plan.records.nodes import TopologyPlan
-from gpuyard.plan.records.pools import Taint
 from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import Provisioning
 from gpuyard.spec.teams import StopPolicy
+from gpuyard_core.displayed import displayed
+from gpuyard_core.manifests.pods import Taint
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

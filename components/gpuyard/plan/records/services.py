@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gpuyard.plan.records.pools import PoolPlan
 from gpuyard.plan.records.queues import Quota
 from gpuyard.spec.sections import Service, ServiceKind
-from gpuyard.spec.values import Range
+from gpuyard_core.models.values import Range
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpuyard.names import LOCAL_QUEUE
-from gpuyard.plan.records.formatting import displayed
 from gpuyard.plan.records.queues import Quota, ResourceGroup
 from gpuyard.spec.teams import Isolation, PodSecurity, StopPolicy
+from gpuyard_core.displayed import displayed
+from gpuyard_core.names import LOCAL_QUEUE
 
 
 @dataclass(frozen=True, slots=True)

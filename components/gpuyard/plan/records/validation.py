@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gpuyard.names import GATE_TAINT, GATE_VALUE
-from gpuyard.plan.records.pools import Taint
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.names import GATE_TAINT, GATE_VALUE
 
 STARTS_WITH = Taint(GATE_TAINT, GATE_VALUE)
 """The startup taint of new nodes, if the validation gate is a taint."""

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Diagnostic, Fix, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import CpuAndMemory, ShapePlan
 from gpuyard.spec.platform import PlatformSpec, Shape
+from gpuyard_core.findings import Diagnostic, Fix, error, warning
 
 UNSPECIFIED = CpuAndMemory(cpu=1, memory_gib=2)
 """Default requests of a container, because where CPU is counted every pod must request some: a core

@@ -7,13 +7,13 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Diagnostic, Fix, error, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AdvertisedResource, PoolPlan, Quota, ShapePlan
 from gpuyard.plan.shapes.shapes import candidate_pools, shape_plan
 from gpuyard.plan.sharing.compute_slices import quota_resource_and_amount
 from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.queueing import Preemption
+from gpuyard_core.findings import Diagnostic, Fix, error, info
 
 
 @dataclass(frozen=True, slots=True)

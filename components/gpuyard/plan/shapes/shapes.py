@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
-from gpuyard.names import MOST_SHARES, SHARED_UNIT
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.records import AdvertisedResource, PoolPlan, ShapePlan
@@ -15,8 +13,10 @@ from gpuyard.plan.sharing.fractions import (
     smallest_fraction,
 )
 from gpuyard.spec.platform import PerPod, Shape, TimeSliceLatency
-from gpuyard.spec.suggestions import nearest_name
-from gpuyard.spec.values import Range
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
+from gpuyard_core.models.values import Range
+from gpuyard_core.names import MOST_SHARES, SHARED_UNIT
+from gpuyard_core.suggestions import nearest_name
 
 
 def check_shape_names(draft: Draft) -> list[Diagnostic]:

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from gpuyard.findings import Diagnostic
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import ShapePlan
 from gpuyard.plan.shapes.host import configured_limits, keep_teams_within_limits
 from gpuyard.plan.shapes.quota import place_shape_with_quota, quota_holders
 from gpuyard.plan.shapes.shapes import plan_shape_start
+from gpuyard_core.findings import Diagnostic
 
 
 def decide_shapes(draft: Draft) -> tuple[Draft, list[Diagnostic]]:

@@ -6,13 +6,13 @@ the DRA driver's own chart, with Google's GPU driver, on nodes without the opera
 user installs the DRA driver.
 """
 
-from gpuyard.catalogue.software.images import find_image
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
+from gpuyard_core.catalogue.software.images import find_image
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
 
 
 def operator_serves_dra_claims(spec: PlatformSpec) -> bool:

@@ -9,10 +9,6 @@ sends a pod to the pool with free quota, whether its profile exists there or not
 from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
-from gpuyard.names import MIG_SLICES, SLICES_UNIT
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import AdvertisedResource, GpuLayout, PoolPlan, Quota
 from gpuyard.plan.sharing.gke_sharing import partition_of
@@ -20,6 +16,10 @@ from gpuyard.plan.sharing.sharing import SharedGpus
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.queueing import MigQuota
 from gpuyard.spec.teams import Team
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
+from gpuyard_core.names import MIG_SLICES, SLICES_UNIT
 
 Counts = Mapping[str, int]
 

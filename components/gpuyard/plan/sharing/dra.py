@@ -6,23 +6,23 @@ configuration maps the device class, so guarantees and quotas work as with exten
 
 from collections.abc import Iterable
 
-from gpuyard.catalogue.kubernetes.claims import (
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import AdvertisedResource, DraPlan
+from gpuyard.plan.sharing.claims import installs_dra_driver_chart
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.pools import Pool
+from gpuyard_core.catalogue.kubernetes.claims import (
     CHANNEL_CLASS,
     GPU_CLASS,
     GPU_CLASSES,
     QUOTA_KEY,
     SERVED_SINCE,
 )
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.software.charts import DRA_DRIVER_CHART
-from gpuyard.catalogue.software.pins import NEWEST_TRIED, PINS, is_before
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
-from gpuyard.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM, GPU_PRESENT_LABEL, OPERANDS_LABEL
-from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import AdvertisedResource, DraPlan
-from gpuyard.plan.sharing.claims import installs_dra_driver_chart
-from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.pools import Pool
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.software.charts import DRA_DRIVER_CHART
+from gpuyard_core.catalogue.software.pins import NEWEST_TRIED, PINS, is_before
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.names import DEVICE_PLUGIN_LABEL, GPU_CLAIM, GPU_PRESENT_LABEL, OPERANDS_LABEL
 
 
 def plan_dra(spec: PlatformSpec, pool: Pool, machine: Machine) -> DraPlan | None:

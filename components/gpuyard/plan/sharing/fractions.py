@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.names import SHARED_UNIT
 from gpuyard.plan.records import AdvertisedResource, PoolPlan
 from gpuyard.spec.platform import PerPod, TimeSliceLatency
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.names import SHARED_UNIT
 
 _SHARED_SLICE = f".{SHARED_UNIT}"
 

@@ -7,7 +7,10 @@ queues count by resource name, so all of a team's GPUs there are of one kind (do
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from gpuyard.catalogue.gke.sharing import (
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import AdvertisedResource, PoolPlan, usable_pools
+from gpuyard.plan.sharing.sharing import SharedGpus, format_layout
+from gpuyard_core.catalogue.gke.sharing import (
     CLIENTS_LABEL,
     PARTITION_LABEL,
     PARTITIONS,
@@ -15,14 +18,11 @@ from gpuyard.catalogue.gke.sharing import (
     STRATEGY_LABEL,
     STRATEGY_WORDS,
 )
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.mig import MigProduct
-from gpuyard.catalogue.software.images import IMAGES, ComponentOwner, NodeImage, SoftwarePart
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
-from gpuyard.names import GPU
-from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import AdvertisedResource, PoolPlan, usable_pools
-from gpuyard.plan.sharing.sharing import SharedGpus, format_layout
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.mig import MigProduct
+from gpuyard_core.catalogue.software.images import IMAGES, ComponentOwner, NodeImage, SoftwarePart
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
+from gpuyard_core.names import GPU
 
 _OURS = IMAGES["cos"]
 """The same image with the operator's device plugin, which has distinct resource names."""

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.mig import MIG_PRODUCTS, MigProduct
-from gpuyard.catalogue.sharing import SharingMethod, mps_clients
-from gpuyard.findings import Diagnostic, Fix, Path, error
-from gpuyard.names import GPU, GPU_SHARED, SHARED_UNIT, shared_resource_name
 from gpuyard.plan.records import AdvertisedResource, GpuLayout
 from gpuyard.plan.sharing.dra import advertised_claim
-from gpuyard.plan.sharing.mig import nearest_layout, place_profiles, placement_error
 from gpuyard.spec.sharing import MigGroup, Sharing
-from gpuyard.spec.values import show_gpu_indexes
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS, MigProduct
+from gpuyard_core.catalogue.mig_layouts import nearest_layout, place_profiles, placement_error
+from gpuyard_core.catalogue.sharing import SharingMethod, mps_clients
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.models.values import show_gpu_indexes
+from gpuyard_core.names import GPU, GPU_SHARED, SHARED_UNIT, shared_resource_name
 
 
 @dataclass(frozen=True, slots=True)

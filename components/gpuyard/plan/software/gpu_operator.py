@@ -1,10 +1,10 @@
 """GPU Operator of a cluster: gpuyard's, or an existing one that you must configure."""
 
-from gpuyard.catalogue.software.images import ComponentOwner
-from gpuyard.findings import Diagnostic, info
-from gpuyard.names import COUNTERS_CONFIGMAP, MIG_CONFIGMAP, PLUGIN_CONFIGMAP
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard_core.catalogue.software.images import ComponentOwner
+from gpuyard_core.findings import Diagnostic, info
+from gpuyard_core.names import COUNTERS_CONFIGMAP, MIG_CONFIGMAP, PLUGIN_CONFIGMAP
 
 
 def joins_operator(spec: PlatformSpec) -> bool:

@@ -7,14 +7,20 @@ vulnerabilities.
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
-from gpuyard.catalogue.software.versions import is_version
-from gpuyard.catalogue.sources import Source
-from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.software.support import check_pins
 from gpuyard.spec.platform import PlatformSpec
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.software.pins import (
+    KUBERNETES_MINORS,
+    NEWEST_TRIED,
+    PINS,
+    Pin,
+    is_before,
+)
+from gpuyard_core.catalogue.software.versions import is_version
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, warning
+from gpuyard_core.suggestions import nearest_name
 
 
 def effective_pins(spec: PlatformSpec) -> dict[str, Pin]:
@@ -26,7 +32,7 @@ def effective_pins(spec: PlatformSpec) -> dict[str, Pin]:
 
 def default_pins(minor: str) -> dict[str, Pin]:
     """What is installed by default: Cluster Autoscaler is the one for the cluster's minor."""
-    from gpuyard.catalogue.software.compatibility import AUTOSCALERS
+    from gpuyard_core.catalogue.software.compatibility import AUTOSCALERS
 
     return dict(PINS) | ({"cluster-autoscaler": AUTOSCALERS[minor]} if minor in AUTOSCALERS else {})
 
@@ -122,7 +128,7 @@ def _fixed(finding: Diagnostic, pinned: Pin) -> Diagnostic:
 
 def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) -> list[Diagnostic]:
     """A version that does not list the cluster's minor; check_minor reports unsupported minors."""
-    from gpuyard.catalogue.software.compatibility import minors_of
+    from gpuyard_core.catalogue.software.compatibility import minors_of
 
     minors = minors_of(name, version)
     if minor not in KUBERNETES_MINORS or minors is None or minors.includes(minor):
@@ -147,7 +153,7 @@ def _not_made_for(minor: str, name: str, version: str, pinned: Pin, path: Path) 
 
 def _life_cycle(version: str, pinned: Pin, path: Path) -> list[Diagnostic]:
     """NVIDIA supports the newest minor of the operator, fixes the one before, and drops others."""
-    from gpuyard.catalogue.software.support import OperatorStatus, operator_status
+    from gpuyard_core.catalogue.software.support import OperatorStatus, operator_status
 
     line = ".".join(version.removeprefix("v").split(".")[:2])
     match operator_status(version):

@@ -9,15 +9,21 @@ from datetime import date
 from functools import cache
 from typing import TYPE_CHECKING
 
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, NEWEST_TRIED, PINS, Pin, is_before
-from gpuyard.findings import Diagnostic, Fix, Severity, error, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.provider import Provider
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.software.pins import (
+    KUBERNETES_MINORS,
+    NEWEST_TRIED,
+    PINS,
+    Pin,
+    is_before,
+)
+from gpuyard_core.findings import Diagnostic, Fix, Severity, error, warning
 
 if TYPE_CHECKING:
-    from gpuyard.catalogue.cves import Advisory
-    from gpuyard.catalogue.software.support import SupportStatus
+    from gpuyard_core.catalogue.cves import Advisory
+    from gpuyard_core.catalogue.software.support import SupportStatus
 
 WARN_DAYS = 60
 """Time to plan the upgrade: EKS announces an end at least this long before."""
@@ -32,13 +38,13 @@ def check_pins(
 
 @cache  # bulletins and pins are fixed, and a program may make a thousand plans
 def _check_pin(pin: Pin, today: date | None) -> Diagnostic | None:
-    from gpuyard.catalogue.cves import (
+    from gpuyard_core.catalogue.cves import (
         branch_of,
         is_branch_maintained,
         known_vulnerabilities,
         minimum_fixed_version,
     )
-    from gpuyard.catalogue.software.support import driver_end
+    from gpuyard_core.catalogue.software.support import driver_end
 
     branch = branch_of(pin.bulletin_component, pin.version)
     path, value = ("software", pin.name), f"{pin.name} {pin.version}"
@@ -124,7 +130,7 @@ _SCALERS = {Scaling.KARPENTER: "karpenter-aws", Scaling.AUTOSCALER: "cluster-aut
 
 def _untried(draft: Draft) -> list[Diagnostic]:
     """One warning with every installed component that does not list the minor."""
-    from gpuyard.catalogue.software.compatibility import minors_of
+    from gpuyard_core.catalogue.software.compatibility import minors_of
 
     minor = draft.spec.kubernetes
     if not draft.provider.service:
@@ -158,7 +164,7 @@ def _untried(draft: Draft) -> list[Diagnostic]:
 
 
 def _default(name: str, minor: str) -> str:
-    from gpuyard.catalogue.software.compatibility import AUTOSCALERS
+    from gpuyard_core.catalogue.software.compatibility import AUTOSCALERS
 
     return (
         AUTOSCALERS.get(minor, PINS[name]) if name == "cluster-autoscaler" else PINS[name]
@@ -197,7 +203,7 @@ def check_kubernetes(draft: Draft) -> list[Diagnostic]:
 
 def _support_severity(provider: Provider, minor: str, today: date) -> tuple[Severity, str] | None:
     """Severity and problem; None when more than WARN_DAYS of standard support are left."""
-    from gpuyard.catalogue.software.support import support_status
+    from gpuyard_core.catalogue.software.support import support_status
 
     service = provider.service
     known = support_status(provider.name, minor, today)

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.cluster.stores import lustre_price
 from gpuyard.plan.records.storage import (
     BACKUP_DAYS,
     KEEP_DAYS,
@@ -11,6 +10,7 @@ from gpuyard.plan.records.storage import (
     StorePlan,
 )
 from gpuyard.spec.sections import DatasetKind, StoreTier
+from gpuyard_core.catalogue.cluster.stores import lustre_price
 
 _BY_USE = "billed by stored data"
 _UNKNOWN = "no price known"

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 
-from gpuyard.catalogue.cluster.stores import (
-    FILESTORE,
-    FSX_LUSTRE,
-    FSX_THROUGHPUTS,
-    MANAGED_LUSTRE,
-)
-from gpuyard.catalogue.purchasing import IdFormat
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.plan.cluster.ranges import cluster_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of, offer_of, throughput_of, tier_of, zone_of
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.cluster.stores import (
+    FILESTORE,
+    FSX_LUSTRE,
+    FSX_THROUGHPUTS,
+    MANAGED_LUSTRE,
+)
+from gpuyard_core.catalogue.purchasing import IdFormat
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
+from gpuyard_core.suggestions import nearest_name
 
 _CHECKPOINTS: Path = ("storage", "checkpoints")
 _WORDS: Mapping[DatasetKind, frozenset[str]] = {

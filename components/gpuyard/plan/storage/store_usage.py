@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from gpuyard.findings import Diagnostic, Fix, Path, info, warning
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of
 from gpuyard.spec.sections import Dataset, DatasetKind
+from gpuyard_core.findings import Diagnostic, Fix, Path, info, warning
 
 _STORES = frozenset(DatasetKind) - {DatasetKind.BUCKET, DatasetKind.CLASS}
 

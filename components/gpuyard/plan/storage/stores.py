@@ -3,14 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpuyard.catalogue.cluster.stores import FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE, StoreOffer
-from gpuyard.findings import Diagnostic, Path
 from gpuyard.plan.cluster.ranges import cluster_zones
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, StoragePlan
 from gpuyard.plan.storage.managed_stores import managed_stores
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Dataset, DatasetKind, StoreTier
+from gpuyard_core.catalogue.cluster.stores import FILESTORE, FSX_LUSTRE, MANAGED_LUSTRE, StoreOffer
+from gpuyard_core.findings import Diagnostic, Path
 
 A_CLASS_GIB = 100
 _TIERS = {DatasetKind.FSX_LUSTRE: StoreTier.PERSISTENT, DatasetKind.FILESTORE: StoreTier.ZONAL}

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from gpuyard.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
-from gpuyard.catalogue.kubernetes.privileged_defaults import EPHEMERAL_DRIVERS, SYSTEM_CLASSES
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
-from gpuyard.names import CLASS_LABEL, UNLABELLED_CLASS
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.sections import Admission
+from gpuyard_core.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
+from gpuyard_core.catalogue.kubernetes.privileged_defaults import EPHEMERAL_DRIVERS, SYSTEM_CLASSES
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.names import CLASS_LABEL, UNLABELLED_CLASS
 
 _SYSTEM = "system:"
 _ACCOUNTS_OF = "system:serviceaccounts:"

@@ -7,12 +7,12 @@ metadata service gives the credentials of a node to every client, so it is exclu
 from collections.abc import Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
-from gpuyard.catalogue.kubernetes.addresses import METADATA
-from gpuyard.findings import Diagnostic, Fix, Path, error
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import EgressNetwork
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Team
+from gpuyard_core.catalogue.kubernetes.addresses import METADATA
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
 
 Network = IPv4Network | IPv6Network
 

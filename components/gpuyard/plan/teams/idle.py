@@ -6,15 +6,15 @@ A small program checks the teams with `idle` every few minutes; docs/decisions/0
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from gpuyard.catalogue.metrics import PROMETHEUS_OPERATED
-from gpuyard.catalogue.software.programs import PYTHON
-from gpuyard.findings import Diagnostic, Fix, error, format_list, info, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import IdlePlan, IdleTeam, PoolPlan, Quota, usable_pools
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Prometheus
 from gpuyard.spec.teams import Idle
+from gpuyard_core.catalogue.metrics import PROMETHEUS_OPERATED
+from gpuyard_core.catalogue.software.programs import PYTHON
+from gpuyard_core.findings import Diagnostic, Fix, error, format_list, info, warning
 
 CHECK_MINUTES = 5
 """The interval between two checks."""

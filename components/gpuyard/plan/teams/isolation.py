@@ -7,12 +7,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import ceil
 
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.draft import Draft, TeamQuotas
 from gpuyard.plan.records import PoolPlan, Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import Isolation
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.findings import Diagnostic, Fix, error
 
 SEPARATION: Mapping[SharingMethod, Isolation] = {
     SharingMethod.NONE: Isolation.SLICE,

@@ -9,7 +9,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import ceil
 
-from gpuyard.findings import Diagnostic
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.quotas.entries import per_node
 from gpuyard.plan.records import CpuAndMemory, LimitsPlan, PoolPlan, Quota
@@ -17,6 +16,7 @@ from gpuyard.plan.shapes.host import host_need, planned_shapes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Enforce
 from gpuyard.spec.teams import Team
+from gpuyard_core.findings import Diagnostic
 
 NON_GPU_OVERHEAD = CpuAndMemory(cpu=8, memory_gib=32)
 """For pods without GPUs: a launcher, a notebook, a dashboard. Without it a team whose GPUs are all in use

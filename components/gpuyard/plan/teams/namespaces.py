@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 
-from gpuyard.catalogue.kubernetes.api import NAMESPACES
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
-from gpuyard.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, system_namespace
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import CpuAndMemory, LimitsPlan, NamespacePlan, TeamPlan
 from gpuyard.plan.renames import free_name
@@ -19,6 +16,9 @@ from gpuyard.plan.shapes.host import host_need, planned_shapes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Admission, Enforce
 from gpuyard.spec.teams import Team, TeamNamespace
+from gpuyard_core.catalogue.kubernetes.api import NAMESPACES
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
+from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, system_namespace
 
 _ALL = 100
 """Percent."""

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
-from gpuyard.findings import Diagnostic, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Quota, usable_pools
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.teams import PodSecurity
+from gpuyard_core.findings import Diagnostic, Fix, format_list, warning
 
 _STRICTER = {
     PodSecurity.PRIVILEGED: PodSecurity.BASELINE,

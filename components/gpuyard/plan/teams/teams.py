@@ -4,8 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.findings import Diagnostic, Fix, error, warning
-from gpuyard.names import cluster_queue_name
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.money.team_shares import total_usd_per_month
 from gpuyard.plan.queueing.queueing import resource_groups
@@ -21,6 +19,8 @@ from gpuyard.plan.teams.limits import can_gpu_pods_wait, with_queued_pods
 from gpuyard.plan.teams.namespaces import plan_namespaces, reserved_namespaces
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
+from gpuyard_core.findings import Diagnostic, Fix, error, warning
+from gpuyard_core.names import cluster_queue_name
 
 
 def decide_teams(draft: Draft) -> tuple[Draft, list[Diagnostic]]:

@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.software.addons import AddonFacts, addon_facts
-from gpuyard.catalogue.software.pins import KUBERNETES_MINORS, is_before
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import Addon, AddonName
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.software.addons import AddonFacts, addon_facts
+from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS, is_before
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
+from gpuyard_core.suggestions import nearest_name
 
 
 def installed_addons(spec: PlatformSpec) -> frozenset[str]:

@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.observability.stage import unmeasured_pools
@@ -19,8 +18,9 @@ from gpuyard.plan.workloads.services import (
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.sections import AddonName, ScaleOn, ScheduleWindow, Service, ServiceKind
-from gpuyard.spec.suggestions import nearest_name
-from gpuyard.spec.values import Range
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
+from gpuyard_core.models.values import Range
+from gpuyard_core.suggestions import nearest_name
 
 _CRON = "0 8 * * 1-5"
 _INPUTS = {ScaleOn.QUEUE: "queue", ScaleOn.SCHEDULE: "schedule", ScaleOn.REQUESTS: "query"}

@@ -8,8 +8,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpuyard.findings import Diagnostic, Path
-from gpuyard.names import services_priority
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import Placement, ReplicaGroup, ServicePlan
 from gpuyard.plan.shapes.shapes import candidate_pools, shape_plan
@@ -17,7 +15,9 @@ from gpuyard.plan.sharing.compute_slices import quota_resource_and_amount
 from gpuyard.spec.platform import Shape
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.sections import Service, ServiceKind
-from gpuyard.spec.values import Range
+from gpuyard_core.findings import Diagnostic, Path
+from gpuyard_core.models.values import Range
+from gpuyard_core.names import services_priority
 
 PREFILL = "prefill"
 """Suffix of the objects of the replicas that compute prompts."""

@@ -3,15 +3,15 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpuyard.catalogue.cluster.nccl import RECORDS
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import PoolPlan, RuntimePlan, TeamPlan
 from gpuyard.plan.workloads.addons import add_addon_fix
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.sections import AddonName, Enforce, TrainingRuntime
-from gpuyard.spec.suggestions import nearest_name
 from gpuyard.spec.teams import PodSecurity
+from gpuyard_core.catalogue.cluster.nccl import RECORDS
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
+from gpuyard_core.suggestions import nearest_name
 
 _LEVELS = (PodSecurity.RESTRICTED, PodSecurity.BASELINE, PodSecurity.PRIVILEGED)
 _SECTION: Path = ("workloads", "training")

@@ -3,10 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
-from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.catalogue.node_pools import ec2_capacity_settings
-from gpuyard.catalogue.purchasing import (
+from gpuyard.plan.capacity.capacity_checks import check_reservation_id
+from gpuyard.plan.capacity.capacity_options import ec2_purchases, is_placed_together, max_nodes
+from gpuyard.plan.capacity.scaling import check_blind, miscounted, scaling_of
+from gpuyard.plan.records import AdvertisedResources, AutoscalerHints, CapacityOption, PoolPlan
+from gpuyard.plan.records.nodes import CapacityBlock
+from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
+from gpuyard_core.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
+from gpuyard_core.catalogue.machines import Capacity, Machine
+from gpuyard_core.catalogue.node_pools import ec2_capacity_settings
+from gpuyard_core.catalogue.purchasing import (
     BLOCK_SIZES,
     CAPACITY_BLOCK,
     EC2_OFFERING,
@@ -14,23 +21,11 @@ from gpuyard.catalogue.purchasing import (
     ULTRASERVER_BLOCK,
     ULTRASERVERS,
 )
-from gpuyard.catalogue.software.pins import PINS
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
-from gpuyard.names import GPU, GPU_CLAIM
-from gpuyard.plan.capacity.capacity_checks import check_reservation_id
-from gpuyard.plan.capacity.capacity_options import ec2_purchases, is_placed_together, max_nodes
-from gpuyard.plan.capacity.scaling import check_blind, miscounted, scaling_of
-from gpuyard.plan.records import (
-    AdvertisedResources,
-    AutoscalerHints,
-    CapacityOption,
-    PoolPlan,
-    Taint,
-)
-from gpuyard.plan.records.nodes import CapacityBlock
-from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
-from gpuyard.spec.values import Range
+from gpuyard_core.catalogue.software.pins import PINS
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.models.values import Range
+from gpuyard_core.names import GPU, GPU_CLAIM
 
 
 # ── capacity options ──────────────────────────────────────────────────────────────────────────────

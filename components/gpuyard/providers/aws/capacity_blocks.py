@@ -8,13 +8,18 @@ the offering, and gpuyard first checks in the cloud whether the offering has bee
 from collections.abc import Iterator
 from datetime import timedelta
 
-from gpuyard.catalogue.commitments import CommitmentPrice, capacity_block
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.catalogue.purchasing import BLOCK_SIZES, EC2_OFFERING, EC2_RESERVATION, ULTRASERVERS
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.plan.capacity.capacity_options import contract_usd_per_hour
 from gpuyard.plan.draft import Draft
 from gpuyard.spec.pools import BlockPurchase, CapacityOptionSpec, Pool
+from gpuyard_core.catalogue.commitments import CommitmentPrice, capacity_block
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.catalogue.purchasing import (
+    BLOCK_SIZES,
+    EC2_OFFERING,
+    EC2_RESERVATION,
+    ULTRASERVERS,
+)
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 
 _HOURS = tuple(days * 24 for days in BLOCK_SIZES.days)
 _FAR = 2

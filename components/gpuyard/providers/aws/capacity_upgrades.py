@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.kubernetes.eks_nodes import DRAIN_MINUTES, MOST_UNAVAILABLE
-from gpuyard.catalogue.kubernetes.karpenter import DRAIN_MINUTES as KARPENTER_DRAIN_MINUTES
-from gpuyard.catalogue.machines import Machine
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.capacity.upgrades import DELETED, format_batch, node_count, upgrade_settings
 from gpuyard.plan.records.nodes import UpgradePlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool, Scaling
+from gpuyard_core.catalogue.kubernetes.eks_nodes import DRAIN_MINUTES, MOST_UNAVAILABLE
+from gpuyard_core.catalogue.kubernetes.karpenter import DRAIN_MINUTES as KARPENTER_DRAIN_MINUTES
+from gpuyard_core.catalogue.machines import Machine
 
 
 def plan_upgrade(pool: Pool) -> UpgradePlan:

@@ -3,11 +3,6 @@
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from gpuyard.catalogue.cluster.networks import EC2_TAKEN, PREFIX_ADDRESSES, PREFIXES_OF_A_NODE
-from gpuyard.catalogue.cluster.tags import AWS_TAGS, RESERVED, aws_letters
-from gpuyard.catalogue.fabric import efa_interfaces_to_launch
-from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.cluster.network import too_small
 from gpuyard.plan.cluster.ranges import (
@@ -21,6 +16,11 @@ from gpuyard.spec.late_inputs import is_late_list
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import DatasetKind
 from gpuyard.spec.sections.cluster import Subnets
+from gpuyard_core.catalogue.cluster.networks import EC2_TAKEN, PREFIX_ADDRESSES, PREFIXES_OF_A_NODE
+from gpuyard_core.catalogue.cluster.tags import AWS_TAGS, RESERVED, aws_letters
+from gpuyard_core.catalogue.fabric import efa_interfaces_to_launch
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
 
 _SUBNETS: Path = ("cluster", "network", "subnets")
 _GROUPS: Path = ("cluster", "network", "security_groups")
@@ -175,7 +175,7 @@ def _near_key(key: str) -> str:
 # ── software ──────────────────────────────────────────────────────────────────────────────────────
 def node_image_dates(spec: PlatformSpec) -> Iterator[tuple[str, date]]:
     """The release of AL2023 that new clusters use."""
-    from gpuyard.catalogue.kubernetes.eks_nodes import RELEASES_SOURCE
+    from gpuyard_core.catalogue.kubernetes.eks_nodes import RELEASES_SOURCE
 
     if not spec.cluster_exists:
         yield "the AL2023 node image", RELEASES_SOURCE.as_of

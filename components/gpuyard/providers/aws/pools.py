@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping
 
-from gpuyard.catalogue.fabric import pod_limit
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL
-from gpuyard.findings import Diagnostic, Fix, Path, warning
 from gpuyard.plan.capacity.scaling import scaling_of
 from gpuyard.plan.records import AdvertisedResources
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.pools import Pool, Scaling
+from gpuyard_core.catalogue.fabric import pod_limit
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.node_pools import ACCELERATOR_LABEL
+from gpuyard_core.findings import Diagnostic, Fix, Path, warning
 
 
 def node_labels(pool: Pool, machine: Machine) -> Mapping[str, str]:

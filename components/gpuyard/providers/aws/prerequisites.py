@@ -1,6 +1,5 @@
 """Answers of EC2 about reservations and instance types, before resources are registered."""
 
-from gpuyard.findings import Diagnostic
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.prerequisites import PrerequisiteAnswers
 from gpuyard.preflight.reservations import (
@@ -12,6 +11,7 @@ from gpuyard.preflight.reservations import (
 )
 from gpuyard.preflight.zones import check_offers
 from gpuyard.render.cloud.prerequisites import ASKED_OFFERS, ASKED_RESERVED
+from gpuyard_core.findings import Diagnostic
 
 
 def reservation_findings(

@@ -2,27 +2,25 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.catalogue import fees, prometheus
-from gpuyard.catalogue.cluster.disks import GP3
-from gpuyard.catalogue.cluster.names import AWS_NAMES
-from gpuyard.catalogue.cluster.networks import EKS_RANGES
-from gpuyard.catalogue.cluster.stores import EFS_FILE_SYSTEMS, S3_BUCKETS
-from gpuyard.catalogue.cluster.tags import AWS_TAGS
-from gpuyard.catalogue.fabric import EFA_DRIVER_FAULTS, Interface, efa_interfaces_to_launch
-from gpuyard.catalogue.kubernetes.interruptions import NOTICE_SECONDS
-from gpuyard.catalogue.machines import machines_of
-from gpuyard.catalogue.purchasing import EC2_ZONE
-from gpuyard.catalogue.software.images import images_of
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.provider import Provider
 from gpuyard.providers.aws import capacity, capacity_blocks, capacity_upgrades, cluster, pools
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
+from gpuyard_core.catalogue import fees, prometheus
+from gpuyard_core.catalogue.cluster.disks import GP3
+from gpuyard_core.catalogue.cluster.names import AWS_NAMES
+from gpuyard_core.catalogue.cluster.networks import EKS_RANGES
+from gpuyard_core.catalogue.cluster.stores import EFS_FILE_SYSTEMS, S3_BUCKETS
+from gpuyard_core.catalogue.cluster.tags import AWS_TAGS
+from gpuyard_core.catalogue.fabric import EFA_DRIVER_FAULTS, Interface, efa_interfaces_to_launch
+from gpuyard_core.catalogue.kubernetes.interruptions import NOTICE_SECONDS
+from gpuyard_core.catalogue.machines import machines_of
+from gpuyard_core.catalogue.purchasing import EC2_ZONE
+from gpuyard_core.catalogue.software.images import images_of
 
 if TYPE_CHECKING:
-    from gpuyard.catalogue.machines import Machine
-    from gpuyard.findings import Diagnostic
     from gpuyard.plan.records import DatasetPlan, PlatformPlan, PoolPlan
     from gpuyard.preflight.prerequisites import PrerequisiteAnswers
     from gpuyard.preflight.probes import ProbeResult, RunProbes
@@ -34,6 +32,8 @@ if TYPE_CHECKING:
     from gpuyard.render.permissions.policies import AwsPermissions
     from gpuyard.render.storage import VolumeSource
     from gpuyard.spec.region import CloudAccount
+    from gpuyard_core.catalogue.machines import Machine
+    from gpuyard_core.findings import Diagnostic
 
 
 class Aws(Provider):

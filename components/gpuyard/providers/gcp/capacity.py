@@ -3,17 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpuyard.catalogue.gke.classes import STAYS
-from gpuyard.catalogue.machines import Capacity, Machine
-from gpuyard.catalogue.node_pools import (
-    gke_capacity_settings,
-    max_nodes_per_pool,
-    may_be_compact,
-    workload_policy,
-)
-from gpuyard.catalogue.purchasing import CALENDAR, FLEX_START, GCE_RESERVATION
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
-from gpuyard.names import GPU
 from gpuyard.plan.capacity.capacity_checks import check_reservation_id
 from gpuyard.plan.capacity.capacity_options import (
     gke_machine_count,
@@ -22,18 +11,24 @@ from gpuyard.plan.capacity.capacity_options import (
     max_nodes,
 )
 from gpuyard.plan.capacity.scaling import check_blind, miscounted, scaling_of
-from gpuyard.plan.records import (
-    AdvertisedResources,
-    AutoscalerHints,
-    CapacityOption,
-    PoolPlan,
-    Taint,
-)
+from gpuyard.plan.records import AdvertisedResources, AutoscalerHints, CapacityOption, PoolPlan
 from gpuyard.providers.gcp.capacity_zones import check_zone_counts
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
 from gpuyard.spec.sections import Provisioning
-from gpuyard.spec.values import Range
+from gpuyard_core.catalogue.gke.classes import STAYS
+from gpuyard_core.catalogue.machines import Capacity, Machine
+from gpuyard_core.catalogue.node_pools import (
+    gke_capacity_settings,
+    max_nodes_per_pool,
+    may_be_compact,
+    workload_policy,
+)
+from gpuyard_core.catalogue.purchasing import CALENDAR, FLEX_START, GCE_RESERVATION
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.models.values import Range
+from gpuyard_core.names import GPU
 
 _LIFETIMES = {Capacity.FLEX_START: FLEX_START.description, Capacity.BLOCK: CALENDAR.description}
 

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.gke.maintenance import DRAIN_MINUTES, MOST_AT_ONCE
-from gpuyard.catalogue.machines import Capacity, Machine
 from gpuyard.plan.capacity.upgrades import format_batch, node_count, upgrade_settings
 from gpuyard.plan.records.nodes import UpgradePlan
 from gpuyard.providers.gcp.capacity import placement
 from gpuyard.spec.pools import Pool
+from gpuyard_core.catalogue.gke.maintenance import DRAIN_MINUTES, MOST_AT_ONCE
+from gpuyard_core.catalogue.machines import Capacity, Machine
 
 
 def plan_upgrade(pool: Pool) -> UpgradePlan:

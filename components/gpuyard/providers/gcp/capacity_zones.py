@@ -4,11 +4,11 @@ A pool of GPUs that would start with more nodes than its maximum is rejected; fo
 reported.
 """
 
-from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
-from gpuyard.findings import Diagnostic, Fix, Path, error, info
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
-from gpuyard.spec.values import Range
+from gpuyard_core.catalogue.gke.nodes import REGIONAL_ZONES
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info
+from gpuyard_core.models.values import Range
 
 
 def check_zone_counts(spec: PlatformSpec, pool: Pool, path: Path) -> list[Diagnostic]:

@@ -3,14 +3,14 @@
 from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 
-from gpuyard.catalogue.cluster.networks import GCE_TAKEN, GKE_NODE_PODS
-from gpuyard.catalogue.cluster.tags import gcp_key
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.plan.cluster.network import too_small
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
 from gpuyard.providers.gcp.cluster_maintenance import check_maintenance
 from gpuyard.spec.sections.cluster import Subnets
+from gpuyard_core.catalogue.cluster.networks import GCE_TAKEN, GKE_NODE_PODS
+from gpuyard_core.catalogue.cluster.tags import gcp_key
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
 
 _SUBNETS: Path = ("cluster", "network", "subnets")
 AWS_FIELDS: tuple[Path, ...] = (

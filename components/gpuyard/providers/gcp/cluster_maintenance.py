@@ -3,16 +3,16 @@
 from collections import Counter
 from collections.abc import Iterator
 
-from gpuyard.catalogue.gke.maintenance import (
+from gpuyard.plan.cluster.ranges import cluster_spec
+from gpuyard.plan.draft import Draft
+from gpuyard.spec.sections import Freeze, Maintenance
+from gpuyard_core.catalogue.gke.maintenance import (
     LEAST_HOURS,
     LONG_FREEZE_DAYS,
     LONGEST_FREEZE_DAYS,
     MOST_FREEZES,
 )
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
-from gpuyard.plan.cluster.ranges import cluster_spec
-from gpuyard.plan.draft import Draft
-from gpuyard.spec.sections import Freeze, Maintenance
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 
 _PATH: Path = ("cluster", "maintenance")
 _FREEZES: Path = (*_PATH, "freezes")

@@ -1,17 +1,18 @@
 """Nodes of Google Cloud: what GKE adds to nodes, system nodes, and the fabrics of Compute Engine."""
 
-from gpuyard.catalogue.fabric import ASAPD_LITE, GPUDIRECT
-from gpuyard.catalogue.gke.nodes import ARM_UNTAINTED_SINCE, is_arm_host, is_metal
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.node_pools import added_taints
-from gpuyard.catalogue.software.pins import is_before
-from gpuyard.findings import Diagnostic, Fix, Path, error, warning
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import PoolPlan, Taint
+from gpuyard.plan.records import PoolPlan
 from gpuyard.providers.gcp.capacity_zones import check_system_zones
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import HostShape, Pool, System
 from gpuyard.spec.sections import Provisioning
+from gpuyard_core.catalogue.fabric import ASAPD_LITE, GPUDIRECT
+from gpuyard_core.catalogue.gke.nodes import ARM_UNTAINTED_SINCE, is_arm_host, is_metal
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.node_pools import added_taints
+from gpuyard_core.catalogue.software.pins import is_before
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.manifests.pods import Taint
 
 SYSTEM_MACHINE = "e2-standard-4"
 

@@ -3,7 +3,6 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.findings import Diagnostic, Fix, error
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.prerequisites import PrerequisiteAnswers
 from gpuyard.preflight.reservations import (
@@ -15,6 +14,7 @@ from gpuyard.preflight.reservations import (
 )
 from gpuyard.preflight.zones import pool_path
 from gpuyard.render.cloud.prerequisites import ASKED_OFFERS, ASKED_RESERVED
+from gpuyard_core.findings import Diagnostic, Fix, error
 
 
 def reservation_findings(

@@ -2,27 +2,26 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.catalogue import fees, prometheus
-from gpuyard.catalogue.cluster.disks import GKE_BOOT_DISK
-from gpuyard.catalogue.cluster.names import GCP_NAMES
-from gpuyard.catalogue.cluster.networks import GKE_RANGES
-from gpuyard.catalogue.cluster.stores import GCS_BUCKETS
-from gpuyard.catalogue.cluster.tags import GCP_TAGS
-from gpuyard.catalogue.gke.classes import CLASS_GROUP
-from gpuyard.catalogue.kubernetes.addresses import CLOUD_DNS, NODE_DNS
-from gpuyard.catalogue.kubernetes.interruptions import NOTICE_SECONDS
-from gpuyard.catalogue.machines import machines_of
-from gpuyard.catalogue.node_pools import gke_versions
-from gpuyard.catalogue.purchasing import GCE_ZONE
-from gpuyard.catalogue.software.images import images_of
-from gpuyard.names import GKE_NETWORKING_GROUP
 from gpuyard.provider import Provider
 from gpuyard.providers.gcp import capacity, capacity_upgrades, cluster, pools, storage
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
+from gpuyard_core.catalogue import fees, prometheus
+from gpuyard_core.catalogue.cluster.disks import GKE_BOOT_DISK
+from gpuyard_core.catalogue.cluster.names import GCP_NAMES
+from gpuyard_core.catalogue.cluster.networks import GKE_RANGES
+from gpuyard_core.catalogue.cluster.stores import GCS_BUCKETS
+from gpuyard_core.catalogue.cluster.tags import GCP_TAGS
+from gpuyard_core.catalogue.gke.classes import CLASS_GROUP
+from gpuyard_core.catalogue.kubernetes.addresses import CLOUD_DNS, NODE_DNS
+from gpuyard_core.catalogue.kubernetes.interruptions import NOTICE_SECONDS
+from gpuyard_core.catalogue.machines import machines_of
+from gpuyard_core.catalogue.node_pools import gke_versions
+from gpuyard_core.catalogue.purchasing import GCE_ZONE
+from gpuyard_core.catalogue.software.images import images_of
+from gpuyard_core.names import GKE_NETWORKING_GROUP
 
 if TYPE_CHECKING:
-    from gpuyard.findings import Diagnostic
     from gpuyard.plan.records import (
         DatasetPlan,
         ObservabilityPlan,
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     from gpuyard.render.permissions.roles import GcpPermissions
     from gpuyard.render.storage import VolumeSource
     from gpuyard.spec.region import CloudAccount
+    from gpuyard_core.findings import Diagnostic
 
 
 class Gcp(Provider):

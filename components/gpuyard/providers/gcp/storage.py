@@ -1,10 +1,10 @@
 """Storage of Google Cloud: images of the sidecar that mounts buckets."""
 
-from gpuyard.findings import Diagnostic, Fix, format_list, warning
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.storage.stores import datasets_of
 from gpuyard.spec.sections import DatasetKind
 from gpuyard.spec.teams import Team
+from gpuyard_core.findings import Diagnostic, Fix, format_list, warning
 
 SIDECAR = "gke.gcr.io/gcs-fuse-csi-driver-sidecar-mounter"
 """The sidecar that GKE adds to a pod that mounts a bucket."""

@@ -9,11 +9,11 @@ keep working.
 
 from collections.abc import Iterator
 
-from gpuyard.admission import owned_objects, priority_and_termination
-from gpuyard.admission.requirements import BELONGINGS, TURNS
-from gpuyard.admission.volumes import BY_NAME
 from gpuyard.render.admission.cel import listed, message_expression, optional, quoted
 from gpuyard.render.admission.pod_expressions import BY_CONTROLLER, longest_grace
+from gpuyard_core.admission import owned_objects, priority_and_termination
+from gpuyard_core.admission.requirements import BELONGINGS, TURNS
+from gpuyard_core.admission.volumes import BY_NAME
 
 RULES = (
     ("", "v1", ("persistentvolumeclaims", "pods/eviction", "secrets", "services")),

@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 
-from gpuyard.admission.requirement import Requirement, ViolationTemplate
-from gpuyard.manifests.pods import CONTAINER_GROUPS, GPU_PREFIXES
+from gpuyard_core.admission.requirement import Requirement, ViolationTemplate
+from gpuyard_core.manifests.pods import CONTAINER_GROUPS, GPU_PREFIXES
 
 _GAP = re.compile(r"\{(\w+)\}")
 

@@ -5,33 +5,6 @@
 
 from collections.abc import Mapping
 
-from gpuyard.admission import (
-    bypass,
-    guaranteed,
-    host,
-    images,
-    owner_references,
-    placement,
-    priority_and_termination,
-    queued,
-    requirements,
-    shares,
-    sources,
-    volumes,
-)
-from gpuyard.admission.parameters import GUARANTEED
-from gpuyard.admission.requirement import Requirement
-from gpuyard.manifests.pods import CONTAINER_GROUPS, VENDOR
-from gpuyard.names import (
-    CLASS_LABEL,
-    CLASS_OF_POD,
-    LOCAL_QUEUE,
-    MOST_SHARES,
-    QUEUE_GATE,
-    QUEUE_LABEL,
-    STOP_TAINT,
-)
-from gpuyard.names import shared_resource_name as shared_name
 from gpuyard.render.admission.cel import (
     bind_variable,
     container_asks,
@@ -58,6 +31,33 @@ from gpuyard.render.admission.running_workloads import (
     ray_expression,
     unknown_roles_expression,
 )
+from gpuyard_core.admission import (
+    bypass,
+    guaranteed,
+    host,
+    images,
+    owner_references,
+    placement,
+    priority_and_termination,
+    queued,
+    requirements,
+    shares,
+    sources,
+    volumes,
+)
+from gpuyard_core.admission.parameters import GUARANTEED
+from gpuyard_core.admission.requirement import Requirement
+from gpuyard_core.manifests.pods import CONTAINER_GROUPS, VENDOR
+from gpuyard_core.names import (
+    CLASS_LABEL,
+    CLASS_OF_POD,
+    LOCAL_QUEUE,
+    MOST_SHARES,
+    QUEUE_GATE,
+    QUEUE_LABEL,
+    STOP_TAINT,
+)
+from gpuyard_core.names import shared_resource_name as shared_name
 
 
 def _of_pods(lists: str) -> str:

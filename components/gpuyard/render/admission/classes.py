@@ -5,14 +5,8 @@ Each function returns CEL for a part of `gpuyard.advice.classify`, with the same
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from gpuyard import names
 from gpuyard.advice.classify import classify, signals
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.catalogue.kubernetes.api import changes_jobs
-from gpuyard.findings import Path
-from gpuyard.manifests.queued import QUEUED_KINDS
-from gpuyard.manifests.templates import EACH, KINDS, PodsForm
-from gpuyard.names import CLASS_LABEL, CLASS_OF_POD, TEAM_LABEL, classes_policy_name
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import (
     bind_variable,
@@ -25,6 +19,12 @@ from gpuyard.render.admission.cel import (
 from gpuyard.render.admission.pod_expressions import pod_asks
 from gpuyard.render.objects import Object, managed_object, namespaces_with
 from gpuyard.spec.sections import Admission
+from gpuyard_core import names
+from gpuyard_core.catalogue.kubernetes.api import changes_jobs
+from gpuyard_core.findings import Path
+from gpuyard_core.manifests.queued import QUEUED_KINDS
+from gpuyard_core.manifests.templates import EACH, KINDS, PodsForm
+from gpuyard_core.names import CLASS_LABEL, CLASS_OF_POD, TEAM_LABEL, classes_policy_name
 
 API = "admissionregistration.k8s.io/v1"
 LEAST_POINTS = 5

@@ -8,29 +8,6 @@ import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from gpuyard.admission import priority_and_termination, queued
-from gpuyard.admission.parameters import (
-    CSI_DRIVERS,
-    IMAGES_FROM,
-    PRIORITIES,
-    PRIORITY_CLASSES,
-    QUEUES,
-    SHARES,
-    TAINTS,
-    enforcement,
-)
-from gpuyard.admission.requirements import QUEUED, TURNS
-from gpuyard.names import (
-    PRIORITY_LABEL,
-    QUEUE_LABEL,
-    TEAM_LABEL,
-    admission_name,
-    deletion_policy_name,
-    kueue_admission_policy_name,
-    other_objects_policy_name,
-    scaling_policy_name,
-    volcano_policy_name,
-)
 from gpuyard.plan.queueing.kueue import queued_kinds
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import PlatformPlan
@@ -53,10 +30,33 @@ from gpuyard.render.admission.pod_expressions import (
     too_many_containers_expression,
 )
 from gpuyard.render.admission.running_workloads import controllers, pods_per_template_expression
+from gpuyard.render.admission.team_parameters import enforcement
 from gpuyard.render.admission.volcano import RULES as VOLCANO_RULES
 from gpuyard.render.admission.volcano import volcano_defaults, volcano_variables
 from gpuyard.render.objects import Object, managed_object, namespaces_with
 from gpuyard.spec.sections import Enforce
+from gpuyard_core.admission import priority_and_termination, queued
+from gpuyard_core.admission.parameters import (
+    CSI_DRIVERS,
+    IMAGES_FROM,
+    PRIORITIES,
+    PRIORITY_CLASSES,
+    QUEUES,
+    SHARES,
+    TAINTS,
+)
+from gpuyard_core.admission.requirements import QUEUED, TURNS
+from gpuyard_core.names import (
+    PRIORITY_LABEL,
+    QUEUE_LABEL,
+    TEAM_LABEL,
+    admission_name,
+    deletion_policy_name,
+    kueue_admission_policy_name,
+    other_objects_policy_name,
+    scaling_policy_name,
+    volcano_policy_name,
+)
 
 API = "admissionregistration.k8s.io/v1"
 LONGEST = 3000

@@ -1,11 +1,5 @@
 """CEL for the pods of an object, at the paths of its kind, and for the sender of a request."""
 
-from gpuyard.admission import priority_and_termination, queued
-from gpuyard.admission.parameters import ACCOUNTS, LONGEST_GRACE, USUAL_GRACE
-from gpuyard.findings import Path
-from gpuyard.manifests.queued import ROLES
-from gpuyard.manifests.templates import EACH, KINDS, PodsForm
-from gpuyard.names import POD_GROUP_LABEL, QUEUE_GATE
 from gpuyard.render.admission.cel import (
     bind_variable,
     container_asks,
@@ -15,6 +9,12 @@ from gpuyard.render.admission.cel import (
     optional,
     quoted,
 )
+from gpuyard_core.admission import priority_and_termination, queued
+from gpuyard_core.admission.parameters import ACCOUNTS, LONGEST_GRACE, USUAL_GRACE
+from gpuyard_core.findings import Path
+from gpuyard_core.manifests.queued import ROLES
+from gpuyard_core.manifests.templates import EACH, KINDS, PodsForm
+from gpuyard_core.names import POD_GROUP_LABEL, QUEUE_GATE
 
 BY_CONTROLLER = (
     "request.userInfo.username == 'system:kube-controller-manager'"

@@ -23,11 +23,6 @@ to the pod in the same update. The policy denies removal of the gate without it.
 
 from collections.abc import Iterator
 
-from gpuyard.admission import queued
-from gpuyard.admission.parameters import QUEUES
-from gpuyard.admission.requirement import ViolationTemplate
-from gpuyard.admission.requirements import QUEUED
-from gpuyard.names import KUEUE_GROUP, LOCAL_QUEUE, QUEUE_LABEL
 from gpuyard.render.admission.cel import (
     bind_variable,
     containers,
@@ -39,6 +34,11 @@ from gpuyard.render.admission.cel import (
 )
 from gpuyard.render.admission.pod_expressions import gated_expression, pod_asks
 from gpuyard.render.admission.running_workloads import controllers, is_queued_as_whole_expression
+from gpuyard_core.admission import queued
+from gpuyard_core.admission.parameters import QUEUES
+from gpuyard_core.admission.requirement import ViolationTemplate
+from gpuyard_core.admission.requirements import QUEUED
+from gpuyard_core.names import KUEUE_GROUP, LOCAL_QUEUE, QUEUE_LABEL
 
 STALE = ViolationTemplate(
     "workload {name} changed after Kueue counted it, and more would run than counted",

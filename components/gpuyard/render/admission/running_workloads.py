@@ -5,10 +5,6 @@ the pods. So members cannot grow a running workload; with `suspend` in the same 
 again.
 """
 
-from gpuyard.admission import owner_references, queued, remaining_pods, requirements
-from gpuyard.admission.parameters import INTEGRATIONS
-from gpuyard.manifests.queued import ROLES
-from gpuyard.names import QUEUE_LABEL
 from gpuyard.render.admission.cel import (
     container_asks,
     is_gpu_name_expression,
@@ -19,6 +15,10 @@ from gpuyard.render.admission.cel import (
     optional,
     quoted,
 )
+from gpuyard_core.admission import owner_references, queued, remaining_pods, requirements
+from gpuyard_core.admission.parameters import INTEGRATIONS
+from gpuyard_core.manifests.queued import ROLES
+from gpuyard_core.names import QUEUE_LABEL
 
 GATED = (
     f"p.asks && {optional('p.spec', 'schedulingGates', '[]')}"

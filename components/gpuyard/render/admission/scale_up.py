@@ -19,10 +19,6 @@ policy is re-created; those of built-in kinds it does not (docs/decisions/0038).
 
 from collections.abc import Iterator
 
-from gpuyard.admission import queued
-from gpuyard.admission.requirement import ViolationTemplate
-from gpuyard.admission.requirements import QUEUED
-from gpuyard.names import KUEUE_API, POD_GROUP_LABEL
 from gpuyard.render.admission.cel import (
     bind_variable,
     containers,
@@ -38,6 +34,10 @@ from gpuyard.render.admission.pod_expressions import (
     pod_group,
 )
 from gpuyard.render.admission.running_workloads import same_gpu_requests_expression
+from gpuyard_core.admission import queued
+from gpuyard_core.admission.requirement import ViolationTemplate
+from gpuyard_core.admission.requirements import QUEUED
+from gpuyard_core.names import KUEUE_API, POD_GROUP_LABEL
 
 RULES = (
     ("", "v1", ("pods",)),

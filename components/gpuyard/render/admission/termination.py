@@ -10,14 +10,14 @@ The grace period of a deletion is chosen by the user who deletes, and the API se
 
 from collections.abc import Iterator
 
-from gpuyard.admission import priority_and_termination, queued
-from gpuyard.admission.requirements import QUEUED, TURNS
-from gpuyard.manifests.queued import QUEUED_KINDS
 from gpuyard.plan.queueing.kueue import integrated_kinds
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import listed, message_expression, optional, quoted
 from gpuyard.render.admission.pod_expressions import BY_CONTROLLER, longest_grace, pod_expressions
 from gpuyard.render.admission.running_workloads import controllers, is_queued_as_whole_expression
+from gpuyard_core.admission import priority_and_termination, queued
+from gpuyard_core.admission.requirements import QUEUED, TURNS
+from gpuyard_core.manifests.queued import QUEUED_KINDS
 
 _OVER = ("Complete", "Completed", "Failed")
 """Conditions of finished workloads."""

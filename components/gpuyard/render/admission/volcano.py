@@ -1,10 +1,5 @@
 """Policies with Volcano: pods with GPUs use its scheduler and the queue of their team, as do its own objects."""
 
-from gpuyard.admission.parameters import VOLCANO_QUEUE_OF_TEAM
-from gpuyard.admission.requirements import QUEUED
-from gpuyard.admission.volcano import DEFAULT_SCHEDULER, NO_VOLCANO, OTHER_QUEUE
-from gpuyard.catalogue.kubernetes.api import changes_jobs
-from gpuyard.names import TEAM_LABEL, VOLCANO, VOLCANO_GROUP, VOLCANO_QUEUE, volcano_policy_name
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.admission.cel import (
     bind_variable,
@@ -17,6 +12,17 @@ from gpuyard.render.admission.cel import (
 )
 from gpuyard.render.admission.pod_expressions import pod_asks
 from gpuyard.render.objects import Object, managed_object, namespaces_with, toleration_object
+from gpuyard_core.admission.parameters import VOLCANO_QUEUE_OF_TEAM
+from gpuyard_core.admission.requirements import QUEUED
+from gpuyard_core.admission.volcano import DEFAULT_SCHEDULER, NO_VOLCANO, OTHER_QUEUE
+from gpuyard_core.catalogue.kubernetes.api import changes_jobs
+from gpuyard_core.names import (
+    TEAM_LABEL,
+    VOLCANO,
+    VOLCANO_GROUP,
+    VOLCANO_QUEUE,
+    volcano_policy_name,
+)
 
 API = "admissionregistration.k8s.io/v1"
 RULES = (

@@ -3,7 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.cluster.eks import (
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.aws.place import AwsLocation, tags_of
+from gpuyard.render.aws.roles import addon_role
+from gpuyard.render.cloud.graph import CloudResource, Json
+from gpuyard.spec.sections import DatasetKind
+from gpuyard_core.catalogue.cluster.eks import (
     ADDONS,
     EFS_CSI,
     FSX_CSI,
@@ -11,11 +16,6 @@ from gpuyard.catalogue.cluster.eks import (
     VPC_CNI,
     EksAddon,
 )
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.aws.place import AwsLocation, tags_of
-from gpuyard.render.aws.roles import addon_role
-from gpuyard.render.cloud.graph import CloudResource, Json
-from gpuyard.spec.sections import DatasetKind
 
 _SETTINGS: Mapping[str, Mapping[str, Any]] = {
     # Prefix delegation, so that a node has as many pods as the kubelet allows.

@@ -2,8 +2,6 @@
 
 import re
 
-from gpuyard.catalogue.cluster.eks import ADMIN_POLICY, log_retention_days
-from gpuyard.catalogue.kubernetes.scheduling import PACKING_WEIGHTS
 from gpuyard.plan.cluster.ranges import cluster_ranges, cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.network import NetworkParts
@@ -11,6 +9,8 @@ from gpuyard.render.aws.place import AwsLocation, tags_of
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.sections import LogKind
+from gpuyard_core.catalogue.cluster.eks import ADMIN_POLICY, log_retention_days
+from gpuyard_core.catalogue.kubernetes.scheduling import PACKING_WEIGHTS
 
 _AUTHORITY, _SERVICES = "certificateAuthority.data", "kubernetesNetworkConfig.serviceIpv4Cidr"
 _GROUP = "vpcConfig.clusterSecurityGroupId"

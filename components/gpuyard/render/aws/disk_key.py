@@ -7,11 +7,11 @@ clear error.
 
 from typing import Any
 
-from gpuyard.catalogue.cluster.eks import AUTO_SCALING_ROLE, DISK_OPERATIONS
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.place import ACCOUNT, AwsLocation, statement
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
+from gpuyard_core.catalogue.cluster.eks import AUTO_SCALING_ROLE, DISK_OPERATIONS
 
 GRANT = "disk-key-grant"
 

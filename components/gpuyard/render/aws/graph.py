@@ -1,7 +1,5 @@
 """All AWS resources of a platform, in an order in which each can be created."""
 
-from gpuyard.catalogue.cluster.eks import POD_IDENTITY_AGENT
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.addons import addon_parts
@@ -24,6 +22,8 @@ from gpuyard.render.aws.security import added_groups, security_group_with_rules
 from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_parts, store_values
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph
 from gpuyard.render.cloud.prerequisites import aws_prerequisites
+from gpuyard_core.catalogue.cluster.eks import POD_IDENTITY_AGENT
+from gpuyard_core.names import SYSTEM_POOL
 
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 

@@ -4,12 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.fabric import Interface, efa_interfaces_to_launch
-from gpuyard.catalogue.kubernetes.eks_nodes import DATA_DISKS, SYSTEM_DISKS
-from gpuyard.catalogue.machines import Machine
-from gpuyard.names import PLATFORM_LABEL
 from gpuyard.render.aws.foundation import EksNodeInputs, StringInput
 from gpuyard.render.cloud.graph import Base64, CloudResource
+from gpuyard_core.catalogue.fabric import Interface, efa_interfaces_to_launch
+from gpuyard_core.catalogue.kubernetes.eks_nodes import DATA_DISKS, SYSTEM_DISKS
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.names import PLATFORM_LABEL
 
 DISK_GIB = 200
 """Default of the stack file: images of GPU frameworks are large."""

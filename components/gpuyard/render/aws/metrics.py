@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from gpuyard.names import MONITORING_NAMESPACE, REMOTE_REGION, REMOTE_WRITE
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.place import (
@@ -18,6 +17,7 @@ from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.observability.monitoring import COLLECTOR_ACCOUNT
 from gpuyard.render.observability.routing import sns_routing
 from gpuyard.render.observability.rules import rule_file
+from gpuyard_core.names import MONITORING_NAMESPACE, REMOTE_REGION, REMOTE_WRITE
 
 WORKSPACE = "metrics-workspace"
 """Its name in the graph."""

@@ -3,13 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuyard.catalogue.cluster.eks import (
-    GATEWAY_SERVICE,
-    INTERFACE_SERVICES,
-    METRICS_SERVICE,
-    ZONES_WITHOUT,
-    log_retention_days,
-)
 from gpuyard.plan.cluster.ranges import (
     ANOTHER_ZONE,
     cluster_ranges,
@@ -25,6 +18,13 @@ from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import AwsLocation, document, role, statement, tags_of
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.spec.sections import Nat, PrivateEndpoints
+from gpuyard_core.catalogue.cluster.eks import (
+    GATEWAY_SERVICE,
+    INTERFACE_SERVICES,
+    METRICS_SERVICE,
+    ZONES_WITHOUT,
+    log_retention_days,
+)
 
 _EVERYWHERE = "0.0.0.0/0"
 _HTTPS = 443

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.machines import Capacity
-from gpuyard.catalogue.node_pools import Ec2CapacitySettings
-from gpuyard.names import OFFERING_TAG
 from gpuyard.plan.records import CapacityOption, PoolPlan
 from gpuyard.render.cloud.graph import BLOCK, CloudResource
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.catalogue.node_pools import Ec2CapacitySettings
+from gpuyard_core.names import OFFERING_TAG
 
 _CLUSTER = "cluster"
 

@@ -7,19 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
-from gpuyard.catalogue.kubernetes.eks_nodes import (
-    AL2023_RELEASES,
-    CUSTOM,
-    GPU_CONDITION,
-    GPU_REPAIRS,
-    GROUP_OF_NODE,
-    UBUNTU_PARAMETER,
-    arch_of,
-)
-from gpuyard.catalogue.kubernetes.karpenter import POOL_OF_NODE
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine, find_machine
-from gpuyard.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.capacity.capacity_options import ec2_purchases
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
@@ -32,6 +19,19 @@ from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import EFFECTS, fit_name
 from gpuyard.render.scaling.priority_expander import option_text
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
+from gpuyard_core.catalogue.kubernetes.eks_nodes import (
+    AL2023_RELEASES,
+    CUSTOM,
+    GPU_CONDITION,
+    GPU_REPAIRS,
+    GROUP_OF_NODE,
+    UBUNTU_PARAMETER,
+    arch_of,
+)
+from gpuyard_core.catalogue.kubernetes.karpenter import POOL_OF_NODE
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine, find_machine
+from gpuyard_core.names import EFA, PLATFORM_LABEL, POOL_LABEL, SYSTEM_POOL
 
 _AUTO_SCALING_GROUP = "resources.0.autoscalingGroups.0.name"
 """The output of a node group with the name of the Auto Scaling group that EKS creates for it."""

@@ -1,14 +1,5 @@
 """IAM roles of an EKS cluster: of its control plane, its nodes, and each add-on that calls AWS."""
 
-from gpuyard.catalogue.cluster.eks import (
-    CLUSTER_POLICIES,
-    FSX_CSI,
-    NODE_POLICIES,
-    VPC_CNI,
-    EksAddon,
-)
-from gpuyard.catalogue.kubernetes.autoscalers import CHANGES, LOOKS, OWNED_TAG
-from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
@@ -23,6 +14,15 @@ from gpuyard.render.aws.place import (
     statement,
 )
 from gpuyard.render.cloud.graph import CloudResource
+from gpuyard_core.catalogue.cluster.eks import (
+    CLUSTER_POLICIES,
+    FSX_CSI,
+    NODE_POLICIES,
+    VPC_CNI,
+    EksAddon,
+)
+from gpuyard_core.catalogue.kubernetes.autoscalers import CHANGES, LOOKS, OWNED_TAG
+from gpuyard_core.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM
 
 TAKEN_BY_PODS = ("sts:AssumeRole", "sts:TagSession")
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from gpuyard.names import KEDA_ACCOUNT, KEDA_NAMESPACE, QUERY_URL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.metrics import WORKSPACE
@@ -16,6 +15,7 @@ from gpuyard.render.aws.place import (
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.workloads.scalers import queries_managed_prometheus
+from gpuyard_core.names import KEDA_ACCOUNT, KEDA_NAMESPACE, QUERY_URL
 
 
 def scaler_parts(

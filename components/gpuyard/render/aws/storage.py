@@ -4,8 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.cluster.stores import FSX_LUSTRE
-from gpuyard.names import DATA_ACCOUNT, system_namespace
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -26,6 +24,8 @@ from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.storage import CHECKPOINTS_STORE, dataset_store_name
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.sections import DatasetKind, StoreTier
+from gpuyard_core.catalogue.cluster.stores import FSX_LUSTRE
+from gpuyard_core.names import DATA_ACCOUNT, system_namespace
 
 _NFS = (2049, 2049)
 _LUSTRE = ((988, 988), (1018, 1023))

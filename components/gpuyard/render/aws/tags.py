@@ -1,7 +1,7 @@
 """Tags of AWS resources: owner, cost centre, and the tags of the stack file."""
 
-from gpuyard.names import PLATFORM_LABEL, POOL_LABEL
 from gpuyard.plan.records import PlatformPlan
+from gpuyard_core.names import PLATFORM_LABEL, POOL_LABEL
 
 _OWNER, _COST_CENTER = "owner", "cost-center"
 

@@ -10,17 +10,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.eks_nodes import CUSTOM, DISK_EVICTION, DISK_RESERVED
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.reserves import kubelet_cpu, kubelet_gib
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.catalogue.tables.reserves import EVICTION_MIB
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.aws.foundation import EksNodeInputs
 from gpuyard.render.cloud.graph import Base64, Joined
 from gpuyard.render.text import yaml_text
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Numa
+from gpuyard_core.catalogue.kubernetes.eks_nodes import CUSTOM, DISK_EVICTION, DISK_RESERVED
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.reserves import kubelet_cpu, kubelet_gib
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.catalogue.tables.reserves import EVICTION_MIB
 
 _ALIGNED = frozenset({Numa.RESTRICTED, Numa.SINGLE})
 """Policies that have no effect on CPUs unless a pod has exclusive CPUs."""

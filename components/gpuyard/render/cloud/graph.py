@@ -15,9 +15,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.spec.late_inputs import INPUT, fill_markers, is_late_list, late_input_names
+from gpuyard_core.names import SYSTEM_POOL
 
 BLOCK = "aws:ec2/capacityBlockReservation:CapacityBlockReservation"
 """The only kind whose creation is a purchase that cannot be cancelled."""

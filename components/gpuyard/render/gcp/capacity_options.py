@@ -5,15 +5,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.gke.nodes import POOL_OF_NODE
-from gpuyard.catalogue.machines import MACHINES, Machine
-from gpuyard.catalogue.node_pools import GkeCapacitySettings
 from gpuyard.plan.capacity.capacity_options import gke_machine_count, gke_node_pool_limits
 from gpuyard.plan.records import CapacityOption, PoolPlan
 from gpuyard.render.cloud.spelling import digest, fit_name
 from gpuyard.render.gcp.names import GKE_LENGTH
 from gpuyard.render.scaling.priority_expander import option_text
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.gke.nodes import POOL_OF_NODE
+from gpuyard_core.catalogue.machines import MACHINES, Machine
+from gpuyard_core.catalogue.node_pools import GkeCapacitySettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from datetime import date, datetime, timedelta
 from typing import Any
 
-from gpuyard.catalogue.gke.nodes import NODE_SCOPE, is_metal
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
@@ -17,6 +16,7 @@ from gpuyard.render.gcp.network import GcpNetwork
 from gpuyard.render.gcp.place import GcpLocation
 from gpuyard.spec.sections import ClusterSpec, DatasetKind
 from gpuyard.spec.sections.cluster import LogKind, Weekday
+from gpuyard_core.catalogue.gke.nodes import NODE_SCOPE, is_metal
 
 NAME = "cluster"
 _CONTEXT = re.compile(r"gke_([^_]+)_([^_]+)_(.+)")

@@ -10,8 +10,14 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, ip_network
 from typing import Any
 
-from gpuyard.catalogue.fabric import GPUDIRECT, GpuDirect
-from gpuyard.catalogue.gke.networks import (
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.graph import CloudResource, Joined
+from gpuyard.render.cloud.spelling import fit_name
+from gpuyard.render.gcp.capacity_options import machines_of
+from gpuyard.render.gcp.place import GcpLocation
+from gpuyard_core.catalogue.fabric import GPUDIRECT, GpuDirect
+from gpuyard_core.catalogue.gke.networks import (
     DEVICE_PREFIX,
     FABRIC_RANGES,
     HOST_PREFIX,
@@ -19,13 +25,7 @@ from gpuyard.catalogue.gke.networks import (
     PROFILE_URL,
     RDMA_PREFIX,
 )
-from gpuyard.catalogue.machines import Machine
-from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.render.cloud.graph import CloudResource, Joined
-from gpuyard.render.cloud.spelling import fit_name
-from gpuyard.render.gcp.capacity_options import machines_of
-from gpuyard.render.gcp.place import GcpLocation
+from gpuyard_core.catalogue.machines import Machine
 
 METAL = "vpc-roce-metal"
 """The profile of networks that come with a subnetwork."""

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.gke.nodes import KEY_ROLE, KEY_USERS, NODE_ROLES
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -11,6 +10,7 @@ from gpuyard.render.cloud.graph import CloudResource, Joined
 from gpuyard.render.cloud.spelling import digest, fit_name
 from gpuyard.render.gcp.names import ACCOUNT_LENGTH, resource_labels
 from gpuyard.render.gcp.place import GcpLocation
+from gpuyard_core.catalogue.gke.nodes import KEY_ROLE, KEY_USERS, NODE_ROLES
 
 ADMIN_ROLE = "roles/container.admin"
 ROTATION = "7776000s"

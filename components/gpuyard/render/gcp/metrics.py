@@ -3,12 +3,12 @@
 The service takes them from the account of the nodes, or on a cluster with Workload Identity from its own accounts.
 """
 
-from gpuyard.names import GMP_COLLECTOR, GMP_NAMESPACE
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudResource
 from gpuyard.render.gcp.identity import NodeIdentity, project_member, workload_identity
 from gpuyard.render.gcp.place import GcpLocation
+from gpuyard_core.names import GMP_COLLECTOR, GMP_NAMESPACE
 
 _WRITER, _VIEWER = "roles/monitoring.metricWriter", "roles/monitoring.viewer"
 _EVALUATOR = "rule-evaluator"

@@ -1,7 +1,7 @@
 """Names of Google Cloud resources, and the labels that assign their cost to an owner."""
 
-from gpuyard.catalogue.cluster.tags import gcp_key, gcp_letters
 from gpuyard.plan.records import PlatformPlan
+from gpuyard_core.catalogue.cluster.tags import gcp_key, gcp_letters
 
 GKE_LENGTH = 40
 """Length limit of names of clusters and node pools."""

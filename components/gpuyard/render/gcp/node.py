@@ -2,7 +2,15 @@
 
 from typing import Any
 
-from gpuyard.catalogue.gke.nodes import (
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.sharing.gke_sharing import partition_of, strategy_of
+from gpuyard.render.cloud.spelling import EFFECTS
+from gpuyard.render.gcp.capacity_options import OptionPool
+from gpuyard.render.gcp.fabric import claims_cards
+from gpuyard.render.gcp.foundation import GcpNodePoolInputs
+from gpuyard.render.gcp.names import resource_labels
+from gpuyard.spec.sections import Numa
+from gpuyard_core.catalogue.gke.nodes import (
     DRANET_LABELS,
     DRIVER_BY,
     METAL_HUGE_PAGES,
@@ -16,20 +24,12 @@ from gpuyard.catalogue.gke.nodes import (
     is_metal,
     local_ssds,
 )
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.node_pools import added_taints
-from gpuyard.catalogue.purchasing import FLEX_START
-from gpuyard.catalogue.software.images import SoftwarePart
-from gpuyard.names import POOL_LABEL, SYSTEM_POOL
-from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.records.pools import Taint
-from gpuyard.plan.sharing.gke_sharing import partition_of, strategy_of
-from gpuyard.render.cloud.spelling import EFFECTS
-from gpuyard.render.gcp.capacity_options import OptionPool
-from gpuyard.render.gcp.fabric import claims_cards
-from gpuyard.render.gcp.foundation import GcpNodePoolInputs
-from gpuyard.render.gcp.names import resource_labels
-from gpuyard.spec.sections import Numa
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.node_pools import added_taints
+from gpuyard_core.catalogue.purchasing import FLEX_START
+from gpuyard_core.catalogue.software.images import SoftwarePart
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.names import POOL_LABEL, SYSTEM_POOL
 
 DISK_GIB = 200
 """Images of GPU frameworks are large."""

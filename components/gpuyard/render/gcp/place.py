@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from gpuyard.catalogue.gke.nodes import REGIONAL_ZONES
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudCall
+from gpuyard_core.catalogue.gke.nodes import REGIONAL_ZONES
 
 _CLIENT = CloudCall(
     kind="gcp:organizations/getClientConfig:getClientConfig",

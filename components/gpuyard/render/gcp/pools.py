@@ -3,8 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.catalogue.gke.maintenance import DRAIN_MINUTES
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.nodes import UpgradePlan
@@ -19,6 +17,8 @@ from gpuyard.render.gcp.capacity_options import (
 from gpuyard.render.gcp.fabric import links, makes_own_networks
 from gpuyard.render.gcp.foundation import GcpNodePoolInputs
 from gpuyard.render.gcp.node import gpu_node, system_node
+from gpuyard_core.catalogue.gke.maintenance import DRAIN_MINUTES
+from gpuyard_core.names import SYSTEM_POOL
 
 _NODE_POOL = "gcp:container/nodePool:NodePool"
 

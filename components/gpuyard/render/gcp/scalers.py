@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from gpuyard.names import KEDA_ACCOUNT, KEDA_NAMESPACE, QUERY_URL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudResource, Joined
 from gpuyard.render.gcp.identity import workload_identity
 from gpuyard.render.gcp.place import GcpLocation
 from gpuyard.render.workloads.scalers import MONITORING, queries_managed_prometheus
+from gpuyard_core.names import KEDA_ACCOUNT, KEDA_NAMESPACE, QUERY_URL
 
 _VIEWER = "roles/monitoring.viewer"
 

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.cluster.stores import FILESTORE
-from gpuyard.names import DATA_ACCOUNT, system_namespace
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import CheckpointsPlan, DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -22,6 +20,8 @@ from gpuyard.render.storage import (
     lustre_filesystem_name,
 )
 from gpuyard.spec.sections import DatasetKind, StoreTier
+from gpuyard_core.catalogue.cluster.stores import FILESTORE
+from gpuyard_core.names import DATA_ACCOUNT, system_namespace
 
 _BUCKET = "gcp:storage/bucket:Bucket"
 _MEMBER = "gcp:storage/bucketIAMMember:BucketIAMMember"

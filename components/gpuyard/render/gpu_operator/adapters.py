@@ -8,8 +8,6 @@ names. It runs in the operator's namespace, which allows pods access to devices 
 import json
 from collections.abc import Mapping
 
-from gpuyard.catalogue.software.charts import RDMA_PLUGIN
-from gpuyard.names import RDMA, fabric_plugin_name
 from gpuyard.plan.digests import short_digest
 from gpuyard.plan.pools.fabrics import SHARED_BY, uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
@@ -21,6 +19,8 @@ from gpuyard.render.gpu_operator.objects import (
 from gpuyard.render.objects import Object, managed_object, pool_affinity
 from gpuyard.render.pulled_image import agent_image
 from gpuyard.spec.sections import FabricKind
+from gpuyard_core.catalogue.software.charts import RDMA_PLUGIN
+from gpuyard_core.names import RDMA, fabric_plugin_name
 
 _LINKS: Mapping[FabricKind, str] = {
     FabricKind.INFINIBAND: "infiniband",

@@ -4,11 +4,11 @@ A job sets the template in `resourceClaimTemplateName`. Pods of a shape that spa
 of a rack also name the channel template, which the DRA driver creates from the ComputeDomain.
 """
 
-from gpuyard.catalogue.kubernetes.claims import GPU_CLASS
-from gpuyard.names import CHANNEL_SUFFIX, COMPUTE_DOMAINS_GROUP
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, ShapePlan, TeamPlan
 from gpuyard.plan.sharing.claims import installs_dra_driver
 from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.catalogue.kubernetes.claims import GPU_CLASS
+from gpuyard_core.names import CHANNEL_SUFFIX, COMPUTE_DOMAINS_GROUP
 
 REQUEST = "gpus"
 """Name of the only request of a claim."""

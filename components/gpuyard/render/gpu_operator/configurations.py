@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.names import GPU
 from gpuyard.plan.records import GpuLayout, PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.gke_sharing import is_gke_managed
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.names import GPU
 
 
 def mig_parted_config(plan: PlatformPlan) -> dict[str, Any]:

@@ -7,21 +7,21 @@ the priority because it has no such quota.
 
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.claims import API_VERSION
-from gpuyard.catalogue.software.charts import DRA_DRIVER_CHART
-from gpuyard.catalogue.software.images import IMAGES
-from gpuyard.names import (
-    GPU_OPERATOR_NAMESPACE,
-    OPERANDS_LABEL,
-    POOL_LABEL,
-    SYSTEM_POOL,
-)
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.sharing.claims import installs_dra_driver_chart
 from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
 from gpuyard.render.objects import system_tolerations
 from gpuyard.render.pulled_image import image_values
+from gpuyard_core.catalogue.kubernetes.claims import API_VERSION
+from gpuyard_core.catalogue.software.charts import DRA_DRIVER_CHART
+from gpuyard_core.catalogue.software.images import IMAGES
+from gpuyard_core.names import (
+    GPU_OPERATOR_NAMESPACE,
+    OPERANDS_LABEL,
+    POOL_LABEL,
+    SYSTEM_POOL,
+)
 
 
 def dra_driver_release(plan: PlatformPlan) -> Release | None:

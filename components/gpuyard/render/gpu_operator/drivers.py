@@ -1,8 +1,8 @@
 """The record of a pool's driver in the cluster, written when the operator may roll it out there."""
 
-from gpuyard.names import system_namespace
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.names import system_namespace
 
 
 def driver_record(plan: PlatformPlan, pool: PoolPlan, driver: str) -> Object:

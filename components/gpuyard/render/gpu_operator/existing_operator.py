@@ -8,10 +8,10 @@ others are its owner's.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.catalogue.software.images import SoftwarePart
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.render.gpu_operator.values import operator_values
+from gpuyard_core.catalogue.software.images import SoftwarePart
 
 _DECIDED_BY_OWNER = frozenset(
     {"version", "kernelModuleType", "upgradePolicy", "repository", "manager"}

@@ -5,16 +5,7 @@ The namespace of an existing operator is not gpuyard's: only ConfigMaps with uni
 
 from collections.abc import Iterable
 
-from gpuyard.names import (
-    CLUSTER_POLICY,
-    GPU_CLUSTER,
-    GPU_OPERATOR_NAMESPACE,
-    MIG_CONFIGMAP,
-    OPERATOR_QUOTA,
-    PLUGIN_CONFIGMAP,
-    POD_SECURITY_LABEL,
-)
-from gpuyard.plan.records import PlatformPlan, Taint
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.sharing.claims import operator_serves_dra_claims
 from gpuyard.plan.software.gpu_operator import (
     config_map_names,
@@ -26,6 +17,16 @@ from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.render.objects import Object, managed_object, namespace_object, toleration_object
 from gpuyard.render.observability.counters import COUNTERS_FILE, counters_text
 from gpuyard.render.text import yaml_text
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.names import (
+    CLUSTER_POLICY,
+    GPU_CLUSTER,
+    GPU_OPERATOR_NAMESPACE,
+    MIG_CONFIGMAP,
+    OPERATOR_QUOTA,
+    PLUGIN_CONFIGMAP,
+    POD_SECURITY_LABEL,
+)
 
 PRIORITY_CLASS = "system-node-critical"
 """Of all operator pods: they still fit on a node whose GPUs are fully used."""

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from gpuyard.names import PODSET_LABEL
+from gpuyard_core.names import PODSET_LABEL
 
 CHART_UPGRADES: dict[str, Any] = {
     "autoUpgrade": True,

@@ -9,22 +9,6 @@ apply drops.
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.catalogue.software.charts import (
-    GPU_OPERATOR_CHART,
-    NFD_IMAGE,
-    OPERATOR_IMAGES,
-    OperatorImage,
-)
-from gpuyard.catalogue.software.digests import digest_of, pinned_image_reference
-from gpuyard.catalogue.software.images import SoftwarePart
-from gpuyard.catalogue.software.pins import GPU_OPERATOR
-from gpuyard.names import (
-    ARCH_LABEL,
-    GPU_OPERATOR_NAMESPACE,
-    POOL_LABEL,
-    SYSTEM_POOL,
-)
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.plan.sharing.gke_sharing import is_gke_managed
 from gpuyard.plan.software.gpu_operator import config_map_names, counters_config_map
@@ -37,6 +21,22 @@ from gpuyard.render.gpu_operator.upgrades import CHART_UPGRADES
 from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object, system_tolerations
 from gpuyard.render.pulled_image import PulledImage, published_image
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.catalogue.software.charts import (
+    GPU_OPERATOR_CHART,
+    NFD_IMAGE,
+    OPERATOR_IMAGES,
+    OperatorImage,
+)
+from gpuyard_core.catalogue.software.digests import digest_of, pinned_image_reference
+from gpuyard_core.catalogue.software.images import SoftwarePart
+from gpuyard_core.catalogue.software.pins import GPU_OPERATOR
+from gpuyard_core.names import (
+    ARCH_LABEL,
+    GPU_OPERATOR_NAMESPACE,
+    POOL_LABEL,
+    SYSTEM_POOL,
+)
 
 _CONTROL_PLANE = {
     "key": "node-role.kubernetes.io/control-plane",

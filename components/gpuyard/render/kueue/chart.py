@@ -2,8 +2,14 @@
 
 from typing import Any
 
-from gpuyard.catalogue.software.charts import KUEUE_CHART
-from gpuyard.names import (
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.render.charts import Release, chart_release
+from gpuyard.render.kueue.configuration import kueue_configuration
+from gpuyard.render.objects import Object, managed_object, namespace_object, system_tolerations
+from gpuyard.render.pulled_image import image_values
+from gpuyard.render.text import yaml_text
+from gpuyard_core.catalogue.software.charts import KUEUE_CHART
+from gpuyard_core.names import (
     KUEUE,
     KUEUE_ANSWERS,
     KUEUE_NAMESPACE,
@@ -11,12 +17,6 @@ from gpuyard.names import (
     POOL_LABEL,
     SYSTEM_POOL,
 )
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.charts import Release, chart_release
-from gpuyard.render.kueue.configuration import kueue_configuration
-from gpuyard.render.objects import Object, managed_object, namespace_object, system_tolerations
-from gpuyard.render.pulled_image import image_values
-from gpuyard.render.text import yaml_text
 
 _MEMORY = ((100, "512Mi"), (1000, "2Gi"))
 """Memory by maximum number of nodes. The first is the chart's own; the others are an estimate: the

@@ -2,16 +2,6 @@
 
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.claims import GPU_CLASS
-from gpuyard.names import (
-    GPU_CLAIM,
-    KUEUE_CERTIFICATES,
-    KUEUE_CONFIG_KEY,
-    KUEUE_CONFIGMAP,
-    KUEUE_NAMESPACE,
-    KUEUE_WEBHOOKS,
-    MIG_SLICES,
-)
 from gpuyard.plan.queueing.kueue import (
     FIRST_REQUEUE_SECONDS,
     GATES,
@@ -23,6 +13,16 @@ from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.kueue.multikueue import dispatch_configuration
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.text import yaml_text
+from gpuyard_core.catalogue.kubernetes.claims import GPU_CLASS
+from gpuyard_core.names import (
+    GPU_CLAIM,
+    KUEUE_CERTIFICATES,
+    KUEUE_CONFIG_KEY,
+    KUEUE_CONFIGMAP,
+    KUEUE_NAMESPACE,
+    KUEUE_WEBHOOKS,
+    MIG_SLICES,
+)
 
 _CHARTS_OWN: dict[str, Any] = {
     "health": {"healthProbeBindAddress": ":8081"},

@@ -6,10 +6,10 @@ the state or the manifests.
 
 from typing import Any
 
-from gpuyard.names import KUEUE_API, KUEUE_GROUP
 from gpuyard.plan.queueing.multikueue import COLLECT_EVERY, FRAMEWORKS, LOST_AFTER
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.names import KUEUE_API, KUEUE_GROUP
 
 _CLUSTER, _CONFIG = "MultiKueueCluster", "MultiKueueConfig"
 CONTROLLER = f"{KUEUE_GROUP}/multikueue"

@@ -4,11 +4,11 @@ The namespace has the priority, so one policy serves all teams, and members cann
 that sets a priority keeps it; the parts of a job that Kueue admits as one are not changed.
 """
 
-from gpuyard.catalogue.kubernetes.api import changes_jobs
-from gpuyard.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
 from gpuyard.plan.queueing.kueue import queued_by_group
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, managed_object, namespaces_with
+from gpuyard_core.catalogue.kubernetes.api import changes_jobs
+from gpuyard_core.names import PRIORITY_LABEL, TEAM_PRIORITY_LABEL
 
 API = "admissionregistration.k8s.io/v1"
 _UNNAMED = f"!('{PRIORITY_LABEL}' in object.metadata.?labels.orValue({{}}))"

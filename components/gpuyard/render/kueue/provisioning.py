@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gpuyard.names import KUEUE_API, KUEUE_GROUP
 from gpuyard.plan.records import AdmissionCheckPlan, PlatformPlan, TeamPlan
 from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.names import KUEUE_API, KUEUE_GROUP
 
 _CONFIG = "ProvisioningRequestConfig"
 CONTROLLER = f"{KUEUE_GROUP}/provisioning-request"

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gpuyard.names import KUEUE_API, PLATFORM_LABEL, STOP_TAINT, TEAM_LABEL
 from gpuyard.plan.queueing.pool_choice import pool_choice
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import (
@@ -13,7 +12,6 @@ from gpuyard.plan.records import (
     PriorityPlan,
     Quota,
     ResourceGroup,
-    Taint,
     TeamPlan,
 )
 from gpuyard.render.kueue.configuration import kueue_configuration_object
@@ -26,6 +24,8 @@ from gpuyard.render.objects import Object, managed_object, taint_object, tolerat
 from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import PoolStopPolicy
 from gpuyard.spec.teams import StopPolicy
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.names import KUEUE_API, PLATFORM_LABEL, STOP_TAINT, TEAM_LABEL
 
 STOP_POLICIES = {StopPolicy.HOLD: "Hold", StopPolicy.DRAIN: "HoldAndDrain"}
 

@@ -10,18 +10,6 @@ for jobs of teams without a failure policy, the API server adds one that ignores
 import json
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.api import changes_jobs
-from gpuyard.catalogue.kubernetes.interruptions import NOTICES
-from gpuyard.manifests.queued import JOBS
-from gpuyard.names import (
-    INTERRUPTED_LABEL,
-    KUEUE_GROUP,
-    TEAM_LABEL,
-    WORKLOAD_ANNOTATION,
-    pod_failure_policy_name,
-    requeue_name,
-    system_namespace,
-)
 from gpuyard.plan.capacity.interruption import LOOK_SECONDS
 from gpuyard.plan.queueing.kueue import queued_kinds
 from gpuyard.plan.queueing.volcano import uses_volcano
@@ -35,6 +23,18 @@ from gpuyard.render.objects import Object, managed_object, namespaces_with, serv
 from gpuyard.render.programs import AgentDeployment
 from gpuyard.render.pulled_image import PulledImage, python_image
 from gpuyard.render.scaling.priority_expander import expander_settings, selector_of
+from gpuyard_core.catalogue.kubernetes.api import changes_jobs
+from gpuyard_core.catalogue.kubernetes.interruptions import NOTICES
+from gpuyard_core.manifests.queued import JOBS
+from gpuyard_core.names import (
+    INTERRUPTED_LABEL,
+    KUEUE_GROUP,
+    TEAM_LABEL,
+    WORKLOAD_ANNOTATION,
+    pod_failure_policy_name,
+    requeue_name,
+    system_namespace,
+)
 
 PACKAGE = "gpuyard_requeue"
 BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}

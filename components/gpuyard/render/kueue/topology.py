@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gpuyard.names import KUEUE_API
 from gpuyard.plan.records import FlavorPlan, PlatformPlan
 from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.names import KUEUE_API
 
 
 def topology_objects(plan: PlatformPlan) -> list[Object]:

@@ -8,15 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpuyard.catalogue.metrics import (
-    DCGM,
-    DEV,
-    Label,
-    Metric,
-    MetricType,
-    metric_of_series,
-)
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard.render.observability.copies import (
     copies_of_replicas,
     copies_on_gpus,
@@ -41,7 +32,16 @@ from gpuyard.render.observability.metric_problems import (
 )
 from gpuyard.render.observability.scope import MIG, MeteredPool, QueryScope
 from gpuyard.render.observability.series import Copies, Labels, Series
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.metrics import (
+    DCGM,
+    DEV,
+    Label,
+    Metric,
+    MetricType,
+    metric_of_series,
+)
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
+from gpuyard_core.suggestions import nearest_name
 
 _VARIABLE = re.compile(
     r"\$(?:__(?:rate_interval|interval|range)\b|\{__(?:rate_interval|interval|range)\})"

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpuyard.catalogue.metrics import Measured, Metric
 from gpuyard.render.observability.labels import EXPORTED
 from gpuyard.render.observability.scope import MIG, SHARED, MeteredPool
 from gpuyard.render.observability.series import Copies, Labels
+from gpuyard_core.catalogue.metrics import Measured, Metric
 
 _POD = ("pod", f"{EXPORTED}pod", "pod_uid")
 _OF_THE_POD = tuple(

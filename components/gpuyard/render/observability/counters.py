@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from gpuyard.catalogue.metrics import DCGM, Metric, metrics_of
+from gpuyard_core.catalogue.metrics import DCGM, Metric, metrics_of
 
 COUNTERS_FILE = "dcgm-metrics.csv"
 """The key that the GPU Operator mounts (gpu-operator v26.7 controllers/object_controls.go)."""

@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
-from gpuyard.findings import Diagnostic
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.observability.contract import check_query
@@ -18,6 +17,7 @@ from gpuyard.render.observability.pool_join import joined_with_pools
 from gpuyard.render.observability.relabelings import has_pool
 from gpuyard.render.observability.rules import query_scope, recorded_names
 from gpuyard.render.observability.templates import dashboard_templates, features
+from gpuyard_core.findings import Diagnostic
 
 DASHBOARD_LABEL = "grafana_dashboard"
 """The label of ConfigMaps that the sidecar of Grafana's chart loads (sidecar.dashboards.label)."""

@@ -5,7 +5,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.names import POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.records import (
     AdvertisedResource,
     CapacityOption,
@@ -15,6 +14,7 @@ from gpuyard.plan.records import (
 )
 from gpuyard.render.scaling.priority_expander import option_text
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.names import POOL_LABEL, SYSTEM_POOL
 
 _GIB = 1024**3
 _INVALID = re.compile(r"[^a-zA-Z0-9_]")

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping
 
-from gpuyard.catalogue.metrics import (
+from gpuyard.render.observability.scope import QueryScope
+from gpuyard.render.observability.series import Labels
+from gpuyard_core.catalogue.metrics import (
     PLACE_LABELS,
     TARGET_LABELS,
     Label,
@@ -10,8 +12,6 @@ from gpuyard.catalogue.metrics import (
     MetricType,
     exporters,
 )
-from gpuyard.render.observability.scope import QueryScope
-from gpuyard.render.observability.series import Labels
 
 EXPORTED = "exported_"
 _ANY = "*"

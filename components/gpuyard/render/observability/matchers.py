@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpuyard.catalogue.metrics import Label
+from gpuyard_core.catalogue.metrics import Label
 
 _NAME = "__name__"
 _VARIABLE = "$"

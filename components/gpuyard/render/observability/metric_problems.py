@@ -1,6 +1,7 @@
 """Problems of a metric in an expression: nothing serves it, or a function does not suit its type."""
 
-from gpuyard.catalogue.metrics import (
+from gpuyard.render.observability.scope import QueryScope
+from gpuyard_core.catalogue.metrics import (
     DCGM,
     DEV,
     Measured,
@@ -9,8 +10,7 @@ from gpuyard.catalogue.metrics import (
     metrics,
     suggested_metric,
 )
-from gpuyard.render.observability.scope import QueryScope
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.suggestions import nearest_name
 
 _OF_COUNTERS = frozenset({"rate", "irate", "increase", "resets"})
 _OF_EITHER = frozenset(

@@ -7,19 +7,6 @@ there is one: it mounts a folder of the node, so the namespace is `privileged` t
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gpuyard.catalogue.software.charts import MONITORING_CHART, MONITORING_IMAGES, MonitoringImage
-from gpuyard.catalogue.software.digests import digest_of
-from gpuyard.catalogue.software.pins import PINS
-from gpuyard.names import (
-    CLASS_LABEL,
-    MONITORING_NAMESPACE,
-    PLATFORM_LABEL,
-    POD_SECURITY_LABEL,
-    POOL_LABEL,
-    REMOTE_REGION,
-    REMOTE_WRITE,
-    SYSTEM_POOL,
-)
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -31,6 +18,23 @@ from gpuyard.render.observability.reads import series_regex
 from gpuyard.render.observability.routing import RECEIVERS
 from gpuyard.render.observability.scope import textfile
 from gpuyard.render.pulled_image import PulledImage, published_image
+from gpuyard_core.catalogue.software.charts import (
+    MONITORING_CHART,
+    MONITORING_IMAGES,
+    MonitoringImage,
+)
+from gpuyard_core.catalogue.software.digests import digest_of
+from gpuyard_core.catalogue.software.pins import PINS
+from gpuyard_core.names import (
+    CLASS_LABEL,
+    MONITORING_NAMESPACE,
+    PLATFORM_LABEL,
+    POD_SECURITY_LABEL,
+    POOL_LABEL,
+    REMOTE_REGION,
+    REMOTE_WRITE,
+    SYSTEM_POOL,
+)
 
 _OFF = ("kubeControllerManager", "kubeEtcd", "kubeScheduler", "kubeProxy")
 """Parts of a control plane that clouds do not expose."""

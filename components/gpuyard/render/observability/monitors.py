@@ -8,15 +8,15 @@ gpu-operator v26.7.0 (assets and manifests/state-dcgm-exporter: a GPUCluster has
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from gpuyard.catalogue.metrics import DCGM, exporters
-from gpuyard.catalogue.software.charts import AUTOSCALER_CHART, KARPENTER_CHART
-from gpuyard.names import KUEUE, KUEUE_NAMESPACE
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.observability.relabelings import DROP, exporter_relabelings
 from gpuyard.render.observability.routing import routing_object
 from gpuyard.render.observability.rules import rule_groups
+from gpuyard_core.catalogue.metrics import DCGM, exporters
+from gpuyard_core.catalogue.software.charts import AUTOSCALER_CHART, KARPENTER_CHART
+from gpuyard_core.names import KUEUE, KUEUE_NAMESPACE
 
 _API = "monitoring.coreos.com/v1"
 _TOKEN = "/var/run/secrets/kubernetes.io/serviceaccount/token"  # noqa: S105 - a path

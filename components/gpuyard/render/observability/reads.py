@@ -4,12 +4,12 @@ import json
 import re
 from collections.abc import Collection
 
-from gpuyard.catalogue.metrics import DCGM, metric_of_series
-from gpuyard.names import KUEUE
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.rules import rule_groups
 from gpuyard.render.observability.templates import dashboard_templates
 from gpuyard.render.workloads.scalers import scaler_queries
+from gpuyard_core.catalogue.metrics import DCGM, metric_of_series
+from gpuyard_core.names import KUEUE
 
 _WORD = re.compile(r"[a-zA-Z_][\w:]*")
 _WHOLE = frozenset({DCGM, KUEUE})

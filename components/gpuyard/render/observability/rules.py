@@ -6,9 +6,6 @@ from itertools import chain
 from string import Template
 from typing import Any
 
-from gpuyard.catalogue.metrics import DCGM, DEV, PROF
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Diagnostic
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.observability.contract import (
     RecordingRule,
@@ -28,6 +25,9 @@ from gpuyard.render.observability.relabelings import exporter_relabelings, has_p
 from gpuyard.render.observability.scope import QueryScope, metered_pools, textfile
 from gpuyard.render.observability.targets import Target, targets
 from gpuyard.render.observability.templates import alert_links
+from gpuyard_core.catalogue.metrics import DCGM, DEV, PROF
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.findings import Diagnostic
 
 __all__ = [
     "check_rules",

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.catalogue.metrics import Measured, Metric, dcgm_default, exporters
-from gpuyard.catalogue.sharing import SharingMethod
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.observability.series import Series
+from gpuyard_core.catalogue.metrics import Measured, Metric, dcgm_default, exporters
+from gpuyard_core.catalogue.sharing import SharingMethod
 
 _PROFILED_FROM = (7, 0)
 """The compute capability from which DCGM has profiling metrics (the exporter's default-counters.csv: Volta)."""

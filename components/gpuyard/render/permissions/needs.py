@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
-from gpuyard.catalogue.permissions.aws_forms import (
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource, resolve_values
+from gpuyard_core.catalogue.permissions.aws import AWS_CALLS, AWS_KINDS
+from gpuyard_core.catalogue.permissions.aws_forms import (
     ADDS_TAGS,
     CREATE_ACTIONS,
     LAUNCHES,
@@ -14,7 +15,6 @@ from gpuyard.catalogue.permissions.aws_forms import (
     TAGGED_ON_CREATE,
     AwsKind,
 )
-from gpuyard.render.cloud.graph import CloudGraph, CloudResource, resolve_values
 
 ANY = "*"
 PolicyCondition = tuple[tuple[str, str, tuple[str, ...]], ...]

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS, IN_CLUSTER
 from gpuyard.render.cloud.graph import CloudGraph
+from gpuyard_core.catalogue.permissions.gcp import GCP_CALLS, GCP_KINDS, IN_CLUSTER
 
 _MEMBER = "gcp:projects/iAMMember:IAMMember"
 _ACTS_AS = "iam.serviceAccounts.actAs"

@@ -8,8 +8,6 @@ nodes.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.autoscalers import STAYS
-from gpuyard.names import HOSTNAME_LABEL, JOB_NAME_LABEL, KEEPS_LABEL, system_namespace
 from gpuyard.plan.capacity.cron import kubernetes_cron
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import POD_FAILURE_POLICY, Object, managed_object, toleration_object
@@ -18,6 +16,8 @@ from gpuyard.render.pulled_image import PulledImage
 from gpuyard.render.supply.prepull import pause_image
 from gpuyard.spec.pools import Scaling
 from gpuyard.spec.sections import KeepWarmWindow, Provisioning
+from gpuyard_core.catalogue.kubernetes.autoscalers import STAYS
+from gpuyard_core.names import HOSTNAME_LABEL, JOB_NAME_LABEL, KEEPS_LABEL, system_namespace
 
 _BEGINS_WITHIN = 600
 """Seconds: a window that could not start in time is skipped, or it would end that much later."""

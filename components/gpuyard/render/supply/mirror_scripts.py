@@ -6,13 +6,13 @@ Images are copied with every architecture, so that the digests that nodes reques
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from gpuyard.catalogue.software.digests import digest_of
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.charts import Release
 from gpuyard.render.mirror import OCI, without_mirror
 from gpuyard.render.platform import releases
 from gpuyard.render.pulled_image import PulledImage
 from gpuyard.render.supply.images import pulled_images
+from gpuyard_core.catalogue.software.digests import digest_of
 
 SYSTEMS = "NODE_SYSTEMS"
 """The variable with the operating systems of nodes, each of which has its own image."""

@@ -5,13 +5,13 @@ the images, one after the other; each runs `true` and ends, and then only a paus
 kubelet may delete pulled images when its disk is full; later pods pull them again.
 """
 
-from gpuyard.catalogue.software.programs import PAUSE_HOME, PAUSE_TAG
-from gpuyard.names import prepull_name, system_namespace
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import agent_tolerations
 from gpuyard.render.objects import Object, managed_object, pool_affinity
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
 from gpuyard.render.pulled_image import PulledImage, named_image, published_image
+from gpuyard_core.catalogue.software.programs import PAUSE_HOME, PAUSE_TAG
+from gpuyard_core.names import prepull_name, system_namespace
 
 PREPULL = "image pre-pull"
 """The component of images that no other component pulls."""

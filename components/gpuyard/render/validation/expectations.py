@@ -7,9 +7,9 @@ The document's schema belongs to the validator: `python -m gpuyard_validator --s
 import json
 from typing import Any
 
-from gpuyard.catalogue.gpus import Gpu
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan
 from gpuyard.spec.sections import FabricKind
+from gpuyard_core.catalogue.gpus import Gpu
 
 SCHEMA = "gpuyard.dev/expectations/v3"
 

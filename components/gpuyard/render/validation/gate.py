@@ -7,16 +7,6 @@ agent creates no pods, and a policy limits what it may change on nodes.
 
 import json
 
-from gpuyard.names import (
-    CHECK_BOOT,
-    CHECK_CLOSED,
-    CHECK_RESULT_LABEL,
-    CHECK_SAYS,
-    CHECKED_LABEL,
-    CHECKS_LABEL,
-    GATE_TAINT,
-    gate_name,
-)
 from gpuyard.plan.records import STARTS_WITH, PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.render.access import RBAC, role_with_binding
 from gpuyard.render.admission.accounts import account_policy
@@ -38,6 +28,16 @@ from gpuyard.render.validation.jobs import (
     node_ready_terms,
 )
 from gpuyard.render.validation.recurring import recurring_objects
+from gpuyard_core.names import (
+    CHECK_BOOT,
+    CHECK_CLOSED,
+    CHECK_RESULT_LABEL,
+    CHECK_SAYS,
+    CHECKED_LABEL,
+    CHECKS_LABEL,
+    GATE_TAINT,
+    gate_name,
+)
 
 PACKAGE = "gpuyard_gate"
 BORROWED = {"gpuyard_idle": ("__init__.py", "web.py")}

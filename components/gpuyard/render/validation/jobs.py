@@ -13,16 +13,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 
-from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES
-from gpuyard.catalogue.software.images import ComponentOwner, SoftwarePart
-from gpuyard.names import (
-    CHECKS_LABEL,
-    COUNT_LABEL,
-    DRIVER_VERSION_LABEL,
-    HOSTNAME_LABEL,
-    MIG_STATE_LABEL,
-    validator_name,
-)
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.access import role_with_binding
@@ -40,6 +30,16 @@ from gpuyard.render.programs import package_source
 from gpuyard.render.pulled_image import PulledImage, named_image
 from gpuyard.render.validation.expectations import expectations_text, pinned_driver
 from gpuyard.render.validation.pods import PACKAGE, container, program_text, validator_volumes
+from gpuyard_core.catalogue.kubernetes.eks_nodes import AL2023_RELEASES
+from gpuyard_core.catalogue.software.images import ComponentOwner, SoftwarePart
+from gpuyard_core.names import (
+    CHECKS_LABEL,
+    COUNT_LABEL,
+    DRIVER_VERSION_LABEL,
+    HOSTNAME_LABEL,
+    MIG_STATE_LABEL,
+    validator_name,
+)
 
 EXPECTATIONS_FILE = "expectations.json"
 NOT_BESIDE_WORK = ("load.processes", "load.utilization")

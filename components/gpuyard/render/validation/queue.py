@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gpuyard.names import KUEUE_API, load_validation_name, system_namespace
 from gpuyard.plan.queueing.queueing import resource_groups
 from gpuyard.plan.records import PlatformPlan, PoolCheck
 from gpuyard.render.kueue.queueing import resource_group_objects
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER
+from gpuyard_core.names import KUEUE_API, load_validation_name, system_namespace
 
 LEAST = -1_000_000_000
 """The lowest priority in a stack file; Kueue's own values are higher."""

@@ -6,7 +6,6 @@ account may remove one label, and record which run did so.
 
 import json
 
-from gpuyard.names import CHECK_AGAIN, CHECKED_LABEL, JOB_NAME_LABEL, recurring_validation_name
 from gpuyard.plan.records import PlatformPlan, PoolPlan, RecurringCheck, ValidationPlan
 from gpuyard.render.access import RBAC
 from gpuyard.render.admission.accounts import account_policy
@@ -14,6 +13,7 @@ from gpuyard.render.admission.cel import optional, other_metadata_unchanged_expr
 from gpuyard.render.gpu_operator.objects import agent_tolerations, operator_namespace
 from gpuyard.render.objects import Object, managed_object, service_account
 from gpuyard.render.programs import SETTINGS_FILE, AgentDeployment
+from gpuyard_core.names import CHECK_AGAIN, CHECKED_LABEL, JOB_NAME_LABEL, recurring_validation_name
 
 MODULE = "gpuyard_gate.recurring"
 EVERY_SECONDS = 30

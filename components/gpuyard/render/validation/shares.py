@@ -9,16 +9,6 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.names import (
-    CHECKS_LABEL,
-    PRIORITY_LABEL,
-    QUEUE_LABEL,
-    WORK_LABEL,
-    load_validation_name,
-    share_validation_name,
-    system_namespace,
-)
 from gpuyard.plan.records import (
     AdvertisedResource,
     PlatformPlan,
@@ -48,6 +38,16 @@ from gpuyard.render.validation.jobs import (
 )
 from gpuyard.render.validation.pods import PACKAGE, container, validator_volumes
 from gpuyard.render.validation.queue import SHARE
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.names import (
+    CHECKS_LABEL,
+    PRIORITY_LABEL,
+    QUEUE_LABEL,
+    WORK_LABEL,
+    load_validation_name,
+    share_validation_name,
+    system_namespace,
+)
 
 SCHEMA = "gpuyard.dev/share/v2"
 SHARE_FILE = "share.json"

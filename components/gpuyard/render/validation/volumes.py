@@ -8,14 +8,6 @@ time.
 import json
 from collections.abc import Iterator
 
-from gpuyard.names import (
-    CHECKS_LABEL,
-    DATA_ACCOUNT,
-    WORK_LABEL,
-    load_validation_name,
-    system_namespace,
-    volume_validation_name,
-)
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ValidationPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.spelling import fit_name
@@ -31,6 +23,14 @@ from gpuyard.render.validation.jobs import (
 )
 from gpuyard.render.validation.pods import PACKAGE, container, validator_volumes
 from gpuyard.spec.sections import DatasetKind
+from gpuyard_core.names import (
+    CHECKS_LABEL,
+    DATA_ACCOUNT,
+    WORK_LABEL,
+    load_validation_name,
+    system_namespace,
+    volume_validation_name,
+)
 
 SCHEMA = "gpuyard.dev/volumes/v1"
 VOLUMES_FILE = "volumes.json"

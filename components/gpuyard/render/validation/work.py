@@ -9,17 +9,6 @@ waits for a check.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuyard.names import (
-    CHECKS_LABEL,
-    EFA,
-    PRIORITY_LABEL,
-    QUEUE_LABEL,
-    RDMA,
-    TOKEN_OF,
-    WORK_LABEL,
-    load_validation_name,
-    system_namespace,
-)
 from gpuyard.plan.records import PlatformPlan, PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.spelling import fit_name
@@ -55,6 +44,17 @@ from gpuyard.render.validation.volumes import (
     volume_objects,
     volumes_job_name,
     volumes_result_object,
+)
+from gpuyard_core.names import (
+    CHECKS_LABEL,
+    EFA,
+    PRIORITY_LABEL,
+    QUEUE_LABEL,
+    RDMA,
+    TOKEN_OF,
+    WORK_LABEL,
+    load_validation_name,
+    system_namespace,
 )
 
 PORT = 29500

@@ -3,14 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.catalogue.software.charts import VOLCANO_CHART, VOLCANO_IMAGES
-from gpuyard.names import (
-    GPU,
-    POD_SECURITY_LABEL,
-    POOL_LABEL,
-    SYSTEM_POOL,
-    VOLCANO_NAMESPACE,
-)
 from gpuyard.plan.queueing.installation import installs_volcano
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.charts import Release, chart_release
@@ -19,6 +11,14 @@ from gpuyard.render.objects import Object, namespace_object, system_tolerations
 from gpuyard.render.pulled_image import PulledImage, chart_image, published_image
 from gpuyard.render.text import yaml_text
 from gpuyard.spec.queueing import Preemption
+from gpuyard_core.catalogue.software.charts import VOLCANO_CHART, VOLCANO_IMAGES
+from gpuyard_core.names import (
+    GPU,
+    POD_SECURITY_LABEL,
+    POOL_LABEL,
+    SYSTEM_POOL,
+    VOLCANO_NAMESPACE,
+)
 
 REPLICAS = 2
 """One leads; without webhooks no queue can be created."""

@@ -8,11 +8,11 @@ lists all GPU resources of the platform.
 from collections import Counter
 from collections.abc import Iterable
 
-from gpuyard.names import VOLCANO_GROUP
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import CohortPlan, PlatformPlan, Quota, TeamPlan
 from gpuyard.render.objects import Object, managed_object
 from gpuyard.spec.queueing import Preemption
+from gpuyard_core.names import VOLCANO_GROUP
 
 API = f"{VOLCANO_GROUP}/v1beta1"
 ROOT = "root"

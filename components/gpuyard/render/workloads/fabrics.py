@@ -7,14 +7,14 @@ from typing import Any
 
 import yaml
 
-from gpuyard.catalogue.cluster.nccl import EFA_POD_HUGE_PAGES
-from gpuyard.names import EFA, GPU, HUGE_PAGES, RDMA, nccl_name
 from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.training import fabric_rejection
 from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object
 from gpuyard.render.workloads.resources import PodResources
+from gpuyard_core.catalogue.cluster.nccl import EFA_POD_HUGE_PAGES
+from gpuyard_core.names import EFA, GPU, HUGE_PAGES, RDMA, nccl_name
 
 _DAEMON: Object = {"cpu": "1", "memory": "2Gi"}
 """Requests and limits of a receive daemon."""

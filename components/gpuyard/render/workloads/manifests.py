@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from gpuyard.manifests.queued import OPERATORS
-from gpuyard.names import CLASS_LABEL, GPU, PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard.plan.queueing.kueue import integrated_kinds
 from gpuyard.plan.records import PlatformPlan, RuntimePlan, ShapePlan, TeamPlan
 from gpuyard.plan.shapes.shapes import candidate_pools, shape_plan
@@ -37,6 +35,8 @@ from gpuyard.render.workloads.runtimes import (
 )
 from gpuyard.spec.sections import Framework
 from gpuyard.spec.sections.addons import AddonName
+from gpuyard_core.manifests.queued import OPERATORS
+from gpuyard_core.names import CLASS_LABEL, GPU, PRIORITY_LABEL, QUEUE_LABEL
 
 PORT, SERVER_PORT, RENDEZVOUS = 8888, 8000, 29400
 HOME = "/home/jovyan"

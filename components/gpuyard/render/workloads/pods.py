@@ -9,14 +9,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from gpuyard.names import (
-    CHECKPOINTS,
-    CLASS_LABEL,
-    CLIQUE_LABEL,
-    DATA_ACCOUNT,
-    HOSTNAME_LABEL,
-    TEAM_LABEL,
-)
 from gpuyard.plan.records import DatasetPlan, PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.training import strictest_level
 from gpuyard.render.limits import gib
@@ -25,6 +17,14 @@ from gpuyard.render.workloads.fabrics import pod_fabric
 from gpuyard.render.workloads.resources import PodResources
 from gpuyard.spec.sections import DatasetKind
 from gpuyard.spec.teams import PodSecurity
+from gpuyard_core.names import (
+    CHECKPOINTS,
+    CLASS_LABEL,
+    CLIQUE_LABEL,
+    DATA_ACCOUNT,
+    HOSTNAME_LABEL,
+    TEAM_LABEL,
+)
 
 _USER = 1000
 """User and group of pods under `restricted`, which rejects root."""

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from gpuyard.names import CHANNEL_SUFFIX, GPU
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
+from gpuyard_core.names import CHANNEL_SUFFIX, GPU
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

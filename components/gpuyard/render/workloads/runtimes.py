@@ -8,9 +8,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gpuyard.manifests.fields import mappings
-from gpuyard.manifests.workloads import ParsedWorkload, read_job
-from gpuyard.names import CHANNEL_SUFFIX, TEAM_LABEL
 from gpuyard.plan.records import PlatformPlan, RuntimePlan
 from gpuyard.render.mirror import mirrored
 from gpuyard.render.objects import Object, managed_object
@@ -18,6 +15,9 @@ from gpuyard.render.pulled_image import PulledImage, named_image
 from gpuyard.render.workloads.pods import MainContainer, pod_template
 from gpuyard.render.workloads.resources import PodResources, node_resources
 from gpuyard.spec.sections import Framework
+from gpuyard_core.manifests.fields import mappings
+from gpuyard_core.manifests.workloads import ParsedWorkload, read_job
+from gpuyard_core.names import CHANNEL_SUFFIX, TEAM_LABEL
 
 JOBSET_API = "jobset.x-k8s.io/v1alpha2"
 TRAINER_API = "trainer.kubeflow.org/v1alpha1"

@@ -6,9 +6,6 @@ which its monitor sets to the name of the replicas.
 
 from collections.abc import Iterator
 
-from gpuyard.catalogue.metrics import DCGM, DEV, PROF, exporters, metric_of_series
-from gpuyard.findings import Diagnostic, Fix, Path, error
-from gpuyard.names import QUERY_URL, REMOTE_REGION
 from gpuyard.plan.capacity.cron import kubernetes_cron
 from gpuyard.plan.records import PlatformPlan, ReplicaGroup, ServicePlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -18,6 +15,9 @@ from gpuyard.render.observability.contract import check_query, metric_names
 from gpuyard.render.observability.rules import query_scope
 from gpuyard.render.observability.scope import PROFILING, metered_pools
 from gpuyard.spec.sections import ScaleOn, ServiceKind
+from gpuyard_core.catalogue.metrics import DCGM, DEV, PROF, exporters, metric_of_series
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.names import QUERY_URL, REMOTE_REGION
 
 DEFAULT_TARGETS = {
     ScaleOn.GPU: 70.0,

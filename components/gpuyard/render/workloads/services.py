@@ -7,16 +7,6 @@ apply would fight over the field.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from gpuyard.names import (
-    GMP_NAMESPACE,
-    HOSTNAME_LABEL,
-    KEEP_IDLE_LABEL,
-    NAMESPACE_LABEL,
-    PRIORITY_LABEL,
-    QUEUE_LABEL,
-    SERVICE_LABEL,
-    ZONE_LABEL,
-)
 from gpuyard.plan.records import (
     ObservabilityPlan,
     PlatformPlan,
@@ -29,6 +19,16 @@ from gpuyard.render.workloads.pods import MainContainer, Purpose, pod_template
 from gpuyard.render.workloads.resources import shape_resources
 from gpuyard.render.workloads.scalers import scaler_objects
 from gpuyard.spec.sections import ServiceKind
+from gpuyard_core.names import (
+    GMP_NAMESPACE,
+    HOSTNAME_LABEL,
+    KEEP_IDLE_LABEL,
+    NAMESPACE_LABEL,
+    PRIORITY_LABEL,
+    QUEUE_LABEL,
+    SERVICE_LABEL,
+    ZONE_LABEL,
+)
 
 _PORT = "http"
 _CACHE = "model-cache"

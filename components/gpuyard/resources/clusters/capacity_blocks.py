@@ -9,13 +9,13 @@ with any filter, which EC2 rejects as malformed.
 
 import pulumi
 
-from gpuyard.findings import Fix, error
-from gpuyard.names import OFFERING_TAG
 from gpuyard.render.cloud.graph import BLOCK, CloudResource
 from gpuyard.render.cloud.prerequisites import TAGGED
 from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.errors import PlatformRejected
 from gpuyard.sdk_classes import sdk_version
+from gpuyard_core.findings import Fix, error
+from gpuyard_core.names import OFFERING_TAG
 
 _RESERVATIONS = "ec2:capacity-reservation"
 

@@ -18,11 +18,11 @@ from gpuyard.changes.planned_changes import Effect, plan_changes
 from gpuyard.changes.platforms import driver_of
 from gpuyard.changes.rollout_waves import RolloutWaves
 from gpuyard.changes.sizes import with_sizes
-from gpuyard.findings import Diagnostic, Severity
 from gpuyard.plan.pools.own_nodes import labels_nodes
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.errors import PlatformRejected
+from gpuyard_core.findings import Diagnostic, Severity
 
 _LAST_STATE = "pulumi:pulumi:readStackResourceOutputs"
 

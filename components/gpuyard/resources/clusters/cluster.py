@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pulumi
 
-from gpuyard.names import SYSTEM_POOL
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
@@ -19,6 +18,7 @@ from gpuyard.resources.errors import PlatformRejected, wrong_cloud_finding
 from gpuyard.resources.state import spec_without_defaults
 from gpuyard.resources.validated_plan import read_args, validate_platform
 from gpuyard.sdk_classes import resource_class
+from gpuyard_core.names import SYSTEM_POOL
 
 if TYPE_CHECKING:
 

@@ -5,9 +5,9 @@ from typing import NotRequired
 
 import pulumi
 
-from gpuyard.catalogue.kubernetes.karpenter import NODE_CLASS_GROUP, POOL_GROUP
 from gpuyard.resources.component import Component
 from gpuyard.resources.part_args import LateValues, Part, PartArgs, read_part, read_stores, sections
+from gpuyard_core.catalogue.kubernetes.karpenter import NODE_CLASS_GROUP, POOL_GROUP
 
 _PART = Part("Karpenter", ("system",), required=("pools", "system"), optional=("stores",))
 

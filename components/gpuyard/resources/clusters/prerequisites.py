@@ -10,7 +10,6 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.findings import Diagnostic, Severity, has_errors
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.preflight.prerequisites import is_not_found, prerequisite_findings
 from gpuyard.render.cloud.graph import CloudCall, late_value_names
@@ -18,6 +17,7 @@ from gpuyard.render.cloud.prerequisites import named_reservations
 from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.errors import PlatformRejected
 from gpuyard.sdk_classes import sdk_version
+from gpuyard_core.findings import Diagnostic, Severity, has_errors
 
 
 def check_prerequisites(

@@ -20,7 +20,6 @@ import pulumi
 from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
-from gpuyard.names import GPU_OPERATOR_NAMESPACE, PLATFORM_LABEL, TEAM_LABEL
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.missing_crds import (
     MissingKind,
@@ -35,6 +34,7 @@ from gpuyard.resources.diagnosis.removed_teams import admitted_workloads
 from gpuyard.resources.diagnosis.stuck_namespaces import remaining_kinds, stuck_namespace_message
 from gpuyard.resources.diagnosis.webhook_errors import PAUSE_SECONDS, webhook_retry
 from gpuyard.resources.validation.job_results import failed_check_message, is_node_validation_job
+from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, PLATFORM_LABEL, TEAM_LABEL
 
 _NUMBERS = itertools.count(1)
 _EXISTS = "already exists"

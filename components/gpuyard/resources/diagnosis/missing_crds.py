@@ -14,8 +14,8 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.catalogue.software.addons import addon_facts
-from gpuyard.names import KUEUE_GROUP, MONITORING_GROUP
+from gpuyard_core.catalogue.software.addons import addon_facts
+from gpuyard_core.names import KUEUE_GROUP, MONITORING_GROUP
 
 TRIES = 10
 """Each takes 30 to 60 s: together ten minutes, the provider's timeout for other waits."""

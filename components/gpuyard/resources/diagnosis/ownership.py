@@ -11,7 +11,7 @@ https://fluxcd.io/flux/components/kustomize/kustomizations and /helm/helmrelease
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpuyard.names import MANAGED_BY_LABEL, PLATFORM_LABEL
+from gpuyard_core.names import MANAGED_BY_LABEL, PLATFORM_LABEL
 
 _FLUX = {
     "kustomize.toolkit.fluxcd.io": "Flux Kustomization",

@@ -14,15 +14,15 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import (
+from gpuyard.plan.records import PlatformPlan
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard_core.names import (
     EXISTING_ANNOTATION,
     PLATFORM_LABEL,
     PROTECT_ANNOTATION,
     TEAM_LABEL,
     cluster_queue_name,
 )
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.resources.diagnosis.kubectl import Kubectl
 
 _COUNTED = {"persistentvolumeclaim": "volume claim", "secret": "secret"}
 

@@ -16,16 +16,16 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import (
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.resources.diagnosis.kubectl import Kubectl, label_selector
+from gpuyard.resources.gpu_operator.pod_messages import event_messages, last_message
+from gpuyard_core.names import (
     DRIVER_VERSION_LABEL,
     DRIVER_WAITS_LABEL,
     PODSET_LABEL,
     SKIP_UPGRADE_LABEL,
     UPGRADE_LABEL,
 )
-from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.resources.diagnosis.kubectl import Kubectl, label_selector
-from gpuyard.resources.gpu_operator.pod_messages import event_messages, last_message
 
 PAUSE_SECONDS = 2.0
 STILL_SECONDS = 1800.0

@@ -14,16 +14,16 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.manifests.gpu_requests import is_gpu_resource
-from gpuyard.names import (
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.gpu_operator.pod_messages import event_messages, last_message
+from gpuyard_core.manifests.gpu_requests import is_gpu_resource
+from gpuyard_core.names import (
     EVICTED_LABEL,
     MIG_CONFIG_LABEL,
     MIG_OFF,
     MIG_STATE_LABEL,
     WORKLOAD_ANNOTATION,
 )
-from gpuyard.resources.diagnosis.kubectl import Kubectl
-from gpuyard.resources.gpu_operator.pod_messages import event_messages, last_message
 
 PAUSE_SECONDS = 1.0
 DRAIN_SECONDS = 600.0

@@ -12,13 +12,13 @@ from pulumi.runtime.sync_await import (
     _sync_await,  # generated SDKs use it too
 )
 
-from gpuyard.names import MIG_CONFIG_LABEL, MIG_OFF
 from gpuyard.plan.pools.own_nodes import labels_nodes
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.nodes import label_field_manager, node_labels
 from gpuyard.render.objects import Object
 from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.diagnosis.kubectl import Kubectl, label_selector
+from gpuyard_core.names import MIG_CONFIG_LABEL, MIG_OFF
 
 _NODE_PATCH = "kubernetes:core/v1:NodePatch"
 

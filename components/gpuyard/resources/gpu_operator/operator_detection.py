@@ -5,12 +5,12 @@ Each preview and each `up` reads the cluster's one ClusterPolicy; a failed query
 
 import pulumi
 
-from gpuyard.names import CLUSTER_POLICY
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.existing_operator import differences, required_values
 from gpuyard.render.text import yaml_text
 from gpuyard.resources.diagnosis.kubectl import Kubectl
 from gpuyard.resources.diagnosis.ownership import owner_of
+from gpuyard_core.names import CLUSTER_POLICY
 
 
 def warn_other_operator(kubectl: Kubectl, plan: PlatformPlan) -> pulumi.Output[str] | None:

@@ -7,14 +7,6 @@ from typing import Any
 import pulumi
 
 from gpuyard.changes.planned_changes import repartition_digests
-from gpuyard.names import (
-    INSTANCE_TYPE_LABEL,
-    MIG_CONFIG_LABEL,
-    MIG_OFF,
-    MIG_STATE_LABEL,
-    PLUGIN_CONFIG_LABEL,
-    POOL_LABEL,
-)
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.nodes import PATCH_MANAGER, label_field_manager
 from gpuyard.resources.diagnosis.kubectl import Kubectl
@@ -28,6 +20,14 @@ from gpuyard.resources.gpu_operator.mig_reconfiguration import (
     relabel,
 )
 from gpuyard.resources.gpu_operator.node_labels import owners_of
+from gpuyard_core.names import (
+    INSTANCE_TYPE_LABEL,
+    MIG_CONFIG_LABEL,
+    MIG_OFF,
+    MIG_STATE_LABEL,
+    PLUGIN_CONFIG_LABEL,
+    POOL_LABEL,
+)
 
 _NODE, _OWN_NODE = ":Node", ":NodePatch"
 _AT_ONCE = 4

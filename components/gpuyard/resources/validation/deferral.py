@@ -15,13 +15,6 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import (
-    ATTEMPT_ANNOTATION,
-    DEFERRED_ANNOTATION,
-    JOB_UID_LABEL,
-    QUEUE_LABEL,
-    load_validation_name,
-)
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.validation.jobs import FIGURES, FIGURES_KEY, VERDICT
 from gpuyard.render.validation.work import DeferredJob
@@ -36,6 +29,13 @@ from gpuyard.resources.validation.job_results import (
     read_measurements as figures_kept,
 )
 from gpuyard.resources.validation.measurements import DEFERRED, recorded_text, recorded_values
+from gpuyard_core.names import (
+    ATTEMPT_ANNOTATION,
+    DEFERRED_ANNOTATION,
+    JOB_UID_LABEL,
+    QUEUE_LABEL,
+    load_validation_name,
+)
 
 PAUSE_SECONDS = 5.0
 PATIENCE_SECONDS = 60.0

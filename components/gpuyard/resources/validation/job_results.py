@@ -11,14 +11,6 @@ from typing import Any
 
 import pulumi
 
-from gpuyard.names import (
-    CHECKS_LABEL,
-    COUNT_LABEL,
-    DEFERRED_ANNOTATION,
-    JOB_NAME_LABEL,
-    QUEUE_LABEL,
-    WORK_LABEL,
-)
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gpu_operator.objects import operator_namespace
 from gpuyard.render.validation.jobs import check_name
@@ -33,6 +25,14 @@ from gpuyard.resources.validation.measurements import (
 from gpuyard.resources.validation.node_consistency import (
     inconsistency_warning,
     inconsistent_nodes,
+)
+from gpuyard_core.names import (
+    CHECKS_LABEL,
+    COUNT_LABEL,
+    DEFERRED_ANNOTATION,
+    JOB_NAME_LABEL,
+    QUEUE_LABEL,
+    WORK_LABEL,
 )
 
 _Object = Mapping[str, Any]

@@ -45,7 +45,6 @@ from gpuyard.spec.sections.observability import (
     Smtp,
     Targets,
 )
-from gpuyard.spec.sections.policies import Level, Policies, RuleException
 from gpuyard.spec.sections.prices import Commitment, MachinePrice, Prices
 from gpuyard.spec.sections.services import (
     MessageQueue,
@@ -58,6 +57,7 @@ from gpuyard.spec.sections.services import (
 )
 from gpuyard.spec.sections.storage import Checkpoints, Dataset, DatasetKind, Storage, StoreTier
 from gpuyard.spec.sections.workloads import Framework, TrainingRuntime, Workloads
+from gpuyard_core.models.policies import Level, Policies, RuleException
 
 __all__ = [
     "Addon",

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_serializer, model_validator
 
-from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Name
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import Name
 
 
 class AddonName(StrEnum):

@@ -2,9 +2,9 @@
 
 from pydantic import model_validator
 
-from gpuyard.names import GPU_OPERATOR_NAMESPACE
-from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Name, Switch, value_error
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import Name, Switch, value_error
+from gpuyard_core.names import GPU_OPERATOR_NAMESPACE
 
 
 class OperatorSpec(SpecModel):

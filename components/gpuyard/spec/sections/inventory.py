@@ -12,10 +12,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Discriminator, Field, Tag
 
-from gpuyard.errors import UsageError
-from gpuyard.findings import Diagnostic, Fix, Path, error
-from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Count, Positive, Switch, Text
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import Count, Positive, Switch, Text
 
 Files = Callable[[str], bytes]
 """Reads a file that a stack file names; raises UsageError with the reason if it cannot."""

@@ -5,8 +5,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import (
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import (
     Address,
     Name,
     NamespaceName,

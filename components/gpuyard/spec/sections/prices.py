@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
-from gpuyard.spec.base import SpecModel
-from gpuyard.spec.values import Percent, Positive, Text, Usd, UsdOrNothing
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import Percent, Positive, Text, Usd, UsdOrNothing
 
 
 class MachinePrice(SpecModel):

@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 from pydantic import Field, model_serializer, model_validator
 
-from gpuyard.spec.base import SpecModel
 from gpuyard.spec.sections.services import Service
-from gpuyard.spec.values import Name, Text
+from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import Name, Text
 
 
 class Framework(StrEnum):

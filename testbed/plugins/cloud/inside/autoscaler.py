@@ -23,7 +23,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.simulate.agents.autoscaler import accepts, amounts
+from gpuyard_simulate.agents.autoscaler import accepts, amounts
 from testbed.plugins.cloud.inside.rooms import Pod, room_of
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.simulate.api import Api
+from gpuyard_simulate.api import Api
 from testbed.plugins.cloud.inside.classes.definition import definition
 from testbed.plugins.cloud.service.ties import Resource
 

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.catalogue.fabric import pod_limit
-from gpuyard.catalogue.machines import Machine, find_machine
-from gpuyard.catalogue.software.images import IMAGES
+from gpuyard_core.catalogue.fabric import pod_limit
+from gpuyard_core.catalogue.machines import Machine, find_machine
+from gpuyard_core.catalogue.software.images import IMAGES
 from testbed.plugins.cloud.inside import boarding, user_data
 from testbed.plugins.cloud.inside.node import (
     EFFECTS,

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from datetime import date
 from typing import Any
 
-from gpuyard.catalogue.machines import Machine, find_machine
-from gpuyard.catalogue.sources import Source
-from gpuyard.simulate.agents.cloud_node import GOOGLE_DRIVER
+from gpuyard_core.catalogue.machines import Machine, find_machine
+from gpuyard_core.catalogue.sources import Source
+from gpuyard_simulate.agents.cloud_node import GOOGLE_DRIVER
 from testbed.plugins.cloud import shapes
 from testbed.plugins.cloud.inside.node import (
     EFFECTS,

@@ -14,15 +14,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpuyard.simulate.agents.cloud_node import (
+from gpuyard_simulate.agents.cloud_node import (
     DEVICES,
     DRIVER,
     EFA_INTERFACES,
     GPUS_FROM,
     KUBELET,
 )
-from gpuyard.simulate.agents.node import FAKE
-from gpuyard.simulate.api import Api, ApiError, ApiObject, Unreachable
+from gpuyard_simulate.agents.node import FAKE
+from gpuyard_simulate.api import Api, ApiError, ApiObject, Unreachable
 from testbed.plugins.cloud.inside import control_plane, definitions, eks, gke
 from testbed.plugins.cloud.inside.control_plane import ControlPlane
 from testbed.plugins.cloud.inside.node import Node

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.catalogue.machines import Machine
-from gpuyard.catalogue.reserves import kernel_gib, kubelet_cpu, kubelet_gib
-from gpuyard.catalogue.tables.reserves import EFA_HUGE_PAGES_MIB, EVICTION_MIB
-from gpuyard.catalogue.topology import network_labels
-from gpuyard.manifests.quantities import quantity
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.reserves import kernel_gib, kubelet_cpu, kubelet_gib
+from gpuyard_core.catalogue.tables.reserves import EFA_HUGE_PAGES_MIB, EVICTION_MIB
+from gpuyard_core.catalogue.topology import network_labels
+from gpuyard_core.manifests.quantities import quantity
 
 _GIB = 1 << 30
 _MIB = 1 << 20

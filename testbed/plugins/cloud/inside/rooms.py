@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.simulate.agents.autoscaler import amounts, needs_of, take
+from gpuyard_simulate.agents.autoscaler import amounts, needs_of, take
 
 Pod = Mapping[str, Any]
 STAYS = "cluster-autoscaler.kubernetes.io/safe-to-evict"

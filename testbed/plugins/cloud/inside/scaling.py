@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import yaml
 
-from gpuyard.catalogue.node_pools import ACCELERATOR_LABEL
-from gpuyard.names import GPU
-from gpuyard.simulate.agents.autoscaler import accepts
-from gpuyard.simulate.api import ApiError
+from gpuyard_core.catalogue.node_pools import ACCELERATOR_LABEL
+from gpuyard_core.names import GPU
+from gpuyard_simulate.agents.autoscaler import accepts
+from gpuyard_simulate.api import ApiError
 from testbed.plugins.cloud.inside import eks
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Resize, Scalable
 from testbed.plugins.cloud.inside.joining import GROUP

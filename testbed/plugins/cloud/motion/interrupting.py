@@ -15,9 +15,9 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.interruptions import NOTICE_SECONDS
-from gpuyard.catalogue.kubernetes.karpenter import CAPACITY_TYPE, POOL_OF_NODE
-from gpuyard.simulate.api import Api, ApiError, ApiObject
+from gpuyard_core.catalogue.kubernetes.interruptions import NOTICE_SECONDS
+from gpuyard_core.catalogue.kubernetes.karpenter import CAPACITY_TYPE, POOL_OF_NODE
+from gpuyard_simulate.api import Api, ApiError, ApiObject
 from testbed.plugins.cloud.inside import joining
 from testbed.plugins.cloud.motion import notices
 from testbed.plugins.cloud.motion.notices import NOTICES

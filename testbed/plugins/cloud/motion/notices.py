@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.interruptions import MACHINE_SECONDS
-from gpuyard.catalogue.kubernetes.karpenter import EVENTS
+from gpuyard_core.catalogue.kubernetes.interruptions import MACHINE_SECONDS
+from gpuyard_core.catalogue.kubernetes.karpenter import EVENTS
 
 SPOT, REBALANCE, HEALTH, STATE, RESERVATION = "spot", "rebalance", "health", "state", "reservation"
 PREEMPTION = "preemption"

@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuyard.catalogue.cluster.times import GB_PULLED, Seconds, startup_durations
-from gpuyard.catalogue.software.images import ComponentOwner
+from gpuyard_core.catalogue.cluster.times import GB_PULLED, Seconds, startup_durations
+from gpuyard_core.catalogue.software.images import ComponentOwner
 from testbed.plugins.cloud.inside.node import Node, digest
 
 _FILE = "pace.json"

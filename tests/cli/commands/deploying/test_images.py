@@ -7,10 +7,10 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 from packageurl import PackageURL
 
-from gpuyard.catalogue.software.digests import pinned_image_reference
 from gpuyard.cli import image_sizes
 from gpuyard.registries import sizes as sizes_module
 from gpuyard.registries.sizes import ImageSize
+from gpuyard_core.catalogue.software.digests import pinned_image_reference
 from kit.stacks import platform, pool, stack_file, team
 from kit.supply import registry as served
 

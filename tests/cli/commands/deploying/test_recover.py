@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gpuyard.cli.commands.deploying import recover as module
-from gpuyard.errors import EnvironmentMissing
 from gpuyard.recovery import RecoveryResult
+from gpuyard_core.errors import EnvironmentMissing
 from kit.inprocess import run
 
 

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from gpuyard.rules import RULES as ALL
+from gpuyard_lint.rules import RULES as ALL
 
 QUOTA = """\
 apiVersion: v1

@@ -8,10 +8,10 @@ import threading
 
 import pytest
 
-from gpuyard.cli.commands.linting import programs, rendering
-from gpuyard.cli.commands.linting.files import LINK, FileSelection, TimeLimit, read_all
-from gpuyard.lint.combined.kustomize_build import BUILD_SKIPPED
-from gpuyard.lint.combined.rendered import RENDER_DISABLED
+from gpuyard_lint.cli import programs, rendering
+from gpuyard_lint.cli.files import LINK, FileSelection, TimeLimit, read_all
+from gpuyard_lint.combined.kustomize_build import BUILD_SKIPPED
+from gpuyard_lint.combined.rendered import RENDER_DISABLED
 from kit.every import every
 
 POD = """apiVersion: v1
@@ -475,7 +475,7 @@ def test_a_file_outside_that_another_names_is_not_read(tree, file):
 def test_what_no_time_is_left_for_is_said_and_fails(gpuyard, tree, monkeypatch):
     tree(**{f"{number}.yaml": POD for number in range(5)})
     clock = iter(range(100))
-    monkeypatch.setattr("gpuyard.cli.commands.linting.files.monotonic", lambda: next(clock))
+    monkeypatch.setattr("gpuyard_lint.cli.files.monotonic", lambda: next(clock))
     ended = gpuyard("lint", ".", "--time-limit", "8")
     said = "the time limit of 8 s leaves out 2 files, from 3.yaml on: raise --time-limit"
     assert f".:1: {said}" in " ".join(ended.err.split())

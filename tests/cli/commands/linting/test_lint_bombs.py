@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import read_all
+from gpuyard_lint.cli.files import read_all
 from kit.every import every
 
 POD = """apiVersion: v1

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard.cli.commands.linting.files import MOST_KEPT
-from gpuyard.lint.read import TIMES
-from gpuyard.spec import yaml_tree
-from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED
-from gpuyard.spec.yaml_tree import MAX_BYTES
+from gpuyard_core import yaml_tree
+from gpuyard_core.yaml.parse_budget import BUDGET_EXCEEDED
+from gpuyard_core.yaml_tree import MAX_BYTES
+from gpuyard_lint.cli.files import MOST_KEPT
+from gpuyard_lint.read import TIMES
 
 QUOTA = """\
 apiVersion: v1
@@ -277,7 +277,7 @@ LIMIT = MAX_BYTES * TIMES
 CODE = """
 import sys
 from gpuyard.cli import main
-from gpuyard.spec import yaml_tree
+from gpuyard_core import yaml_tree
 yaml_tree.MAX_VALUES //= int(sys.argv[1])
 sys.exit(main(sys.argv[2:]))
 """
@@ -356,7 +356,7 @@ KEEPING = """
 import re, sys
 from pathlib import Path
 from gpuyard.cli import main
-from gpuyard.cli.commands.linting import files
+from gpuyard_lint.cli import files
 files.MOST_KEPT //= int(sys.argv[1])
 code = main(sys.argv[3:])
 status = Path("/proc/self/status").read_text()

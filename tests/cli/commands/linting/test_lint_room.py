@@ -2,18 +2,18 @@
 
 import pytest
 
-from gpuyard.cli.commands.linting import files
-from gpuyard.errors import UsageError
-from gpuyard.lint import read as reading
-from gpuyard.lint import skipped_files
-from gpuyard.lint.ignores import WHOLE_FILE, parse_ignores
-from gpuyard.lint.items import LintInput
-from gpuyard.lint.languages.hcl import OF_A_BLOCK, OF_A_TERM
-from gpuyard.lint.read import read
-from gpuyard.lint.skipped_files import lines_of_json
-from gpuyard.spec import yaml_tree
-from gpuyard.spec.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudget
-from gpuyard.spec.yaml_tree import MAX_BYTES, parse_documents
+from gpuyard_core import yaml_tree
+from gpuyard_core.errors import UsageError
+from gpuyard_core.yaml.parse_budget import BUDGET_EXCEEDED, ParseBudget
+from gpuyard_core.yaml_tree import MAX_BYTES, parse_documents
+from gpuyard_lint import read as reading
+from gpuyard_lint import skipped_files
+from gpuyard_lint.cli import files
+from gpuyard_lint.ignores import WHOLE_FILE, parse_ignores
+from gpuyard_lint.items import LintInput
+from gpuyard_lint.languages.hcl import OF_A_BLOCK, OF_A_TERM
+from gpuyard_lint.read import read
+from gpuyard_lint.skipped_files import lines_of_json
 
 POD = b"apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec: {containers: [{name: a, image: m}]}\n"
 MAP = b"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n  a: |\n    flags:\n"

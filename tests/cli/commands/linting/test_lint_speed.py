@@ -6,11 +6,11 @@ import time
 import pytest
 
 import sizes
-from gpuyard.cli.commands.linting.files import read_all
-from gpuyard.lint.read import read
-from gpuyard.lint.report import build_report
-from gpuyard.rules import RULES
-from gpuyard.rules.subjects import installed_versions
+from gpuyard_lint.cli.files import read_all
+from gpuyard_lint.read import read
+from gpuyard_lint.report import build_report
+from gpuyard_lint.rules import RULES
+from gpuyard_lint.rules.subjects import installed_versions
 
 LIMIT = 2.0
 PATCH = """\

@@ -8,7 +8,6 @@ import yaml
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Scalable, Settings
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.render.aws.in_cluster.autoscaler import (
     autoscaler_values,
@@ -20,6 +19,7 @@ from gpuyard.render.aws.pools import group_name, group_sizes, node_group_pools
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.files import render_files
 from gpuyard.render.supply.images import pulled_images
+from gpuyard_core.catalogue.machines import MACHINES
 from kit.clouds.aws import SUBNETS, VPC, graph_of
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, spec_of

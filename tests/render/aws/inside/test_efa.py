@@ -2,10 +2,10 @@
 
 import pytest
 
-from gpuyard.catalogue.machines import MACHINES
 from gpuyard.render.platform import cloud_objects
 from gpuyard.render.supply.images import pulled_images
-from gpuyard.simulate.agents.cloud_node import EFA_PLUGIN, agent_in
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_simulate.agents.cloud_node import EFA_PLUGIN, agent_in
 from kit.stacks import plan_of, platform, pool, team
 
 

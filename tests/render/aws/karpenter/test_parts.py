@@ -5,8 +5,6 @@ import json
 import pytest
 import yaml
 
-from gpuyard.catalogue.kubernetes.karpenter import EVENTS, LOOKS
-from gpuyard.catalogue.reserves import kubelet_gib
 from gpuyard.plan.capacity.autoscaler import installs_autoscaler
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.pools.allocatable import AGENTS_GIB
@@ -15,6 +13,8 @@ from gpuyard.render.aws.karpenter.charts import karpenter_charts, karpenter_valu
 from gpuyard.render.cloud.graph import resolve_values
 from gpuyard.render.platform import karpenter_nodes
 from gpuyard.render.supply.images import pulled_images
+from gpuyard_core.catalogue.kubernetes.karpenter import EVENTS, LOOKS
+from gpuyard_core.catalogue.reserves import kubelet_gib
 from kit.clouds.aws import graph_of, plan_on_aws
 from kit.levels import upstream
 from kit.stacks import plan_of, platform, pool, shared_pool, spec_of

@@ -2,11 +2,11 @@
 
 import pytest
 
-from gpuyard.catalogue.gke.classes import CLASS_LABEL
 from gpuyard.plan.queueing.queueing import plan_flavor
 from gpuyard.render.gcp.capacity_options import option_node_pools
 from gpuyard.render.gcp.in_cluster.compute_classes import compute_class_objects
 from gpuyard.render.platform import platform_objects
+from gpuyard_core.catalogue.gke.classes import CLASS_LABEL
 from render.gcp.made import POOL, gpu_pool, graph_of, inputs_of, plan_on_gcp
 
 LADDER = [

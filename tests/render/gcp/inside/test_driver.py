@@ -7,12 +7,12 @@ import subprocess
 import pytest
 from testbed.plugins.cloud.inside import gke
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import ComponentOwner, SoftwarePart, images_of
 from gpuyard.render.platform import cloud_objects
 from gpuyard.render.supply.images import pulled_images
-from gpuyard.simulate.agents import cloud_node
-from gpuyard.simulate.agents.cloud_node import agent_in
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.images import ComponentOwner, SoftwarePart, images_of
+from gpuyard_simulate.agents import cloud_node
+from gpuyard_simulate.agents.cloud_node import agent_in
 from kit.every import every
 from kit.stacks import plan_of, platform
 from render.gcp.made import gpu_pool, plan_on_gcp

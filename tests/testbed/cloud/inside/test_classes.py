@@ -19,10 +19,10 @@ from testbed.plugins.cloud.service import machines
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.names import GPU
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.render.gcp.in_cluster.compute_classes import compute_class_objects
-from gpuyard.simulate.api import ApiError
+from gpuyard_core.names import GPU
+from gpuyard_simulate.api import ApiError
 from kit.stacks import plan_of, platform, pool
 
 GCP = Place("gcp", region="us-central1", project="my-project")

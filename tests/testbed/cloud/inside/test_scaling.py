@@ -13,9 +13,9 @@ from testbed.plugins.cloud.inside.joining import GROUP
 from testbed.plugins.cloud.judging import judged
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.names import EFA, GATE_TAINT, GPU
 from gpuyard.render.scaling.keep_warm import keep_warm_objects
-from gpuyard.simulate.api import ApiError
+from gpuyard_core.names import EFA, GATE_TAINT, GPU
+from gpuyard_simulate.api import ApiError
 from kit.clouds.api_server import waiting
 from kit.clouds.aws import graph_of
 from kit.stacks import plan_of, platform, pool

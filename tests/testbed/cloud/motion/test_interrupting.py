@@ -15,8 +15,8 @@ from testbed.plugins.cloud.motion.notices import written
 from testbed.plugins.cloud.motion.schedule import Interruption
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.catalogue.kubernetes.interruptions import NOTICES as TAINTS
 from gpuyard.render.gcp.graph import gcp_graph
+from gpuyard_core.catalogue.kubernetes.interruptions import NOTICES as TAINTS
 from kit.clouds.aws import graph_of
 from kit.clouds.clock import Hand
 from kit.stacks import plan_of, platform, pool

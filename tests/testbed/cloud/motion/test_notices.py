@@ -14,8 +14,8 @@ from testbed.plugins.cloud.motion.schedule import Interruption, Schedule, drawn
 from testbed.plugins.cloud.service.ties import Resource
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.catalogue.kubernetes.interruptions import MACHINE_SECONDS, NOTICE_SECONDS
-from gpuyard.catalogue.kubernetes.karpenter import EVENTS
+from gpuyard_core.catalogue.kubernetes.interruptions import MACHINE_SECONDS, NOTICE_SECONDS
+from gpuyard_core.catalogue.kubernetes.karpenter import EVENTS
 from kit.clouds.aws import graph_of
 from kit.every import every
 from kit.stacks import pool

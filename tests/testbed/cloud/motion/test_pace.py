@@ -15,11 +15,11 @@ from testbed.plugins.cloud.motion import pace
 from testbed.plugins.cloud.motion.pace import Pace
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.catalogue.cluster.times import GB_PULLED, startup_durations
-from gpuyard.catalogue.software.images import ComponentOwner
-from gpuyard.names import EFA, GPU
 from gpuyard.render.gcp.graph import gcp_graph
-from gpuyard.simulate.agents.cloud_node import GPUS_FROM
+from gpuyard_core.catalogue.cluster.times import GB_PULLED, startup_durations
+from gpuyard_core.catalogue.software.images import ComponentOwner
+from gpuyard_core.names import EFA, GPU
+from gpuyard_simulate.agents.cloud_node import GPUS_FROM
 from kit.clouds.api_server import waiting
 from kit.clouds.aws import graph_of
 from kit.clouds.clock import Hand

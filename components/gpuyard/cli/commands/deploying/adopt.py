@@ -8,22 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from gpuyard.cli.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
 from gpuyard.cli.late_values import read_ids
-from gpuyard.cli.options import Format, FormatOption, StackArgument
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import results, write
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
-from gpuyard.errors import UsageError
-from gpuyard.local_files import write_file
+from gpuyard_core.errors import UsageError
+from gpuyard_core.local_files import write_file
+from gpuyard_core.terminal.console import results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import ENVIRONMENT_MISSING, FINDINGS, OK
+from gpuyard_core.terminal.options import Format, FormatOption
+from gpuyard_core.terminal.text import pluralize
 
 if TYPE_CHECKING:
     from gpuyard.adopting.resource_search import SearchResult
-    from gpuyard.cli.terminal.console import Console
     from gpuyard.plan.records import PlatformPlan
     from gpuyard.render.cloud.graph import CloudGraph
+    from gpuyard_core.terminal.console import Console
 
 PROJECT = "client.project"
 """Name of the provider's project in a graph of Google Cloud."""

@@ -6,19 +6,20 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.commands.about import installed_version
-from gpuyard.cli.exit_codes import OK
 from gpuyard.cli.image_sizes import Sizes, format_size, query_sizes
-from gpuyard.cli.options import Format, StackArgument
+from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import Console, results, write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, reject
-from gpuyard.errors import UsageError
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.pulled_image import PulledImage
 from gpuyard.render.supply.bill_of_materials import platform_bill_of_materials
 from gpuyard.render.supply.images import pulled_images
 from gpuyard.render.supply.mirror_scripts import Copier, PulledChart, copy_script, pulled_charts
+from gpuyard_core.errors import UsageError
+from gpuyard_core.terminal.console import Console, results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import OK
+from gpuyard_core.terminal.options import Format
 
 
 class ImagesFormat(StrEnum):

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from gpuyard.cli.exit_codes import FINDINGS, OK
-from gpuyard.cli.options import Format, FormatOption
-from gpuyard.cli.terminal.console import write
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document
 from gpuyard.recovery import PulumiStack, RecoveryResult
 from gpuyard.recovery import recover as recovered
+from gpuyard_core.terminal.console import write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 
 def recover(

@@ -6,12 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.catalogue.known_issues import find_known_issue, issues_for_check
-from gpuyard.cli.exit_codes import BAD_HARDWARE, OK
-from gpuyard.cli.options import Format, FormatOption
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import results, write
 from gpuyard.cli.validator import (
     dump_inventory,
     explain_check,
@@ -19,12 +14,17 @@ from gpuyard.cli.validator import (
     record_machine,
     validate_machine,
 )
-from gpuyard.cli.views.documents import as_json
 from gpuyard.cli.views.findings import document, show_rejection
 from gpuyard.cli.views.known_issues import known_issue_text, symptoms_text
-from gpuyard.errors import EnvironmentMissing, PlanRejected, UsageError
-from gpuyard.local_files import read_regular, write_file
 from gpuyard.render.validation.expectations import expectations_text, unplanned_expectations_text
+from gpuyard_core.catalogue.gpus import find_gpu
+from gpuyard_core.catalogue.known_issues import find_known_issue, issues_for_check
+from gpuyard_core.errors import EnvironmentMissing, PlanRejected, UsageError
+from gpuyard_core.local_files import read_regular, write_file
+from gpuyard_core.terminal.console import results, write
+from gpuyard_core.terminal.documents import as_json
+from gpuyard_core.terminal.exit_codes import BAD_HARDWARE, OK
+from gpuyard_core.terminal.options import Format, FormatOption
 
 SNAPSHOT_BYTES, NODES_BYTES = 4 << 20, 64 << 20
 _LOAD = ("load.processes", "load.utilization")

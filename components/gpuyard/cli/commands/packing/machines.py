@@ -4,14 +4,15 @@ from typing import Any
 
 from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits
 from gpuyard.advice.packing.stack import StackPacking, clouds_of, pack_stack
-from gpuyard.catalogue.machines import MACHINES, Capacity
-from gpuyard.cli.exit_codes import FINDINGS, OK
 from gpuyard.cli.stacks import validate_stack
-from gpuyard.cli.terminal.console import Column, Console, diagnostics, results, table, write
-from gpuyard.cli.terminal.text import pluralize, usd
-from gpuyard.cli.views.documents import as_json, tree
-from gpuyard.cli.views.findings import count_words, document, show_findings, show_verdict
-from gpuyard.errors import UsageError
+from gpuyard.cli.views.findings import document, show_findings
+from gpuyard_core.catalogue.machines import MACHINES, Capacity
+from gpuyard_core.errors import UsageError
+from gpuyard_core.terminal.console import Column, Console, diagnostics, results, table, write
+from gpuyard_core.terminal.documents import as_json, tree
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
+from gpuyard_core.terminal.findings import count_words, show_verdict
+from gpuyard_core.terminal.text import pluralize, usd
 
 
 def pack(stack: str, capacity: Capacity, *, as_document: bool) -> int:

@@ -6,18 +6,18 @@ from fractions import Fraction
 from typing import Any
 
 from gpuyard.advice.packing.slices import SlicePacking, pack_slices, slice_for, whole_memory_gib
-from gpuyard.catalogue.mig import MigProduct
 from gpuyard.cli.commands.mig import find_product, mig_unsupported_finding, show_gpu_rejection
-from gpuyard.cli.exit_codes import FINDINGS, OK
-from gpuyard.cli.terminal.console import STYLES, Column, Console, results, table, write
-from gpuyard.cli.terminal.text import pluralize
-from gpuyard.cli.views.documents import as_json, tree
 from gpuyard.cli.views.findings import document
-from gpuyard.errors import UsageError
-from gpuyard.findings import Severity
-from gpuyard.plan.sharing.mig import suggested_profile
 from gpuyard.plan.sharing.sharing import format_layout
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.catalogue.mig import MigProduct
+from gpuyard_core.catalogue.mig_layouts import suggested_profile
+from gpuyard_core.errors import UsageError
+from gpuyard_core.findings import Severity
+from gpuyard_core.suggestions import nearest_name
+from gpuyard_core.terminal.console import STYLES, Column, Console, results, table, write
+from gpuyard_core.terminal.documents import as_json, tree
+from gpuyard_core.terminal.exit_codes import FINDINGS, OK
+from gpuyard_core.terminal.text import pluralize
 
 _ENTRY = re.compile(r"([^\s=]{1,40})=(\d{1,7})")
 _NEED = re.compile(r"(\d{1,5}(?:\.\d{1,3})?)(gib|%)", re.IGNORECASE)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 
-from gpuyard.catalogue.known_issues import KnownIssue
+from gpuyard_core.catalogue.known_issues import KnownIssue
 
 
 def known_issue_text(trouble: KnownIssue) -> str:

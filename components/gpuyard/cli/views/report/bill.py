@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 
-from gpuyard.cli.terminal.text import money, usd
 from gpuyard.cli.views.cost import (
     SIMULATED,
     excluded_costs,
@@ -11,11 +10,13 @@ from gpuyard.cli.views.cost import (
     priced_elsewhere,
     unknown_prices,
 )
+from gpuyard.cli.views.documents import money
 from gpuyard.cli.views.report.html import Cell, Element, bar, el, fold, legend, section, table
 from gpuyard.plan.money.bill_changes import CLUSTER_FEE, UNASSIGNED
 from gpuyard.plan.money.unit_costs import to_monthly_total
 from gpuyard.plan.records import COST_CASES, Bill, PlatformPlan
 from gpuyard.plan.records.money import Total
+from gpuyard_core.terminal.text import usd
 
 
 def bill_section(plan: PlatformPlan) -> Element:

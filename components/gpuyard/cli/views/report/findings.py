@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
-from gpuyard.cli.views.findings import MAX_SHOWN, count_words
+from gpuyard.cli.views.findings import MAX_SHOWN
 from gpuyard.cli.views.report.html import FOLD_FROM, Element, el, fold, section
-from gpuyard.findings import Diagnostic
 from gpuyard.stack_validation import ValidatedStack
+from gpuyard_core.findings import Diagnostic
+from gpuyard_core.terminal.findings import count_words
 
 
 def findings_section(judged: ValidatedStack) -> Element:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from xml.etree import ElementTree as ET
 
-from gpuyard.cli.terminal.text import clean
+from gpuyard_core.terminal.text import clean
 
 Element = ET.Element
 Child = Element | str | None

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from urllib.parse import urlsplit, urlunsplit
 
-from gpuyard.cli.terminal.text import pluralize, usd
 from gpuyard.cli.views.report.html import Cell, Element, bar, el, fold, section, table
 from gpuyard.cli.views.top import held
 from gpuyard.usage.fleet import PARTS, SERIES, Fleet, Row, Wait, merge_by_pod
+from gpuyard_core.terminal.text import pluralize, usd
 
 NO_DATA = "no data"
 _MAX_IDLE = 50

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Iterator
 from datetime import date
 from importlib.resources import files
 
-from gpuyard.cli.terminal.text import money, pluralize, usd
-from gpuyard.cli.views.findings import count_words
+from gpuyard.cli.views.documents import money
 from gpuyard.cli.views.report.bill import bill_section
 from gpuyard.cli.views.report.findings import findings_section
 from gpuyard.cli.views.report.html import Element, el, to_html
@@ -17,6 +16,8 @@ from gpuyard.plan.money.unit_costs import to_monthly_total
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.stack_validation import ValidatedStack
 from gpuyard.usage.fleet import Fleet
+from gpuyard_core.terminal.findings import count_words
+from gpuyard_core.terminal.text import pluralize, usd
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 """The content security policy: the page may load nothing and run nothing."""

@@ -3,12 +3,13 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
-from gpuyard.catalogue.mig import MIG_PRODUCTS
-from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.report.html import FOLD_FROM, Element, el, fold, legend, section, svg
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.plan.records.pools import GpuLayout, MigInstance
+from gpuyard.plan.records.pools import GpuLayout
 from gpuyard.usage.fleet import Fleet, GpuReading
+from gpuyard_core.catalogue.mig import MIG_PRODUCTS
+from gpuyard_core.catalogue.mig_layouts import MigInstance
+from gpuyard_core.terminal.text import pluralize
 
 _WIDTH = 336
 _PER_LINE, _GAP, _ROW = 4, 4, 44

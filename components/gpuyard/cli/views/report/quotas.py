@@ -3,7 +3,6 @@
 from collections import defaultdict
 from collections.abc import Iterator
 
-from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.report.html import (
     FOLD_FROM,
     Cell,
@@ -17,6 +16,7 @@ from gpuyard.cli.views.report.html import (
 )
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.queues import Quota
+from gpuyard_core.terminal.text import pluralize
 
 _HEADS = ("team", "quota", "guarantee", "may borrow", "lends")
 

@@ -1,9 +1,9 @@
 """Shapes: where each starts, and with whose quota."""
 
-from gpuyard.cli.terminal.text import pluralize
 from gpuyard.cli.views.report.html import Cell, Element, section, table
-from gpuyard.findings import format_list
 from gpuyard.plan.records import PlatformPlan, ShapePlan
+from gpuyard_core.findings import format_list
+from gpuyard_core.terminal.text import pluralize
 
 
 def shapes_section(plan: PlatformPlan) -> Element:

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from gpuyard.cli.terminal.text import format_seconds, signed_usd, usd
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay.mapping import NO_GPU, MappedTrace
 from gpuyard.replay.outcome import Outcome, PoolOutcome
 from gpuyard.replay.predicted import PredictedJobs
 from gpuyard.stack_validation import ValidatedStack
+from gpuyard_core.terminal.text import format_seconds, signed_usd, usd
 
 UNKNOWN = "unknown"
 

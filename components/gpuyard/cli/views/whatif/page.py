@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gpuyard.cli.terminal.text import format_seconds, pluralize
 from gpuyard.cli.views.report.html import Cell, Element, bar, el, fold, legend, section, svg, table
 from gpuyard.cli.views.report.page import figure_list, html_page
 from gpuyard.cli.views.whatif.figures import FIGURES, ReplayedStack
@@ -22,6 +21,7 @@ from gpuyard.cli.views.whatif.text import (
 )
 from gpuyard.replay.outcome import PoolOutcome, Waits
 from gpuyard.traces import TraceReading
+from gpuyard_core.terminal.text import format_seconds, pluralize
 
 _WIDTH, _HEIGHT = 420.0, 120.0
 _LEFT, _BOTTOM, _TOP = 44.0, 18.0, 6.0

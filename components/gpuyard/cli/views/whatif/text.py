@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from gpuyard.cli.terminal.console import STYLES, Column, Console, table
-from gpuyard.cli.terminal.text import format_seconds, pluralize, usd
 from gpuyard.cli.views.cost import SIMULATED
-from gpuyard.cli.views.findings import show_verdict
 from gpuyard.cli.views.whatif.figures import FIGURES, ReplayedStack, priority_name
-from gpuyard.findings import Severity
 from gpuyard.replay.outcome import Outcome, PoolOutcome, Waits
 from gpuyard.replay.predicted import Accuracy, PredictedJobs
 from gpuyard.traces import InvalidTrace, TraceReading
+from gpuyard_core.findings import Severity
+from gpuyard_core.terminal.console import STYLES, Column, Console, table
+from gpuyard_core.terminal.findings import show_verdict
+from gpuyard_core.terminal.text import format_seconds, pluralize, usd
 
 _LABEL = 9
 _SHOWN_REASONS = 12

@@ -2,16 +2,16 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpuyard.catalogue.cluster.check_thresholds import (
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import AcceptedThreshold, PoolCheck, PoolPlan, ValidationPlan
+from gpuyard.spec.platform import AcceptedThresholdSpec, ValidationProfile, ValidationSpec
+from gpuyard_core.catalogue.cluster.check_thresholds import (
     AdjustableCheck,
     CheckThreshold,
     adjustable_checks,
 )
-from gpuyard.findings import Diagnostic, Fix, Path, error, info, warning
-from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import AcceptedThreshold, PoolCheck, PoolPlan, ValidationPlan
-from gpuyard.spec.platform import AcceptedThresholdSpec, ValidationProfile, ValidationSpec
-from gpuyard.spec.suggestions import nearest_name
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info, warning
+from gpuyard_core.suggestions import nearest_name
 
 _NOT_LOWER = 0.9
 """The share of the default threshold that a fix suggests when an accepted value is not lower."""

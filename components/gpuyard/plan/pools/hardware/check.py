@@ -7,8 +7,6 @@ The validation pods see every GPU of a node and request none, so that no guarant
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
-from gpuyard.names import OPERANDS_LABEL
 from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
@@ -18,6 +16,8 @@ from gpuyard.plan.pools.hardware.work import unchecked_pools, with_load_checks
 from gpuyard.plan.records import STARTS_WITH, PoolCheck, PoolPlan, RecurringCheck, ValidationPlan
 from gpuyard.plan.software.gpu_operator import joins_operator
 from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, ValidationProfile, ValidationSpec
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
+from gpuyard_core.names import OPERANDS_LABEL
 
 _SUNDAYS = "0 3 * * 0"
 NEEDS = "Python 3.11 or newer with nvidia-ml-py"

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator
 
-from gpuyard.catalogue.cluster.store_speeds import ASKED, NODE, StoreSpeed, sold_speed
-from gpuyard.findings import Diagnostic, Fix, Path, error, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.records import DatasetPlan, PoolCheck, PoolPlan, ReadThreshold
 from gpuyard.spec.platform import ValidationProfile, ValidationSpec
 from gpuyard.spec.sections import DatasetKind
+from gpuyard_core.catalogue.cluster.store_speeds import ASKED, NODE, StoreSpeed, sold_speed
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, info
 
 USER_PROVIDED = "the stack file, read_mb_per_s"
 

@@ -8,14 +8,14 @@ once. They are requested from a queue that has no guarantee and borrows, so that
 from collections.abc import Iterator
 from dataclasses import replace
 
-from gpuyard.catalogue.fabric import GPUDIRECT, efa_interfaces_to_launch
-from gpuyard.catalogue.sharing import SharingMethod
-from gpuyard.findings import Diagnostic, info
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
 from gpuyard.plan.records import PoolCheck, PoolPlan, ValidationPlan
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind
+from gpuyard_core.catalogue.fabric import GPUDIRECT, efa_interfaces_to_launch
+from gpuyard_core.catalogue.sharing import SharingMethod
+from gpuyard_core.findings import Diagnostic, info
 
 EFA, TCP = "efa", "tcp"
 NO_DATASET = "it can read no dataset"

@@ -2,10 +2,10 @@
 
 from functools import cmp_to_key
 
-from gpuyard.catalogue.topology import place_rank
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import InventoryNode, MachineInventory
+from gpuyard_core.catalogue.topology import place_rank
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
 
 
 def topology_levels(inventory: MachineInventory) -> tuple[str, ...]:

@@ -4,14 +4,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from gpuyard.catalogue.gpus import find_gpu
-from gpuyard.catalogue.machines import Machine
-from gpuyard.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard.plan.pools.inventories.levels import check_node_labels
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import MachineShape, Pool
 from gpuyard.spec.sections import FabricKind, FabricSpec, MachineInventory
 from gpuyard.spec.sections.inventory import InventoryAdapter, unread_inventory
+from gpuyard_core.catalogue.gpus import find_gpu
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 
 KERNEL_SHARE = 0.9
 """The kernel reports less memory than the machine has; below this share it is another machine."""

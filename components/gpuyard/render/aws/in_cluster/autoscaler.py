@@ -6,10 +6,6 @@ and with them half a gang. So the utilisation threshold is lower than any reques
 
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG
-from gpuyard.catalogue.kubernetes.autoscalers import ANY_GROUP, MANAGED_GROUP, PRIORITY_CONFIGMAP
-from gpuyard.catalogue.software.charts import AUTOSCALER_CHART
-from gpuyard.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.aws.pools import group_name, group_sizes, node_group_pools
 from gpuyard.render.charts import Release, chart_release
@@ -17,6 +13,14 @@ from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.objects import Object, managed_object, system_tolerations
 from gpuyard.render.pulled_image import image_values
 from gpuyard.render.text import yaml_text
+from gpuyard_core.catalogue.kubernetes.autoscaler_metrics import PER_GROUP_FLAG
+from gpuyard_core.catalogue.kubernetes.autoscalers import (
+    ANY_GROUP,
+    MANAGED_GROUP,
+    PRIORITY_CONFIGMAP,
+)
+from gpuyard_core.catalogue.software.charts import AUTOSCALER_CHART
+from gpuyard_core.names import AUTOSCALER_ACCOUNT, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 
 _NOTHING = "0.000001"
 """Below a thousandth of a CPU on every machine, above zero."""

@@ -4,13 +4,13 @@ It runs on every node whose machine has EFA adapters, also on nodes of other pla
 cluster: a second plugin on a node would replace the first one at the kubelet.
 """
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.charts import EFA_PLUGIN
-from gpuyard.names import INSTANCE_TYPE_LABEL
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
 from gpuyard.render.objects import Object, node_affinity, node_agent, system_tolerations
 from gpuyard.render.pulled_image import agent_image
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.charts import EFA_PLUGIN
+from gpuyard_core.names import INSTANCE_TYPE_LABEL
 
 _PLUGINS, _DEVICES = "/var/lib/kubelet/device-plugins", "/dev/infiniband"
 

@@ -2,12 +2,6 @@
 
 from typing import Any
 
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.charts import (
-    KARPENTER_CHART,
-    KARPENTER_CRD_CHART,
-)
-from gpuyard.names import KARPENTER, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 from gpuyard.plan.capacity.karpenter import selects_reservations
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.pools.allocatable import karpenter_overhead
@@ -18,6 +12,12 @@ from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.objects import system_tolerations
 from gpuyard.render.pulled_image import chart_image
 from gpuyard.spec.sections import Nat
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.charts import (
+    KARPENTER_CHART,
+    KARPENTER_CRD_CHART,
+)
+from gpuyard_core.names import KARPENTER, KUBE_SYSTEM, POOL_LABEL, SYSTEM_POOL
 
 
 def karpenter_charts(plan: PlatformPlan) -> list[Release]:

@@ -7,30 +7,6 @@ failback, nodes of its later capacity options are also replaced by cheaper ones.
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.eks_nodes import AL2023_RELEASES, DATA_DISKS
-from gpuyard.catalogue.kubernetes.karpenter import (
-    CAPACITY_TYPE,
-    DRAIN_MINUTES,
-    EMPTY_ALONE,
-    EMPTY_FOR,
-    GRACE,
-    HIGHEST_WEIGHT,
-    IMAGE_FAMILY,
-    NODE_CLASS_GROUP,
-    PACKED,
-    POOL_GROUP,
-    POOL_OF_NODE,
-    SPOT_GRACE,
-)
-from gpuyard.catalogue.machines import MACHINES, Capacity, Machine
-from gpuyard.names import (
-    ARCH_LABEL,
-    GPU,
-    INSTANCE_TYPE_LABEL,
-    OFFERING_TAG,
-    OS_LABEL,
-    ZONE_LABEL,
-)
 from gpuyard.plan.capacity.disruption_window import closed_hours
 from gpuyard.plan.cluster.ranges import without_local_zones
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
@@ -47,6 +23,30 @@ from gpuyard.render.aws.user_data import kubelet_of, node_config
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.objects import Object, managed_object, taint_object
 from gpuyard.spec.pools import Scaling
+from gpuyard_core.catalogue.kubernetes.eks_nodes import AL2023_RELEASES, DATA_DISKS
+from gpuyard_core.catalogue.kubernetes.karpenter import (
+    CAPACITY_TYPE,
+    DRAIN_MINUTES,
+    EMPTY_ALONE,
+    EMPTY_FOR,
+    GRACE,
+    HIGHEST_WEIGHT,
+    IMAGE_FAMILY,
+    NODE_CLASS_GROUP,
+    PACKED,
+    POOL_GROUP,
+    POOL_OF_NODE,
+    SPOT_GRACE,
+)
+from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine
+from gpuyard_core.names import (
+    ARCH_LABEL,
+    GPU,
+    INSTANCE_TYPE_LABEL,
+    OFFERING_TAG,
+    OS_LABEL,
+    ZONE_LABEL,
+)
 
 PROFILE = "karpenter-nodes"
 """Name of the nodes' instance profile in the graph."""

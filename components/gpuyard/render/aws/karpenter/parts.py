@@ -3,9 +3,6 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.catalogue.cluster.eks import NODE_POLICIES
-from gpuyard.catalogue.kubernetes.karpenter import EVENTS, QUEUE_SECONDS, SENDERS
-from gpuyard.names import KARPENTER, KUBE_SYSTEM
 from gpuyard.plan.capacity.karpenter import installs_karpenter
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
@@ -26,6 +23,9 @@ from gpuyard.render.aws.placement import block_purchase, placement_group
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.aws.tags import aws_tags
 from gpuyard.render.cloud.graph import CloudResource, Json
+from gpuyard_core.catalogue.cluster.eks import NODE_POLICIES
+from gpuyard_core.catalogue.kubernetes.karpenter import EVENTS, QUEUE_SECONDS, SENDERS
+from gpuyard_core.names import KARPENTER, KUBE_SYSTEM
 
 
 def karpenter_parts(

@@ -7,10 +7,16 @@ IAM is to pass the node role.
 from collections.abc import Mapping
 from typing import Any
 
-from gpuyard.catalogue.kubernetes.karpenter import LOOKS, MADE, POOL_OF_NODE, STARTS_FROM, TAKES
 from gpuyard.render.aws.foundation import StringInput
 from gpuyard.render.aws.place import AwsLocation, statement
 from gpuyard.render.cloud.graph import Joined
+from gpuyard_core.catalogue.kubernetes.karpenter import (
+    LOOKS,
+    MADE,
+    POOL_OF_NODE,
+    STARTS_FROM,
+    TAKES,
+)
 
 _START = ["ec2:RunInstances", "ec2:CreateFleet"]
 

@@ -1,10 +1,10 @@
 """ComputeClasses of GKE's autoscaler: exactly a pool's capacity options, as node pools in order."""
 
-from gpuyard.catalogue.gke.classes import CLASS_API, CLASS_KIND, EMPTY_PERCENT, NO_FURTHER
 from gpuyard.plan.capacity.failback import has_failback
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.gcp.capacity_options import option_node_pools
 from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.catalogue.gke.classes import CLASS_API, CLASS_KIND, EMPTY_PERCENT, NO_FURTHER
 
 
 def compute_class_objects(plan: PlatformPlan) -> list[Object]:

@@ -5,7 +5,11 @@ Ubuntu, whose disk lacks its image, and machines that need the newest driver hav
 their own.
 """
 
-from gpuyard.catalogue.gke.nodes import (
+from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS
+from gpuyard.render.mirror import mirrored
+from gpuyard.render.objects import Object, node_affinity, node_agent
+from gpuyard_core.catalogue.gke.nodes import (
     DISTRIBUTION_LABEL,
     DRIVER_INSTALLER,
     GPU_DRIVER_LABEL,
@@ -14,13 +18,9 @@ from gpuyard.catalogue.gke.nodes import (
     INSTALLER_PAUSE,
     requests_latest_driver,
 )
-from gpuyard.catalogue.machines import MACHINES
-from gpuyard.catalogue.software.images import ComponentOwner
-from gpuyard.names import INSTANCE_TYPE_LABEL
-from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS
-from gpuyard.render.mirror import mirrored
-from gpuyard.render.objects import Object, node_affinity, node_agent
+from gpuyard_core.catalogue.machines import MACHINES
+from gpuyard_core.catalogue.software.images import ComponentOwner
+from gpuyard_core.names import INSTANCE_TYPE_LABEL
 
 _NVIDIA = "/home/kubernetes/bin/nvidia"
 _MOUNTS = {

@@ -7,15 +7,6 @@ so gpuyard installs kube-state-metrics of its own.
 
 from typing import Any
 
-from gpuyard.catalogue.metrics import DCGM, STATE_METRICS
-from gpuyard.names import (
-    GMP_COLLECTOR,
-    GMP_NAMESPACE,
-    KUEUE,
-    KUEUE_NAMESPACE,
-    MONITORING_NAMESPACE,
-    SERVICE_LABEL,
-)
 from gpuyard.plan.records import ObservabilityPlan, PlatformPlan, ServicePlan
 from gpuyard.render.access import RBAC
 from gpuyard.render.gpu_operator.objects import operator_namespace
@@ -24,6 +15,15 @@ from gpuyard.render.observability.reads import series_regex
 from gpuyard.render.observability.relabelings import DROP
 from gpuyard.render.observability.rules import rule_groups
 from gpuyard.render.observability.scope import textfile
+from gpuyard_core.catalogue.metrics import DCGM, STATE_METRICS
+from gpuyard_core.names import (
+    GMP_COLLECTOR,
+    GMP_NAMESPACE,
+    KUEUE,
+    KUEUE_NAMESPACE,
+    MONITORING_NAMESPACE,
+    SERVICE_LABEL,
+)
 
 _API = "monitoring.googleapis.com/v1"
 _READER = "gpuyard-metrics-reader"

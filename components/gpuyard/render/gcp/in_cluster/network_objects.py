@@ -1,9 +1,9 @@
 """Objects by which pods name a node's additional networks, with the names of GKE's examples."""
 
-from gpuyard.names import GKE_NETWORKING_GROUP
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.gcp.fabric import all_links, fabric_name
 from gpuyard.render.objects import Object, managed_object
+from gpuyard_core.names import GKE_NETWORKING_GROUP
 
 _VERSION = f"{GKE_NETWORKING_GROUP}/v1"
 _PARAMETERS = "GKENetworkParamSet"

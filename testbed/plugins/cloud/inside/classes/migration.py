@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.simulate.agents.autoscaler import accepts
+from gpuyard_simulate.agents.autoscaler import accepts
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Resize, Scalable
 from testbed.plugins.cloud.inside.rooms import STAYS, Pod, Room, room_of, selected
 

@@ -10,7 +10,7 @@ processors/node_group_list_processor.go: pools of a later rule are considered if
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gpuyard.simulate.api import ApiError
+from gpuyard_simulate.api import ApiError
 from testbed.plugins.cloud.inside import gke
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Resize, Scalable
 from testbed.plugins.cloud.inside.classes.definition import PATH

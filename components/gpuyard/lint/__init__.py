@@ -1,1 +1,0 @@
-"""Reads files of users into resources that rules check; contains no rule."""

@@ -1,0 +1,119 @@
+"""Name formats of principals, keys and networks of the clouds."""
+
+import re
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard_core.catalogue.purchasing import IdFormat
+from gpuyard_core.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 22)
+_IAM = Source(
+    "IAM User Guide, IAM identifiers: ARNs of users, roles and the root user",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_EC2 = Source(
+    "EC2 API Reference: ids of 8 or 17 hexadecimal digits after vpc- and subnet-",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_MEMBERS = Source(
+    "Google Cloud IAM, principal identifiers of allow policies",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_NETWORKS = Source(
+    "Compute Engine, names of resources and their self links",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClusterNames:
+    """The formats of what the `cluster` of a stack file names in one cloud."""
+
+    admin: IdFormat
+    """A principal that can get access to a cluster: no role session, and not `allUsers`."""
+    key: IdFormat
+    """A key, with its region."""
+    network: IdFormat
+    subnet: IdFormat
+    role: IdFormat
+    """An identity of the control plane or of nodes."""
+
+
+AWS_NAMES = ClusterNames(
+    admin=IdFormat(
+        re.compile(r"arn:aws[a-z-]*:iam::\d{12}:(role|user)/[\w+=,.@/-]+"),
+        "arn:aws:iam::123456789012:role/platform",
+        _IAM,
+    ),
+    key=IdFormat(
+        re.compile(r"arn:aws[a-z-]*:kms:(?P<region>[a-z0-9-]+):\d{12}:key/[0-9a-z-]+"),
+        "arn:aws:kms:us-east-1:123456789012:key/12345678-90ab-cdef-1234-567890abcdef",
+        Source(
+            "KMS Developer Guide, key ARN; an alias can be pointed at another key, so it is not accepted",
+            _LOOKED_UP,
+            as_of=_LOOKED_UP,
+        ),
+    ),
+    network=IdFormat(re.compile(r"vpc-([0-9a-f]{8}|[0-9a-f]{17})"), "vpc-0123456789abcdef0", _EC2),
+    subnet=IdFormat(
+        re.compile(r"subnet-([0-9a-f]{8}|[0-9a-f]{17})"), "subnet-0123456789abcdef0", _EC2
+    ),
+    role=IdFormat(
+        re.compile(r"arn:aws[a-z-]*:iam::\d{12}:role/[\w+=,.@/-]+"),
+        "arn:aws:iam::123456789012:role/nodes",
+        _IAM,
+    ),
+)
+SECURITY_GROUP = IdFormat(
+    re.compile(r"sg-([0-9a-f]{8}|[0-9a-f]{17})"), "sg-0123456789abcdef0", _EC2
+)
+GCP_NAMES = ClusterNames(
+    admin=IdFormat(
+        re.compile(r"(user|group|serviceAccount):[^\s:@]+@[^\s:@]+|principal(Set)?://\S+"),
+        "group:platform@example.org",
+        _MEMBERS,
+    ),
+    key=IdFormat(
+        re.compile(
+            r"projects/[^/\s]+/locations/(?P<region>[a-z0-9-]+)/keyRings/[\w-]+/cryptoKeys/[\w-]+"
+        ),
+        "projects/my-project/locations/us-central1/keyRings/my-ring/cryptoKeys/my-key",
+        Source(
+            "Cloud KMS, resource names of keys",
+            _LOOKED_UP,
+            as_of=_LOOKED_UP,
+        ),
+    ),
+    network=IdFormat(
+        re.compile(r"(projects/[^/\s]+/global/networks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"),
+        "my-network",
+        _NETWORKS,
+    ),
+    subnet=IdFormat(
+        re.compile(
+            r"(projects/[^/\s]+/regions/[a-z0-9-]+/subnetworks/)?[a-z]([-a-z0-9]{0,61}[a-z0-9])?"
+        ),
+        "my-subnetwork",
+        _NETWORKS,
+    ),
+    role=IdFormat(
+        re.compile(r"[a-z0-9-]+@[a-z0-9.-]+\.gserviceaccount\.com"),
+        "nodes@my-project.iam.gserviceaccount.com",
+        _MEMBERS,
+    ),
+)
+PROJECT = IdFormat(
+    re.compile(r"([a-z0-9.-]+:)?[a-z][a-z0-9-]{4,28}[a-z0-9]"),
+    "my-project-4711",
+    Source(
+        "Cloud Resource Manager API, projectId: 6 to 30 small letters, digits or dashes, a letter first, no dash last",
+        date(2026, 11, 24),
+        as_of=date(2026, 11, 24),
+    ),
+)
+"""The id of a Google Cloud project, not its name or number; old ids begin with a domain."""

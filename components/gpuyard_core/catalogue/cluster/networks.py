@@ -1,0 +1,66 @@
+"""Cluster networks: allowed sizes by cloud, and how many addresses a node uses."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard_core.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 22)
+_VPC = Source(
+    "VPC User Guide: a block of a VPC is /16 to /28, and five addresses of each subnet are reserved;"
+    " gpuyard's VPC has eight private and eight public subnets, the smallest 1/64 of it",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_GKE = Source(
+    "GKE, VPC-native clusters: a /24 of the pods' range for a node of up to 110 pods; four addresses of the"
+    " primary range are reserved",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_SERVICES = Source(
+    "hashicorp/terraform-provider-aws v6.58.0, eks cluster: serviceIpv4Cidr /12 to /24, of a private range",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RangeSizes:
+    """The allowed prefix lengths of a range, and the default range."""
+
+    widest: int
+    narrowest: int
+    default: str
+    source: Source
+
+
+EKS_RANGES: Mapping[str, RangeSizes] = {
+    "cidr": RangeSizes(16, 22, "10.0.0.0/16", _VPC),
+    "services": RangeSizes(12, 24, "172.20.0.0/16", _SERVICES),
+}
+GKE_RANGES: Mapping[str, RangeSizes] = {
+    "cidr": RangeSizes(9, 26, "10.0.0.0/16", _GKE),
+    "pods": RangeSizes(9, 21, "10.16.0.0/13", _GKE),
+    "services": RangeSizes(16, 27, "10.8.0.0/20", _GKE),
+}
+"""Range sizes by field of `cluster.network`."""
+PRIVATE_RANGES = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
+"""RFC 1918; EKS accepts no other ranges for services."""
+SHARED_RANGE = "100.64.0.0/10"
+"""RFC 6598: for networks if private ranges are used up."""
+
+PREFIX_ADDRESSES = 16
+PREFIXES_OF_A_NODE = 2
+PREFIX_DELEGATION = Source(
+    "amazon-vpc-cni-k8s docs/prefix-and-ip-target.md: with prefix delegation an interface takes /28 blocks of 16"
+    " addresses, and keeps one in addition to those in use (WARM_PREFIX_TARGET=1)",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+"""So a node with one pod uses at least two blocks, in addition to its own addresses."""
+EC2_TAKEN = 5
+GCE_TAKEN = 4
+GKE_NODE_PODS = 256
+"""Addresses of the pod range that are reserved for each node of up to 110 pods."""

@@ -1,0 +1,99 @@
+"""How fast one node can read a store as sold, and which share of that is the threshold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard_core.catalogue.sources import Source
+
+ASKED = 0.5
+"""The share of the speed sold: a lower speed means a fault, not other readers."""
+STREAMS = 8
+"""Parallel streams with which the check reads (gpuyard_validator)."""
+TIB = 1024
+"""GiB."""
+_MIB = 1.048576
+"""MB."""
+_READ_ON = date(2026, 11, 25)
+_EFS = Source(
+    "EFS user guide, performance: 1,500 MiB/s for one client with Elastic throughput and efs-utils 2, else 500",
+    _READ_ON,
+    as_of=_READ_ON,
+)
+_LUSTRE = Source(
+    "FSx for Lustre user guide, SSD storage: MB/s of the disks for each TiB as the tier says, 200 of SCRATCH_2",
+    _READ_ON,
+    as_of=_READ_ON,
+)
+_MANAGED = Source(
+    "Managed Lustre documentation, performance: MB/s for each TiB as the tier says",
+    _READ_ON,
+    as_of=_READ_ON,
+)
+_FILESTORE = Source(
+    "Filestore documentation, performance: 94 MiB/s for each TiB below 10 TiB, 70.5 above, one client 450;"
+    " basic SSD 1,200, basic HDD 100 below 10 TiB, 180 above",
+    _READ_ON,
+    as_of=_READ_ON,
+)
+_OBJECTS = Source(
+    "S3 user guide, parallelization: 85 MB/s for each parallel request, here 8; no other value found for Cloud Storage",
+    _READ_ON,
+    verified=False,
+    as_of=_READ_ON,
+)
+_CLIENT = Source(
+    "Readiness STO-03: 10 Gbit/s for a GPU node",
+    date(2026, 11, 25),
+    as_of=date(2026, 11, 25),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSpeed:
+    """The maximum read speed of one node, with its source."""
+
+    mb_per_s: float
+    source: Source
+
+
+PER_TIB: Mapping[str, float] = {"scratch": 200.0}
+"""MB/s for each TiB of FSx for Lustre tiers whose throughput is not purchased separately."""
+_ONE_CLIENT = 450 * _MIB
+_EFS_CLIENT = 500 * _MIB
+_LARGE = 10 * TIB
+NODE = StoreSpeed(1250.0, _CLIENT)
+"""The maximum that is required of any node."""
+
+
+def sold_speed(
+    kind: str, tier: str | None, size_gib: int | None, throughput: int | None
+) -> StoreSpeed | None:
+    """The speed of a store by its kind, tier, size and purchased throughput; None if it is not sold."""
+    size = size_gib or 0
+    match kind:
+        case "efs":
+            bought = throughput * _MIB if throughput else _EFS_CLIENT
+            return StoreSpeed(min(bought, _EFS_CLIENT), _EFS)
+        case "fsx-lustre":
+            each = throughput or PER_TIB[str(tier)]
+            return StoreSpeed(each * size / TIB, _LUSTRE)
+        case "managed-lustre":
+            return StoreSpeed((throughput or 0) * size / TIB, _MANAGED)
+        case "filestore":
+            return StoreSpeed(_filestore(tier, size), _FILESTORE)
+        case "bucket":
+            return StoreSpeed(85.0 * STREAMS, _OBJECTS)
+        case _:
+            return None
+
+
+def _filestore(tier: str | None, size: int) -> float:
+    match tier:
+        case "basic-ssd":
+            return 1200 * _MIB
+        case "basic-hdd":
+            return (180 if size >= _LARGE else 100) * _MIB
+        case _:
+            each = 70.5 if size >= _LARGE else 94.0
+            return min(each * _MIB * size / TIB, _ONE_CLIENT)

@@ -1,0 +1,167 @@
+"""File systems of the clouds: sizes, tiers and throughputs on sale; and valid bucket names."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+
+from gpuyard_core.catalogue.purchasing import IdFormat
+from gpuyard_core.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 23)
+_LUSTRE = Source(
+    "FSx for Lustre user guide, deployment and storage classes: 1.2 TiB, 2.4 TiB and multiples of it; throughput of"
+    " persistent file systems of the second generation: 125, 250, 500, 1000 MB/s for each TiB",
+    _LOOKED_UP,
+    second="aws-sdk's FSx model and the provider's own check of the throughput",
+    as_of=_LOOKED_UP,
+)
+_MANAGED = Source(
+    "Managed Lustre documentation, performance tiers",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_FILESTORE = Source(
+    "Filestore documentation, service tiers",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+
+
+_LUSTRE_PRICE = Source(
+    "c3x.dev, aws_fsx_lustre_file_system: 0.145 for a GB-month of SSD at 125 MB/s for each TiB, 1.2 TB are 174 a month;"
+    " learning-aws.readthedocs.io, pricing.rst: 0.140 for one of scratch. Both say about, and name no other region than this catalogue's",
+    _LOOKED_UP,
+    verified=False,
+    as_of=_LOOKED_UP,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SizeBand:
+    """Sizes in GiB from `low` to `high`, in steps of `step`."""
+
+    low: int
+    high: int
+    step: int
+
+    def nearest(self, size: int) -> int:
+        """The smallest of these sizes that is large enough, else the largest."""
+        if size <= self.low:
+            return self.low
+        return min(self.low + -(-(size - self.low) // self.step) * self.step, self.high)
+
+    def __str__(self) -> str:
+        if self.low == self.high:
+            return f"{self.low}"
+        return f"{self.low} to {self.high} in steps of {self.step}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOffer:
+    """One offer of a file system."""
+
+    bands: tuple[SizeBand, ...]
+    single_zone: bool = True
+    name: str = ""
+    """The cloud's name for it."""
+    source: Source
+
+    def nearest(self, size: int) -> int:
+        """The smallest size on sale that is large enough, else the largest."""
+        sizes = [band.nearest(size) for band in self.bands]
+        return min((each for each in sizes if each >= size), default=max(sizes))
+
+    def __str__(self) -> str:
+        return ", or ".join(str(band) for band in self.bands) + " GiB"
+
+
+@dataclass(frozen=True, slots=True)
+class StorePrice:
+    """The price of a file system for each purchased GiB, used or not."""
+
+    usd_per_gib_month: float
+    source: Source
+
+
+def _managed(step: int, until: int, high: int, later: int) -> StoreOffer:
+    """An offer with small steps up to a size, and large steps above."""
+    more = () if until == high else (SizeBand(-(-until // later) * later, high, later),)
+    return StoreOffer(bands=(SizeBand(step, until, step), *more), source=_MANAGED)
+
+
+_FSX = (SizeBand(1200, 1200, 1200), SizeBand(2400, 2_400_000, 2400))
+FSX_LUSTRE: Mapping[str, StoreOffer] = {
+    "persistent": StoreOffer(bands=_FSX, name="PERSISTENT_2", source=_LUSTRE),
+    "scratch": StoreOffer(bands=_FSX, name="SCRATCH_2", source=_LUSTRE),
+}
+"""By tier."""
+MANAGED_LUSTRE: Mapping[int, StoreOffer] = {
+    1000: _managed(9_000, 1_530_000, 10_008_000, 72_000),
+    500: _managed(18_000, 3_060_000, 20_016_000, 144_000),
+    250: _managed(36_000, 6_120_000, 40_032_000, 288_000),
+    125: _managed(72_000, 12_240_000, 12_240_000, 72_000),
+}
+"""Offers by throughput, in MB/s for each TiB; the first and smallest is the default."""
+_BASIC_MOST = 65_433
+_GROWING = (SizeBand(1024, 9984, 256), SizeBand(10_240, 102_400, 2560))
+FILESTORE: Mapping[str, StoreOffer] = {
+    "zonal": StoreOffer(bands=_GROWING, name="ZONAL", source=_FILESTORE),
+    "regional": StoreOffer(bands=_GROWING, single_zone=False, name="REGIONAL", source=_FILESTORE),
+    "basic-ssd": StoreOffer(
+        bands=(SizeBand(2560, _BASIC_MOST, 1),), name="BASIC_SSD", source=_FILESTORE
+    ),
+    "basic-hdd": StoreOffer(
+        bands=(SizeBand(1024, _BASIC_MOST, 1),), name="BASIC_HDD", source=_FILESTORE
+    ),
+}
+"""By tier."""
+_LUSTRE_USD: Mapping[tuple[str, int | None], float] = {
+    ("persistent", 125): 0.145,
+    ("scratch", None): 0.140,
+}
+"""Prices of a GB-month in us-east-1."""
+
+
+def lustre_price(tier: str, throughput: int | None, region: str | None) -> StorePrice | None:
+    """The price of FSx for Lustre; None if no published price was found."""
+    usd = _LUSTRE_USD.get((tier, throughput)) if region == "us-east-1" else None
+    return None if usd is None else StorePrice(usd, _LUSTRE_PRICE)
+
+
+FSX_THROUGHPUTS = (125, 250, 500, 1000)
+"""Throughputs of the persistent tier."""
+
+S3_BUCKETS = IdFormat(
+    re.compile(
+        r"(?!xn--|sthree-|amzn-s3-demo-)(?!.*(-s3alias|--ol-s3|\.mrap|--x-s3|--table-s3)$)(?!.*\.\.)"
+        r"(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9][-.a-z0-9]{1,61}[a-z0-9]"
+    ),
+    "our-checkpoints",
+    Source(
+        "S3 user guide, rules for names of general purpose buckets",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
+)
+EFS_FILE_SYSTEMS = IdFormat(
+    re.compile(r"fs-[0-9a-f]{8,40}(::fsap-[0-9a-f]{8,40})?"),
+    "fs-0123456789abcdef0",
+    Source(
+        "EFS API reference, FileSystemId and AccessPointId; volumeHandle of aws-efs-csi-driver",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
+)
+GCS_BUCKETS = IdFormat(
+    re.compile(
+        r"(?!goog)(?!.*google)(?!.*\.\.)(?!\d+\.\d+\.\d+\.\d+$)"
+        r"(?=[^.]{1,63}(\.[^.]{1,63})*$)[a-z0-9][-._a-z0-9]{1,220}[a-z0-9]"
+    ),
+    "our-checkpoints",
+    Source(
+        "Cloud Storage documentation, names of buckets",
+        _LOOKED_UP,
+        as_of=_LOOKED_UP,
+    ),
+)

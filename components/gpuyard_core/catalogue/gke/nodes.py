@@ -1,0 +1,168 @@
+"""Nodes of GKE: boot disks, local disks of a machine, and kernel modules that secure boot rejects."""
+
+from collections.abc import Mapping
+from datetime import date
+
+from gpuyard_core.catalogue.machines import Machine
+from gpuyard_core.catalogue.software.images import ComponentOwner
+from gpuyard_core.catalogue.sources import Source
+
+_LOOKED_UP = date(2026, 11, 23)
+_TOOLKIT = "cluster-toolkit v1.95.0 at 1047080"
+
+# ── disks ─────────────────────────────────────────────────────────────────────────────────────────
+HYPERDISK_ONLY = (
+    "a3-ultragpu-",
+    "a4-",
+    "a4x-",
+    "g4-",
+    "c4-",
+    "c4a-",
+    "c4d-",
+    "n4-",
+    "n4a-",
+    "n4d-",
+)
+"""Prefixes of machines without Persistent Disk."""
+HYPERDISK_SOURCE = Source(
+    f"{_TOOLKIT}, disk_type of gke-a4x.yaml and gke-a4x-max-bm.yaml; the other families from Compute Engine,"
+    " about Hyperdisk, and not verified on a node pool",
+    _LOOKED_UP,
+    verified=False,
+    as_of=_LOOKED_UP,
+)
+LOCAL_SSD_GB = 375
+"""Size of one local SSD, as GKE counts them."""
+LOCAL_SSD_SOURCE = Source(
+    f"{_TOOLKIT}, modules/compute/gke-node-pool/disk_definitions.tf: 16 on A3 High and Mega with eight GPUs, 32 on"
+    " A3 Ultra and A4, as ephemeral storage; the smaller ones by their sizes",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+_SSD_UNCOUNTED = ("a4x-",)
+"""Prefixes of machines with local disks of another size; GKE sets their number (gke-a4x.yaml has none)."""
+
+
+def boot_disk(machine: str) -> str:
+    """The boot disk type of nodes of a machine type."""
+    return "hyperdisk-balanced" if machine.startswith(HYPERDISK_ONLY) else "pd-balanced"
+
+
+def local_ssds(machine: Machine) -> int | None:
+    """The number of local disks of the machine; None without local disks, or if GKE sets the number."""
+    if machine.name.startswith(_SSD_UNCOUNTED):
+        return None
+    return machine.nvme_gb // LOCAL_SSD_GB or None
+
+
+# ── how nodes boot ────────────────────────────────────────────────────────────────────────────────
+METAL_SUFFIX = "-metal"
+METAL_SOURCE = Source(
+    f"{_TOOLKIT}, gke-a4x-max-bm.yaml: enable_shielded_nodes false, 4096 huge pages of 2 MiB, and the label of"
+    " Dataplane V2's new network plugin",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+METAL_HUGE_PAGES = 4096
+"""Huge pages of 2 MiB on a bare metal machine."""
+METAL_LABELS: Mapping[str, str] = {"cloud.google.com/gke-dpv2-unified-cni": "cni-migration"}
+DRANET_LABELS: Mapping[str, str] = {"cloud.google.com/gke-networking-dra-driver": "true"}
+"""Labels of nodes whose network cards pods claim."""
+QUEUED_LABELS: Mapping[str, str] = {"cloud.google.com/gke-queued": "true"}
+"""Labels of nodes with queued provisioning: GKE adds a taint with the same key, but no label."""
+LABELS_SOURCE = Source(
+    f"{_TOOLKIT}, kubernetes_labels of gke-node-pool/main.tf",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+
+DRIVER_BY: Mapping[str, str] = {ComponentOwner.GKE.value: "DEFAULT"}
+NO_DRIVER = "INSTALLATION_DISABLED"
+"""The GKE setting with which GKE does not install the driver."""
+UNSIGNED_DRIVER = frozenset({ComponentOwner.OPERATOR.value})
+"""What installs kernel modules that secure boot rejects."""
+DRIVER_SOURCE = Source(
+    "NVIDIA/cloud-native-docs google-gke.rst 26.7: the driver of the GPU Operator needs secure boot off; Google's"
+    " own is signed",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+
+DRIVER_INSTALLER = "nvidia-driver-installer"
+"""Google's name of the DaemonSet that installs its driver if GKE does not."""
+INSTALLER_IMAGE = "cos-nvidia-installer:fixed"
+"""An image on the disk of Container-Optimized OS; no registry has it."""
+INSTALLER_PAUSE = (
+    "gke.gcr.io/pause:3.8@sha256:880e63f94b145e46f1b1082bb71b85e21f16b99b180b9996407d61240ceb9830"
+)
+"""The container that keeps running once the driver is installed."""
+INSTALLER_SOURCE = Source(
+    "GoogleCloudPlatform/container-engine-accelerators at 992db812, nvidia-driver-installer/cos: daemonset-preloaded.yaml"
+    " and, for A4X, daemonset-preloaded-latest-a4x.yaml. Its second init container partitions GPUs only with a GKE"
+    " partition size (partition_gpu.go), and is omitted",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+DISTRIBUTION_LABEL = "cloud.google.com/gke-os-distribution"
+"""GKE's label of every node: cos or ubuntu."""
+_LATEST_DRIVER = ("a4x-",)
+"""Prefixes of machines whose GPUs need a newer driver than the installer's default."""
+
+
+def requests_latest_driver(machine: str) -> bool:
+    """Whether Google's installer must be set to the latest driver of the image."""
+    return machine.startswith(_LATEST_DRIVER)
+
+
+def is_metal(machine: str) -> bool:
+    """Whether the machine is bare metal, without Shielded VM features."""
+    return machine.endswith(METAL_SUFFIX)
+
+
+ARM_FAMILIES = ("c4a-", "n4a-", "t2a-")
+"""Prefixes of Arm machines without GPUs: GKE taints their nodes unless the node pool disables it."""
+ARM_UNTAINTED_SINCE = "1.35"
+ARM_TAINT_SOURCE = Source(
+    "TaintConfig of GKE's v1 API: unspecified is ARM. GKE release notes of 2026-07-28, second-hand: a node pool takes"
+    " the field with a control plane of 1.35.0-gke.2141000 and later",
+    date(2026, 11, 25),
+    verified=False,
+    as_of=date(2026, 7, 28),
+)
+
+
+def is_arm_host(machine: str) -> bool:
+    """Whether nodes of a machine without GPUs are tainted for their architecture."""
+    return machine.startswith(ARM_FAMILIES)
+
+
+# ── identity of nodes ─────────────────────────────────────────────────────────────────────────────
+NODE_ROLES = ("roles/container.defaultNodeServiceAccount", "roles/artifactregistry.reader")
+NODE_ROLES_SOURCE = Source(
+    "GKE, configure node service accounts: the minimum role of a node, and what it needs in addition to pull images from"
+    " Artifact Registry (CIS GKE 2.0.0, 5.2.1)",
+    _LOOKED_UP,
+    as_of=_LOOKED_UP,
+)
+NODE_SCOPE = "https://www.googleapis.com/auth/cloud-platform"
+"""Roles limit what a node may do; access scopes are the legacy method, and would only limit it further."""
+
+# ── keys ──────────────────────────────────────────────────────────────────────────────────────────
+KEY_ROLE = "roles/cloudkms.cryptoKeyEncrypterDecrypter"
+KEY_USERS = ("container-engine-robot", "compute-system")
+"""Service agents of a project: GKE encrypts the content of etcd, Compute Engine the disks."""
+KEY_SOURCE = Source(
+    "GKE, application-layer secrets encryption and customer-managed keys: which service agent needs the key",
+    _LOOKED_UP,
+    verified=False,
+    as_of=_LOOKED_UP,
+)
+GPU_MODEL_LABEL = "cloud.google.com/gke-accelerator"
+"""GKE's label of nodes with GPUs: its name of the GPU model."""
+GPU_DRIVER_LABEL = "cloud.google.com/gke-gpu-driver-version"
+"""GKE's label of nodes whose driver it installs: `default` or `latest`."""
+POOL_OF_NODE = "cloud.google.com/gke-nodepool"
+"""The label with the node pool of a node."""
+
+REGIONAL_ZONES = 3
+"""How many zones GKE picks for a regional cluster without `zones`."""

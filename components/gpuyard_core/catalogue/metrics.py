@@ -1,0 +1,326 @@
+"""Metrics of a GPU platform: who serves them, with which type, unit and labels, and on which GPUs.
+
+tables/metrics.csv has a row for each metric, tables/exporters.csv one for each exporter.
+
+Columns of a metric: `served` is empty if the exporter always serves it, `default` or `list` for the exporter's
+default or a custom list of counters, otherwise the setting that enables it. `mig` and `shared` say what a series
+measures on a GPU in MIG mode and on one that several pods share: a GPU as a whole, an instance, a process (DCGM_MODES).
+`products` is what a GPU needs. `field` is DCGM's number, `renamed` DCGM's new name of the field.
+
+A label is `name`, `name@mode` if only such GPUs have it, `name=a|b` with all its values, or `name~regex` with the
+form of its values. `*` stands for labels that the table does not know.
+"""
+
+import csv
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date
+from enum import StrEnum
+from functools import cache
+from pathlib import Path
+
+from gpuyard_core.catalogue.sources import Source
+
+_READ_ON = date(2026, 11, 28)
+DCGM_COUNTERS = Source(
+    "NVIDIA/dcgm-exporter etc/default-counters.csv and etc/1.x-compatibility-metrics.csv (4.6.0-4.8.3)",
+    date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
+    second="numbers and new names of fields: NVIDIA/DCGM 72fa3fe (4.6.0) dcgmlib/dcgm_fields.h",
+)
+DCGM_MODES = Source(
+    "NVIDIA/dcgm-exporter issues 50, 216, 257, 317, 430 and 561: series of GPUs in MIG mode; its source at 4.8.2:"
+    " series and labels of shared GPUs and of claims",
+    _READ_ON,
+    as_of=_READ_ON,
+)
+KUEUE_METRICS = Source(
+    "kubernetes-sigs/kueue v0.19.2 pkg/metrics/metrics.go", _READ_ON, as_of=date(2026, 8, 20)
+)
+KUEUE_0_20_METRICS = Source(
+    "kubernetes-sigs/kueue 144402a (v0.20.0) pkg/metrics/metrics.go and CHANGELOG/CHANGELOG-0.20.md",
+    _READ_ON,
+    as_of=_READ_ON,
+)
+KARPENTER_METRICS = Source(
+    "aws/karpenter-provider-aws 1d92708, website v1.14 reference/metrics.md, and all earlier versions of that page;"
+    " reasons: kubernetes-sigs/karpenter v1.14.1 pkg/controllers/nodeclaim/lifecycle",
+    date(2026, 11, 26),
+    as_of=date(2026, 8, 20),
+)
+AUTOSCALER_METRICS = Source(
+    "kubernetes/autoscaler 1dbeacf cluster-autoscaler/proposals/metrics.md, and metrics/metrics.go of 013fa19",
+    date(2026, 11, 26),
+    as_of=date(2026, 11, 26),
+)
+_STATE_METRICS = Source(
+    "kubernetes/kube-state-metrics v2.20.0 docs/metrics", _READ_ON, as_of=_READ_ON
+)
+_KEDA = Source(
+    "kedacore/keda 0677eff pkg/metricscollector/prommetrics.go", _READ_ON, as_of=_READ_ON
+)
+_VALIDATOR = Source("gpuyard_validator/report.py", _READ_ON, as_of=_READ_ON)
+_CHECKED_ON = date(2026, 11, 29)
+
+
+def _source(title: str) -> Source:
+    return Source(title, _CHECKED_ON, as_of=_CHECKED_ON)
+
+
+_NODE = Source("names in its public documentation", _READ_ON, verified=False, as_of=_READ_ON)
+SOURCES: Mapping[str, Source] = {
+    "dcgm-exporter": DCGM_COUNTERS,
+    "kueue": KUEUE_METRICS,
+    "karpenter": KARPENTER_METRICS,
+    "cluster-autoscaler": AUTOSCALER_METRICS,
+    "kube-state-metrics": _STATE_METRICS,
+    "keda": _KEDA,
+    "gpuyard-validator": _VALIDATOR,
+    "node-exporter": _NODE,
+    "cadvisor": _source("google/cadvisor v0.56.2 metrics/prometheus.go"),
+    "kubelet": _source(
+        "kubernetes/kubernetes v1.36.3 pkg/kubelet/metrics, pkg/kubelet/certificate/kubelet.go and"
+        " cmd/kubelet/app/server.go"
+    ),
+    "kube-apiserver": _source("kubernetes/apiserver v0.37.1 pkg/admission/metrics/metrics.go"),
+    "prometheus": _source(
+        "prometheus/prometheus v0.309.0 scrape/scrape.go, rules/group.go and notifier/metric.go"
+    ),
+    "prometheus-operator": _source(
+        "prometheus-operator/prometheus-operator v0.85.0 pkg/operator/operator.go"
+    ),
+    "alertmanager": _source("prometheus/alertmanager v0.35.0 notify/metrics.go"),
+    "cert-manager": _source(
+        "cert-manager/cert-manager 76ca203 internal/collectors/certificate_collector.go"
+    ),
+    "vllm": _source("vllm-project/vllm 005a810 vllm/v1/metrics/loggers.py"),
+    "triton": _source(
+        "triton-inference-server/core 00a1eef src/metrics.cc; pending requests: the server's"
+        " docs/user_guide/metrics.md"
+    ),
+    "tgi": _source(
+        "huggingface/text-generation-inference 53fdbe6 docs/source/reference/metrics.md and"
+        " router/src/server.rs"
+    ),
+    "envoy": _source(
+        "envoyproxy.io docs configuration/upstream/cluster_manager/cluster_stats (latest); its admin endpoint serves"
+        " them with the prefix envoy_cluster_ and the label envoy_cluster_name"
+    ),
+    "cloud-monitoring": Source(
+        "docs.cloud.google.com/pubsub/docs/monitoring: subscription/num_undelivered_messages; PromQL spells the name with"
+        " underscores and a colon (Cloud Monitoring, PromQL for Google Cloud metrics), general knowledge",
+        _CHECKED_ON,
+        verified=False,
+        as_of=_CHECKED_ON,
+    ),
+}
+"""The source of each exporter's metrics."""
+DEV, PROF = "DCGM_FI_DEV_", "DCGM_FI_PROF_"
+DCGM = "dcgm-exporter"
+STATE_METRICS = "kube-state-metrics"
+ACTIVITY: Mapping[str, float] = {f"{PROF}GR_ENGINE_ACTIVE": 100.0, f"{DEV}GPU_UTIL": 1.0}
+"""Metrics of GPU use, with the factor to percent. The first one also covers slices, but only on GPUs with
+profiling; the second one covers whole GPUs."""
+POD_LABELS = ("exported_namespace", "exported_pod")
+"""Labels of the pod that uses the GPU, as named by Prometheus without honorLabels, the default of the
+operator's chart (gpu-operator v26.7.0 values.yaml, dcgmExporter.serviceMonitor)."""
+DEVICE_LABELS = ("UUID", "GPU_I_ID", "vgpu")
+"""Labels that together identify one GPU, slice or share (the exporter's pull request 432 for the last)."""
+PLACE_LABELS = frozenset({"namespace", "pod", "container"})
+"""Labels that Prometheus adds for the pod that it scrapes."""
+TARGET_LABELS = PLACE_LABELS | {"job", "instance", "service", "endpoint"}
+"""All labels that Prometheus adds for the scraped target. Without honorLabels, an exporter's own label of the same name
+becomes `exported_…`."""
+PROMETHEUS_OPERATED = "http://prometheus-operated.monitoring.svc:9090"
+"""The service that prometheus-operator creates for every Prometheus, in the namespace of Kueue's chart and
+most guides (kube-prometheus-stack and Kueue 0.19.2 values.yaml)."""
+KUEUE_PREFIX = "kueue_"
+_TABLES = Path(__file__).parent / "tables"
+_LABEL = re.compile(r"([^@=~]+)(?:@(\w+))?(?:=([^~]+))?(?:~(.+))?")
+_OF_HISTOGRAMS = ("_bucket", "_sum", "_count")
+
+
+class MetricType(StrEnum):
+    """The type of a metric."""
+
+    GAUGE = "gauge"
+    COUNTER = "counter"
+    HISTOGRAM = "histogram"
+    SUMMARY = "summary"
+
+
+class Measured(StrEnum):
+    """What one series measures."""
+
+    GPU = "gpu"
+    """The whole GPU: each instance and each pod on it has the same value."""
+    INSTANCE = "instance"
+    """The MIG instance."""
+    PROCESS = "process"
+    """The pod's processes, next to a series without a pod for the whole GPU."""
+    NOTHING = "none"
+    """Such GPUs do not have the metric."""
+    UNRELATED = ""
+    """The metric is not one of GPUs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label of a metric."""
+
+    name: str
+    mode: str = ""
+    """Only GPUs in this mode have the label: mig, shared or dra."""
+    values: tuple[str, ...] = ()
+    """All its values; empty if they are unknown."""
+    form: str = ""
+    """A regular expression of its values; empty if any value is possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exporter:
+    """A component that serves metrics."""
+
+    name: str
+    honors_labels: bool
+    """Whether its usual ServiceMonitor sets honorLabels."""
+    is_about_target: bool
+    """Whether the scraped pod is what its metrics measure, rather than where the exporter runs."""
+    labels: tuple[Label, ...]
+    """Labels of all its metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """A metric of an exporter; the module describes its columns."""
+
+    exporter: str
+    name: str
+    type: MetricType
+    unit: str
+    labels: tuple[Label, ...]
+    since: str
+    """The first release that serves it; empty if all do."""
+    removed: str
+    """The release that removed it; empty if the newest serves it."""
+    served: str
+    mig: Measured
+    shared: Measured
+    products: str
+    field: str
+    renamed: str
+    aliases: tuple[str, ...]
+    note: str
+
+
+@cache
+def exporters() -> Mapping[str, Exporter]:
+    """All exporters by name."""
+    return {row["name"]: _exporter(row) for row in _rows("exporters.csv")}
+
+
+@cache
+def metrics() -> Mapping[str, Metric]:
+    """All metrics by name; a histogram has one entry, without the suffixes of its series."""
+    return {row["name"]: _metric(row) for row in _rows("metrics.csv")}
+
+
+@cache
+def metrics_of(exporter: str) -> Mapping[str, Metric]:
+    """The metrics of one exporter by name."""
+    return {name: each for name, each in metrics().items() if each.exporter == exporter}
+
+
+@cache
+def dcgm_default() -> Mapping[str, Metric]:
+    """The metrics of the exporter's default list of counters."""
+    return {n: each for n, each in metrics_of(DCGM).items() if each.served == "default"}
+
+
+@cache
+def kueue_names() -> tuple[str, ...]:
+    """The names of Kueue's metrics without their prefix; MultiKueue has another prefix."""
+    names = sorted(metrics_of("kueue"))
+    return tuple(n.removeprefix(KUEUE_PREFIX) for n in names if n.startswith(KUEUE_PREFIX))
+
+
+def metric_of_series(series: str) -> Metric | None:
+    """The metric to which a series belongs: `…_seconds_bucket` belongs to the histogram `…_seconds`."""
+    table = metrics()
+    if series in table:
+        return table[series]
+    for suffix in _OF_HISTOGRAMS:
+        each = table.get(series.removesuffix(suffix)) if series.endswith(suffix) else None
+        if each is not None and (
+            each.type is MetricType.HISTOGRAM
+            or (each.type is MetricType.SUMMARY and suffix != "_bucket")
+        ):
+            return each
+    return None
+
+
+def kueue_type(series: str) -> MetricType | None:
+    """The type of a Kueue series; those of a histogram are counters; None if Kueue has no such metric."""
+    each = metric_of_series(series)
+    if each is None or each.exporter != "kueue":
+        return None
+    return each.type if series == each.name else MetricType.COUNTER
+
+
+def suggested_metric(name: str) -> str | None:
+    """The exporter's field for a name in a guide: `dcgm_gpu_temp` is DCGM_FI_DEV_GPU_TEMP."""
+    low = name.lower()
+    for each in dcgm_default().values():
+        if low in each.aliases:
+            return each.name
+    bare = low.removeprefix("dcgm_").removeprefix("fi_").removeprefix("dev_").removeprefix("prof_")
+    for prefix in (DEV, PROF):
+        if (field := f"{prefix}{bare.upper()}") in dcgm_default():
+            return field
+    return None
+
+
+def _rows(table: str) -> list[dict[str, str]]:
+    with (_TABLES / table).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def _exporter(row: Mapping[str, str]) -> Exporter:
+    return Exporter(
+        name=row["name"],
+        honors_labels=row["honors_labels"] == "yes",
+        is_about_target=row["about_target"] == "yes",
+        labels=_labels(row["labels"]),
+    )
+
+
+def _metric(row: Mapping[str, str]) -> Metric:
+    return Metric(
+        exporter=row["exporter"],
+        name=row["name"],
+        type=MetricType(row["type"]),
+        unit=row["unit"],
+        labels=_labels(row["labels"]),
+        since=row["since"],
+        removed=row["removed"],
+        served=row["served"],
+        mig=Measured(row["mig"]),
+        shared=Measured(row["shared"]),
+        products=row["products"],
+        field=row["field"],
+        renamed=row["renamed"],
+        aliases=tuple(row["aliases"].split()),
+        note=row["note"],
+    )
+
+
+def _labels(text: str) -> tuple[Label, ...]:
+    return tuple(_label(each) for each in text.split())
+
+
+@cache
+def _label(text: str) -> Label:
+    match = _LABEL.fullmatch(text)
+    name, mode, values, form = match.groups(default="") if match else (text, "", "", "")
+    return Label(name, mode, tuple(filter(None, values.split("|"))), form)

@@ -1,0 +1,46 @@
+"""Sharing methods of a node's GPUs, by their names in plans and node images."""
+
+from datetime import date
+from enum import StrEnum
+
+from gpuyard_core.catalogue.sources import Source
+
+MAX_REPLICAS = 48
+"""The device plugin's limit for MPS clients (16 before compute capability 7.5); gpuyard's for
+time-slicing."""
+MPS_SOURCE = Source(
+    "k8s-device-plugin v0.20.0: MPS clients of a GPU below compute capability 7.5",
+    date(2026, 11, 21),
+    as_of=date(2026, 11, 21),
+)
+
+
+class SharingMethod(StrEnum):
+    """How the device plugin or the DRA driver allocates the GPUs of a node."""
+
+    NONE = "none"
+    TIME_SLICING = "time-slicing"
+    MPS = "mps"
+    MIG = "mig"
+    MIG_TIME_SLICING = "mig+time-slicing"
+    DRA = "dra"
+
+    @property
+    def shares_whole_gpus(self) -> bool:
+        """Whether several pods share a whole GPU."""
+        return self in {SharingMethod.TIME_SLICING, SharingMethod.MPS}
+
+    @property
+    def is_time_sliced(self) -> bool:
+        """Whether pods take turns on a GPU or a slice."""
+        return self in {SharingMethod.TIME_SLICING, SharingMethod.MIG_TIME_SLICING}
+
+    @property
+    def is_counted_as_whole_gpu(self) -> bool:
+        """Whether a GPU belongs to one pod as a whole, by extended resource or by claim."""
+        return self in {SharingMethod.NONE, SharingMethod.DRA}
+
+
+def mps_clients(compute_capability: tuple[int, int]) -> int | None:
+    """The maximum MPS clients of one GPU; None if the limit of the stack file is lower anyway."""
+    return 16 if compute_capability < (7, 5) else None

@@ -1,0 +1,481 @@
+"""The changes of a kustomization to an object, one after the other, in the order of kustomize.
+
+Patches, the namespace, namePrefix and nameSuffix, labels and annotations, `images`; values from other
+objects (replacements) are unknown. Label and image fields are those of kustomize's own configuration.
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import UNKNOWN, items, mapping, mappings, text
+from gpuyard_lint.combined.patching import (
+    apply_json_patch,
+    pointer_steps,
+    strategic_merge,
+    text_at_keys,
+    with_set,
+)
+from gpuyard_lint.items import FileLocation
+
+_CLUSTER_WIDE = re.compile(r"Namespace$|Cluster[A-Z]\w*|ResourceFlavor$|PriorityClass$|NodePool$")
+"""Kinds without a namespace; an omission changes no result of a rule."""
+_NEVER_RENAMED = frozenset({"Namespace", "CustomResourceDefinition", "APIService"})
+_REPEATS = re.compile(r"[*+?{]")
+_REPEATS_GROUP = re.compile(r"\)[*+?{]|\\\d")
+_PLAIN = re.compile(r"[\w-]*")
+"""A pattern that matches only itself."""
+_MOST_REPEATS = 2
+"""Python backtracks over each: with three, the time grows with the cube of a name."""
+_OWN_GROUPS = re.compile(r"(apps|batch|autoscaling|policy|([\w-]+\.)+k8s\.io)/|v1$")
+"""Groups whose schemas kustomize knows; in other kinds a patch replaces a list as a whole."""
+_PODS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet", "ReplicationController", "Job"),
+        ("spec", "template"),
+    ),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
+"""The path of the pod template in kinds that kustomize knows."""
+_SELECTORS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("Deployment", "ReplicaSet", "DaemonSet", "StatefulSet"),
+        ("spec", "selector", "matchLabels"),
+    ),
+    "Service": ("spec", "selector"),
+    "ReplicationController": ("spec", "selector"),
+}
+_SELECTORS_THERE: Mapping[str, tuple[str, ...]] = {
+    "Job": ("spec", "selector", "matchLabels"),
+    "PodDisruptionBudget": ("spec", "selector", "matchLabels"),
+    "NetworkPolicy": ("spec", "podSelector", "matchLabels"),
+}
+"""Selectors that get a label only if they exist."""
+_CONTAINERS = frozenset({"containers", "initContainers"})
+
+
+@dataclass(frozen=True, slots=True)
+class PatchedObject:
+    """An object and its earlier names: patches and references may use any of them."""
+
+    value: Any
+    names: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """Its kind, without the group."""
+        return text_at_keys(self.value, "kind")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change that a kustomization makes to objects, and its place."""
+
+    place: FileLocation
+    path: Path
+    apply: Callable[[PatchedObject], PatchedObject | None]
+    """The object after the change; None if it is deleted."""
+    matches: Callable[[PatchedObject], bool | None] = lambda _: True
+    """Whether it applies; None if only a run of kustomize shows it."""
+    target_kind_and_name: tuple[str, str] = ("", "")
+    """The kinds and names of all objects that it may select; "" for any."""
+    is_certain: bool = True
+    """Whether all its effects are known."""
+    object_path: Callable[[Any, Path], Path] = lambda _, __: ()
+    """The path below its own that corresponds to a path of a changed object."""
+    image: str = ""
+    """The image that an entry of `images` is about."""
+    stage: int = 0
+    """The stage at which kustomize applies it: changes of one kustomization are ordered by it."""
+    deployer_file: str = ""
+    """The deployer, if it is not the kustomization itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectPatch:
+    """A parsed patch: fields of an object, or operations on one."""
+
+    place: FileLocation
+    path: Path
+    target: Mapping[Any, Any] | None
+    """Its target; None for the object that it names itself."""
+    fields: Mapping[Any, Any] = field(default_factory=dict[Any, Any])
+    operations: tuple[Mapping[Any, Any], ...] = ()
+
+
+def kustomization_changes(
+    kustomization: Mapping[str, Any],
+    place: FileLocation,
+    patches: Iterable[ObjectPatch],
+    late: Iterable[ObjectPatch],
+) -> Iterator[Change]:
+    """The changes of a kustomization in kustomize's order; `late` are patchesJson6902."""
+    stages = (
+        map(_patch, patches),
+        _named(kustomization, place),
+        map(_patch, late),
+        _images(kustomization, place),
+        _replacements(kustomization, place),
+    )
+    for stage, changes in enumerate(stages):
+        yield from (replace(each, stage=stage) for each in changes)
+
+
+def _named(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
+    if namespace := text(kustomization, "namespace"):
+        yield Change(place, ("namespace",), lambda form: _in_namespace(form, namespace))
+    if not _has_own_configuration(kustomization):
+        yield from _names(kustomization, place)
+    yield from _labels(kustomization, place)
+
+
+def _images(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
+    for index, each in enumerate(mappings(kustomization, "images")):
+        if not text(each, "name"):
+            continue  # no image has this name
+        key = next((k for k in ("newTag", "digest", "newName") if each.get(k)), "name")
+        yield Change(place, ("images", index, key), _does_images(each), image=text(each, "name"))
+
+
+def _replacements(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
+    for index, select, fields in _replaced(kustomization):
+        where = ("replacements", index)
+        does, selects = _does_unknown(fields), _selected_by(select)
+        yield Change(place, where, does, selects, _key(select), is_certain=False)
+
+
+def _has_own_configuration(kustomization: Mapping[str, Any]) -> bool:
+    """Whether it configures its own name references, or has transformers that change objects."""
+    return any(kustomization.get(key) for key in ("configurations", "transformers", "crds"))
+
+
+def _in_namespace(form: PatchedObject, namespace: str) -> PatchedObject:
+    if _CLUSTER_WIDE.search(form.kind):
+        return form
+    return replace(form, value=with_set(form.value, ["metadata", "namespace"], namespace))
+
+
+def _names(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
+    for key in ("namePrefix", "nameSuffix"):
+        if part := text(kustomization, key):
+            yield Change(place, (key,), _does_name(part, before=key == "namePrefix"))
+
+
+def _does_name(part: str, *, before: bool) -> Callable[[PatchedObject], PatchedObject]:
+    def does(form: PatchedObject) -> PatchedObject:
+        name = text_at_keys(form.value, "metadata", "name")
+        if form.kind in _NEVER_RENAMED or not name:
+            return form
+        new = f"{part}{name}" if before else f"{name}{part}"
+        return PatchedObject(with_set(form.value, ["metadata", "name"], new), (*form.names, new))
+
+    return does
+
+
+def _labels(kustomization: Mapping[str, Any], place: FileLocation) -> Iterator[Change]:
+    for index, each in enumerate(mappings(kustomization, "labels")):
+        selectors = each.get("includeSelectors") is True
+        templates = selectors or each.get("includeTemplates") is True
+        does = _does_labels(mapping(each, "pairs"), templates=templates, selectors=selectors)
+        yield Change(place, ("labels", index, "pairs"), does)
+    if common := mapping(kustomization, "commonLabels"):
+        yield Change(place, ("commonLabels",), _does_labels(common, templates=True, selectors=True))
+    if notes := mapping(kustomization, "commonAnnotations"):
+        yield Change(place, ("commonAnnotations",), lambda form: _with_more(form, notes))
+
+
+def _does_labels(
+    pairs: Mapping[Any, Any], *, templates: bool, selectors: bool
+) -> Callable[[PatchedObject], PatchedObject]:
+    def does(form: PatchedObject) -> PatchedObject:
+        value = _with_pairs(form.value, ("metadata", "labels"), pairs)
+        if templates and form.kind in _PODS:
+            value = _with_pairs(value, (*_PODS[form.kind], "metadata", "labels"), pairs)
+        return replace(form, value=_selecting(value, form.kind, pairs) if selectors else value)
+
+    return does
+
+
+def _with_more(form: PatchedObject, notes: Mapping[Any, Any]) -> PatchedObject:
+    value = _with_pairs(form.value, ("metadata", "annotations"), notes)
+    if form.kind in _PODS:
+        value = _with_pairs(value, (*_PODS[form.kind], "metadata", "annotations"), notes)
+    return replace(form, value=value)
+
+
+def _with_pairs(value: Any, path: Sequence[str], pairs: Mapping[Any, Any]) -> Any:
+    for key, each in pairs.items():
+        value = with_set(value, [*path, str(key)], each)
+    return value
+
+
+def _selecting(value: Any, kind: str, pairs: Mapping[Any, Any]) -> Any:
+    if kind == "Service" and text_at_keys(value, "apiVersion") != "v1":
+        return value  # Knative's
+    selector_path = _SELECTORS_THERE.get(kind, ())
+    if selector_path and _at(value, selector_path):
+        return _with_pairs(value, selector_path, pairs)
+    return _with_pairs(value, _SELECTORS[kind], pairs) if kind in _SELECTORS else value
+
+
+def _at(value: Any, path: Sequence[str]) -> Any:
+    for step in path:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+# ── patches ──
+
+
+def _patch(patch: ObjectPatch) -> Change:
+    known = {"add", "replace", "remove", "test"}
+    return Change(
+        patch.place,
+        patch.path,
+        lambda form: _patched(patch, form),
+        _selector(patch),
+        _key_of(patch),
+        all(text(each, "op") in known for each in patch.operations),
+        lambda value, path: _in_patch(patch, value, path),
+    )
+
+
+def _in_patch(patch: ObjectPatch, value: Any, path: Path) -> Path:
+    """The corresponding path in a patch: list items are identified by their names."""
+    if patch.operations:
+        return _in_operations(patch.operations, path)
+    here: Any = patch.fields
+    results: list[str | int] = []
+    for step in path:
+        value = _below(value, step)
+        own = _named_so(here, text_at_keys(value, "name")) if isinstance(step, int) else step
+        here = _below(here, own)
+        if here is None:
+            break
+        results.append(own)
+    return tuple(results)
+
+
+def _named_so(listed: Any, name: str) -> int:
+    """The index of the item with this name in a list of a patch."""
+    named = [text_at_keys(each, "name") for each in listed] if isinstance(listed, list) else []
+    return named.index(name) if name in named else len(named)
+
+
+def _in_operations(operations: Sequence[Mapping[Any, Any]], path: Path) -> Path:
+    """The value of the last operation on the same path: it is that path or a parent."""
+    steps_of_path = [str(step) for step in path]
+    best, most = 0, -1
+    for index, each in enumerate(operations):
+        steps = pointer_steps(text(each, "path"))
+        same = next(
+            (i for i, (a, b) in enumerate(zip(steps, steps_of_path, strict=False)) if a != b),
+            len(steps),
+        )
+        if same >= most:
+            best, most = index, same
+    return (best, "value", *path[most:])
+
+
+def _below(value: Any, step: str | int) -> Any:
+    if isinstance(step, int):
+        return value[step] if isinstance(value, list) and step < len(value) else None
+    return value.get(step) if isinstance(value, Mapping) else None
+
+
+def _patched(patch: ObjectPatch, form: PatchedObject) -> PatchedObject | None:
+    value = form.value
+    for operation in patch.operations:
+        value = apply_json_patch(value, operation)
+    if patch.fields:
+        value = _merged_object(value, patch.fields)
+    if value is None:
+        return None
+    return (
+        replace(form, value=value) if isinstance(value, Mapping) else form
+    )  # kustomize rejects it
+
+
+def _merged_object(value: Any, fields: Mapping[Any, Any]) -> Any:
+    """A strategic patch never changes the kind and name of an object."""
+    merged = strategic_merge(
+        value, fields, schema=bool(_OWN_GROUPS.match(text_at_keys(value, "apiVersion")))
+    )
+    if not isinstance(merged, Mapping):
+        return merged
+    merged = {**merged, **{key: value[key] for key in ("apiVersion", "kind") if key in value}}
+    for key in ("name", "namespace"):
+        if own := text_at_keys(value, "metadata", key):
+            merged = with_set(merged, ["metadata", key], own)
+    return merged
+
+
+def _selector(patch: ObjectPatch) -> Callable[[PatchedObject], bool | None]:
+    if patch.target is not None:
+        return _selected_by(patch.target)
+    kind, name = text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
+    group = _group(patch.fields)
+
+    def selects(form: PatchedObject) -> bool:
+        same = kind in {"", form.kind} and group in {None, _group(form.value)}
+        return same and (not name or name in form.names)
+
+    return selects
+
+
+def _key_of(patch: ObjectPatch) -> tuple[str, str]:
+    if patch.target is not None:
+        return _key(patch.target)
+    return text(patch.fields, "kind"), text(patch.fields, "metadata", "name")
+
+
+def _key(target: Mapping[Any, Any]) -> tuple[str, str]:
+    """The kind and the name of a target, "" for a pattern and for any."""
+    kind, name = text(target, "kind"), text(target, "name")
+    if not _PLAIN.fullmatch(kind):
+        return "", ""
+    return kind, name if _PLAIN.fullmatch(name) else ""
+
+
+def _group(value: Any) -> str | None:
+    """The group of an object, "" for the core group; None if it has none."""
+    version = text_at_keys(value, "apiVersion")
+    return version.rpartition("/")[0] if version else None
+
+
+def _selected_by(target: Mapping[Any, Any]) -> Callable[[PatchedObject], bool | None]:
+    """By group, version, kind and name, each an anchored pattern, and by labels."""
+    keys = ("kind", "name", "group", "version", "namespace")
+    fits = {key: _pattern(wanted) for key in keys if (wanted := text(target, key))}
+    selectors = {f"{what}s": text(target, f"{what}Selector") for what in ("label", "annotation")}
+
+    def selects(form: PatchedObject) -> bool | None:
+        group, _, version = text_at_keys(form.value, "apiVersion").rpartition("/")
+        names = {"kind": (form.kind,), "name": form.names, "group": (group,), "version": (version,)}
+        for key, value in names.items():
+            results = {fits[key](each) for each in value} if key in fits else {True}
+            if True not in results:
+                return None if None in results else False
+        space = text_at_keys(form.value, "metadata", "namespace") or "default"
+        if "namespace" in fits and not fits["namespace"](space):
+            return None  # it may have had another one before
+        results = {
+            _has(selector, _at(form.value, ("metadata", what)))
+            for what, selector in selectors.items()
+        }
+        return False if False in results else None if None in results else True
+
+    return selects
+
+
+def _has(selector: str, labels: Any) -> bool | None:
+    """Whether labels match a selector; None for an unsupported selector."""
+    result = labels if isinstance(labels, Mapping) else {}
+    for each in filter(None, (part.strip() for part in selector.split(","))):
+        plain = re.fullmatch(r"([\w./-]+)\s*(?:(==?|!=)\s*([\w.-]*))?", each)
+        if plain is None:
+            return None
+        key, sign, value = plain.groups()
+        label_value = result.get(key)
+        if key not in result if sign is None else (label_value == value) is (sign == "!="):
+            return False
+    return True
+
+
+def _pattern(pattern: str) -> Callable[[str], bool | None]:
+    """Whether a name matches kustomize's pattern; None for a pattern with unbounded time in Python."""
+    if _REPEATS_GROUP.search(pattern) or len(_REPEATS.findall(pattern)) > _MOST_REPEATS:
+        return lambda _: None
+    try:
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # in a syntax that another Python version may read differently
+            compiled = re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return lambda given: pattern == given
+    return lambda given: compiled.fullmatch(given) is not None
+
+
+def _replaced(
+    kustomization: Mapping[str, Any],
+) -> Iterator[tuple[int, Mapping[Any, Any], tuple[str, ...]]]:
+    for index, each in enumerate(mappings(kustomization, "replacements")):
+        for target in mappings(each, "targets"):
+            fields = tuple(f for f in items(target, "fieldPaths") if isinstance(f, str))
+            yield index, mapping(target, "select"), fields
+
+
+def _does_unknown(fields: Sequence[str]) -> Callable[[PatchedObject], PatchedObject]:
+    def does(form: PatchedObject) -> PatchedObject:
+        value = form.value
+        for path in fields:
+            value = with_set(value, path.split("."), UNKNOWN)
+        return replace(form, value=value)
+
+    return does
+
+
+# ── images ──
+
+
+def _does_images(entry: Mapping[Any, Any]) -> Callable[[PatchedObject], PatchedObject]:
+    def does(form: PatchedObject) -> PatchedObject:
+        value = _with_images(form.value, partial(_image, inputs=entry))
+        return form if value is form.value else replace(form, value=value)
+
+    return does
+
+
+def _with_images(value: Any, new: Callable[[str], str], *, here: bool = False) -> Any:
+    """With another text for each `image` of containers below; unchanged if none changes."""
+    if isinstance(value, list):
+        replaced = [_with_images(each, new, here=here) for each in value]
+        return replaced if any(a is not b for a, b in zip(replaced, value, strict=True)) else value
+    if not isinstance(value, Mapping):
+        return value
+    changed = {
+        key: replaced
+        for key, each in value.items()
+        if (replaced := _image_below(key, each, new, here=here)) is not each
+    }
+    return {**value, **changed} if changed else value
+
+
+def _image_below(key: Any, value: Any, new: Callable[[str], str], *, here: bool) -> Any:
+    if here and key == "image" and isinstance(value, str):
+        return new(value)
+    return _with_images(value, new, here=key in _CONTAINERS)
+
+
+def image_names(form: PatchedObject) -> set[str]:
+    """The images of all containers of an object, without their tags and digests."""
+    found: set[str] = set()
+
+    def seen(written: str) -> str:
+        found.add(_image_parts(written)[0])
+        return written
+
+    _with_images(form.value, seen)
+    return found
+
+
+def _image_parts(written: str) -> tuple[str, str, str]:
+    """The name of an image, its tag, and its digest."""
+    bare, _, digest = written.partition("@")
+    folder, slash, last = bare.rpartition("/")
+    name, _, tag = last.partition(":")
+    return f"{folder}{slash}{name}", tag, digest
+
+
+def _image(written: str, inputs: Mapping[Any, Any]) -> str:
+    name, tag, digest = _image_parts(written)
+    if text(inputs, "name") != name:
+        return written
+    if inputs.get("newTag") or text(inputs, "digest"):  # the old digest is of another image
+        tag, digest = str(inputs.get("newTag") or tag), text(inputs, "digest")
+    at = f"@{digest}" if digest else ""
+    return f"{text(inputs, 'newName') or text(inputs, 'name')}{f':{tag}' if tag else ''}{at}"

@@ -1,0 +1,227 @@
+"""Resources read from files, with their places, and skipped files."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gpuyard_core.findings import Path
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.rules.rule import Resource
+
+_TWO_WORDS = re.compile(r"(?<![\w./])[a-z]+(?:[A-Z][a-z0-9]+)+(?![\w/])")
+"""A field name of several words, which is not an ordinary word in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileLocation:
+    """The location of a resource: a file, one of its documents, and a path."""
+
+    file: str
+    document: Document
+    prefix: Path = ()
+    """The path in the document at which the resource's properties begin."""
+    first_line: int = 0
+    """Lines of the file before the document's first, for a document inside another's text."""
+
+    fixed_position: tuple[int, int] | None = None
+    """The location of all its content, for a document inside a one-line text."""
+    pulumi_name: Callable[[str], str] | None = None
+    """The Pulumi name, which rules use, of each field of this document; None if names are equal."""
+    to_document_name: Callable[[str], str] | None = None
+    """The name in this document of each Pulumi field."""
+    to_source_line: Callable[[int], int] | None = None
+    """For a rendered file: the source line of each line."""
+    override_positions: Mapping[Path, tuple[int, int]] | None = None
+    """By path: line and column of values that override the document."""
+    values_paths: Mapping[Path, Path] | None = None
+    """For an object that values of a chart describe: by its path, the path in the values."""
+
+    def position(self, path: Path) -> tuple[int, int]:
+        """Line and column of a place in the resource, or of the nearest parent."""
+        line, column = self._position(path)
+        return (line, column) if self.to_source_line is None else (self.to_source_line(line), 1)
+
+    def lines_to(self, path: Path) -> list[int]:
+        """The lines along a path, from the resource's own."""
+        return [self.position(path[:end])[0] for end in range(len(path) + 1)]
+
+    def last_line(self) -> int:
+        """The last line of the resource."""
+        last = (
+            self.fixed_position[0]
+            if self.fixed_position
+            else self.first_line + self.document.last_line_below(self.prefix)
+        )
+        return last if self.to_source_line is None else self.to_source_line(last)
+
+    def _position(self, path: Path) -> tuple[int, int]:
+        over = self.override_positions or {}
+        written = self._written(path) if over or self.fixed_position is None else ()
+        for end in range(len(written), 0, -1) if over else ():
+            if position := over.get(written[:end]):
+                return position
+        if self.fixed_position is not None:
+            return self.fixed_position
+        nearest = self.document.nearest_located_path((*self.prefix, *written)) or ()
+        line = self.first_line + self.document.lines.get(nearest, 1)
+        return line, self.document.columns.get(nearest, 1)
+
+    def nested_in(self, path: Path, document: Document) -> "FileLocation":
+        """The place of a document that is the text at a path below this one."""
+        line, column = self._position(path)
+        if (
+            self.fixed_position is None
+            and (*self.prefix, *self._written(path)) in self.document.blocks
+        ):
+            # a block begins on the line after its key
+            return FileLocation(self.file, document, (), line, to_source_line=self.to_source_line)
+        return FileLocation(
+            self.file, document, (), 0, (line, column), to_source_line=self.to_source_line
+        )
+
+    def document_path(self, path: Path) -> Path:
+        """The path in the document's field names, also below unmapped fields."""
+        if self.values_paths is not None:
+            return self._written(path)
+        if self.to_document_name is None:
+            return path
+        own = self.to_document_name
+        return tuple(own(s) if isinstance(s, str) else s for s in self._written(path))
+
+    def with_document_names(self, text: str) -> str:
+        """A message about a resource here, with the document's field names."""
+        if self.to_document_name is None:
+            return text
+        own = self.to_document_name
+        return _TWO_WORDS.sub(lambda found: own(found[0]), text)
+
+    def _written(self, path: Path) -> Path:
+        """The path in the document: its own field names, with single-item lists for blocks."""
+        if self.values_paths is not None:
+            return _by_parts(self.values_paths, path)
+        if self.pulumi_name is None:
+            return path
+        value: Any = self.document.value
+        for step in self.prefix:
+            value = value[step]
+        written: list[str | int] = []
+        for step in path:
+            if isinstance(value, list) and len(value) == 1 and isinstance(step, str):
+                written.append(0)
+                value = value[0]
+            name = self._name_in(value, step)
+            written.append(name)
+            value = value_at_step(value, name)
+        return tuple(written)
+
+    def _name_in(self, value: Any, step: str | int) -> str | int:
+        if isinstance(step, int) or not isinstance(value, Mapping) or self.pulumi_name is None:
+            return step
+        return next((name for name in value if self.pulumi_name(name) == step), step)
+
+
+def _by_parts(parts: Mapping[Path, Path], path: Path) -> Path:
+    """The mapped value of the longest known prefix of a path, and the rest unchanged."""
+    known_length = next(end for end in range(len(path), -1, -1) if path[:end] in parts)
+    return (*parts[path[:known_length]], *path[known_length:])
+
+
+def value_at_step(value: Any, step: str | int) -> Any:
+    """The value at a step; None if there is none."""
+    if isinstance(value, Mapping):
+        return value.get(step)
+    if isinstance(value, list) and isinstance(step, int) and step < len(value):
+        return value[step]
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasePart:
+    """Values inside a release."""
+
+    release: Resource
+    base: Path
+    """The path of their chart's name in the release."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A resource and its place."""
+
+    resource: Resource
+    place: FileLocation
+    is_uncertain: bool = False
+    """Whether it may be absent: a variable decides."""
+    merged_resource: Resource | None = None
+    """A release merged with its values files in the input, as deployed; also its values."""
+    part: ReleasePart | None = None
+    """For values inside a release, their path in it."""
+    release: Resource | None = None
+    """For objects that chart values describe: their release, if any."""
+
+    @property
+    def is_described_by_values(self) -> bool:
+        """Whether it is in no file itself: values of a chart describe it."""
+        return self.place.values_paths is not None
+
+
+@dataclass(frozen=True, slots=True)
+class SkippedFile:
+    """A file, or a part of one, that lint could not read: it is reported."""
+
+    file: str
+    reason: str
+    line: int = 1
+    template: bool = False
+    """True for a template of Helm or another language: it must be rendered first."""
+    is_unrecognized: bool = False
+    """True for irrelevant files: settings of other programs, a schema, data."""
+
+
+@dataclass(frozen=True, slots=True)
+class ValuesOverlay:
+    """Values that one command, or one Terraform release, passes to helm."""
+
+    files: tuple[str, ...]
+    """Values files in the input, in merge order: the chart's first."""
+    set_values: tuple[Any, ...] = ()
+    """Values set by `--set`."""
+    chart: str = ""
+    """The chart in a Terraform release; "" for commands, or if unknown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LintInput:
+    """All resources from some files."""
+
+    items: tuple[Item, ...] = ()
+    skipped: tuple[SkippedFile, ...] = ()
+    files: tuple[str, ...] = field(default=())
+    """Every file that was read, in order."""
+    example_files: frozenset[str] = frozenset()
+    """Files that are not deployed: examples, test data, vendored copies."""
+    kustomizations: Mapping[str, tuple[Resource, ...]] = field(
+        default_factory=dict[str, tuple[Resource, ...]]
+    )
+    """By folder of a kustomization: the result of `kustomize build`."""
+    installs: tuple[Resource, ...] = ()
+    """Programs that commands next to the files install: they are in none of `files`."""
+    values_overlays: tuple[ValuesOverlay, ...] = ()
+    """Values that such commands pass to helm."""
+    values_variants: Mapping[str, tuple[Any, ...]] = field(
+        default_factory=dict[str, tuple[Any, ...]]
+    )
+    """By values file: all values of a release, for each release that names it."""
+
+    def __add__(self, other: "LintInput") -> "LintInput":
+        return LintInput(
+            self.items + other.items,
+            self.skipped + other.skipped,
+            self.files + other.files,
+            self.example_files | other.example_files,
+            {**self.kustomizations, **other.kustomizations},
+            self.installs + other.installs,
+            self.values_overlays + other.values_overlays,
+            {**self.values_variants, **other.values_variants},
+        )

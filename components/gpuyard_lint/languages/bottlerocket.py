@@ -1,0 +1,86 @@
+"""GPU sharing of Bottlerocket: settings of its device plugin, as TOML in the user data of nodes.
+
+Defaults differ between versions of the system: an unset value is unknown.
+"""
+
+import re
+import tomllib
+from base64 import b64decode
+from binascii import Error
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from gpuyard_core.findings import Path
+from gpuyard_core.manifests.fields import UNKNOWN
+from gpuyard_core.yaml_tree import Document
+from gpuyard_lint.items import FileLocation, Item
+from gpuyard_lint.rules.rule import Resource
+
+USER_DATA: Mapping[str, Path] = {
+    "karpenter.k8s.aws/EC2NodeClass": ("spec", "userData"),
+    "aws:ec2/LaunchTemplate": ("userData",),
+}
+"""By kind, the path of user data; in a launch template it may be base64."""
+_SETTINGS = ("settings", "kubelet-device-plugins", "nvidia")
+_METHODS = {"time-slicing": "timeSlicing", "mps": "mps"}
+_FIELDS = {
+    "rename-by-default": "renameByDefault",
+    "fail-requests-greater-than-one": "failRequestsGreaterThanOne",
+}
+_HEAD = re.compile(r"\s*\[([\w.\"' -]+)\]")
+_KEY = re.compile(r"\s*([\w-]+)\s*=")
+_LEAST = 2
+
+
+def sharing_settings(text: str, place: FileLocation, path: Path) -> Iterator[Item]:
+    """The sharing that user data sets, as a configuration of the device plugin."""
+    plain = _plain(text)
+    try:
+        value: Any = tomllib.loads(plain)
+    except tomllib.TOMLDecodeError:
+        return  # another system: a script, MIME parts
+    for step in _SETTINGS:
+        value = value.get(step) if isinstance(value, Mapping) else None
+    strategy = value.get("device-sharing-strategy") if isinstance(value, Mapping) else None
+    if strategy not in _METHODS:
+        return
+    method, below = _METHODS[strategy], value.get(strategy)
+    settings: Mapping[str, Any] = below if isinstance(below, Mapping) else {}
+    sharing = {name: settings.get(key, UNKNOWN) for key, name in _FIELDS.items()}
+    if method == "mps":  # it always rejects two
+        del sharing["failRequestsGreaterThanOne"]
+    replicas = settings.get("replicas")
+    some = isinstance(replicas, int) and replicas >= _LEAST
+    sharing["resources"] = [{"name": "nvidia.com/gpu", "replicas": replicas if some else UNKNOWN}]
+    document = Document({"version": "v1", "sharing": {method: sharing}}, _lines(plain, strategy))
+    inside = place.nested_in(path, document) if plain is text else _at_once(place, path, document)
+    yield Item(Resource("config:device-plugin", "userData", document.value), inside)
+
+
+def _at_once(place: FileLocation, path: Path, document: Document) -> FileLocation:
+    """Base64 text has no line numbers."""
+    return FileLocation(place.file, document, (), 0, place.position(path))
+
+
+def _plain(text: str) -> str:
+    try:
+        return b64decode(text, validate=True).decode()
+    except (Error, ValueError):
+        return text
+
+
+def _lines(text: str, strategy: str) -> dict[Path, int]:
+    """The line of each field: of its section, and of its key."""
+    method = _METHODS[strategy]
+    results: dict[Path, int] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if head := _HEAD.match(line):
+            section = head[1].rpartition(".")[2].strip(" \"'")
+            if section == "nvidia":
+                results[()] = number
+            elif section == strategy:
+                results["sharing", method] = number
+        elif (key := _KEY.match(line)) and section == strategy and key[1] in _FIELDS:
+            results["sharing", method, _FIELDS[key[1]]] = number
+    return results
