@@ -33,7 +33,11 @@ def place_of(path: str) -> str:
     if first == "tests" and Path(path).name.startswith("test_") and (ROOT / path).is_file():
         return path
     if first == "components":
-        parts = parts[1:] if parts[0] == "gpuyard" else [parts[0].removeprefix("gpuyard_"), ""]
+        parts = (
+            parts[1:]
+            if parts[0] in {"gpuyard", "gpuyard_agents"}
+            else [parts[0].removeprefix("gpuyard_"), ""]
+        )
     elif first != "tests":
         parts = [first, ""] if (ROOT / "tests" / first).is_dir() else ["house", ""]
     folder = Path("tests", *parts[:-1])

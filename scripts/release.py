@@ -1,6 +1,7 @@
-"""Builds a release in `dist/`: sdist, wheel, bill of materials and checksums, and tests the wheel.
+"""Builds a release in `dist/`: sdist, wheels, bills of materials and checksums, and tests the wheels.
 
-The second wheel is built from the unpacked sdist, and both must have the same bytes. `docs/contributing/releases.md`
+The sdist has the sources of every package. Each wheel is built a second time, from the unpacked sdist, and both must
+have the same bytes. `docs/contributing/releases.md`
 describes the steps before and after.
 """
 
@@ -13,6 +14,7 @@ import sys
 import tarfile
 import tempfile
 import zipfile
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from importlib import metadata
 from pathlib import Path
@@ -25,6 +27,22 @@ from packaging.utils import canonicalize_name
 from gpuyard.render.supply.bill_of_materials import bill_of_materials
 
 ROOT = Path(__file__).resolve().parents[1]
+PACKAGES = (
+    ".",
+    *(str(p.parent.relative_to(ROOT)) for p in sorted(ROOT.glob("components/*/pyproject.toml"))),
+)
+"""Folders with a pyproject.toml; the root is the distribution `gpuyard`."""
+INSTALLED = {
+    "gpuyard[aws]": (
+        ("gpuyard", "--help"),
+        ("gpuyard", "init", "--cloud", "aws", "--generate-only", "lab"),
+        ("gpuyard", "check", "lab/stacks/Pulumi.dev.yaml"),
+        ("gpuyard", "init", "--cloud", "simulated", "--generate-only", "local"),
+        ("gpuyard", "render", "local/stacks/Pulumi.dev.yaml", "--out", "manifests"),
+    ),
+    "gpuyard-lint": (("gpuyard-lint", "manifests"),),
+}
+"""Requirements, and what runs in an environment with each."""
 _BUILD = "import sys; from hatchling import build; print(getattr(build, sys.argv[1])(sys.argv[2]))"
 
 
@@ -35,12 +53,13 @@ def main() -> None:
         sys.exit(f"release: commit these changes first:\n{changes}")
     out = ROOT / "dist"
     shutil.rmtree(out, ignore_errors=True)
-    sdist, wheel = build(ROOT, "build_sdist", out), build(ROOT, "build_wheel", out)
-    check_reproducible(sdist, wheel)
-    package = Metadata.from_email(package_metadata(wheel), validate=True)
-    bill = wheel_bill_of_materials(package)
-    (out / f"{wheel.stem}.cdx.json").write_text(json.dumps(bill, indent=2) + "\n", encoding="utf-8")
-    install(wheel)
+    sdist, wheels = build(ROOT, "build_sdist", out), build_wheels(ROOT, out)
+    check_reproducible(sdist, wheels)
+    for wheel in wheels:
+        package = Metadata.from_email(package_metadata(wheel), validate=True)
+        bill = json.dumps(wheel_bill_of_materials(package), indent=2)
+        (out / f"{wheel.stem}.cdx.json").write_text(f"{bill}\n", encoding="utf-8")
+    install(out)
     write_checksums(out)
     print((out / "SHA256SUMS").read_text(encoding="utf-8"), end="")
 
@@ -59,17 +78,20 @@ def build(root: Path, kind: str, out: Path) -> Path:
     return out / ended.stdout.strip()
 
 
-def check_reproducible(sdist: Path, wheel: Path) -> None:
-    """Build both again, the wheel from the unpacked sdist, and compare."""
+def build_wheels(root: Path, out: Path) -> list[Path]:
+    """The wheel of each package; that of gpuyard comes first."""
+    return [build(root / each, "build_wheel", out) for each in PACKAGES]
+
+
+def check_reproducible(sdist: Path, wheels: Sequence[Path]) -> None:
+    """Build all again, the wheels from the unpacked sdist, and compare."""
     with tempfile.TemporaryDirectory() as folder:
         with tarfile.open(sdist) as archive:
             archive.extractall(folder, filter="data")
         (source,) = Path(folder).iterdir()
         out = Path(folder) / "again"
-        for first, second in (
-            (sdist, build(ROOT, "build_sdist", out)),
-            (wheel, build(source, "build_wheel", out)),
-        ):
+        again = [build(ROOT, "build_sdist", out), *build_wheels(source, out)]
+        for first, second in zip((sdist, *wheels), again, strict=True):
             if first.read_bytes() != second.read_bytes():
                 sys.exit(f"release: {first.name} is not reproducible: two builds differ")
 
@@ -94,7 +116,7 @@ def wheel_bill_of_materials(package: Metadata) -> dict[str, Any]:
         needed[reference] = []
         for each in requirements:
             name = canonicalize_name(each.name)
-            if not _applies(each, extras):
+            if not applies(each, extras):
                 continue
             found = metadata.distribution(name)
             depends = _reference(name, found.version)
@@ -117,7 +139,8 @@ def wheel_bill_of_materials(package: Metadata) -> dict[str, Any]:
     return {**bill, "dependencies": graph}
 
 
-def _applies(requirement: Requirement, extras: AbstractSet[str]) -> bool:
+def applies(requirement: Requirement, extras: AbstractSet[str]) -> bool:
+    """Whether it is required for one of the extras, or without any."""
     marker = requirement.marker
     return marker is None or any(marker.evaluate({"extra": each}) for each in {"", *extras})
 
@@ -133,20 +156,19 @@ def _component(reference: str, name: str, found: metadata.Distribution) -> dict[
     return {**component, "purl": reference, **stated}
 
 
-def install(wheel: Path) -> None:
-    """Install the wheel into an empty environment, and create a project with it."""
+def install(wheels: Path) -> None:
+    """Install gpuyard-lint and gpuyard into empty environments; lint a file, and create a project."""
     uv = shutil.which("uv") or str(ROOT / ".tools" / "uv" / "bin" / "uv")
     with tempfile.TemporaryDirectory() as folder:
-        python = Path(folder) / "venv" / "bin" / "python"
-        gpuyard = python.with_name("gpuyard")
-        for command in (
-            (uv, "venv", "--quiet", "--python", sys.executable, "venv"),
-            (uv, "pip", "install", "--quiet", "--python", python, f"{wheel}[aws]"),
-            (gpuyard, "--help"),
-            (gpuyard, "init", "--cloud", "aws", "--generate-only", "lab"),
-            (gpuyard, "check", "lab/stacks/Pulumi.dev.yaml"),
-        ):
-            subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        for requirement, commands in INSTALLED.items():
+            python = Path(folder) / requirement / "bin" / "python"
+            into = ("--quiet", "--python", str(python), "--find-links", str(wheels))
+            for command in (
+                (uv, "venv", "--quiet", "--python", sys.executable, requirement),
+                (uv, "pip", "install", *into, requirement),
+                *((str(python.with_name(program)), *words) for program, *words in commands),
+            ):
+                subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
 
 
 def write_checksums(folder: Path) -> None:

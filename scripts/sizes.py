@@ -19,8 +19,6 @@ MODULE_LINES_HARD = 600
 FUNCTION_LINES_P90 = 40
 MODULES_HINT = 25
 """A folder with more modules is named in the report, without a failure."""
-MADE = ("components/gpuyard/typed.py",)
-"""Generated from the models of the spec."""
 
 
 @dataclass(frozen=True)

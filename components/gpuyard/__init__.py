@@ -29,16 +29,16 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Diagnostic": "findings",
-    "GpuYardError": "errors",
-    "PlanRejected": "errors",
-    "PlatformPlan": "plan.records",
-    "PlatformSpec": "spec.platform",
-    "Severity": "findings",
-    "SpecError": "errors",
-    "plan_or_raise": "plan.platform",
-    "platform_spec": "spec.read",
-    "read_stack_file": "spec.read",
+    "Diagnostic": "gpuyard_core.findings",
+    "GpuYardError": "gpuyard_core.errors",
+    "PlanRejected": "gpuyard_core.errors",
+    "PlatformPlan": "gpuyard.plan.records",
+    "PlatformSpec": "gpuyard.spec.platform",
+    "Severity": "gpuyard_core.findings",
+    "SpecError": "gpuyard_core.errors",
+    "plan_or_raise": "gpuyard.plan.platform",
+    "platform_spec": "gpuyard.spec.read",
+    "read_stack_file": "gpuyard.spec.read",
 }
 
 
@@ -46,7 +46,7 @@ def __getattr__(name: str) -> Any:
     """Load a public name on first use, so that `import gpuyard` is fast."""
     if name not in _HOMES:
         raise AttributeError(f"module 'gpuyard' has no attribute {name!r}")
-    return getattr(import_module(f"gpuyard.{_HOMES[name]}"), name)
+    return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -25,6 +25,7 @@ from gpuyard_core.catalogue.prometheus import ManagedPrometheus
 from gpuyard_core.catalogue.purchasing import IdFormat
 from gpuyard_core.catalogue.software.images import NodeImage, images_of
 from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.manifests.pods import Taint
 
 if TYPE_CHECKING:
     from gpuyard.plan.draft import Draft
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
         PlatformPlan,
         PoolPlan,
         ServicePlan,
-        Taint,
     )
     from gpuyard.plan.records.nodes import UpgradePlan
     from gpuyard.preflight.prerequisites import PrerequisiteAnswers

@@ -84,7 +84,6 @@ def test_a_shell_completes_commands_options_values_and_stacks(shell):
     assert shell.complete("gpuyard check --ag") == "gpuyard check --against"
     assert shell.complete("gpuyard check --format j") == "gpuyard check --format json"
     assert shell.complete("gpuyard check pr") == "gpuyard check prod"
-    assert shell.complete("gpuyard sim res") == "gpuyard sim reset"
     assert shell.complete("gpuyard check ./stacks/Pulumi.t") == (
         "gpuyard check ./stacks/Pulumi.test.yaml"
     )
@@ -95,7 +94,7 @@ def test_fish_completes_them_too(project):
         pytest.skip("no fish on PATH")
     here = str(Path(sys.executable).parent)
     script = "gpuyard completion fish | source; for each in $argv; complete -C $each; end"
-    lines = ("gpuyard perm", "gpuyard check --ag", "gpuyard check pr", "gpuyard sim res")
+    lines = ("gpuyard perm", "gpuyard check --ag", "gpuyard check pr")
     ended = subprocess.run(
         [fish, "--no-config", "-c", script, *lines],
         env={**os.environ, "PATH": f"{here}{os.pathsep}{os.environ['PATH']}", "HOME": str(project)},
@@ -104,4 +103,4 @@ def test_fish_completes_them_too(project):
         check=True,
     )
     words = [line.partition("\t")[0] for line in ended.stdout.splitlines()]
-    assert words == ["permissions", "--against", "prod", "reset"]
+    assert words == ["permissions", "--against", "prod"]

@@ -7,8 +7,10 @@ import pytest
 import typer
 from typer.main import get_command
 
-from gpuyard.cli import app, guard
+from gpuyard import cli
+from gpuyard.cli import app
 from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.terminal import guard
 
 
 def raising(monkeypatch, error):
@@ -64,7 +66,7 @@ def test_the_traceback_is_shown_to_who_asks_for_it(gpuyard, monkeypatch):
 def test_a_process_without_streams_still_ends(monkeypatch):
     monkeypatch.setattr(sys, "stdout", None)
     monkeypatch.setattr(sys, "stderr", None)
-    assert guard.main(["version"]) == 0
+    assert cli.main(["version"]) == 0
     sys.stdout.close()
     sys.stderr.close()
 
@@ -83,7 +85,7 @@ class Gone(io.StringIO):
 def test_a_reader_who_is_gone_is_no_fault(monkeypatch, args):
     monkeypatch.chdir(guard.__file__.rpartition("/components/")[0])
     monkeypatch.setattr(sys, "stdout", Gone())
-    assert guard.main(args) == 0
+    assert cli.main(args) == 0
 
 
 def test_the_version_is_said(gpuyard):
@@ -110,8 +112,3 @@ def test_the_schema_is_the_one_that_editors_read(gpuyard):
     from gpuyard.spec.schema import stack_schema
 
     assert json.loads(gpuyard("schema").out) == stack_schema()
-
-
-def test_the_commands_of_the_simulated_cluster_are_listed_when_they_are_there(gpuyard):
-    assert "  sim " in gpuyard("--help").out
-    assert gpuyard("sim", "--help").code == 0

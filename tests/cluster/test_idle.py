@@ -126,14 +126,18 @@ class Yard:
 
     def _mount(self, pod: Value, container: Value) -> None:
         """The volumes of the pod as folders, read-only."""
-        names = {v["name"]: v["configMap"]["name"] for v in pod["volumes"]}
+        maps = {v["name"]: v["configMap"] for v in pod["volumes"]}
         for mount in container["volumeMounts"]:
-            data = self.api.call("GET", f"{HOME}/configmaps/{names[mount['name']]}")["data"]
+            source = maps[mount["name"]]
+            data = self.api.call("GET", f"{HOME}/configmaps/{source['name']}")["data"]
+            paths = {each["key"]: each["path"] for each in source.get("items", ())}
             where = Path(self._at(mount["mountPath"]))
             if not where.exists():
                 where.mkdir(parents=True)
                 for name, text in data.items():
-                    (where / name).write_text(text, encoding="utf-8")
+                    at = where / paths.get(name, name)
+                    at.parent.mkdir(parents=True, exist_ok=True)
+                    at.write_text(text, encoding="utf-8")
                 where.chmod(0o555)
 
     def _at(self, word: str) -> str:
@@ -144,16 +148,16 @@ class Yard:
         """What stands in for the pod's surroundings: where the server is, who asks, and the time."""
         wish = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
         path = f"{HOME}/serviceaccounts/{IDLE}/token"
-        token = self.folder / "token"
-        token.write_text(self.api.call("POST", path, wish)["status"]["token"], encoding="utf-8")
+        (self.folder / "token").write_text(
+            self.api.call("POST", path, wish)["status"]["token"], encoding="utf-8"
+        )
         found = yaml.safe_load(self.kubeconfig.read_text(encoding="utf-8"))["clusters"][0][
             "cluster"
         ]
-        authority = self.folder / "ca.crt"
-        authority.write_bytes(base64.b64decode(found["certificate-authority-data"]))
+        (self.folder / "ca.crt").write_bytes(base64.b64decode(found["certificate-authority-data"]))
         return [
-            *("--server", self.api.server, "--token-file", str(token)),
-            *("--authority", str(authority), "--now", now.isoformat()),
+            *("--server", self.api.server, "--account", str(self.folder)),
+            *("--now", now.isoformat()),
         ]
 
 

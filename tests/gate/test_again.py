@@ -9,11 +9,13 @@ import pytest
 
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard.render.validation.gate import gate_objects
-from gpuyard_gate import loop, recurring
-from gpuyard_gate.decisions import CheckOutcome, Node, change_for
-from gpuyard_gate.reconcile import read_settings as read_gate_settings
-from gpuyard_gate.recurring import read_settings, reconcile, uses_gpus
-from gpuyard_idle.web import RequestRejected, Unreachable
+from gpuyard_agents import agent
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.client import RequestRejected, Unreachable
+from gpuyard_agents.gate import recurring
+from gpuyard_agents.gate.decisions import CheckOutcome, Node, change_for
+from gpuyard_agents.gate.reconcile import Settings as GateSettings
+from gpuyard_agents.gate.recurring import Settings, reconcile, uses_gpus
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -29,7 +31,10 @@ TEXTS = {
     if SETTINGS_FILE in o.get("data", {})
 }
 TEXT = TEXTS["gpuyard-lab-again"]
-SETTINGS, GATE = read_settings(TEXT), read_gate_settings(TEXTS["gpuyard-lab-gate"])
+SETTINGS, GATE = (
+    read_settings(Settings, TEXT),
+    read_settings(GateSettings, TEXTS["gpuyard-lab-gate"]),
+)
 NAMES = SETTINGS.names
 DIGEST = GATE.pools[0].digest
 PASSED = {NAMES.checked: DIGEST, NAMES.result: "passed"}
@@ -61,7 +66,7 @@ class Cluster:
         )
         self.sent = []
 
-    def request_json(self, method, path, body=None, kind=""):
+    def request_json(self, method, path, body=None, kind="", *, accept=""):
         if method == "GET":
             found = self.pods if path.startswith("/api/v1/pods") else self.nodes.values()
             return {"items": list(found), "metadata": {}}
@@ -205,7 +210,7 @@ def ended(words, monkeypatch, looks):
             raise Unreachable("nobody")
         return found
 
-    monkeypatch.setattr(loop, "JsonClient", lambda *_: type("S", (), {"close": lambda _: None})())
+    monkeypatch.setattr(agent, "JsonClient", lambda *_: type("S", (), {"close": lambda _: None})())
     monkeypatch.setattr(recurring, "reconcile", one)
     monkeypatch.setattr(recurring, "time", clock)
     return recurring.main(words), clock.now
@@ -228,8 +233,8 @@ def test_one_look_says_whether_any_is_left(words, monkeypatch, left, code):
 def test_without_settings_it_cannot_begin(words, text, capsys, monkeypatch):
     Path(words[1]).write_text(text)
     monkeypatch.setattr(sys, "argv", ["again", *words])
-    monkeypatch.delitem(sys.modules, "gpuyard_gate.recurring")
+    monkeypatch.delitem(sys.modules, "gpuyard_agents.gate.recurring")
     with pytest.raises(SystemExit) as caught:
-        runpy.run_module("gpuyard_gate.recurring", run_name="__main__")
+        runpy.run_module("gpuyard_agents.gate.recurring", run_name="__main__")
     assert caught.value.code == 2
     assert "cannot start" in capsys.readouterr().out

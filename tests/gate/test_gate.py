@@ -10,9 +10,12 @@ import pytest
 
 from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard.render.validation.gate import gate_objects
-from gpuyard_gate import command, loop
-from gpuyard_gate import reconcile as looking
-from gpuyard_gate.decisions import (
+from gpuyard_agents import agent, client
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.client import RequestRejected, Unreachable
+from gpuyard_agents.gate import __main__ as command
+from gpuyard_agents.gate import reconcile as looking
+from gpuyard_agents.gate.decisions import (
     Change,
     CheckOutcome,
     Node,
@@ -20,8 +23,7 @@ from gpuyard_gate.decisions import (
     check_outcome,
     max_unavailable_nodes,
 )
-from gpuyard_gate.reconcile import read_settings, reconcile
-from gpuyard_idle.web import RequestRejected, Unreachable
+from gpuyard_agents.gate.reconcile import Settings, reconcile
 from kit.cases.figures import FIGURES
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
@@ -35,9 +37,9 @@ def told(gate="taint", **more):
     return found["data"][SETTINGS_FILE]
 
 
-SETTINGS = read_settings(told())
+SETTINGS = read_settings(Settings, told())
 NAMES, POOL = SETTINGS.names, SETTINGS.pools[0]
-LABELLED = read_settings(told("label")).pools[0]
+LABELLED = read_settings(Settings, told("label")).pools[0]
 GPU = {"key": "nvidia.com/gpu", "value": "present", "effect": "NoSchedule"}
 WAITS = dict(NAMES.taint)
 CORDON = {"unschedulable": True}
@@ -273,7 +275,7 @@ class Cluster:
         self.dies, self.late = dies, late
         self.stale = False
 
-    def request_json(self, method, path, body=None, kind=""):
+    def request_json(self, method, path, body=None, kind="", *, accept=""):
         self.asked.append(f"{method} {urlsplit(path).path}")
         if len(self.asked) == self.dies and not self.late:
             raise Dead
@@ -438,7 +440,7 @@ def test_a_node_that_goes_is_left_alone():
 
 
 def test_one_look_asks_in_pages_and_changes_no_more_than_so_many(monkeypatch):
-    monkeypatch.setattr(loop, "PAGE", 4)
+    monkeypatch.setattr(client, "PAGE", 4)
     monkeypatch.setattr(looking, "MOST_CHANGES", 5)
     cluster = Cluster(*fleet(7, working=False))
     assert (reconcile(cluster, SETTINGS, print), reconcile(cluster, SETTINGS, print)) == (5, 2)
@@ -469,7 +471,7 @@ def test_a_look_is_made_as_the_account_of_its_pod(account, monkeypatch):
         def close(self):
             seen.append("closed")
 
-    monkeypatch.setattr(loop, "JsonClient", Server)
+    monkeypatch.setattr(agent, "JsonClient", Server)
     monkeypatch.setattr(command, "reconcile", lambda _, settings, say: say(settings.namespace) or 0)
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "fd00::1")
     assert command.main(started(account, "--once")) == 0
@@ -484,8 +486,10 @@ def test_what_goes_wrong_is_said_and_tried_again(account, monkeypatch, capsys):
         if len(naps) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(loop.time, "sleep", sleep)
-    monkeypatch.setattr(loop, "JsonClient", lambda *_: (_ for _ in ()).throw(Unreachable("nobody")))
+    monkeypatch.setattr(agent.time, "sleep", sleep)
+    monkeypatch.setattr(
+        agent, "JsonClient", lambda *_: (_ for _ in ()).throw(Unreachable("nobody"))
+    )
     with pytest.raises(KeyboardInterrupt):
         command.main(started(account))
     assert naps == [15, 15, 15]
@@ -496,8 +500,9 @@ def test_what_goes_wrong_is_said_and_tried_again(account, monkeypatch, capsys):
 @pytest.mark.parametrize("text", ["", "{}", "[]", json.dumps({"names": {}, "pools": []})])
 def test_without_settings_it_cannot_begin(account, text, capsys, monkeypatch):
     (account / "settings.json").write_text(text)
-    monkeypatch.setattr(sys, "argv", ["gpuyard_gate", *started(account)])
+    monkeypatch.delitem(sys.modules, "gpuyard_agents.gate.__main__")
+    monkeypatch.setattr(sys, "argv", ["gpuyard_agents.gate", *started(account)])
     with pytest.raises(SystemExit) as caught:
-        runpy.run_module("gpuyard_gate", run_name="__main__")
+        runpy.run_module("gpuyard_agents.gate", run_name="__main__")
     assert caught.value.code == 2
     assert "cannot start" in capsys.readouterr().out

@@ -10,24 +10,16 @@ import pytest
 
 import sizes
 
+SIMULATE = sizes.ROOT / "testbed" / "packages" / "gpuyard_simulate"
 LINT = Path(sys.executable).with_name("lint-imports")
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
     root = tmp_path_factory.mktemp("layers")
-    for package in (
-        "gpuyard",
-        "gpuyard_gate",
-        "gpuyard_idle",
-        "gpuyard_requeue",
-        "gpuyard_validator",
-    ):
-        shutil.copytree(
-            sizes.ROOT / "components" / package,
-            root / "components" / package,
-            ignore=shutil.ignore_patterns("__pycache__"),
-        )
+    for source in (*(sizes.ROOT / "components").glob("gpuyard*"), SIMULATE):
+        ignored = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(source, root / "components" / source.name, ignore=ignored)
     shutil.copy(sizes.ROOT / "pyproject.toml", root)
     return root
 
@@ -47,27 +39,32 @@ def contracts(root: Path) -> tuple[int, str]:
 @pytest.mark.parametrize(
     ("module", "line", "contract"),
     [
-        ("catalogue/mig.py", "import gpuyard.plan", "layers: "),
-        ("errors.py", "import gpuyard.spec", "layers: "),
+        ("../gpuyard_core/catalogue/mig.py", "import gpuyard.plan", "packages: "),
+        ("../gpuyard_core/errors.py", "import gpuyard_lint.rules", "packages: "),
+        ("../gpuyard_core/errors.py", "import gpuyard_core.catalogue", "layers of the core"),
         ("resources/objects.py", "import gpuyard.testing", "layers: "),
         ("plan/pools/labels.py", "import gpuyard.plan.teams.teams", "layers of the plan: "),
         ("plan/draft.py", "import gpuyard.plan.pools.pools", "layers of the plan: "),
         ("plan/shapes/host.py", "import gpuyard.plan.queueing.kueue", "layers of the plan: "),
         ("plan/records/late.py", "import pulumi", "the pure layers "),
-        ("spec/values.py", "import subprocess", "the pure layers "),
+        ("spec/platform.py", "import subprocess", "the pure layers "),
         ("resources/objects.py", "import rich", "only the command line "),
-        ("simulate/agents/node.py", "import gpuyard.plan.records", "the simulated cluster "),
-        ("simulate/parts.py", "import gpuyard.render.objects", "the simulated cluster "),
+        (
+            "../gpuyard_simulate/agents/node.py",
+            "import gpuyard.plan.records",
+            "the simulated cluster ",
+        ),
+        ("../gpuyard_simulate/parts.py", "import gpuyard.render.objects", "the simulated cluster "),
         ("resources/objects.py", "import pulumi_aws", "a cloud SDK "),
         ("render/platform.py", "import gpuyard.render.aws.graph", "only a provider "),
-        ("cli/app.py", "import gpuyard_idle", "a program that runs elsewhere "),
-        ("../gpuyard_idle/decisions.py", "import gpuyard.plan", "a program that runs elsewhere "),
-        ("../gpuyard_gate/reconcile.py", "import gpuyard_core.names", "the gate, too: "),
+        ("cli/app.py", "import gpuyard_agents", "a program that runs elsewhere "),
         (
-            "../gpuyard_requeue/decisions.py",
-            "import gpuyard_core.names",
-            "the requeue program, too: ",
+            "../gpuyard_agents/idle/decisions.py",
+            "import gpuyard.plan",
+            "a program that runs elsewhere ",
         ),
+        ("../gpuyard_agents/agent.py", "import gpuyard_agents.gate", "layers of the agents: "),
+        ("../gpuyard_agents/idle/run.py", "import gpuyard_agents.gate", "layers of the agents: "),
         (
             "render/validation/expectations.py",
             "import gpuyard_validator",

@@ -7,11 +7,8 @@ import pytest
 
 import sizes
 
-PROGRAMS = ("gpuyard_gate", "gpuyard_idle", "gpuyard_requeue", "gpuyard_validator")
-BORROWS = {"gpuyard_gate": {"gpuyard_idle"}, "gpuyard_requeue": {"gpuyard_gate", "gpuyard_idle"}}
-"""Modules of another program that a program's image includes.
-
-The validator imports nvidia-ml-py by name on a GPU node, and works without it elsewhere."""
+PROGRAMS = ("gpuyard_agents", "gpuyard_validator")
+"""The validator imports nvidia-ml-py by name on a GPU node, and works without it elsewhere."""
 
 
 def imports(path):
@@ -31,6 +28,6 @@ def test_a_program_imports_the_standard_library_itself_and_what_is_carried_with_
         f"{path.name}: {name}"
         for path in files
         for name in imports(path)
-        if name not in sys.stdlib_module_names and name not in {program, *BORROWS.get(program, ())}
+        if name not in sys.stdlib_module_names and name != program
     }
     assert foreign == set()

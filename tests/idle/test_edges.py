@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from gpuyard_idle import cluster, command
-from gpuyard_idle.settings import SettingsError, read_settings
-from gpuyard_idle.web import JsonClient, RequestRejected, Unreachable
+from gpuyard_agents import agent
+from gpuyard_agents.agent import SettingsError, read_settings
+from gpuyard_agents.client import JsonClient, RequestRejected, Unreachable
+from gpuyard_agents.idle import __main__ as command
+from gpuyard_agents.idle.settings import Settings
 from kit.cluster import idle
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -28,7 +30,7 @@ ANSWER = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}"
 
 
 def test_settings_are_read_whole():
-    found = read_settings(json.dumps(idle.settings(grace_minutes=7)))
+    found = read_settings(Settings, json.dumps(idle.settings(grace_minutes=7)))
     assert (found.platform, found.teams[0].grace_minutes) == ("lab", 7)
     assert found.signals[0].metric == idle.ENGINE
     assert found.labels.device == ("UUID", "GPU_I_ID", "vgpu")
@@ -51,7 +53,7 @@ def test_settings_are_read_whole():
 )
 def test_settings_that_are_not_ours_are_refused(text, says):
     with pytest.raises(SettingsError) as caught:
-        read_settings(text)
+        read_settings(Settings, text)
     assert says in str(caught.value)
 
 
@@ -166,7 +168,6 @@ def test_an_authority_that_is_not_there_is_named(tmp_path):
     ("host", "url"), [("10.0.0.1", "https://10.0.0.1:443"), ("fd00::1", "https://[fd00::1]:443")]
 )
 def test_a_pod_finds_the_api_server_and_its_own_account(tmp_path, monkeypatch, host, url):
-    (tmp_path / "token").write_text("secret\n", encoding="utf-8")
     seen = []
 
     def context(cafile):
@@ -174,7 +175,10 @@ def test_a_pod_finds_the_api_server_and_its_own_account(tmp_path, monkeypatch, h
         return ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
     monkeypatch.setattr(ssl, "create_default_context", context)
-    server = cluster.in_cluster_config(host, "443", tmp_path)
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", host)
+    (tmp_path / "token").write_text("secret\n", encoding="utf-8")
+    options = agent.parser("x").parse_args(["--settings", "x", "--account", str(tmp_path)])
+    server = agent.connect(options)
     assert (server.url, seen) == (url, [str(tmp_path / "ca.crt")])
     assert server._headers["Authorization"] == "Bearer secret"
 
@@ -185,24 +189,9 @@ def settings_file(tmp_path, **changes):
     return str(path)
 
 
-def test_outside_of_a_cluster_it_wants_a_server(tmp_path, monkeypatch, capsys):
-    monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    assert command.main(["--settings", settings_file(tmp_path)]) == 2
-    assert capsys.readouterr().err == "cannot start: not in a cluster: --server is required\n"
-
-
 def test_inside_it_needs_nothing_but_its_settings(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "127.0.0.1")
-    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "9")
-    given = []
-
-    def inside(host, port):
-        given.append((host, port))
-        return JsonClient(f"http://{host}:{port}")
-
-    monkeypatch.setattr(command, "in_cluster_config", inside)
+    monkeypatch.setattr(command, "connect", lambda _: JsonClient("http://127.0.0.1:9"))
     assert command.main(["--settings", settings_file(tmp_path)]) == 1
-    assert given == [("127.0.0.1", "9")]
     assert "skipped: team vision: http://127.0.0.1:9 does not answer" in capsys.readouterr().out
 
 
@@ -212,7 +201,7 @@ def test_what_it_cannot_read_it_names(tmp_path, monkeypatch, capsys, missing):
     path = settings_file(tmp_path) if missing == "account" else str(tmp_path / "none.json")
     assert command.main(["--settings", path]) == 2
     where = "serviceaccount/token" if missing == "account" else "none.json"
-    assert where in capsys.readouterr().err
+    assert where in capsys.readouterr().out
 
 
 def test_a_time_with_its_own_zone_keeps_it():
@@ -221,8 +210,9 @@ def test_a_time_with_its_own_zone_keeps_it():
 
 
 def test_it_runs_as_a_module(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["gpuyard_idle", "--help"])
+    monkeypatch.delitem(sys.modules, "gpuyard_agents.idle.__main__")
+    monkeypatch.setattr(sys, "argv", ["gpuyard_agents.idle", "--help"])
     with pytest.raises(SystemExit) as caught:
-        runpy.run_module("gpuyard_idle", run_name="__main__")
+        runpy.run_module("gpuyard_agents.idle", run_name="__main__")
     assert caught.value.code == 0
     assert "--settings" in capsys.readouterr().out

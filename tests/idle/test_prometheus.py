@@ -17,11 +17,11 @@ from typing import Any
 
 import pytest
 
-from gpuyard_idle.cluster import Cluster
-from gpuyard_idle.measure import Reading, readings
-from gpuyard_idle.run import ReclaimRun
-from gpuyard_idle.settings import read_settings
-from gpuyard_idle.web import JsonClient, RequestRejected
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.client import JsonClient, RequestRejected
+from gpuyard_agents.idle.measure import Reading, readings
+from gpuyard_agents.idle.run import ReclaimRun
+from gpuyard_agents.idle.settings import Settings
 from kit.cluster import idle
 from kit.levels import require_level
 
@@ -192,7 +192,7 @@ def prometheus(database: Path) -> Iterator[str]:
 
 def known(address: str, *pods: str, minutes: int = MINUTES) -> dict[str, Reading]:
     """What the program learns of these pods."""
-    settings = read_settings(json.dumps(idle.settings(prometheus=address)))
+    settings = read_settings(Settings, json.dumps(idle.settings(prometheus=address)))
     with closing(JsonClient(address)) as server:
         return readings(server, settings, idle.NAMESPACE, pods, minutes, idle.NOW)
 
@@ -267,12 +267,10 @@ def test_a_whole_look_warns_who_is_idle_and_no_one_else(prometheus: str):
         world.run_job(name, busy=None)
         world.one("pods", -1)["metadata"]["name"] = name
     with idle.served(world) as address:
-        settings = read_settings(json.dumps(idle.settings(prometheus=prometheus)))
+        settings = read_settings(Settings, json.dumps(idle.settings(prometheus=prometheus)))
         with closing(JsonClient(address)) as server, closing(JsonClient(prometheus)) as real:
             line = (
-                ReclaimRun(settings, Cluster(server), real, idle.NOW, lambda _: None)
-                .run_all_teams()
-                .line()
+                ReclaimRun(settings, server, real, idle.NOW, lambda _: None).run_all_teams().line()
             )
     assert (line["states"], line["steps"]) == (
         {"idle": 2, "busy": 1, "unmeasured": 1},

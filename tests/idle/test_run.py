@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from gpuyard_idle.cluster import Cluster
-from gpuyard_idle.command import main
-from gpuyard_idle.run import ReclaimRun
-from gpuyard_idle.settings import read_settings
-from gpuyard_idle.web import JsonClient
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.client import JsonClient
+from gpuyard_agents.idle.__main__ import main
+from gpuyard_agents.idle.run import ReclaimRun
+from gpuyard_agents.idle.settings import Settings
 from kit.cluster import idle
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -28,13 +28,11 @@ def world():
 def look(world, minutes=0, **team):
     """One run that many minutes after NOW; its summary."""
     with idle.served(world) as address:
-        settings = read_settings(json.dumps(idle.settings(prometheus=address, **team)))
+        settings = read_settings(Settings, json.dumps(idle.settings(prometheus=address, **team)))
         said = []
         now = idle.NOW + timedelta(minutes=minutes)
         with closing(JsonClient(address)) as server, closing(JsonClient(address)) as prometheus:
-            found = ReclaimRun(
-                settings, Cluster(server), prometheus, now, said.append
-            ).run_all_teams()
+            found = ReclaimRun(settings, server, prometheus, now, said.append).run_all_teams()
     line = found.line()
     assert said == [] or line["steps"], "nothing is said of those to whom nothing is done"
     return line
@@ -544,12 +542,19 @@ def test_a_long_window_is_looked_at_no_more_often(world, minutes, window):
 # ── the command ───────────────────────────────────────────────────────────────────────────────────
 
 
-def command(world, tmp_path, *more, **changes):
+def at(tmp_path, address):
+    """Where it finds its settings, the server and its account."""
+    (tmp_path / "token").write_text("secret\n", encoding="utf-8")
+    path = str(tmp_path / "settings.json")
+    return ["--settings", path, "--server", address, "--account", str(tmp_path)]
+
+
+def command(world, tmp_path, **changes):
     with idle.served(world) as address:
         path = tmp_path / "settings.json"
         path.write_text(json.dumps(idle.settings(prometheus=address, **changes)), encoding="utf-8")
         now = ("--now", "2026-11-21T12:00:00")
-        return main(["--settings", str(path), "--server", address, *now, *more])
+        return main([*at(tmp_path, address), *now])
 
 
 def test_a_run_says_each_step_and_ends_with_a_summary(world, tmp_path, capsys):
@@ -569,9 +574,7 @@ def test_a_run_says_each_step_and_ends_with_a_summary(world, tmp_path, capsys):
 
 def test_a_run_that_could_not_look_at_everybody_fails(world, tmp_path, capsys):
     world.fails["/workloads"] = (500, "no")
-    token = tmp_path / "token"
-    token.write_text("secret\n", encoding="utf-8")
-    assert command(world, tmp_path, "--token-file", str(token)) == 1
+    assert command(world, tmp_path) == 1
     assert capsys.readouterr().out.startswith("skipped: team vision: 500: no\n")
 
 
@@ -580,8 +583,6 @@ def test_without_prometheus_nobody_is_suspended(world, tmp_path, capsys):
     with idle.served(world) as address:
         path = tmp_path / "settings.json"
         path.write_text(json.dumps(idle.settings()), encoding="utf-8")
-        assert (
-            main(["--settings", str(path), "--server", address, "--now", "2026-11-21T12:00Z"]) == 1
-        )
+        assert main([*at(tmp_path, address), "--now", "2026-11-21T12:00Z"]) == 1
     assert "skipped: team vision: http://127.0.0.1:9 does not answer" in capsys.readouterr().out
     assert world.patches == []

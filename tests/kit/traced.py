@@ -27,7 +27,7 @@ COMPLETE = ("admission", "plan", "providers", "render", "spec", "usage")
 """Folders of tests that are traced completely."""
 ELSEWHERE = ("docs", "house", "images", "policies", "stacks", "testbed", "typed", "wheel")
 """Folders of tests that mirror no measured package."""
-MEASURED = ("gpuyard", "gpuyard_gate", "gpuyard_idle", "gpuyard_requeue", "gpuyard_validator")
+MEASURED = ("gpuyard", "gpuyard_agents", "gpuyard_validator")
 OTHERS = ("pulumi", "pulumi_kubernetes.core.v1", "pydantic", "rich.console", "typer", "yaml")
 """Dependencies that are not measured: imported before the tracer starts."""
 Kept = functools._lru_cache_wrapper

@@ -29,7 +29,8 @@ def test_everything_that_the_pack_loads_is_in_its_lock():
     loaded = set(ended.stdout.split()) - set(sys.stdlib_module_names)
     needed = {owner.lower().replace("_", "-") for name in loaded for owner in owners.get(name, ())}
     assert {"pydantic", "pulumi-policy"} <= needed
-    left_out = needed - locked() - {"gpuyard", "pip", "coverage", "pytest-cov"}
+    assert "gpuyard" not in loaded
+    left_out = needed - locked() - {"gpuyard-core", "gpuyard-lint", "pip", "coverage", "pytest-cov"}
     assert left_out == set()
 
 

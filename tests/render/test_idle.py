@@ -7,9 +7,10 @@ import pytest
 
 from gpuyard.render.idle import idle_objects
 from gpuyard.render.platform import object_groups
-from gpuyard.render.programs import package_source
+from gpuyard.render.programs import agent_source, file_key
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.idle.settings import Settings
 from gpuyard_core.names import POD_SECURITY_LABEL
-from gpuyard_idle.settings import read_settings
 from kit.stacks import plan_of, platform, team
 
 MEASURED = {"observability": {"prometheus": "existing"}}
@@ -54,8 +55,8 @@ def test_rights_come_before_the_schedule_and_after_the_teams():
 
 def test_the_program_is_carried_whole_and_can_be_read():
     source = one(objects(), "ConfigMap", "gpuyard-idle-program")["data"]
-    assert source == package_source("gpuyard_idle")
-    assert {"__init__.py", "__main__.py", "decisions.py"} <= set(source)
+    assert {file_key(path): text for path, text in agent_source("idle").items()} == source
+    assert {"gpuyard_agents..__init__.py", "gpuyard_agents..idle..__main__.py"} <= set(source)
     assert all(name.endswith(".py") and ast.parse(text) for name, text in source.items())
     size = sum(len(name) + len(text.encode()) for name, text in source.items())
     assert size < 300_000, "a ConfigMap holds a MiB, and some of it is spoken for"
@@ -63,7 +64,7 @@ def test_the_program_is_carried_whole_and_can_be_read():
 
 def test_the_settings_are_those_that_the_program_reads():
     text = one(objects(grace_minutes=10), "ConfigMap", "gpuyard-idle-settings")["data"]
-    found = read_settings(text["settings.json"])
+    found = read_settings(Settings, text["settings.json"])
     assert (found.platform, found.prometheus) == (
         "lab",
         "http://prometheus-operated.monitoring.svc:9090",

@@ -6,10 +6,11 @@ import pytest
 
 from gpuyard.render.kueue.requeue import pod_failure_policy_objects, requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
-from gpuyard_idle.web import RequestRejected
-from gpuyard_requeue import reconcile as looking
-from gpuyard_requeue.capacity_options import fallback_nodes
-from gpuyard_requeue.reconcile import read_settings, reconcile
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.client import RequestRejected
+from gpuyard_agents.requeue import reconcile as looking
+from gpuyard_agents.requeue.capacity_options import fallback_nodes
+from gpuyard_agents.requeue.reconcile import Settings, reconcile
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
@@ -36,7 +37,7 @@ def planned(how="karpenter", capacity=None):
 
 def settings_in(objects):
     found = next(o for o in objects if SETTINGS_FILE in o.get("data", {}))
-    return read_settings(found["data"][SETTINGS_FILE])
+    return read_settings(Settings, found["data"][SETTINGS_FILE])
 
 
 def settings_of(how="karpenter", capacity=None):
@@ -147,7 +148,7 @@ class Server:
     def __init__(self, *nodes, refuses=0):
         self.nodes, self.refuses, self.events = nodes, refuses, []
 
-    def request_json(self, method, path, body=None, _kind=""):
+    def request_json(self, method, path, body=None, _kind="", *, accept=""):
         if method == "POST":
             assert path == "/api/v1/namespaces/default/events"
             if self.refuses:
@@ -187,7 +188,7 @@ def test_nodes_are_asked_for_once_a_look_and_also_where_none_goes():
         asked = []
 
         class Asked(Server):
-            def request_json(self, method, path, body=None, kind=""):
+            def request_json(self, method, path, body=None, kind="", *, accept=""):
                 asked.append(path)  # noqa: B023  used before the next
                 return super().request_json(method, path, body, kind)
 

@@ -11,10 +11,11 @@ import pytest
 
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
-from gpuyard_gate import loop
-from gpuyard_idle.web import RequestRejected
-from gpuyard_requeue import command
-from gpuyard_requeue.decisions import (
+from gpuyard_agents import agent
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.client import RequestRejected
+from gpuyard_agents.requeue import __main__ as command
+from gpuyard_agents.requeue.decisions import (
     Termination,
     has_lost_any_of,
     has_lost_pod,
@@ -24,7 +25,7 @@ from gpuyard_requeue.decisions import (
     patch,
     termination_of,
 )
-from gpuyard_requeue.reconcile import read_settings, reconcile
+from gpuyard_agents.requeue.reconcile import Settings, reconcile
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
@@ -37,7 +38,7 @@ def told():
     return found["data"][SETTINGS_FILE]
 
 
-SETTINGS = read_settings(told())
+SETTINGS = read_settings(Settings, told())
 SPACE, LABEL = "vision", SETTINGS.interrupted
 (FLAVOR,) = SETTINGS.flavors
 POOL = {"gpuyard.dev/pool": "train"}
@@ -278,7 +279,7 @@ class Cluster:
         self.events, self.asked, self.fails = {}, [], {}
         self.dies, self.late = dies, late
 
-    def request_json(self, method, path, body=None, kind=""):
+    def request_json(self, method, path, body=None, kind="", *, accept=""):
         where = urlsplit(path)
         self.asked.append((method, where.path))
         if len(self.asked) == self.dies and not self.late:
@@ -483,7 +484,7 @@ def test_it_looks_as_the_account_of_its_pod(tmp_path, monkeypatch, capsys):
         def close(self):
             """Nothing to close."""
 
-    monkeypatch.setattr(loop, "JsonClient", Server)
+    monkeypatch.setattr(agent, "JsonClient", Server)
 
     def look(server, settings, say):
         say(str(server.given))
@@ -500,7 +501,8 @@ def test_without_settings_it_cannot_begin(text, tmp_path_factory):
     at = tmp_path_factory.mktemp("told") / "settings.json"
     at.write_text(text)
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(sys, "argv", ["gpuyard_requeue", "--settings", str(at)])
+        patched.delitem(sys.modules, "gpuyard_agents.requeue.__main__")
+        patched.setattr(sys, "argv", ["gpuyard_agents.requeue", "--settings", str(at)])
         with pytest.raises(SystemExit) as caught:
-            runpy.run_module("gpuyard_requeue", run_name="__main__")
+            runpy.run_module("gpuyard_agents.requeue", run_name="__main__")
     assert caught.value.code == 2

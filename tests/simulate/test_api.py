@@ -363,7 +363,7 @@ def test_a_kubeconfig_of_another_kind_is_named_with_the_way_to_one(
     with pytest.raises(EnvironmentMissing) as caught:
         connect(path)
     assert str(caught.value).startswith(f"{path} is not the kubeconfig of a simulated cluster (")
-    assert str(caught.value).endswith("; run `gpuyard sim up` to create one")
+    assert str(caught.value).endswith("; run `python -m gpuyard_simulate up` to create one")
 
 
 @pytest.mark.parametrize("content", [b"", b"- [", b"\xff\xfe\xfd", b"plain text"])

@@ -98,7 +98,7 @@ def test_a_part_that_ends_while_it_is_waited_for_says_its_last_words(code: str, 
         cluster._fail_if_dead(folder, "kube-apiserver", "etcd")
     assert str(caught.value) == (
         f"etcd ended while starting: {words}; see {folder.log('etcd')};"
-        " run `gpuyard sim down --name local`, then `up`, for a new cluster"
+        " run `python -m gpuyard_simulate down --name local`, then `up`, for a new cluster"
     )
 
 
@@ -376,7 +376,8 @@ def test_a_started_part_is_announced_marked_and_recorded(place: Place):
 
 def test_a_cluster_that_is_not_there_cannot_be_emptied(home: Path):
     with pytest.raises(
-        EnvironmentMissing, match="simulated cluster demo does not exist; run `gpuyard sim"
+        EnvironmentMissing,
+        match="simulated cluster demo does not exist; run `python -m gpuyard_simulate",
     ):
         cluster.reset("demo")
     assert not home.exists()
@@ -536,7 +537,7 @@ def test_a_configuration_that_is_none_names_the_map_and_the_cure(place: Place, t
     assert said.startswith(
         "ConfigMap kueue-manager-config, key controller_manager_config.yaml, is not a Kueue"
     )
-    assert said.endswith("fix or delete it and run `gpuyard sim up` again")
+    assert said.endswith("fix or delete it and run `python -m gpuyard_simulate up` again")
 
 
 def test_certificates_are_copied_as_soon_as_there_are_some_and_kept(place: Place):

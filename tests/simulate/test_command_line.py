@@ -1,4 +1,4 @@
-"""`gpuyard sim` says what it did, in text and in JSON, and ends with the house's exit codes."""
+"""`python -m gpuyard_simulate` says what it did, in text and in JSON, and ends with the house's exit codes."""
 
 import json
 from dataclasses import replace
@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from gpuyard.cli.commands import sim
 from gpuyard_core.errors import EnvironmentMissing
 from gpuyard_simulate import Outcome, PartStatus, Status
+from gpuyard_simulate import __main__ as sim
 from gpuyard_simulate.state import PORT_NAMES, ClusterSettings, folder_of, home
 
 RUNNING = PartStatus("etcd", 7, True, "/log/etcd.log", 20000, 60, "running")
@@ -51,14 +51,14 @@ def test_the_status_of_a_cluster_names_the_checkout_that_deploys_to_it():
 def test_the_status_of_a_broken_cluster_names_log_and_cure():
     assert sim.status_text(BROKEN).splitlines()[2:] == [
         "  kwok                     dead, log /log/kwok.log",
-        "  `gpuyard sim up --name local` repairs it",
+        "  `python -m gpuyard_simulate up --name local` repairs it",
     ]
 
 
 def test_the_status_of_no_cluster():
     assert (
         sim.status_text(NEVER)
-        == "cluster local: not running; `gpuyard sim up --name local` starts it"
+        == "cluster local: not running; `python -m gpuyard_simulate up --name local` starts it"
     )
 
 
@@ -84,8 +84,8 @@ def test_status_without_a_name_lists_the_other_clusters():
         folder_of(name).write_settings(SETTINGS)
     (home() / "empty").mkdir()
     assert run("status").stdout.splitlines() == [
-        "cluster local: not running; `gpuyard sim up --name local` starts it",
-        "cluster ci: not running; `gpuyard sim up --name ci` starts it",
+        "cluster local: not running; `python -m gpuyard_simulate up --name local` starts it",
+        "cluster ci: not running; `python -m gpuyard_simulate up --name ci` starts it",
     ]
     said = json.loads(run("status", "--format", "json").stdout)
     assert (said["name"], [each["name"] for each in said["others"]]) == ("local", ["ci"])
@@ -94,7 +94,7 @@ def test_status_without_a_name_lists_the_other_clusters():
 def test_status_with_a_name_is_of_that_cluster_alone():
     folder_of("ci").write_settings(SETTINGS)
     assert run("status", "--name", "local").stdout == (
-        "cluster local: not running; `gpuyard sim up --name local` starts it\n"
+        "cluster local: not running; `python -m gpuyard_simulate up --name local` starts it\n"
     )
     assert "others" not in json.loads(run("status", "--name", "ci", "--format", "json").stdout)
 

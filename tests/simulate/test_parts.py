@@ -154,7 +154,7 @@ def test_a_checkout_acts_only_on_clusters_of_its_own(home: Path):
         state.require_own("local", mine)
     assert str(caught.value) == (
         "cluster local belongs to the checkout /home/me/second-clone: run `make` there, or add"
-        " NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name local` removes it"
+        " NAME=another-name here for a cluster of this checkout; `python -m gpuyard_simulate down --name local` removes it"
     )
     state.require_own("ci", mine)
 

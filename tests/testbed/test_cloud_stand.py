@@ -396,7 +396,7 @@ def test_a_command_leaves_the_cluster_of_another_checkout_alone(
     (said,) = capsys.readouterr().err.splitlines()
     assert said.endswith(
         f": cluster {name} belongs to the checkout /clone: run `make` there, or add NAME=another-name"
-        f" here for a cluster of this checkout; `gpuyard sim down --name {name}` removes it"
+        f" here for a cluster of this checkout; `python -m gpuyard_simulate down --name {name}` removes it"
     )
     assert (state / "clouds" / stack).exists()
     assert sim_state.folder_of(name).settings() is not None

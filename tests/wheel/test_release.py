@@ -16,19 +16,35 @@ import release
 import sizes
 
 MIB = 1024 * 1024
-PACKAGES = {"gpuyard", "gpuyard_gate", "gpuyard_idle", "gpuyard_requeue", "gpuyard_validator"}
+DISTRIBUTIONS = [
+    path.name.replace("_", "-") for path in (sizes.ROOT / "components").glob("gpuyard*")
+]
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory):
-    """The sdist and the wheel."""
-    out = tmp_path_factory.mktemp("dist")
-    return [release.build(sizes.ROOT, kind, out) for kind in ("build_sdist", "build_wheel")]
+def sdist(tmp_path_factory):
+    return release.build(sizes.ROOT, "build_sdist", tmp_path_factory.mktemp("dist"))
 
 
 @pytest.fixture(scope="module")
-def package(built):
-    return Metadata.from_email(release.package_metadata(built[1]), validate=True)
+def wheels(tmp_path_factory):
+    """By distribution."""
+    built = release.build_wheels(sizes.ROOT, tmp_path_factory.mktemp("wheels"))
+    return {path.name.partition("-")[0].replace("_", "-"): path for path in built}
+
+
+@pytest.fixture(scope="module")
+def packages(wheels):
+    """The metadata by distribution."""
+    return {
+        name: Metadata.from_email(release.package_metadata(wheel), validate=True)
+        for name, wheel in wheels.items()
+    }
+
+
+def names_in(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        return [PurePosixPath(name) for name in archive.namelist()]
 
 
 def assert_valid(bill):
@@ -40,63 +56,91 @@ def assert_valid(bill):
     assert len(set(urls)) == len(urls)
 
 
-def test_two_builds_have_the_same_bytes_one_from_the_sdist(built):
-    release.check_reproducible(*built)
+def test_two_builds_have_the_same_bytes_one_from_the_sdist(sdist, wheels):
+    release.check_reproducible(sdist, list(wheels.values()))
 
 
-def test_a_difference_is_an_error(built, tmp_path):
-    other = tmp_path / built[1].name
-    other.write_bytes(built[1].read_bytes() + b"\0")
+def test_a_difference_is_an_error(sdist, wheels, tmp_path):
+    first, *others = wheels.values()
+    other = tmp_path / first.name
+    other.write_bytes(first.read_bytes() + b"\0")
     with pytest.raises(SystemExit) as ended:
-        release.check_reproducible(built[0], other)
+        release.check_reproducible(sdist, [other, *others])
     assert ended.value.code == (f"release: {other.name} is not reproducible: two builds differ")
 
 
-def test_a_wheel_has_the_packages_and_their_data(built):
-    with zipfile.ZipFile(built[1]) as archive:
-        names = [PurePosixPath(name) for name in archive.namelist()]
-    assert {name.parts[0] for name in names} == {*PACKAGES, "gpuyard-0.1.0.dist-info"}
-    assert not [name for name in names if name.is_relative_to("gpuyard_simulate")]
-    assert PurePosixPath("gpuyard/py.typed") in names
+def test_every_package_is_a_distribution_with_its_modules_only(wheels):
+    assert sorted(wheels) == sorted(DISTRIBUTIONS)
+    for name, wheel in wheels.items():
+        package = name.replace("-", "_")
+        names = names_in(wheel)
+        assert {name.parts[0] for name in names} == {package, f"{package}-0.1.0.dist-info"}
+        assert PurePosixPath(package) / "py.typed" in names
+        assert PurePosixPath(f"{package}-0.1.0.dist-info/licenses/LICENSE") in names
+        assert not {"pyproject.toml", "LICENSE"} & {each.parts[1] for each in names}
+        sources = sizes.below(sizes.tracked(), f"components/{package}/")
+        modules = {each.relative_to(sizes.ROOT / "components").as_posix() for each in sources}
+        present = {str(n) for n in names if n.suffix == ".py" and "shipped" not in n.parts}
+        assert present == modules | ({"gpuyard/typed.py"} if package == "gpuyard" else set())
+
+
+def test_a_wheel_has_the_data_of_its_packages(wheels):
     data = Counter(
-        name.relative_to("gpuyard").parts[0]
-        for name in names
-        if name.is_relative_to("gpuyard") and name.suffix != ".py"
+        "/".join(name.parts[:2])
+        for wheel in wheels.values()
+        for name in names_in(wheel)
+        if name.suffix != ".py"
     )
-    folders = {"catalogue", "cli", "py.typed", "readiness", "render", "shipped"}
-    assert set(data) >= folders
-    templates = {str(n) for n in names if n.is_relative_to("gpuyard/cli/templates")}
-    assert len(templates) == 7
+    folders = ("cli", "readiness", "render", "shipped")
+    assert {f"gpuyard/{name}" for name in folders} <= set(data)
+    assert {"gpuyard_core/catalogue", "gpuyard_lint/shipped"} <= set(data)
+    names = names_in(wheels["gpuyard"])
+    assert len([each for each in names if "templates" in each.parts]) == 7
     assert PurePosixPath("gpuyard/shipped/program/__main__.py") in names
 
 
-def test_distributions_are_small(built):
+def test_distributions_are_small(sdist, wheels):
     """A file that is added by mistake is larger than the rest of a package."""
-    sdist, wheel = (path.stat().st_size / MIB for path in built)
-    assert sdist < 3
-    assert wheel < 2.75
+    assert sdist.stat().st_size / MIB < 3
+    assert sum(wheel.stat().st_size for wheel in wheels.values()) / MIB < 2.75
 
 
-def test_an_sdist_has_the_sources_of_the_wheel_and_no_pictures(built):
-    with tarfile.open(built[0]) as archive:
+def test_an_sdist_has_the_sources_of_the_wheel_and_no_pictures(sdist):
+    with tarfile.open(sdist) as archive:
         folders = {PurePosixPath(name).parts[1] for name in archive.getnames()}
     assert {"components", "docs", "policies", "scripts", "pyproject.toml"} <= folders
     assert not {"tests", "benchmarks", ".ci"} & folders
 
 
-def test_the_metadata_name_license_and_extras(package):
+def test_the_metadata_name_license_and_extras(packages):
+    package = packages["gpuyard"]
     assert (package.name, package.license_expression) == ("gpuyard", "Apache-2.0")
     assert str(package.requires_python) == ">=3.11"
     assert package.description.startswith("# GPU Yard\n")
     assert {"aws", "gcp", "parquet", "policy", "solve", "validator"} == set(package.provides_extra)
     assert "Typing :: Typed" in package.classifiers
+    assert packages["gpuyard-lint"].provides_extra == ["policy"]
 
 
-def test_the_bill_of_materials_of_a_wheel_has_its_dependencies(package):
-    bill = release.wheel_bill_of_materials(package)
+def test_all_distributions_have_one_version_and_require_that_of_each_other(packages):
+    version = packages["gpuyard"].version
+    assert {package.version for package in packages.values()} == {version}
+    among = [
+        each
+        for package in packages.values()
+        for each in package.requires_dist or []
+        if each.name in packages
+    ]
+    assert among
+    assert {str(each.specifier) for each in among} == {f"=={version}"}
+
+
+def test_the_bill_of_materials_of_a_wheel_has_its_dependencies(packages):
+    bill = release.wheel_bill_of_materials(packages["gpuyard"])
     assert_valid(bill)
     names = {each["name"] for each in bill["components"]}
     assert {"pulumi", "pulumi-kubernetes", "pydantic", "grpcio", "pydantic-core"} <= names
+    assert {"gpuyard-core", "gpuyard-lint"} <= names
     assert not {"pytest", "mypy", "hatchling"} & names
     graph = {each["ref"]: each["dependsOn"] for each in bill["dependencies"]}
     root = bill["metadata"]["component"]["bom-ref"]

@@ -53,7 +53,7 @@ def test_another_checkout_neither_deploys_to_the_cluster_nor_takes_it_down(up, t
         said = up.run(str(tmp_path / "scripts" / "yard"), command, code=4)
         assert said == (
             f"{command}: cluster local belongs to the checkout {ROOT}: run `make` there, or add"
-            " NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name local`"
+            " NAME=another-name here for a cluster of this checkout; `python -m gpuyard_simulate down --name local`"
             " removes it\n"
         )
     assert up.run("scripts/yard", "up").count("is already up; nothing changed") == 1

@@ -18,6 +18,18 @@ Exit codes: 0 ok, 1 internal error, 2 wrong usage or an unreadable file, 3 findi
 `--fail-on`, 4 a missing tool or cluster, 8 failed hardware validation, 130 interrupted.
 """
 
-from gpuyard.cli.guard import main
+from collections.abc import Sequence
+from typing import Any
 
-__all__ = ["main"]
+from gpuyard_core.terminal.guard import run_program
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code; never raises."""
+    return run_program("gpuyard", _build, argv)
+
+
+def _build() -> Any:
+    from gpuyard.cli.app import build_app
+
+    return build_app()

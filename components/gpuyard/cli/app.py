@@ -14,8 +14,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
-from gpuyard.cli.shipped import has_simulated_cluster
-from gpuyard_core.errors import EnvironmentMissing
+from gpuyard_core.terminal.guard import new_app
 from gpuyard_core.terminal.options import COMPLETE_VARIABLE
 
 _HELP = """Validate and deploy a GPU platform on Kubernetes from one typed stack file.
@@ -32,7 +31,7 @@ class CommandEntry:
     summary: str
     """The first sentence of the command's help."""
     module: str = ""
-    """Module below `gpuyard.cli.commands`, or of another package; default: the name of the command."""
+    """Module below `gpuyard.cli.commands`; default: the name of the command. `lint` is the linter's."""
 
 
 COMMANDS: Mapping[str, CommandEntry] = {
@@ -53,7 +52,7 @@ COMMANDS: Mapping[str, CommandEntry] = {
     "whatif": CommandEntry("Replay a trace of jobs on a stack."),
     "explain": CommandEntry("Explain whether a job would start."),
     "job": CommandEntry("Write the manifest of a job, or check one."),
-    "lint": CommandEntry("Check files against the GPU rules.", "gpuyard_lint.cli.lint"),
+    "lint": CommandEntry("Check files against the GPU rules."),
     "why": CommandEntry("Show the documentation of a finding or a rule."),
     "policies": CommandEntry("Write the policy pack."),
     "render": CommandEntry("Write plain Kubernetes manifests."),
@@ -72,16 +71,13 @@ COMMANDS: Mapping[str, CommandEntry] = {
     ),
     "validate": CommandEntry("Validate this machine's GPUs.", "deploying.validate"),
     "readiness": CommandEntry("Assess production readiness."),
-    "sim": CommandEntry(
-        "Manage the simulated cluster: a real control plane and real Kueue with fake GPU nodes."
-    ),
 }
 """In the order in which `gpuyard --help` lists them."""
 
 
 def build_app() -> Any:
     """Build the command line without loading a command."""
-    app = _typer(cls=_Commands, help=_HELP, no_args_is_help=True)
+    app = new_app(cls=_Commands, help=_HELP, no_args_is_help=True)
     app.callback()(_root)
     if COMPLETE_VARIABLE in os.environ:
         from typer._completion_classes import completion_init
@@ -92,14 +88,11 @@ def build_app() -> Any:
 
 def load(name: str) -> Any:
     """Load a command from its module: a function with its name, or an `app` with subcommands."""
-    if name == "sim" and not has_simulated_cluster():
-        raise EnvironmentMissing(
-            "the installed package has no simulated cluster: its programs are built in a checkout."
-            " Run `make up` or `gpuyard sim up` in a checkout of gpuyard."
-        )
-    path = COMMANDS[name].module or name
-    module = import_module(path if path.startswith("gpuyard_") else f"gpuyard.cli.commands.{path}")
-    holder = _typer()
+    if name == "lint":
+        module = import_module("gpuyard_lint.cli.lint")
+    else:
+        module = import_module(f"gpuyard.cli.commands.{COMMANDS[name].module or name}")
+    holder = new_app()
     holder.callback()(lambda: None)
     if hasattr(module, "app"):
         holder.add_typer(module.app, name=name)
@@ -108,24 +101,13 @@ def load(name: str) -> Any:
     return get_group(holder).commands[name]
 
 
-def _typer(**options: Any) -> typer.Typer:
-    return typer.Typer(
-        rich_markup_mode=None,
-        add_completion=False,
-        pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
-        **options,
-    )
-
-
 class _Commands(TyperGroup):
     """Commands by name and summary; a command is loaded when it runs or is completed."""
 
     def __init__(self, **given: Any) -> None:
         super().__init__(**given)
         for name, listed in COMMANDS.items():
-            hidden = name == "sim" and not has_simulated_cluster()
-            self.add_command(TyperCommand(name, help=listed.summary, hidden=hidden))
+            self.add_command(TyperCommand(name, help=listed.summary))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, result, rest = super().resolve_command(ctx, args)

@@ -1,6 +1,5 @@
 """Folders in the distribution: documentation of findings, the policy pack, and the stack program."""
 
-from importlib.util import find_spec
 from pathlib import Path
 
 import gpuyard
@@ -13,8 +12,3 @@ _PLACES = {"findings": "docs/findings", "policies": "policies", "program": "."}
 def distribution_folder(name: str) -> Path:
     """The folder: next to the modules when installed, at its project path in a checkout."""
     return shipped_folder(gpuyard.__file__, name, _PLACES[name])
-
-
-def has_simulated_cluster() -> bool:
-    """Whether this is a checkout: the simulated cluster is not in the wheel."""
-    return find_spec("gpuyard_simulate") is not None

@@ -4,7 +4,6 @@ Its source is in a ConfigMap.
 """
 
 import json
-from collections.abc import Mapping
 from typing import Any
 
 from gpuyard.plan.queueing.kueue import queued_by_group, queued_kinds
@@ -17,7 +16,15 @@ from gpuyard.render.admission.cel import (
     other_spec_unchanged_expression,
 )
 from gpuyard.render.objects import Object, managed_object, service_account, system_tolerations
-from gpuyard.render.programs import CONFINED, UNPRIVILEGED_USER, package_source
+from gpuyard.render.programs import (
+    AGENTS,
+    CONFINED,
+    SETTINGS_FILE,
+    UNPRIVILEGED_USER,
+    agent_source,
+    config_map,
+    program_volume,
+)
 from gpuyard.render.pulled_image import PulledImage, python_image
 from gpuyard_core.catalogue.metrics import ACTIVITY, DEVICE_LABELS, POD_LABELS
 from gpuyard_core.names import (
@@ -37,8 +44,7 @@ from gpuyard_core.names import (
     system_namespace,
 )
 
-PACKAGE = "gpuyard_idle"
-SETTINGS_FILE = "settings.json"
+_AGENT = "idle"
 _SCALED = ("deployments", "statefulsets")
 
 
@@ -47,12 +53,13 @@ def idle_objects(plan: PlatformPlan) -> list[Object]:
     idle = plan.idle
     if idle is None:
         return []
+    space = system_namespace(plan.name)
     return [
-        service_account(plan.name, IDLE, system_namespace(plan.name)),
+        service_account(plan.name, IDLE, space),
         *_limits(plan.name),
         *(obj for team in idle.teams for obj in _rights(plan, team)),
-        _config_map(plan.name, IDLE_PROGRAM, package_source(PACKAGE)),
-        _config_map(plan.name, IDLE_SETTINGS, {SETTINGS_FILE: settings_text(plan, idle)}),
+        config_map(plan.name, IDLE_PROGRAM, space, agent_source(_AGENT)),
+        config_map(plan.name, IDLE_SETTINGS, space, {SETTINGS_FILE: settings_text(plan, idle)}),
         _schedule(plan.name, idle),
     ]
 
@@ -97,12 +104,6 @@ def _team_settings(team: IdleTeam) -> dict[str, Any]:
         "below_percent": team.below_percent,
         "dry_run": team.dry_run,
     }
-
-
-def _config_map(owner: str, name: str, data: Mapping[str, str]) -> Object:
-    return managed_object(
-        owner, "v1", "ConfigMap", name, namespace=system_namespace(owner), data=dict(data)
-    )
 
 
 def _limits(owner: str) -> list[Object]:
@@ -184,7 +185,7 @@ def _pod(idle: IdlePlan) -> Object:
         "securityContext": dict(UNPRIVILEGED_USER),
         "containers": [_container(idle)],
         "volumes": [
-            {"name": "program", "configMap": {"name": IDLE_PROGRAM}},
+            program_volume(IDLE_PROGRAM, agent_source(_AGENT)),
             {"name": "settings", "configMap": {"name": IDLE_SETTINGS}},
         ],
     }
@@ -195,7 +196,7 @@ def _container(idle: IdlePlan) -> Object:
         "name": "idle",
         "image": idle.image,
         # -B: no bytecode is written to the source, which is read-only.
-        "command": ["python", "-B", "-m", PACKAGE],
+        "command": ["python", "-B", "-m", f"{AGENTS}.{_AGENT}"],
         "args": ["--settings", f"/settings/{SETTINGS_FILE}"],
         "workingDir": "/program",
         "resources": {
@@ -204,7 +205,7 @@ def _container(idle: IdlePlan) -> Object:
         },
         "securityContext": dict(CONFINED),
         "volumeMounts": [
-            {"name": "program", "mountPath": f"/program/{PACKAGE}", "readOnly": True},
+            {"name": "program", "mountPath": "/program", "readOnly": True},
             {"name": "settings", "mountPath": "/settings", "readOnly": True},
         ],
     }

@@ -1,6 +1,6 @@
 """Programs of gpuyard that run in the cluster, embedded as text: neither side imports the other."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -37,6 +37,16 @@ def package_source(package: str) -> Mapping[str, str]:
     }
 
 
+def agent_source(agent: str) -> Mapping[str, str]:
+    """The source of an agent and of what all agents share, by path: `gpuyard_agents/gate/reconcile.py`."""
+    return {
+        f"{AGENTS}/{path}": text
+        for path, text in package_source(AGENTS).items()
+        if "/" not in path or path.startswith(f"{agent}/")
+    }
+
+
+AGENTS = "gpuyard_agents"
 SETTINGS_FILE = "settings.json"
 _CARRIES = "gpuyard.dev/carries"
 
@@ -47,29 +57,19 @@ class AgentDeployment:
 
     name: str
     namespace: str
-    package: str
-    shared_files: Mapping[str, Sequence[str]]
-    """Files of other programs that are embedded, by package."""
+    agent: str
+    """Its package in `gpuyard_agents`."""
     image: str
     settings: str
     """The settings, as JSON."""
 
     def files(self) -> dict[str, str]:
         """All mounted files, by path."""
-        shared = {
-            f"{package}/{path}": package_source(package)[path]
-            for package, paths in self.shared_files.items()
-            for path in paths
-        }
-        own = {
-            f"{self.package}/{path}": text for path, text in package_source(self.package).items()
-        }
-        return {**own, **shared, SETTINGS_FILE: self.settings}
+        return {**agent_source(self.agent), SETTINGS_FILE: self.settings}
 
     def objects(self, owner: str, tolerations: Sequence[Object]) -> list[Object]:
         """The files and the Deployment; changed files replace the pod, since it reads them once."""
         space, files = self.namespace, self.files()
-        data = {file_key(path): text for path, text in files.items()}
         labels = {"app.kubernetes.io/name": self.name}
         spec = {
             "replicas": 1,
@@ -82,15 +82,13 @@ class AgentDeployment:
             },
         }
         return [
-            managed_object(owner, "v1", "ConfigMap", self.name, namespace=space, data=data),
+            config_map(owner, self.name, space, files),
             managed_object(owner, "apps/v1", "Deployment", self.name, namespace=space, spec=spec),
         ]
 
     def pod(self, tolerations: Sequence[Object]) -> Object:
         """On nodes without GPUs if there are any; otherwise on those of the tolerated pools."""
-        paths = list(self.files())
         elsewhere = {"matchExpressions": [{"key": POOL_LABEL, "operator": "DoesNotExist"}]}
-        items = [{"key": file_key(path), "path": path} for path in paths]
         first: dict[str, Any] = {"weight": 100, "preference": elsewhere}
         return {
             "serviceAccountName": self.name,
@@ -102,9 +100,9 @@ class AgentDeployment:
             "securityContext": dict(UNPRIVILEGED_USER),
             "containers": [
                 {
-                    "name": self.package.removeprefix("gpuyard_"),
+                    "name": self.agent,
                     "image": self.image,
-                    "command": ["python3", "-B", "-m", self.package],
+                    "command": ["python3", "-B", "-m", f"{AGENTS}.{self.agent}"],
                     "args": ["--settings", f"/program/{SETTINGS_FILE}"],
                     "workingDir": "/program",
                     "resources": {
@@ -117,8 +115,20 @@ class AgentDeployment:
                     ],
                 }
             ],
-            "volumes": [{"name": "program", "configMap": {"name": self.name, "items": items}}],
+            "volumes": [program_volume(self.name, self.files())],
         }
+
+
+def config_map(owner: str, name: str, namespace: str, files: Mapping[str, str]) -> Object:
+    """The ConfigMap of a program's files."""
+    data = {file_key(path): text for path, text in files.items()}
+    return managed_object(owner, "v1", "ConfigMap", name, namespace=namespace, data=data)
+
+
+def program_volume(name: str, paths: Iterable[str]) -> Object:
+    """The volume that mounts these files from a ConfigMap."""
+    items = [{"key": file_key(path), "path": path} for path in paths]
+    return {"name": "program", "configMap": {"name": name, "items": items}}
 
 
 def file_key(path: str) -> str:

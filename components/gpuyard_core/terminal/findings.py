@@ -22,6 +22,7 @@ def show_diagnostic(
     word: str = "",
     details: Iterable[tuple[str, str]] = (),
     places: Iterable[tuple[str, str]] = (),
+    page: str = "",
 ) -> None:
     """Show severity, path and problem; then given, allowed, fix and details; then locations and the documentation."""
     first = (word or found.severity.value).ljust(_INDENT)
@@ -31,7 +32,7 @@ def show_diagnostic(
     for name, text in (*own, *details):
         if text:
             console.print_wrapped(text, first=name.ljust(_WORD), style="dim", indent=_INDENT)
-    for name, text in (*places, ("more", found.docs_url)):
+    for name, text in (*places, ("more", page or found.docs_url)):
         console.print((name.ljust(_WORD), "dim"), text, indent=_INDENT)
 
 

@@ -20,7 +20,7 @@ from gpuyard_core.terminal.exit_codes import FINDINGS, OK, USAGE
 from gpuyard_core.terminal.pages import show_page
 from gpuyard_core.today import today
 from gpuyard_core.yaml_tree import MAX_BYTES
-from gpuyard_lint import rules_folder
+from gpuyard_lint import lint_command, rules_folder
 from gpuyard_lint.baseline import read_baseline
 from gpuyard_lint.baseline import write_baseline as as_baseline
 from gpuyard_lint.cli.files import FileSelection, TimeLimit, read_all, shown_names
@@ -190,7 +190,7 @@ def _rule_id(name: str) -> str:
     if name.upper() in ids:
         return name.upper()
     meant = nearest_name(name.upper(), ids)
-    hint = f"; did you mean {meant}?" if meant else "; `gpuyard lint --rules` lists all."
+    hint = f"; did you mean {meant}?" if meant else f"; `{lint_command()} --rules` lists all."
     raise UsageError(f"no rule {name!r}{hint}")
 
 
@@ -251,7 +251,7 @@ def _sarif(report: Report, _: Severity, __: str) -> None:
 
     from gpuyard_lint.sarif import results, sarif
 
-    without = sarif(replace(report, hits=()), version("gpuyard"))
+    without = sarif(replace(report, hits=()), version("gpuyard-lint"))
     for text in json_parts(without, "results", results(report)):
         write(text)
 

@@ -11,6 +11,7 @@ from gpuyard_core.terminal.console import STYLES, Console, diagnostics
 from gpuyard_core.terminal.documents import json_parts
 from gpuyard_core.terminal.findings import command_document, show_diagnostic, show_verdict
 from gpuyard_core.terminal.text import pluralize
+from gpuyard_lint import lint_command, page_command
 from gpuyard_lint.items import SkippedFile
 from gpuyard_lint.read import TERRAFORM
 from gpuyard_lint.report import HitState, LintFinding, Report
@@ -68,7 +69,7 @@ def show_report(report: Report, word: str, console: Console) -> None:
         diagnostics().print_wrapped(f"{bare.file}:{bare.line}: {why}", first="! ")
     for named in report.unknown_rules:
         meant = nearest_name(named.rule, [rule.id for rule in RULES])
-        hint = f"did you mean {meant}?" if meant else "`gpuyard lint --rules` lists all."
+        hint = f"did you mean {meant}?" if meant else f"`{lint_command()} --rules` lists all."
         why = f"has no effect: no rule {named.rule}; {hint}"
         diagnostics().print_wrapped(f"{named.file}:{named.line}: {why}", first="! ")
     if shown or choices or samples:
@@ -171,6 +172,7 @@ def show_hits(hits: Sequence[LintFinding], console: Console) -> None:
         word="unknown" if hit.state is HitState.NOT_EVALUATED else "",
         details=[("note", hit.reason), ("in", hit.resource if alone else "")],
         places=places,
+        page=page_command(hit.diagnostic.id),
     )
 
 
@@ -252,7 +254,7 @@ def hit_document(hit: LintFinding) -> dict[str, Any]:
     return {
         "rule": found.id,
         "title": hit.rule.title,
-        "docs": found.docs_url,
+        "docs": page_command(found.id),
         "severity": found.severity.value,
         "state": hit.state.value,
         "file": hit.file,

@@ -6,6 +6,7 @@ from gpuyard_core.errors import UsageError
 from gpuyard_core.terminal.console import STYLES, Console, results, write
 from gpuyard_core.terminal.documents import as_json, tree
 from gpuyard_core.terminal.findings import command_document
+from gpuyard_lint import page_command
 from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import Rule
 
@@ -38,7 +39,7 @@ def rule_document(rule: Rule) -> dict[str, Any]:
         "id": rule.id,
         "title": rule.title,
         "severity": rule.severity.value,
-        "docs": f"gpuyard why {rule.id}",
+        "docs": page_command(rule.id),
         "why": rule.why,
         "fix": rule.fix,
         "kinds": list(rule.kinds),

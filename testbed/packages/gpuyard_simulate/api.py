@@ -210,7 +210,7 @@ def connect(kubeconfig: Path) -> Api:
     except (OSError, yaml.YAMLError, KeyError, IndexError, TypeError, ValueError) as problem:
         raise EnvironmentMissing(
             f"{kubeconfig} is not the kubeconfig of a simulated cluster ({problem});"
-            " run `gpuyard sim up` to create one"
+            " run `python -m gpuyard_simulate up` to create one"
         ) from problem
 
 

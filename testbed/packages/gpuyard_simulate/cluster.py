@@ -153,7 +153,7 @@ def reset(name: str, say: Say = lambda _: None) -> Outcome:
     folder = folder_of(name)
     if folder.settings() is None:
         raise EnvironmentMissing(
-            f"simulated cluster {name} does not exist; run `gpuyard sim up --name {name}` to start it"
+            f"simulated cluster {name} does not exist; run `python -m gpuyard_simulate up --name {name}` to start it"
         )
     with locked(folder):
         _stop_all(folder)
@@ -419,7 +419,7 @@ def _fail_if_dead(folder: Folder, *names: str) -> None:
         if process and not process.alive:
             raise EnvironmentMissing(
                 f"{name} ended while starting: {_last_log_line(folder, name)}; see {folder.log(name)};"
-                f" run `gpuyard sim down --name {folder.name}`, then `up`, for a new cluster"
+                f" run `python -m gpuyard_simulate down --name {folder.name}`, then `up`, for a new cluster"
             )
 
 

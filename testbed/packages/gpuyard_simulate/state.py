@@ -53,7 +53,7 @@ class ClusterSettings:
     token: str
     ports: dict[str, int]
     checkout: str | None = None
-    """The checkout whose `make up` deploys here; None when only `gpuyard sim` was used."""
+    """The checkout whose `make up` deploys here; None when only `python -m gpuyard_simulate` was used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ def require_own(name: str, checkout: Path) -> None:
     if settings and settings.checkout not in {None, str(checkout)}:
         raise EnvironmentMissing(
             f"cluster {name} belongs to the checkout {settings.checkout}: run `make` there, or add"
-            f" NAME=another-name here for a cluster of this checkout; `gpuyard sim down --name {name}`"
+            f" NAME=another-name here for a cluster of this checkout; `python -m gpuyard_simulate down --name {name}`"
             " removes it"
         )
 

@@ -16,7 +16,7 @@ from gpuyard_core.catalogue.software.support import OperatorStatus, operator_sta
 from gpuyard_core.catalogue.software.versions import parse_version
 from kit.every import every
 from kit.levels import upstream
-from kit.supply.upstream_pins import PARTS_BEHIND
+from kit.upstream_pins import PARTS_BEHIND
 
 EVERY = [pytest.param(pin, id=name) for name, pin in PINS.items()]
 

@@ -2,6 +2,7 @@
 
 import re
 
+from gpuyard_agents.gate.decisions import _REMEDIES
 from gpuyard_core.catalogue.known_issues import (
     KNOWN_ISSUES,
     Area,
@@ -10,7 +11,6 @@ from gpuyard_core.catalogue.known_issues import (
     issues_for_check,
 )
 from gpuyard_core.catalogue.known_issues.table import IN_WORDS, RECOVERIES
-from gpuyard_gate.decisions import _REMEDIES
 from gpuyard_validator.checks import CHECKS
 from gpuyard_validator.checks.health import RECOVERY
 from gpuyard_validator.results import Action

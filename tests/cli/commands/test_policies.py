@@ -37,7 +37,11 @@ def test_where_the_pack_cannot_run_its_own_environment_is_named_with_the_command
     folder = tmp_path / "pack"
     ended = gpuyard("policies", str(folder))
     assert environment(folder) == "venv"
-    assert (folder / "requirements.txt").read_text(encoding="utf-8").startswith("gpuyard[policy]==")
+    assert (
+        (folder / "requirements.txt")
+        .read_text(encoding="utf-8")
+        .startswith("gpuyard-lint[policy]==")
+    )
     assert ended.out.endswith(
         "next; run once, because pulumi-policy is not installed in this environment\n"
         f"  python3 -m venv {folder}/venv\n"

@@ -5,8 +5,9 @@ import sys
 
 import pytest
 
-from gpuyard.cli import guard
+from gpuyard import cli
 from gpuyard_core.errors import EnvironmentMissing, UsageError
+from gpuyard_core.terminal import guard
 
 
 class Gone(io.StringIO):
@@ -27,7 +28,7 @@ class Gone(io.StringIO):
 def test_a_stderr_without_a_reader_keeps_the_exit_code(monkeypatch, args, code):
     monkeypatch.setattr(sys, "stderr", Gone())
     monkeypatch.setattr(sys, "stdout", io.StringIO())
-    assert guard.main(args) == code
+    assert cli.main(args) == code
 
 
 @pytest.mark.parametrize(
@@ -42,20 +43,20 @@ def test_a_stderr_without_a_reader_keeps_the_exit_code(monkeypatch, args, code):
     ids=repr,
 )
 def test_each_end_keeps_its_code_without_a_stderr(monkeypatch, error, code):
-    def fail(_args):
+    def fail(*_args):
         raise error
 
     monkeypatch.setattr(guard, "_run", fail)
     monkeypatch.setattr(sys, "stderr", Gone())
-    assert guard.main(["check"]) == code
+    assert cli.main(["check"]) == code
 
 
 def test_a_fault_without_words_is_named_by_its_kind_on_one_line(monkeypatch, capsys):
-    def fail(_args):
+    def fail(*_args):
         raise ZeroDivisionError("a\nb")
 
     monkeypatch.setattr(guard, "_run", fail)
-    assert guard.main(["check"]) == 1
+    assert cli.main(["check"]) == 1
     said = capsys.readouterr().err
     assert said.startswith("gpuyard: internal error: ZeroDivisionError: a\\nb.")
     assert said.count("\n") == 1

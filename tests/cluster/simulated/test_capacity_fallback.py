@@ -8,10 +8,11 @@ import pytest
 
 from gpuyard.render.kueue.requeue import requeue_objects
 from gpuyard.render.programs import SETTINGS_FILE
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.client import JsonClient, RequestRejected
+from gpuyard_agents.requeue import reconcile as looking
+from gpuyard_agents.requeue.reconcile import Settings, reconcile
 from gpuyard_core.names import POOL_LABEL, requeue_name, system_namespace
-from gpuyard_idle.web import JsonClient, RequestRejected
-from gpuyard_requeue import reconcile as looking
-from gpuyard_requeue.reconcile import read_settings, reconcile
 from gpuyard_simulate.api import Api
 from kit.cluster.lab import Value, apply, delete, path_of
 from kit.stacks import plan_of, platform, pool, team
@@ -70,7 +71,7 @@ def test_a_node_on_demand_is_told_while_a_reserved_one_is_not_there(
 ) -> None:
     objects = requeue_objects(plan_of(raw()))
     document = next(each for each in objects if SETTINGS_FILE in each.get("data", {}))
-    settings = read_settings(document["data"][SETTINGS_FILE])
+    settings = read_settings(Settings, document["data"][SETTINGS_FILE])
     (held,), (demand,) = (rung.names for rung in settings.pool_options[0].options)
     nodes = [node("told-a", demand), node("told-b", held), node("told-c", demand)]
     said: list[str] = []

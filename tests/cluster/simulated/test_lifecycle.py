@@ -165,7 +165,7 @@ def test_reset_empties_the_cluster_under_the_same_kubeconfig(api: Api, started: 
 def test_reset_of_a_cluster_that_is_not_there_says_how_to_start_it(sim_home: Path):
     with pytest.raises(
         EnvironmentMissing,
-        match="simulated cluster nothing-here does not exist; run `gpuyard sim up --name",
+        match="simulated cluster nothing-here does not exist; run `python -m gpuyard_simulate up --name",
     ):
         cluster.reset("nothing-here")
 

@@ -14,7 +14,7 @@ from kit.wheels import installed
 @pytest.mark.always
 @pytest.mark.usefixtures("cold")
 def test_an_installed_wheel_writes_a_project_that_has_a_preview(of_clouds, tmp_path):
-    python = installed(tmp_path / "wheel")  # pip install 'gpuyard[aws]'
+    python = installed(tmp_path / "wheel", "gpuyard[aws]")  # pip install 'gpuyard[aws]'
     stack = of_clouds
     del stack.env["PULUMI_STACK"]
     path = [str(python.parent), str(installing.STAND_INS), stack.env["PATH"]]

@@ -18,7 +18,7 @@ pulumi.ComponentResource("kubernetes:core/v1:ResourceQuota", "gpus", {"metadata"
 @pytest.mark.usefixtures("cold")
 def test_a_preview_is_held_against_the_pack_that_a_wheel_writes(pulumi, tmp_path):
     written = subprocess.run(
-        [installed(tmp_path), "-c", RUN, "policies", "pack"],
+        [installed(tmp_path, "gpuyard[policy]"), "-c", RUN, "policies", "pack"],
         cwd=tmp_path,
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ import quick
         ("components/gpuyard/plan/money/bill.py", "tests/plan/money"),
         ("components/gpuyard/plan/nowhere/bill.py", "tests/plan"),
         ("components/gpuyard_core/names.py", "tests/house"),
-        ("components/gpuyard_idle/loop.py", "tests/idle"),
+        ("components/gpuyard_agents/idle/run.py", "tests/idle"),
         ("tests/plan/test_proofs.py", "tests/plan/test_proofs.py"),
         ("tests/plan/money/test_gone.py", "tests/plan/money"),
         ("tests/plan/proofs/a.b.yaml", "tests/plan"),

@@ -21,7 +21,7 @@ from gpuyard_core.catalogue.software.pins import PINS
 from kit.every import every
 from kit.levels import upstream
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool
-from kit.supply.upstream_pins import PARTS_BEHIND
+from kit.upstream_pins import PARTS_BEHIND
 
 MACHINES = {"aws": "p5.48xlarge", "gcp": "a3-highgpu-8g", "none": "p5.48xlarge"}
 

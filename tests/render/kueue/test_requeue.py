@@ -7,8 +7,9 @@ from gpuyard.render.dependencies import dependencies_of
 from gpuyard.render.kueue.requeue import pod_failure_policy_objects, requeue_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.supply.images import pulled_images
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.requeue.reconcile import Settings
 from gpuyard_core.names import INTERRUPTED_LABEL
-from gpuyard_requeue.reconcile import read_settings
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team
 
@@ -47,7 +48,7 @@ def test_the_program_is_told_where_to_look_and_for_what():
     spots = pool(nodes="0..4", capacity=["spot"])
     plan = spot(spots, other)
     (data,) = [o["data"] for o in of_kind(plan, "ConfigMap")]
-    found = read_settings(data["settings.json"])
+    found = read_settings(Settings, data["settings.json"])
     assert found.selectors == ("gpuyard.dev/pool=train",)
     assert found.flavors == (plan.pool("train").flavor,)
     assert found.namespaces == ("vision", "nlp", "nlp-eval")

@@ -17,8 +17,9 @@ from gpuyard.render.nodes import fake_node_objects
 from gpuyard.render.platform import object_groups
 from gpuyard.render.validation.gate import gate_objects, gated_pools
 from gpuyard.render.validation.jobs import node_digest, validation_objects
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.gate.reconcile import Settings
 from gpuyard_core.names import CHECK_RESULT_LABEL, CHECKED_LABEL, CHECKS_LABEL, GATE_TAINT, GPU
-from gpuyard_gate.reconcile import read_settings
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool
 
@@ -181,7 +182,7 @@ def test_a_node_is_looked_at_again_when_what_its_verdict_rests_on_is_another(poo
 # ── the program ───────────────────────────────────────────────────────────────────────────────────
 def test_the_program_is_told_the_pools_and_reads_that():
     plan = asked(pool(), cut_pool(), cloud="simulated", validation={"max_unavailable_percent": 35})
-    found = read_settings(of_kind(plan, "ConfigMap", "-gate")["data"]["settings.json"])
+    found = read_settings(Settings, of_kind(plan, "ConfigMap", "-gate")["data"]["settings.json"])
     assert (found.namespace, found.max_unavailable_percent) == ("gpu-operator", 35)
     assert [(p.name, p.selector, p.checks, p.gate) for p in found.pools] == [
         ("train", "gpuyard.dev/pool=train", "gpuyard-lab-gate-train", "taint"),
@@ -189,7 +190,9 @@ def test_the_program_is_told_the_pools_and_reads_that():
     ]
     assert found.names.taint == {"key": GATE_TAINT, "value": "unchecked", "effect": "NoSchedule"}
     label = asked(validation={"required": False})
-    (one,) = read_settings(of_kind(label, "ConfigMap", "-gate")["data"]["settings.json"]).pools
+    (one,) = read_settings(
+        Settings, of_kind(label, "ConfigMap", "-gate")["data"]["settings.json"]
+    ).pools
     assert one.gate == "label"
 
 

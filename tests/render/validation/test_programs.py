@@ -33,7 +33,7 @@ def test_what_it_is_told_changes_its_pod(made, other):
     assert made()["metadata"]["annotations"] != made(**other)["metadata"]["annotations"]
 
 
-@pytest.mark.parametrize(("made", "file"), [(requeue, "decisions.py"), (gate, "loop.py")])
+@pytest.mark.parametrize(("made", "file"), [(requeue, "requeue/decisions.py"), (gate, "agent.py")])
 def test_a_mended_program_changes_its_pod(made, file, monkeypatch):
     before, read = made(), programs.package_source
 

@@ -7,8 +7,9 @@ import pytest
 from gpuyard.render.dependencies import dependencies_of, object_key
 from gpuyard.render.validation.gate import gate_objects
 from gpuyard.render.validation.jobs import validation_objects
+from gpuyard_agents.agent import read_settings
+from gpuyard_agents.gate.recurring import Settings
 from gpuyard_core.names import CHECK_AGAIN, CHECKED_LABEL
-from gpuyard_gate.recurring import read_settings
 from kit.stacks import cut_pool, plan_of, platform, pool
 
 AGAIN = {"cron": "0 3 * * 0", "time_zone": "Europe/Berlin", "hours": 1.5}
@@ -54,11 +55,11 @@ def test_its_pod_holds_no_gpu_and_is_nobody():
     assert mounts == {v["name"] for v in pod["volumes"]} == {"program", "settings"}
     items = next(v for v in pod["volumes"] if v["name"] == "program")["configMap"]["items"]
     paths = {each["path"] for each in items}
-    assert {"gpuyard_gate/recurring.py", "gpuyard_gate/loop.py", "gpuyard_idle/web.py"} <= paths
+    assert {"gpuyard_agents/gate/recurring.py", "gpuyard_agents/agent.py"} <= paths
 
 
 def test_it_is_told_which_nodes_and_what_works_on_them():
-    found = read_settings(made(asked())["ConfigMap"]["data"]["settings.json"])
+    found = read_settings(Settings, made(asked())["ConfigMap"]["data"]["settings.json"])
     assert found.run_seconds == 5400
     assert found.again == CHECK_AGAIN
     whole, cut = found.pools

@@ -101,7 +101,7 @@ def test_a_run_that_sends_nodes_to_be_checked_again_ends_when_none_is_left(
     for left in (2, 1, 0):
         found.look(running)
         assert (len(codes), bool(written)) == (left, left == 0)
-    assert seen == [("gpuyard_gate.recurring", "run-1")] * 3
+    assert seen == [("gpuyard_agents.gate.recurring", "run-1")] * 3
     ((path, body),) = written
     assert (path, body["status"]["phase"]) == (f"{SPACE}/pods/gate-0/status", "Succeeded")
     assert said == ["gate.recurring: one"] * 3
@@ -129,16 +129,18 @@ def test_no_container_starts_before_its_map_is_there(monkeypatch: pytest.MonkeyP
     assert len(said) == 1
 
 
+MISSING = "ValueError('Settings: missing or unknown every_seconds, max_unavailable_percent, names, namespace, pools')"
+
+
 def test_who_edits_a_program_or_its_map_edits_that_of_the_next_pod(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ):
-    for package in ("gpuyard_gate", "gpuyard_idle"):
-        shutil.copytree(gate.INSTALLED / package, tmp_path / package)
+    shutil.copytree(gate.INSTALLED / "gpuyard_agents", tmp_path / "gpuyard_agents")
     monkeypatch.setattr(gate, "INSTALLED", tmp_path)
     found, api, said = made()
     started = "gate: skipped: Unreachable("
     found.look(pod())
-    program = tmp_path / "gpuyard_gate" / "loop.py"
+    program = tmp_path / "gpuyard_agents" / "agent.py"
     text = program.read_text(encoding="utf-8")
     program.write_text(text.replace("cannot start", "EDITED"), encoding="utf-8")
     changed = {**MAP, "data": {"settings.json": "{}"}}
@@ -149,7 +151,7 @@ def test_who_edits_a_program_or_its_map_edits_that_of_the_next_pod(
     assert len(said) == 3
     assert all(line.startswith(started) for line in said)
     found.look(pod(uid="2"))
-    later = ["gate: EDITED: KeyError('names')"]
+    later = ["gate: EDITED: invalid settings: " + MISSING]
     assert said[3:] == later, "its text and its settings, both"
     old = found._mounted["1"]._process
     found.wake({"b": pod(uid="2")})
@@ -164,10 +166,10 @@ def test_it_has_what_its_pod_carries_and_no_text_of_the_cluster():
     running["spec"] = {**running["spec"]}
     (volume,) = running["spec"]["volumes"]
     strange = (
-        "gpuyard_gate/../x.py",
+        "gpuyard_agents/../x.py",
         "other/x.py",
-        "gpuyard_idle/none.py",
-        "gpuyard_idle/__init__.py",
+        "gpuyard_agents/none.py",
+        "gpuyard_agents/__init__.py",
     )
     items = [{"key": "k", "path": path} for path in strange]
     running["spec"]["volumes"] = [
@@ -175,8 +177,8 @@ def test_it_has_what_its_pod_carries_and_no_text_of_the_cluster():
     ]
     found, _, _ = made()
     assert found._files(running) == {
-        "program/gpuyard_idle/__init__.py": (
-            gate.INSTALLED / "gpuyard_idle/__init__.py"
+        "program/gpuyard_agents/__init__.py": (
+            gate.INSTALLED / "gpuyard_agents/__init__.py"
         ).read_text(),
         "settings.json": MAP["data"]["settings.json"],
     }

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from gpuyard.cli.commands.about import installed_version
-from gpuyard.cli.shipped import distribution_folder, has_simulated_cluster
+from gpuyard.cli.shipped import distribution_folder
 from gpuyard.cli.views.findings import document
 from gpuyard_core.errors import EnvironmentMissing, UsageError
 from gpuyard_core.local_files import write_file
@@ -29,8 +29,7 @@ _PLACEHOLDERS = ("my-context", "my-project")
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _SHORT = 60
 """Maximum length of a collection on one line of the program."""
-_SIMULATED_HERE = ["gpuyard sim up  # prints the KUBECONFIG to export"]
-_SIMULATED_ELSEWHERE = ["export KUBECONFIG=...  # of `gpuyard sim up` in a checkout of gpuyard"]
+_SIMULATED = "export KUBECONFIG=...  # of `python -m gpuyard_simulate up` in a checkout of gpuyard"
 
 
 class ProjectCloud(StrEnum):
@@ -89,7 +88,7 @@ def init(
     use += [f"cd {shlex.quote(str(folder))}"] if folder != Path() else []
     use += [] if library else [f"gpuyard check {stack}"]
     if cloud is ProjectCloud.SIMULATED:
-        use += _SIMULATED_HERE if has_simulated_cluster() else _SIMULATED_ELSEWHERE
+        use.append(_SIMULATED)
     use += [] if created else [f"pulumi stack init {stack}"]
     use += ["pulumi preview"]
     if format is Format.JSON:

@@ -46,7 +46,7 @@ def policies(
         for file in distribution_folder("policies").glob("*.py")
     }
     files["PulumiPolicy.yaml"] = _PROJECT.format(environment=here or _OWN)
-    files["requirements.txt"] = f"gpuyard[policy]=={installed_version()}\n"
+    files["requirements.txt"] = f"gpuyard-lint[policy]=={installed_version()}\n"
     written = write_folder(path, files, by="gpuyard policies", give="Give it")
     use = [f"pulumi preview --policy-pack {path}"]
     if here is None:
@@ -78,7 +78,7 @@ def policies(
 
 
 def _environment() -> str | None:
-    """This virtual environment, if `gpuyard[policy]` is installed in it."""
+    """This virtual environment, if `gpuyard-lint[policy]` is installed in it."""
     if sys.prefix == sys.base_prefix or find_spec("pulumi_policy") is None:
         return None
     return sys.prefix

@@ -82,8 +82,6 @@ from gpuyard.plan.records.validation import (
     RecurringCheck,
     ValidationPlan,
 )
-from gpuyard_core.catalogue.mig_layouts import MigInstance
-from gpuyard_core.manifests.pods import Taint
 
 __all__ = [
     "COST_CASES",

@@ -36,8 +36,6 @@ from gpuyard_core.names import (
     system_namespace,
 )
 
-PACKAGE = "gpuyard_requeue"
-BORROWED = {"gpuyard_gate": ("__init__.py", "loop.py"), "gpuyard_idle": ("__init__.py", "web.py")}
 _KEPT = (
     "podSets",
     "queueName",
@@ -59,8 +57,7 @@ def requeue_objects(plan: PlatformPlan) -> list[Object]:
     looker = AgentDeployment(
         name=name,
         namespace=space,
-        package=PACKAGE,
-        shared_files=BORROWED,
+        agent="requeue",
         image=interruption.image,
         settings=settings_text(plan, interruption),
     )

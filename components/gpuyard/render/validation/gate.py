@@ -39,8 +39,6 @@ from gpuyard_core.names import (
     gate_name,
 )
 
-PACKAGE = "gpuyard_gate"
-BORROWED = {"gpuyard_idle": ("__init__.py", "web.py")}
 PASSED = "passed"
 EVERY_SECONDS = 15
 NAMES: Object = {
@@ -144,8 +142,7 @@ def _looker(plan: PlatformPlan, validation: ValidationPlan) -> AgentDeployment:
     return AgentDeployment(
         name=gate_name(plan.name),
         namespace=operator_namespace(plan),
-        package=PACKAGE,
-        shared_files=BORROWED,
+        agent="gate",
         image=validation.image,
         settings=settings_text(plan, validation),
     )

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from gpuyard.plan.records import ValidationPlan
 from gpuyard.render.objects import Object
-from gpuyard.render.programs import file_key, package_source
+from gpuyard.render.programs import file_key, package_source, program_volume
 from gpuyard.render.validation.queue import STRICT
 
 PACKAGE = "gpuyard_validator"
@@ -17,9 +17,8 @@ def program_text() -> Mapping[str, str]:
 
 def validator_volumes(program: str, expects: str) -> list[Object]:
     """The volumes of each such pod, from the ConfigMaps of the program and its expectations."""
-    items = [{"key": file_key(path), "path": path} for path in package_source(PACKAGE)]
     return [
-        {"name": "program", "configMap": {"name": program, "items": items}},
+        program_volume(program, package_source(PACKAGE)),
         {"name": "expectations", "configMap": {"name": expects}},
     ]
 

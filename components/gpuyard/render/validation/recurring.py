@@ -15,7 +15,7 @@ from gpuyard.render.objects import Object, managed_object, service_account
 from gpuyard.render.programs import SETTINGS_FILE, AgentDeployment
 from gpuyard_core.names import CHECK_AGAIN, CHECKED_LABEL, JOB_NAME_LABEL, recurring_validation_name
 
-MODULE = "gpuyard_gate.recurring"
+MODULE = "gpuyard_agents.gate.recurring"
 EVERY_SECONDS = 30
 _ENDS_SECONDS = 300
 """A run that hangs is ended this many seconds after its time."""

@@ -160,7 +160,7 @@ def wanted_configuration(api: Api, place: Place) -> str:
         except (yaml.YAMLError, TypeError, ValueError) as problem:
             raise EnvironmentMissing(
                 f"ConfigMap kueue-manager-config, key {CONFIG_KEY}, is not a Kueue configuration ({problem});"
-                " fix or delete it and run `gpuyard sim up` again"
+                " fix or delete it and run `python -m gpuyard_simulate up` again"
             ) from problem
     return yaml.safe_dump(result, sort_keys=True)
 

@@ -12,16 +12,17 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
+import gpuyard_core
 from gpuyard_core.names import JOB_NAME_LABEL
 from gpuyard_simulate.api import Api, ApiError, ApiObject, Unreachable, merge_if_exists
 from gpuyard_simulate.validation.copies import WarmProcesses
 from gpuyard_simulate.validation.forking import PROGRAM
 from gpuyard_simulate.validation.pods import ProgramResult, mounted_file, status_of
 
-AGAIN: Final = "gpuyard_gate.recurring"
-PACKAGES: Final = ("gpuyard_gate", AGAIN, "gpuyard_requeue")
-INSTALLED: Final = Path(__file__).parents[3]
-_OURS: Final = re.compile(r"gpuyard_(gate|idle|requeue)(/[a-z_]+)+\.py")
+AGAIN: Final = "gpuyard_agents.gate.recurring"
+PACKAGES: Final = ("gpuyard_agents.gate", AGAIN, "gpuyard_agents.requeue")
+INSTALLED: Final = Path(gpuyard_core.__file__).parents[1]
+_OURS: Final = re.compile(r"gpuyard_agents(/[a-z_]+)+\.py")
 """Files that come from the installation; content of the cluster is never executed."""
 _SETTINGS: Final = "settings.json"
 _ALONE: Final = ("-S", "-B")
@@ -107,7 +108,7 @@ class FakeGate:
         done = program.run(("--once", *where, *_run(pod)), files)
         lines = done.output.splitlines()
         for line in lines:
-            self._say(f"{package.removeprefix('gpuyard_')}: {line}")
+            self._say(f"{package.removeprefix('gpuyard_agents.')}: {line}")
         if package == AGAIN and done.code == 0:
             ended = status_of(pod, ProgramResult(0, ""))
             path = f"/api/v1/namespaces/{space}/pods/{pod['metadata']['name']}/status"

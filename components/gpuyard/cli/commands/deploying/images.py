@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from gpuyard.cli.commands.about import installed_version
-from gpuyard.cli.image_sizes import Sizes, format_size, query_sizes
 from gpuyard.cli.options import StackArgument
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, reject
@@ -42,14 +41,6 @@ def images(
             "script that fills the stack's mirror.",
         ),
     ] = ImagesFormat.TEXT,
-    sizes: Annotated[
-        bool,
-        typer.Option(
-            "--sizes",
-            help="Query each registry for the compressed size of its images, by processor "
-            "architecture. Uses no credentials.",
-        ),
-    ] = False,
 ) -> int:
     """List every image and chart that a stack pulls. Shows digests where they are known."""
     judged = validate_stack(stack)
@@ -57,8 +48,6 @@ def images(
         output_format = Format.JSON if format is ImagesFormat.JSON else Format.TEXT
         return reject("images", judged, output_format, images=None, charts=None)
     plan = judged.plan
-    if sizes and format not in {ImagesFormat.TEXT, ImagesFormat.JSON}:
-        raise UsageError(f"--format {format.value} has no sizes. Drop --sizes.")
     if format is ImagesFormat.CYCLONEDX:
         write(as_json(platform_bill_of_materials(plan, installed_version())))
         return OK
@@ -71,28 +60,20 @@ def images(
         write(copy_script(plan, Copier(format.value)))
         return OK
     result, charts = pulled_images(plan), pulled_charts(plan)
-    sizes_by_image = query_sizes(plan, result) if sizes else None
     if format is ImagesFormat.JSON:
-        rows = {
-            "images": [_row(each, sizes_by_image) for each in result],
-            "charts": [_chart(c) for c in charts],
-        }
+        rows = {"images": [_row(each) for each in result], "charts": [_chart(c) for c in charts]}
         write(as_json(document("images", judged, **rows)))
     else:
-        _show(plan, result, charts, sizes_by_image, results())
-    return sizes_by_image.code if sizes_by_image else OK
+        _show(plan, result, charts, results())
+    return OK
 
 
-def _row(image: PulledImage, sizes: Sizes | None) -> dict[str, object]:
-    """One image as a document; without `--sizes` its size is unknown."""
-    size = sizes.of(image) if sizes else None
+def _row(image: PulledImage) -> dict[str, object]:
     return {
         "image": image.reference,
         "repository": image.repository,
         "tag": image.tag or None,
         "digest": image.digest or None,
-        "compressed_bytes": dict(size.compressed) if size and size.compressed else None,
-        "size_unknown_because": (size.reason or None) if size else "no registry was queried",
         "of": image.component,
         "adds": image.tag_suffix or None,
         "home": image.upstream,
@@ -111,11 +92,7 @@ def _chart(chart: PulledChart) -> dict[str, object]:
 
 
 def _show(
-    plan: PlatformPlan,
-    results: list[PulledImage],
-    charts: list[PulledChart],
-    sizes: Sizes | None,
-    console: Console,
+    plan: PlatformPlan, results: list[PulledImage], charts: list[PulledChart], console: Console
 ) -> None:
     if not results:
         console.print(f"{plan.name} pulls no image: " + _why_none(plan))
@@ -123,8 +100,7 @@ def _show(
     console.title("Images", "pulled by the platform's own pods")
     for image in results:  # whole on one line, so that it can be copied
         pinned = "" if image.digest else ", tag only"
-        size = f", {format_size(sizes.of(image))}" if sizes else ""
-        console.print(f"  {image.reference}  {image.component}{pinned}{size}")
+        console.print(f"  {image.reference}  {image.component}{pinned}")
     for image in results:
         if image.tag_suffix:
             console.print_wrapped(
@@ -132,8 +108,6 @@ def _show(
             )
         if image.why_by_tag:
             console.print_wrapped(f"{image.repository}: tag only: {image.why_by_tag}", indent=2)
-        if sizes and (why := sizes.of(image).reason):
-            console.print_wrapped(f"{image.repository}: size unknown: {why}", indent=2)
     if charts:
         console.title("Charts", "installed by Helm")
     for chart in charts:
@@ -141,11 +115,8 @@ def _show(
         pinned = f"@{chart.digest}" if chart.digest else ""
         console.print(f"  {chart.chart} {chart.version}{pinned}{where}")
     by_tag = sum(not image.digest for image in results)
-    size_note = (
-        sizes.summary() if sizes else "sizes are unknown: no registry was queried (use --sizes)"
-    )
     console.print_wrapped(
-        f"{len(results)} images, {by_tag} with a tag only; {size_note}."
+        f"{len(results)} images, {by_tag} with a tag only."
         " Images of the cloud's node software and of teams are not included.",
         indent=2,
     )

@@ -1,1 +1,0 @@
-"""Image sizes from registries by the OCI distribution protocol, without authentication."""

@@ -1,1 +1,0 @@
-"""Image registries, in tests."""
