@@ -14,8 +14,8 @@ from typing import Any
 
 import yaml
 
-from gpuyard.changes.comparison import compare_with_deployed
 from gpuyard.changes.deployed_state import DeployedState, deployed_state
+from gpuyard.changes.findings import compare_with_deployed
 from gpuyard.cli.stacks import validate_text
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.software.support import check_pins

@@ -18,12 +18,12 @@ import yaml
 from gpuyard.plan import unimplemented
 from gpuyard.readiness.checks import ai_requirements, ai_source, readiness_checks
 from gpuyard.render.observability.rules import recording_rules
-from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.pools import Pool
+from gpuyard.spec.schema import field_meanings
 from gpuyard.spec.teams import Team
 from gpuyard_core.catalogue.known_issues import KNOWN_ISSUES, Area, KnownIssue
-from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import SpecModel
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "stack-file.md"
 EXAMPLES = Path(__file__).with_name("stack_examples.yaml")

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         PoolPlan,
         ServicePlan,
     )
-    from gpuyard.plan.records.nodes import UpgradePlan
+    from gpuyard.plan.records.pools import UpgradePlan
     from gpuyard.preflight.prerequisites import PrerequisiteAnswers
     from gpuyard.preflight.probes import ProbeResult, RunProbes
     from gpuyard.preflight.reservations import ReservationUse
@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from gpuyard.render.storage import VolumeSource
     from gpuyard.spec.region import CloudAccount
     from gpuyard_core.catalogue.fabric import Interface
+    from gpuyard_core.manifests.pods import Taint
 
 _MODULES: Mapping[str, str] = {
     Cloud.AWS: "gpuyard.providers.aws.provider",

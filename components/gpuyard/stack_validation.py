@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 
 from gpuyard.plan.blocked_checks import BLOCKED_CHECK, blocked_check
-from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
-from gpuyard.plan.cluster.private import private_endpoint_findings
+from gpuyard.plan.capacity.scaling import unscaled_pool_findings
+from gpuyard.plan.cluster.endpoint_access import private_endpoint_findings
 from gpuyard.plan.fact_ages import AGE_WARNINGS
 from gpuyard.plan.platform import plan
 from gpuyard.plan.platform import plan_ignoring_budgets as planned_over_budget

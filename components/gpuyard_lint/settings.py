@@ -18,9 +18,8 @@ from pydantic import Field, ValidationError
 
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, show_path, warning
-from gpuyard_core.models.policies import Level, Policies
 from gpuyard_core.models.problems import format_input, validation_findings
-from gpuyard_core.models.values import Text
+from gpuyard_core.models.values import Level, Policies, Text
 from gpuyard_core.stack_files import CONFIG_KEY, PLATFORM_PATH, platform_in
 from gpuyard_core.suggestions import nearest_name
 from gpuyard_core.yaml_tree import Document, parse_yaml

@@ -1,14 +1,15 @@
 """Fields next to rejected ones that the requirements of a team allow."""
 
-from gpuyard_core.admission.guaranteed import TRAINING, check_guaranteed_qos
+from gpuyard_core.admission.host import check_volumes
 from gpuyard_core.admission.owned_objects import check_non_pod_objects
 from gpuyard_core.admission.parameters import TeamParameters
 from gpuyard_core.admission.priority_and_termination import (
     FINALIZERS,
+    TRAINING,
+    check_guaranteed_qos,
     check_priority_and_termination,
 )
 from gpuyard_core.admission.requirement import Workload
-from gpuyard_core.admission.volumes import check_volumes
 from gpuyard_core.manifests.pods import Pod
 from gpuyard_core.names import CLASS_LABEL
 

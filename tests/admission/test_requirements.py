@@ -8,11 +8,10 @@ from gpuyard_core.admission.bypass import check_pod_bypass
 from gpuyard_core.admission.host import exposes_device_path
 from gpuyard_core.admission.images import is_allowed_image, normalized_prefix, repository
 from gpuyard_core.admission.parameters import SHARES, TeamParameters, read_parameters
-from gpuyard_core.admission.placement import NOT_OF_TEAMS, check_placement
+from gpuyard_core.admission.placement import NOT_OF_TEAMS, check_placement, check_shares
 from gpuyard_core.admission.priority_and_termination import CROWDED
 from gpuyard_core.admission.requirement import Workload
 from gpuyard_core.admission.requirements import REQUIREMENTS, denials
-from gpuyard_core.admission.shares import check_shares
 from gpuyard_core.manifests.pods import Pod, Taint
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 

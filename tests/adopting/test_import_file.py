@@ -1,6 +1,6 @@
 """The file that `pulumi import` takes, and the state that comes of it."""
 
-from gpuyard.adopting.import_file import import_file, with_explicit_names
+from gpuyard.adopting.resource_search import import_file, with_explicit_names
 from gpuyard_core.catalogue.software.providers import PROVIDERS
 from kit.clouds.running import COMPONENT, running
 

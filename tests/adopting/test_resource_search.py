@@ -3,9 +3,8 @@
 import pytest
 from testbed.plugins.cloud.shapes import SHAPES, Place, import_ids, words
 
-from gpuyard.adopting.identities import import_id, resolve_identity
 from gpuyard.adopting.lookup_commands import LOOKS, LookupCommand
-from gpuyard.adopting.matching import id_of, match_resource
+from gpuyard.adopting.resource_search import id_of, import_id, match_resource, resolve_identity
 from gpuyard.preflight.probes import UNEXPECTED_FORMAT, Probe, ProbeAnswer
 from gpuyard_core.catalogue.cloud_fields import cloud_kind
 from gpuyard_core.catalogue.software.cloud_ids import IDENTITIES, LOOKUPS

@@ -3,7 +3,7 @@
 from testbed.plugins.cloud import facts
 
 import cloud_fields
-from gpuyard.changes.conditions import CONDITIONS
+from gpuyard.changes.fields import CONDITIONS
 from gpuyard_core.catalogue.cloud_fields import CLOUD_FIELDS, cloud_kind
 from gpuyard_core.catalogue.software.providers import PROVIDERS
 from kit.generated.changed import changed

@@ -8,7 +8,7 @@ from gpuyard.changes.deployed_state import (
     deployed_state_from_engine,
     is_deployed_state,
 )
-from gpuyard.changes.unknown_values import UnknownMarker
+from gpuyard.changes.fields import UnknownMarker
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard_core.catalogue.software.engine_files import SECRET_KEY
 

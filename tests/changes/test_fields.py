@@ -1,8 +1,6 @@
 """One resource compared with what is there: every way in which a provider compares."""
 
-from gpuyard.changes.conditions import CONDITIONS
-from gpuyard.changes.fields import field_changes
-from gpuyard.changes.unknown_values import UnknownMarker
+from gpuyard.changes.fields import CONDITIONS, UnknownMarker, field_changes
 from kit.every import every
 
 GROUP, POOL = "aws:eks/nodeGroup:NodeGroup", "gcp:container/nodePool:NodePool"

@@ -4,8 +4,7 @@ import pytest
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.changes.deployed_state import DeployedState, deployed_state
-from gpuyard.changes.node_classes import changed_node_classes
-from gpuyard.changes.planned_changes import plan_changes
+from gpuyard.changes.planned_changes import changed_node_classes, plan_changes
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.karpenter import nodes
 from gpuyard.render.platform import karpenter_nodes

@@ -3,8 +3,8 @@
 import pytest
 from testbed.plugins.cloud.shapes import Place
 
-from gpuyard.changes.comparison import compare_with_deployed
 from gpuyard.changes.deployed_state import deployed_state
+from gpuyard.changes.findings import compare_with_deployed
 from gpuyard.changes.planned_changes import plan_changes
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
 from gpuyard.render.platform import releases

@@ -6,7 +6,7 @@ import pytest
 
 from gpuyard.changes.deployed_state import DeployedState, deployed_state_from_engine
 from gpuyard.changes.planned_changes import plan_changes
-from gpuyard.changes.reporting import report_objects, reported_state
+from gpuyard.changes.platforms import report_objects, reported_state
 from gpuyard_core.names import REPORT_CONFIGMAP
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 

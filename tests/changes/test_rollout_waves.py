@@ -6,6 +6,7 @@ import pytest
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.changes.deployed_state import deployed_state
+from gpuyard.changes.destroy_blockers import plan_rollout_waves
 from gpuyard.changes.planned_changes import plan_changes
 from gpuyard.changes.platforms import (
     driver_of,
@@ -13,7 +14,6 @@ from gpuyard.changes.platforms import (
     pools_with_driver_rollout,
     reported_platform,
 )
-from gpuyard.changes.rollout_waves import plan_rollout_waves
 from kit.clouds.deployments import Deployment, exported
 from kit.every import every
 from kit.generated.changed import planned

@@ -4,7 +4,7 @@ import pytest
 from testbed.plugins.cloud.shapes import Place
 
 from gpuyard.changes.deployed_state import deployed_state
-from gpuyard.changes.sizes import with_sizes
+from gpuyard.changes.preserved_labels import with_sizes
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import ClampedNumber, CloudCall
 from kit.clouds.deployments import NAME, Deployment

@@ -1,6 +1,6 @@
 """What is known of inputs before a deployment."""
 
-from gpuyard.changes.unknown_values import UnknownMarker, at_path, has_unknown, replace_unknowns
+from gpuyard.changes.fields import UnknownMarker, at_path, has_unknown, replace_unknowns
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import Base64, Joined, Json
 from kit.every import every

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 import gpuyard
-from gpuyard.spec.meanings import field_meanings
+from gpuyard.spec.schema import field_meanings
 from kit.every import every
 
 HEAVY = ("pulumi", "pulumi_kubernetes", "pulumi_aws", "pulumi_gcp", "kubernetes", "grpc", "rich")

@@ -4,8 +4,8 @@ import pytest
 
 import gpuyard
 from gpuyard.plan import plan, plan_or_raise
-from gpuyard.plan.digests import spec_digest
 from gpuyard.plan.records.late import UnresolvedOutput, resolve_outputs, unresolved_output_names
+from gpuyard.plan.renames import spec_digest
 from gpuyard.render.platform import platform_objects
 from gpuyard_core.errors import (
     EnvironmentMissing,

@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpuyard.plan import plan
-from gpuyard.plan.digests import spec_digest
+from gpuyard.plan.renames import spec_digest
 from gpuyard.plan.sharing.dra import quota_key
 from gpuyard.render.files import render_files
 from gpuyard_core.catalogue.kubernetes.kueue import MAX_FLAVORS, MAX_GROUPS

@@ -12,13 +12,12 @@ import proofs
 import sizes
 from gpuyard.plan import platform as whole
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.fact_ages import AGE_WARNINGS
+from gpuyard.plan.fact_ages import AGE_WARNINGS, check_exceptions
 from gpuyard.plan.money.commitments import check_commitments
 from gpuyard.plan.money.prices import check_prices
 from gpuyard.plan.platform import CALENDAR_CHECKS, CHECKS, STAGES, calendar_findings, plan
 from gpuyard.plan.pools import pools as pools_module
-from gpuyard.plan.rule_exceptions import check_exceptions
-from gpuyard.plan.shapes import stage as shapes_module
+from gpuyard.plan.shapes import quota as shapes_module
 from gpuyard.plan.software.support import check_kubernetes
 from gpuyard.spec.read import platform_spec, read_stack_file
 from gpuyard_core.catalogue.kubernetes.autoscalers import TEMPLATE_TAG

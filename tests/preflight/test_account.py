@@ -3,7 +3,8 @@
 import pytest
 
 from gpuyard.plan.platform import plan as planned_with
-from gpuyard.preflight import aws, gcp, limits, permissions
+from gpuyard.preflight import aws, gcp
+from gpuyard.preflight import quota_requirements as limits
 from gpuyard.preflight.probes import (
     UNEXPECTED_FORMAT,
     Probe,
@@ -17,6 +18,7 @@ from gpuyard.preflight.quota_requirements import (
     ec2_requirements,
     gce_requirements,
 )
+from gpuyard.providers.aws import account as permissions
 from gpuyard.render.aws.graph import aws_graph
 from gpuyard.render.gcp.graph import gcp_graph
 from gpuyard.spec.region import ENVIRONMENT, CloudAccount, Region

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.preflight import aws
-from gpuyard.preflight.blocks import check_block
+from gpuyard.preflight.aws import check_block
 from gpuyard.preflight.probes import ProbeAnswer
 from gpuyard.preflight.quota_requirements import PlannedAccount
 from gpuyard.render.aws.graph import aws_graph

@@ -1,8 +1,8 @@
 """The policy of workload classes: where it exists, and what it reaches."""
 
 from gpuyard.render.admission.classes import class_objects
-from gpuyard_core.admission.guaranteed import check_guaranteed_qos
 from gpuyard_core.admission.parameters import TeamParameters
+from gpuyard_core.admission.priority_and_termination import check_guaranteed_qos
 from gpuyard_core.names import CLASS_LABEL, CLASS_OF_POD
 from gpuyard_lint.kubernetes import resource
 from gpuyard_lint.rules.subjects.admission import workload

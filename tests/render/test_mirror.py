@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.queueing.installation import check_kueue, installs_kueue
+from gpuyard.plan.queueing.kueue import check_kueue, installs_kueue
 from gpuyard.render.mirror import chart_location, mirrored
 from gpuyard_core.catalogue.software.charts import KUEUE_CHART
 from gpuyard_core.catalogue.software.pins import PINS

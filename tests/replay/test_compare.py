@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.replay import compare_orders
+from kit.orders import compare_orders
 
 
 def test_the_same_order_and_the_reverse():

@@ -3,7 +3,7 @@
 import pytest
 from pydantic_core._pydantic_core import list_all_errors
 
-from gpuyard_core.models.explain import ErrorMessage, explain
+from gpuyard_core.models.problems import ErrorMessage, explain
 from gpuyard_core.suggestions import nearest_name
 from kit.every import every
 

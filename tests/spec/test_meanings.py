@@ -1,7 +1,7 @@
 """The description of a field is the docstring below it; a field without one has no description."""
 
-from gpuyard.spec.meanings import field_meanings
-from gpuyard_core.models.base import SpecModel
+from gpuyard.spec.schema import field_meanings
+from gpuyard_core.models.values import SpecModel
 
 
 class Odd(SpecModel):

@@ -14,7 +14,7 @@ from testbed.plugins.cloud.account import Account
 from testbed.plugins.cloud.service import reservations
 
 from gpuyard import plan_or_raise, read_stack_file
-from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.capacity.scaling import installs_karpenter
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
 from gpuyard.render.addon_charts import chart_addons

@@ -5,7 +5,7 @@ import io
 import pytest
 
 from gpuyard.traces import InvalidTrace, ReadOptions, TraceJob, TraceProblem, read_trace
-from gpuyard.traces.slurm import COMMAND
+from gpuyard.traces.kueue import COMMAND
 
 HEAD = "JobID|User|Account|State|Submit|Start|End|Elapsed|NNodes|ReqTRES|AllocTRES"
 

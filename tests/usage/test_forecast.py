@@ -13,10 +13,11 @@ from gpuyard.usage.forecast import (
     WEEK,
     Forecast,
     NotEnoughData,
+    PoolCapacity,
     make_forecast,
+    saturation,
     weekly_growth,
 )
-from gpuyard.usage.saturation import PoolCapacity, saturation
 
 TRACE = Path(__file__).parent / "openb_hours.csv"
 

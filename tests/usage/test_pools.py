@@ -2,10 +2,9 @@
 
 import pytest
 
-from gpuyard.usage.forecast import Forecast, NotEnoughData
+from gpuyard.usage.fleet import forecast_pools, pool_of
+from gpuyard.usage.forecast import Forecast, NotEnoughData, pool_capacities
 from gpuyard.usage.hours import HourlyExport, HourlySeries
-from gpuyard.usage.pools import forecast_pools, pool_of
-from gpuyard.usage.saturation import pool_capacities
 from gpuyard_core.errors import UsageError
 from kit.stacks import cut_pool, plan_of, platform, pool
 

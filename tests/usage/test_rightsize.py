@@ -6,9 +6,20 @@ from hypothesis import strategies as st
 
 from gpuyard.spec.teams import Isolation
 from gpuyard.usage.hours import hourly_export
-from gpuyard.usage.rightsize import GIB, Choice, Finding, percentile, rightsize, smallest
+from gpuyard.usage.rightsize import (
+    ACTIVE,
+    GIB,
+    GPUS,
+    MEMORY,
+    USED,
+    Choice,
+    Finding,
+    owner_of,
+    percentile,
+    rightsize,
+    smallest,
+)
 from gpuyard.usage.samples import read_samples
-from gpuyard.usage.workloads import ACTIVE, GPUS, MEMORY, USED, owner_of
 from gpuyard_core.errors import UsageError
 from kit.recorded import matrix, recorded
 from kit.stacks import cut_pool, plan_of, platform, pool, team

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpuyard.usage.hours import hourly_export
-from gpuyard.usage.months import month_of
 from gpuyard.usage.samples import read_samples
 from gpuyard.usage.statement import (
     ALLOCATED,
@@ -20,6 +19,7 @@ from gpuyard.usage.statement import (
     USED,
     Gap,
     make_statement,
+    month_of,
     split_cents,
 )
 from gpuyard_core.errors import UsageError

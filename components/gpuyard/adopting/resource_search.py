@@ -1,15 +1,15 @@
 """Find the id of each resource from the graph, the user and the cloud; and why others stay unknown."""
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpuyard.adopting.identities import identity_format, import_id, resolve_identity
 from gpuyard.adopting.lookup_commands import LOOKS, LookupCommand
-from gpuyard.adopting.matching import Match, last_part, match_resource, value_at
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.preflight.probes import Probe, ProbeAnswer, RunProbes
+from gpuyard.preflight.probes import UNEXPECTED_FORMAT, Probe, ProbeAnswer, RunProbes
 from gpuyard.render.cloud.graph import (
+    CLUSTER,
     CloudCall,
     CloudGraph,
     CloudResource,
@@ -17,6 +17,143 @@ from gpuyard.render.cloud.graph import (
     platform_resource_name,
     resolve_values,
 )
+from gpuyard_core.catalogue.cloud_fields import DEFAULTS, cloud_kind
+from gpuyard_core.catalogue.software.cloud_ids import IDENTITIES, IdForm
+from gpuyard_core.catalogue.software.providers import PROVIDERS
+from gpuyard_core.names import SYSTEM_POOL
+
+_SHOWN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The item of the resource, or why there is none."""
+
+    item: Any = None
+    id: str = ""
+    why: str = ""
+
+    def at(self, path: str) -> Any:
+        """The value at a path of the item."""
+        return value_at(self.item, path)
+
+
+def value_at(value: Any, path: str) -> Any:
+    """The value at a path of field names and indices; None if absent."""
+    for step in path.split(".") if path else ():
+        if isinstance(value, list):
+            value = value[int(step)] if step.isdigit() and int(step) < len(value) else None
+        else:
+            value = value.get(step) if isinstance(value, Mapping) else None
+    return value
+
+
+def match_resource(
+    look: LookupCommand, answer: ProbeAnswer, inputs: Mapping[str, Any], called: str, known: str
+) -> Match:
+    """Match by common fields; among several, by the tag Name and by the generated name.
+
+    `called` is the name in the program, `known` the id if already known.
+    """
+    if answer.error:
+        return Match(why=f"not found ({answer.error})")
+    listed = value_at(answer.value, look.items)
+    items = [listed] if isinstance(listed, Mapping) else listed
+    if not isinstance(items, list):
+        return Match(why=UNEXPECTED_FORMAT)
+    candidates = [each for each in items if _fits(look, each, inputs)]
+    for narrow, strict in _narrowing(look, inputs, called, known):
+        narrowed = [each for each in candidates if narrow(each)]
+        candidates = narrowed if narrowed or strict else candidates
+    if len(candidates) == 1:
+        return Match(candidates[0], id_of(look, candidates[0]))
+    if not candidates:
+        return Match(why=f"not found among {len(items)}")
+    some = ", ".join(id_of(look, each) for each in candidates[:_SHOWN])
+    return Match(why=f"{len(candidates)} candidates: {some}")
+
+
+def id_of(look: LookupCommand, item: Any) -> str:
+    """The id of an item."""
+    if isinstance(item, str):
+        return item
+    return str(value_at(item, look.id) or "") if look.id else ""
+
+
+def last_part(identity: str) -> str:
+    """The last part of `lab:train` and `projects/p/global/networks/lab`."""
+    return re.split(r"[:/]", identity)[-1]
+
+
+def _fits(look: LookupCommand, item: Any, inputs: Mapping[str, Any]) -> bool:
+    has_outputs = all(value_at(item, path) == value for path, value in look.required_values.items())
+    pairs = ((value_at(inputs, name), value_at(item, at)) for name, at in look.matches.items())
+    return has_outputs and all(
+        expected is None or str(expected) == str(actual) for expected, actual in pairs
+    )
+
+
+NarrowingFilter = tuple[Callable[[Any], bool], bool]
+"""Whether an item may match, and whether it matches exclusively."""
+
+
+def _narrowing(
+    look: LookupCommand, inputs: Mapping[str, Any], called: str, known: str
+) -> Iterator[NarrowingFilter]:
+    if look.listed:
+        # an id with slashes, such as that of a log group, is compared as a whole
+        yield (
+            lambda item: (
+                id_of(look, item) == known or (last_part(id_of(look, item)) == last_part(known))
+            ),
+            True,
+        )
+    elif look.named:
+        one = re.compile(rf"{re.escape(called)}(-[0-9a-f]{{7}})?")
+        yield lambda item: one.fullmatch(last_part(id_of(look, item))) is not None, True
+    if name := value_at(inputs, "tags.Name"):
+        yield lambda item: name in _tags_name(item), False
+
+
+def _tags_name(item: Any) -> list[Any]:
+    tags = value_at(item, "Tags")
+    return [each.get("Value") for each in tags or () if each.get("Key") == "Name"]
+
+
+_ASKED = IdForm()
+"""For kinds whose id the cloud generates and import accepts unchanged."""
+
+
+class _Lacking(Exception):
+    """A field is not known yet."""
+
+
+class _Words(dict[str, Any]):
+    def __missing__(self, key: str) -> str:
+        raise _Lacking(key)
+
+
+def identity_format(kind: str) -> IdForm:
+    """The id format of a kind."""
+    return IDENTITIES.get(kind, _ASKED)
+
+
+def resolve_identity(template: str, inputs: Mapping[str, Any]) -> str | None:
+    """Fill a template with fields; None if a field is unknown or the template is empty."""
+    known = {key: value for key, value in inputs.items() if value is not None}
+    try:
+        return template.format_map(_Words(known)) or None
+    except (_Lacking, KeyError):
+        return None
+
+
+def import_id(kind: str, identity: str, inputs: Mapping[str, Any]) -> str | None:
+    """The `pulumi import` id of a resource with this id."""
+    form = identity_format(kind)
+    if not form.imported:
+        return identity or None
+    return resolve_identity(form.imported, {**inputs, **({"id": identity} if identity else {})})
+
 
 _ACCOUNT = "gcp:serviceaccount/account:Account"
 _OUTPUTS = {
@@ -253,3 +390,65 @@ def _same(actual: Any, expected: Any) -> bool:
     if isinstance(actual, list) and isinstance(expected, list):
         return sorted(map(str, actual)) == sorted(map(str, expected))
     return str(actual).lower() == str(expected).lower()
+
+
+def import_file(
+    plan: PlatformPlan, graph: CloudGraph, ids: Mapping[str, str], component: str
+) -> dict[str, Any]:
+    """Parents first: the platform, its cluster and pools, then the resources with an id.
+
+    `ids` are import ids by names in the graph; `component` is the name of the Platform in the program.
+    """
+    imported = [each for each in graph.resources if each.name in ids]
+    top = _component("Platform", component)
+    above: dict[str, dict[str, Any]] = {}
+    resources: list[dict[str, Any]] = []
+    for each in imported:
+        kind = "GpuNodePool" if _in_pool(each) else plan.provider.cluster_kind
+        name = f"{component}-{each.part if _in_pool(each) else CLUSTER}"
+        parent = above.setdefault(name, {**_component(kind, name), "parent": top["name"]})
+        resources.append(
+            {
+                "type": each.kind,
+                # keys of the file must be unique; names in a program need not be
+                "name": f"{each.kind.rpartition(':')[2]} {each.name}",
+                "logicalName": platform_resource_name(component, each),
+                "id": ids[each.name],
+                "parent": parent["name"],
+                "version": PROVIDERS[each.kind.partition(":")[0]].version,
+            }
+        )
+    return {"nameTable": {}, "resources": [top, *above.values(), *resources]}
+
+
+def _in_pool(each: CloudResource) -> bool:
+    return each.part not in {"", SYSTEM_POOL}
+
+
+def _component(kind: str, name: str) -> dict[str, Any]:
+    return {
+        "type": f"gpuyard:index:{kind}",
+        "name": f"{kind} {name}",
+        "logicalName": name,
+        "component": True,
+    }
+
+
+def with_explicit_names(deployment: Mapping[str, Any], adopted: Iterable[str]) -> dict[str, Any]:
+    """Mark the names of adopted resources in an exported deployment as generated by Pulumi.
+
+    An import records them as inputs. A program without explicit names would then request a generated one,
+    which replaces the resource. `adopted` are names in the program.
+    """
+    adopted_names = set(adopted)
+    resources: list[Any] = []
+    for each in deployment.get("resources") or []:
+        inputs = each.get("inputs") or {}
+        ours = each["urn"].rpartition("::")[2] in adopted_names and each.get("custom") is True
+        named = cloud_kind(each["type"]).named if ours else ""
+        if named in inputs:
+            defaults = sorted({*inputs.get(DEFAULTS, ()), named})
+            resources.append({**each, "inputs": {**inputs, DEFAULTS: defaults}})
+        else:
+            resources.append(each)
+    return {**deployment, "resources": resources}

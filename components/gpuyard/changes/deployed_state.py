@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard.changes.unknown_values import UnknownMarker
+from gpuyard.changes.fields import UnknownMarker
 from gpuyard.render.cloud.graph import CLUSTER, CloudGraph, logical_name, platform_resource_name
 from gpuyard_core.catalogue.software.engine_files import (
     SECRET_KEY,
@@ -51,10 +51,8 @@ class DeployedState:
 
     def cloud_resources(self, platform: str, graph: CloudGraph) -> dict[str, DeployedResource]:
         """Cloud resources of a Platform component, by their names in the graph."""
-        start, known = (
-            f"{platform}-",
-            {platform_resource_name(platform, each): each.name for each in graph.resources},
-        )
+        start = f"{platform}-"
+        known = {platform_resource_name(platform, each): each.name for each in graph.resources}
         return {
             known.get(each.name)
             or each.name.removeprefix(f"{start}{CLUSTER}-").removeprefix(start): each

@@ -8,11 +8,165 @@ import ipaddress
 import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any
 
-from gpuyard.changes.conditions import CONDITIONS
-from gpuyard.changes.unknown_values import UnknownMarker
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.graph import (
+    Base64,
+    Joined,
+    Json,
+    PathInProject,
+    late_value_names,
+    resolve_values,
+)
+from gpuyard.spec.late_inputs import is_late_input, is_late_list
 from gpuyard_core.catalogue.cloud_fields import DEFAULTS, CloudField, CloudKind, cloud_kind
+
+
+class UnknownMarker(Enum):
+    """Marker for an unknown value."""
+
+    COMPUTED = "known after the deployment"
+    QUERIED = "a value queried from the cloud"
+    """Assumed to be the value at creation of the resource."""
+
+
+def replace_unknowns(value: Any, known: Callable[[str], Any]) -> Any:
+    """The value with markers; a string that contains a marker becomes the marker."""
+    settled: Any
+    match value:
+        case Joined() | Json() | Base64() | PathInProject():
+            marks = [
+                m for name in late_value_names(value) if isinstance(m := known(name), UnknownMarker)
+            ]
+            computed = UnknownMarker.COMPUTED in marks
+            mark = UnknownMarker.COMPUTED if computed else UnknownMarker.QUERIED
+            settled = mark if marks else resolve_values(value, known)
+        case UnresolvedOutput(name):
+            result = known(name)
+            settled = result if isinstance(result, UnknownMarker) else resolve_values(value, known)
+        case Mapping():
+            settled = {key: replace_unknowns(each, known) for key, each in value.items()}
+        case list() | tuple() if any(map(is_late_list, value)):
+            settled = UnknownMarker.QUERIED
+        case list() | tuple():
+            settled = [replace_unknowns(each, known) for each in value]
+        case str() if is_late_input(value):
+            settled = UnknownMarker.QUERIED
+        case _:
+            settled = value
+    return settled
+
+
+def has_unknown(value: Any, mark: UnknownMarker) -> bool:
+    """Whether a value contains the marker."""
+    if isinstance(value, Mapping):
+        return any(has_unknown(each, mark) for each in value.values())
+    if isinstance(value, list):
+        return any(has_unknown(each, mark) for each in value)
+    return value is mark
+
+
+def at_path(value: Any, steps: list[str]) -> Any:
+    """The value at a path of fields and indices; a marker on the way is the result."""
+    for step in steps:
+        if isinstance(value, UnknownMarker):
+            return value
+        if isinstance(value, Mapping):
+            value = value.get(step)
+        elif isinstance(value, list) and step.isdigit() and int(step) < len(value):
+            value = value[int(step)]
+        else:
+            return None
+    return value
+
+
+# Each condition is that of the provider (a CustomizeDiff or ForceNewIf of the sources that
+# `gpuyard_core.catalogue.cloud_fields` names).
+
+_Values = Mapping[str, Any]
+FieldCondition = Callable[[_Values, _Values, Any, Any], bool]
+"""Takes the state, the inputs, and the field's old and new value."""
+
+
+def _other_source(_state: _Values, _given: _Values, old: Any, new: Any) -> bool:
+    """Another kind of source replaces a rule; another source of the same kind does not."""
+    return old is None or new is None
+
+
+def _shrinks(_state: _Values, _given: _Values, old: Any, new: Any) -> bool:
+    """A range may only grow around its old value."""
+    try:
+        before, after = ipaddress.IPv4Network(old), ipaddress.IPv4Network(new)
+    except ValueError:  # also for an unknown value
+        return True
+    return not before.subnet_of(after)
+
+
+def _number(value: Any) -> list[int]:
+    """A version in comparable form."""
+    return [int(part) for part in str(value or 0).split(".") if part.isdigit()]
+
+
+def _other_owner(_state: _Values, _given: _Values, old: Any, _new: Any) -> bool:
+    """Setting an owner for the first time changes nothing; changing it replaces the bucket."""
+    return bool(old)
+
+
+def _switched_off(_state: _Values, _given: _Values, old: Any, new: Any) -> bool:
+    return old is True and new is not True
+
+
+_VPC, _NAT = "aws:ec2/vpc:Vpc", "aws:ec2/natGateway:NatGateway"
+_RULES = [f"aws:vpc/securityGroup{way}Rule:SecurityGroup{way}Rule" for way in ("Egress", "Ingress")]
+_PARTS = ("Logging", "ServerSideEncryptionConfiguration", "Versioning")
+_LUSTRE = "aws:fsx/lustreFileSystem:LustreFileSystem"
+_EKS, _GKE = "aws:eks/cluster:Cluster", "gcp:container/cluster:Cluster"
+CONDITIONS: Mapping[tuple[str, str], FieldCondition] = {
+    **{
+        (kind, source): _other_source
+        for kind in _RULES
+        for source in ("cidrIpv4", "cidrIpv6", "prefixListId", "referencedSecurityGroupId")
+    },
+    **{
+        (f"aws:s3/bucket{part}:Bucket{part}", "expectedBucketOwner"): _other_owner
+        for part in _PARTS
+    },
+    (_NAT, "availabilityZoneAddresses"): lambda _s, _g, old, new: not old or not new,
+    (_NAT, "secondaryPrivateIpAddressCount"): (
+        lambda _s, given, _o, new: given.get("connectivityType") == "private" and bool(new)
+    ),
+    ("aws:ec2/subnet:Subnet", "ipv6CidrBlock"): (
+        lambda state, _g, _o, _n: state.get("assignIpv6AddressOnCreation") is True
+    ),
+    (_VPC, "cidrBlock"): lambda _s, given, _o, _n: given.get("ipv4NetmaskLength") is None,
+    (_VPC, "instanceTenancy"): lambda _s, _g, old, new: (old, new) != ("dedicated", "default"),
+    ("aws:ec2/vpcEndpoint:VpcEndpoint", "privateDnsEnabled"): (
+        lambda _s, given, _o, _n: given.get("vpcEndpointType") != "Interface"
+    ),
+    (_EKS, "encryptionConfig"): lambda _s, _g, _o, new: new is None,
+    (_EKS, "vpcConfig.controlPlaneEgressMode"): (
+        lambda _s, _g, old, new: (old, new) == ("CUSTOMER_ROUTED", "AWS_MANAGED")
+    ),
+    (_LUSTRE, "fileSystemTypeVersion"): lambda _s, _g, old, new: _number(new) < _number(old),
+    (_LUSTRE, "metadataConfiguration.iops"): (
+        lambda _s, given, old, new: (
+            at_path(given, ["metadataConfiguration", "mode"]) == "USER_PROVISIONED"
+            and (new or 0) < (old or 0)
+        )
+    ),
+    (_LUSTRE, "storageCapacity"): (
+        lambda _s, given, old, new: (
+            given.get("deploymentType") == "SCRATCH_1" or (new or 0) < (old or 0)
+        )
+    ),
+    ("gcp:compute/subnetwork:Subnetwork", "ipCidrRange"): _shrinks,
+    (_GKE, "enableFqdnNetworkPolicy"): _switched_off,
+    (_GKE, "enableL4IlbSubsetting"): _switched_off,
+    ("gcp:storage/bucket:Bucket", "retentionPolicy.isLocked"): _switched_off,
+}
+
 
 _NOTHING: tuple[Any, ...] = ("", [], {}, False)
 
@@ -160,10 +314,8 @@ _READS: Mapping[str, Callable[[Any], Any]] = {
 
 def _left_over(old: list[Any], new: list[Any]) -> tuple[list[Any], list[Any]]:
     """Two sets without their common elements; a queried value matches any existing one."""
-    left, right = (
-        [_without_engine_defaults(each) for each in old],
-        [_without_engine_defaults(each) for each in new],
-    )
+    left = [_without_engine_defaults(each) for each in old]
+    right = [_without_engine_defaults(each) for each in new]
     old_only = [each for each in old if _without_engine_defaults(each) not in right]
     new_only = [each for each in new if _without_engine_defaults(each) not in left]
     unknown = [each for each in new_only if each is UnknownMarker.QUERIED][: len(old_only)]

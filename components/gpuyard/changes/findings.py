@@ -1,15 +1,18 @@
 """Findings about disruptive deployments."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from gpuyard.changes.planned_changes import Disruption, Effect, PlannedChanges
+from gpuyard.changes.deployed_state import DeployedState
+from gpuyard.changes.planned_changes import Disruption, Effect, PlannedChanges, plan_changes
 from gpuyard.changes.platforms import DrainedPool, RemovedGuarantee, driver_of
 from gpuyard.changes.retained_content import ResourceContent
-from gpuyard.plan.capacity.startup_time import startup_time_range
+from gpuyard.plan.capacity.capacity_options import startup_time_range
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.validation.jobs import checked_pools
+from gpuyard.stack_validation import ValidatedStack
 from gpuyard_core.catalogue.cluster.times import CONTROL_PLANES
-from gpuyard_core.findings import Diagnostic, Fix, error, format_list, info, warning
+from gpuyard_core.findings import Diagnostic, Fix, error, format_list, info, sort_findings, warning
 
 _WHERE_THERE_ARE = "if machines are available immediately"
 _PAST = {
@@ -208,3 +211,14 @@ def _unneeded(plan: PlatformPlan, losses: Iterable[Disruption]) -> Iterator[Diag
             allowed=format_list(sorted(needed)) or "no approval",
             fix=Fix(message="remove it", at=("approved_changes",), value=remaining or None),
         )
+
+
+def compare_with_deployed(
+    judged: ValidatedStack, state: DeployedState
+) -> tuple[ValidatedStack, PlannedChanges | None]:
+    """Add the findings about planned changes; without a plan nothing is compared."""
+    if judged.plan is None:
+        return judged, None
+    changes = plan_changes(judged.plan, judged.plan.provider.graph(judged.plan), state)
+    results = (*judged.findings, *change_findings(judged.plan, changes))
+    return replace(judged, findings=tuple(sort_findings(results))), changes

@@ -9,8 +9,14 @@ from enum import StrEnum
 from typing import Any
 
 from gpuyard.changes.deployed_state import DeployedResource
-from gpuyard.changes.fields import FieldChange, field_changes
-from gpuyard.changes.unknown_values import UnknownMarker, at_path, has_unknown, replace_unknowns
+from gpuyard.changes.fields import (
+    FieldChange,
+    UnknownMarker,
+    at_path,
+    field_changes,
+    has_unknown,
+    replace_unknowns,
+)
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, late_value_names
 from gpuyard.spec.late_inputs import INPUT

@@ -12,6 +12,8 @@ from enum import StrEnum
 from typing import Any
 
 from gpuyard.changes.deployed_state import DeployedResource, DeployedState
+from gpuyard.changes.destroy_blockers import RolloutWaves, plan_rollout_waves
+from gpuyard.changes.fields import UnknownMarker, has_unknown
 from gpuyard.changes.graphs import (
     TEMPLATE,
     ResourceAction,
@@ -19,7 +21,6 @@ from gpuyard.changes.graphs import (
     graph_changes,
     group_by_root_replacement,
 )
-from gpuyard.changes.node_classes import changed_node_classes
 from gpuyard.changes.platforms import (
     DrainedPool,
     RemovedGuarantee,
@@ -34,14 +35,14 @@ from gpuyard.changes.platforms import (
     removed_teams,
     repartitioned_pools,
     reported_platform,
+    reported_state,
 )
-from gpuyard.changes.reporting import reported_state
 from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent, forces_node_rollout
-from gpuyard.changes.rollout_waves import RolloutWaves, plan_rollout_waves
-from gpuyard.changes.unknown_values import UnknownMarker, has_unknown
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.records.late import unresolved_output_names
 from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard.render.cloud.graph import BLOCK, CloudGraph
+from gpuyard.render.objects import Object
 from gpuyard_core.catalogue.software.addons import addon_facts
 from gpuyard_core.findings import Path
 from gpuyard_core.names import EXISTING_ANNOTATION, PROTECT_ANNOTATION, SYSTEM_POOL
@@ -482,3 +483,50 @@ def _recut_key(name: str, pool: PoolPlan) -> list[Any]:
 def _digest(does: Effect, what: str, key: Sequence[Any]) -> str:
     text = json.dumps([does.value, what, *key], sort_keys=True)
     return f"sha256:{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+
+
+# A running node stays: Karpenter marks it as drifted, and the disruption budgets replace it only in the
+# disruption window. New nodes have the new class.
+
+
+def changed_node_classes(plan: PlatformPlan, state: DeployedState, component: str) -> list[str]:
+    """Stable names of these pools; a pool without deployed objects is new and not among them.
+
+    The state also has what the API server adds, so a field that the plan no longer sets is not detected.
+    """
+    begins = f"{component}-karpenter:"
+    existing = {
+        each.name.removeprefix(begins): each.outputs.get("spec")
+        for each in state.resources
+        if each.name.startswith(begins)
+    }
+    return [
+        pool
+        for pool, objects in plan.provider.karpenter_nodes(plan).items()
+        if any(
+            not _holds(existing[name], expected)
+            for name, expected in _node_specs(objects)
+            if name in existing
+        )
+    ]
+
+
+def _node_specs(objects: Sequence[Object]) -> Iterator[tuple[str, Any]]:
+    """What defines a node: the class and the template of a NodePool, without limits and disruption."""
+    for obj in objects:
+        name = f"{obj['kind']}:{obj['metadata']['name']}"
+        if obj["kind"] == "EC2NodeClass":
+            yield name, obj["spec"]
+        elif obj["kind"] == "NodePool":
+            yield name, {"template": obj["spec"]["template"]}
+
+
+def _holds(existing: Any, expected: Any) -> bool:
+    """Whether the expected values exist; late values are assumed to be unchanged."""
+    if isinstance(expected, Mapping):
+        known = existing if isinstance(existing, Mapping) else {}
+        return all(_holds(known.get(key), value) for key, value in expected.items())
+    if isinstance(expected, list | tuple):
+        same = isinstance(existing, list | tuple) and len(existing) == len(expected)
+        return same and all(map(_holds, existing, expected))
+    return bool(unresolved_output_names(expected)) or existing == expected

@@ -18,13 +18,11 @@ _FIRST = 11
 
 def query_account(judged: "ValidatedStack") -> "tuple[ValidatedStack, ProbeResult]":
     """Add the findings of the account, and return the query results; a rejected stack is not queried."""
-    from gpuyard.preflight.probes import ProbeResult, SkippedProbe
+    from gpuyard.preflight.probes import skipped
     from gpuyard.programs import run_commands
 
     if judged.plan is None:
-        return judged, ProbeResult(
-            skipped=(SkippedProbe("the account", "the stack is rejected", is_expected=True),)
-        )
+        return judged, skipped("the account", "the stack is rejected", is_expected=True)
     plan = judged.plan
     probes = plan.provider.probe_account(plan, run_commands, judged.reading.account)
     if probes is None:

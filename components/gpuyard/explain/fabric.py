@@ -6,7 +6,7 @@ from typing import Any
 from gpuyard.explain.messages import cautions
 from gpuyard.explain.outcome import JobOutcome
 from gpuyard.explain.records import Verdict
-from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
+from gpuyard.plan.pools.topology import uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.requests import PodSet, Request
 from gpuyard_core.manifests.fields import is_true, mapping, mappings, text

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gpuyard.explain.answer import submit
-from gpuyard.plan.quotas.cohort_tree import Key
+from gpuyard.plan.quotas.cohorts import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.flavors import requests_in_quota_units, requests_with_quota
 from gpuyard.scheduler.model import PlatformState, Pods, RunningJob, SchedulerModel

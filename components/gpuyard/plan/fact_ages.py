@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 
-from gpuyard.plan.capacity.autoscaler import installs_autoscaler
-from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.capacity.scaling import installs_autoscaler, installs_karpenter
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.pools.gpu_operator import operator_parts
-from gpuyard.plan.queueing.installation import installs_kueue, installs_volcano
+from gpuyard.plan.queueing.kueue import installs_kueue, installs_volcano
 from gpuyard.plan.records import Bill
-from gpuyard.plan.sharing.claims import installs_dra_driver_chart
+from gpuyard.plan.sharing.dra import installs_dra_driver_chart
 from gpuyard.plan.software.pins import default_pins
 from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard_core.catalogue.software.addons import addon_facts
@@ -169,3 +168,29 @@ def _windows(draft: Draft) -> Iterator[Row]:
     window = WINDOWS.get(spec.cloud, {}).get(spec.kubernetes)
     if window:
         yield f"Kubernetes {spec.kubernetes}", window.source.as_of
+
+
+# The linter and the policy pack evaluate the rules; this module checks the dates only.
+
+
+def check_exceptions(draft: Draft) -> list[Diagnostic]:
+    """Report expired exceptions; without a date, none."""
+    today, policies = draft.today, draft.spec.policies
+    if today is None or policies is None:
+        return []
+    over = [(i, each) for i, each in enumerate(policies.exceptions) if each.expires <= today]
+    return [
+        warning(
+            "policies.expired",
+            ("policies", "exceptions", index),
+            f"the exception to {each.rule} for {each.resource} expired on {each.expires}:"
+            " the rule applies again",
+            given=str(each.expires),
+            allowed=f"a day after {today}",
+            fix=Fix(
+                message="remove it, or renew `reason` and `expires`",
+                at=("policies", "exceptions", index),
+            ),
+        )
+        for index, each in over
+    ]

@@ -11,49 +11,45 @@ from datetime import date
 from types import MappingProxyType
 
 from gpuyard.plan.blocked_checks import check_blocked, drop_dependent
-from gpuyard.plan.capacity.autoscaler import check_autoscaler
-from gpuyard.plan.capacity.blocks import check_blocks
-from gpuyard.plan.capacity.capacity_checks import check_reservations
+from gpuyard.plan.capacity.capacity_checks import check_blocks, check_reservations
 from gpuyard.plan.capacity.disruption_window import check_disruption_window
 from gpuyard.plan.capacity.failback import check_failback
 from gpuyard.plan.capacity.interruption import check_interruption, decide_interruption
-from gpuyard.plan.capacity.karpenter import check_karpenter
-from gpuyard.plan.cluster.cloud_options import check_cluster_options
+from gpuyard.plan.capacity.scaling import check_autoscaler, check_karpenter
+from gpuyard.plan.cluster.cloud_options import (
+    check_cluster_inputs,
+    check_cluster_options,
+    check_tags,
+)
 from gpuyard.plan.cluster.endpoint_access import (
     check_cluster_names,
     check_cluster_zones,
     check_endpoint,
 )
-from gpuyard.plan.cluster.inputs import check_cluster_inputs
 from gpuyard.plan.cluster.network import check_addresses, check_ranges
-from gpuyard.plan.cluster.tags import check_tags
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.fact_ages import check_fact_ages
+from gpuyard.plan.fact_ages import check_exceptions, check_fact_ages
 from gpuyard.plan.money.bill import bill_of
 from gpuyard.plan.money.budgets import check_budgets
 from gpuyard.plan.money.commitments import check_commitments
-from gpuyard.plan.money.prices import check_prices
-from gpuyard.plan.money.regions import check_price_regions
+from gpuyard.plan.money.prices import check_price_regions, check_prices
 from gpuyard.plan.observability.stage import check_observability, decide_observability
-from gpuyard.plan.pools.claim_drivers import check_claim_drivers
-from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.pools.gpu_operator import check_claim_drivers, operator_parts
 from gpuyard.plan.pools.hardware.accepted_thresholds import (
     check_accepted_dates,
     check_accepted_thresholds,
 )
-from gpuyard.plan.pools.hardware.check import check_validation, decide_validation
-from gpuyard.plan.pools.hardware.volumes import check_store_reads
-from gpuyard.plan.pools.numa import check_numa
+from gpuyard.plan.pools.hardware.check import check_store_reads, check_validation, decide_validation
+from gpuyard.plan.pools.node_images import check_numa
 from gpuyard.plan.pools.own_nodes import check_selectors
 from gpuyard.plan.pools.pools import decide_pools
 from gpuyard.plan.pools.system import check_system, decide_system
 from gpuyard.plan.pools.topology import check_fabrics, check_zones, decide_region
-from gpuyard.plan.queueing.installation import check_kueue
+from gpuyard.plan.queueing.kueue import check_kueue
 from gpuyard.plan.queueing.multikueue import check_clusters
-from gpuyard.plan.queueing.priorities import check_priorities
+from gpuyard.plan.queueing.priorities import check_priorities, check_targets
 from gpuyard.plan.queueing.queueing import check_cohort_sizes, check_flavors, decide_queueing
-from gpuyard.plan.queueing.queueing_checks import check_waiting
-from gpuyard.plan.queueing.stop_policy import check_stop_policies
+from gpuyard.plan.queueing.queueing_checks import check_stop_policies, check_waiting
 from gpuyard.plan.queueing.topology_checks import check_topology
 from gpuyard.plan.queueing.volcano import check_volcano
 from gpuyard.plan.quotas.cohorts import check_cohorts
@@ -61,42 +57,47 @@ from gpuyard.plan.quotas.owners import check_left_over, check_owner_names
 from gpuyard.plan.quotas.quotas import decide_quotas
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.plan.references import check_targets
-from gpuyard.plan.rule_exceptions import check_exceptions
-from gpuyard.plan.shapes.host import check_own_limits
+from gpuyard.plan.shapes.quota import check_own_limits, decide_shapes
 from gpuyard.plan.shapes.shapes import check_shape_names
-from gpuyard.plan.shapes.stage import decide_shapes
-from gpuyard.plan.sharing.claims import check_claims_driver, check_dra_is_exclusive
 from gpuyard.plan.sharing.compute_slices import check_slices
-from gpuyard.plan.sharing.dra import check_compute_domains
+from gpuyard.plan.sharing.dra import (
+    check_claims_driver,
+    check_compute_domains,
+    check_dra_is_exclusive,
+)
 from gpuyard.plan.sharing.gke_sharing import check_one_name
-from gpuyard.plan.software.gpu_operator import check_operator
 from gpuyard.plan.software.pins import check_software, effective_pins, versions
-from gpuyard.plan.software.support import check_kubernetes, check_machine_minors, check_minor
+from gpuyard.plan.software.support import (
+    check_kubernetes,
+    check_machine_minors,
+    check_minor,
+    check_operator,
+)
 from gpuyard.plan.storage.storage_checks import (
     check_bucket_names,
     check_file_systems,
     check_store_kinds,
     check_store_names,
+    check_store_needs,
     check_store_options,
     check_store_sizes,
     check_store_teams,
+    check_store_usage,
     check_store_zones,
 )
-from gpuyard.plan.storage.store_usage import check_store_needs, check_store_usage
 from gpuyard.plan.storage.stores import decide_storage
 from gpuyard.plan.teams.admission import check_admission, check_groups
-from gpuyard.plan.teams.egress import check_egress
 from gpuyard.plan.teams.idle import check_idle, decide_idle
 from gpuyard.plan.teams.isolation import check_isolation
 from gpuyard.plan.teams.limits import decide_limits
-from gpuyard.plan.teams.namespaces import check_namespace_names, check_namespaces
-from gpuyard.plan.teams.pod_security import check_pod_security
-from gpuyard.plan.teams.teams import check_team_names, check_teams_without_quota, decide_teams
-from gpuyard.plan.unimplemented import (
-    check_device_plugins,
-    check_unimplemented,
+from gpuyard.plan.teams.namespaces import (
+    check_egress,
+    check_namespace_names,
+    check_namespaces,
+    check_pod_security,
 )
+from gpuyard.plan.teams.teams import check_team_names, check_teams_without_quota, decide_teams
+from gpuyard.plan.unimplemented import check_device_plugins, check_unimplemented
 from gpuyard.plan.workloads.addons import check_addons
 from gpuyard.plan.workloads.service_checks import check_services
 from gpuyard.plan.workloads.services import decide_services

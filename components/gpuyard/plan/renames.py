@@ -1,9 +1,11 @@
 """Fixes for pools, teams and shapes whose name is in use."""
 
+import hashlib
+import json
 from collections.abc import Collection
 from itertools import count
 
-from gpuyard.spec.platform import Shape
+from gpuyard.spec.platform import PlatformSpec, Shape
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.teams import Team
 from gpuyard_core.findings import Fix, Path
@@ -35,3 +37,15 @@ def free_name(name: str, used: Collection[str]) -> str:
     """The name with the lowest number that makes it unique, within the length limit."""
     numbered = (f"{name[: NAME_LENGTH - len(f'-{n}')].rstrip('-')}-{n}" for n in count(2))
     return next(free for free in numbered if free not in used)
+
+
+def spec_digest(spec: PlatformSpec) -> str:
+    """Twelve hexadecimal digits of the spec's canonical form."""
+    canonical = json.dumps(spec.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:12]
+
+
+def short_digest(*parts: object) -> str:
+    """Six hexadecimal digits of plain values, for names that change with their content."""
+    canonical = json.dumps(parts, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(canonical.encode()).hexdigest()[:6]

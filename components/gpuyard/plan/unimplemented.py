@@ -8,7 +8,7 @@ from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import FabricKind, RdmaPlugin
 from gpuyard_core.catalogue.software.images import ComponentOwner
 from gpuyard_core.findings import Diagnostic, Path, info
-from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import SpecModel
 
 NO_EFFECT: Mapping[str, str] = {
     "tags": "gpuyard creates no cloud resource that could have tags",

@@ -1,29 +1,32 @@
 """Queries about a plan for an AWS account, and findings from the results. Nothing here runs them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from typing import Any
 
 from gpuyard.plan.cluster.ranges import cluster_spec, configured_zones
-from gpuyard.plan.records import PlatformPlan
-from gpuyard.preflight.blocks import BOUGHT, OFFER, block_probes, check_block
+from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
+from gpuyard.plan.records.pools import CapacityBlock
 from gpuyard.preflight.existing_clusters import KEY, eks_incompatibility, kms_findings
-from gpuyard.preflight.limits import LIMIT_PROBE_NAMES, limit_findings, limit_probes
-from gpuyard.preflight.name_conflicts import LEFT, OWN, leftover_findings, own_name_findings
 from gpuyard.preflight.probes import (
     UNEXPECTED_FORMAT,
     AnswersByName,
     Probe,
     ProbeAnswer,
     ProbeResult,
-    SkippedProbe,
     items,
+    probe_result,
+    skipped,
 )
 from gpuyard.preflight.quota_requirements import (
+    LIMIT_PROBE_NAMES,
     PlannedAccount,
+    check_quota,
     ec2_requirements,
+    limit_findings,
+    limit_probes,
     zones_without_pools,
 )
-from gpuyard.preflight.quotas import check_quota
 from gpuyard.preflight.reservations import (
     Reserved,
     check_reservation,
@@ -31,20 +34,144 @@ from gpuyard.preflight.reservations import (
     parse_count,
     reservation_uses,
 )
-from gpuyard.preflight.stores import RequiredBucket, check_bucket, required_buckets
+from gpuyard.preflight.stores import (
+    LEFT,
+    OWN,
+    RequiredBucket,
+    check_bucket,
+    leftover_findings,
+    own_name_findings,
+    required_buckets,
+)
 from gpuyard.preflight.zones import (
     check_offers,
     check_zones,
     control_plane_zone_findings,
     named_subnets,
     pool_path,
-    probe_result,
 )
 from gpuyard.render.aws.disk_key import disk_key_arn
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard_core.catalogue.cluster.eks import AUTO_SCALING_ROLE, ZONES_WITHOUT
-from gpuyard_core.findings import Diagnostic, Fix, Path, error
-from gpuyard_core.names import PLATFORM_LABEL
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
+from gpuyard_core.names import OFFERING_TAG, PLATFORM_LABEL
+
+OFFER, BOUGHT = "offer", "bought"
+"""Prefixes of query names: the offer, and its purchase."""
+
+
+def purchases(plan: PlatformPlan) -> Iterator[tuple[str, PoolPlan, CapacityOption, CapacityBlock]]:
+    """Every capacity option that purchases a block, by its offer."""
+    for pool in plan.pools:
+        for option in pool.capacity_options:
+            if option.reservation and option.purchase:
+                yield option.reservation, pool, option, option.purchase
+
+
+def block_probes(plan: PlatformPlan) -> Iterator[tuple[str, str, tuple[str, ...]]]:
+    """Name, subject and arguments of two queries for each purchase."""
+    for offer, pool, option, buys in purchases(plan):
+        ends = buys.starts + timedelta(hours=buys.hours + 48)
+        yield (
+            f"{OFFER} {offer}",
+            f"the offer {offer}",
+            (
+                *("ec2", "describe-capacity-block-offerings"),
+                *(
+                    "--instance-type",
+                    pool.machine.type_name,
+                    "--instance-count",
+                    str(option.max_nodes),
+                ),
+                *("--capacity-duration-hours", str(buys.hours)),
+                *("--start-date-range", f"{buys.starts}T00:00:00Z"),
+                *("--end-date-range", f"{ends}T00:00:00Z"),
+            ),
+        )
+        yield (
+            f"{BOUGHT} {offer}",
+            f"whether {offer} was purchased",
+            (
+                *("ec2", "describe-capacity-reservations"),
+                *("--filters", f"Name=tag:{OFFERING_TAG},Values={offer}"),
+            ),
+        )
+
+
+def check_block(plan: PlatformPlan, offer: str, answers: AnswersByName) -> ProbeResult:
+    """Findings from both results: a purchased block is no longer offered."""
+    pool, option, buys = next((p, r, b) for each, p, r, b in purchases(plan) if each == offer)
+    at: Path = (*pool_path(plan, pool), "capacity")
+    bought = items(answers[f"{BOUGHT} {offer}"].value, "CapacityReservations")
+    if bought:
+        reservation, state = (str(bought[0].get(k)) for k in ("CapacityReservationId", "State"))
+        return probe_result(said=f"{offer} was purchased as {reservation}, which is {state}")
+    offering = answers[f"{OFFER} {offer}"]
+    offers = items(offering.value, "CapacityBlockOfferings")
+    if offers is None or bought is None:
+        why = (
+            offering.failure_reason
+            or offering.error
+            or answers[f"{BOUGHT} {offer}"].failure_reason
+            or "no response"
+        )
+        return skipped(f"the offer {offer}", why)
+    mine = [each for each in offers if each.get("CapacityBlockOfferingId") == offer]
+    if not mine:
+        offer_texts = [f"{each.get('CapacityBlockOfferingId')} ({_fee(each)})" for each in offers]
+        return probe_result(
+            error(
+                "live.block",
+                at,
+                f"AWS no longer offers block {offer} for {option.max_nodes} × {pool.machine.type_name}",
+                given=offer,
+                allowed=format_list(offer_texts) or "no block of this size on this date",
+                fix=Fix(
+                    message="set a listed offer with its price, and deploy immediately: offers expire"
+                ),
+            )
+        )
+    return probe_result(
+        *_wrong(at, mine[0], pool, option, buys),
+        said=f"{offer} is offered for {_fee(mine[0])}, as approved",
+    )
+
+
+def _fee(offered: Mapping[str, Any]) -> str:
+    return f"{offered.get('UpfrontFee')} {offered.get('CurrencyCode', 'USD')}"
+
+
+def _wrong(
+    at: Path,
+    offered: Mapping[str, Any],
+    pool: PoolPlan,
+    option: CapacityOption,
+    buys: CapacityBlock,
+) -> Iterator[Diagnostic]:
+    zone, agreed = offered.get("AvailabilityZone"), buys.usd
+    try:
+        fee = float(offered.get("UpfrontFee", ""))
+    except (TypeError, ValueError):
+        fee = agreed
+    if fee != agreed:
+        make = error if fee > agreed else warning
+        yield make(
+            "live.block",
+            at,
+            f"AWS charges {_fee(offered)} for {option.reservation}, and ${agreed:,.2f} is approved",
+            given=f"usd: {agreed:g}",
+            allowed=f"usd: {fee:g}",
+            fix=Fix(message=f"to approve the price, write usd: {fee:g}"),
+        )
+    if pool.zones and zone not in pool.zones:
+        yield error(
+            "live.block",
+            at,
+            f"the block of {option.reservation} is in {zone}",
+            given=format_list(pool.zones),
+            fix=Fix(message=f"write zones: [{zone}]"),
+        )
+
 
 CALLER, QUOTAS, OFFERINGS, VERSION, CLUSTER = "caller", "quotas", "offerings", "version", "cluster"
 ZONES, SUBNETS, ROLE = "zones", "subnets", "role"
@@ -173,7 +300,7 @@ def aws_findings(
         elif kind == BOUGHT or question.name in LIMIT_PROBE_NAMES:
             continue  # evaluated with its offer or its limit
         elif answer.failure_reason:
-            result += ProbeResult(skipped=(SkippedProbe(question.subject, answer.failure_reason),))
+            result += skipped(question.subject, answer.failure_reason)
         else:
             result += _one(ahead, question, answer, answers.get(OWN, _SILENT))
     return result
@@ -206,9 +333,7 @@ def _one(
             result = check_bucket(bucket, answer)
         case _:
             result = _image(plan, name, failure)
-    return result or ProbeResult(
-        skipped=(SkippedProbe(question.subject, failure or UNEXPECTED_FORMAT),)
-    )
+    return result or skipped(question.subject, failure or UNEXPECTED_FORMAT)
 
 
 def _named(
@@ -236,9 +361,7 @@ def _quotas(ahead: PlannedAccount, quotas: list[Any] | None) -> ProbeResult | No
         limit = values[code].get("Value") if code else None
         if code is None or not isinstance(limit, int | float):
             why = f"the account has no quota {' or '.join(want.quotas) or 'that gpuyard knows'}"
-            result += ProbeResult(
-                skipped=(SkippedProbe(f"quota for {want.subject}", why, is_expected=True),)
-            )
+            result += skipped(f"quota for {want.subject}", why, is_expected=True)
             continue
         name = f"{values[code].get('QuotaName', code)} ({code})"
         ask = (

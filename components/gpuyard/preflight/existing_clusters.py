@@ -4,9 +4,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.plan.cluster.ranges import cluster_spec
-from gpuyard.preflight.probes import NOT_FOUND, ProbeAnswer, ProbeResult, at
+from gpuyard.preflight.probes import NOT_FOUND, ProbeAnswer, ProbeResult, at, probe_result
 from gpuyard.preflight.quota_requirements import PlannedAccount
-from gpuyard.preflight.zones import probe_result
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 
 KEY = "key"

@@ -6,15 +6,6 @@ from typing import Any
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.preflight.existing_clusters import KEY, cloud_kms_findings, gke_incompatibility
-from gpuyard.preflight.limits import PROJECT_QUOTAS, project_findings
-from gpuyard.preflight.name_conflicts import (
-    LEFT,
-    OWN,
-    explicit_names,
-    is_managed,
-    leftover_findings,
-    own_name_findings,
-)
 from gpuyard.preflight.probes import (
     NOT_FOUND,
     UNEXPECTED_FORMAT,
@@ -24,13 +15,17 @@ from gpuyard.preflight.probes import (
     ProbeResult,
     SkippedProbe,
     items,
+    probe_result,
+    skipped,
 )
 from gpuyard.preflight.quota_requirements import (
+    PROJECT_QUOTAS,
     PlannedAccount,
     gce_requirements,
+    gcp_quota_findings,
+    project_findings,
     zones_without_pools,
 )
-from gpuyard.preflight.quotas import gcp_quota_findings
 from gpuyard.preflight.reservations import (
     ReservationUse,
     Reserved,
@@ -39,8 +34,18 @@ from gpuyard.preflight.reservations import (
     parse_count,
     reservation_uses,
 )
-from gpuyard.preflight.stores import RequiredBucket, check_bucket, required_buckets
-from gpuyard.preflight.zones import check_offers, check_zones, named_subnets, probe_result
+from gpuyard.preflight.stores import (
+    LEFT,
+    OWN,
+    RequiredBucket,
+    check_bucket,
+    explicit_names,
+    is_managed,
+    leftover_findings,
+    own_name_findings,
+    required_buckets,
+)
+from gpuyard.preflight.zones import check_offers, check_zones, named_subnets
 from gpuyard.render.gcp.names import PLATFORM_KEY
 from gpuyard.render.gcp.place import gcp_location
 from gpuyard_core.catalogue.permissions.gcp import GCP_KINDS
@@ -49,6 +54,7 @@ from gpuyard_core.findings import Fix, error, format_list
 CALLER, RESERVED = "caller", "reservations"
 _SILENT = ProbeAnswer(failure_reason="not queried")
 _THERE_OR_NOT = frozenset({"cluster", OWN, KEY})
+_SUBNET = "subnet "
 PERMISSIONS = SkippedProbe(
     "permissions of the signed-in identity",
     "gcloud cannot test them; `gpuyard permissions` prints the required permissions",
@@ -116,7 +122,7 @@ def gcp_probes(ahead: PlannedAccount) -> list[Probe]:
         probes.append(_question(project, "zones", "zones of the region", *words))
     for _, name in named_subnets(plan):
         words = ("compute", "networks", "subnets", "describe", *_subnet(name, plan.region))
-        probes.append(_question(project, f"subnet {name}", f"subnetwork {name}", *words))
+        probes.append(_question(project, f"{_SUBNET}{name}", f"subnetwork {name}", *words))
     for each in _buckets(ahead):
         words = ("storage", "buckets", "describe", f"gs://{each.name}")
         probes.append(_question(project, each.question, each.question, *words))
@@ -161,27 +167,17 @@ def gcp_findings(
     own = answers.get(OWN, _SILENT)
     for question in questions:
         answer = answers[question.name]
+        looks_up = question.name in _THERE_OR_NOT or question.name.startswith(_SUBNET)
         if question.name in buckets:
-            findings += check_bucket(buckets[question.name], answer)
-        elif question.name.startswith("subnet ") and not answer.failure_reason:
-            name = question.name.partition(" ")[2]
-            findings += _subnet_findings(plan, name, answer) or ProbeResult(
-                skipped=(SkippedProbe(question.subject, answer.error or UNEXPECTED_FORMAT),)
-            )
-        elif question.name in _THERE_OR_NOT and not answer.failure_reason:
+            result: ProbeResult | None = check_bucket(buckets[question.name], answer)
+        elif answer.failure_reason or (answer.error and not looks_up):
+            result = None
+        elif looks_up:
             result = _lookup_findings(ahead, question.name, answer)
-            findings += result or ProbeResult(
-                skipped=(SkippedProbe(question.subject, answer.error or UNEXPECTED_FORMAT),)
-            )
-        elif answer.failure_reason or answer.error:
-            findings += ProbeResult(
-                skipped=(SkippedProbe(question.subject, answer.failure_reason or answer.error),)
-            )
         else:
             result = _one(ahead, question, answer.value, own)
-            findings += result or ProbeResult(
-                skipped=(SkippedProbe(question.subject, UNEXPECTED_FORMAT),)
-            )
+        why = answer.failure_reason or answer.error or UNEXPECTED_FORMAT
+        findings += result or skipped(question.subject, why)
     return findings
 
 
@@ -192,8 +188,10 @@ def _lookup_findings(ahead: PlannedAccount, name: str, answer: ProbeAnswer) -> P
             return _cluster(ahead, answer)
         case "own":
             return own_name_findings(ahead.plan.name, answer, "resourceLabels", PLATFORM_KEY)
-        case _:
+        case "key":
             return cloud_kms_findings(ahead, answer)
+        case _:
+            return _subnet_findings(ahead.plan, name.removeprefix(_SUBNET), answer)
 
 
 def _one(
@@ -233,10 +231,10 @@ def _apis(ahead: PlannedAccount, services: list[Any] | None) -> ProbeResult | No
     needed = {GCP_KINDS[each.kind].api for each in ahead.graph.resources}
     off = sorted(needed - enabled)
     if not off:
-        return ProbeResult(messages=(f"all {len(needed)} APIs are enabled",))
+        return probe_result(said=f"all {len(needed)} APIs are enabled")
     fix = Fix(message=f"gcloud services enable {' '.join(off)}")
     problem = f"APIs disabled in the project: {format_list(off)}"
-    return ProbeResult((error("live.api", (), problem, given=format_list(off), fix=fix),))
+    return probe_result(error("live.api", (), problem, given=format_list(off), fix=fix))
 
 
 def _subnet_findings(plan: PlatformPlan, name: str, answer: ProbeAnswer) -> ProbeResult | None:
@@ -275,7 +273,7 @@ def _cluster(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
             message="set `cluster.existing` to a cluster of this project, and set its location"
         )
         problem = f"cluster {name} does not exist in {where}"
-        return ProbeResult((error("live.cluster", at, problem, given=name, fix=fix),))
+        return probe_result(error("live.cluster", at, problem, given=name, fix=fix))
     if not isinstance(status, str):
         return None
     if status in {"RUNNING", "RECONCILING"}:
@@ -283,7 +281,7 @@ def _cluster(ahead: PlannedAccount, answer: ProbeAnswer) -> ProbeResult | None:
         return probe_result(*unfit, said=f"cluster {name} exists and is {status}")
     fix = Fix(message="wait until it is RUNNING, or repair it")
     problem = f"cluster {name} is {status}"
-    return ProbeResult((error("live.cluster", at, problem, given=name, fix=fix),))
+    return probe_result(error("live.cluster", at, problem, given=name, fix=fix))
 
 
 def _offerings(plan: PlatformPlan, types: list[Any] | None) -> ProbeResult | None:
@@ -312,20 +310,18 @@ def _version(plan: PlatformPlan, value: Any) -> ProbeResult | None:
     here: Mapping[str, Any] = next((each for each in channels if each.get("channel") == name), {})
     versions = [str(each) for each in here.get("validVersions", ())]
     if any(each.startswith(f"{plan.kubernetes}.") for each in versions):
-        return ProbeResult(messages=(f"GKE offers Kubernetes {plan.kubernetes} in {name}",))
+        return probe_result(said=f"GKE offers Kubernetes {plan.kubernetes} in {name}")
     minors = sorted({".".join(each.split(".")[:2]) for each in versions})
     problem = f"GKE offers no Kubernetes {plan.kubernetes} in the channel {name}"
     fix = Fix(message="set `kubernetes` to an offered version, or set another release_channel")
-    return ProbeResult(
-        (
-            error(
-                "live.version",
-                ("kubernetes",),
-                problem,
-                given=plan.kubernetes,
-                allowed=format_list(minors) or "none",
-                fix=fix,
-            ),
+    return probe_result(
+        error(
+            "live.version",
+            ("kubernetes",),
+            problem,
+            given=plan.kubernetes,
+            allowed=format_list(minors) or "none",
+            fix=fix,
         )
     )
 

@@ -58,10 +58,8 @@ def _zones(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Diagnostic
 def _subnets(plan: PlatformPlan, answers: PrerequisiteAnswers) -> tuple[Diagnostic, ...]:
     if ASKED_SUBNETS not in answers:
         return ()
-    network, subnet_ids = (
-        str(cluster_spec(plan.spec).network.id),
-        answers[ASKED_SUBNETS].get("ids", ()),
-    )
+    network = str(cluster_spec(plan.spec).network.id)
+    subnet_ids = answers[ASKED_SUBNETS].get("ids", ())
     fix = Fix(message=f"use subnets of {network} in this account and region")
     return tuple(
         error(

@@ -77,6 +77,16 @@ class ProbeResult:
         )
 
 
+def probe_result(*findings: Diagnostic, said: str = "") -> ProbeResult:
+    """Findings, or a message when there are none."""
+    return ProbeResult(findings, (), (said,) if said and not findings else ())
+
+
+def skipped(subject: str, reason: str, *, is_expected: bool = False) -> ProbeResult:
+    """One query without a result."""
+    return ProbeResult(skipped=(SkippedProbe(subject, reason, is_expected),))
+
+
 AnswersByName = Mapping[str, ProbeAnswer]
 """Results by query name."""
 RunProbes = Callable[[Sequence[Probe]], AnswersByName]

@@ -89,16 +89,12 @@ def check_reservation(
     Nodes keep running after a reservation of the last deployment ended: then other changes of the platform
     are still possible.
     """
-    machine, zones, good = (
-        draw.pool.machine.type_name,
-        draw.pool.zones,
-        plan.provider.reservation_states,
-    )
-    most, count, option = (
-        draw.capacity_option.max_nodes,
-        reserved.count,
-        f"{draw.capacity_option.mode}: {draw.id}",
-    )
+    machine = draw.pool.machine.type_name
+    zones = draw.pool.zones
+    good = plan.provider.reservation_states
+    most = draw.capacity_option.max_nodes
+    count = reserved.count
+    option = f"{draw.capacity_option.mode}: {draw.id}"
     name = f"reservation {draw.name}"
     results: list[Diagnostic] = []
     if reserved.state not in good:
@@ -113,10 +109,8 @@ def check_reservation(
         fix = f"write zones: [{reserved.zone}]"
         results.append(_about(plan, draw, f"{name} is in {reserved.zone}", format_list(zones), fix))
     if count is not None and count < most:
-        problem, fix = (
-            f"{name} has {count} machines",
-            f"write nodes: {count} on its capacity option",
-        )
+        problem = f"{name} has {count} machines"
+        fix = f"write nodes: {count} on its capacity option"
         few = _about(plan, draw, problem, f"{most} nodes", fix, ends=True)
         results.append(few if count < draw.min_nodes else replace(few, severity=Severity.WARNING))
     return results

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 
 from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones, configured_zones
 from gpuyard.plan.records import PlatformPlan, PoolPlan
-from gpuyard.preflight.probes import ProbeResult
+from gpuyard.preflight.probes import ProbeResult, probe_result
 from gpuyard_core.catalogue.cluster.eks import ZONES_WITHOUT
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
 
@@ -24,11 +24,6 @@ def named_subnets(plan: PlatformPlan) -> Iterator[tuple[Path, str]]:
     for side in ("private", "public") if subnets else ():
         for number, each in enumerate(getattr(subnets, side)):
             yield ("cluster", "network", "subnets", side, number), each
-
-
-def probe_result(*findings: Diagnostic, said: str = "") -> ProbeResult:
-    """Findings, or a message when there are none."""
-    return ProbeResult(findings, (), (said,) if said and not findings else ())
 
 
 def check_zones(named: Mapping[str, Path], existing: set[str], region: str) -> ProbeResult:

@@ -4,7 +4,7 @@ Only what the cloud and the kubelet's start-up flags determine is set here. Capa
 MIG state come from the fakes of the node agents, which read this object and never the plan.
 """
 
-from gpuyard.plan.pools.flavor_topology import zone_of
+from gpuyard.plan.pools.topology import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.objects import Object, managed_object, taint_object
 from gpuyard_core.names import (

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import gpuyard
-from gpuyard.plan.digests import short_digest
+from gpuyard.plan.renames import short_digest
 from gpuyard.render.objects import Object, managed_object, system_tolerations
 from gpuyard_core.names import POOL_LABEL
 

@@ -3,7 +3,7 @@
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.records.queues import usable_pools
-from gpuyard.plan.teams.pod_security import stricter
+from gpuyard.plan.teams.namespaces import stricter
 from gpuyard.render.access import access_objects, deployment_objects
 from gpuyard.render.admission.team_parameters import parameters_of
 from gpuyard.render.gpu_operator.claims import claim_objects

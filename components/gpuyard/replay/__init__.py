@@ -4,14 +4,12 @@ Replays Kueue's scheduler on plain values, and with `ReplayOptions.nodes` kube-s
 interruptions: no cluster, no clock, and no randomness beside a seed; see docs/concepts/queue-model.md.
 """
 
-from gpuyard.replay.compare import Disagreement, compare_orders
+from gpuyard.replay.accounts import Outcome, PoolHour, PoolOutcome, Waits
 from gpuyard.replay.jobs import EndReason, JobHistory, RunInterval, SubmittedJob
 from gpuyard.replay.options import ReplayOptions, Timing
-from gpuyard.replay.outcome import Outcome, PoolHour, PoolOutcome, Waits
 from gpuyard.replay.run import NoConvergence, Replay, replay
 
 __all__ = [
-    "Disagreement",
     "EndReason",
     "JobHistory",
     "NoConvergence",
@@ -24,6 +22,5 @@ __all__ = [
     "SubmittedJob",
     "Timing",
     "Waits",
-    "compare_orders",
     "replay",
 ]

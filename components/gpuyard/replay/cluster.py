@@ -7,14 +7,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from gpuyard.plan.capacity.capacity_options import max_nodes_total
-from gpuyard.plan.capacity.startup_time import startup_time
+from gpuyard.plan.capacity.capacity_options import max_nodes_total, startup_time
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.replay.accounts import Accounts
-from gpuyard.replay.chance import Chance
 from gpuyard.replay.jobs import EndReason
 from gpuyard.replay.node_pools import NodePool, PodRequest, State
-from gpuyard.replay.options import ReplayOptions
+from gpuyard.replay.options import Chance, ReplayOptions
 from gpuyard.replay.scaling import PoolObservation, stack_policy
 from gpuyard.scheduler.model import RunningJob
 from gpuyard.spec.platform import HOURS_PER_MONTH

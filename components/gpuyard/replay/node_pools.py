@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.teams.limits import LEAST_CPU_MILLI, LEAST_MEMORY_MIB
-from gpuyard.replay.chance import Chance
+from gpuyard.replay.options import Chance
 from gpuyard.scheduler.nodes import planned_node_resources, with_pods_resource
 from gpuyard_core.catalogue.kubernetes.scheduling import DEFAULT_WEIGHTS, MAX_SCORE, PACKING_WEIGHTS
 from gpuyard_core.manifests.quantities import CPU, MEMORY, MIB

@@ -1,5 +1,6 @@
 """What a replay models besides queues, and the delays of the cluster."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -48,3 +49,28 @@ class ReplayOptions:
     """A job that is evicted more often ends the replay with NoConvergence."""
     progress: Callable[[int, int], None] | None = None
     """Called with the number of submitted jobs and of all jobs, now and then and at the end."""
+
+
+_MASK = (1 << 64) - 1
+
+
+class Chance:
+    """SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom number generators, OOPSLA 2014)."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, seed: int) -> None:
+        """Start at a seed."""
+        self._state = seed & _MASK
+
+    def uniform(self) -> float:
+        """A number from 0 to below 1."""
+        self._state = (self._state + 0x9E3779B97F4A7C15) & _MASK
+        mixed = self._state
+        mixed = ((mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        mixed = ((mixed ^ (mixed >> 27)) * 0x94D049BB133111EB) & _MASK
+        return ((mixed ^ (mixed >> 31)) >> 11) / (1 << 53)
+
+    def exponential(self, rate: float) -> float:
+        """The time until an event that happens at this rate."""
+        return -math.log(1 - self.uniform()) / rate

@@ -19,7 +19,7 @@ from gpuyard.advice.predict import (
     advise_preemption,
     job_features,
 )
-from gpuyard.plan.quotas.cohort_tree import Key
+from gpuyard.plan.quotas.cohorts import Key
 from gpuyard.replay.jobs import JobHistory, SubmittedJob
 from gpuyard.traces.records import TraceJob
 

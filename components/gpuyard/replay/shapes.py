@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from gpuyard.plan.queueing.pool_choice import pool_choice
-from gpuyard.plan.quotas.cohort_tree import Key
+from gpuyard.plan.queueing.queueing import pool_choice
+from gpuyard.plan.quotas.cohorts import Key
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.replay.jobs import SubmittedJob
 from gpuyard.scheduler.flavors import (

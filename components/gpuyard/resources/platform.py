@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, TypedDict, TypeVa
 
 import pulumi
 
-from gpuyard.changes.platforms import driver_of, driver_rollout_pools
-from gpuyard.changes.reporting import guarantee_report, pool_report, report_objects
-from gpuyard.plan.digests import spec_digest
+from gpuyard.changes.platforms import (
+    driver_of,
+    driver_rollout_pools,
+    guarantee_report,
+    pool_report,
+    report_objects,
+)
 from gpuyard.plan.observability.stage import installs_monitoring
 from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.plan.sharing.claims import installs_dra_driver
+from gpuyard.plan.renames import spec_digest
+from gpuyard.plan.sharing.dra import installs_dra_driver
 from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard.render.addons import Addon
 from gpuyard.render.gpu_operator.drivers import driver_record

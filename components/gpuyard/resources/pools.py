@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NotRequired
 import pulumi
 
 from gpuyard.changes.retained_content import CONTENT_BY_KIND, ResourceContent
-from gpuyard.plan.capacity.karpenter import unscaled_pool_findings
+from gpuyard.plan.capacity.scaling import unscaled_pool_findings
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.render.cloud.graph import CloudGraph, CloudResource
 from gpuyard.render.nodes import fake_node_objects

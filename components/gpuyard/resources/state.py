@@ -6,7 +6,7 @@ from gpuyard.spec.pools import CapacityOptionSpec, HostShape, MachineShape
 from gpuyard.spec.sections import Addon, TrainingRuntime
 from gpuyard.spec.sharing import Sharing
 from gpuyard.spec.teams import TeamNamespace
-from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import SpecModel
 
 _AS_WRITTEN = (
     Addon,

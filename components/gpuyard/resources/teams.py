@@ -5,7 +5,7 @@ from typing import NotRequired
 import pulumi
 
 from gpuyard.plan.queueing.volcano import uses_volcano
-from gpuyard.plan.sharing.claims import installs_dra_driver
+from gpuyard.plan.sharing.dra import installs_dra_driver
 from gpuyard.render.storage import storage_objects
 from gpuyard.render.teams import team_objects
 from gpuyard.resources.component import Component, after_created

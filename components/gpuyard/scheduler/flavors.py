@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
-from gpuyard.plan.queueing.pool_choice import pool_choice
-from gpuyard.plan.quotas.cohort_tree import Key
+from gpuyard.plan.queueing.queueing import pool_choice
+from gpuyard.plan.quotas.cohorts import Key
 from gpuyard.plan.records import PlatformPlan, ResourceGroup, TeamPlan
 from gpuyard.scheduler.model import SchedulerModel, take_usage
 from gpuyard.scheduler.preemption import QuotaRequest, preemption_targets

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from gpuyard.plan.capacity.capacity_options import max_nodes_total
-from gpuyard.plan.quotas.cohort_tree import Key
+from gpuyard.plan.quotas.cohorts import Key
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.node_places import node_domains, one_zone, unlisted_nodes
 from gpuyard.scheduler.node_states import NodeState

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Container, Iterable, Mapping
 
-from gpuyard.plan.pools.flavor_topology import zone_of
+from gpuyard.plan.pools.topology import zone_of
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard_core.names import ZONE_LABEL, simulated_node_name
 

@@ -7,7 +7,7 @@ one of two.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from gpuyard.plan.pools.fabrics import SHARED_BY, uses_rdma_device_plugin
+from gpuyard.plan.pools.topology import SHARED_BY, uses_rdma_device_plugin
 from gpuyard.plan.queueing.kueue import WITHOUT_QUOTA
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.scheduler.node_states import NodeState

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from gpuyard.plan.quotas.cohort_tree import Key
+from gpuyard.plan.quotas.cohorts import Key
 from gpuyard.scheduler.fair_preemption import FairChoice
 from gpuyard.scheduler.model import RunningJob, take_usage
 from gpuyard.scheduler.preemption_rules import (

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpuyard.plan.quotas.cohort_tree import CohortQuotaNode, Key, Limit
+from gpuyard.plan.quotas.cohorts import CohortQuotaNode, Key, Limit
 from gpuyard.plan.records import PlatformPlan, Quota
 
 Uses = Mapping[Key, int]

@@ -23,8 +23,16 @@ from gpuyard.spec.sections import (
     Workloads,
 )
 from gpuyard.spec.teams import MAX_TEAMS, Team
-from gpuyard_core.models.base import SpecModel
-from gpuyard_core.models.values import Day, MemoryGib, Name, Positive, Text, Usd, value_error
+from gpuyard_core.models.values import (
+    Day,
+    MemoryGib,
+    Name,
+    Positive,
+    SpecModel,
+    Text,
+    Usd,
+    value_error,
+)
 
 HOURS_PER_MONTH = 730
 """Hours that AWS and Google Cloud bill as one month."""
@@ -100,17 +108,15 @@ class PerPod(SpecModel):
         ]
         needs = [name for name, value in given_needs if value]
         if named and needs:
-            extra, problem = (
-                needs,
-                f"`{named[0]}` cannot be combined with requirements that pick a slice or share",
+            extra = needs
+            problem = (
+                f"`{named[0]}` cannot be combined with requirements that pick a slice or share"
             )
         elif len(named) == 1 or (self.has_gpu_requirements and not named):
             return self
         else:
-            extra, problem = (
-                named[1:],
-                "a pod requests either a slice, shares, or GPU memory and compute",
-            )
+            extra = named[1:]
+            problem = "a pod requests either a slice, shares, or GPU memory and compute"
         one = extra[0] if len(extra) == 1 else ""
         raise value_error(
             "per_pod_form",

@@ -19,12 +19,12 @@ from gpuyard.spec.sections import (
 )
 from gpuyard.spec.sharing import Sharing
 from gpuyard_core.catalogue.machines import Capacity
-from gpuyard_core.models.base import SpecModel
 from gpuyard_core.models.values import (
     MemoryGib,
     Name,
     NodeRange,
     Positive,
+    SpecModel,
     Switch,
     Text,
     Usd,

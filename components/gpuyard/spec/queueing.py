@@ -6,8 +6,7 @@ from typing import Annotated
 from pydantic import Field
 
 from gpuyard.spec.teams import Shares, StopPolicy, Weight
-from gpuyard_core.models.base import SpecModel
-from gpuyard_core.models.values import Name, Positive, Switch
+from gpuyard_core.models.values import Name, Positive, SpecModel, Switch
 
 MAX_COHORTS = 200
 MAX_CLUSTERS = 20

@@ -1,11 +1,14 @@
 """The JSON Schema of stack files, for completion and validation in editors."""
 
+import ast
+import inspect
 from collections.abc import Iterator
+from functools import lru_cache
+from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel
 
-from gpuyard.spec.meanings import field_meanings
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard_core.catalogue.machines import MACHINES
 from gpuyard_core.models.problems import models_in
@@ -139,3 +142,37 @@ def _machine_price(generated: dict[str, Any]) -> dict[str, Any]:
     """A price with its short form: an on-demand price, or one for each way to buy."""
     number = {"type": "number", "exclusiveMinimum": 0}
     return {"description": generated["description"], "anyOf": [number, generated]}
+
+
+# pydantic can read them itself (`use_attribute_docstrings`), but then for every model at every start, which
+# costs 0.1 s per `gpuyard check`. Only the JSON Schema and the reference page need them, so they are read
+# only for those.
+
+
+def field_meanings(model: type[BaseModel]) -> dict[str, str]:
+    """The description of each documented field, including those of base classes."""
+    meanings: dict[str, str] = {}
+    for base in reversed(model.__mro__):
+        module = inspect.getmodule(base)
+        if module is not None and issubclass(base, BaseModel) and base is not BaseModel:
+            meanings |= _in_module(module).get(base.__name__, {})
+    return {name: meanings[name] for name in model.model_fields if name in meanings}
+
+
+@lru_cache(maxsize=64)
+def _in_module(module: ModuleType) -> dict[str, dict[str, str]]:
+    """By class, the docstring that follows each annotated name."""
+    tree = ast.parse(inspect.getsource(module))
+    return {c.name: _in_class(c) for c in tree.body if isinstance(c, ast.ClassDef)}
+
+
+def _in_class(body: ast.ClassDef) -> dict[str, str]:
+    results: dict[str, str] = {}
+    for field, text in zip(body.body, body.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name):
+            match text:
+                case ast.Expr(value=ast.Constant(value=str(words))):
+                    results[field.target.id] = inspect.cleandoc(words)
+                case _:
+                    pass
+    return results

@@ -5,8 +5,14 @@ from typing import Annotated, Any
 from pydantic import Field, model_serializer, model_validator
 
 from gpuyard_core.catalogue.sharing import MAX_REPLICAS
-from gpuyard_core.models.base import SpecModel
-from gpuyard_core.models.values import Count, GpuIndexes, Positive, show_gpu_indexes, value_error
+from gpuyard_core.models.values import (
+    Count,
+    GpuIndexes,
+    Positive,
+    SpecModel,
+    show_gpu_indexes,
+    value_error,
+)
 
 MIN_REPLICAS = 2
 """The device plugin rejects fewer: one pod on one GPU is not sharing."""

@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, model_serializer, model_validator
 
-from gpuyard_core.models.base import SpecModel
 from gpuyard_core.models.values import (
     Cidr,
     Count,
@@ -14,6 +13,7 @@ from gpuyard_core.models.values import (
     Name,
     NamespaceName,
     Positive,
+    SpecModel,
     Switch,
     Text,
     Usd,

@@ -12,7 +12,7 @@ import yaml
 
 from gpuyard.testing.openapi import SchemaViolation, violations
 from gpuyard.testing.values import is_object
-from gpuyard_core.manifests.definition_loader import DefinitionLoader
+from gpuyard_core.manifests.workloads import DefinitionLoader
 
 _METADATA = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 

@@ -4,17 +4,29 @@ The start is the transition of the condition Admitted, else of QuotaReserved; th
 (kueue.sigs.k8s.io/docs/concepts/workload).
 """
 
+import gzip
+import io
 import json
 import re
+import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
-from typing import Any, TextIO
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, BinaryIO, TextIO, cast
 
 import yaml
 
 from gpuyard.traces.collect import JobCollector
 from gpuyard.traces.records import InvalidTrace, ReadOptions, TraceProblem, TraceReading
-from gpuyard.traces.tables import check_utf8
+from gpuyard.traces.tables import (
+    MAGIC,
+    Row,
+    check_utf8,
+    csv_rows,
+    read_csv,
+    read_parquet,
+    read_table,
+    text_lines,
+)
 from gpuyard_core import names
 from gpuyard_core.manifests.fields import items, mapping, mappings
 from gpuyard_core.manifests.gpu_requests import peak_pod_requests, pod_gpu_request
@@ -169,3 +181,128 @@ def _native(container: Mapping[Any, Any]) -> Counter[str]:
     requests = {**mapping(resources, "limits"), **mapping(resources, "requests")}
     amounts = {name: quantity(requests.get(name)) for name in (CPU, MEMORY)}
     return Counter({name: whole_units(name, n) for name, n in amounts.items() if n and n > 0})
+
+
+COMMAND = (
+    "sacct --allusers --allocations --parsable2 --format="
+    "JobID,User,Account,Partition,State,Submit,Start,End,Elapsed,NNodes,ReqTRES,AllocTRES"
+)
+"""The command that exports what is read."""
+_PLAIN = ("JobID", "Submit", "Start", "End", "NNodes", "User", "Account")
+_TRES = ("gres/gpu in TRES", "cpu in TRES", "mem in TRES", "gres/gpu model in TRES")
+_FACTORS = {"": 1.0, "K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0**2, "P": 1024.0**3}
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([KMGTP]?)")
+
+
+def is_slurm(header: str) -> bool:
+    """Whether a line is the header of an export."""
+    names = header.strip().split("|")
+    return "JobID" in names and len(names) > 1
+
+
+def read_slurm(text: TextIO, options: ReadOptions) -> TraceReading:
+    """Read the jobs of an export; steps of jobs are not jobs."""
+    lines = text_lines(text)
+    header = next(lines).strip().split("|")
+    missing = [name for name in ("Submit", "End") if name not in header]
+    if not {"ReqTRES", "AllocTRES"} & set(header):
+        missing.append("AllocTRES")
+    if missing:
+        raise InvalidTrace(
+            *(
+                TraceProblem(
+                    1, name, "the export lacks this column", fix=f"export with `{COMMAND}`"
+                )
+                for name in missing
+            )
+        )
+    return read_table((*_PLAIN, *_TRES), _rows(header, lines), options, "sacct")
+
+
+def _rows(header: Sequence[str], lines: Iterable[str]) -> Iterator[tuple[int, Row]]:
+    """The rows of jobs, with the trackable resources as cells of their own."""
+    places = [header.index(name) if name in header else None for name in _PLAIN]
+    tres = [header.index(name) for name in ("AllocTRES", "ReqTRES") if name in header]
+    for line, row in csv_rows(lines, "|"):
+        if len(row) != len(header):
+            yield line, row
+        elif "." not in row[places[0] or 0]:
+            resources = next((row[n] for n in tres if row[n]), "")
+            plain = [None if n is None else row[n] for n in places]
+            yield line, [*plain, *_resources(resources)]
+
+
+def _resources(text: str) -> list[object]:
+    """GPUs, CPUs, memory in MiB and GPU model of `cpu=8,gres/gpu:a100=2,mem=64G,node=1`."""
+    amounts = dict(part.partition("=")[::2] for part in text.split(",") if part)
+    models = {n.partition(":")[2]: v for n, v in amounts.items() if n.startswith("gres/gpu:")}
+    # with and without the model, the same GPUs are listed twice
+    gpus: object = amounts.get("gres/gpu") or (
+        str(sum(map(int, models.values()))) if all(v.isdigit() for v in models.values()) else text
+    )
+    memory = _AMOUNT.fullmatch(amounts.get("mem", "0"))
+    mib: object = float(memory[1]) * _FACTORS[memory[2]] if memory else amounts["mem"]
+    return [gpus or "0", amounts.get("cpu", "0"), mib, "|".join(models)]
+
+
+_GZIP = b"\x1f\x8b"
+_START = 64 * 1024
+_YAML = (b"apiVersion:", b"kind:", b"items:", b"---", b"- apiVersion:", b"metadata:")
+_OTHER_ENCODINGS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_OTHER_FORMATS = {
+    b"PK\x03\x04": "a ZIP archive",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "XZ",
+    b"(\xb5/\xfd": "Zstandard",
+}
+
+
+def read_trace(file: BinaryIO, options: ReadOptions | None = None) -> TraceReading:
+    """Read a trace from a file that can seek.
+
+    Raises:
+        InvalidTrace: the file or its rows cannot be read; with every problem up to a maximum.
+        EnvironmentMissing: Parquet without pyarrow.
+    """
+    options = options or ReadOptions()
+    start = file.read(len(_GZIP))
+    file.seek(0)
+    if start != _GZIP:
+        return _read(file, options)
+    with gzip.open(file) as content:
+        try:
+            return _read(cast("BinaryIO", content), options)
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            problem = TraceProblem(
+                0,
+                "",
+                f"the gzip file is truncated or damaged: {error}",
+                fix="copy it again; `gzip --test FILE` shows whether it is whole",
+            )
+            raise InvalidTrace(problem) from None
+
+
+def _read(file: BinaryIO, options: ReadOptions) -> TraceReading:
+    start = file.read(_START)
+    file.seek(0)
+    for magic, name in (_OTHER_ENCODINGS | _OTHER_FORMATS).items():
+        if start.startswith(magic):
+            fix = "convert it to UTF-8" if name in _OTHER_ENCODINGS.values() else "decompress it"
+            raise InvalidTrace(TraceProblem(0, "", f"the file is {name}, not UTF-8 text", fix=fix))
+    if start.startswith(MAGIC):
+        return read_parquet(file, options)
+    text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape", newline="")
+    try:
+        return _read_text(text, start.removeprefix(b"\xef\xbb\xbf").lstrip(), options)
+    finally:
+        text.detach()  # the caller closes the file
+
+
+def _read_text(text: io.TextIOWrapper, start: bytes, options: ReadOptions) -> TraceReading:
+    if start.startswith((b"{", b"[")):
+        return read_workloads(text, options, is_yaml=False)
+    if start.startswith(_YAML):
+        return read_workloads(text, options, is_yaml=True)
+    if is_slurm(start.partition(b"\n")[0].decode("utf-8", "replace")):
+        return read_slurm(text, options)
+    return read_csv(text, options)

@@ -7,13 +7,13 @@ from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from operator import itemgetter
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import yaml
 
 from gpuyard.traces.collect import FIELDS, UNITS, JobCollector, shorten
 from gpuyard.traces.records import InvalidTrace, ReadOptions, TraceProblem, TraceReading
-from gpuyard_core.errors import UsageError
+from gpuyard_core.errors import EnvironmentMissing, UsageError
 from gpuyard_core.findings import format_list
 
 _LINE_LIMIT = 1024 * 1024
@@ -266,3 +266,34 @@ def check_utf8(text: str, line: int) -> None:
                 fix="convert the file, for example with `iconv -f ISO-8859-1 -t UTF-8`",
             )
         )
+
+
+MAGIC = b"PAR1"
+"""The first bytes of a file."""
+_BATCH = 16_384
+
+
+def read_parquet(file: BinaryIO, options: ReadOptions) -> TraceReading:
+    """Read the rows of a file in batches; the line of a problem is its row."""
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError:
+        raise EnvironmentMissing(
+            "Parquet needs pyarrow, which is not installed. Install the extra: pip install "
+            "'gpuyard[parquet]'. Or convert the trace to CSV."
+        ) from None
+    try:
+        table = ParquetFile(file)
+        return read_table(table.schema_arrow.names, _rows(table), options, "Parquet")
+    except (ArrowException, OSError) as error:
+        text = str(error).partition("\n")[0]
+        raise InvalidTrace(TraceProblem(0, "", f"not Parquet: {text}")) from None
+
+
+def _rows(table: Any) -> Iterator[tuple[int, tuple[object, ...]]]:
+    row = 0
+    for batch in table.iter_batches(_BATCH):
+        for cells in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            row += 1
+            yield row, cells

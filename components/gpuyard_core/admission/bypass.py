@@ -8,7 +8,7 @@ from gpuyard_core.admission.requirement import ViolationTemplate, Workload
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import items, mapping, text
 from gpuyard_core.manifests.pods import Pod, container_name, gpu_requests
-from gpuyard_core.manifests.resources import Violation
+from gpuyard_core.manifests.quantities import Violation
 
 VARIABLE = "NVIDIA_VISIBLE_DEVICES"
 VARIABLES = (VARIABLE, "NVIDIA_IMEX_CHANNELS")

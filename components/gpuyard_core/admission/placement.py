@@ -1,14 +1,15 @@
 """Scheduling constraints of pods: no tolerations of reserved nodes, no bypass of the scheduler."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.admission.bypass import requests_gpus
 from gpuyard_core.admission.parameters import TeamParameters
 from gpuyard_core.admission.requirement import ViolationTemplate, Workload
 from gpuyard_core.manifests.fields import items, known_value, mapping, text
-from gpuyard_core.manifests.pods import Pod, Taint
-from gpuyard_core.manifests.resources import Violation
+from gpuyard_core.manifests.gpu_requests import multiple_share_requests
+from gpuyard_core.manifests.pods import Pod, Taint, container_name
+from gpuyard_core.manifests.quantities import Violation
 from gpuyard_core.names import GATE_TAINT, GPU, POOL_LABEL, STOP_TAINT
 
 EVERY_TAINT = ViolationTemplate(
@@ -97,3 +98,29 @@ def _tolerates(toleration: Mapping[str, Any], taint: Taint) -> bool:
         )
         and text(toleration.get("effect")) in {"", taint.effect}
     )
+
+
+SEVERAL = ViolationTemplate(
+    "container {container} requests more than one {resource}; the device plugin rejects it, "
+    "because several shares of a GPU give no more of it",
+    "request one, or a MIG slice or a whole GPU",
+)
+
+
+def check_shares(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:
+    """Containers that request several shares."""
+    for pod in filter(requests_gpus, workload.pods):
+        yield from check_pod_shares(pod, parameters.shares)
+
+
+def check_pod_shares(pod: Pod, shared: Collection[str] = ()) -> Iterator[Violation]:
+    """The same for one pod; `shared` are resource names of shares without the suffix `.shared`."""
+    for path, container in pod.containers():
+        if "ephemeralContainers" in path:  # ephemeral containers cannot request resources
+            continue
+        limits = mapping(container.get("resources"), "limits")
+        for resource in multiple_share_requests(limits, shared):
+            where = (*path, "resources", "limits", resource)
+            yield SEVERAL.fill_in(
+                where, container=container_name(path, container), resource=resource
+            )

@@ -4,15 +4,15 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard_core.admission.bypass import requests_gpus
-from gpuyard_core.admission.owner_references import controller_references, owner_kinds
+from gpuyard_core.admission.owned_objects import controller_references, owner_kinds
 from gpuyard_core.admission.parameters import TeamParameters
 from gpuyard_core.admission.remaining_pods import check_remaining_pods
 from gpuyard_core.admission.requirement import ViolationTemplate, Workload
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.fields import items, known_value, mapping, text
 from gpuyard_core.manifests.pods import GPU_PREFIXES, Pod
+from gpuyard_core.manifests.quantities import Violation
 from gpuyard_core.manifests.queued import INTEGRATIONS, OPTIONAL, QUEUED_KINDS, ROLES
-from gpuyard_core.manifests.resources import Violation
 from gpuyard_core.manifests.templates import KINDS, read_pod_count, templates_of
 from gpuyard_core.names import ELASTIC_ANNOTATION, POD_GROUP_LABEL, QUEUE_GATE, QUEUE_LABEL
 
@@ -347,10 +347,8 @@ def _of_ray(workload: Workload) -> Iterator[Violation]:
         group = mapping(each)
         path: Path = (*cluster, "workerGroupSpecs", index)
         known_value(group.get("replicas"))
-        counted, least = (
-            read_pod_count(group, "replicas", 1),
-            read_pod_count(group, "minReplicas", 0),
-        )
+        counted = read_pod_count(group, "replicas", 1)
+        least = read_pod_count(group, "minReplicas", 0)
         of_group = (pod for pod in workload.pods if pod.path[:-1] == path)
         if counted < least and any(map(requests_gpus, of_group)):
             values = {"counted": str(counted), "least": str(least)}

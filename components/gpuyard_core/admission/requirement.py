@@ -7,7 +7,7 @@ from typing import Any
 from gpuyard_core.admission.parameters import TeamParameters
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.pods import Pod
-from gpuyard_core.manifests.resources import Violation
+from gpuyard_core.manifests.quantities import Violation
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,24 +3,21 @@
 from collections.abc import Iterator
 
 from gpuyard_core.admission.bypass import check_bypass
-from gpuyard_core.admission.guaranteed import check_guaranteed_qos
-from gpuyard_core.admission.host import check_host_device_paths, check_privileges
-from gpuyard_core.admission.owned_objects import check_non_pod_objects
-from gpuyard_core.admission.owner_references import check_owner_references
+from gpuyard_core.admission.host import check_host_device_paths, check_privileges, check_volumes
+from gpuyard_core.admission.images import check_image_sources
+from gpuyard_core.admission.owned_objects import check_non_pod_objects, check_owner_references
 from gpuyard_core.admission.parameters import TeamParameters
-from gpuyard_core.admission.placement import check_placement
+from gpuyard_core.admission.placement import check_placement, check_shares
 from gpuyard_core.admission.priority_and_termination import (
     check_container_count,
+    check_guaranteed_qos,
     check_priority_and_termination,
 )
 from gpuyard_core.admission.queued import check_queueing
+from gpuyard_core.admission.remaining_pods import check_volcano_queue
 from gpuyard_core.admission.requirement import Requirement, Workload
-from gpuyard_core.admission.shares import check_shares
-from gpuyard_core.admission.sources import check_image_sources
-from gpuyard_core.admission.volcano import check_volcano_queue
-from gpuyard_core.admission.volumes import check_volumes
 from gpuyard_core.findings import Diagnostic, Severity
-from gpuyard_core.manifests.resources import Violation
+from gpuyard_core.manifests.quantities import Violation
 
 
 def _check_queue(workload: Workload, parameters: TeamParameters) -> Iterator[Violation]:

@@ -7,11 +7,20 @@ import ipaddress
 import re
 from dataclasses import dataclass
 from datetime import date
+from enum import StrEnum
 from math import ceil
 from typing import Annotated, LiteralString
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 from pydantic_core import PydanticCustomError, PydanticKnownError
+
+
+class SpecModel(BaseModel):
+    """A part of the stack file."""
+
+    # Built on first use, once for the whole tree: commands that read no stack do not pay for it.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
 
 MAX_NODES = 10_000
 """Maximum nodes of a pool; Kubernetes is tested with 5,000 nodes per cluster, so more is a typing error."""
@@ -472,3 +481,33 @@ Day = Annotated[
     WithJsonSchema({"type": "string", "pattern": r"^\d{4}-\d{2}-\d{2}$"}),
 ]
 """A calendar day: 2027-03-31."""
+
+
+class Level(StrEnum):
+    """What happens when a rule is violated."""
+
+    OFF = "off"
+    ADVISORY = "advisory"
+    MANDATORY = "mandatory"
+
+
+class RuleException(SpecModel):
+    """A temporary exception of one resource from one rule."""
+
+    rule: Text
+    """Id of the rule, for example GPU-TEN-02."""
+    resource: Text
+    """Name of the resource that is exempt."""
+    reason: Text
+    """Reason for the exception, understandable a year later."""
+    expires: Day
+    """First day on which the rule applies again, for example 2027-03-31."""
+
+
+class Policies(SpecModel):
+    """Levels of rules, and exceptions."""
+
+    levels: dict[Text, Level] = Field(default_factory=dict)
+    """Level by rule id: off, advisory or mandatory. Default: the level of each rule."""
+    exceptions: Annotated[tuple[RuleException, ...], Field(max_length=1000)] = ()
+    """Temporary exceptions from rules. Default: none."""

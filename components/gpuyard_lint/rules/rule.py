@@ -24,7 +24,7 @@ from gpuyard_core.manifests.fields import (
     number,
     text,
 )
-from gpuyard_core.manifests.resources import Resource, Violation, group_kind
+from gpuyard_core.manifests.quantities import Resource, Violation, group_kind
 
 __all__ = [
     "UNKNOWN",

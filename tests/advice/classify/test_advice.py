@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.advice.classify.advice import priority_of, queue_of, sharing_of
+from gpuyard.advice.classify.classify import priority_of, queue_of, sharing_of
 from gpuyard.advice.classify.signals import JobClass
 from gpuyard_core.manifests.templates import WORKLOADS
 from gpuyard_core.manifests.workloads import read_job

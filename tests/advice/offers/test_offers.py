@@ -6,12 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpuyard.advice.offers.offers import OfferRequest, offers, price_of
-from gpuyard.advice.offers.scores import (
+from gpuyard.advice.offers.offers import (
     MEASURES,
     OfferPurpose,
+    OfferRequest,
     max_isolated_pods,
+    offers,
     parts_of,
+    price_of,
     whole_gpus,
 )
 from gpuyard_core.catalogue.fabric import GPUDIRECT, direct_fabric

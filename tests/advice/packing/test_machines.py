@@ -31,7 +31,7 @@ from gpuyard.advice.packing.patterns import (
     improving_patterns,
     most_valuable_pattern,
 )
-from gpuyard.plan.pools.allocatable import plan_allocatable
+from gpuyard.plan.pools.machines import plan_allocatable
 from gpuyard_core.catalogue.gpus import GPUS
 from gpuyard_core.catalogue.machines import Capacity, Machine, Price
 from gpuyard_core.catalogue.mig_layouts import place_profiles

@@ -2,8 +2,13 @@
 
 from fractions import Fraction
 
-from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits
-from gpuyard.advice.packing.stack import clouds_of, needs_of, pack_stack
+from gpuyard.advice.packing.machines import (
+    MachinePacking,
+    NoMachineFits,
+    clouds_of,
+    needs_of,
+    pack_stack,
+)
 from gpuyard_core.catalogue.machines import Capacity
 from kit.stacks import plan_of as plan_from
 from kit.stacks import platform, pool

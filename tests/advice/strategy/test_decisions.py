@@ -8,8 +8,7 @@ import pytest
 import yaml
 
 from gpuyard.advice.strategy.answers import parse_answers
-from gpuyard.advice.strategy.rules import applies, tables
-from gpuyard.advice.strategy.strategy import advise, workload_facts
+from gpuyard.advice.strategy.strategy import advise, applies, tables, workload_facts
 from gpuyard_core.catalogue.metrics import metrics
 from gpuyard_core.errors import UsageError
 from kit.every import every

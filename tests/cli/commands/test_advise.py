@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.advice.strategy.rules import tables
+from gpuyard.advice.strategy.strategy import tables
 from gpuyard.cli.app import COMMANDS
 from kit.every import every
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.plan.money.unit_costs import unit_costs
+from gpuyard.plan.money.savings import unit_costs
 from kit.stacks import CUT, cut_pool, plan_of, platform, pool, shared_pool, team
 
 BEFORE = platform([pool(), cut_pool()], [team(guarantee={"train": 8})])

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gpuyard.usage.workloads import ACTIVE, GPUS, MEMORY, USED
+from gpuyard.usage.rightsize import ACTIVE, GPUS, MEMORY, USED
 from kit.recorded import recorded, write_matrix
 from kit.stacks import cut_pool, platform, pool, team
 

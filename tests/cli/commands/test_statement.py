@@ -248,7 +248,7 @@ import sys
 from pathlib import Path
 import resource
 from gpuyard.usage.hours import hourly_export
-from gpuyard.usage.months import month_of
+from gpuyard.usage.statement import month_of
 from gpuyard.usage.statement import BILL, COST, make_statement
 SERIES, EACH = 250, int(sys.argv[1])
 def samples():

@@ -8,7 +8,7 @@ import pytest
 from gpuyard.cli.views.cost_changes import notes, pool_name, pool_nodes
 from gpuyard.cli.views.documents import money
 from gpuyard.plan.money.bill_changes import pool_changes, team_changes, total_changes
-from gpuyard.plan.money.unit_costs import to_monthly_total, unit_costs
+from gpuyard.plan.money.savings import to_monthly_total, unit_costs
 from gpuyard.plan.records import Total
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 

@@ -61,7 +61,7 @@ class Deployment:
 
 
 def _component(plan: PlatformPlan) -> dict[str, Any]:
-    from gpuyard.changes.reporting import pool_report
+    from gpuyard.changes.platforms import pool_report
     from gpuyard.resources.platform import _team_summary
 
     outputs = {

@@ -6,7 +6,7 @@ from typing import Any
 
 from testbed.plugins.cloud.account import Account
 
-from gpuyard.adopting.matching import last_part, value_at
+from gpuyard.adopting.resource_search import last_part, value_at
 from gpuyard.preflight.probes import Probe, ProbeAnswer
 from kit.clouds.options import unknown_options
 

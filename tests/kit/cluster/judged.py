@@ -6,11 +6,9 @@ from dataclasses import dataclass, replace
 
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.replay import (
-    Disagreement,
     ReplayOptions,
     SubmittedJob,
     Timing,
-    compare_orders,
     replay,
 )
 from gpuyard.replay.mapping import map_jobs
@@ -21,6 +19,7 @@ from gpuyard.usage.rightsize import percentile
 from kit.cluster.queues import kueue_as_rendered
 from kit.cluster.runs import PRIORITIES, Seen, run
 from kit.cluster.scaling import SCAN_SECONDS, FakeClusterAutoscaler, ScalingLab
+from kit.orders import Disagreement, compare_orders
 from kit.stacks import Raw, plan_of, platform, pool
 from kit.traces import by_three, compressed, one_in_ten, user_of
 

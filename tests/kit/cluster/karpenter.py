@@ -13,7 +13,7 @@ from urllib.request import urlopen
 
 import pytest
 
-from gpuyard.plan.pools.allocatable import plan_allocatable
+from gpuyard.plan.pools.machines import plan_allocatable
 from gpuyard.plan.records import PlatformPlan, PoolPlan, ShapePlan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.aws.karpenter.nodes import karpenter_objects

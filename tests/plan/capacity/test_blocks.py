@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.plan.records.nodes import CapacityBlock
+from gpuyard.plan.records.pools import CapacityBlock
 from gpuyard.spec.pools import CapacityOptionSpec
 from kit.stacks import findings, plan_of, platform, pool, spec_of
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpuyard.plan import plan
-from gpuyard.plan.capacity.karpenter import installs_karpenter, unscaled_pool_findings
+from gpuyard.plan.capacity.scaling import installs_karpenter, unscaled_pool_findings
 from kit.stacks import platform, pool, shared_pool, spec_of
 
 IDS = {"scaling.image", "scaling.overlay"}

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuyard.plan.capacity.startup_time import StartupTime, startup_time, startup_time_range
+from gpuyard.plan.capacity.capacity_options import StartupTime, startup_time, startup_time_range
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 

@@ -4,7 +4,7 @@ from datetime import date
 
 import pytest
 
-from gpuyard.plan.money.capacity_prices import (
+from gpuyard.plan.money.bill import (
     PricedOption,
     always_paid_nodes,
     most_covered,

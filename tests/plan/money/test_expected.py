@@ -8,7 +8,7 @@ import pytest
 from gpuyard.cli.views.documents import money
 from gpuyard.plan import plan
 from gpuyard.plan.money.bill import DEFAULT_UTILISATION
-from gpuyard.plan.money.unit_costs import to_monthly_total
+from gpuyard.plan.money.savings import to_monthly_total
 from gpuyard.plan.records import Total
 from gpuyard_core.catalogue.machines import MACHINES
 from kit.generated import platforms

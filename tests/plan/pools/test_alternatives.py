@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.plan.pools.alternatives import (
+from gpuyard.plan.pools.machines import (
     find_machine_with_gpus,
     nearest_machine_by_size,
     suggest_machine,

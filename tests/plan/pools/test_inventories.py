@@ -4,8 +4,7 @@ import json
 from dataclasses import replace
 
 import sizes
-from gpuyard.plan.pools.inventories.levels import topology_levels
-from gpuyard.plan.pools.inventories.machine import with_numa_nodes
+from gpuyard.plan.pools.inventories.machine import topology_levels, with_numa_nodes
 from gpuyard.render.kueue.topology import topology_objects
 from gpuyard.render.validation.expectations import expectations_text
 from gpuyard.spec.read import platform_spec, read_platform

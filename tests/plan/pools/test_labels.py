@@ -4,7 +4,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from gpuyard.plan.pools.labels import GRAMMAR, hardware_labels, is_name
+from gpuyard.plan.pools.own_nodes import GRAMMAR, hardware_labels, is_name
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.read import read_platform
 from gpuyard_core.catalogue.gpus import GPUS, NVLINK_SOURCE

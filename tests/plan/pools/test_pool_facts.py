@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpuyard.plan.pools.allocatable import plan_allocatable
+from gpuyard.plan.pools.machines import plan_allocatable
 from gpuyard_core.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
 from gpuyard_core.catalogue.machines import MACHINES, find_machine
 from kit.every import every

@@ -1,6 +1,6 @@
 """The tree of cohorts as Kueue counts it; tests/scheduler/test_cohort_trees.py compares whole trees."""
 
-from gpuyard.plan.quotas.cohort_tree import CohortQuotaNode
+from gpuyard.plan.quotas.cohorts import CohortQuotaNode
 
 
 def test_the_cohorts_above_come_the_nearest_first():

@@ -4,9 +4,8 @@ import random
 
 import pytest
 
-from gpuyard.plan.quotas.cohort_tree import Limit
-from gpuyard.plan.quotas.cohorts import CohortHierarchy, cohort_object, read_tree
-from gpuyard.plan.quotas.flow import CohortQuotas
+from gpuyard.plan.quotas.cohort_limits import CohortQuotas
+from gpuyard.plan.quotas.cohorts import CohortHierarchy, Limit, cohort_object, read_tree
 from gpuyard.plan.quotas.quotas import plan_quotas
 from gpuyard.plan.records import CohortLimit, ResourceGroup
 from kit.stacks import cut_pool, findings, ids, only, parts, plan_of, platform, pool, spec_of, team

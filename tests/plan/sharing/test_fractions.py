@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from gpuyard.plan.sharing.fractions import (
+from gpuyard.plan.sharing.compute_slices import (
     fits_fraction,
     format_needs,
     gpu_fractions,

@@ -9,7 +9,7 @@ import itertools
 import pytest
 
 from gpuyard.plan import plan as judge
-from gpuyard.plan.sharing.claims import installs_dra_driver
+from gpuyard.plan.sharing.dra import installs_dra_driver
 from gpuyard_core.catalogue.machines import MACHINES
 from gpuyard_core.catalogue.software.images import (
     DEPLOY_LABEL,

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpuyard.plan import plan
 from gpuyard.plan.records import CpuAndMemory
-from gpuyard.plan.shapes.host import UNSPECIFIED
+from gpuyard.plan.shapes.quota import UNSPECIFIED
 from gpuyard.plan.teams.limits import NON_GPU_OVERHEAD
 from kit.searches import examples
 from kit.stacks import (

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpuyard.plan.pools.allocatable import AGENTS_CPU, AGENTS_GIB
+from gpuyard.plan.pools.machines import AGENTS_CPU, AGENTS_GIB
 from gpuyard.render.aws.pools import group_sizes
 from gpuyard.render.aws.user_data import kubelet_of, pool_user_data, system_user_data
 from gpuyard.render.cloud.graph import resolve_values

@@ -1,6 +1,6 @@
 """The driver of claims by its own chart, on GKE: who installs it, with what values, and on which nodes."""
 
-from gpuyard.plan.sharing.claims import (
+from gpuyard.plan.sharing.dra import (
     installs_dra_driver,
     installs_dra_driver_chart,
     operator_serves_dra_claims,

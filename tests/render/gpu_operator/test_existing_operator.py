@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from gpuyard.plan.software.gpu_operator import config_map_names
+from gpuyard.plan.software.support import config_map_names
 from gpuyard.render.files import render_files
 from gpuyard.render.gpu_operator.existing_operator import differences, required_values
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects, operator_namespace

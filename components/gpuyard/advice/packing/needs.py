@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from gpuyard.advice.offers.offers import price_of
-from gpuyard.plan.pools.allocatable import plan_allocatable
+from gpuyard.plan.pools.machines import plan_allocatable
 from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine
 
 PARTS = 8

@@ -12,7 +12,6 @@ from gpuyard.spec.region import unknown_region
 from gpuyard_core.catalogue.gpus import find_gpu, gpu_spellings
 from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard_core.findings import Diagnostic, Fix, error, format_list
-from gpuyard_core.models.base import SpecModel
 from gpuyard_core.models.problems import format_input, validation_findings
 from gpuyard_core.models.values import (
     Count,
@@ -20,6 +19,7 @@ from gpuyard_core.models.values import (
     Name,
     Percent,
     Positive,
+    SpecModel,
     Switch,
     Usd,
     value_error,

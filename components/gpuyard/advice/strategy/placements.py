@@ -7,8 +7,7 @@ from fractions import Fraction
 from math import ceil
 
 from gpuyard.advice.classify.signals import JobClass
-from gpuyard.advice.offers.offers import OfferRequest, offers
-from gpuyard.advice.offers.scores import OfferPurpose
+from gpuyard.advice.offers.offers import OfferPurpose, OfferRequest, offers
 from gpuyard.advice.packing.slices import slice_for
 from gpuyard.advice.strategy.answers import (
     WHOLE_NODE,

@@ -119,7 +119,7 @@ def _ask_all() -> dict[str, Any]:
 
 
 def _ask_fields(model: Any, prefix: str, skip: frozenset[str] = frozenset()) -> dict[str, Any]:
-    from gpuyard.spec.meanings import field_meanings
+    from gpuyard.spec.schema import field_meanings
 
     meanings = field_meanings(model)
     answers: dict[str, Any] = {}

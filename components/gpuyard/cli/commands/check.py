@@ -103,7 +103,7 @@ def _evaluated(
     if against is None:
         return validate_stack(stack), None, ""
     # imported here: only --against needs it
-    from gpuyard.changes.comparison import compare_with_deployed
+    from gpuyard.changes.findings import compare_with_deployed
     from gpuyard.cli.state_files import read_deployed_state
 
     source, deployed = read_deployed_state(against)

@@ -38,7 +38,7 @@ def forecast(
     """Forecast the next seven days of each pool. When it is full, and what more nodes cost."""
     from gpuyard.cli.exports import query_export, read_export
     from gpuyard.cli.views.forecast import forecast_document, show_forecast
-    from gpuyard.usage.pools import forecast_pools
+    from gpuyard.usage.fleet import forecast_pools
     from gpuyard_core.today import today
 
     if (export is None) == (live is None) or (live is None) != (query is None):

@@ -6,9 +6,17 @@ from typing import Annotated, Any
 
 import typer
 
-from gpuyard.advice.offers.offers import Nearest, Offer, OfferRequest, Offers, price_of
+from gpuyard.advice.offers.offers import (
+    MEASURES,
+    Nearest,
+    Offer,
+    OfferPurpose,
+    OfferRequest,
+    Offers,
+    ScorePart,
+    price_of,
+)
 from gpuyard.advice.offers.offers import offers as find_offers
-from gpuyard.advice.offers.scores import MEASURES, OfferPurpose, ScorePart
 from gpuyard.cli.views.findings import document
 from gpuyard_core.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard_core.catalogue.machines import Capacity, Price

@@ -23,8 +23,8 @@ def rightsize(
     from gpuyard.cli.exports import query_metrics, read_export
     from gpuyard.cli.views.rightsize import rightsize_document, show_rightsize
     from gpuyard.usage.hours import HOUR
+    from gpuyard.usage.rightsize import METRICS
     from gpuyard.usage.rightsize import rightsize as advise
-    from gpuyard.usage.workloads import METRICS
 
     check_source(export, live)
     judged = validate_stack(stack)

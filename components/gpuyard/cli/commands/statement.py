@@ -58,8 +58,7 @@ def statement(
     from gpuyard.cli.exports import query_metrics, read_export
     from gpuyard.cli.views.focus import focus_csv
     from gpuyard.cli.views.statement import show_statement, statement_document, statement_markdown
-    from gpuyard.usage.months import month_of
-    from gpuyard.usage.statement import KEYS, make_statement
+    from gpuyard.usage.statement import KEYS, make_statement, month_of
 
     check_source(export, live)
     zone = time_zone(timezone)

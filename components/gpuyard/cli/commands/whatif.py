@@ -26,7 +26,7 @@ from gpuyard_core.terminal.progress import progress_bar
 if TYPE_CHECKING:
     from gpuyard.cli.views.whatif import ReplayedStack
     from gpuyard.replay import Replay, SubmittedJob
-    from gpuyard.replay.outcome import Outcome
+    from gpuyard.replay.accounts import Outcome
     from gpuyard.replay.scaling import ScalingPolicy
     from gpuyard.stack_validation import ValidatedStack
     from gpuyard.traces import ReadOptions, TraceReading

@@ -4,12 +4,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from gpuyard.advice.strategy.placements import region_for
-from gpuyard.advice.strategy.rules import Row
 from gpuyard.advice.strategy.stack import AdvisedStack
 from gpuyard.advice.strategy.strategy import (
     PlatformAdvice,
     PriceOption,
     Reason,
+    Row,
     WorkloadAdvice,
 )
 from gpuyard.advice.strategy.tco import Ends, OwnedCost

@@ -5,8 +5,7 @@ from typing import Any
 
 from gpuyard.cli.views.documents import money
 from gpuyard.plan.money.bill_changes import CLUSTER_FEE, UNASSIGNED
-from gpuyard.plan.money.savings import Saving, savings
-from gpuyard.plan.money.unit_costs import to_monthly_total, unit_costs
+from gpuyard.plan.money.savings import Saving, savings, to_monthly_total, unit_costs
 from gpuyard.plan.records import COST_CASES, Bill, BillLine, CommitmentLine, NodePrice, PlatformPlan
 from gpuyard.spec.platform import HOURS_PER_MONTH
 from gpuyard_core.terminal.console import Cell, Column, Console, table

@@ -6,10 +6,16 @@ from itertools import groupby
 from typing import Any
 
 from gpuyard.cli.views.samples import defect_document, defect_text, series_text
-from gpuyard.usage.forecast import INTERVAL, Forecast, ForecastHour, NotEnoughData
+from gpuyard.usage.fleet import PlatformForecast, PoolForecast
+from gpuyard.usage.forecast import (
+    INTERVAL,
+    Forecast,
+    ForecastHour,
+    NotEnoughData,
+    PoolCapacity,
+    Saturation,
+)
 from gpuyard.usage.hours import HOUR, HourlyExport
-from gpuyard.usage.pools import PlatformForecast, PoolForecast
-from gpuyard.usage.saturation import PoolCapacity, Saturation
 from gpuyard_core.terminal.console import Console
 from gpuyard_core.terminal.documents import iso_time
 from gpuyard_core.terminal.text import pluralize, usd

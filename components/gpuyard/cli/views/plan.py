@@ -10,7 +10,7 @@ from gpuyard.cli.views.queues import show_queues
 from gpuyard.cli.views.services import show_services
 from gpuyard.cli.views.storage import show_stores
 from gpuyard.cli.views.teams import show_limits
-from gpuyard.plan.capacity.startup_time import startup_time
+from gpuyard.plan.capacity.capacity_options import startup_time
 from gpuyard.plan.records import (
     AdvertisedResource,
     NodeSoftware,

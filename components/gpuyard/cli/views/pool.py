@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpuyard.plan.capacity.capacity_options import startup_time
 from gpuyard.plan.capacity.failback import has_failback
-from gpuyard.plan.capacity.startup_time import startup_time
 from gpuyard.plan.records import PoolPlan
 from gpuyard.spec.pools import Scaling
 from gpuyard_core.catalogue.cluster.times import GB_PULLED

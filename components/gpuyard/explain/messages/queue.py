@@ -5,7 +5,7 @@ from math import ceil
 
 from gpuyard.explain.messages import phrases
 from gpuyard.plan.queueing import kueue
-from gpuyard.plan.quotas.cohort_tree import Key
+from gpuyard.plan.quotas.cohorts import Key
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.scheduler.flavors import Assignment, AssignmentMode, ConsideredPool
 from gpuyard.scheduler.model import SchedulerModel

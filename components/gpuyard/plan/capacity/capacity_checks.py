@@ -1,6 +1,6 @@
 """Checks of capacity options: each can be purchased, they fill the pool, and none is unused."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from gpuyard.plan.capacity.capacity_options import PREPAID
 from gpuyard.plan.capacity.scaling import scales_by_karpenter
@@ -243,3 +243,18 @@ def _duplicate_reservation(
         allowed="each reservation once, with all its nodes",
         fix=_keep(pool, [r for i, r in enumerate(pool.capacity) if i not in twice], path),
     )
+
+
+def check_blocks(draft: Draft) -> list[Diagnostic]:
+    """Check every block: approved, not over, and at a plausible price."""
+    findings: list[Diagnostic] = []
+    for pool, option, path in _blocks(draft):
+        findings += draft.provider.check_block(draft, pool, option, path)
+    return findings
+
+
+def _blocks(draft: Draft) -> Iterator[tuple[Pool, CapacityOptionSpec, Path]]:
+    for number, pool in enumerate(draft.spec.pools):
+        for index, option in enumerate(pool.capacity):
+            if option.mode is Capacity.BLOCK or option.purchase is not None:
+                yield pool, option, ("pools", number, "capacity", index)

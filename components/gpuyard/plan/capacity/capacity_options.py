@@ -1,15 +1,19 @@
 """Capacity options: ways to buy a pool's nodes, in order of preference, in their cloud's terms."""
 
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from gpuyard.plan.capacity.failback import failback_target
 from gpuyard.plan.records import CapacityOption, PoolPlan
+from gpuyard.plan.records.pools import UpgradePlan
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
+from gpuyard_core.catalogue.cluster.times import startup_durations
 from gpuyard_core.catalogue.fabric import direct_fabric
 from gpuyard_core.catalogue.machines import Capacity, Machine
+from gpuyard_core.catalogue.software.images import ComponentOwner, SoftwarePart
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
 
 PREPAID = frozenset({Capacity.RESERVED, Capacity.BLOCK})
 """Options whose nodes are reserved for you."""
@@ -111,3 +115,113 @@ def format_capacity_options(options: tuple[CapacityOption, ...]) -> Iterator[str
         )
         moves = f", fails back to {' or '.join(option.failback)}" if option.failback else ""
         yield f"{option.mode}{reservation}{nodes}{paid}{', ' if option.lifetime else ''}{option.lifetime}{moves}"
+
+
+DELETED = ", and are then deleted with their node"
+"""What happens to pods that do not terminate in time."""
+
+
+def upgrade_settings(
+    pool: Pool, unavailable: int | None, drain: int, at_once: str, afterwards: str = DELETED
+) -> UpgradePlan:
+    """The upgrade settings of a pool, with the default drain time of its cloud."""
+    upgrade = pool.upgrade
+    minutes = upgrade.drain_minutes or drain
+    pods = f"pods have {minutes} minute{'' if minutes == 1 else 's'} to terminate"
+    return UpgradePlan(
+        max_unavailable=unavailable,
+        max_surge=upgrade.max_surge,
+        blue_green=upgrade.blue_green,
+        drain_minutes=minutes,
+        force=upgrade.force,
+        description=f"{at_once}; {pods}{afterwards}",
+    )
+
+
+def format_batch(pool: Pool, unavailable: str, added: str) -> str:
+    """How many nodes are replaced at once, and how many are created before."""
+    first = f"{added} created first" if pool.upgrade.max_surge else "no additional nodes"
+    return f"{unavailable} unavailable at once, {first}"
+
+
+def node_count(count: int) -> str:
+    """`no nodes`, `1 node`, `2 nodes`."""
+    return f"{count or 'no'} node{'' if count == 1 else 's'}"
+
+
+def check_upgrade(
+    spec: PlatformSpec, pool: Pool, machine: Machine, path: Path
+) -> Iterator[Diagnostic]:
+    """Check for unsupported fields, values above the cloud's limits, and missing spare nodes."""
+    provider = provider_of(spec.cloud)
+    where = (*path, "upgrade")
+    wrong = list(provider.unsupported_upgrade_fields(pool, machine))
+    for word, problem, allowed in wrong:
+        yield error(
+            "upgrade.word",
+            (*where, word),
+            problem,
+            given=f"{word}: {str(getattr(pool.upgrade, word)).lower()}",
+            allowed=allowed,
+            fix=Fix(message=f"remove {word}", at=(*where, word)),
+        )
+    if provider.sells_machines and not wrong:
+        yield from _no_spare(pool, where)
+
+
+def _no_spare(pool: Pool, where: Path) -> Iterator[Diagnostic]:
+    """An upgrade creates additional nodes, but a reservation may have none to spare."""
+    upgrade = pool.upgrade
+    prepaid = [option for option in pool.capacity if option.mode in PREPAID]
+    if not prepaid or not (upgrade.max_surge or upgrade.blue_green):
+        return
+    word = "blue_green" if upgrade.blue_green else "max_surge"
+    yield warning(
+        "upgrade.no_spare",
+        (*where, word),
+        f"the upgrade creates new nodes before it removes old ones, but {prepaid[0].mode.value}"
+        f" {prepaid[0].reservation} has {prepaid[0].nodes}: if all of them run, the update waits",
+        given=f"{word}: {str(getattr(upgrade, word)).lower()}",
+        allowed="max_unavailable only, or a reservation with spare nodes",
+        fix=Fix(message=f"remove {word}", at=(*where, word)),
+    )
+
+
+_MINUTE = 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartupTime:
+    """Whole minutes: the minimum rounded down, the maximum rounded up."""
+
+    min_minutes: int
+    max_minutes: int
+
+    def __str__(self) -> str:
+        """The range, such as `4 to 9 minutes`."""
+        return f"{self.min_minutes} to {self.max_minutes} minutes"
+
+
+def startup_time(pool: PoolPlan) -> StartupTime | None:
+    """The startup time of a node; None if it is unknown, or if no cloud sells the node."""
+    software = pool.node_software
+    if software is None or pool.upgrade is None:  # no cloud creates and replaces the node
+        return None
+    driver = ComponentOwner(software.owners[SoftwarePart.DRIVER])
+    steps = startup_durations(pool.machine.cloud, pool.machine.gpus, driver)
+    if not steps:
+        return None
+    least, most = sum(each.least for each in steps), sum(each.most for each in steps)
+    return StartupTime(min_minutes=least // _MINUTE, max_minutes=-(-most // _MINUTE))
+
+
+def startup_time_range(pools: Iterable[PoolPlan]) -> StartupTime | None:
+    """The range over all of these pools; None if one of them is unknown."""
+    results = [startup_time(pool) for pool in pools]
+    known = [each for each in results if each is not None]
+    if not known or len(known) < len(results):
+        return None
+    return StartupTime(
+        min_minutes=min(each.min_minutes for each in known),
+        max_minutes=max(each.max_minutes for each in known),
+    )

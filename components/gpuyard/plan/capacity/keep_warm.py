@@ -12,14 +12,7 @@ from functools import cache
 from itertools import pairwise
 from typing import Protocol
 
-from gpuyard.plan.capacity.cron import (
-    DAY_MINUTES,
-    FIRST_DAY,
-    WEEK_DAYS,
-    Cron,
-    read_cron,
-    run_times,
-)
+from gpuyard.plan.capacity.cron import DAY_MINUTES, FIRST_DAY, WEEK_DAYS, Cron, read_cron, run_times
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.sections import KeepWarmWindow, Provisioning
 from gpuyard_core.catalogue.machines import Capacity

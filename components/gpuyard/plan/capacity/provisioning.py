@@ -6,8 +6,7 @@ provisioned, and the autoscaler would start nodes for the others again.
 
 from collections.abc import Iterable, Mapping
 
-from gpuyard.plan.capacity.autoscaler import installs_autoscaler
-from gpuyard.plan.capacity.scaling import scaling_of
+from gpuyard.plan.capacity.scaling import installs_autoscaler, scaling_of
 from gpuyard.plan.records import AdmissionCheckPlan, PoolPlan
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec

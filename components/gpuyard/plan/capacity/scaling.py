@@ -1,10 +1,16 @@
 """Autoscaling of pools: which component adds nodes, and what it knows before a node runs."""
 
-from gpuyard.plan.records import AdvertisedResources, AutoscalerHints
+from collections.abc import Iterable, Iterator
+
+from gpuyard.plan.draft import Draft
+from gpuyard.plan.records import AdvertisedResources, AutoscalerHints, PoolPlan
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
-from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
+from gpuyard_core.catalogue.gke.classes import CLASS_LABEL
+from gpuyard_core.catalogue.kubernetes.karpenter import IMAGE_FAMILY
+from gpuyard_core.catalogue.machines import Capacity
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
 from gpuyard_core.manifests.pods import Taint
 from gpuyard_core.models.values import Range
 from gpuyard_core.names import GPU
@@ -75,3 +81,135 @@ def check_blind(pool: Pool, advertised: AdvertisedResources, path: Path) -> list
             fix=Fix(message=f"write {nodes}", at=(*path, "nodes"), value=str(nodes)),
         )
     ]
+
+
+def class_label(name: str) -> dict[str, str]:
+    """The label that nodes have and pods select."""
+    return {CLASS_LABEL: name} if name else {}
+
+
+def class_taint(name: str) -> tuple[Taint, ...]:
+    """The taint that keeps other pods off: without it GKE reports the class as misconfigured."""
+    return (Taint(CLASS_LABEL, name),) if name else ()
+
+
+def installs_autoscaler(spec: PlatformSpec) -> bool:
+    """Whether a cluster that gpuyard creates has node groups of variable size, and no autoscaler.
+
+    An existing cluster may run one already, and two would undo each other's work.
+    """
+    pools = any(scaling_of(spec.cloud, pool) is Scaling.AUTOSCALER for pool in spec.pools)
+    return manages_autoscalers(spec) and (pools or _system_scales(spec))
+
+
+def _system_scales(spec: PlatformSpec) -> bool:
+    system = spec.system
+    return system is not None and system.nodes.low < system.nodes.high
+
+
+def check_autoscaler(draft: Draft) -> list[Diagnostic]:
+    """Report that gpuyard does not install Cluster Autoscaler in an existing cluster."""
+    spec = draft.spec
+    if not draft.provider.needs_autoscaler or installs_autoscaler(spec):
+        return []
+    names = [pool.name for pool in draft.valid_pools.values() if pool.scaling is Scaling.AUTOSCALER]
+    if not names:
+        return []
+    return [
+        info(
+            "scaling.yours",
+            ("pools",),
+            f"node groups of {', '.join(names)} have the tags that Cluster Autoscaler reads, but gpuyard"
+            " does not install Cluster Autoscaler in an existing cluster: without one, the groups keep"
+            " their initial size",
+        )
+    ]
+
+
+def installs_karpenter(spec: PlatformSpec) -> bool:
+    """Whether Karpenter scales a pool of a new EKS cluster; an existing one may have its own."""
+    pools = any(scaling_of(spec.cloud, pool) is Scaling.KARPENTER for pool in spec.pools)
+    return pools and manages_autoscalers(spec)
+
+
+def unscaled_pool_findings(spec: PlatformSpec) -> list[Diagnostic]:
+    """Reject pools that nothing scales: gpuyard manages no Karpenter of an existing cluster."""
+    unmanaged = spec.cluster_exists and provider_of(spec.cloud).needs_autoscaler
+    return [
+        error(
+            "scaling.karpenter",
+            ("pools", index, "scaling"),
+            "gpuyard does not install Karpenter in an existing cluster, and creates no NodePool for yours:"
+            f" no autoscaler would add nodes to {pool.name}",
+            given="karpenter",
+            allowed="autoscaler, or a fixed number of nodes; karpenter in a cluster that gpuyard creates",
+            fix=_autoscaler(("pools", index)),
+        )
+        for index, pool in enumerate(spec.pools)
+        if unmanaged and pool.scaling is Scaling.KARPENTER
+    ]
+
+
+def selects_reservations(pools: Iterable[PoolPlan]) -> bool:
+    """Whether one of these pools names a reservation, which needs the gate ReservedCapacity.
+
+    With the gate Karpenter launches all other nodes outside reservations (ODCR_SOURCE).
+    """
+    return any(option.reservation for pool in pools for option in pool.capacity_options)
+
+
+def check_karpenter(draft: Draft) -> list[Diagnostic]:
+    """Report what a pool requests and Karpenter does not support."""
+    if not installs_karpenter(draft.spec):
+        return []
+    results: list[Diagnostic] = []
+    scaled = [
+        (planned, ("pools", index))
+        for index, pool in enumerate(draft.spec.pools)
+        if (planned := draft.pools.get(pool.name)) and planned.scaling is Scaling.KARPENTER
+    ]
+    gate = selects_reservations(planned for planned, _ in scaled)
+    for planned, path in scaled:
+        results += _of_pool(planned, path)
+        results += _open_reservations(planned, path) if gate else ()
+    return results
+
+
+def _of_pool(planned: PoolPlan, path: Path) -> Iterator[Diagnostic]:
+    software = planned.node_software
+    if software is not None and not software.variant.startswith(IMAGE_FAMILY):
+        yield error(
+            "scaling.image",
+            (*path, "image"),
+            f"Karpenter would boot the latest release: gpuyard pins no release of {software.image}",
+            given=software.image,
+            allowed="al2023-nvidia; other images with scaling: autoscaler",
+            fix=Fix(message="remove `image`", at=(*path, "image")),
+        )
+    if planned.autoscaler_hints.overlay:
+        yield info(
+            "scaling.overlay",
+            (*path, "sharing"),
+            f"Karpenter reads {', '.join(planned.autoscaler_hints.overlay)} from a NodeOverlay; gpuyard enables"
+            " the gate of this alpha feature",
+            given=planned.sharing.value,
+            allowed="scaling: autoscaler, which reads tags",
+        )
+
+
+def _open_reservations(planned: PoolPlan, path: Path) -> Iterator[Diagnostic]:
+    if any(option.mode == Capacity.ON_DEMAND for option in planned.capacity_options):
+        yield info(
+            "capacity.open_reservations",
+            (*path, "capacity"),
+            "Karpenter launches on-demand nodes with reservation preference none, because the stack names a"
+            f" reservation: open reservations of {format_list(planned.machines)} are billed but stay unused",
+            given=format_list(planned.capacity),
+            allowed="a capacity option for each reservation that Karpenter is to use",
+            fix=Fix(message="add {reserved: ID, nodes: COUNT} for each open reservation"),
+        )
+
+
+def _autoscaler(path: Path) -> Fix:
+    at = (*path, "scaling")
+    return Fix(message="write scaling: autoscaler", at=at, value=Scaling.AUTOSCALER.value)

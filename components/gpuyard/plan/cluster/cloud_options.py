@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.draft import Draft
+from gpuyard_core.catalogue.cluster.places import region_names
 from gpuyard_core.findings import Diagnostic, Fix, Path, error
-from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import SpecModel
 
 _NEVER_MADE = ("existing", "protect")
 """For any cluster, including an existing one."""
@@ -65,3 +66,47 @@ def _finding(path: Path, problem: str) -> Diagnostic:
         allowed="the fields for this cloud in docs/reference/stack-file.md",
         fix=Fix(message=f"remove `{word}`", at=at),
     )
+
+
+def check_cluster_inputs(draft: Draft) -> list[Diagnostic]:
+    """Check the key, and what only one cloud has: kinds of subnets, and upgrade hours."""
+    return [*_key_elsewhere(draft), *draft.provider.check_cluster(draft)]
+
+
+def _key_elsewhere(draft: Draft) -> Iterator[Diagnostic]:
+    """A regional service encrypts only with a key in its region."""
+    formats, key = draft.provider.cluster_names, cluster_spec(draft.spec).key
+    read = formats.key.pattern.fullmatch(key or "") if formats else None
+    if read is None or draft.region is None:
+        return
+    key_region, region = read["region"], draft.region
+    if key_region != region.name and key_region in region_names(draft.spec.cloud):
+        yield error(
+            "cluster.key_region",
+            ("cluster", "key"),
+            f"the key is in {key_region}, but the cluster is in {region.name} ({region.source})",
+            given=str(key),
+            allowed=f"a key in {region.name}",
+            fix=Fix(message=f"write a key in {region.name}"),
+        )
+
+
+def check_tags(draft: Draft) -> list[Diagnostic]:
+    """A tag that one service rejects stops a deployment midway, after others accepted it."""
+    tags, limits = draft.spec.tags, draft.provider.tag_limits
+    if limits is None:
+        return []
+    limit = limits.maximum - limits.reserved_by_gpuyard
+    if len(tags) <= limit:
+        return []
+    return [
+        error(
+            "tags.too_many",
+            ("tags",),
+            f"a resource has at most {limits.maximum} tags on {draft.spec.cloud.value}, of which gpuyard and"
+            f" the cloud use up to {limits.reserved_by_gpuyard}",
+            given=f"{len(tags)} tags",
+            allowed=f"{limit} tags",
+            fix=Fix(message=f"remove {len(tags) - limit} of them"),
+        )
+    ]

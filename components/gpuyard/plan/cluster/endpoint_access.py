@@ -12,11 +12,13 @@ from gpuyard.plan.cluster.ranges import (
     zones_with_subnets,
 )
 from gpuyard.plan.draft import Draft
+from gpuyard.provider import provider_of
 from gpuyard.spec.late_inputs import is_late_input, is_late_list
-from gpuyard.spec.sections import ClusterSpec
+from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.sections import Apply, ClusterSpec
 from gpuyard_core.catalogue.cluster.names import SECURITY_GROUP, ClusterNames
 from gpuyard_core.catalogue.purchasing import IdFormat
-from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
 
 _CLUSTER: Path = ("cluster",)
 _IDENTITIES = {"cluster": "the control plane", "nodes": "nodes"}
@@ -212,3 +214,18 @@ def _too_few_subnets(draft: Draft) -> list[Diagnostic]:
         return []
     path, allowed = (*_CLUSTER, "network", word), f"a subnet in each of {needed} zones"
     return [error("cluster.zone", path, problem, allowed=allowed, fix=fix)]
+
+
+def private_endpoint_findings(spec: PlatformSpec) -> Iterator[Diagnostic]:
+    """`pulumi up` creates cloud resources from anywhere, but cluster resources from inside only."""
+    endpoint = cluster_spec(spec).endpoint
+    way_in = provider_of(spec.cloud).endpoint_example
+    is_managed = way_in and not spec.cluster_exists and spec.apply is Apply.CLUSTER
+    if is_managed and not endpoint.public and not endpoint.dns:
+        yield info(
+            "cluster.private",
+            ("cluster", "endpoint") if spec.cluster else ("cluster",),
+            "the Kubernetes API is reachable from the cluster's network only: elsewhere `pulumi up` creates"
+            " the cloud resources, but cannot reach the cluster",
+            fix=Fix(message=f"run `pulumi up` in that network or a connected one, or add {way_in}"),
+        )

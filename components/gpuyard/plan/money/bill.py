@@ -15,43 +15,177 @@ from dataclasses import dataclass, replace
 from operator import attrgetter
 
 from gpuyard.plan.capacity.keep_warm import warm_node_hours_per_week
-from gpuyard.plan.money.capacity_prices import (
-    NodesByOption,
-    PricedOption,
-    always_paid_nodes,
-    most_covered,
-    nodes_by_highest_price,
-    nodes_by_preference,
-)
 from gpuyard.plan.money.commitments import (
     CommittedNodes,
     UsedCommitments,
     apply_commitments,
     plan_commitments,
 )
-from gpuyard.plan.money.fees import excluded_fees, plan_fees
 from gpuyard.plan.money.prices import capacity_option_price, node_price
-from gpuyard.plan.money.team_shares import plan_cost_shares
 from gpuyard.plan.records import (
     COST_CASES,
     Bill,
     BillLine,
     CommitmentLine,
+    Fee,
     NodePrice,
     PlatformPlan,
     PoolPlan,
     Quota,
+    TeamCostShare,
     Total,
     total_of_nodes,
 )
-from gpuyard.spec.platform import Cloud, PlatformSpec
+from gpuyard.provider import provider_of
+from gpuyard.spec.platform import HOURS_PER_MONTH, Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, System
-from gpuyard.spec.sections import Prices
+from gpuyard.spec.sections import Prices, Prometheus
+from gpuyard_core.catalogue.fees import ClusterFee, has_standard_support_ended
 from gpuyard_core.catalogue.machines import Capacity, Machine, find_machine
 from gpuyard_core.catalogue.regions import prices_in_region
 from gpuyard_core.findings import format_list
 from gpuyard_core.models.values import Range
 from gpuyard_core.names import SYSTEM_POOL
+
+# Reserved nodes are paid for whether they run or not, so they are in every case. The others come from the
+# options in order, up to the limit of each; for the maximum cost, from the most expensive first.
+
+COVERED_BY_COMMITMENTS = frozenset({"reserved", "on-demand"})
+"""What a commitment pays for. Spot, flex-start and capacity blocks do not count towards one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PricedOption:
+    """One capacity option with its price."""
+
+    price: NodePrice
+    max_nodes: int | None
+    """At most this many nodes; None: as many as the pool may have."""
+    is_prepaid: bool
+    """Paid for whether it runs or not."""
+
+    @property
+    def counts_towards_commitments(self) -> bool:
+        """True when a commitment to the machine pays for its nodes."""
+        return self.price.mode in COVERED_BY_COMMITMENTS
+
+
+NodesByOption = tuple[float, ...]
+"""Nodes by capacity option."""
+
+
+def always_paid_nodes(steps: Sequence[PricedOption]) -> int:
+    """Nodes that are paid for in any case."""
+    return sum(s.max_nodes or 0 for s in steps if s.is_prepaid)
+
+
+def nodes_by_preference(steps: Sequence[PricedOption], running: float) -> NodesByOption:
+    """Nodes that are paid for when this many run, from the first option on."""
+    return _filled(steps, running, range(len(steps)))
+
+
+def nodes_by_highest_price(steps: Sequence[PricedOption], running: float) -> NodesByOption:
+    """The same, from the most expensive option on; an unknown price counts as the highest."""
+    order = sorted(range(len(steps)), key=lambda i: -_or_infinite(steps[i].price.high))
+    return _filled(steps, running, order)
+
+
+def _or_infinite(usd: float | None) -> float:
+    return float("inf") if usd is None else usd
+
+
+def _filled(steps: Sequence[PricedOption], running: float, order: Sequence[int]) -> NodesByOption:
+    nodes = [float(s.max_nodes or 0) if s.is_prepaid else 0.0 for s in steps]
+    remaining = max(0.0, running - always_paid_nodes(steps))
+    for index in order:
+        step = steps[index]
+        if not step.is_prepaid:
+            nodes[index] = remaining if step.max_nodes is None else min(remaining, step.max_nodes)
+            remaining -= nodes[index]
+    return tuple(nodes)
+
+
+def most_covered(steps: Sequence[PricedOption], nodes: int) -> int:
+    """The maximum of a pool's nodes that commitments can pay for."""
+    caps = [
+        nodes if s.max_nodes is None else s.max_nodes for s in steps if s.counts_towards_commitments
+    ]
+    return min(nodes, sum(caps))
+
+
+# The owner of an existing cluster pays for it, and it may have several platforms: its fee is on the bill if
+# `prices.cluster_usd_per_hour` is set. Simulated clusters cost nothing.
+
+EXCLUDED_FEES = (
+    "root disks",
+    "traffic and public addresses",
+    "load balancers",
+    "file systems and buckets",
+    "logs and metrics",
+)
+"""What a cloud bills besides nodes and clusters: a stack file does not determine how much."""
+
+
+def plan_fees(spec: PlatformSpec) -> tuple[Fee, ...]:
+    """The fee of the cluster, where the platform pays one."""
+    mine = spec.prices.cluster_usd_per_hour if spec.prices else None
+    listed = provider_of(spec.cloud).cluster_fee
+    if spec.cloud is Cloud.SIMULATED:
+        return ()
+    if mine is not None:
+        return (_user_provided(mine, listed),)
+    return (_listed(spec, listed),) if listed and not spec.cluster_exists else ()
+
+
+def _user_provided(usd: float, listed: ClusterFee | None) -> Fee:
+    return Fee(
+        service=listed.service if listed else "your own",
+        minimum_usd_per_hour=usd,
+        expected_usd_per_hour=usd,
+        maximum_usd_per_hour=usd,
+        basis="your price",
+    )
+
+
+def _listed(spec: PlatformSpec, fee: ClusterFee) -> Fee:
+    """For the maximum cost, the cluster stays on its minor when standard support of that ends."""
+    ended = has_standard_support_ended(spec.cloud.value, spec.kubernetes)
+    extended = fee.standard + fee.extended
+    now = extended if ended else fee.standard
+    minor = f"standard support of Kubernetes {spec.kubernetes}"
+    return Fee(
+        service=fee.service,
+        minimum_usd_per_hour=now,
+        expected_usd_per_hour=now,
+        maximum_usd_per_hour=extended,
+        basis=f"list price {fee.source.formatted_date}{fee.source.unverified_suffix}",
+        checked_on=fee.source.checked_on,
+        as_of=fee.source.as_of,
+        source=fee.source.title,
+        note=f"{fee.extended:.2f} of it because {minor} has ended"
+        if ended
+        else f"at most {fee.extended:.2f} more, after {minor} ends",
+    )
+
+
+def excluded_fees(spec: PlatformSpec) -> tuple[str, ...]:
+    """What the cloud bills and no total includes; other costs of your own nodes are unknown."""
+    if not provider_of(spec.cloud).cluster_fee:
+        return ()
+    return (*EXCLUDED_FEES, *_of_metrics(spec))
+
+
+def _of_metrics(spec: PlatformSpec) -> tuple[str, ...]:
+    """The volume of an installed Prometheus, or the samples that a managed one bills."""
+    mode = spec.observability.prometheus if spec.observability else Prometheus.NONE
+    service = provider_of(spec.cloud).managed_prometheus
+    if mode is Prometheus.MANAGED and service is not None:
+        price = (
+            f"{service.usd_per_million_samples:.2f} USD a million{service.source.unverified_suffix}"
+        )
+        return (f"samples of {service.name} at {price}",)
+    return ("the volume of Prometheus",) if mode is Prometheus.INSTALL else ()
+
 
 DEFAULT_UTILISATION = Range(65, 85)
 """Percent in use where the stack file sets no target: what well-run GPU fleets aim at."""
@@ -341,3 +475,66 @@ def running_costs(plan: PlatformPlan) -> RunningCosts:
     if plan.system and not host:
         constant.append(plan.system.expected)
     return RunningCosts(spec.prices, tuple(parts), _sum(constant))
+
+
+# A pool's cost is divided by parts of its GPUs when every node runs. Guarantees and unassigned capacity are
+# all that a pool has, so all shares together are the bill, in each of the three cases.
+
+CostShares = Mapping[str, float]
+"""By pool, the share of its cost: 0 to 1."""
+
+
+def plan_cost_shares(
+    spec: PlatformSpec,
+    pools: Sequence[PoolPlan],
+    quotas: Mapping[int, Sequence[Quota]],
+    lines: Sequence[BillLine],
+    others: Mapping[str, Total],
+) -> tuple[TeamCostShare, ...]:
+    """One for each team, then the unassigned one: with system nodes and other costs."""
+    by_pool = {line.pool: line for line in lines}
+    of_one = _of_one(pools)
+    shared_by_pool = {pool.name: 0.0 for pool in pools}
+    shares = []
+    for index, team in enumerate(spec.teams):
+        portions: dict[str, float] = {}
+        for quota in quotas[index]:
+            if quota.nominal:
+                part = quota.nominal * of_one[quota.pool, quota.resource]
+                portions[quota.pool] = portions.get(quota.pool, 0.0) + part
+        for name, part in portions.items():
+            shared_by_pool[name] += part
+        shares.append(_share(team.name, portions, by_pool))
+    rest = {line.pool: 1.0 - shared_by_pool.get(line.pool, 0.0) for line in lines}
+    # a fully guaranteed pool leaves rounding errors only, and no cost
+    rest = {name: part for name, part in rest.items() if part > _ROUNDING}
+    unassigned = _share(None, rest, by_pool)
+    totals = {case: getattr(unassigned, case) + others[case] for case in COST_CASES}
+    return (*shares, TeamCostShare(team=None, **totals))
+
+
+_ROUNDING = 1e-9
+
+
+def _of_one(pools: Iterable[PoolPlan]) -> dict[tuple[str, str], float]:
+    """The part of a pool's GPUs that one unit is; 0 if the pool never has nodes."""
+    results = {}
+    for pool in pools:
+        gpus = pool.gpus_per_node * pool.machine.gpu_fraction * pool.nodes.high
+        for offer in pool.counted_resources:
+            results[pool.name, offer.resource] = float(offer.gpu_share / gpus) if gpus else 0.0
+    return results
+
+
+def _share(team: str | None, portions: CostShares, lines: Mapping[str, BillLine]) -> TeamCostShare:
+    return TeamCostShare(
+        team=team,
+        minimum=_sum(lines[p].minimum.times(part) for p, part in portions.items()),
+        expected=_sum(lines[p].expected.times(part) for p, part in portions.items()),
+        maximum=_sum(lines[p].maximum.times(part) for p, part in portions.items()),
+    )
+
+
+def total_usd_per_month(total: Total) -> float | None:
+    """Dollars a month; None when a part is unknown."""
+    return None if total.usd is None else total.usd * HOURS_PER_MONTH

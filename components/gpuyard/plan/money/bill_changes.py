@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpuyard.plan.money.unit_costs import to_monthly_total
+from gpuyard.plan.money.savings import to_monthly_total
 from gpuyard.plan.records import (
     COST_CASES,
     Bill,

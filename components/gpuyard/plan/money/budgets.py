@@ -5,7 +5,7 @@ from dataclasses import replace
 from math import ceil
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.money.unit_costs import to_monthly_total
+from gpuyard.plan.money.savings import to_monthly_total
 from gpuyard.plan.records import Bill, Total
 from gpuyard_core.findings import Diagnostic, Fix, Path, Severity, error, format_list, warning
 

@@ -13,12 +13,12 @@ from datetime import date
 
 from gpuyard.plan.capacity.capacity_options import contract_usd_per_hour
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import NodePrice
+from gpuyard.plan.records import Bill, NodePrice
 from gpuyard.spec.pools import CapacityOptionSpec
 from gpuyard.spec.sections import MachinePrice, Prices
 from gpuyard_core.catalogue.commitments import LOOKED_FOR, capacity_block, commitments_of
 from gpuyard_core.catalogue.machines import MACHINES, Capacity, Machine, Price
-from gpuyard_core.findings import Diagnostic, Fix, Path, error
+from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard_core.suggestions import nearest_name
 
 _YOURS = "your price"
@@ -226,3 +226,37 @@ def _unknown_machine(path: Path, name: str, suggestion: str | None) -> Diagnosti
         allowed="a machine type, or the plan's name of a described machine",
         fix=fix,
     )
+
+
+def check_price_regions(draft: Draft) -> list[Diagnostic]:
+    """Warn of prices of another region: they differ by a fifth or more."""
+    bill, region = draft.bill, draft.region
+    if region is None or not bill.elsewhere:
+        return []
+    where = " and ".join(bill.elsewhere)
+    return [
+        warning(
+            "prices.region",
+            ("cloud",),
+            f"the platform is in {region.name} ({region.source}), but gpuyard uses prices of {where} for"
+            f" {format_list(_machines(bill))}",
+            given=f"prices of {where}",
+            allowed=f"prices of {region.name}, which the catalogue does not have",
+            fix=Fix(
+                message="write what you pay under `prices.machines`; `gpuyard check --live` checks whether the"
+                " region sells them"
+            ),
+        )
+    ]
+
+
+def _machines(bill: Bill) -> list[str]:
+    """Machines and commitments with a price of another region, each once."""
+    elsewhere = set(bill.elsewhere)
+    named = [
+        line.machine
+        for line in bill.lines
+        if any(elsewhere.intersection(price.regions) for price in line.prices)
+    ]
+    named += [c.display_name for c in bill.commitments if c.region in elsewhere]
+    return list(dict.fromkeys(named))

@@ -10,11 +10,10 @@ from dataclasses import replace
 from math import ceil
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.allocatable import plan_allocatable
-from gpuyard.plan.pools.alternatives import smallest_system, suggest_machine
 from gpuyard.plan.pools.gpu_operator import operator_parts
+from gpuyard.plan.pools.machines import plan_allocatable, smallest_system, suggest_machine
 from gpuyard.plan.records import ObservabilityPlan, PoolPlan
-from gpuyard.plan.software.gpu_operator import joins_operator
+from gpuyard.plan.software.support import joins_operator
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import HostShape
 from gpuyard.spec.sections import Alerts, Observability, Prometheus, Receiver

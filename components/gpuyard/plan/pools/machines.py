@@ -1,15 +1,15 @@
 """Machines of a pool, from the catalogue or described, and whether the cloud sells them as required."""
 
-from gpuyard.plan.pools.alternatives import (
-    find_machine_with_gpus,
-    nearest_machine_by_size,
-    suggest_machine,
-)
+from collections.abc import Iterable, Iterator
+from math import ceil
+
+from gpuyard.plan.records import Allocatable
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
-from gpuyard.spec.pools import MachineShape, Pool
+from gpuyard.spec.pools import HostShape, MachineShape, Pool
 from gpuyard_core.catalogue.gpus import Gpu, find_gpu, gpu_spellings
 from gpuyard_core.catalogue.machines import UNDESCRIBED, Capacity, Machine, find_machine
+from gpuyard_core.catalogue.reserves import efa_gib, kernel_gib, kubelet_cpu, kubelet_gib
 from gpuyard_core.catalogue.sources import Source
 from gpuyard_core.findings import Diagnostic, Fix, Path, error
 from gpuyard_core.suggestions import format_options, nearest_name, suggested_names
@@ -234,3 +234,98 @@ def _unlike(machines: list[Machine], path: Path) -> list[Diagnostic]:
             fix=Fix(message="create a pool for each kind", at=path, value=first.name),
         )
     ]
+
+
+# What the agents of a GPU node use is a conservative estimate of gpuyard: device plugin, feature discovery,
+# exporter, network and storage drivers.
+
+AGENTS_CPU, AGENTS_GIB = 0.5, 1.0
+
+
+def karpenter_overhead(machines: Iterable[Machine]) -> float:
+    """The share of memory that Karpenter subtracts from every machine type: the maximum of these machines.
+
+    Karpenter has one setting for all types. With a smaller share it launches nodes too small for their pod.
+    """
+    return max((ceil(1e4 * (1 - kernel_gib(m) / m.memory_gib)) / 1e4 for m in machines), default=0)
+
+
+def plan_allocatable(machine: Machine, overhead: float = 0) -> Allocatable:
+    """CPU threads and memory for pods, rounded down; at most what Karpenter expects with this overhead."""
+    cpu = kubelet_cpu(machine) + AGENTS_CPU
+    kernel = min(kernel_gib(machine) - efa_gib(machine), machine.memory_gib * (1 - overhead))
+    remaining = kernel - kubelet_gib(machine) - AGENTS_GIB
+    return Allocatable(
+        cpu=max(0, int(machine.vcpus - cpu)),
+        memory_gib=max(0, int(remaining)),
+        reserved_cpu=round(cpu, 2),
+        reserved_memory_gib=round(machine.memory_gib - remaining, 1),
+    )
+
+
+SYSTEM_FAMILIES = ("m7i.", "e2-standard-")
+"""The families suggested among machines without GPUs of the same size: every region has them."""
+
+
+def nearest_machine_by_size(
+    machine: Machine, cloud: Cloud, modes: Iterable[Capacity], *, with_gpu: bool
+) -> Machine | None:
+    """The machine, with or without GPUs, whose CPUs and memory are closest to those of this machine."""
+    results = [m for m in _on_sale(cloud, modes) if m.is_gpu_machine is with_gpu]
+    if with_gpu:
+        results = [m for m in results if m.gpu_fraction == 1 and m.arch == machine.arch]
+    return min(
+        results, key=lambda m: _size_distance(m, machine.vcpus, machine.memory_gib), default=None
+    )
+
+
+def find_machine_with_gpus(
+    gpu: Gpu, gpus: int, vcpus: int, cloud: Cloud, modes: Iterable[Capacity]
+) -> Machine | None:
+    """The machine with this number of whole GPUs of this type, or the next larger number."""
+    results = [
+        m
+        for m in _on_sale(cloud, modes)
+        if m.gpu is not None and m.gpu.name == gpu.name and m.gpu_fraction == 1 and m.gpus >= gpus
+    ]
+    return min(
+        results, key=lambda m: (m.gpus, *_size_distance(m, vcpus, m.memory_gib)), default=None
+    )
+
+
+def smallest_system(shape: HostShape, cloud: Cloud) -> Machine | None:
+    """The smallest of the cloud's usual machines that has the described CPUs and memory."""
+    large = (m for m in _usual(cloud) if m.vcpus >= shape.cpu and m.memory_gib >= shape.memory_gib)
+    return min(large, key=lambda m: (m.vcpus, m.memory_gib), default=None)
+
+
+def largest_system(cloud: Cloud) -> Machine:
+    """The largest of the cloud's usual machines."""
+    return max(_usual(cloud), key=lambda m: (m.vcpus, m.memory_gib))
+
+
+def _usual(cloud: Cloud) -> Iterator[Machine]:
+    family = provider_of(cloud).system_family
+    machines = _on_sale(cloud, [Capacity.ON_DEMAND])
+    return (m for m in machines if m.name.startswith(family) and not m.is_gpu_machine)
+
+
+def suggest_machine(machine: Machine | None, path: Path) -> Fix | None:
+    """The fix that names a machine."""
+    if machine is None:
+        return None
+    return Fix(message=f"write {machine.name}", at=path, value=machine.name)
+
+
+def _on_sale(cloud: Cloud, modes: Iterable[Capacity]) -> Iterator[Machine]:
+    """Machines of this cloud that are sold with each of these capacity types; all clouds for `cloud: none`."""
+    provider, required_modes = provider_of(cloud), set(modes)
+    for machine in provider.machines.values():
+        if not provider.sells_machines or required_modes <= machine.sold:
+            yield machine
+
+
+def _size_distance(machine: Machine, vcpus: int, memory_gib: int) -> tuple[int, int, bool, str]:
+    """The distance of a machine from a size; ties go to the usual families, then to the name."""
+    unusual = not machine.name.startswith(SYSTEM_FAMILIES)
+    return abs(machine.vcpus - vcpus), abs(machine.memory_gib - memory_gib), unusual, machine.name

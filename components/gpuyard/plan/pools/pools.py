@@ -1,44 +1,45 @@
 """Pools: from the stack file to labels, taints and the resources that each node advertises."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpuyard.plan.capacity.capacity_checks import check_capacity_options
-from gpuyard.plan.capacity.capacity_options import format_capacity_options, plan_capacity_options
-from gpuyard.plan.capacity.compute_classes import class_label, class_taint
+from gpuyard.plan.capacity.capacity_options import (
+    check_upgrade,
+    format_capacity_options,
+    plan_capacity_options,
+)
 from gpuyard.plan.capacity.keep_warm import check_keep_warm
 from gpuyard.plan.capacity.provisioning import check_provisioning
-from gpuyard.plan.capacity.scaling import plan_scaling, scaling_of
-from gpuyard.plan.capacity.upgrades import check_upgrade
+from gpuyard.plan.capacity.scaling import class_label, class_taint, plan_scaling, scaling_of
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.allocatable import karpenter_overhead, plan_allocatable
-from gpuyard.plan.pools.disks import check_disk
-from gpuyard.plan.pools.fabrics import plan_nccl
-from gpuyard.plan.pools.flavor_topology import flavor_name, plan_placement
 from gpuyard.plan.pools.gpu_operator import ImagedPool, plan_node_software
-from gpuyard.plan.pools.inventories.levels import topology_levels
 from gpuyard.plan.pools.inventories.machine import (
     check_inventory,
     inventory_of,
+    topology_levels,
     with_fabric_adapters,
     with_numa_nodes,
 )
-from gpuyard.plan.pools.labels import check_labels, hardware_labels
-from gpuyard.plan.pools.machines import choose_machines
-from gpuyard.plan.pools.node_images import choose_image
-from gpuyard.plan.pools.numa import plan_numa
-from gpuyard.plan.pools.own_nodes import check_own_nodes, node_selector
-from gpuyard.plan.pools.topology import plan_topology
+from gpuyard.plan.pools.machines import choose_machines, karpenter_overhead, plan_allocatable
+from gpuyard.plan.pools.node_images import choose_image, plan_numa
+from gpuyard.plan.pools.own_nodes import (
+    check_labels,
+    check_own_nodes,
+    hardware_labels,
+    node_selector,
+)
+from gpuyard.plan.pools.topology import flavor_name, plan_nccl, plan_placement, plan_topology
 from gpuyard.plan.records import NodeSoftware, PoolPlan
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import compute_slices
-from gpuyard.plan.sharing.configuration_names import mig_config_name, plugin_config_name
 from gpuyard.plan.sharing.dra import check_dra, dra_labels, plan_dra
 from gpuyard.plan.sharing.gke_sharing import with_gke_resource_names
-from gpuyard.plan.sharing.sharing import SharedGpus, share_gpus
+from gpuyard.plan.sharing.sharing import SharedGpus, mig_config_name, plugin_config_name, share_gpus
 from gpuyard.provider import provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool, Scaling
+from gpuyard_core.catalogue.cluster.disks import fitting_sizes
 from gpuyard_core.catalogue.machines import Machine
 from gpuyard_core.catalogue.sharing import SharingMethod
 from gpuyard_core.catalogue.software.images import NodeImage
@@ -284,3 +285,28 @@ def _check_range(pool: Pool, path: Path) -> list[Diagnostic]:
             fix=Fix(message=f"write {pool.nodes.high}", at=(*path, "nodes"), value=pool.nodes.high),
         )
     ]
+
+
+def check_disk(
+    spec: PlatformSpec, pool: Pool, image: NodeImage | None, path: Path
+) -> Iterator[Diagnostic]:
+    """The cloud rejects a disk that is too small only when a node starts, at each start and without a message."""
+    sold, size = provider_of(spec.cloud).disk_sizes, pool.disk_gib
+    if sold is None or size is None:
+        return
+    bounds = fitting_sizes(sold, image.name if image else None)
+    suggestion = max(bounds.least, min(size, bounds.most or size))
+    if suggestion == size:
+        return
+    where = (*path, "disk_gib")
+    on = f"{image.name} on {spec.cloud.value}" if image else spec.cloud.value
+    yield error(
+        "pool.disk_size",
+        where,
+        f"nodes of {on} cannot boot from a disk of this size",
+        given=f"{size:,} GiB",
+        allowed=f"{bounds.least:,} to {bounds.most:,} GiB"
+        if bounds.most
+        else f"{bounds.least:,} GiB or more",
+        fix=Fix(message=f"write {suggestion}", at=where, value=suggestion),
+    )

@@ -3,13 +3,14 @@
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.alternatives import (
+from gpuyard.plan.pools.machines import (
+    find_machine_in_cloud,
     largest_system,
+    nearest_machine,
     nearest_machine_by_size,
     smallest_system,
     suggest_machine,
 )
-from gpuyard.plan.pools.machines import find_machine_in_cloud, nearest_machine
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import HostShape
 from gpuyard_core.catalogue.machines import Capacity, Machine, find_machine

@@ -1,20 +1,25 @@
 """Topology levels of a pool: labels from wide to narrow, zones, and what a fabric requires of them."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.pools.labels import GRAMMAR, is_name
-from gpuyard.plan.records import ShapePlan
+from gpuyard.plan.pools.own_nodes import GRAMMAR, is_name
+from gpuyard.plan.records import NcclPlan, PoolPlan, ShapePlan, TopologyPlan
+from gpuyard.plan.renames import short_digest
 from gpuyard.provider import provider_of
-from gpuyard.spec.platform import Cloud
+from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import Pool
 from gpuyard.spec.region import Region, unknown_region
+from gpuyard.spec.sections import FabricKind, FabricSpec, RdmaPlugin
+from gpuyard_core.catalogue.cluster.nccl import ADAPTERS, RECORDS
 from gpuyard_core.catalogue.fabric import direct_fabric
 from gpuyard_core.catalogue.machines import Machine
 from gpuyard_core.catalogue.purchasing import ZONES, IdFormat
 from gpuyard_core.catalogue.topology import network_labels, with_clique
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, warning
-from gpuyard_core.names import HOSTNAME_LABEL, ZONE_LABEL
+from gpuyard_core.manifests.pods import Taint
+from gpuyard_core.names import HOSTNAME_LABEL, RDMA, ZONE_LABEL
 
 
 def plan_topology(
@@ -171,3 +176,67 @@ def _zones_of_fabric(pool: Pool, fabric: str, shape: ShapePlan, path: Path) -> D
         allowed=allowed,
         fix=Fix(message=f"write zones: [{first}]", at=(*path, "zones"), value=[first]),
     )
+
+
+SHARED_BY = 100
+"""How many pods of a node may share its adapters: more than a node can have GPUs."""
+
+
+def plan_nccl(pool: Pool, machine: Machine) -> NcclPlan | None:
+    """The NCCL settings of the pool's fabric, with the adapters that the stack file names."""
+    direct = direct_fabric(machine)
+    name = pool.fabric.kind.value if pool.fabric else direct.name if direct else ""
+    record = RECORDS.get(name)
+    if record is None or pool.nodes.high == 1:
+        return None
+    variables = dict(record.variables)
+    if pool.fabric and pool.fabric.hcas:
+        variables[ADAPTERS] = f"={','.join(pool.fabric.hcas)}"
+    needs = record.needs
+    if uses_rdma_device_plugin(pool.fabric):
+        needs = f"{needs}; {RDMA}: 1 among the limits of the container"
+    return NcclPlan(fabric=record.fabric, variables=variables, script=record.script, needs=needs)
+
+
+def uses_rdma_device_plugin(fabric: FabricSpec | None) -> bool:
+    """Whether gpuyard's device plugin gives a pool's adapters to pods that request them, on one node too."""
+    if fabric is None or fabric.kind is FabricKind.ETHERNET:
+        return False
+    return fabric.plugin is RdmaPlugin.DEVICE_PLUGIN
+
+
+# The labels, tolerations and topology of a flavor with a topology are immutable (Kueue v0.19 CRD), and no
+# flavor can be deleted while a queue uses it. So the name of such a flavor changes with its content: the
+# new flavor is created next to the old one, the queues switch to it, and the old one is deleted last.
+
+
+def plan_placement(spec: PlatformSpec, pool: Pool, levels: tuple[str, ...]) -> TopologyPlan | None:
+    """The topology of a pool, shared by pools with the same levels; None without `topology: true`."""
+    if not pool.topology:
+        return None
+    widest = levels[0].rpartition("/")[2].replace(".", "-")
+    name = f"{spec.name}-{widest}-{short_digest(levels)}"
+    return TopologyPlan(name=name, levels=levels)
+
+
+def flavor_name(
+    stable_name: str,
+    topology: TopologyPlan | None,
+    selector: Mapping[str, str],
+    taints: Iterable[Taint],
+) -> str:
+    """The pool's name; with a topology, also a digest of the flavor's immutable fields."""
+    if topology is None:
+        return stable_name
+    fixed = short_digest(topology.levels, dict(selector), [str(t) for t in taints])
+    return f"{stable_name}-{fixed}"
+
+
+def zone_of(zones: Sequence[str], index: int) -> str:
+    """The zone of a simulated node: nodes are spread over the zones in turn."""
+    return zones[index % len(zones)]
+
+
+def topologies(pools: Iterable[PoolPlan]) -> tuple[TopologyPlan, ...]:
+    """Every topology once, in the order of the pools."""
+    return tuple(dict.fromkeys(p.topology for p in pools if p.topology))

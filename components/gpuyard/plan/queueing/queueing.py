@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 
 from gpuyard.plan.capacity.provisioning import plan_admission_checks
 from gpuyard.plan.draft import DecidedAmounts, Draft
-from gpuyard.plan.pools.flavor_topology import topologies
-from gpuyard.plan.queueing.installation import installs_kueue
-from gpuyard.plan.queueing.kueue import start_minutes
+from gpuyard.plan.pools.topology import topologies
+from gpuyard.plan.queueing.kueue import installs_kueue, start_minutes
 from gpuyard.plan.queueing.multikueue import plan_dispatch
 from gpuyard.plan.queueing.priorities import queue_priorities
 from gpuyard.plan.quotas.cohorts import cohort_object
@@ -20,6 +19,7 @@ from gpuyard.plan.records import (
     CohortLimit,
     CohortPlan,
     FlavorPlan,
+    PlatformPlan,
     PoolPlan,
     QueueingPlan,
     Quota,
@@ -28,6 +28,7 @@ from gpuyard.plan.records import (
 )
 from gpuyard.plan.sharing.compute_slices import all_profiles
 from gpuyard.spec.platform import PlatformSpec
+from gpuyard.spec.queueing import PoolChoice
 from gpuyard.spec.teams import Team
 from gpuyard_core.catalogue.kubernetes.kueue import (
     MAX_COMBINATIONS,
@@ -329,3 +330,17 @@ def _merge_pools_fix(plan: TeamPlan, pools: Mapping[str, PoolPlan]) -> Fix:
         return Fix(message="give the team fewer pools")
     shown = ", ".join(most[:_SHOWN]) + (f" and {len(most) - _SHOWN} more" if most[_SHOWN:] else "")
     return Fix(message=f"merge {shown} into one pool: they are identical")
+
+
+def pool_choice(plan: PlatformPlan, team: TeamPlan) -> PoolChoice:
+    """The value of the stack file; else by order for queues with a topology, by guarantee for others.
+
+    Kueue v0.19 (flavorassigner.go) remembers where its search stopped, and continues there if it finds no
+    placement. A search for free guarantee that finds none has tried all pools, so the next search starts
+    again and takes the same pool without a placement: a later pool with a placement is never tried.
+    """
+    if plan.queueing.pool_choice is not None:
+        return plan.queueing.pool_choice
+    mine = {flavor for group in team.resource_groups for flavor in group.flavors}
+    placed = any(pool.topology is not None for pool in plan.pools if pool.flavor in mine)
+    return PoolChoice.ORDER if placed else PoolChoice.GUARANTEE

@@ -9,7 +9,7 @@ from gpuyard.spec.teams import Team
 from gpuyard_core.catalogue.kubernetes.api import MUTATES_SINCE, changes_jobs
 from gpuyard_core.catalogue.software.pins import KUBERNETES_MINORS
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info, warning
-from gpuyard_core.models.base import SpecModel
+from gpuyard_core.models.values import SpecModel
 from gpuyard_core.names import VOLCANO, VOLCANO_QUEUE
 
 _ENGINE: Path = ("queueing", "engine")

@@ -1,10 +1,19 @@
 """Borrowing and lending limits of cohorts: parsed, applied over the tree, and checked."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from gpuyard.plan.pools.pools import DecidedPools
-from gpuyard.plan.quotas.cohort_tree import Limit, QuotaAmounts, add_amounts
+from gpuyard.plan.quotas.cohorts import (
+    ROOT,
+    CohortHierarchy,
+    CohortIndex,
+    CohortQuotaNode,
+    Key,
+    Limit,
+    QuotaAmounts,
+    add_amounts,
+)
 from gpuyard.plan.quotas.entries import (
     GrantedQuota,
     QuotaEntry,
@@ -12,9 +21,35 @@ from gpuyard.plan.quotas.entries import (
     grant_quota,
     parse_quota_entry,
 )
-from gpuyard.plan.quotas.flow import CohortQuotas
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard_core.findings import Diagnostic, Path, error, warning
+
+# `CohortQuotaNode` defines how Kueue counts; the root also has the unassigned capacity.
+
+
+class CohortQuotas:
+    """The cohorts of a stack file, with the quota of each."""
+
+    def __init__(
+        self, tree: CohortHierarchy, spare: Mapping[Key, int], shared: Sequence[Mapping[Key, int]]
+    ) -> None:
+        self.tree = tree
+        self.cohorts: dict[CohortIndex, CohortQuotaNode] = {ROOT: CohortQuotaNode()}
+        """By index in the stack file. The quota of a cohort is complete once its descendants have propagated."""
+        for cohort in reversed(tree.bottom_up):
+            self.cohorts[cohort] = CohortQuotaNode(parent=self.cohorts[tree.parents[cohort]])
+        add_amounts(self.cohorts[ROOT].nominal, spare)
+        for home, amounts in zip(tree.cohort_by_team, shared, strict=True):
+            add_amounts(self.cohorts[home].nominal, amounts)
+
+
+def summed(amounts: Iterable[Mapping[Key, int]]) -> QuotaAmounts:
+    """The sum of all amounts; in one pass, because there may be a thousand of them."""
+    total: QuotaAmounts = defaultdict(int)
+    for one in amounts:
+        add_amounts(total, one)
+    return total
+
 
 _Limit = dict[int, list[QuotaEntry]]
 """By cohort: a cohort without the field is not in it, a cohort with `{}` has no entries."""

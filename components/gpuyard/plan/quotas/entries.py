@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TypedDict
 
 from gpuyard.plan.pools.pools import DecidedPools
-from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
+from gpuyard.plan.quotas.cohorts import QuotaAmounts
 from gpuyard.plan.records import PoolPlan
 from gpuyard.plan.sharing.compute_slices import (
     compute_slices_by_resource,

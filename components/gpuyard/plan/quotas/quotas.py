@@ -11,9 +11,14 @@ from math import ceil
 
 from gpuyard.plan.draft import CohortDraft, Draft
 from gpuyard.plan.pools.pools import DecidedPools
-from gpuyard.plan.quotas.cohort_limits import CohortClaims, apply_limits, check_limits
-from gpuyard.plan.quotas.cohort_tree import QuotaAmounts
-from gpuyard.plan.quotas.cohorts import CohortIndex, read_tree
+from gpuyard.plan.quotas.cohort_limits import (
+    CohortClaims,
+    CohortQuotas,
+    apply_limits,
+    check_limits,
+    summed,
+)
+from gpuyard.plan.quotas.cohorts import CohortIndex, QuotaAmounts, read_tree
 from gpuyard.plan.quotas.entries import (
     InvalidQuotaEntry,
     QuotaEntry,
@@ -23,7 +28,6 @@ from gpuyard.plan.quotas.entries import (
     parse_quota_entry,
     per_node,
 )
-from gpuyard.plan.quotas.flow import CohortQuotas, summed
 from gpuyard.plan.quotas.owners import known_owners, unowned_pool_error
 from gpuyard.plan.records import Quota
 from gpuyard.spec.platform import PlatformSpec

@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gpuyard.plan.records.idle import IdlePlan
-from gpuyard.plan.records.interruption import InterruptionPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.plan.records.money import Bill, BillLine
 from gpuyard.plan.records.observability import ObservabilityPlan
 from gpuyard.plan.records.pools import PoolPlan
 from gpuyard.plan.records.queues import QueueingPlan
-from gpuyard.plan.records.services import ServicePlan, ShapePlan
+from gpuyard.plan.records.services import InterruptionPlan, RuntimePlan, ServicePlan, ShapePlan
 from gpuyard.plan.records.storage import NO_STORAGE, DatasetPlan, StoragePlan
-from gpuyard.plan.records.teams import TeamPlan
-from gpuyard.plan.records.training import RuntimePlan
+from gpuyard.plan.records.teams import IdlePlan, TeamPlan
 from gpuyard.plan.records.validation import STARTS_WITH, ValidationPlan
 from gpuyard.provider import Provider, provider_of
 from gpuyard.spec.platform import Cloud, PlatformSpec

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from gpuyard.plan.records.nodes import TopologyPlan
+from gpuyard.plan.records.pools import TopologyPlan
 from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import Provisioning
 from gpuyard.spec.teams import StopPolicy

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from gpuyard.plan.records.pools import PoolPlan
 from gpuyard.plan.records.queues import Quota
-from gpuyard.spec.sections import Service, ServiceKind
+from gpuyard.spec.sections import Framework, Service, ServiceKind
 from gpuyard_core.models.values import Range
 
 
@@ -94,3 +94,58 @@ class ServicePlan:
     """The priority of its pods in the queue."""
     groups: tuple[ReplicaGroup, ...]
     """The service itself; with disaggregated serving, also the replicas for prompts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimePlan:
+    """A ClusterTrainingRuntime: one framework on the nodes of one pool."""
+
+    name: str
+    """Its name in the cluster, which TrainJobs refer to."""
+    framework: Framework
+    pool: str
+    image: str | None
+    """The image of the stack file; None: that of the framework."""
+    teams: tuple[str, ...]
+    """Teams with quota of the pool's whole GPUs; empty without teams."""
+    shape: str | None = None
+    """The shape whose claims its pods make; None if they request extended resources."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpotDisruption:
+    """The work that one interruption costs a job, if the stack file has a checkpoint interval."""
+
+    expected_minutes: float
+    """Lost work: half an interval and the checkpoint in progress; 0 if jobs write one at the notice."""
+    worst_minutes: float
+    gpus: int
+    """GPUs of the largest known job of the pool: a shape, else the maximum of the spot capacity option."""
+
+    @property
+    def expected_gpu_hours(self) -> float:
+        """Expected lost work of all its GPUs, in GPU hours."""
+        return self.expected_minutes / 60 * self.gpus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolInterruption:
+    """A pool whose nodes may be interrupted."""
+
+    pool: str
+    capacity_options: tuple[str, ...]
+    """Its capacity options whose nodes may be interrupted."""
+    notice_seconds: int | None
+    """Seconds between a spot notice and the end; None without spot, and for machines that no cloud sells."""
+    loss: SpotDisruption | None
+    """None without spot, and without a checkpoint interval in the stack file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InterruptionPlan:
+    """The program that requeues interrupted gangs as a whole and reports nodes of fallback capacity options."""
+
+    image: str
+    pools: tuple[PoolInterruption, ...]
+    fallback_pools: tuple[str, ...] = ()
+    """Pools with several capacity options, whether their nodes may be interrupted or not."""

@@ -6,7 +6,7 @@ from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.pools import DecidedPools
 from gpuyard.plan.records import AdvertisedResource, PoolPlan, ShapePlan
 from gpuyard.plan.renames import rename_fix
-from gpuyard.plan.sharing.fractions import (
+from gpuyard.plan.sharing.compute_slices import (
     format_needs,
     gpu_fractions,
     larger_slice,
@@ -125,10 +125,8 @@ def shape_plan(shape: Shape, pool: PoolPlan, offer: AdvertisedResource) -> Shape
     pod, per_node = shape.per_pod, shape.gpus_per_node or 1
     fits, bound = offer.per_node // per_node, ""
     if pod is not None:
-        cpus, memory = (
-            pool.allocatable.cpu // pod.cpu,
-            pool.allocatable.memory_gib // pod.memory_gib,
-        )
+        cpus = pool.allocatable.cpu // pod.cpu
+        memory = pool.allocatable.memory_gib // pod.memory_gib
         if min(cpus, memory) < fits:
             fits, bound = (cpus, "CPU") if cpus <= memory else (memory, "memory")
     return ShapePlan(

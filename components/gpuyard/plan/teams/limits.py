@@ -12,7 +12,7 @@ from math import ceil
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.quotas.entries import per_node
 from gpuyard.plan.records import CpuAndMemory, LimitsPlan, PoolPlan, Quota
-from gpuyard.plan.shapes.host import host_need, planned_shapes
+from gpuyard.plan.shapes.quota import host_need, planned_shapes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Enforce
 from gpuyard.spec.teams import Team

@@ -5,17 +5,27 @@ namespaces. GPUs are not: the team's queue counts them over all namespaces, and 
 that bypass it (docs/decisions/0024).
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.records import CpuAndMemory, LimitsPlan, NamespacePlan, TeamPlan
+from gpuyard.plan.records import (
+    CpuAndMemory,
+    EgressNetwork,
+    LimitsPlan,
+    NamespacePlan,
+    Quota,
+    TeamPlan,
+    usable_pools,
+)
 from gpuyard.plan.renames import free_name
-from gpuyard.plan.shapes.host import host_need, planned_shapes
+from gpuyard.plan.shapes.quota import host_need, planned_shapes
 from gpuyard.spec.platform import PlatformSpec
 from gpuyard.spec.sections import Admission, Enforce
-from gpuyard.spec.teams import Team, TeamNamespace
+from gpuyard.spec.teams import PodSecurity, Team, TeamNamespace
+from gpuyard_core.catalogue.kubernetes.addresses import METADATA
 from gpuyard_core.catalogue.kubernetes.api import NAMESPACES
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, warning
 from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, KUEUE_NAMESPACE, system_namespace
@@ -194,3 +204,110 @@ def _small(path: Path, team: TeamPlan, draft: Draft) -> list[Diagnostic]:
 
 def _holds(limits: LimitsPlan, need: CpuAndMemory) -> bool:
     return need.cpu <= limits.cpu and need.memory_gib <= limits.memory_gib
+
+
+_STRICTER = {
+    PodSecurity.PRIVILEGED: PodSecurity.BASELINE,
+    PodSecurity.BASELINE: PodSecurity.RESTRICTED,
+    PodSecurity.RESTRICTED: PodSecurity.RESTRICTED,
+}
+
+
+def stricter(level: PodSecurity) -> PodSecurity:
+    """The next stricter level, which only warns, so that a team sees what is left to do."""
+    return _STRICTER[level]
+
+
+def check_pod_security(draft: Draft) -> list[Diagnostic]:
+    """Warn of every team whose pods may be privileged, and name the teams on the same nodes."""
+    return [
+        _privileged(draft.spec, index, draft.quotas)
+        for index, team in enumerate(draft.spec.teams)
+        if team.pod_security is PodSecurity.PRIVILEGED
+    ]
+
+
+def _privileged(
+    spec: PlatformSpec, index: int, quotas: Mapping[int, Sequence[Quota]]
+) -> Diagnostic:
+    team = spec.teams[index]
+    mine = set(usable_pools(quotas[index]))
+    others = [
+        other.name
+        for at, other in enumerate(spec.teams)
+        if at != index and mine.intersection(usable_pools(quotas[at]))
+    ]
+    note = (
+        f"; {format_list(others)} can run pods on the same nodes"
+        if others
+        else "; no other team uses these nodes"
+    )
+    return warning(
+        "team.privileged",
+        ("teams", index, "pod_security"),
+        f"a privileged pod of {team.name} is root on its node: it can use every GPU of the node, read memory,"
+        f" files and credentials of every other pod there, and act as the node{note}",
+        given=team.pod_security.value,
+        allowed="baseline, or restricted",
+        fix=Fix(
+            message="write baseline; run profilers and drivers in a namespace of the platform",
+            at=("teams", index, "pod_security"),
+            value=PodSecurity.BASELINE.value,
+        ),
+    )
+
+
+# Pods outside a team's namespaces cannot reach its pods, and its pods cannot reach those of others. A
+# cloud's metadata service gives the credentials of a node to every client, so it is excluded from every
+# network.
+
+Network = IPv4Network | IPv6Network
+
+_METADATA = tuple(ip_network(address) for address in METADATA)
+
+
+def plan_egress(spec: PlatformSpec, team: Team) -> tuple[EgressNetwork, ...]:
+    """The team's networks, else those of the platform; sorted, so that the order has no effect."""
+    networks = {ip_network(cidr) for cidr in team.egress_cidrs or _common(spec)}
+    return tuple(
+        EgressNetwork(str(network), tuple(str(one) for one in _METADATA if _contains(network, one)))
+        for network in sorted(networks, key=lambda n: (n.version, n.network_address, n.prefixlen))
+    )
+
+
+def check_egress(draft: Draft) -> list[Diagnostic]:
+    """Reject networks that consist of the metadata service only."""
+    spec = draft.spec
+    findings = _check(_common(spec), ("admission", "egress_cidrs"))
+    for index, team in enumerate(spec.teams):
+        findings += _check(team.egress_cidrs, ("teams", index, "egress_cidrs"))
+    return findings
+
+
+def _common(spec: PlatformSpec) -> Sequence[str]:
+    return spec.admission.egress_cidrs if spec.admission else ()
+
+
+def _contains(network: Network, one: Network) -> bool:
+    return network.version == one.version and network.supernet_of(one)  # type: ignore[arg-type]
+
+
+def _check(cidrs: Sequence[str], path: Path) -> list[Diagnostic]:
+    bare = [cidr for cidr in cidrs if cidr in METADATA]
+    if not bare:
+        return []
+    return [
+        error(
+            "egress.metadata",
+            path,
+            "this is the cloud's metadata service: it gives the node's credentials and permissions"
+            " to every pod that can reach it",
+            given=", ".join(bare),
+            allowed="networks with other addresses; gpuyard excludes the metadata service from each",
+            fix=Fix(
+                message=f"remove {', '.join(bare)}",
+                at=path,
+                value=[cidr for cidr in cidrs if cidr not in bare],
+            ),
+        )
+    ]

@@ -5,18 +5,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gpuyard.plan.draft import Draft
-from gpuyard.plan.money.team_shares import total_usd_per_month
+from gpuyard.plan.money.bill import total_usd_per_month
 from gpuyard.plan.queueing.queueing import resource_groups
-from gpuyard.plan.queueing.queueing_checks import default_queue_name
-from gpuyard.plan.queueing.stop_policy import stop_policy
+from gpuyard.plan.queueing.queueing_checks import default_queue_name, stop_policy
 from gpuyard.plan.quotas.cohorts import cohort_of
 from gpuyard.plan.records import PoolPlan, Quota, TeamPlan, usable_pools
 from gpuyard.plan.renames import rename_fix
 from gpuyard.plan.sharing.compute_slices import max_amounts_in_quota
 from gpuyard.plan.sharing.dra import quota_key, quota_keys
-from gpuyard.plan.teams.egress import plan_egress
 from gpuyard.plan.teams.limits import can_gpu_pods_wait, with_queued_pods
-from gpuyard.plan.teams.namespaces import plan_namespaces, reserved_namespaces
+from gpuyard.plan.teams.namespaces import plan_egress, plan_namespaces, reserved_namespaces
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.teams import Isolation, Team
 from gpuyard_core.findings import Diagnostic, Fix, error, warning

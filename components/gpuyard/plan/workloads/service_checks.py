@@ -9,12 +9,7 @@ from gpuyard.plan.observability.stage import unmeasured_pools
 from gpuyard.plan.records import Placement
 from gpuyard.plan.renames import free_name
 from gpuyard.plan.workloads.addons import add_addon_fix
-from gpuyard.plan.workloads.services import (
-    ServiceGroup,
-    groups_of,
-    kind_of,
-    services_of,
-)
+from gpuyard.plan.workloads.services import ServiceGroup, groups_of, kind_of, services_of
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.queueing import Preemption
 from gpuyard.spec.sections import AddonName, ScaleOn, ScheduleWindow, Service, ServiceKind

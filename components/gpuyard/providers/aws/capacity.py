@@ -1,18 +1,29 @@
 """Capacity of AWS: how EC2 sells nodes, and what Karpenter and Cluster Autoscaler know of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from gpuyard.plan.capacity.capacity_checks import check_reservation_id
-from gpuyard.plan.capacity.capacity_options import ec2_purchases, is_placed_together, max_nodes
+from gpuyard.plan.capacity.capacity_options import (
+    DELETED,
+    ec2_purchases,
+    format_batch,
+    is_placed_together,
+    max_nodes,
+    node_count,
+    upgrade_settings,
+)
 from gpuyard.plan.capacity.scaling import check_blind, miscounted, scaling_of
 from gpuyard.plan.records import AdvertisedResources, AutoscalerHints, CapacityOption, PoolPlan
-from gpuyard.plan.records.nodes import CapacityBlock
+from gpuyard.plan.records.pools import CapacityBlock, UpgradePlan
 from gpuyard.spec.platform import Cloud, PlatformSpec
 from gpuyard.spec.pools import CapacityOptionSpec, Pool, Scaling
+from gpuyard_core.catalogue.fabric import pod_limit
 from gpuyard_core.catalogue.kubernetes.autoscalers import TEMPLATE_TAG
+from gpuyard_core.catalogue.kubernetes.eks_nodes import DRAIN_MINUTES, MOST_UNAVAILABLE
+from gpuyard_core.catalogue.kubernetes.karpenter import DRAIN_MINUTES as KARPENTER_DRAIN_MINUTES
 from gpuyard_core.catalogue.machines import Capacity, Machine
-from gpuyard_core.catalogue.node_pools import ec2_capacity_settings
+from gpuyard_core.catalogue.node_pools import ACCELERATOR_LABEL, ec2_capacity_settings
 from gpuyard_core.catalogue.purchasing import (
     BLOCK_SIZES,
     CAPACITY_BLOCK,
@@ -184,3 +195,77 @@ def _check_karpenter(
         )
         return [miscounted(why, "karpenter with some GPUs partitioned", path)]
     return []
+
+
+def plan_upgrade(pool: Pool) -> UpgradePlan:
+    """By Karpenter when nodes are empty or in a window, else by EKS."""
+    unavailable = pool.upgrade.max_unavailable
+    if scaling_of(Cloud.AWS, pool) is Scaling.KARPENTER:
+        window = pool.disruption_window
+        when = f"{node_count(window.nodes)} at once in the disruption window" if window else ""
+        at_once = f"by Karpenter, {when or 'only when empty'}"
+        return upgrade_settings(pool, unavailable, KARPENTER_DRAIN_MINUTES, at_once)
+    out = "a tenth of a group" if unavailable is None else node_count(unavailable)
+    at_once = format_batch(pool, out, "as many nodes (at least two for each zone)")
+    late = DELETED if pool.upgrade.force else "; if one still runs, EKS stops the update"
+    return upgrade_settings(pool, unavailable, DRAIN_MINUTES, at_once, late)
+
+
+def unsupported_upgrade_fields(pool: Pool, _machine: Machine) -> Iterator[tuple[str, str, str]]:
+    """The field, why it has no effect, and what is allowed."""
+    if scaling_of(Cloud.AWS, pool) is Scaling.KARPENTER:
+        for word in ("max_unavailable", "max_surge", "blue_green", "force"):
+            if getattr(pool.upgrade, word):
+                why = "Karpenter replaces nodes only when they are empty: the field has no effect"
+                yield word, why, "drain_minutes"
+    else:
+        yield from _on_eks(pool)
+
+
+def _on_eks(pool: Pool) -> Iterator[tuple[str, str, str]]:
+    upgrade = pool.upgrade
+    if upgrade.blue_green:
+        yield (
+            "blue_green",
+            "EKS does not support blue-green upgrades of node groups",
+            "max_surge: 1",
+        )
+    if upgrade.drain_minutes not in {None, DRAIN_MINUTES}:
+        why = f"EKS gives pods {DRAIN_MINUTES} minutes, which is not configurable"
+        yield (
+            "drain_minutes",
+            why,
+            f"{DRAIN_MINUTES}, or scaling: karpenter, where the time is configurable",
+        )
+    if (upgrade.max_unavailable or 0) > MOST_UNAVAILABLE:
+        yield (
+            "max_unavailable",
+            f"EKS replaces at most {MOST_UNAVAILABLE} at once",
+            f"1 to {MOST_UNAVAILABLE}",
+        )
+
+
+def node_labels(pool: Pool, machine: Machine) -> Mapping[str, str]:
+    """The GPU, for which Cluster Autoscaler waits on a new node."""
+    if machine.gpu is None or scaling_of(Cloud.AWS, pool) is not Scaling.AUTOSCALER:
+        return {}
+    return {ACCELERATOR_LABEL: f"nvidia-{machine.gpu.name.lower()}"}
+
+
+def check_pods(machine: Machine, advertised: AdvertisedResources, path: Path) -> list[Diagnostic]:
+    """An EKS node has addresses for a limited number of pods: more shares can never be in use at once."""
+    limit = pod_limit(machine)
+    offers = sum(a.per_node for a in advertised)
+    if limit is None or offers <= limit:
+        return []
+    return [
+        warning(
+            "pool.pod_limit",
+            (*path, "sharing"),
+            f"{machine.name} has addresses for {limit} pods, including agents, but its GPUs are shared in"
+            f" {offers} parts: the others stay idle",
+            given=f"{offers} parts a node",
+            allowed=f"at most {limit} parts a node, without prefix delegation in the VPC CNI",
+            fix=Fix(message="share each GPU among fewer pods, or enable prefix delegation"),
+        )
+    ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from datetime import date
 
-from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.capacity.scaling import installs_karpenter
 from gpuyard.plan.cluster.network import too_small
 from gpuyard.plan.cluster.ranges import (
     cluster_spec,

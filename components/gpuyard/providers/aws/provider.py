@@ -2,10 +2,9 @@
 
 from typing import TYPE_CHECKING, Any
 
-from gpuyard.plan.capacity.autoscaler import installs_autoscaler
-from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.capacity.scaling import installs_autoscaler, installs_karpenter
 from gpuyard.provider import Provider
-from gpuyard.providers.aws import capacity, capacity_blocks, capacity_upgrades, cluster, pools
+from gpuyard.providers.aws import capacity, capacity_blocks, cluster
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 from gpuyard_core.catalogue import fees, prometheus
@@ -56,8 +55,8 @@ class Aws(Provider):
     disk_sizes = GP3
     storage_class = "gp2"  # not the default one since EKS 1.30 (EKS user guide, release notes)
     label_domains = ("eks.amazonaws.com",)  # kubernetes/cloud-provider-aws#242
-    node_labels = staticmethod(pools.node_labels)
-    check_pods = staticmethod(pools.check_pods)
+    node_labels = staticmethod(capacity.node_labels)
+    check_pods = staticmethod(capacity.check_pods)
 
     # ── capacity ──────────────────────────────────────────────────────────────────────────────────
     needs_autoscaler = True
@@ -69,8 +68,8 @@ class Aws(Provider):
     check_block = staticmethod(capacity_blocks.check_block)
     complete_hints = staticmethod(capacity.complete_hints)
     check_scaling = staticmethod(capacity.check_scaling)
-    plan_upgrade = staticmethod(capacity_upgrades.plan_upgrade)
-    unsupported_upgrade_fields = staticmethod(capacity_upgrades.unsupported_upgrade_fields)
+    plan_upgrade = staticmethod(capacity.plan_upgrade)
+    unsupported_upgrade_fields = staticmethod(capacity.unsupported_upgrade_fields)
 
     # ── rendering ─────────────────────────────────────────────────────────────────────────────────
     def graph(self, plan: "PlatformPlan") -> "CloudGraph":

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from gpuyard.provider import Provider
-from gpuyard.providers.gcp import capacity, capacity_upgrades, cluster, pools, storage
+from gpuyard.providers.gcp import capacity, cluster
 from gpuyard.spec.platform import Cloud
 from gpuyard.spec.sections import DatasetKind
 from gpuyard_core.catalogue import fees, prometheus
@@ -54,15 +54,15 @@ class Gcp(Provider):
 
     # ── pools and node images ─────────────────────────────────────────────────────────────────────
     machines = machines_of(Cloud.GCP)
-    system_machine = pools.SYSTEM_MACHINE
+    system_machine = capacity.SYSTEM_MACHINE
     system_family = "n2-standard-"
     images = images_of(Cloud.GCP)
     dra_chart_image = "cos"
     disk_sizes = GKE_BOOT_DISK
     label_domains = ("cloud.google.com",)  # magic-modules#11878
-    node_taints = staticmethod(pools.node_taints)
-    check_system = staticmethod(pools.check_system)
-    check_fabrics = staticmethod(pools.check_fabrics)
+    node_taints = staticmethod(capacity.node_taints)
+    check_system = staticmethod(capacity.check_system)
+    check_fabrics = staticmethod(capacity.check_fabrics)
 
     # ── capacity ──────────────────────────────────────────────────────────────────────────────────
     has_queued_provisioning = True
@@ -73,8 +73,8 @@ class Gcp(Provider):
     compute_class = staticmethod(capacity.compute_class)
     complete_hints = staticmethod(capacity.complete_hints)
     check_scaling = staticmethod(capacity.check_scaling)
-    plan_upgrade = staticmethod(capacity_upgrades.plan_upgrade)
-    unsupported_upgrade_fields = staticmethod(capacity_upgrades.unsupported_upgrade_fields)
+    plan_upgrade = staticmethod(capacity.plan_upgrade)
+    unsupported_upgrade_fields = staticmethod(capacity.unsupported_upgrade_fields)
 
     # ── rendering ─────────────────────────────────────────────────────────────────────────────────
     bucket_scheme = "gs"
@@ -219,7 +219,7 @@ class Gcp(Provider):
         DatasetKind.CLASS,
     )
     bucket_names = GCS_BUCKETS
-    check_storage = staticmethod(storage.check_storage)
+    check_storage = staticmethod(cluster.check_storage)
 
     # ── software ──────────────────────────────────────────────────────────────────────────────────
     includes_autoscaler = True

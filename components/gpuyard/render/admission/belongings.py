@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from gpuyard.render.admission.cel import listed, message_expression, optional, quoted
 from gpuyard.render.admission.pod_expressions import BY_CONTROLLER, longest_grace
 from gpuyard_core.admission import owned_objects, priority_and_termination
+from gpuyard_core.admission.host import BY_NAME
 from gpuyard_core.admission.requirements import BELONGINGS, TURNS
-from gpuyard_core.admission.volumes import BY_NAME
 
 RULES = (
     ("", "v1", ("persistentvolumeclaims", "pods/eviction", "secrets", "services")),

@@ -33,17 +33,13 @@ from gpuyard.render.admission.running_workloads import (
 )
 from gpuyard_core.admission import (
     bypass,
-    guaranteed,
     host,
     images,
-    owner_references,
+    owned_objects,
     placement,
     priority_and_termination,
     queued,
     requirements,
-    shares,
-    sources,
-    volumes,
 )
 from gpuyard_core.admission.parameters import GUARANTEED
 from gpuyard_core.admission.requirement import Requirement
@@ -206,9 +202,9 @@ def _sources() -> str:
         fits = bind_variable(
             repository, "n", "variables.allowed_images.exists(a, (n + '/').startsWith(a + '/'))"
         )
-        allowed = f"variables.allowed_images.join({quoted(sources.SEPARATOR)})"
+        allowed = f"variables.allowed_images.join({quoted(images.SEPARATOR)})"
         values = {"what": quoted(what), "name": f"{one}.name", "image": image, "allowed": allowed}
-        sentence = message_expression(requirements.SOURCES, sources.ELSEWHERE, **values)
+        sentence = message_expression(requirements.SOURCES, images.ELSEWHERE, **values)
         # nearly all are written in full, and need no normalisation as in a container runtime
         return f".filter({one}, {image} != '' && !{in_full} && !{fits}).map({one}, {sentence})"
 
@@ -222,19 +218,21 @@ def _sources() -> str:
 
 def _guaranteed() -> str:
     training = " || ".join(
-        f"{label(one, CLASS_LABEL)} == {quoted(guaranteed.TRAINING)}"
+        f"{label(one, CLASS_LABEL)} == {quoted(priority_and_termination.TRAINING)}"
         for one in ("variables.it.?metadata.?labels", "p.labels")
     )
     limit, request = (f"c.?resources.?{part}[?r]" for part in ("limits", "requests"))
     values = {"container": "c.name", "resource": "r"}
-    no_limit = message_expression(requirements.GUARANTEED, guaranteed.NO_LIMIT, **values)
-    less = message_expression(requirements.GUARANTEED, guaranteed.LESS, **values)
+    no_limit = message_expression(
+        requirements.GUARANTEED, priority_and_termination.NO_LIMIT, **values
+    )
+    less = message_expression(requirements.GUARANTEED, priority_and_termination.LESS, **values)
     amounts = (quantity(f"{each}.value()") for each in (request, limit))
     equal = " && ".join((f"{request}.hasValue()", f"{'.compareTo('.join(amounts)}) != 0"))
     each = f"!{limit}.hasValue() ? [{no_limit}] : {equal} ? [{less}] : []"
     of_containers = joined_messages(
         f"{containers('p', CONTAINER_GROUPS[:2])}"
-        f".map(c, {joined_messages(f'{listed(guaranteed.RESOURCES)}.map(r, {each})')})"
+        f".map(c, {joined_messages(f'{listed(priority_and_termination.RESOURCES)}.map(r, {each})')})"
     )
     inferred = f"{quoted(CLASS_OF_POD)} in p.annotations"
     result = _of_pods(f"!({inferred}) && ({training}) ? {of_containers} : []")
@@ -292,7 +290,7 @@ def _shares() -> str:
     named = f"r.startsWith({quoted(VENDOR)}) && r.endsWith({quoted(shared_name(''))})"
     shared = f"({named} || r in variables.shares) && {several}"
     sentence = message_expression(
-        requirements.SHARES, shares.SEVERAL, container="c.name", resource="r"
+        requirements.SHARES, placement.SEVERAL, container="c.name", resource="r"
     )
     of_containers = joined_messages(
         f"{containers('p', CONTAINER_GROUPS[:2])}"
@@ -302,34 +300,34 @@ def _shares() -> str:
 
 
 def _volumes() -> str:
-    driver = optional("v", f"{volumes.INLINE}.driver", quoted(""))
-    inline = f"k == {quoted(volumes.INLINE)}"
+    driver = optional("v", f"{host.INLINE}.driver", quoted(""))
+    inline = f"k == {quoted(host.INLINE)}"
     types = (
-        f"v.filter(k, !(k in {listed((volumes.NAME, *volumes.TYPES))}"
+        f"v.filter(k, !(k in {listed((host.NAME, *host.TYPES))}"
         f" || {inline} && {driver} in variables.csi_drivers))"
     )
     of_driver = message_expression(
-        requirements.VOLUMES, volumes.OF_DRIVER, volume="v.name", driver=driver
+        requirements.VOLUMES, host.OF_DRIVER, volume="v.name", driver=driver
     )
-    mounted = message_expression(requirements.VOLUMES, volumes.PAST, volume="v.name", type="k")
+    mounted = message_expression(requirements.VOLUMES, host.PAST, volume="v.name", type="k")
     past = f"{types}.map(k, {inline} ? {of_driver} : {mounted})"
-    volume_name = optional("v", ".".join(volumes.TEMPLATE), quoted(""))
+    volume_name = optional("v", ".".join(host.TEMPLATE), quoted(""))
     values = {"what": quoted("volume"), "name": "v.name", "volume": volume_name}
-    by_name = f"{volume_name} != '' ? [{message_expression(requirements.VOLUMES, volumes.BY_NAME, **values)}] : []"
+    by_name = f"{volume_name} != '' ? [{message_expression(requirements.VOLUMES, host.BY_NAME, **values)}] : []"
     each = joined_messages(f"{optional('p', 'spec.volumes', '[]')}.map(v, {past} + ({by_name}))")
     return _of_pods(each)
 
 
 def _owned() -> str:
     values = {"kind": "variables.it.kind", "owner": "c[1]", "name": "c[2]"}
-    from_cron = "[variables.it.kind, c[0], c[1]] == " + listed(owner_references.FROM_CRON)
+    from_cron = "[variables.it.kind, c[0], c[1]] == " + listed(owned_objects.FROM_CRON)
     named_by_hand = (
         f"variables.controllers.filter(c, !({from_cron}))"
-        f".map(c, {message_expression(requirements.OWNED, owner_references.NAMED, **values)})"
+        f".map(c, {message_expression(requirements.OWNED, owned_objects.NAMED, **values)})"
     )
     changed = (
         f"variables.controllers != {controllers('variables.was')}"
-        f" ? [{message_expression(requirements.OWNED, owner_references.CHANGED, kind='variables.it.kind')}] : []"
+        f" ? [{message_expression(requirements.OWNED, owned_objects.CHANGED, kind='variables.it.kind')}] : []"
     )
     return f"variables.by_controller ? [] : variables.created ? {named_by_hand} : {changed}"
 

@@ -15,7 +15,7 @@ from gpuyard.render.admission.cel import (
     optional,
     quoted,
 )
-from gpuyard_core.admission import owner_references, queued, remaining_pods, requirements
+from gpuyard_core.admission import owned_objects, queued, remaining_pods, requirements
 from gpuyard_core.admission.parameters import INTEGRATIONS
 from gpuyard_core.manifests.queued import ROLES
 from gpuyard_core.names import QUEUE_LABEL
@@ -35,7 +35,7 @@ def elastic_expression(value: str) -> str:
 def controllers(value: str) -> str:
     """The controllers of an object, as FIELDS of each."""
     owners = optional(value, "metadata.ownerReferences", "[]")
-    fields = ", ".join(optional("o", field, "''") for field in owner_references.FIELDS)
+    fields = ", ".join(optional("o", field, "''") for field in owned_objects.FIELDS)
     return f"{owners}.filter(o, {optional('o', 'controller', 'false')}).map(o, [{fields}])"
 
 

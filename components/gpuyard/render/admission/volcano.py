@@ -13,8 +13,8 @@ from gpuyard.render.admission.cel import (
 from gpuyard.render.admission.pod_expressions import pod_asks
 from gpuyard.render.objects import Object, managed_object, namespaces_with, toleration_object
 from gpuyard_core.admission.parameters import VOLCANO_QUEUE_OF_TEAM
+from gpuyard_core.admission.remaining_pods import DEFAULT_SCHEDULER, NO_VOLCANO, OTHER_QUEUE
 from gpuyard_core.admission.requirements import QUEUED
-from gpuyard_core.admission.volcano import DEFAULT_SCHEDULER, NO_VOLCANO, OTHER_QUEUE
 from gpuyard_core.catalogue.kubernetes.api import changes_jobs
 from gpuyard_core.names import (
     TEAM_LABEL,

@@ -1,6 +1,6 @@
 """IAM roles of an EKS cluster: of its control plane, its nodes, and each add-on that calls AWS."""
 
-from gpuyard.plan.capacity.autoscaler import installs_autoscaler
+from gpuyard.plan.capacity.scaling import installs_autoscaler
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput

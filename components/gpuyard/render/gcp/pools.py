@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput
-from gpuyard.plan.records.nodes import UpgradePlan
+from gpuyard.plan.records.pools import UpgradePlan
 from gpuyard.render.cloud.graph import CloudResource
 from gpuyard.render.cloud.spelling import fit_name
 from gpuyard.render.gcp.capacity_options import (

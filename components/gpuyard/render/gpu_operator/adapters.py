@@ -8,9 +8,9 @@ names. It runs in the operator's namespace, which allows pods access to devices 
 import json
 from collections.abc import Mapping
 
-from gpuyard.plan.digests import short_digest
-from gpuyard.plan.pools.fabrics import SHARED_BY, uses_rdma_device_plugin
+from gpuyard.plan.pools.topology import SHARED_BY, uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, PoolPlan
+from gpuyard.plan.renames import short_digest
 from gpuyard.render.gpu_operator.objects import (
     PRIORITY_CLASS,
     agent_tolerations,

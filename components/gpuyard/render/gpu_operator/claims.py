@@ -5,7 +5,7 @@ of a rack also name the channel template, which the DRA driver creates from the 
 """
 
 from gpuyard.plan.records import NamespacePlan, PlatformPlan, ShapePlan, TeamPlan
-from gpuyard.plan.sharing.claims import installs_dra_driver
+from gpuyard.plan.sharing.dra import installs_dra_driver
 from gpuyard.render.objects import Object, managed_object
 from gpuyard_core.catalogue.kubernetes.claims import GPU_CLASS
 from gpuyard_core.names import CHANNEL_SUFFIX, COMPUTE_DOMAINS_GROUP

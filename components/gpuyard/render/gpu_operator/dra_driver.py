@@ -8,7 +8,7 @@ the priority because it has no such quota.
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.sharing.claims import installs_dra_driver_chart
+from gpuyard.plan.sharing.dra import installs_dra_driver_chart
 from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.gpu_operator.objects import PRIORITY_CLASS, agent_tolerations
 from gpuyard.render.objects import system_tolerations

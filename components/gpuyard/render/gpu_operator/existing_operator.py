@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.software.gpu_operator import joins_operator
+from gpuyard.plan.software.support import joins_operator
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard_core.catalogue.software.images import SoftwarePart
 

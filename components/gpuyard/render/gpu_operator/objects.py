@@ -6,8 +6,8 @@ The namespace of an existing operator is not gpuyard's: only ConfigMaps with uni
 from collections.abc import Iterable
 
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.plan.sharing.claims import operator_serves_dra_claims
-from gpuyard.plan.software.gpu_operator import (
+from gpuyard.plan.sharing.dra import operator_serves_dra_claims
+from gpuyard.plan.software.support import (
     config_map_names,
     counters_config_map,
     joins_operator,

@@ -11,7 +11,7 @@ from typing import Any
 
 from gpuyard.plan.records import OperatorParts, PlatformPlan
 from gpuyard.plan.sharing.gke_sharing import is_gke_managed
-from gpuyard.plan.software.gpu_operator import config_map_names, counters_config_map
+from gpuyard.plan.software.support import config_map_names, counters_config_map
 from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.gpu_operator.objects import (
     PRIORITY_CLASS,

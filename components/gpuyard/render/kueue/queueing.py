@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from gpuyard.plan.queueing.pool_choice import pool_choice
+from gpuyard.plan.queueing.queueing import pool_choice
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import (
     CohortPlan,

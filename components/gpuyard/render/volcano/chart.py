@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.plan.queueing.installation import installs_volcano
+from gpuyard.plan.queueing.kueue import installs_volcano
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.charts import Release, chart_release
 from gpuyard.render.mirror import mirrored

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from gpuyard.plan.pools.fabrics import uses_rdma_device_plugin
+from gpuyard.plan.pools.topology import uses_rdma_device_plugin
 from gpuyard.plan.records import PlatformPlan, TeamPlan
 from gpuyard.plan.workloads.training import fabric_rejection
 from gpuyard.render.mirror import mirrored

@@ -13,11 +13,11 @@ from pulumi.runtime.proto import resource_pb2
 from pulumi.runtime.settings import monitor_supports_feature
 
 from gpuyard.changes.deployed_state import DeployedState, deployed_state_from_engine
+from gpuyard.changes.destroy_blockers import RolloutWaves
 from gpuyard.changes.findings import change_findings
 from gpuyard.changes.planned_changes import Effect, plan_changes
 from gpuyard.changes.platforms import driver_of
-from gpuyard.changes.rollout_waves import RolloutWaves
-from gpuyard.changes.sizes import with_sizes
+from gpuyard.changes.preserved_labels import with_sizes
 from gpuyard.plan.pools.own_nodes import labels_nodes
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph

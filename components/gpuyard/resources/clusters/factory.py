@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pulumi
 
-from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.capacity.scaling import installs_karpenter
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.render.cloud.graph import CloudGraph
 from gpuyard.resources.provider import ClusterProvider, provider_of

@@ -7,8 +7,8 @@ import pulumi
 
 from gpuyard.changes.platforms import driver_rollout_pools
 from gpuyard.changes.preserved_labels import with_referenced_node_configs
-from gpuyard.plan.sharing.claims import operator_serves_dra_claims
-from gpuyard.plan.software.gpu_operator import config_map_names
+from gpuyard.plan.sharing.dra import operator_serves_dra_claims
+from gpuyard.plan.software.support import config_map_names
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects, operator_namespace
 from gpuyard.render.gpu_operator.values import gpu_operator_release

@@ -5,8 +5,16 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from gpuyard_core.models.base import SpecModel
-from gpuyard_core.models.values import Cidr, Day, ImagePrefix, Positive, Switch, Text, value_error
+from gpuyard_core.models.values import (
+    Cidr,
+    Day,
+    ImagePrefix,
+    Positive,
+    SpecModel,
+    Switch,
+    Text,
+    value_error,
+)
 
 
 class Nat(StrEnum):
@@ -73,10 +81,8 @@ class ClusterNetwork(SpecModel):
     def _own_or_given(self) -> "ClusterNetwork":
         given_fields = self.model_fields_set
         if self.id is None:
-            extra, problem = (
-                sorted(given_fields & {"subnets", "tags"}),
-                "requires an existing network with an `id`",
-            )
+            extra = sorted(given_fields & {"subnets", "tags"})
+            problem = "requires an existing network with an `id`"
         else:
             extra = sorted(given_fields & {"cidr", "nat", "flow_logs", "endpoints"})
             problem = "applies to a new network only, and `id` names an existing one"

@@ -14,8 +14,7 @@ from pydantic import Discriminator, Field, Tag
 
 from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Diagnostic, Fix, Path, error
-from gpuyard_core.models.base import SpecModel
-from gpuyard_core.models.values import Count, Positive, Switch, Text
+from gpuyard_core.models.values import Count, Positive, SpecModel, Switch, Text
 
 Files = Callable[[str], bytes]
 """Reads a file that a stack file names; raises UsageError with the reason if it cannot."""

@@ -5,7 +5,6 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gpuyard_core.models.base import SpecModel
 from gpuyard_core.models.values import (
     Address,
     Name,
@@ -13,6 +12,7 @@ from gpuyard_core.models.values import (
     Percent,
     PercentRange,
     Positive,
+    SpecModel,
     Switch,
     Text,
 )

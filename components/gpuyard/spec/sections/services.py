@@ -5,7 +5,6 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
-from gpuyard_core.models.base import SpecModel
 from gpuyard_core.models.values import (
     MAX_COUNT,
     MemoryGib,
@@ -13,6 +12,7 @@ from gpuyard_core.models.values import (
     NamespaceName,
     NodeRange,
     Positive,
+    SpecModel,
     Text,
     value_error,
 )

@@ -5,8 +5,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from gpuyard_core.models.base import SpecModel
-from gpuyard_core.models.values import MemoryGib, Name, Positive, Switch, Text
+from gpuyard_core.models.values import MemoryGib, Name, Positive, SpecModel, Switch, Text
 
 MAX_DATASETS = 20
 

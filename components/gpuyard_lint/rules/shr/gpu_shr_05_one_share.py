@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+from gpuyard_core.admission.placement import check_pod_shares
 from gpuyard_core.admission.requirements import SHARES
-from gpuyard_core.admission.shares import check_pod_shares
 from gpuyard_core.findings import Severity
 from gpuyard_lint.rules.rule import Parameters, Resource, Rule, Violation
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of

@@ -8,7 +8,7 @@ import yaml
 from testbed.plugins.cloud.inside.autoscaler import Autoscaler, Scalable, Settings
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.plan.capacity.autoscaler import installs_autoscaler
+from gpuyard.plan.capacity.scaling import installs_autoscaler
 from gpuyard.render.aws.in_cluster.autoscaler import (
     autoscaler_values,
     node_group_autoscaler,

@@ -5,9 +5,8 @@ import json
 import pytest
 import yaml
 
-from gpuyard.plan.capacity.autoscaler import installs_autoscaler
-from gpuyard.plan.capacity.karpenter import installs_karpenter
-from gpuyard.plan.pools.allocatable import AGENTS_GIB
+from gpuyard.plan.capacity.scaling import installs_autoscaler, installs_karpenter
+from gpuyard.plan.pools.machines import AGENTS_GIB
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.karpenter.charts import karpenter_charts, karpenter_values
 from gpuyard.render.cloud.graph import resolve_values

@@ -71,8 +71,7 @@ def adopt(  # noqa: PLR0913, PLR0917  each is an option
     format: FormatOption = Format.TEXT,  # noqa: A002  the option's name
 ) -> int:
     """Import an existing cluster into a stack. Writes the file for `pulumi import`; only reads the cloud."""
-    from gpuyard.adopting.import_file import import_file
-    from gpuyard.adopting.resource_search import search
+    from gpuyard.adopting.resource_search import import_file, search
 
     known_ids = read_ids(ids) if ids is not None else {}
     judged = validate_stack(stack)
@@ -141,7 +140,7 @@ def _with_project(
 # ── into the state ────────────────────────────────────────────────────────────────────────────────
 def _import(name: str, content: dict[str, Any]) -> None:
     """Imported resources stay protected until the first `pulumi up` of the program."""
-    from gpuyard.adopting.import_file import with_explicit_names
+    from gpuyard.adopting.resource_search import with_explicit_names
     from gpuyard.recovery import PulumiStack
 
     stack = PulumiStack(name, Path.cwd(), os.environ)

@@ -2,8 +2,13 @@
 
 from typing import Any
 
-from gpuyard.advice.packing.machines import MachinePacking, NoMachineFits
-from gpuyard.advice.packing.stack import StackPacking, clouds_of, pack_stack
+from gpuyard.advice.packing.machines import (
+    MachinePacking,
+    NoMachineFits,
+    StackPacking,
+    clouds_of,
+    pack_stack,
+)
 from gpuyard.cli.stacks import validate_stack
 from gpuyard.cli.views.findings import document, show_findings
 from gpuyard_core.catalogue.machines import MACHINES, Capacity

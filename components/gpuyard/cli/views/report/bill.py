@@ -13,7 +13,7 @@ from gpuyard.cli.views.cost import (
 from gpuyard.cli.views.documents import money
 from gpuyard.cli.views.report.html import Cell, Element, bar, el, fold, legend, section, table
 from gpuyard.plan.money.bill_changes import CLUSTER_FEE, UNASSIGNED
-from gpuyard.plan.money.unit_costs import to_monthly_total
+from gpuyard.plan.money.savings import to_monthly_total
 from gpuyard.plan.records import COST_CASES, Bill, PlatformPlan
 from gpuyard.plan.records.money import Total
 from gpuyard_core.terminal.text import usd

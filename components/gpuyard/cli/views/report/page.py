@@ -12,7 +12,7 @@ from gpuyard.cli.views.report.live import NO_DATA, live_section
 from gpuyard.cli.views.report.pools import pools_section
 from gpuyard.cli.views.report.quotas import quotas_section
 from gpuyard.cli.views.report.shapes import shapes_section
-from gpuyard.plan.money.unit_costs import to_monthly_total
+from gpuyard.plan.money.savings import to_monthly_total
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.stack_validation import ValidatedStack
 from gpuyard.usage.fleet import Fleet

@@ -5,7 +5,7 @@ from typing import Any
 
 from gpuyard.cli.views.findings import document
 from gpuyard.cli.views.whatif.figures import FIGURES, ReplayedStack, differences, priority_name
-from gpuyard.replay.outcome import Outcome, PoolOutcome
+from gpuyard.replay.accounts import Outcome, PoolOutcome
 from gpuyard.traces import TraceReading
 from gpuyard_core.terminal.documents import tree
 

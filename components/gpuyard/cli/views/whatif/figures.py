@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.replay.accounts import Outcome, PoolOutcome
 from gpuyard.replay.mapping import NO_GPU, MappedTrace
-from gpuyard.replay.outcome import Outcome, PoolOutcome
 from gpuyard.replay.predicted import PredictedJobs
 from gpuyard.stack_validation import ValidatedStack
 from gpuyard_core.terminal.text import format_seconds, signed_usd, usd

@@ -19,7 +19,7 @@ from gpuyard.cli.views.whatif.text import (
     trace_notes,
     wait_rows,
 )
-from gpuyard.replay.outcome import PoolOutcome, Waits
+from gpuyard.replay.accounts import PoolOutcome, Waits
 from gpuyard.traces import TraceReading
 from gpuyard_core.terminal.text import format_seconds, pluralize
 

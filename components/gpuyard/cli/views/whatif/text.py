@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from gpuyard.cli.views.cost import SIMULATED
 from gpuyard.cli.views.whatif.figures import FIGURES, ReplayedStack, priority_name
-from gpuyard.replay.outcome import Outcome, PoolOutcome, Waits
+from gpuyard.replay.accounts import Outcome, PoolOutcome, Waits
 from gpuyard.replay.predicted import Accuracy, PredictedJobs
 from gpuyard.traces import InvalidTrace, TraceReading
 from gpuyard_core.findings import Severity

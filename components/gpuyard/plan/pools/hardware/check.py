@@ -11,13 +11,152 @@ from gpuyard.plan.capacity.keep_warm import cron_error, nearest_zone
 from gpuyard.plan.draft import Draft
 from gpuyard.plan.pools.gpu_operator import operator_parts
 from gpuyard.plan.pools.hardware.accepted_thresholds import adjusted_thresholds
-from gpuyard.plan.pools.hardware.volumes import read_thresholds
-from gpuyard.plan.pools.hardware.work import unchecked_pools, with_load_checks
-from gpuyard.plan.records import STARTS_WITH, PoolCheck, PoolPlan, RecurringCheck, ValidationPlan
-from gpuyard.plan.software.gpu_operator import joins_operator
+from gpuyard.plan.pools.topology import uses_rdma_device_plugin
+from gpuyard.plan.records import (
+    STARTS_WITH,
+    DatasetPlan,
+    PoolCheck,
+    PoolPlan,
+    ReadThreshold,
+    RecurringCheck,
+    ValidationPlan,
+)
+from gpuyard.plan.software.support import joins_operator
 from gpuyard.spec.platform import Cloud, Gate, PlatformSpec, ValidationProfile, ValidationSpec
+from gpuyard.spec.sections import DatasetKind, FabricKind
+from gpuyard_core.catalogue.cluster.store_speeds import ASKED, NODE, StoreSpeed, sold_speed
+from gpuyard_core.catalogue.fabric import GPUDIRECT, efa_interfaces_to_launch
+from gpuyard_core.catalogue.sharing import SharingMethod
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list, info
 from gpuyard_core.names import OPERANDS_LABEL
+
+# The load test needs whole GPUs without other users; the test of shares (docs/decisions/0062) all shares at
+# once. They are requested from a queue that has no guarantee and borrows, so that no guarantee is broken
+# (docs/decisions/0060): capacity that no team lends is not available.
+
+EFA, TCP = "efa", "tcp"
+NO_DATASET = "it can read no dataset"
+
+
+def with_load_checks(draft: Draft, pool: PoolPlan, check: PoolCheck) -> PoolCheck:
+    """Whether its GPUs are tested under load, and whether across nodes."""
+    return replace(
+        check,
+        idle=_idle(draft, pool),
+        transport=_between(draft, pool),
+        single_node_reason=_single_node_reason(draft, pool) if pool.start_nodes > 1 else "",
+        shares_skip_reason=_untried(draft, pool),
+        volumes_skip_reason=NO_DATASET,
+        spare=_spare(pool),
+    )
+
+
+def _idle(draft: Draft, pool: PoolPlan) -> str:
+    if pool.sharing is not SharingMethod.NONE:
+        return "its GPUs are partitioned or shared, and a share does not represent the whole GPU"
+    return _held_back(draft, pool)
+
+
+def _untried(draft: Draft, pool: PoolPlan) -> str:
+    if pool.sharing.is_counted_as_whole_gpu:
+        return "its GPUs are not shared"
+    return _held_back(draft, pool)
+
+
+def _spare(pool: PoolPlan) -> int:
+    """One share too many waits only if no other node can take it, and Kueue does not place pods itself."""
+    fixed = pool.nodes.high == pool.start_nodes
+    return int(fixed and pool.topology is None and pool.compute_slices is None)
+
+
+def _held_back(draft: Draft, pool: PoolPlan) -> str:
+    """Why a queue that only borrows cannot get the whole pool; empty if it can."""
+    if pool.stop_policy or draft.queueing.stop_policy:
+        return "its queues are stopped"
+    if pool.provisioning is not None:
+        return (
+            "its autoscaler receives a request before each job, and would add nodes for the check"
+        )
+    for each in pool.counted_resources:
+        needed, lent = pool.start_nodes * each.per_node, _lent(draft, pool, each.resource)
+        if lent < needed:
+            what = each.unit or "GPUs"
+            why = "the teams do not lend the rest"
+            return f"of its {needed} {what} {lent} can be borrowed: {why}"
+    return ""
+
+
+def _lent(draft: Draft, pool: PoolPlan, resource: str) -> int:
+    """The maximum for a queue without a guarantee: unassigned capacity, and what teams lend."""
+    key = (pool.name, resource)
+    if any(
+        (m.pool, m.resource) == key and m.lend is not None
+        for c in draft.queueing.cohorts
+        for m in c.limits
+    ):
+        return 0
+    spare = sum(
+        q.nominal for c in draft.queueing.cohorts for q in c.quotas if (q.pool, q.resource) == key
+    )
+    quotas = [q for team in draft.teams for q in team.quotas if (q.pool, q.resource) == key]
+    return spare + sum(q.nominal if q.lend is None else min(q.nominal, q.lend) for q in quotas)
+
+
+def _between(draft: Draft, pool: PoolPlan) -> str:
+    """What pods can request: EFA interfaces, or adapters that gpuyard's device plugin advertises."""
+    if pool.fabric is not None and _handed_out(draft, pool):
+        return pool.fabric.kind.value
+    has_efa = draft.provider.sells_machines and efa_interfaces_to_launch(pool.machine)
+    return EFA if has_efa else TCP
+
+
+def _single_node_reason(draft: Draft, pool: PoolPlan) -> str:
+    """Transports that a validation pod cannot use: reported, and never measured as if they were TCP."""
+    if pool.machine.is_rack:
+        return "NVLink across a rack needs a ComputeDomain, which the check does not create"
+    direct = GPUDIRECT.get(pool.machine.name)
+    if draft.provider.sells_machines and direct is not None:
+        return f"{direct.name} needs Google's sidecar programs in the pod"
+    if pool.fabric is not None and pool.fabric.kind is not FabricKind.ETHERNET:
+        kind = pool.fabric.kind.value
+        ask = f"pods cannot request {kind} adapters: fabric.plugin names no device plugin"
+        return "" if _handed_out(draft, pool) else ask
+    return ""
+
+
+def _handed_out(draft: Draft, pool: PoolPlan) -> bool:
+    return draft.spec.cloud is Cloud.NONE and uses_rdma_device_plugin(pool.fabric)
+
+
+def unchecked_pools(draft: Draft, plan: ValidationPlan) -> Iterator[Diagnostic]:
+    """What the profile includes and the deployment does not test."""
+    if plan.profile == "quick":
+        return
+    places = {pool.name: index for index, pool in enumerate(draft.spec.pools)}
+    for each in plan.pools:
+        at = ("pools", places[each.pool])
+        messages = []
+        if each.checks_any_node and each.idle:
+            messages.append(f"GPUs of {each.pool} are not tested under load: {each.idle}")
+        elif each.runs_load_checks and each.single_node_reason:
+            messages.append(
+                f"nodes of {each.pool} run collectives within a node only: {each.single_node_reason}"
+            )
+        if (
+            each.checks_any_node
+            and each.shares_skip_reason
+            and not draft.valid_pools[each.pool].sharing.is_counted_as_whole_gpu
+        ):
+            messages.append(f"GPU shares of {each.pool} are not tested: {each.shares_skip_reason}")
+        if messages:
+            yield info("validation.deferred", at, "; ".join(messages))
+        if (each.runs_load_checks or each.runs_share_checks) and draft.valid_pools[
+            each.pool
+        ].nodes.high > each.nodes:
+            what = "tested under load" if each.runs_load_checks else "tested share by share"
+            later = f"later nodes of {each.pool} are not {what}"
+            yield info("validation.deferred", at, later)
+
 
 _SUNDAYS = "0 3 * * 0"
 NEEDS = "Python 3.11 or newer with nvidia-ml-py"
@@ -194,3 +333,99 @@ def _later(draft: Draft, plan: ValidationPlan) -> Iterator[str]:
             f"you create the nodes of {format_list(tainted)}: they run jobs before they are checked, unless"
             f" their kubelets start with --register-with-taints={STARTS_WITH}"
         )
+
+
+USER_PROVIDED = "the stack file, read_mb_per_s"
+
+
+def read_thresholds(
+    draft: Draft, validation: ValidationSpec, checks: Iterable[PoolCheck]
+) -> tuple[ReadThreshold, ...]:
+    """The thresholds of all datasets that are read; one node of each pool reads them at the same time."""
+    pools = _readers(draft, validation.profile, validation.image, checks)
+    read = [each for each in draft.storage.datasets if pools and not _untried_stores(each)]
+    return tuple(_minimum(each, pools) for each in read)
+
+
+def _untried_stores(data: DatasetPlan) -> str:
+    """Why a dataset is not read; empty if it is."""
+    if data.kind is DatasetKind.CLASS:
+        return "each namespace has its own volume, and the volume of the check is empty"
+    if data.read_mb_per_s is None and data.bucket is None and data.file_system is None:
+        return "it is created empty; write read_mb_per_s once it has data"
+    return ""
+
+
+def _minimum(data: DatasetPlan, pools: list[PoolPlan]) -> ReadThreshold:
+    if data.read_mb_per_s is not None:
+        return ReadThreshold(
+            name=data.name, mb_per_s=float(data.read_mb_per_s), source=USER_PROVIDED
+        )
+    least = max_read_speed(data, pools)
+    readers = f" for {len(pools)} nodes at once" if len(pools) > 1 else ""
+    source = f"derived, not measured: {ASKED:g} of {least.mb_per_s:.0f} MB/s{readers}, {least.source.title}"
+    return ReadThreshold(name=data.name, mb_per_s=round(ASKED * least.mb_per_s, 1), source=source)
+
+
+def max_read_speed(data: DatasetPlan, pools: list[PoolPlan]) -> StoreSpeed:
+    """The maximum read speed of each of these nodes: by the speed sold and by the node's own network."""
+    sold = sold_speed(data.kind.value, data.tier, data.size_gib, data.throughput)
+    speeds = [] if sold is None else [StoreSpeed(sold.mb_per_s / max(1, len(pools)), sold.source)]
+    speeds += [
+        StoreSpeed(gbps * 1000 / 8, pool.machine.source)
+        for pool in pools
+        if (gbps := pool.machine.network_gbps)
+    ]
+    return min([*speeds, NODE], key=lambda each: each.mb_per_s)
+
+
+def check_store_reads(draft: Draft) -> list[Diagnostic]:
+    """A required read speed must be reachable, and a check must measure it."""
+    return [
+        finding
+        for index, data in enumerate(draft.storage.datasets)
+        for finding in _of_one(draft, ("storage", "datasets", index), data)
+    ]
+
+
+def _of_one(draft: Draft, at: Path, data: DatasetPlan) -> Iterator[Diagnostic]:
+    plan, requested = draft.validation, data.read_mb_per_s
+    pools = _readers(draft, ValidationProfile(plan.profile), plan.image, plan.pools) if plan else []
+    if requested is not None and requested > (most := max_read_speed(data, pools)).mb_per_s:
+        yield _too_fast((*at, "read_mb_per_s"), data, requested, most, len(pools))
+    elif requested is not None and not pools:
+        why = "no check with profile full or soak runs on a node"
+        yield _skipped((*at, "read_mb_per_s"), data, why)
+    elif pools and (why := _untried_stores(data)):
+        yield _skipped(at, data, why)
+
+
+def _readers(
+    draft: Draft, profile: ValidationProfile, image: str | None, checks: Iterable[PoolCheck]
+) -> list[PoolPlan]:
+    """The pools of which one node reads the datasets."""
+    reads = image and profile is not ValidationProfile.QUICK
+    return [draft.valid_pools[each.pool] for each in checks if reads and each.checks_any_node]
+
+
+def _skipped(at: Path, data: DatasetPlan, why: str) -> Diagnostic:
+    return info(
+        "validation.deferred",
+        at,
+        f"validation does not measure the read speed of {data.name}: {why}",
+    )
+
+
+def _too_fast(
+    at: Path, data: DatasetPlan, requested: int, most: StoreSpeed, readers: int
+) -> Diagnostic:
+    least = max(1, int(most.mb_per_s * ASKED))
+    at_once = f" while {readers} nodes read at once" if readers > 1 else ""
+    return error(
+        "storage.read",
+        at,
+        f"no node can read {data.name} at this speed{at_once}",
+        given=f"{requested} MB/s",
+        allowed=f"at most {int(most.mb_per_s)} MB/s ({most.source.title})",
+        fix=Fix(message=f"write {least}", at=at, value=least),
+    )

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from gpuyard.plan.capacity.karpenter import selects_reservations
+from gpuyard.plan.capacity.scaling import selects_reservations
 from gpuyard.plan.cluster.ranges import cluster_spec
-from gpuyard.plan.pools.allocatable import karpenter_overhead
+from gpuyard.plan.pools.machines import karpenter_overhead
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.karpenter.nodes import QUEUE, karpenter_pools

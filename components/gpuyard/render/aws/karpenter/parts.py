@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from gpuyard.plan.capacity.karpenter import installs_karpenter
+from gpuyard.plan.capacity.scaling import installs_karpenter
 from gpuyard.plan.records import CapacityOption, PlatformPlan, PoolPlan
 from gpuyard.plan.records.late import UnresolvedOutput, unresolved_output_names
 from gpuyard.render.aws.disk_key import disk_key_rights

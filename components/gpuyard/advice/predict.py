@@ -6,11 +6,14 @@ inference moves until the stated share of values is inside (Gibbs and Candès, N
 arXiv:2106.00170).
 """
 
+import heapq
 import math
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, OrderedDict
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass
+
+from gpuyard.traces.records import TraceJob
 
 MIN_VALUES = 5
 """Values of a group below which it predicts nothing."""
@@ -237,3 +240,127 @@ def _keys(features: Features) -> tuple[tuple[Hashable, ...], ...]:
         if None not in values:
             keys.append((number, *values))
     return tuple(keys)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measure:
+    """A value of jobs, and its limits."""
+
+    name: str
+    value: Callable[[TraceJob], float | None]
+    """None: the trace does not have it."""
+    low: float
+    high: float = math.inf
+
+    def predictor(self, coverage: float = 0.9) -> QuantilePredictor:
+        """A predictor without data."""
+        return QuantilePredictor(low=self.low, high=self.high, coverage=coverage)
+
+
+DURATION = Measure(name="duration", value=lambda job: job.run_seconds, low=300.0)
+"""Seconds; shorter jobs count as five minutes."""
+UTILISATION = Measure(name="utilisation", value=lambda job: job.utilisation, low=0.1, high=1.0)
+"""Mean utilisation of the GPUs, 0.1 to 1."""
+
+
+def job_features(job: TraceJob) -> Features:
+    """What is known of a job at its submission."""
+    return Features(
+        user=job.user,
+        team=job.team,
+        image=job.image,
+        shape=(job.gpus, job.pods, job.cpu_milli, job.memory_mib, job.gpu_memory_mib),
+        gpu_model=job.gpu_model,
+        hour=int(job.submitted_seconds // 3600 % 24),
+    )
+
+
+def _end(job: TraceJob) -> float:
+    return job.submitted_seconds + job.run_seconds
+
+
+def predict_jobs(
+    jobs: Iterable[TraceJob],
+    measure: Measure,
+    *,
+    coverage: float = 0.9,
+    ended_at: Callable[[TraceJob], float] = _end,
+) -> Iterator[Prediction | None]:
+    """The prediction of each job, which knows the jobs that ended at or before its submission only.
+
+    Args:
+        jobs: By submission.
+        measure: What is predicted.
+        coverage: Share of values that intervals contain in the long run.
+        ended_at: When a job ended; by default it started at its submission.
+    """
+    predictor = measure.predictor(coverage)
+    running: list[tuple[float, int, Submission, float]] = []
+    for number, job in enumerate(jobs):
+        while running and running[0][0] <= job.submitted_seconds:
+            _, _, submission, value = heapq.heappop(running)
+            predictor.learn(submission, value)
+        submission = predictor.submit(job_features(job))
+        yield submission.prediction
+        known = measure.value(job)
+        if known is not None:
+            heapq.heappush(running, (ended_at(job), number, submission, known))
+
+
+PREEMPTION_RATIO = 0.3
+"""The waiting job must need less than this share of what the other has left."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunningEstimate:
+    """A running job and what it is predicted to have left."""
+
+    name: str
+    priority: int
+    remaining_seconds: float | None
+    """None: not enough data."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreemptionAdvice:
+    """Whether to preempt one running job, and why."""
+
+    name: str
+    preempt: bool
+    reason: str
+
+
+def advise_preemption(
+    priority: int,
+    expected_seconds: float | None,
+    running: Iterable[RunningEstimate],
+    ratio: float = PREEMPTION_RATIO,
+) -> tuple[PreemptionAdvice, ...]:
+    """Advice for each running job: first those to preempt, by lowest priority, then longest left.
+
+    Args:
+        priority: Of the waiting job.
+        expected_seconds: Its predicted duration; None: not enough data.
+        running: The jobs whose GPUs it could use.
+        ratio: The waiting job must need less than this share of what the other has left.
+    """
+    results: list[tuple[tuple[bool, int, float], PreemptionAdvice]] = []
+    for job in running:
+        reason = ""
+        left = job.remaining_seconds
+        if job.priority >= priority:
+            reason = f"its priority {job.priority} is not lower than {priority}"
+        elif expected_seconds is None or left is None:
+            which = "the waiting job" if expected_seconds is None else "it"
+            reason = f"not enough data to predict {which}"
+        elif expected_seconds >= ratio * left:
+            reason = (
+                f"the waiting job needs {expected_seconds:,.0f} s, not less than {ratio:g} × "
+                f"{left:,.0f} s that it has left"
+            )
+        preempt = not reason
+        if preempt:
+            reason = f"{expected_seconds:,.0f} s are less than {ratio:g} × {left:,.0f} s left"
+        order = (not preempt, job.priority, -(left or 0.0))
+        results.append((order, PreemptionAdvice(name=job.name, preempt=preempt, reason=reason)))
+    return tuple(advice for _, advice in sorted(results, key=lambda one: one[0]))

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpuyard.advice import predict
 from gpuyard.advice.predict import (
     DURATION,
     UTILISATION,
@@ -15,7 +16,6 @@ from gpuyard.advice.predict import (
     RunningEstimate,
     advise_preemption,
     predict_jobs,
-    quantiles,
 )
 from gpuyard.traces.records import TraceJob
 from kit.searches import examples
@@ -116,7 +116,7 @@ def test_a_trace_without_utilisation_gets_no_prediction_of_it():
 
 
 def test_only_the_last_values_of_a_group_count(monkeypatch):
-    monkeypatch.setattr(quantiles, "WINDOW", 10)
+    monkeypatch.setattr(predict, "WINDOW", 10)
     predictor = QuantilePredictor(low=1)
     for value in [1000] * 50 + [10] * 10:
         predictor.learn(predictor.submit(Features()), value)
@@ -124,7 +124,7 @@ def test_only_the_last_values_of_a_group_count(monkeypatch):
 
 
 def test_the_groups_of_the_last_jobs_are_kept(monkeypatch):
-    monkeypatch.setattr(quantiles, "MAX_GROUPS", 50)
+    monkeypatch.setattr(predict, "MAX_GROUPS", 50)
     predictor = QuantilePredictor(low=1)
     for number in range(200):
         predictor.learn(predictor.submit(Features(image=f"image-{number}")), 5 + number)
