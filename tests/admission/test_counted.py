@@ -9,7 +9,7 @@ from gpuyard_core.admission.queued import ELASTIC, TIME
 from gpuyard_core.admission.requirements import denials
 from gpuyard_core.names import PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from kit.every import every
 
 IS_ELASTIC = {ELASTIC: "true"}

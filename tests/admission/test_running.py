@@ -8,7 +8,7 @@ from gpuyard_core.admission.parameters import TeamParameters
 from gpuyard_core.admission.requirements import denials
 from gpuyard_core.names import QUEUE_LABEL
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from kit.every import every
 from kit.generated.wholes import (
     CHANGES,

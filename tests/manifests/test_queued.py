@@ -4,7 +4,7 @@ from gpuyard.plan.queueing.kueue import frameworks, queued_kinds
 from gpuyard.spec.queueing import Integration
 from gpuyard_core.manifests.queued import BY_OWNER, GANGS, JOBS, QUEUED_KINDS, UNQUEUED
 from gpuyard_core.manifests.templates import KINDS
-from gpuyard_lint.rules.que.gpu_que_01_queue_label import RULE
+from gpuyard_lint.rules import RULES
 from kit.stacks import platform, spec_of
 
 
@@ -14,7 +14,7 @@ def test_what_is_configured_is_what_is_judged():
     assert "ray.io/rayservice" in frameworks(spec)
     assert "sparkoperator.k8s.io/sparkapplication" not in frameworks(spec)
     assert "kubeflow.org/pytorchjob" not in frameworks(spec)
-    assert set(RULE.kinds) == set(JOBS)
+    assert set(next(rule.kinds for rule in RULES if rule.id == "GPU-QUE-01")) == set(JOBS)
 
 
 def test_every_kind_that_is_configured_can_be_read():

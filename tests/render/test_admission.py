@@ -14,7 +14,7 @@ from gpuyard_core.admission.requirement import Requirement, ViolationTemplate
 from gpuyard_core.admission.requirements import BELONGINGS, REQUIREMENTS
 from gpuyard_core.manifests.queued import OPTIONAL
 from gpuyard_lint.rules import RULES
-from gpuyard_lint.rules.subjects.admission import ADMISSION_KINDS
+from gpuyard_lint.rules.adm import ADMISSION_KINDS
 from kit.stacks import plan_of, platform, pool, team
 
 

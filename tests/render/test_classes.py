@@ -5,7 +5,7 @@ from gpuyard_core.admission.parameters import TeamParameters
 from gpuyard_core.admission.priority_and_termination import check_guaranteed_qos
 from gpuyard_core.names import CLASS_LABEL, CLASS_OF_POD
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from kit.stacks import plan_of, platform, team
 
 

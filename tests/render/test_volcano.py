@@ -15,7 +15,7 @@ from gpuyard_core.errors import UsageError
 from gpuyard_core.manifests.workloads import read_job
 from gpuyard_core.names import VOLCANO_QUEUE
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from kit.levels import upstream
 from kit.stacks import cut_pool, findings, plan_of, platform, pool, team
 

@@ -4,8 +4,7 @@ import pytest
 import yaml
 
 from gpuyard_core.catalogue.kubernetes.karpenter import CONSOLIDATION_POLICIES
-from gpuyard_lint.rules.cfg import gpu_cfg_03_karpenter_versions as gpu_cfg_03
-from gpuyard_lint.rules.que import gpu_que_03_volcano_fields as gpu_que_03
+from gpuyard_lint.rules import cfg_nodes, que
 from kit.levels import upstream
 
 CRDS = {
@@ -32,7 +31,7 @@ def below(properties, *steps):
 
 
 def test_a_volcano_queue_has_these_fields_and_no_others():
-    assert set(below(schema("queue", "v1beta1"), "spec")) == gpu_que_03.FIELDS
+    assert set(below(schema("queue", "v1beta1"), "spec")) == que.FIELDS
 
 
 @pytest.mark.repeats("none: it runs no line that is measured")
@@ -54,11 +53,11 @@ def test_labels_of_karpenter_s_own_are_refused_but_one():
 def test_expiry_and_the_whole_reference_stand_in_the_template():
     template = below(schema("pool", "v1"), "spec", "template", "spec")
     assert "expireAfter" in template
-    assert sorted(template["nodeClassRef"]["required"]) == sorted(gpu_cfg_03.REFERENCE)
+    assert sorted(template["nodeClassRef"]["required"]) == sorted(cfg_nodes.REFERENCE)
 
 
 @pytest.mark.repeats("none: it runs no line that is measured")
-@pytest.mark.parametrize("key", gpu_cfg_03.KUBELET_ELSEWHERE)
+@pytest.mark.parametrize("key", cfg_nodes.KUBELET_ELSEWHERE)
 def test_a_node_class_does_not_have_the_kubelet_s_policies(key):
     assert key not in below(schema("class", "v1"), "spec", "kubelet")
 

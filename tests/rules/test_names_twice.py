@@ -1,10 +1,11 @@
 """GPU-QUE-02: two objects of Kueue with one name in files that are built together."""
 
-from gpuyard_lint.rules.que.gpu_que_02_kueue_fields import RULE
+from gpuyard_lint.rules import RULES
 from gpuyard_lint.rules.rule import UNKNOWN, Resource
 from gpuyard_lint.rules.run import evaluate
 from kit.every import every
 
+RULE = next(rule for rule in RULES if rule.id == "GPU-QUE-02")
 _FLUX = "kustomize.toolkit.fluxcd.io/v1/Kustomization"
 _KUSTOMIZE = "kustomize.config.k8s.io/v1beta1/Kustomization"
 

@@ -1,19 +1,17 @@
-"""GPU policies: one rule per file, a pure predicate over plain resources. Input formats only carry resources."""
+"""GPU policies: pure predicates over plain resources, a module an area. Input formats only carry resources.
+
+`rules.yaml` has the title, severity, reason, fix, sources and parameters of each rule.
+"""
 
 from importlib import import_module
-from pkgutil import walk_packages
+from pkgutil import iter_modules
 
 from gpuyard_lint.rules.rule import Rule
 
-PREFIX = "gpu_"
-"""Each module with such a name contains one rule, as RULE."""
-
-
-def _all() -> tuple[Rule, ...]:
-    names = (result.name for result in walk_packages(__path__, f"{__name__}."))
-    ours = {name.rpartition(".")[2]: name for name in names}
-    return tuple(import_module(ours[file]).RULE for file in sorted(ours) if file.startswith(PREFIX))
-
-
-RULES: tuple[Rule, ...] = _all()
+_AREAS = (import_module(f"{__name__}.{module.name}") for module in iter_modules(__path__))
+RULES: tuple[Rule, ...] = tuple(
+    sorted(
+        (rule for area in _AREAS for rule in getattr(area, "RULES", ())), key=lambda rule: rule.id
+    )
+)
 """All rules by id."""

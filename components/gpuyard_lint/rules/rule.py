@@ -2,9 +2,13 @@
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from enum import Enum, auto
-from functools import wraps
+from functools import cache, wraps
+from pathlib import Path as FilePath
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import yaml
 
 from gpuyard_core.findings import Path, Severity
 from gpuyard_core.manifests.fields import (
@@ -47,10 +51,12 @@ __all__ = [
     "is_true",
     "items",
     "known_value",
+    "load_rule",
     "mapping",
     "mappings",
     "number",
     "once_per_stack",
+    "read_table",
     "text",
 ]
 
@@ -161,6 +167,8 @@ class Rule:
     fix: str
     """What to do, in a sentence; each violation has a fix with the names of the case."""
     sources: tuple[str, ...]
+    checked_on: date | None = None
+    """When it was recorded with its first sources."""
     references: tuple[AuditReference, ...] = ()
     kinds: tuple[str, ...]
     """Group and kind that it checks, in any version: `kueue.x-k8s.io/ClusterQueue`."""
@@ -182,3 +190,38 @@ class Rule:
     def applies_to(self, resource: Resource) -> bool:
         """True for resources of its kinds, in any API version."""
         return resource.group_kind in self.kinds
+
+
+def load_rule(rule_id: str, **predicates: Any) -> Rule:
+    """The rule with these predicates and kinds; `rules.yaml` has its other fields."""
+    row = {name: _loaded(name, value) for name, value in _read_data("rules.yaml")[rule_id].items()}
+    return Rule(id=rule_id, **row, **predicates)
+
+
+def _loaded(name: str, value: Any) -> Any:
+    match name:
+        case "severity":
+            return Severity(value)
+        case "sources":
+            return tuple(value)
+        case "references":
+            return tuple(AuditReference(*each) for each in value)
+        case "parameters":
+            return {key: tuple(v) if isinstance(v, list) else v for key, v in value.items()}
+    return value
+
+
+@cache
+def _read_data(name: str) -> Mapping[str, Mapping[str, Any]]:
+    """The rows of a file of this folder, by id or name."""
+    content = FilePath(__file__).with_name(name).read_text(encoding="utf-8")
+    rows: Mapping[str, Mapping[str, Any]] = yaml.load(
+        content,
+        Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader),  # noqa: S506
+    )
+    return rows
+
+
+def read_table(name: str) -> Any:
+    """The values of a table in `tables.yaml`."""
+    return _read_data("tables.yaml")[name]["values"]

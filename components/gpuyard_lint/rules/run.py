@@ -89,10 +89,7 @@ def evaluate(
 ) -> list[RuleOutcome]:
     """All results of the rules: for each resource, then for all together."""
     stack = Stack(tuple(resources))
-    return [
-        *evaluate_each(stack, rules, settings),
-        *evaluate_stack_rules(stack, rules, settings),
-    ]
+    return [*evaluate_each(stack, rules, settings), *evaluate_stack_rules(stack, rules, settings)]
 
 
 def evaluate_each(

@@ -15,8 +15,8 @@ import pytest
 from gpuyard.render.admission.team_parameters import parameters_of
 from gpuyard_core.admission.requirements import BELONGINGS, denials
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import ADMISSION_KINDS, workload
-from gpuyard_lint.rules.subjects.admission import BELONGINGS as KINDS
+from gpuyard_lint.rules.adm import ADMISSION_KINDS, workload
+from gpuyard_lint.rules.adm import BELONGINGS as KINDS
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api, ApiError
 from kit.cluster import lab as reality

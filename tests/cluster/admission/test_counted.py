@@ -9,7 +9,7 @@ import pytest
 from gpuyard_core.admission.queued import ELASTIC, OF_ANOTHER, SCALED
 from gpuyard_core.names import QUEUE_GATE, QUEUE_LABEL
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api
 from gpuyard_simulate.crds import stand_in

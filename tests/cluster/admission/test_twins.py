@@ -25,7 +25,7 @@ from gpuyard_core.admission.requirements import REQUIREMENTS, denials
 from gpuyard_core.names import GPU as GPU_NAME
 from gpuyard_core.names import PRIORITY_LABEL, QUEUE_LABEL
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from gpuyard_simulate import cluster, tools
 from gpuyard_simulate.api import Api, ApiError
 from gpuyard_simulate.definitions import read_manifests

@@ -13,7 +13,7 @@ import pytest
 from gpuyard_core.manifests.queued import QUEUED_KINDS
 from gpuyard_core.names import QUEUE_LABEL
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from gpuyard_simulate.api import Api
 from gpuyard_simulate.cluster import Outcome
 from gpuyard_simulate.kueue import manager as kueue

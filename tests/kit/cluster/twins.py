@@ -19,7 +19,7 @@ from gpuyard.render.admission.team_parameters import parameters_of
 from gpuyard_core.admission.requirements import denials
 from gpuyard_core.names import PLATFORM_LABEL, TEAM_LABEL
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api, ApiError, Unreachable, connect
 from gpuyard_simulate.kueue import manager as kueue

@@ -14,7 +14,7 @@ from gpuyard.render.workloads.resources import node_resources, shape_resources
 from gpuyard.spec.read import read_stack_file
 from gpuyard_core.admission.requirements import denials
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from kit.stacks import plan_of, platform, pool, shape, team
 
 HERE = Path(__file__).parent

@@ -21,7 +21,7 @@ from gpuyard.testing import CrdFolder
 from gpuyard_core.admission.requirements import denials
 from gpuyard_core.manifests.workloads import read_job
 from gpuyard_lint.kubernetes import resource
-from gpuyard_lint.rules.subjects.admission import workload
+from gpuyard_lint.rules.adm import workload
 from kit.levels import upstream
 from kit.stacks import findings, plan_of, platform, pool, shape, shared_pool, team
 

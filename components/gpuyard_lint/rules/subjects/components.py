@@ -9,7 +9,7 @@ from gpuyard_core.errors import UsageError
 from gpuyard_core.findings import Path
 from gpuyard_core.manifests.placeholders import is_entirely_placeholder
 from gpuyard_core.yaml_tree import parse_documents
-from gpuyard_lint.rules.rule import UNKNOWN, PartlyKnown, Resource, items, mapping, text
+from gpuyard_lint.rules.rule import UNKNOWN, PartlyKnown, Resource, items, mapping, read_table, text
 from gpuyard_lint.rules.subjects.component_images import image_at
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of
 
@@ -42,26 +42,9 @@ _CHARTS: Mapping[str, str] = {
 VERSIONED_KINDS = (OPERATOR_VALUES, CLUSTER_POLICY, *_CHARTS, *RELEASES, *POD_KINDS)
 
 _GFD = "gfd"
-_PARTS: Mapping[str, str] = {
-    "driver": "driver",
-    "toolkit": "container-toolkit",
-    "devicePlugin": "device-plugin",
-    _GFD: "device-plugin",
-    "migManager": "mig-manager",
-    "dcgm": "dcgm",
-    "dcgmExporter": "dcgm-exporter",
-    "operator": "gpu-operator",
-}
+_PARTS: Mapping[str, str] = read_table("operator_components")
 """Keys of the operator's values, and of a ClusterPolicy, with the component each installs."""
-_IMAGES: Mapping[str, str] = {
-    "gpu-operator": "gpu-operator",
-    "container-toolkit": "container-toolkit",
-    "k8s-device-plugin": "device-plugin",
-    "k8s-mig-manager": "mig-manager",
-    "dcgm-exporter": "dcgm-exporter",
-    "dcgm": "dcgm",
-    "driver": "driver",
-}
+_IMAGES: Mapping[str, str] = read_table("component_images")
 _VENDORS = ("nvidia", "nvcr")
 _OF_ITS_OWN = re.compile(r"v?0\.(?:\d|1[0-4])\b.*")
 """GPU Feature Discovery was a separate program up to 0.14, and is part of the device plugin since then."""
@@ -82,7 +65,7 @@ def components_in(resource: Resource) -> Iterator[ComponentVersion]:
     if kind == OPERATOR_VALUES:
         yield from _parts(resource.properties, ())
     elif kind == CLUSTER_POLICY:
-        yield from _parts(mapping(resource.properties.get("spec")), ("spec",))
+        yield from _parts(mapping(resource.properties, "spec"), ("spec",))
     elif kind in _CHARTS:
         yield from _image(resource.properties, f"nvidia/{_CHARTS[kind]}")
     elif kind in RELEASES:
@@ -96,7 +79,7 @@ def components_in(resource: Resource) -> Iterator[ComponentVersion]:
 def _parts(values: Mapping[str, Any], path: Path) -> Iterator[ComponentVersion]:
     for key, component in _PARTS.items():
         value = mapping(values.get(key))
-        version = text(value.get("version"))
+        version = text(value, "version")
         version_match = key == _GFD and _OF_ITS_OWN.fullmatch(version)
         # a disabled component does not run, and one that may be disabled is never wrong
         enabled = value.get("enabled")
@@ -113,7 +96,7 @@ def is_switched_off(value: Any) -> bool:
 def _images(resource: Resource) -> Iterator[ComponentVersion]:
     for pod in pods_of(resource):
         for path, container in pod.containers():
-            image, _, tag = _split(text(container.get("image")))
+            image, _, tag = _split(text(container, "image"))
             yield from _of_image(image, tag, image_at(resource, path))
 
 
@@ -131,9 +114,9 @@ def _of_image(image: str, tag: str, path: Path) -> Iterator[ComponentVersion]:
 
 def _image(values: Mapping[str, Any], usual: str) -> Iterator[ComponentVersion]:
     """An image in parts, as in charts: `image: {repository, tag}`."""
-    image = mapping(values.get("image"))
-    tag = text(image.get("tag")).partition("@")[0]
-    yield from _of_image(text(image.get("repository")) or usual, tag, ("image", "tag"))
+    image = mapping(values, "image")
+    tag = text(image, "tag").partition("@")[0]
+    yield from _of_image(text(image, "repository") or usual, tag, ("image", "tag"))
 
 
 def releases_of(resource: Resource) -> Iterator[tuple[str, str, Path]]:
@@ -191,10 +174,7 @@ VALUES_BESIDE: Mapping[str, tuple[Path, ...]] = {
 }
 """By kind: the path of values next to the name of their chart."""
 VALUES_ELSEWHERE: Mapping[str, tuple[Path, Path]] = {
-    "helm.toolkit.fluxcd.io/HelmRelease": (
-        ("spec", "chart", "spec", "chart"),
-        ("spec", "values"),
-    ),
+    "helm.toolkit.fluxcd.io/HelmRelease": (("spec", "chart", "spec", "chart"), ("spec", "values")),
     "helm.cattle.io/HelmChart": (("spec", "chart"), ("spec", "valuesContent")),
 }
 """By kind: the paths of a chart name and of its values, if they are separate."""
@@ -218,7 +198,7 @@ _VALUES_UNDER: Mapping[str, tuple[Path, ...]] = {
 }
 """By kind: references to other values, over which the inline ones are merged."""
 _APART_UNDER: Mapping[str, tuple[Path, ...]] = {
-    "helm.toolkit.fluxcd.io/HelmRelease": (("spec", "valuesFrom"),),
+    "helm.toolkit.fluxcd.io/HelmRelease": (("spec", "valuesFrom"),)
 }
 """The same, if they are not next to the chart."""
 

@@ -7,81 +7,16 @@ NVIDIA's container runtime gives GPUs only to images that set the variable: with
 import re
 
 from gpuyard_core.manifests.placeholders import repository_of
+from gpuyard_lint.rules.rule import read_table
 
 _WORDS = re.compile(r"(?<![a-z])(?:cuda|gpu|nvidia|cu\d{2,3}|cublas|tensorrt)(?![a-z])")
 """In a name or a tag: projects with two image variants mark the CUDA one so."""
 _OTHERS = re.compile(r"(?<![a-z])(?:cpu|rocm|amd|intel|xpu|hpu|vulkan|tpu|neuron)(?![a-z])")
 """The marks of the other variant."""
 _REGISTRY = "nvcr.io/"
-_SETS_IT_ELSE = frozenset(
-    {
-        *("pytorch/pytorch", "ollama/ollama"),  # their Dockerfiles set the variable
-        *("vllm/vllm-openai", "lmsysorg/sglang", "kserve/huggingfaceserver"),  # from nvidia/cuda
-        *("huggingface/text-generation-inference", "huggingface/text-embeddings-inference"),
-        *("unsloth/unsloth", "axolotlai/axolotl", "winglian/axolotl", "deepspeed/deepspeed"),
-        *("runpod/pytorch", "jellyfin/jellyfin"),
-    }
-)
+_SETS_IT_ELSE = frozenset(read_table("cuda_images"))
 """Images that set the variable, unless the tag names other hardware."""
-_PLAIN = frozenset(
-    {
-        *(
-            "alpine",
-            "busybox",
-            "debian",
-            "ubuntu",
-            "fedora",
-            "centos",
-            "rockylinux",
-            "bash",
-            "scratch",
-        ),
-        *(
-            "python",
-            "node",
-            "golang",
-            "rust",
-            "ruby",
-            "php",
-            "openjdk",
-            "eclipse-temurin",
-            "amazoncorretto",
-        ),
-        *("nginx", "httpd", "caddy", "traefik", "envoy", "haproxy", "redis", "valkey", "memcached"),
-        *(
-            "postgres",
-            "mysql",
-            "mariadb",
-            "mongo",
-            "rabbitmq",
-            "elasticsearch",
-            "influxdb",
-            "minio",
-            "mc",
-        ),
-        *(
-            "qdrant",
-            "curl",
-            "git",
-            "alpine-git",
-            "kubectl",
-            "aws-cli",
-            "azure-cli",
-            "rclone",
-            "oauth2-proxy",
-        ),
-        *(
-            "prometheus",
-            "grafana",
-            "home-assistant",
-            "code-server",
-            "esphome",
-            "mosquitto",
-            "zwave-js-ui",
-        ),
-        *("open-webui", "litellm", "n8n", "wyoming-openwakeword", "wyoming_openai", "filebrowser"),
-    }
-)
+_PLAIN = frozenset(read_table("images_without_cuda"))
 """Well-known images without CUDA, by the last part of their names."""
 
 

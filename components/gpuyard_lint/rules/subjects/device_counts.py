@@ -111,7 +111,7 @@ def requests_all_gpus(stack: Stack, pod: Pod) -> bool:
 def gpus_of_selected_nodes(pod: Pod) -> int | None:
     """The maximum number of GPUs of the nodes a pod can run on, by labels; None if unknown."""
     selected = [
-        _by_label(str(key), [value]) for key, value in mapping(pod.spec.get("nodeSelector")).items()
+        _by_label(str(key), [value]) for key, value in mapping(pod.spec, "nodeSelector").items()
     ]
     affinity = mapping(pod.spec, "affinity", "nodeAffinity", _REQUIRED)
     terms = [_least(_of_term(mapping(each))) for each in items(affinity, "nodeSelectorTerms")]
@@ -121,8 +121,8 @@ def gpus_of_selected_nodes(pod: Pod) -> int | None:
 
 def _of_term(term: Mapping[Any, Any]) -> list[int | None]:
     return [
-        _by_label(text(each.get("key")), items(each.get("values")))
-        for each in map(mapping, items(term.get("matchExpressions")))
+        _by_label(text(each, "key"), items(each, "values"))
+        for each in map(mapping, items(term, "matchExpressions"))
         if each.get("operator") == "In"
     ]
 
@@ -159,7 +159,7 @@ def _of_pool(pool: GpuPool) -> list[int]:
 def _cards(pool: GpuPool) -> list[int]:
     """Added to the machines of a pool of GKE."""
     config = block(pool.resource.properties.get("nodeConfig"))
-    counts = (number(mapping(each).get("count")) for each in items(config.get("guestAccelerators")))
+    counts = (number(mapping(each).get("count")) for each in items(config, "guestAccelerators"))
     return [int(each) for each in counts if each]
 
 
@@ -167,10 +167,10 @@ def _asked_of_karpenter(pool: GpuPool) -> list[int]:
     spec = block(at(pool.resource.properties, "spec", "template", "spec"))
     requirements = (
         each
-        for each in map(mapping, items(spec.get("requirements")))
-        if text(each.get("key")).endswith(_COUNT_LABEL) and each.get("operator") == "In"
+        for each in map(mapping, items(spec, "requirements"))
+        if text(each, "key").endswith(_COUNT_LABEL) and each.get("operator") == "In"
     )
-    return [int(number(value) or 0) for each in requirements for value in items(each.get("values"))]
+    return [int(number(value) or 0) for each in requirements for value in items(each, "values")]
 
 
 def _of_machines(stack: Stack) -> Iterator[int]:

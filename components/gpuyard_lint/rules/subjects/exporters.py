@@ -74,9 +74,7 @@ def _of_copies(stack: Stack) -> Iterator[tuple[int, ...]]:
     """Images of other publishers, which no bulletin covers."""
     for resource in stack.resources_of_kinds(*POD_KINDS):
         try:
-            images = [
-                text(c.get("image")) for pod in pods_of(resource) for _, c in pod.containers()
-            ]
+            images = [text(c, "image") for pod in pods_of(resource) for _, c in pod.containers()]
         except NotEvaluatedError:
             continue
         tags = [each.partition("@")[0].rpartition(":")[2] for each in images if is_exporter(each)]
@@ -93,7 +91,7 @@ def _lists(stack: Stack) -> Iterator[list[str]]:
         )
         exporter = mapping(at(resource.properties, *path))
         if not is_switched_off(known_value(exporter.get("enabled"))):
-            config = text(mapping(exporter.get("config")).get("name"))
+            config = text(exporter, "config", "name")
             yield [*([config] if config else []), *_of_variables(exporter)]
     for resource in stack.resources_of_kinds(EXPORTER_VALUES):
         properties = resource.properties
@@ -106,7 +104,7 @@ def _lists(stack: Stack) -> Iterator[list[str]]:
     for resource in stack.resources_of_kinds(*POD_KINDS):
         for pod in pods_of(resource):
             for _, container in pod.containers():
-                if is_exporter(text(container.get("image"))):
+                if is_exporter(text(container, "image")):
                     yield [*_of_container(container)]
 
 
@@ -114,15 +112,15 @@ def _of_container(container: Mapping[str, Any]) -> Iterator[str]:
     for field in ("command", "args"):
         yield from _of_arguments(container, field)
     yield from _of_variables(container)
-    for each in items(container.get("volumeMounts")):
-        if (path := text(mapping(each).get("mountPath"))).startswith(_FOLDER):
+    for each in items(container, "volumeMounts"):
+        if (path := text(each, "mountPath")).startswith(_FOLDER):
             yield f"{path}/"
 
 
 def _of_variables(within: Mapping[str, Any], field: str = "env") -> Iterator[str]:
     for each in items(within.get(field)):
-        if text(mapping(each).get("name")) in _VARIABLES:
-            yield text(mapping(each).get("value"))
+        if text(each, "name") in _VARIABLES:
+            yield text(each, "value")
 
 
 def _of_arguments(within: Mapping[str, Any], field: str) -> Iterator[str]:

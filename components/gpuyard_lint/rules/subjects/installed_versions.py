@@ -16,12 +16,7 @@ from gpuyard_lint.rules.rule import (
     once_per_stack,
     text,
 )
-from gpuyard_lint.rules.subjects.components import (
-    OPERATORS,
-    RELEASES,
-    is_switched_off,
-    releases_of,
-)
+from gpuyard_lint.rules.subjects.components import OPERATORS, RELEASES, is_switched_off, releases_of
 from gpuyard_lint.rules.subjects.pods import POD_KINDS, pods_of
 
 REMOTE = re.compile(
@@ -85,8 +80,8 @@ _SHOWN_BY = "opendatahub.io/"
 
 def chart_versions(chart: Mapping[str, Any]) -> dict[str, str]:
     """Versions by chart name: of the chart itself, such as a copy, and of its dependencies."""
-    charts = [chart, *map(mapping, items(chart.get("dependencies")))]
-    return {text(each.get("name")): text(each.get("version")) for each in charts}
+    charts = [chart, *map(mapping, items(chart, "dependencies"))]
+    return {text(each, "name"): text(each, "version") for each in charts}
 
 
 def version_if_all_older(stack: Stack, program: str, than: tuple[int, ...]) -> str:
@@ -143,7 +138,7 @@ def is_version_unknown(stack: Stack, program: str) -> bool:
 def _is_open(resource: Resource, program: str) -> bool:
     version = resource.properties.get("version")
     return isinstance(version, UnknownValue) and (
-        text(resource.properties.get("chart")).rpartition("/")[2] == program
+        text(resource.properties, "chart").rpartition("/")[2] == program
     )
 
 
@@ -185,7 +180,7 @@ def _installs_drivers(agent: Resource) -> bool:
     if DRIVER_INSTALLER in agent.name:
         return True
     try:
-        images = [text(c.get("image")) for pod in pods_of(agent) for _, c in pod.containers()]
+        images = [text(c, "image") for pod in pods_of(agent) for _, c in pod.containers()]
     except NotEvaluatedError:
         return False
     return any(map(_INSTALLER_IMAGE.search, images))
@@ -278,6 +273,6 @@ def _is_repository_of(address: str, program: str) -> bool:
 def _in_pods(resource: Resource, program: str) -> Iterator[str]:
     for pod in pods_of(resource):
         for _, container in pod.containers():
-            image, _, tag = text(container.get("image")).partition("@")[0].rpartition(":")
+            image, _, tag = text(container, "image").partition("@")[0].rpartition(":")
             if program in _IMAGES and _IMAGES[program].search(image):
                 yield tag

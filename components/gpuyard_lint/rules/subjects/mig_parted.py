@@ -41,7 +41,7 @@ def config_violations(config: Resource) -> Iterator[Violation]:
         yield Violation(
             ("version",), f"{found_version}: {_REFUSED}", f"write version: {_VERSION}", config
         )
-    for name, groups in mapping(config.properties.get("mig-configs")).items():
+    for name, groups in mapping(config.properties, "mig-configs").items():
         for index, group in enumerate(items(groups)):
             for path, problem, fix in _group(mapping(group)):
                 where = ("mig-configs", name, index, *path)
@@ -71,9 +71,7 @@ def _group(group: Mapping[str, Any]) -> Iterator[tuple[Path, str, str]]:
 
 def has_partitions(config: Resource) -> bool:
     """Whether any layout partitions a GPU."""
-    groups = (
-        g for each in mapping(config.properties.get("mig-configs")).values() for g in items(each)
-    )
+    groups = (g for each in mapping(config.properties, "mig-configs").values() for g in items(each))
     return any(mapping(group).get(_ENABLED) is not False for group in groups)
 
 
@@ -87,7 +85,7 @@ def _of_operator(operator: Resource, stack: Stack) -> Iterator[Violation]:
     by_chart = operator.group_kind == OPERATOR_VALUES
     path: Path = (*(() if by_chart else ("spec",)), "migManager", "config")
     config = mapping(at(operator.properties, *path))
-    name = text(config.get("name"))
+    name = text(config, "name")
     config_texts = texts_of(config, stack)
     if not name or not config_texts or isinstance(config_texts, PartlyKnown):
         return

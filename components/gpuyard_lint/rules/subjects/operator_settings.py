@@ -20,6 +20,7 @@ from gpuyard_core.catalogue.software.operator_values import (
     TOP_LEVEL,
 )
 from gpuyard_core.suggestions import nearest_name
+from gpuyard_lint.rules.rule import read_table
 
 Values = Mapping[str, Any]
 _Wish = Callable[[Any, Values, str], bool]
@@ -84,23 +85,7 @@ def is_off(value: Any) -> bool:
     return value is False or (isinstance(value, Mapping) and value.get("enabled") is False)
 
 
-_OF_EVERY_RELEASE = frozenset(
-    {
-        *(
-            "platform",
-            "nfd",
-            "psa",
-            "psp",
-            "sandboxWorkloads",
-            "daemonsets",
-            "validator",
-            "operator",
-        ),
-        *("mig", "driver", "toolkit", "devicePlugin", "dcgm", "dcgmExporter", "gfd", "migManager"),
-        *("nodeStatusExporter", "vgpuManager", "vgpuDeviceManager", "vfioManager", "gds", "cdi"),
-        *("sandboxDevicePlugin", "node-feature-discovery", "kataManager", "ccManager"),
-    }
-)
+_OF_EVERY_RELEASE = frozenset(read_table("operator_keys"))
 """Keys that the chart's own values have had for years."""
 _NEARLY_ALL, _OF_A_POLICY = 18, 13
 """A ClusterPolicy has fewer: settings of the chart alone are not in it."""

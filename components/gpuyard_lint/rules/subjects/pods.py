@@ -17,7 +17,6 @@ __all__ = [
     "GPU_PREFIXES",
     "OTHER_ACCELERATORS",
     "POD_KINDS",
-    "SYSTEM_NAMESPACES",
     "VENDOR",
     "Pod",
     "all_gpu_pods_block_disruption",
@@ -33,17 +32,6 @@ __all__ = [
 
 POD_KINDS = tuple(sorted({*WITH_PODS, *PARTS}))
 """Every kind with a pod, in the Kubernetes form or in the kind's own fields."""
-SYSTEM_NAMESPACES = (
-    *(
-        "gpu-operator",
-        "nvidia-gpu-operator",
-        "nvidia",
-        "nvidia-device-plugin",
-        "nvidia-dra-driver-gpu",
-    ),
-    *("kube-system", "kueue-system"),
-)
-"""Namespaces of components that provide GPUs to nodes, as in their own guides."""
 _OF_FABRIC = re.compile(r"gpudirect|tcpx|nccl-tests?\b")
 _OF_AGENTS = re.compile(
     r"exporter|monitor|metric|telemetr|collector|agent|probe|health|check|diagnos|observ|dcgm|"
@@ -87,7 +75,7 @@ def all_gpu_pods_block_disruption(stack: Stack) -> bool:
     """Whether pods with GPUs are in the input, and each asks Karpenter not to disrupt its node."""
     try:
         results = [
-            text(mapping(pod.metadata.get("annotations")).get(_STAYS))
+            text(mapping(pod.metadata, "annotations").get(_STAYS))
             for resource in stack.resources_of_kinds(*POD_KINDS)
             for pod in pods_of(resource)
             if is_gpu_pod(pod)
@@ -99,7 +87,7 @@ def all_gpu_pods_block_disruption(stack: Stack) -> bool:
 
 def is_fabric_daemon(pod: Pod) -> bool:
     """Whether it belongs to Google's GPUDirect or tests a fabric: it inspects nodes."""
-    images = [text(container.get("image")) for _, container in pod.containers()]
+    images = [text(container, "image") for _, container in pod.containers()]
     return any(map(_OF_FABRIC.search, images))
 
 
@@ -125,8 +113,8 @@ def is_gpu_monitor(container: Mapping[str, Any]) -> bool:
     """Whether it runs an exporter of GPU metrics, by image, name or command."""
     words = (text(each) for field in ("command", "args") for each in items(container.get(field)))
     return (
-        _EXPORTER_IMAGE.search(text(container.get("image"))) is not None
-        or text(container.get("name")) in _EXPORTER_NAMES
+        _EXPORTER_IMAGE.search(text(container, "image")) is not None
+        or text(container, "name") in _EXPORTER_NAMES
         or any(map(_RUNS_EXPORTER.search, words))
     )
 

@@ -225,26 +225,24 @@ def _is_closed(properties: Mapping[str, Any]) -> bool:
 
 def _required_labels(spec: Mapping[str, Any]) -> Iterator[tuple[str, list[Any]]]:
     """The labels of nodes that Karpenter creates, and their values."""
-    for each in map(mapping, items(spec.get("requirements"))):
-        if text(each.get("operator")) not in {"NotIn", "DoesNotExist"}:
+    for each in map(mapping, items(spec, "requirements")):
+        if text(each, "operator") not in {"NotIn", "DoesNotExist"}:
             values = _listed(each.get("values"))
-            yield text(each.get("key")), [UNKNOWN] if isinstance(values, UnknownValue) else values
+            yield text(each, "key"), [UNKNOWN] if isinstance(values, UnknownValue) else values
 
 
 def _asks_for_none(spec: Mapping[str, Any]) -> bool:
     """Whether a requirement excludes machines without GPUs, regardless of the others."""
-    requirements = map(mapping, items(spec.get("requirements")))
-    return any(
-        _is_none(each) for each in requirements if text(each.get("key")).startswith(_GPU_LABELS)
-    )
+    requirements = map(mapping, items(spec, "requirements"))
+    return any(_is_none(each) for each in requirements if text(each, "key").startswith(_GPU_LABELS))
 
 
 def _is_none(requirement: Mapping[str, Any]) -> bool:
     """No GPU label, or a number of GPUs or of their memory below one."""
-    operator = text(requirement.get("operator"))
+    operator = text(requirement, "operator")
     if operator == "DoesNotExist":
         return True
-    if operator not in _NONE or not text(requirement.get("key")).endswith(_NUMBERS):
+    if operator not in _NONE or not text(requirement, "key").endswith(_NUMBERS):
         return False
     values = requirement.get("values")
     numbers = [number(each) for each in values] if isinstance(values, list) else []
@@ -267,7 +265,7 @@ _MAKERS = {NODE_GROUP: _node_group, NODE_POOL: _node_pool, KARPENTER: _karpenter
 
 def requests_gpus(pool: Resource) -> bool:
     """Whether a Karpenter pool, in any API version, requires machines with GPUs."""
-    spec = mapping(pool.properties.get("spec"))
+    spec = mapping(pool.properties, "spec")
     requirements = (*_required_labels(spec), *_required_labels(block(at(spec, "template", "spec"))))
     signs = (
         _signs(result) if key == _TYPE_LABEL else _signs_of(key, result)
@@ -278,7 +276,7 @@ def requests_gpus(pool: Resource) -> bool:
 
 def without_gpus(pool: Resource) -> bool:
     """Whether a Karpenter pool lists its machines, and none has an NVIDIA GPU."""
-    spec = mapping(pool.properties.get("spec"))  # for a Provisioner, and below it for a NodePool
+    spec = mapping(pool.properties, "spec")  # for a Provisioner, and below it for a NodePool
     of_nodes = block(at(spec, "template", "spec"))
     if _asks_for_none(spec) or _asks_for_none(of_nodes):
         return True
@@ -342,8 +340,7 @@ def gpu_pools(resources: Iterator[Resource] | tuple[Resource, ...]) -> Iterator[
 def sets_label(stack: Stack, name: str) -> bool:
     """Whether the input sets a label on nodes, or may: the labels of a pool can be unknown."""
     if any(
-        name in items(each.properties.get("names"))
-        for each in stack.resources_of_kinds(NODE_LABELS)
+        name in items(each.properties, "names") for each in stack.resources_of_kinds(NODE_LABELS)
     ):
         return True
     return any(_labels(each, name) for each in stack.resources_of_kinds(*_LABELLED, _FEATURES))

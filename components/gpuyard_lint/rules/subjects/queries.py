@@ -54,7 +54,7 @@ def rule_words(resource: Resource, path: Path) -> str:
     if resource.group_kind != RULE_FILES or path[-1] != "expr":
         return ""
     rule = mapping(at(resource.properties, *path[:-1]))
-    annotations = mapping(rule.get("annotations"))
+    annotations = mapping(rule, "annotations")
     named = (
         rule.get("record"),
         rule.get("alert"),
@@ -67,21 +67,21 @@ _Found = Iterator[tuple[Path, object]]
 
 
 def _of_rules(resource: Resource) -> _Found:
-    for g, group in enumerate(items(resource.properties.get("groups"))):
-        for r, rule in enumerate(items(mapping(group).get("rules"))):
+    for g, group in enumerate(items(resource.properties, "groups")):
+        for r, rule in enumerate(items(group, "rules")):
             yield ("groups", g, "rules", r, "expr"), mapping(rule).get("expr")
         yield from _of_alerts(mapping(group), ("groups", g))
 
 
 def _of_alerts(group: Mapping[str, Any], path: Path) -> _Found:
     """Grafana alerts: each has several queries, some of them arithmetic expressions."""
-    for r, rule in enumerate(items(group.get("rules"))):
+    for r, rule in enumerate(items(group, "rules")):
         yield from _of_alert(mapping(rule), (*path, "rules", r))
 
 
 def _of_alert(rule: Mapping[str, Any], path: Path) -> _Found:
-    for d, query in enumerate(items(rule.get("data"))):
-        yield (*path, "data", d, "model", "expr"), mapping(mapping(query).get("model")).get("expr")
+    for d, query in enumerate(items(rule, "data")):
+        yield (*path, "data", d, "model", "expr"), mapping(query, "model").get("expr")
 
 
 def _of_group_or_one(resource: Resource) -> _Found:
@@ -101,18 +101,18 @@ def _of_dashboard(resource: Resource) -> _Found:
 
 
 def _of_panels(within: object, path: Path) -> _Found:
-    for p, panel in enumerate(items(mapping(within).get("panels"))):
+    for p, panel in enumerate(items(within, "panels")):
         here: Path = (*path, "panels", p)
-        for t, target in enumerate(items(mapping(panel).get("targets"))):
+        for t, target in enumerate(items(panel, "targets")):
             yield (*here, "targets", t, "expr"), mapping(target).get("expr")
         yield from _of_panels(panel, here)  # a row contains panels
 
 
 def _of_scaler(resource: Resource) -> _Found:
     for index, trigger in enumerate(items(at(resource.properties, "spec", "triggers"))):
-        if text(mapping(trigger).get("type")) == "prometheus":
+        if text(trigger, "type") == "prometheus":
             path: Path = ("spec", "triggers", index, "metadata", "query")
-            yield path, mapping(mapping(trigger).get("metadata")).get("query")
+            yield path, mapping(trigger, "metadata").get("query")
 
 
 _WHERE = {
@@ -127,10 +127,10 @@ _WHERE = {
 def recording_rules(stack: Stack) -> frozenset[str]:
     """Recording rule names of this stack: Prometheus itself serves them."""
     return frozenset(
-        text(mapping(rule).get("record"))
+        text(rule, "record")
         for resource in stack.resources_of_kinds(RULE_FILES)
-        for group in items(resource.properties.get("groups"))
-        for rule in items(mapping(group).get("rules"))
+        for group in items(resource.properties, "groups")
+        for rule in items(group, "rules")
     )
 
 
@@ -225,9 +225,7 @@ def _keeps_custom_metrics(job: Mapping[str, Any]) -> bool:
 
 def _leaves_labels(job: Mapping[str, Any]) -> bool:
     """Prometheus renames a label of the exporter only if the job adds one with that name."""
-    target_labels = {
-        text(mapping(each).get("target_label")) for each in items(job.get("relabel_configs"))
-    }
+    target_labels = {text(each, "target_label") for each in items(job, "relabel_configs")}
     return is_true(job.get("honor_labels")) or not target_labels & _OF_WORK
 
 
@@ -245,14 +243,14 @@ def is_label_created(stack: Stack, name: str) -> bool:
         for monitor in stack.resources_of_kinds(kind):
             places += items(at(monitor.properties, "spec", field))
     by_jobs = (
-        text(mapping(each).get("target_label")) == name
+        text(each, "target_label") == name
         for job in _jobs(stack)
         for field in ("relabel_configs", "metric_relabel_configs")
         for each in items(job.get(field))
     )
     return any(by_jobs) or any(
-        text(mapping(each).get("targetLabel")) == name
+        text(each, "targetLabel") == name
         for place in places
         for relabelings in _RELABELINGS
-        for each in items(mapping(place).get(relabelings))
+        for each in items(place, relabelings)
     )

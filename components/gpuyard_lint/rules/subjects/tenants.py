@@ -126,7 +126,7 @@ def covers_gpus(queue: Resource) -> bool:
     return any(
         can_match_gpu(name)
         for group in resource_groups(queue)
-        for name in items(mapping(group).get("coveredResources"))
+        for name in items(group, "coveredResources")
     )
 
 

@@ -1,1 +1,0 @@
-"""Rules on admission: requirements on the pods of teams."""

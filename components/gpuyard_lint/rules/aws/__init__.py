@@ -1,1 +1,0 @@
-"""Rules on AWS and EKS."""

@@ -1,1 +1,0 @@
-"""Rules on capacity: pools of GPU nodes."""

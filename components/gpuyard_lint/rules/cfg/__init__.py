@@ -1,1 +1,0 @@
-"""Rules on the configuration of GPU software."""

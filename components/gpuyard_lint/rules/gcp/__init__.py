@@ -1,1 +1,0 @@
-"""Rules on Google Cloud and GKE."""

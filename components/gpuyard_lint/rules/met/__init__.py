@@ -1,1 +1,0 @@
-"""Rules on metrics, alerts and scalers."""

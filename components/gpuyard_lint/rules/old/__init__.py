@@ -1,1 +1,0 @@
-"""Rules on versions of APIs."""

@@ -1,1 +1,0 @@
-"""Rules on pods that use GPUs."""

@@ -1,1 +1,0 @@
-"""Rules on queues, priorities and quotas."""

@@ -1,1 +1,0 @@
-"""Rules on state: protection and secrets."""

@@ -1,1 +1,0 @@
-"""Rules on tenants and their namespaces."""
