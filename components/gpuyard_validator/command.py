@@ -30,11 +30,11 @@ from gpuyard_validator.nccl.arithmetic import GIB, Operation
 from gpuyard_validator.nccl.coordinator import CollectiveRun
 from gpuyard_validator.nccl.record import Collectives, Work
 from gpuyard_validator.nvml import NvmlReader, NvmlWatch
+from gpuyard_validator.probe import probe_parser, run_probe
 from gpuyard_validator.rendezvous import job_of, wait_for_others
 from gpuyard_validator.results import Code, Report
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import CannotRead, Reader, SnapshotReader, snapshot_json
-from gpuyard_validator.values import Malformed
+from gpuyard_validator.snapshot import CannotRead, Snapshot, read_snapshot, snapshot_json
 
 TOKEN_BYTES = 16
 JOIN_SHARE, STEP_SHARE = 0.4, 0.2
@@ -44,54 +44,47 @@ ROUNDS, SOAK_ROUNDS, LARGE_GIB = 20, 2000, 80
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Validate once. Returns 0 passed, 1 failed, 2 no check applied, 3 cannot run."""
-    parser = _parser()
-    options = parser.parse_args(arguments)
-    try:
-        return _do(options)
-    except (OSError, UnicodeError, Malformed, CannotRead) as problem:
-        message = f"cannot run: {problem}\n"
-        sys.stderr.write(message)
-        if options.termination_log:
-            _write(options.termination_log, message[: reports.DIGEST_BYTES // 4])
-        return Code.CANNOT_RUN
+    options = _parser().parse_args(arguments)
+    return run_probe(
+        options, CHECKS, lambda: _evaluate(options), lambda report: _finish(report, options)
+    )
 
 
-def _do(options: argparse.Namespace) -> int:
-    if words := _text(options):
-        sys.stdout.write(words)
-        return Code.PASSED
-    reader = _reader(options.snapshot, options.root)
+def _evaluate(options: argparse.Namespace) -> Report | None:
+    """The report; none where the options print or record something instead."""
+    if options.schema or options.inventory_schema:
+        document = schema() if options.schema else inventory_schema()
+        sys.stdout.write(json.dumps(document, indent=2) + "\n")
+        return None
     if options.record:
-        _write(options.record, snapshot_json(reader.read()))
-        return Code.PASSED
+        _write(options.record, snapshot_json(_read_machine(options)))
+        return None
     if options.inventory:
         nodes = options.nodes.read_text(encoding="utf-8") if options.nodes else None
-        _write(options.inventory, inventory_document(reader.read(), nodes))
-        return Code.PASSED
+        _write(options.inventory, inventory_document(_read_machine(options), nodes))
+        return None
     if options.expect is None:
         raise CannotRead("--expect FILE is required")
     expected = read_expectations(options.expect.read_text(encoding="utf-8"))
     if options.profile:
         expected = validated(replace(expected, profile=options.profile))
-    machine = reader.read()
+    machine = _read_machine(options)
     if expected.profile != QUICK and options.snapshot is None:
         machine = measure_gpu_loads(expected, machine, NvmlWatch(), options.deadline)
     if options.first and expected.profile != QUICK:
         machine = replace(machine, collectives=run_collectives(options, expected, machine.node))
     names = [name for name in options.check or CHECKS if name not in options.leave_out]
-    chosen = {name: CHECKS[name] for name in names}
-    report = validate(expected, machine, chosen, _today())
-    _report(report, options)
+    return validate(expected, machine, {name: CHECKS[name] for name in names}, _today())
+
+
+def _finish(report: Report, options: argparse.Namespace) -> None:
+    """Write the other formats; after passing, wait for the other pods."""
+    if options.junit:
+        _write(options.junit, reports.as_junit(report))
+    if options.prometheus:
+        _write(options.prometheus, reports.as_prometheus(report, time.time()))
     if report.code is Code.PASSED and options.together:
         wait_for_others(job_of(options.together))
-    return report.code
-
-
-def _text(options: argparse.Namespace) -> str:
-    """Options that print information about the program and need no machine."""
-    if options.schema or options.inventory_schema:
-        return json.dumps(schema() if options.schema else inventory_schema(), indent=2) + "\n"
-    return explained(options.explain) if options.explain else ""
 
 
 def run_collectives(options: argparse.Namespace, expected: Expectations, node: str) -> Collectives:
@@ -149,38 +142,10 @@ def collective_work(expected: Expectations) -> Work:
     )
 
 
-def _reader(snapshot: Path | None, root: Path) -> Reader:
-    if snapshot is None:
-        return NvmlReader(Host(root))
-    return SnapshotReader(snapshot.read_text(encoding="utf-8"))
-
-
-def _report(report: Report, options: argparse.Namespace) -> None:
-    """The digest to stderr, the complete report to stdout, other formats to the given files."""
-    digest = reports.report_summary(report)
-    sys.stdout.write(reports.as_json(report))
-    sys.stderr.write(digest)
-    if options.termination_log:
-        _write(options.termination_log, reports.termination_message(report))
-    if options.junit:
-        _write(options.junit, reports.as_junit(report))
-    if options.prometheus:
-        _write(options.prometheus, reports.as_prometheus(report, time.time()))
-
-
-def explained(name: str) -> str:
-    """The description of one check."""
-    check = CHECKS[name]
-    scope = "the node" if check.node else "each GPU"
-    must = (
-        "a skipped check counts as failed"
-        if check.is_required
-        else "a skipped check is reported and does not fail"
-    )
-    return (
-        f"{check.id} ({check.group}, {scope})\n  fails when {check.description}\n"
-        f"  then: {check.remediation}\n  required: {must}\n"
-    )
+def _read_machine(options: argparse.Namespace) -> Snapshot:
+    if options.snapshot is None:
+        return NvmlReader(Host(options.root)).read()
+    return read_snapshot(options.snapshot.read_text(encoding="utf-8"))
 
 
 def _write(path: Path, text: str) -> None:
@@ -195,9 +160,8 @@ def _write(path: Path, text: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="gpuyard_validator", description=__doc__)
+    parser = probe_parser("gpuyard_validator", __doc__, CHECKS)
     add = parser.add_argument
-    add("--expect", type=Path, help="what the node must be, as JSON from the plan")
     add("--snapshot", type=Path, help="read a recorded machine instead of this one")
     add("--record", type=Path, help="write a snapshot of this machine and evaluate nothing")
     add(
@@ -227,7 +191,6 @@ def _parser() -> argparse.ArgumentParser:
         metavar="JOB",
         help="after passing, stay until all pods of this Job run or have ended",
     )
-    add("--termination-log", type=Path, help="write the digest as the pod's termination message")
     add("--junit", type=Path, help="write the results as a JUnit file")
     add(
         "--prometheus",
@@ -250,5 +213,4 @@ def _parser() -> argparse.ArgumentParser:
         help="print the JSON Schema of the --inventory output",
     )
     add("--schema", action="store_true", help="print the JSON Schema of expectations")
-    add("--explain", choices=CHECKS, metavar="CHECK", help="describe one check")
     return parser

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuyard_validator.snapshot import Adapter, CannotRead, Gpu, Snapshot
+from gpuyard_validator.snapshot import Adapter, CannotRead, Gpu, NumaNode, Snapshot
 from gpuyard_validator.values import Answer, Missing, T, encode, schema_of
 
 VERSION = "gpuyard.dev/machine/v1"
@@ -31,15 +31,6 @@ class DumpedGpu:
     """NUMA node of its PCI bus; null where the host reports none."""
     nvlinks: int | None
     """Number of active NVLinks; null where it has none."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DumpedNuma:
-    """One NUMA node that has CPUs."""
-
-    index: int
-    cpus: int
-    memory_mib: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +66,7 @@ class MachineInventory:
     gpus: tuple[DumpedGpu, ...]
     joined: bool | None
     """Every GPU reaches every other over NVLink; null without NVLink."""
-    numa: tuple[DumpedNuma, ...]
+    numa: tuple[NumaNode, ...]
     """Empty where the host reports none."""
     adapters: tuple[DumpedAdapter, ...]
     nodes: tuple[DumpedNode, ...]
@@ -96,10 +87,7 @@ def inventory_document(machine: Snapshot, nodes: str | None = None) -> str:
         driver=_known(machine.driver),
         gpus=tuple(_gpu(gpu) for gpu in machine.gpus),
         joined=joined,
-        numa=tuple(
-            DumpedNuma(index=n.index, cpus=n.cpus, memory_mib=n.memory_mib)
-            for n in _known(machine.numa) or ()
-        ),
+        numa=_known(machine.numa) or (),
         adapters=tuple(_adapter(each) for each in _known(machine.adapters) or ()),
         nodes=tuple(_nodes(nodes)) if nodes is not None else (),
     )

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from gpuyard_validator.checks import CHECKS, Check
+from gpuyard_validator.checks.check import EACH_GPU, skipped
 from gpuyard_validator.checks.inventory import FIRMWARE
 from gpuyard_validator.expectations import AcceptedThreshold, Expectations
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status
@@ -96,30 +98,31 @@ def _excused(result: Result, failed: set[str]) -> Result:
 
 def _results(check: Check, expected: Expectations, machine: Snapshot) -> Iterator[Result]:
     must = expected.required and check.is_required
-    if reason := check.inapplicable_reason(expected):
-        yield _result(check, "node", _skipped(f"does not apply: {reason}"))
+    if check.scope != EACH_GPU or check.inapplicable_reason(expected):
+        yield result_of(check, "node", expected, machine, must=must)
         return
-    if check.node is not None:
-        yield _result(check, "node", _evidence(partial(check.node, expected, machine)), must=must)
-        return
-    of_gpu = check.gpu
-    assert of_gpu is not None, "a check has either gpu or node"  # noqa: S101
     if not machine.gpus:
-        yield _result(check, "node", _skipped("the node has no GPU"), must=must)
+        yield _result(check, "node", skipped("the node has no GPU"), must=must)
     for gpu in machine.gpus:
         scope = f"gpu {gpu.index}"
         if gpu.answers is not True and check.id != SILENT:
-            yield _result(check, scope, _skipped(f"the GPU does not respond: see {SILENT}"))
+            yield _result(check, scope, skipped(f"the GPU does not respond: see {SILENT}"))
         else:
-            judge = partial(of_gpu, expected, gpu)
-            yield _result(check, scope, _evidence(judge), must=must)
+            yield result_of(check, scope, expected, gpu, must=must)
+
+
+def result_of(check: Check, scope: str, expected: Any, seen: object, *, must: bool) -> Result:
+    """The result of one check; one that does not apply is not required."""
+    if reason := check.inapplicable_reason(expected):
+        return _result(check, scope, skipped(f"does not apply: {reason}"))
+    return _result(check, scope, _evidence(partial(check.judge, expected, seen)), must=must)
 
 
 def _evidence(judge: Callable[[], Evidence]) -> Evidence:
     try:
         return judge()
     except (UnknownValue, ReportedByOtherCheck) as problem:
-        return _skipped(f"not run: {problem}", getattr(problem, "check", ""))
+        return skipped(f"not run: {problem}", getattr(problem, "check", ""))
     except Exception as problem:  # noqa: BLE001  one broken check hides no other
         return Evidence(
             status=Status.ERROR,
@@ -129,10 +132,6 @@ def _evidence(judge: Callable[[], Evidence]) -> Evidence:
             reason=f"the check failed with an exception: {type(problem).__name__}: {problem}",
             action=Action.INVESTIGATE,
         )
-
-
-def _skipped(reason: str, source: str = "") -> Evidence:
-    return Evidence(status=Status.SKIP, value=None, threshold=None, source=source, reason=reason)
 
 
 def _result(check: Check, scope: str, evidence: Evidence, *, must: bool = False) -> Result:

@@ -1,12 +1,11 @@
 """The snapshot of a machine: the only input of checks.
 
-A reader creates it from NVML and the host's files, or from a recorded document.
+It comes from NVML and the host's files, or from a recorded document.
 """
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from gpuyard_validator.load.record import Load
 from gpuyard_validator.nccl.record import Collectives
@@ -157,35 +156,21 @@ class Snapshot:
     """Results of collectives with other nodes; profile quick has none."""
 
 
-class Reader(Protocol):
-    """Reads a machine."""
+def read_snapshot(text: str) -> Snapshot:
+    """A recorded machine.
 
-    def read(self) -> Snapshot:
-        """The complete snapshot.
-
-        Raises:
-            CannotRead: the machine cannot be read.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class SnapshotReader:
-    """A recorded machine."""
-
-    text: str
-
-    def read(self) -> Snapshot:
-        """The recorded snapshot."""
-        try:
-            result: Snapshot = decode(Snapshot, json.loads(self.text))
-        except (ValueError, RecursionError) as problem:
-            raise CannotRead(f"the snapshot is not JSON: {problem}") from None
-        except Malformed as problem:
-            raise CannotRead(f"not a snapshot: {problem}") from None
-        return result
+    Raises:
+        CannotRead: the document is no snapshot.
+    """
+    try:
+        result: Snapshot = decode(Snapshot, json.loads(text))
+    except (ValueError, RecursionError) as problem:
+        raise CannotRead(f"the snapshot is not JSON: {problem}") from None
+    except Malformed as problem:
+        raise CannotRead(f"not a snapshot: {problem}") from None
+    return result
 
 
 def snapshot_json(snapshot: Snapshot) -> str:
-    """A machine as a document that `SnapshotReader` reads."""
+    """A machine as a document that `read_snapshot` reads."""
     return json.dumps(encode(snapshot), indent=1) + "\n"

@@ -1,11 +1,20 @@
-"""All thresholds of checks, each with its source.
+"""Thresholds of checks, each with its source, from the tables in `data`.
 
-`seen` says whether it was measured on hardware; the others come from vendor tables, or are derived.
+gpus.csv has a row for each product, as GPU Feature Discovery writes its name: each cell is a value and the
+key of its source. limits.csv has the thresholds of all products or of an architecture, sources.csv the
+sources: `verified` says whether it was measured on hardware; the others come from vendor tables, or are
+derived. `confirmed` is no where no second source confirms a measurement: a lower value is then a warning.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
+from pathlib import Path
+
+from gpuyard_validator.values import read_table
+
+DATA = Path(__file__).with_name("data")
 
 
 class Quantity(StrEnum):
@@ -28,12 +37,16 @@ class Source:
 
     title: str
     read_on: str
-    is_verified: bool = False
+    is_verified: bool
+    is_confirmed: bool
+
+    def __str__(self) -> str:
+        return f"{self.title} ({self.read_on})"
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One threshold: a minimum, or a maximum where its quantity counts damage."""
+    """One value: a minimum, or a maximum where its quantity counts damage."""
 
     value: float
     source: Source
@@ -45,75 +58,53 @@ class Threshold:
         return f"{self.source.title} ({self.source.read_on}{doubt})"
 
 
-CAPTURES = Source(
-    "nvidia-smi -q -x of real nodes, NVIDIA/k8s-test-infra at 3b2b865, testdata/hardware",
-    "2026-11-23",
-    is_verified=True,
-)
-DCGM_SKUS = Source("DCGM 4.6.0 nvvs/diag-skus.yaml.in, minimum of the pcie test", "2026-11-23")
-DCGM_LIMITS = Source("DCGM 4.6.0 common/DcgmGPUHardwareLimits.h", "2026-11-23")
-DCGM_BUSY = Source(
-    "DCGM issue 272: diagnostics above 10 % utilization measure other processes", "2026-11-23"
-)
-NVLINKS = Source(
-    "NVIDIA data sheets: links of a GPU times their rate is its NVLink bandwidth", "2026-11-23"
-)
-AZNHC = Source(
-    "Azure/azurehpc-health-checks: its thresholds between host and GPU are above the generation before",
-    "2026-11-25",
-    is_verified=True,
-)
-DCGM_POWER = Source("DCGM 4.6.0 targeted_power: at least 0.75 of its target", "2026-11-25")
-OWN_MEASUREMENTS = Source(
-    "this program on one GPU in a virtual machine", "2026-11-26", is_verified=True
-)
-DERIVED = Source("derived: ECC in line takes 1/16 of GDDR memory, firmware some MiB", "2026-11-23")
+@cache
+def sources() -> Mapping[str, Source]:
+    """All sources by key."""
+    return {
+        row["key"]: Source(
+            row["title"], row["read_on"], row["verified"] == "yes", row["confirmed"] == "yes"
+        )
+        for row in read_table(DATA / "sources.csv")
+    }
 
-_T4, _A10G, _L4, _L40S = "Tesla-T4", "NVIDIA-A10G", "NVIDIA-L4", "NVIDIA-L40S"
-_A100_40, _A100_80 = "NVIDIA-A100-SXM4-40GB", "NVIDIA-A100-SXM4-80GB"
-_H100, _H200, _B200 = "NVIDIA-H100-80GB-HBM3", "NVIDIA-H200", "NVIDIA-B200"
-_GB200, _RTX6000 = "NVIDIA-GB200", "NVIDIA-RTX-PRO-6000-Blackwell-Server-Edition"
 
-THRESHOLDS: Mapping[tuple[Quantity, str], Threshold] = {
-    # The slot's lanes, not the card's: EC2 nodes give a T4 and an L40S eight of sixteen lanes.
-    (Quantity.PCIE_WIDTH, _T4): Threshold(8, CAPTURES),
-    (Quantity.PCIE_WIDTH, _L40S): Threshold(8, CAPTURES),
-    (Quantity.PCIE_WIDTH, _A10G): Threshold(8, DCGM_SKUS),
-    (Quantity.PCIE_WIDTH, _L4): Threshold(8, DCGM_SKUS),
-    (Quantity.PCIE_WIDTH, ""): Threshold(16, DCGM_SKUS),
-    (Quantity.PCIE_GENERATION, _L40S): Threshold(4, CAPTURES),
-    (Quantity.PCIE_GENERATION, _A100_40): Threshold(4, CAPTURES),
-    (Quantity.PCIE_GENERATION, _A100_80): Threshold(4, AZNHC),
-    (Quantity.PCIE_GENERATION, _H100): Threshold(5, CAPTURES),
-    (Quantity.PCIE_GENERATION, _H200): Threshold(5, AZNHC),
-    (Quantity.PCIE_GENERATION, _B200): Threshold(5, CAPTURES),
-    (Quantity.PCIE_GENERATION, _GB200): Threshold(5, CAPTURES),
-    (Quantity.PCIE_GENERATION, ""): Threshold(3, DCGM_SKUS),
-    # Both directions summed: 600 GB/s of an A100 are 12 links, 900 of an H100 18, 1800 of a B200 18.
-    (Quantity.NVLINK_RATE, "Volta"): Threshold(50, NVLINKS),
-    (Quantity.NVLINK_RATE, "Ampere"): Threshold(50, NVLINKS),
-    (Quantity.NVLINK_RATE, "Hopper"): Threshold(50, NVLINKS),
-    (Quantity.NVLINK_RATE, "Blackwell"): Threshold(100, NVLINKS),
-    (Quantity.MAX_SM_CLOCK, _T4): Threshold(1590, CAPTURES),
-    (Quantity.MAX_SM_CLOCK, _L40S): Threshold(2520, CAPTURES),
-    (Quantity.MAX_SM_CLOCK, _A100_40): Threshold(1410, CAPTURES),
-    (Quantity.MAX_SM_CLOCK, _H100): Threshold(1980, CAPTURES),
-    (Quantity.MAX_SM_CLOCK, _H200): Threshold(1980, OWN_MEASUREMENTS),
-    (Quantity.MAX_SM_CLOCK, _B200): Threshold(1965, CAPTURES),
-    (Quantity.MAX_SM_CLOCK, _GB200): Threshold(2062, CAPTURES),
-    (Quantity.MEMORY_SHARE, ""): Threshold(0.93, DERIVED),
-    (Quantity.RETIRED_PAGES, ""): Threshold(63, DCGM_LIMITS),
-    (Quantity.REMAPPED_ROWS, ""): Threshold(512, DCGM_LIMITS),
-    (Quantity.UTILIZATION, ""): Threshold(10, DCGM_BUSY),
-    (Quantity.POWER_SHARE, ""): Threshold(0.75, DCGM_POWER),
-}
+@cache
+def gpus() -> Mapping[str, Mapping[str, Threshold]]:
+    """The known values of each product, by column."""
+    return {
+        row["product"]: {
+            column: _threshold(*cell.split())
+            for column, cell in row.items()
+            if cell and column not in {"product", "note"}
+        }
+        for row in read_table(DATA / "gpus.csv")
+    }
+
+
+@cache
+def limits() -> Mapping[tuple[str, str], Threshold]:
+    """The thresholds of all products (an empty name) or of an architecture, by quantity and name."""
+    return {
+        (row["quantity"], row["of"]): _threshold(row["value"], row["source"])
+        for row in read_table(DATA / "limits.csv")
+    }
+
+
+def _threshold(value: str, source: str) -> Threshold:
+    return Threshold(int(value) if value.isdecimal() else float(value), sources()[source])
 
 
 def threshold_of(quantity: Quantity, product: str = "") -> Threshold | None:
     """The threshold of a product or architecture, otherwise the common one; None without either."""
-    return THRESHOLDS.get((quantity, product)) or THRESHOLDS.get((quantity, ""))
+    name = quantity.name.lower()
+    return (
+        gpus().get(product, {}).get(name)
+        or limits().get((name, product))
+        or limits().get((name, ""))
+    )
 
 
 def common(quantity: Quantity) -> Threshold:
     """The threshold of all products."""
-    return THRESHOLDS[quantity, ""]
+    return limits()[quantity.name.lower(), ""]

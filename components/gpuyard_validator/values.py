@@ -4,12 +4,14 @@ A value that a machine did not report is `Missing`, with the reason. A check tha
 and is then skipped: a value that was not read cannot pass.
 """
 
+import csv
 import json
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
@@ -100,6 +102,11 @@ def parsed_as(schema: str, text: str, what: str) -> object:
     if isinstance(raw, dict) and raw.get("schema") != schema:
         raise Malformed(f"schema: must be {schema}, not {raw.get('schema')!r}")
     return raw
+
+
+def read_table(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file, by column."""
+    return list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
 
 
 def decode(kind: Any, raw: object, place: str = "") -> Any:

@@ -56,7 +56,9 @@ def packages(lock: str) -> Iterator[dict[str, Any]]:
 
 def files(program: Path) -> Iterator[dict[str, Any]]:
     """Each file of the program."""
-    for path in sorted(program.rglob("*.py")):
+    for path in sorted(program.rglob("*")):
+        if path.suffix not in {".py", ".csv"}:
+            continue
         digest = hashlib.sha256(path.read_bytes()).hexdigest()
         yield {
             "type": "file",

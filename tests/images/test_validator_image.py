@@ -206,5 +206,6 @@ def test_the_list_of_what_is_in_it_names_each_package_and_file(capsys):
     assert sum(len(each["hashes"]) for each in libraries) == text.count("--hash=sha256:")
     assert all(each["purl"] == f"pkg:pypi/{each['name']}@{each['version']}" for each in libraries)
     names = {each["name"] for each in found["components"] if each["type"] == "file"}
-    assert names == {path.relative_to(PROGRAM).as_posix() for path in PROGRAM.rglob("*.py")}
+    files = [*PROGRAM.rglob("*.py"), *PROGRAM.rglob("*.csv")]
+    assert names == {path.relative_to(PROGRAM).as_posix() for path in files}
     assert sbom.document(locks, PROGRAM) == found

@@ -9,7 +9,7 @@ from gpuyard.render.programs import SETTINGS_FILE
 from gpuyard_agents.agent import read_settings
 from gpuyard_agents.client import RequestRejected
 from gpuyard_agents.requeue import reconcile as looking
-from gpuyard_agents.requeue.capacity_options import fallback_nodes
+from gpuyard_agents.requeue.decisions import fallback_nodes
 from gpuyard_agents.requeue.reconcile import Settings, reconcile
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team

@@ -14,7 +14,7 @@ from gpuyard_validator import report as reports
 from gpuyard_validator.expectations import read_expectations, schema
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import CannotRead, Snapshot, SnapshotReader, snapshot_json
+from gpuyard_validator.snapshot import CannotRead, Snapshot, read_snapshot, snapshot_json
 from gpuyard_validator.values import Answer, Malformed, Missing, MissingReason, decode, encode
 from kit.cases.hardware import CARDS, CUTS, expected, machine
 from kit.every import every
@@ -30,7 +30,7 @@ MUTATIONS = numbers(os.environ.get("GPUYARD_SNAPSHOTS", "2000"))
 def test_a_snapshot_read_back_is_the_same(name):
     for cut in (False, name in CUTS):
         whole = machine(name, cut=cut)
-        assert SnapshotReader(snapshot_json(whole)).read() == whole
+        assert read_snapshot(snapshot_json(whole)) == whole
 
 
 @every("name", CARDS)
@@ -112,13 +112,13 @@ def test_what_is_no_document_is_refused(text):
     with pytest.raises(Malformed):
         read_expectations(text)
     with pytest.raises(CannotRead):
-        SnapshotReader(text).read()
+        read_snapshot(text)
 
 
 @every("text", ["[]", "{}", '{"node": "a", "source": "b", "gpus": [{"index": 0, "colour": 1}]}'])
 def test_what_is_no_snapshot_is_refused(text):
     with pytest.raises(CannotRead, match="not a snapshot"):
-        SnapshotReader(text).read()
+        read_snapshot(text)
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ def test_mutilated_snapshots_have_a_verdict_and_no_traceback():
         name = chance.choices(list(documents), (8, 7, 1))[0]
         raw = mutated(json.loads(documents[name]), chance, chance.randint(1, 4))
         try:
-            found = SnapshotReader(json.dumps(raw)).read()
+            found = read_snapshot(json.dumps(raw))
         except CannotRead:
             seen["refused"] += 1
             continue

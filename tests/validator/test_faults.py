@@ -66,9 +66,8 @@ def failing(*_):
 
 def spoilt(check):
     """The check in three kinds of broken: it always passes, always fails, never applies."""
-    part = "gpu" if check.gpu else "node"
-    yield "passes", replace(check, **{part: passing})
-    yield "fails", replace(check, **{part: failing})
+    yield "passes", replace(check, judge=passing)
+    yield "fails", replace(check, judge=failing)
     yield "never applies", replace(check, inapplicable_reason=lambda _: "no")
 
 
@@ -135,7 +134,7 @@ def test_a_check_that_breaks_down_is_an_error_and_hides_no_other():
     def broken(*_):
         raise ZeroDivisionError("oh")
 
-    checks = {**CHECKS, "ecc.mode": replace(CHECKS["ecc.mode"], gpu=broken)}
+    checks = {**CHECKS, "ecc.mode": replace(CHECKS["ecc.mode"], judge=broken)}
     report = validate(expected("T4"), machine("T4"), checks)
     (bad,) = report.blocking_results
     assert bad.evidence.status is Status.ERROR

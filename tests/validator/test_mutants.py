@@ -197,7 +197,7 @@ def touched(mutant: Mutant) -> list[str]:
 
 def parts(check: Check) -> set[str]:
     """The names of its functions."""
-    functions = (check.gpu, check.node, check.inapplicable_reason)
+    functions = (check.judge, check.inapplicable_reason)
     return {getattr(part, "func", part).__name__ for part in functions if part}
 
 

@@ -18,7 +18,7 @@ from gpuyard_validator.expectations import read_expectations
 from gpuyard_validator.nccl.log import Transport, read_log
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import SnapshotReader, snapshot_json
+from gpuyard_validator.snapshot import read_snapshot, snapshot_json
 from kit.every import every
 
 FOLDER = sizes.ROOT / "tests" / "validator" / "recorded"
@@ -34,7 +34,7 @@ alone says, and of the bandwidth of a kernel's network nobody says what it must 
 
 
 def read(name):
-    return SnapshotReader((FOLDER / f"{name}.json").read_text("utf-8")).read()
+    return read_snapshot((FOLDER / f"{name}.json").read_text("utf-8"))
 
 
 def judged(machine, between):

@@ -29,7 +29,7 @@ from gpuyard_validator.report import (
 from gpuyard_validator.results import Action, Evidence, Report, Result, Status, worst_action
 from gpuyard_validator.run import validate
 from gpuyard_validator.snapshot import snapshot_json
-from gpuyard_validator.thresholds import THRESHOLDS, Quantity, common, threshold_of
+from gpuyard_validator.thresholds import Quantity, common, gpus, limits, threshold_of
 from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.figures import FIGURES
 from kit.cases.hardware import CARDS, altered, expected, machine
@@ -204,7 +204,7 @@ def test_junit_and_prometheus_tell_the_same():
     def oh(*_):
         raise ValueError("\x00")
 
-    failing = {"gpu.count": replace(CHECKS["gpu.count"], node=oh)}
+    failing = {"gpu.count": replace(CHECKS["gpu.count"], judge=oh)}
     suite = ET.fromstring(as_junit(validate(expected("T4"), machine("T4"), failing)))  # noqa: S314
     assert (suite.get("errors"), len(suite.findall("testcase/error"))) == ("1", 1)
     lines = as_prometheus(replace(report, node='a"b\\'), 1e9).splitlines()
@@ -364,11 +364,13 @@ def test_rdma_devices_are_read(tmp_path):
 
 
 def test_floors_are_within_what_physics_allows():
-    for (quantity, _), floor in THRESHOLDS.items():
+    rows = [(quantity, floor) for (quantity, _), floor in limits().items()]
+    rows += [each for row in gpus().values() for each in row.items()]
+    for quantity, floor in rows:
         assert floor.value > 0
         assert floor.source.read_on.startswith("20")
         assert ("not measured" in floor.source_text) is not floor.source.is_verified
-        limit = {Quantity.PCIE_WIDTH: 16, Quantity.PCIE_GENERATION: 6, Quantity.MEMORY_SHARE: 1}
+        limit = {"pcie_width": 16, "pcie_generation": 6, "memory_share": 1}
         assert floor.value <= limit.get(quantity, floor.value)
     assert threshold_of(Quantity.MAX_SM_CLOCK, "nobody's") is None
     assert common(Quantity.PCIE_WIDTH).value == 16
@@ -405,7 +407,7 @@ def test_gpus_are_put_to_work_where_the_profile_is_more_than_quick(files, capsys
 
     monkeypatch.setattr(command, "measure_gpu_loads", at_work)
     monkeypatch.setattr(command, "NvmlWatch", lambda: None)
-    monkeypatch.setattr(command, "_reader", lambda snapshot, root: Here())
+    monkeypatch.setattr(command, "NvmlReader", lambda _: Here())
     alone = CollectivePeers(nodes=1, between="tcp")
     (files / "expected.json").write_text(json.dumps(encode(expected("T4", collectives=alone))))
     given = ["--expect", str(files / "expected.json"), "--deadline", "60"]

@@ -29,11 +29,12 @@ CONFINED: Object = {
 
 @cache
 def package_source(package: str) -> Mapping[str, str]:
-    """The source of a package by file, as a path below the package: `checks/links.py`."""
+    """The source and data of a package by file, as a path below the package: `checks/links.py`."""
     folder = Path(gpuyard.__file__).parents[1] / package
     return {
         path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
-        for path in sorted(folder.rglob("*.py"))
+        for path in sorted(folder.rglob("*"))
+        if path.suffix in {".py", ".csv"}
     }
 
 

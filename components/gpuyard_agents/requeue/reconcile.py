@@ -13,9 +13,10 @@ from gpuyard_agents.client import (
     post_event,
     resource_path,
 )
-from gpuyard_agents.requeue.capacity_options import PoolOptions, fallback_nodes
 from gpuyard_agents.requeue.decisions import (
+    PoolOptions,
     Termination,
+    fallback_nodes,
     has_lost_any_of,
     has_lost_pod,
     is_lost,

@@ -1,21 +1,27 @@
 """A check: its id, when it applies, and an evaluation of one GPU or of the whole node."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 from gpuyard_validator.expectations import Expectations
 from gpuyard_validator.results import Action, Evidence, Status
 from gpuyard_validator.snapshot import Gpu, Snapshot
-from gpuyard_validator.thresholds import Threshold
+from gpuyard_validator.thresholds import DATA, Threshold
+from gpuyard_validator.values import read_table
 
-Applies = Callable[[Expectations], str]
-"""Why the check does not apply; empty when it applies."""
-OfGpu = Callable[[Expectations, Gpu], Evidence]
-OfNode = Callable[[Expectations, Snapshot], Evidence]
+Applies = Callable[[Any], str]
+"""Why the check does not apply to these expectations; empty when it applies."""
+Judge = Callable[[Any, Any], Evidence]
+"""Evaluates expectations and what was seen: a GPU, a machine, a share."""
 
 PLAN = "the plan"
 DEVICE = "the device's own limit"
 NVML = "NVML"
+
+
+EACH_GPU = "each GPU"
 
 
 def applies_everywhere(_: Expectations) -> str:
@@ -25,21 +31,39 @@ def applies_everywhere(_: Expectations) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """One check; exactly one of `gpu` and `node` is set."""
+    """One check: a row of checks.csv, and its evaluation."""
 
     id: str
     group: str
+    scope: str
+    """What it evaluates: each GPU, the node, each share."""
+    is_required: bool
+    """A machine fails when this check applies but cannot run. False where drivers in use do not report the value."""
+    unit: str
+    """The unit of the threshold, where a lower threshold can be accepted; otherwise empty."""
     description: str
     """What is wrong when the check fails, in one sentence."""
     remediation: str
     """What to do about a failure."""
-    gpu: OfGpu | None = None
-    node: OfNode | None = None
-    inapplicable_reason: Applies = applies_everywhere
-    is_required: bool = True
-    """A machine fails when this check applies but cannot run. False where drivers in use do not report the value."""
-    unit: str = ""
-    """The unit of the threshold, where a lower threshold can be accepted; otherwise empty."""
+    judge: Judge
+    inapplicable_reason: Applies
+
+
+def check(name: str, judge: Judge, inapplicable_reason: Applies = applies_everywhere) -> Check:
+    """The check with this id."""
+    row = dict(_rows()[name])
+    required = row.pop("required") == "yes"
+    return Check(**row, is_required=required, judge=judge, inapplicable_reason=inapplicable_reason)
+
+
+@cache
+def _rows() -> Mapping[str, Mapping[str, str]]:
+    return {row["id"]: row for row in read_table(DATA / "checks.csv")}
+
+
+def skipped(reason: str, source: str = "") -> Evidence:
+    """Evidence of a check that did not run."""
+    return Evidence(status=Status.SKIP, value=None, threshold=None, source=source, reason=reason)
 
 
 def evaluate(

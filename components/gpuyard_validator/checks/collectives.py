@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from gpuyard_validator.checks.check import PLAN, Check, evaluate
+from gpuyard_validator.checks.check import PLAN, check, evaluate
 from gpuyard_validator.expectations import QUICK, CollectivePeers, Expectations
 from gpuyard_validator.nccl.arithmetic import Operation, bus_gbps
 from gpuyard_validator.nccl.log import (
@@ -229,67 +229,12 @@ def _compared(expected: Expectations) -> str:
     return f"fewer than {FEW} ranks cannot be compared" if few else ""
 
 
-_SAID = "the collective is slower than its links allow"
-_DO = "read nccl.transport and nccl.stragglers first; then check clocks and links of the slow node"
 COLLECTIVES = (
-    Check(
-        id="nccl.ranks",
-        group="nccl",
-        description="a rank hung, crashed or did not join",
-        remediation="check the node in the reason: nvidia-smi, XIDs in the kernel log, network",
-        node=ranks,
-        inapplicable_reason=_loaded,
-    ),
-    Check(
-        id="nccl.results",
-        group="nccl",
-        description="a collective returned wrong results",
-        remediation="cordon the node and run its memory checks; keep it cordoned until they pass",
-        node=results,
-        inapplicable_reason=_loaded,
-    ),
-    Check(
-        id="nccl.versions",
-        group="nccl",
-        description="nodes run different versions of NCCL or of its network plugin",
-        remediation="pin one image by its digest",
-        node=versions,
-        inapplicable_reason=_loaded,
-    ),
-    Check(
-        id="nccl.transport",
-        group="nccl",
-        description="NCCL uses a slower transport than the machine has, for example TCP instead of EFA or InfiniBand",
-        remediation="fix the cause in the reason; the image needs the cloud's network plugin, the pod its network devices",
-        node=transport,
-        inapplicable_reason=_loaded,
-    ),
-    Check(
-        id="nccl.gpudirect",
-        group="nccl",
-        description="network adapters copy through host memory instead of using GPUDirect RDMA",
-        remediation="use the open kernel modules or load nvidia-peermem; check the pod's memlock limit",
-        node=gpudirect,
-        inapplicable_reason=_between,
-    ),
-    *(
-        Check(
-            id=f"nccl.{operation}",
-            group="nccl",
-            description=_SAID,
-            remediation=_DO,
-            node=partial(bandwidth, operation),
-            inapplicable_reason=_fast,
-            unit="GB/s",
-        )
-        for operation in Operation
-    ),
-    Check(
-        id="nccl.stragglers",
-        group="nccl",
-        description="some ranks are slower than the others and slow down the whole job",
-        remediation="cordon the node in the reason and run again; compare its links and clocks with other nodes",
-        node=stragglers,
-        inapplicable_reason=_compared,
-    ),
+    check("nccl.ranks", ranks, _loaded),
+    check("nccl.results", results, _loaded),
+    check("nccl.versions", versions, _loaded),
+    check("nccl.transport", transport, _loaded),
+    check("nccl.gpudirect", gpudirect, _between),
+    *(check(f"nccl.{operation}", partial(bandwidth, operation), _fast) for operation in Operation),
+    check("nccl.stragglers", stragglers, _compared),
 )

@@ -1,6 +1,6 @@
 """GPU health: memory errors, temperature, throttled clocks, lowered limits."""
 
-from gpuyard_validator.checks.check import DEVICE, NVML, Check, evaluate, evaluate_minimum
+from gpuyard_validator.checks.check import DEVICE, NVML, check, evaluate, evaluate_minimum
 from gpuyard_validator.expectations import Expectations
 from gpuyard_validator.results import Action, Evidence, Status
 from gpuyard_validator.snapshot import Gpu
@@ -145,79 +145,14 @@ def _clock_known(expected: Expectations) -> str:
 
 
 HEALTH = (
-    Check(
-        id="gpu.recovery",
-        group="health",
-        description="the driver recommends a reset, a reboot or another recovery action",
-        remediation="follow the driver's recommendation in the reason",
-        gpu=recovery,
-        is_required=False,
-    ),
-    Check(
-        id="memory.repair",
-        group="health",
-        description="memory is unrepairable, or a repair is pending",
-        remediation="reset the GPU if a repair is pending; otherwise replace the node",
-        gpu=repairs,
-        is_required=False,
-    ),
-    Check(
-        id="memory.remapped_rows",
-        group="health",
-        description="no spare rows of memory are left, or a remapping is pending",
-        remediation="reset the GPU if a remapping is pending; otherwise replace the node",
-        gpu=remapped,
-        inapplicable_reason=_remaps,
-    ),
-    Check(
-        id="memory.retired_pages",
-        group="health",
-        description="too many pages of memory are retired, or a retirement is pending",
-        remediation="reboot the node if a retirement is pending; otherwise replace the node",
-        gpu=retired,
-        inapplicable_reason=_retires,
-    ),
-    Check(
-        id="ecc.sram",
-        group="health",
-        description="caches or registers (SRAM) had uncorrected errors",
-        remediation="reset the GPU; if it happens again, replace the node",
-        gpu=sram,
-    ),
-    Check(
-        id="ecc.dram",
-        group="health",
-        description="memory (DRAM) had uncorrected errors since the last reset",
-        remediation="no action while memory.remapped_rows passes",
-        gpu=dram,
-    ),
-    Check(
-        id="clocks.held",
-        group="health",
-        description="the hardware throttles the clocks of an idle GPU",
-        remediation="check cooling and power supply of the node",
-        gpu=clocks_held,
-    ),
-    Check(
-        id="gpu.temperature",
-        group="health",
-        description="an idle GPU is at its slowdown temperature",
-        remediation="check the node's cooling",
-        gpu=temperature,
-    ),
-    Check(
-        id="power.limit",
-        group="health",
-        description="the power limit is below the default",
-        remediation="set the default with nvidia-smi -pl, and find out what lowered it",
-        gpu=power,
-    ),
-    Check(
-        id="clocks.limit",
-        group="health",
-        description="the maximum clock is lower than the product's",
-        remediation="run nvidia-smi -rgc; compare with another node",
-        gpu=clock_limit,
-        inapplicable_reason=_clock_known,
-    ),
+    check("gpu.recovery", recovery),
+    check("memory.repair", repairs),
+    check("memory.remapped_rows", remapped, _remaps),
+    check("memory.retired_pages", retired, _retires),
+    check("ecc.sram", sram),
+    check("ecc.dram", dram),
+    check("clocks.held", clocks_held),
+    check("gpu.temperature", temperature),
+    check("power.limit", power),
+    check("clocks.limit", clock_limit, _clock_known),
 )

@@ -1,6 +1,6 @@
 """Inventory: number of GPUs, product, memory, driver, firmware, modes."""
 
-from gpuyard_validator.checks.check import DEVICE, NVML, PLAN, Check, evaluate, responding_gpus
+from gpuyard_validator.checks.check import DEVICE, NVML, PLAN, check, evaluate, responding_gpus
 from gpuyard_validator.expectations import Expectations
 from gpuyard_validator.results import Action, Evidence, Status
 from gpuyard_validator.snapshot import Gpu, Snapshot
@@ -146,90 +146,16 @@ def _numbers(version: str) -> list[int]:
 
 
 INVENTORY = (
-    Check(
-        id="gpu.count",
-        group="inventory",
-        description="the node has another number of GPUs than its machine type",
-        remediation="look for XID 79 in the kernel log; reboot once, then replace the node",
-        node=count,
-    ),
-    Check(
-        id="gpu.answers",
-        group="inventory",
-        description="a GPU is listed but does not respond",
-        remediation="reboot the node; if the GPU still does not respond, replace the node",
-        gpu=gpu_responds,
-    ),
-    Check(
-        id="gpu.product",
-        group="inventory",
-        description="the GPU is another product",
-        remediation="compare the pool's machine with the instance that the cloud started",
-        gpu=product,
-    ),
-    Check(
-        id="gpu.memory",
-        group="inventory",
-        description="the GPU has less memory than specified",
-        remediation="replace the node",
-        gpu=memory,
-    ),
-    Check(
-        id="gpu.identity",
-        group="inventory",
-        description="two GPUs have the same UUID, or one has none",
-        remediation="check how the devices were passed to the container",
-        node=identity,
-    ),
-    Check(
-        id="firmware.same",
-        group="inventory",
-        description="GPUs of one node run different firmware",
-        remediation="flash all boards with the same VBIOS; mixed versions are common after a repair",
-        node=firmware,
-        is_required=False,
-    ),
-    Check(
-        id="gpu.inforom",
-        group="inventory",
-        description="the board's InfoROM is corrupt",
-        remediation="replace the board",
-        gpu=inforom,
-    ),
-    Check(
-        id="driver.version",
-        group="inventory",
-        description="the driver is older than the pinned version",
-        remediation="check the node image, or the driver pod of the GPU Operator",
-        node=driver,
-        inapplicable_reason=_pinned,
-    ),
-    Check(
-        id="driver.whole",
-        group="inventory",
-        description="driver library and kernel module have different versions",
-        remediation="reboot the node, or reload the kernel module",
-        node=driver_versions_match,
-    ),
-    Check(
-        id="gpu.persistence",
-        group="inventory",
-        description="persistence mode is off",
-        remediation="run nvidia-persistenced on the node",
-        gpu=persistence,
-    ),
-    Check(
-        id="gpu.compute_mode",
-        group="inventory",
-        description="the compute mode rejects programs",
-        remediation="run nvidia-smi -c DEFAULT, and find out what changed the mode",
-        gpu=compute_mode,
-    ),
-    Check(
-        id="ecc.mode",
-        group="inventory",
-        description="ECC is off, or changes at the next reboot",
-        remediation="run nvidia-smi -e 1, then reboot",
-        gpu=ecc_mode,
-    ),
+    check("gpu.count", count),
+    check("gpu.answers", gpu_responds),
+    check("gpu.product", product),
+    check("gpu.memory", memory),
+    check("gpu.identity", identity),
+    check("firmware.same", firmware),
+    check("gpu.inforom", inforom),
+    check("driver.version", driver, _pinned),
+    check("driver.whole", driver_versions_match),
+    check("gpu.persistence", persistence),
+    check("gpu.compute_mode", compute_mode),
+    check("ecc.mode", ecc_mode),
 )

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping
 from math import ceil
 
-from gpuyard_validator.checks.check import PLAN, Check, evaluate
+from gpuyard_validator.checks.check import PLAN, check, evaluate
 from gpuyard_validator.expectations import Expectations
 from gpuyard_validator.results import Evidence, Status
 from gpuyard_validator.snapshot import BAD_VARIABLES, Gpu, Instance, Snapshot
@@ -101,41 +101,9 @@ def _inapplicable_to_mig(expected: Expectations) -> str:
 
 
 SHARING = (
-    Check(
-        id="mig.mode",
-        group="sharing",
-        description="MIG is on where the plan has whole GPUs, or off where the plan has slices",
-        remediation="read the MIG manager's log and the label nvidia.com/mig.config",
-        gpu=mig_mode,
-    ),
-    Check(
-        id="mig.geometry",
-        group="sharing",
-        description="a GPU has other MIG slices than planned",
-        remediation="read the MIG manager's log; it waits while pods use slices",
-        gpu=mig_geometry,
-        inapplicable_reason=_inapplicable_to_whole,
-    ),
-    Check(
-        id="load.processes",
-        group="load",
-        description="processes run on the GPU",
-        remediation="end them, or validate when the node is idle",
-        gpu=processes,
-    ),
-    Check(
-        id="load.utilization",
-        group="load",
-        description="the GPU is busy",
-        remediation="validate when the node is idle; a busy GPU without a process is hung: reset it",
-        gpu=gpu_utilization,
-        inapplicable_reason=_inapplicable_to_mig,
-    ),
-    Check(
-        id="host.environment",
-        group="load",
-        description="environment variables slow or stop CUDA programs",
-        remediation="remove them from the image or the pod",
-        node=environment,
-    ),
+    check("mig.mode", mig_mode),
+    check("mig.geometry", mig_geometry, _inapplicable_to_whole),
+    check("load.processes", processes),
+    check("load.utilization", gpu_utilization, _inapplicable_to_mig),
+    check("host.environment", environment),
 )

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from ctypes import byref, c_char_p, c_float, c_int, c_size_t, c_uint, c_ulonglong, c_void_p
 from pathlib import Path
 
-from gpuyard_validator.load.card import CardError, NoLibrary
-
 DRIVER = "libcuda.so.1"
 BLAS = ("libcublas.so.13", "libcublas.so.12", "libcublas.so.11")
 _FP16, _BF16, _FP32 = 2, 14, 0
@@ -23,8 +21,20 @@ _ALREADY = 704
 """CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED."""
 
 
+class NoLibrary(Exception):
+    """A library that the load needs is missing from the image, or too old."""
+
+
+class CardError(Exception):
+    """A call that failed, and its CUDA error code."""
+
+    def __init__(self, call: str, code: int, name: str) -> None:
+        super().__init__(f"{call}: {name} ({code})")
+        self.code = code
+
+
 class CudaCard:
-    """One GPU, by its PCI address."""
+    """One GPU. Pointers are numbers; calls are asynchronous until `timed` or `wait` returns."""
 
     def __init__(self, index: int) -> None:
         self._cuda = _loaded(DRIVER)
@@ -55,7 +65,7 @@ class CudaCard:
         return [f"CUDA {major}.{minor // 10}", *blas]
 
     def device(self, size: int, gpu: int | None = None) -> int:
-        """Memory of a GPU."""
+        """Memory of this GPU, or of another one."""
         where = self._index if gpu is None else gpu
         self._use(self._context(where))
         result = c_ulonglong()
@@ -155,13 +165,19 @@ class CudaCard:
         left_turned: bool = False,
         right_turned: bool = False,
     ) -> None:
-        """Row-major: cuBLAS is column-major, so it computes the transposed product."""
+        """Square row-major matrices; the result is float32. A turned matrix is used transposed.
+
+        cuBLAS is column-major, so it computes the transposed product.
+
+        Raises:
+            NoLibrary: the image has no cuBLAS.
+        """
         if self._blas is None:
             self._blas = _Blas(self._stream)
         self._blas.multiply(target, (right, right_turned), (left, left_turned), side, numbers)
 
     def timed(self, work: Callable[[], None], rounds: int) -> list[float]:
-        """Time between events on the stream."""
+        """Seconds of each round, by the GPU's clock: the time between events on the stream."""
         events = [c_void_p() for _ in range(rounds + 1)]
         for each in events:
             self._call("cuEventCreate", byref(each), c_uint(0))

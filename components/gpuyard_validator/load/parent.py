@@ -86,11 +86,8 @@ def combine_loads(first: Answer[Load], second: Answer[Load]) -> Answer[Load]:
     """Two shifts of one GPU; the second counts where the first finished."""
     if isinstance(first, Missing) or first.ended != DONE or isinstance(second, Missing):
         return first
-    return Load(
-        uuid=second.uuid,
-        ended=second.ended,
-        output=second.output,
-        code=second.code,
+    return replace(
+        second,
         missing_library=first.missing_library or second.missing_library,
         versions=second.versions or first.versions,
         rates=first.rates + second.rates,

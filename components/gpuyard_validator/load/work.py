@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from statistics import median
 
-from gpuyard_validator.load.card import Card, NoLibrary
+from gpuyard_validator.load.cuda import CudaCard, NoLibrary
 from gpuyard_validator.load.pattern import (
     FLOAT,
     HALF,
@@ -23,9 +23,9 @@ _WORD = 4
 _LOOKS = 10
 
 
-def measure_rates(card: Card, task: Task, todo: LoadPlan) -> Iterator[Rate]:
+def measure_rates(card: CudaCard, task: Task, todo: LoadPlan) -> Iterator[Rate]:
     """The result of one kind of work. If a call fails, memory is freed with the process."""
-    kinds: dict[Task, Callable[[Card, LoadPlan], Iterator[Rate]]] = {
+    kinds: dict[Task, Callable[[CudaCard, LoadPlan], Iterator[Rate]]] = {
         Task.MEMORY: _memory,
         Task.TO_DEVICE: _to_device,
         Task.TO_HOST: _to_host,
@@ -41,7 +41,7 @@ def measure_rates(card: Card, task: Task, todo: LoadPlan) -> Iterator[Rate]:
     card.free()
 
 
-def _repeated(card: Card, work: Callable[[], None], todo: LoadPlan) -> list[float]:
+def _repeated(card: CudaCard, work: Callable[[], None], todo: LoadPlan) -> list[float]:
     """Seconds of each round; the first batch warms up clocks and links, and is not counted."""
     card.timed(work, todo.rounds)
     until, result = time.monotonic() + todo.seconds, card.timed(work, todo.rounds)
@@ -63,14 +63,14 @@ def _rate(
     )
 
 
-def _filled(card: Card, size: int) -> memoryview:
+def _filled(card: CudaCard, size: int) -> memoryview:
     """Host memory filled with the pattern."""
     view = card.host(size)
     view[:] = (_PATTERN * (size // len(_PATTERN) + 1))[:size]
     return view
 
 
-def _wrong(card: Card, source: int, back: memoryview, sent: memoryview) -> int:
+def _wrong(card: CudaCard, source: int, back: memoryview, sent: memoryview) -> int:
     """The number of words that differ from their source."""
     back[:] = bytes(len(back))
     card.get(back, source, len(back))
@@ -89,7 +89,7 @@ def mismatches(got: memoryview, sent: memoryview) -> int:
     return result
 
 
-def _memory(card: Card, todo: LoadPlan) -> Iterator[Rate]:
+def _memory(card: CudaCard, todo: LoadPlan) -> Iterator[Rate]:
     """Copies within GPU memory: each byte is read and written, so it counts twice. The whole buffer is checked."""
     size, part = todo.copy, todo.host
     source, target, sent = card.device(size), card.device(size), _filled(card, part)
@@ -102,7 +102,7 @@ def _memory(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     yield _rate(Task.MEMORY, 2.0 * size, seconds, wrong)
 
 
-def _to_device(card: Card, todo: LoadPlan) -> Iterator[Rate]:
+def _to_device(card: CudaCard, todo: LoadPlan) -> Iterator[Rate]:
     target, sent = card.device(todo.host), _filled(card, todo.host)
     seconds = _repeated(card, lambda: card.put(target, sent, todo.host), todo)
     yield _rate(
@@ -110,7 +110,7 @@ def _to_device(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     )
 
 
-def _to_host(card: Card, todo: LoadPlan) -> Iterator[Rate]:
+def _to_host(card: CudaCard, todo: LoadPlan) -> Iterator[Rate]:
     source, sent, back = card.device(todo.host), _filled(card, todo.host), card.host(todo.host)
     card.put(source, sent, todo.host)
     back[:] = bytes(todo.host)
@@ -118,7 +118,7 @@ def _to_host(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     yield _rate(Task.TO_HOST, todo.host, seconds, mismatches(back, sent))
 
 
-def _peers(card: Card, todo: LoadPlan) -> Iterator[Rate]:
+def _peers(card: CudaCard, todo: LoadPlan) -> Iterator[Rate]:
     """One peer after the other: a node's switch carries each at full rate."""
     source, sent = card.device(todo.host), _filled(card, todo.host)
     card.put(source, sent, todo.host)
@@ -138,7 +138,7 @@ def _peers(card: Card, todo: LoadPlan) -> Iterator[Rate]:
         )
 
 
-def _product(card: Card, todo: LoadPlan) -> Iterator[Rate]:
+def _product(card: CudaCard, todo: LoadPlan) -> Iterator[Rate]:
     side = todo.side
     inputs, weights, _ = matrices(side)
     left, right = (_upload(card, each, todo) for each in (inputs, weights))
@@ -157,7 +157,7 @@ def _product(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     )
 
 
-def _step(card: Card, todo: LoadPlan) -> Iterator[Rate]:
+def _step(card: CudaCard, todo: LoadPlan) -> Iterator[Rate]:
     """One layer's step: forward, gradients of inputs and of weights, copy of the weights.
 
     Checking results leaves the GPU idle for a second or so, ten times in all.
@@ -194,7 +194,7 @@ def _step(card: Card, todo: LoadPlan) -> Iterator[Rate]:
     yield _rate(Task.STEP, 6.0 * side**3, seconds, wrong)
 
 
-def _upload(card: Card, matrix: Matrix, todo: LoadPlan) -> int:
+def _upload(card: CudaCard, matrix: Matrix, todo: LoadPlan) -> int:
     raw = matrix.raw(todo.numbers)
     view, target = card.host(len(raw)), card.device(len(raw))
     view[:] = raw
@@ -203,7 +203,7 @@ def _upload(card: Card, matrix: Matrix, todo: LoadPlan) -> int:
     return target
 
 
-def _off(card: Card, back: memoryview, source: int, expected: Product) -> int:
+def _off(card: CudaCard, back: memoryview, source: int, expected: Product) -> int:
     back[:] = bytes(len(back))
     card.get(back, source, len(back))
     card.wait()

@@ -9,8 +9,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from gpuyard_validator.load.card import Card, CardError, NoLibrary
-from gpuyard_validator.load.cuda import CudaCard
+from gpuyard_validator.load.cuda import CardError, CudaCard, NoLibrary
 from gpuyard_validator.load.record import HARD, LoadPlan, Task
 from gpuyard_validator.load.work import measure_rates
 from gpuyard_validator.nccl.rank import die_with_parent
@@ -19,7 +18,7 @@ from gpuyard_validator.values import decode, encode
 WORDS = 400
 
 
-def serve(open_card: Callable[[], Card], todo: LoadPlan, replies: TextIO) -> int:
+def serve(open_card: Callable[[], CudaCard], todo: LoadPlan, replies: TextIO) -> int:
     """Each kind of work; `begin` is reported before any call that can hang."""
 
     def say(**message: object) -> None:
@@ -44,7 +43,7 @@ def serve(open_card: Callable[[], Card], todo: LoadPlan, replies: TextIO) -> int
     return 1
 
 
-def _work(card: Card, task: Task, todo: LoadPlan, say: Callable[..., None]) -> None:
+def _work(card: CudaCard, task: Task, todo: LoadPlan, say: Callable[..., None]) -> None:
     """Work whose library is missing is reported; other work still runs."""
     try:
         for rate in measure_rates(card, task, todo):

@@ -1,10 +1,10 @@
-"""The interface of collectives: one protocol, and NCCL behind it."""
+"""Collectives of one rank, by NCCL."""
 
 import ctypes
 import importlib
 import time
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from gpuyard_validator.nccl.arithmetic import Operation
 
@@ -17,30 +17,6 @@ class CollectiveTiming:
     """Seconds of one round."""
     wrong: int
     """Number of wrong elements."""
-
-
-class Collective(Protocol):
-    """One rank's part; all ranks of a group make every call but the first two together."""
-
-    def version(self) -> str:
-        """Version of the collectives library."""
-        ...
-
-    def unique_id(self) -> bytes:
-        """The id by which the ranks of one group find each other; one rank requests it."""
-        ...
-
-    def join(self, ranks: int, rank: int, unique_id: bytes) -> None:
-        """Join a group, and leave the earlier one."""
-        ...
-
-    def run(self, operation: Operation, size: int, rounds: int) -> CollectiveTiming:
-        """Repeat it and check the result; `size` is the bytes of one rank's whole buffer."""
-        ...
-
-    def leave(self) -> None:
-        """Leave the group."""
-        ...
 
 
 class _Floats:
@@ -57,6 +33,8 @@ class _Floats:
 
 class NcclCollective:
     """NCCL by nccl4py and cuda-core, imported here only, on first use.
+
+    All ranks of a group make every call but `version` and `unique_id` together.
 
     A test compares names and arguments with those of nccl4py 0.6.0.
     """
@@ -88,18 +66,21 @@ class NcclCollective:
         return result.version
 
     def unique_id(self) -> bytes:
-        """128 bytes."""
+        """128 bytes, by which the ranks of one group find each other; one rank requests it."""
         return bytes(self._nccl.get_unique_id())
 
     def join(self, ranks: int, rank: int, unique_id: bytes) -> None:
-        """A communicator."""
+        """Join a group, and leave the earlier one."""
         self.leave()
         result = self._nccl.UniqueId.from_bytes(unique_id)
         self._group = self._nccl.Communicator.init(nranks=ranks, rank=rank, unique_id=result)
         self._ranks, self._sends = ranks, self._release().release[:2] < self._ALL_TO_ALL
 
     def run(self, operation: Operation, size: int, rounds: int) -> CollectiveTiming:
-        """Every rank sends ones: sums equal the number of ranks, copies equal one."""
+        """Repeat it and check the result; `size` is the bytes of one rank's whole buffer.
+
+        Every rank sends ones: sums equal the number of ranks, copies equal one.
+        """
         sent, received = self._lengths(operation, size)
         source, target = self._nccl.mem_alloc(sent), self._nccl.mem_alloc(received)
         try:

@@ -12,13 +12,13 @@ from collections.abc import Callable
 from typing import Any, TextIO
 
 from gpuyard_validator.nccl.arithmetic import Operation
-from gpuyard_validator.nccl.collective import Collective, NcclCollective
+from gpuyard_validator.nccl.collective import NcclCollective
 
 _PARENT_DEATH = 1
 """prctl's PR_SET_PDEATHSIG: when the parent is killed, its ranks are killed too, even while they wait."""
 
 
-def serve(open_collective: Callable[[], Collective], tasks: TextIO, replies: TextIO) -> int:
+def serve(open_collective: Callable[[], NcclCollective], tasks: TextIO, replies: TextIO) -> int:
     """Do each task; `entered` is reported before any call that can hang, to identify ranks that did not start."""
 
     def say(**message: object) -> None:
@@ -38,7 +38,7 @@ def serve(open_collective: Callable[[], Collective], tasks: TextIO, replies: Tex
     return 0
 
 
-def _done(collective: Collective, task: dict[str, Any]) -> dict[str, Any]:
+def _done(collective: NcclCollective, task: dict[str, Any]) -> dict[str, Any]:
     match task["do"]:
         case "id":
             return {"id": collective.unique_id().hex()}
@@ -55,7 +55,7 @@ def _done(collective: Collective, task: dict[str, Any]) -> dict[str, Any]:
             raise ValueError(f"unknown task: {other!r}")
 
 
-def run(open_collective: Callable[[], Collective]) -> int:
+def run(open_collective: Callable[[], NcclCollective]) -> int:
     """The process: replies go to the original stdout; output of libraries goes to stderr."""
     die_with_parent()
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")

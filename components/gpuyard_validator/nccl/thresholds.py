@@ -5,9 +5,11 @@ have none: full bandwidth needs 1 GiB or more (nccl-tests curves: an H200 has 40
 """
 
 from dataclasses import dataclass
+from functools import cache
 
 from gpuyard_validator.nccl.arithmetic import GIB, Operation, network_share
-from gpuyard_validator.thresholds import Quantity, Source, common, threshold_of
+from gpuyard_validator.thresholds import DATA, Quantity, Source, common, sources, threshold_of
+from gpuyard_validator.values import read_table
 
 NVLINK, PCIE = "nvlink", "pcie"
 """Transports within a node; a rack's NVLink also connects nodes."""
@@ -21,18 +23,6 @@ NVLS_GAIN = 1.1
 """An all-reduce in the NVSwitches exceeds the links' rate slightly: 482 of 450 GB/s were measured."""
 _LANE_GBPS = {3: 0.985, 4: 1.969, 5: 3.938, 6: 7.563}
 """GB/s of a PCIe lane in one direction, by generation."""
-
-STAS = Source("stas00/ml-engineering network/benchmarks, measured", "2026-11-24", is_verified=True)
-AWS = Source(
-    "awsome-distributed-training micro-benchmarks/nccl-tests", "2026-11-24", is_verified=True
-)
-NVCRE = Source(
-    "NVIDIA/cluster-readiness-engine validation-results.md", "2026-11-24", is_verified=True
-)
-COREWEAVE = Source("coreweave/nccl-tests README, measured", "2026-11-24", is_verified=True)
-SLIDE = Source(
-    "NVIDIA's slide of bus bandwidths, by stas00/ml-engineering", "2026-11-24", is_verified=True
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,68 +83,34 @@ class BandwidthThreshold:
     """False where a lower value is only a warning: the derivation is too coarse."""
 
 
-_A100, _H100 = "NVIDIA-A100-SXM4-80GB", "NVIDIA-H100-80GB-HBM3"
-_H200, _B200, _GB200 = "NVIDIA-H200", "NVIDIA-B200", "NVIDIA-GB200"
-
-
-def _row(  # noqa: PLR0913, PLR0917  a row of a table
-    product: str,
-    gpus: int,
-    nodes: int,
-    operation: Operation,
-    way: str,
-    gib: int,
-    best: float,
-    source: Source,
-    ring: float = 0.0,
-) -> Measured:
-    return Measured(
-        product=product,
-        gpus=gpus,
-        nodes=nodes,
-        operation=operation,
-        way=way,
-        size=gib * GIB,
-        best=best,
-        ring=ring,
-        source=source,
+@cache
+def measured() -> tuple[Measured, ...]:
+    """The published measurements; over EFA of p4de, p5, p5en and p6-b200, over FasTrak of a3-mega."""
+    return tuple(
+        Measured(
+            product=row["product"],
+            gpus=int(row["gpus"]),
+            nodes=int(row["nodes"]),
+            operation=Operation(row["operation"]),
+            way=row["way"],
+            size=int(row["gib"]) * GIB,
+            best=float(row["best"]),
+            ring=float(row["ring"] or 0),
+            source=sources()[row["source"]],
+        )
+        for row in read_table(DATA / "collectives.csv")
     )
-
-
-_ALL = Operation
-MEASURED = (
-    _row(_A100, 8, 1, _ALL.ALL_REDUCE, NVLINK, 16, 234.9, STAS, ring=232),
-    _row(_H100, 8, 1, _ALL.ALL_REDUCE, NVLINK, 8, 480, SLIDE, ring=370),
-    _row(_H200, 8, 1, _ALL.ALL_REDUCE, NVLINK, 8, 473, STAS, ring=367),
-    _row(_H200, 4, 1, _ALL.ALL_REDUCE, NVLINK, 8, 363, STAS, ring=363),
-    _row(_B200, 8, 1, _ALL.ALL_REDUCE, NVLINK, 8, 838, STAS, ring=682),
-    _row(_A100, 8, 2, _ALL.ALL_REDUCE, "efa", 2, 78.3, AWS),
-    _row(_H100, 8, 2, _ALL.ALL_REDUCE, "efa", 16, 487, AWS),
-    _row(_H100, 8, 2, _ALL.ALL_GATHER, "efa", 16, 338.6, NVCRE),
-    _row(_H100, 8, 2, _ALL.ALL_TO_ALL, "efa", 16, 79.1, NVCRE),
-    _row(_H200, 8, 4, _ALL.ALL_REDUCE, "efa", 4, 364.9, AWS),
-    _row(_B200, 8, 4, _ALL.ALL_REDUCE, "efa", 1, 362, AWS),
-    _row(_B200, 8, 4, _ALL.ALL_REDUCE, "efa", 4, 377, AWS),
-    _row(_B200, 8, 4, _ALL.ALL_REDUCE, "efa", 16, 381.8, AWS),
-    _row(_H100, 8, 8, _ALL.ALL_REDUCE, "infiniband", 8, 386, COREWEAVE),
-    _row(_H100, 8, 2, _ALL.ALL_REDUCE, "fastrak", 16, 337, NVCRE),
-    _row(_H100, 8, 2, _ALL.ALL_GATHER, "fastrak", 16, 189, NVCRE),
-    _row(_H100, 8, 2, _ALL.ALL_TO_ALL, "fastrak", 16, 40, NVCRE),
-    _row(_GB200, 4, 2, _ALL.ALL_REDUCE, NVLINK, 16, 838, AWS),
-    _row(_GB200, 4, 4, _ALL.ALL_REDUCE, NVLINK, 16, 882, AWS),
-)
-"""Over EFA: p4de, p5, p5en and p6-b200; over FasTrak: a3-mega. The date is when it was read."""
 
 
 def bandwidth_threshold(shape: Shape) -> BandwidthThreshold | None:
     """The threshold of a run; None for a small message or links of unknown rate."""
     if shape.size < LEAST_BYTES:
         return None
-    rows = sorted((row for row in MEASURED if _fits(row, shape)), key=lambda each: each.size)
+    rows = sorted((row for row in measured() if _fits(row, shape)), key=lambda each: each.size)
     if not rows:
         return _derived(shape)
     row = next((each for each in reversed(rows) if each.size <= shape.size), rows[0])
-    seen = f"{row.best:g} GB/s at {row.size // GIB} GiB, {row.source.title} ({row.source.read_on})"
+    seen = f"{row.best:g} GB/s at {row.size // GIB} GiB, {row.source}"
     return BandwidthThreshold(floor=row.floor, typical=USUAL * row.best, said=f"share of {seen}")
 
 

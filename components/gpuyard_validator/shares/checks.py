@@ -1,16 +1,68 @@
 """Checks of shares: all usable at once, no more than planned, no other devices visible, no memory beyond the share."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import partial
+from dataclasses import dataclass
 
-from gpuyard_validator.results import Action, Evidence, Report, Result, Status
-from gpuyard_validator.shares.record import ShareExpectations, ShareObservation
-from gpuyard_validator.values import UnknownValue, require_known
+from gpuyard_validator.checks.check import PLAN, check, evaluate
+from gpuyard_validator.results import Evidence, Report
+from gpuyard_validator.run import result_of
+from gpuyard_validator.values import (
+    NOT_QUERIED,
+    Answer,
+    Malformed,
+    decode,
+    parsed_as,
+    require_known,
+)
 
-PLAN = "the plan"
+SCHEMA = "gpuyard.dev/share/v2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareExpectations:
+    """One of the shares of the run's nodes."""
+
+    schema: str
+    pool: str
+    resource: str
+    """The extended resource that a pod requests: nvidia.com/gpu.shared, nvidia.com/mig-1g.5gb."""
+    at_once: int
+    """Number of pods that run at once: the shares of all its nodes."""
+    spare: int
+    """Number of extra pods, which must wait; 0 where such a pod could run on other nodes."""
+    memory_mib: int | None
+    """Memory limit of one share, where MPS enforces one; otherwise null."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShareObservation:
+    """The measurements."""
+
+    node: str
+    devices: Answer[int] = NOT_QUERIED
+    """GPUs, or slices, that this pod sees."""
+    together: Answer[int] = NOT_QUERIED
+    """The most pods of the run that ran at once during this pod's lifetime."""
+    waited: Answer[bool] = NOT_QUERIED
+    """Whether other pods had ended before this one started: it had to wait for a share."""
+    within: Answer[bool] = NOT_QUERIED
+    """Whether half of its memory could be allocated."""
+    beyond: Answer[bool] = NOT_QUERIED
+    """Whether more than its memory could be allocated."""
+
+
+def read_expectations(text: str) -> ShareExpectations:
+    """The expectations of a document.
+
+    Raises:
+        Malformed: it is invalid.
+    """
+    result: ShareExpectations = decode(ShareExpectations, parsed_as(SCHEMA, text, "share"))
+    if result.at_once < 1:
+        raise Malformed(f"at_once: must be at least 1, not {result.at_once}")
+    return result
+
+
 _LIMIT = "nvidia.com/mps: a share of memory each (k8s-device-plugin v0.20.0)"
-
-Judge = Callable[[ShareExpectations, ShareObservation], Evidence]
 
 
 def all_shares_usable(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
@@ -22,7 +74,7 @@ def all_shares_usable(expected: ShareExpectations, seen: ShareObservation) -> Ev
     few = not late and result < expected.at_once
     wrong = f"only {result} of {expected.at_once} shares were usable at once" if few else ""
     value = expected.at_once if late else result
-    return _judge(value, expected.at_once, PLAN, wrong, "pods")
+    return evaluate(value, expected.at_once, PLAN, wrong, unit="pods")
 
 
 def extra_pod_waits(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
@@ -33,113 +85,60 @@ def extra_pod_waits(expected: ShareExpectations, seen: ShareObservation) -> Evid
     wrong = (
         f"{over} more pods ran at once than the plan's {expected.at_once} shares" if over else ""
     )
-    return _judge(over, 0, PLAN, wrong, "pods")
+    return evaluate(over, 0, PLAN, wrong, unit="pods")
 
 
 def devices(_: ShareExpectations, seen: ShareObservation) -> Evidence:
     """One device: a slice does not see another slice, a share does not see another GPU."""
     result = require_known(seen.devices, "the number of visible devices")
     wrong = "" if result == 1 else f"the pod sees {result} devices, but has one"
-    return _judge(result, 1, PLAN, wrong, "devices")
+    return evaluate(result, 1, PLAN, wrong, unit="devices")
 
 
 def share_memory_allocatable(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
     """Half of its memory can be allocated, whatever else runs on the GPU."""
     result = require_known(seen.within, "whether its memory can be allocated")
     wrong = "" if result else f"could not allocate half of its {expected.memory_mib} MiB"
-    return _judge(result, floor=True, source=_LIMIT, wrong=wrong)
+    return evaluate(result, floor=True, source=_LIMIT, wrong=wrong)
 
 
 def memory_limit_enforced(expected: ShareExpectations, seen: ShareObservation) -> Evidence:
     """More than its share cannot be allocated: otherwise a pod takes memory of another."""
     result = require_known(seen.beyond, "whether more memory can be allocated")
     wrong = f"could allocate more than its {expected.memory_mib} MiB" if result else ""
-    return _judge(result, floor=False, source=_LIMIT, wrong=wrong)
+    return evaluate(result, floor=False, source=_LIMIT, wrong=wrong)
 
 
-SHARES: Mapping[str, tuple[str, str]] = {
-    "share.together": (
-        "not all shares are usable at once",
-        "read the device plugin's log and the label nvidia.com/gpu.replicas; a pod may use a share",
-    ),
-    "share.waits": (
-        "more pods run at once than there are shares",
-        "look for GPUs that bypass the device plugin, such as NVIDIA_VISIBLE_DEVICES in a pod",
-    ),
-    "share.devices": (
-        "a pod sees devices that it was not allocated",
-        "check the toolkit's accept-nvidia-visible-devices settings, and look for privileged pods",
-    ),
-    "share.memory_within": (
-        "the memory of a share cannot be allocated",
-        "find other processes on the GPU, and check that the MPS daemon runs",
-    ),
-    "share.memory_beyond": (
-        "a share can allocate more memory than its own",
-        "check that the pod reaches the MPS daemon: without it no memory limit applies",
-    ),
+def _no_limit(expected: ShareExpectations) -> str:
+    return "no memory limit applies to a share" if expected.memory_mib is None else ""
+
+
+def _no_spare(expected: ShareExpectations) -> str:
+    return "" if expected.spare else "the run has no extra pod"
+
+
+SHARES = {
+    each.id: each
+    for each in (
+        check("share.together", all_shares_usable),
+        check("share.waits", extra_pod_waits, _no_spare),
+        check("share.devices", devices),
+        check("share.memory_within", share_memory_allocatable, _no_limit),
+        check("share.memory_beyond", memory_limit_enforced, _no_limit),
+    )
 }
-"""By id: when it fails, and what to do."""
-_JUDGES: Mapping[str, Judge] = {
-    "share.together": all_shares_usable,
-    "share.waits": extra_pod_waits,
-    "share.devices": devices,
-    "share.memory_within": share_memory_allocatable,
-    "share.memory_beyond": memory_limit_enforced,
-}
-"""The evaluation."""
-_OF_MEMORY = ("share.memory_within", "share.memory_beyond")
 
 
 def judge(expected: ShareExpectations, seen: ShareObservation) -> Report:
     """The report of one pod."""
+    scope = expected.resource
     return Report(
         node=seen.node,
         pool=expected.pool,
-        source=expected.resource,
+        source=scope,
         driver="",
         required=True,
-        results=tuple(_results(expected, seen)),
-    )
-
-
-def _results(expected: ShareExpectations, seen: ShareObservation) -> Iterator[Result]:
-    for name, judges in _JUDGES.items():
-        if why := _needless(name, expected):
-            skipped = _skipped(f"does not apply: {why}")
-            yield Result(check=name, scope=expected.resource, required=False, evidence=skipped)
-            continue
-        result = _evidence(partial(judges, expected, seen))
-        yield Result(check=name, scope=expected.resource, required=True, evidence=result)
-
-
-def _needless(name: str, expected: ShareExpectations) -> str:
-    """Why a check does not apply."""
-    if name in _OF_MEMORY and expected.memory_mib is None:
-        return "no memory limit applies to a share"
-    if name == "share.waits" and not expected.spare:
-        return "the run has no extra pod"
-    return ""
-
-
-def _evidence(judges: Callable[[], Evidence]) -> Evidence:
-    try:
-        return judges()
-    except UnknownValue as problem:
-        return _skipped(f"not run: {problem}")
-
-
-def _skipped(reason: str) -> Evidence:
-    return Evidence(status=Status.SKIP, value=None, threshold=None, source="", reason=reason)
-
-
-def _judge(value: object, floor: object, source: str, wrong: str, unit: str = "") -> Evidence:
-    return Evidence(
-        status=Status.FAIL if wrong else Status.PASS,
-        value=value,
-        threshold=floor,
-        source=source,
-        unit=unit,
-        reason=wrong,
-        action=Action.INVESTIGATE if wrong else Action.NONE,
+        results=tuple(
+            result_of(each, scope, expected, seen, must=True) for each in SHARES.values()
+        ),
     )

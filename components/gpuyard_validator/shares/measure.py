@@ -6,10 +6,10 @@ from contextlib import suppress
 from dataclasses import dataclass
 from http.client import HTTPException
 
-from gpuyard_validator.load.card import Card, CardError, NoLibrary
+from gpuyard_validator.load.cuda import CardError, CudaCard, NoLibrary
 from gpuyard_validator.rendezvous import Ask
-from gpuyard_validator.shares.record import ShareExpectations, ShareObservation
-from gpuyard_validator.snapshot import Gpu, Reader
+from gpuyard_validator.shares.checks import ShareExpectations, ShareObservation
+from gpuyard_validator.snapshot import Gpu, Snapshot
 from gpuyard_validator.values import NOT_QUERIED, Answer, Missing, MissingReason
 
 MIB = 1 << 20
@@ -24,8 +24,8 @@ _NO_MEMORY = 2
 class ProbeInputs:
     """Sources of the measurement."""
 
-    reader: Reader
-    card: Callable[[], Card]
+    machine: Callable[[], Snapshot]
+    card: Callable[[], CudaCard]
     ask: Ask | None
     """The Job of this pod; None for a single pod."""
     seconds: float
@@ -40,7 +40,7 @@ def measure_share(expected: ShareExpectations, means: ProbeInputs) -> ShareObser
     Raises:
         CannotRead: no driver responds.
     """
-    machine = means.reader.read()
+    machine = means.machine()
     within, beyond = _memory(expected, means.card)
     most, late = _concurrent_pods(expected, means)
     return ShareObservation(
@@ -67,7 +67,7 @@ def _devices(gpus: Iterable[Gpu]) -> Answer[int]:
 
 
 def _memory(
-    expected: ShareExpectations, open_card: Callable[[], Card]
+    expected: ShareExpectations, open_card: Callable[[], CudaCard]
 ) -> tuple[Answer[bool], Answer[bool]]:
     """Half of the share, then one eighth more than all of it."""
     if expected.memory_mib is None:
@@ -81,7 +81,7 @@ def _memory(
     return _allocated(card, share_bytes // 2), _allocated(card, share_bytes + share_bytes // 8)
 
 
-def _allocated(card: Card, size: int) -> Answer[bool]:
+def _allocated(card: CudaCard, size: int) -> Answer[bool]:
     """Whether it can be allocated; an error other than out-of-memory is no answer."""
     try:
         card.device(size)

@@ -17,7 +17,7 @@ from itertools import groupby, islice
 from pathlib import Path
 
 from gpuyard_validator.values import Answer, Missing, MissingReason
-from gpuyard_validator.volumes.record import Reading, VolumeExpectations, VolumeObservation
+from gpuyard_validator.volumes.checks import Reading, VolumeExpectations, VolumeObservation
 
 BLOCK = 8 << 20
 STREAMS = 8

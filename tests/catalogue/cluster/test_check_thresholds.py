@@ -20,7 +20,7 @@ from gpuyard_validator.load.thresholds import (
     step_threshold,
 )
 from gpuyard_validator.nccl.arithmetic import GIB, Operation
-from gpuyard_validator.nccl.thresholds import MEASURED, NVLINK, PCIE, Shape, bandwidth_threshold
+from gpuyard_validator.nccl.thresholds import NVLINK, PCIE, Shape, bandwidth_threshold, measured
 from gpuyard_validator.thresholds import Quantity, common, threshold_of
 from kit.cases.hardware import expected
 from kit.every import every
@@ -69,7 +69,7 @@ def together(operation, product, gpus, nodes, way):
 
 
 def rows(operation):
-    mine = [each for each in MEASURED if each.operation == operation]
+    mine = [each for each in measured() if each.operation == operation]
     asked = [(each.product, each.gpus, each.nodes, each.way) for each in mine]
     return {row_key(*one): together(operation, *one) for one in asked}
 

@@ -14,7 +14,7 @@ from gpuyard.render.validation.shares import (
 )
 from gpuyard.render.validation.work import deferred_jobs, work_objects
 from gpuyard_core.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
-from gpuyard_validator.shares.record import ShareExpectations, read_expectations
+from gpuyard_validator.shares.checks import ShareExpectations, read_expectations
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, shared_pool, team
 

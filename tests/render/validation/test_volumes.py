@@ -18,7 +18,7 @@ from gpuyard.render.validation.volumes import (
 )
 from gpuyard.render.validation.work import DeferredJob, deferred_jobs, work_objects
 from gpuyard_core.names import CHECKS_LABEL, QUEUE_LABEL, WORK_LABEL
-from gpuyard_validator.volumes.record import read_expectations
+from gpuyard_validator.volumes.checks import read_expectations
 from kit.every import every
 from kit.stacks import cut_pool, plan_of, platform, pool, team
 

@@ -16,7 +16,7 @@ from gpuyard_validator.expectations import read_expectations
 from gpuyard_validator.report import termination_message
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import CannotRead, SnapshotReader
+from gpuyard_validator.snapshot import CannotRead, read_snapshot
 from kit.stacks import plan_of, platform, pool
 
 DRIVER = "595.91.07"
@@ -54,7 +54,7 @@ ASKED = {"image": "x"}
 
 
 def judged(node: dict[str, Any], wanted: Any):
-    report = validate(wanted, SnapshotReader(machine_text(node)).read())
+    report = validate(wanted, read_snapshot(machine_text(node)))
     return report, {(r.check, r.scope) for r in report.blocking_results}
 
 
@@ -128,11 +128,11 @@ def test_a_node_without_a_driver_says_nothing_of_it():
 @pytest.mark.parametrize("faults", ["[1]", "none", '{"99": {"name": "x"}}', '{"0": 1}'])
 def test_faults_that_nobody_can_read_make_a_machine_that_nobody_can_read(faults: str):
     with pytest.raises(CannotRead):
-        SnapshotReader(machine_text(fake("p5.48xlarge", faults=faults))).read()
+        read_snapshot(machine_text(fake("p5.48xlarge", faults=faults)))
 
 
 def test_a_machine_that_nobody_knows_has_no_gpus():
-    snapshot = SnapshotReader(machine_text(fake("toaster.large"))).read()
+    snapshot = read_snapshot(machine_text(fake("toaster.large")))
     assert (snapshot.node, snapshot.gpus) == ("train-000", ())
 
 
@@ -144,7 +144,7 @@ def test_a_floor_that_the_stack_file_lowers_holds_until_its_last_day():
     made = plan_of(raw)
     text = expectations_text(made, made.pools[0])
     node = fake("p5.48xlarge", faults='{"3": {"pcie_width": 8}}')
-    seen = SnapshotReader(machine_text(node, text or "")).read()
+    seen = read_snapshot(machine_text(node, text or ""))
     for day, code in (("2027-03-31", Code.PASSED), ("2027-04-01", Code.FAILED)):
         report = validate(read_expectations(text or ""), seen, today=day)
         assert report.code is code

@@ -9,7 +9,7 @@ from gpuyard_simulate.validation.machine import FAULTS, machine_text
 from gpuyard_validator.expectations import read_expectations
 from gpuyard_validator.results import Code
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import SnapshotReader
+from gpuyard_validator.snapshot import read_snapshot
 from kit.every import every
 from kit.stacks import plan_of, platform, pool
 
@@ -28,7 +28,7 @@ def report(wanted, faults=None, machine="p5.48xlarge"):
     notes = {FAULTS: json.dumps(faults)} if faults else {}
     labels = {MACHINE_LABEL: machine, DRIVER_VERSION_LABEL: expected.driver}
     node = {"metadata": {"name": "train-000", "labels": labels, "annotations": notes}}
-    return validate(expected, SnapshotReader(machine_text(node, wanted)).read())
+    return validate(expected, read_snapshot(machine_text(node, wanted)))
 
 
 @every("profile", ["full", "soak"])

@@ -7,8 +7,7 @@ import shutil
 import pytest
 
 from gpuyard_validator.load import cuda as driver
-from gpuyard_validator.load.card import CardError, NoLibrary
-from gpuyard_validator.load.cuda import CudaCard
+from gpuyard_validator.load.cuda import CardError, CudaCard, NoLibrary
 from gpuyard_validator.load.record import ALONE, LoadPlan, Rate, Task
 from gpuyard_validator.load.work import measure_rates
 from gpuyard_validator.load.worker import serve

@@ -4,10 +4,7 @@ import pytest
 
 from gpuyard_core.catalogue.gpus import GPUS
 from gpuyard_validator.load.thresholds import (
-    DCGM_MEMORY,
-    MEMORY,
     OF_MEASURED,
-    PRODUCT,
     matmul_threshold,
     memory_threshold,
     pcie_threshold,
@@ -15,7 +12,7 @@ from gpuyard_validator.load.thresholds import (
     step_threshold,
 )
 from gpuyard_validator.nccl.thresholds import pcie_gbps
-from gpuyard_validator.thresholds import Quantity, threshold_of
+from gpuyard_validator.thresholds import Quantity, gpus, threshold_of
 from kit.cases.hardware import CARDS, PRODUCTS
 from kit.every import every
 
@@ -51,7 +48,11 @@ ROUNDED = 1.002
 
 def test_every_product_has_a_row_and_every_row_a_product():
     assert set(WIRES) == set(CORES) == set(PRODUCTS)
-    assert set(MEMORY) == set(PRODUCT) == {*PRODUCTS.values(), "NVIDIA-A10G"}
+    for sheet in ("memory_sheet", "matmul_sheet"):
+        assert {n for n, row in gpus().items() if sheet in row} == {
+            *PRODUCTS.values(),
+            "NVIDIA-A10G",
+        }
 
 
 @every("name", PRODUCTS)
@@ -60,11 +61,15 @@ def test_a_floor_is_below_the_sheet_and_the_sheet_below_the_wire(name):
     bits, rate = WIRES[name]
     cores, operations = CORES[name]
     tflops = cores * operations * card.sm_mhz / 1e6
-    for table, wire in ((MEMORY, bits * rate / 8), (PRODUCT, tflops)):
-        row = table[product]
-        assert 0.3 <= row.threshold.floor / row.sheet <= 1.0
-        assert row.sheet <= wire * ROUNDED, f"{row.sheet} of {wire}"
-        assert row.threshold.floor <= (row.measured or row.sheet) <= row.sheet
+    for kind, threshold, wire in (
+        ("memory", memory_threshold(product), bits * rate / 8),
+        ("matmul", matmul_threshold(product), tflops),
+    ):
+        sheet = gpus()[product][f"{kind}_sheet"].value
+        measured = gpus()[product].get(kind)
+        assert 0.3 <= threshold.floor / sheet <= 1.0
+        assert sheet <= wire * ROUNDED, f"{sheet} of {wire}"
+        assert threshold.floor <= (measured.value if measured else sheet) <= sheet
     assert step_threshold(product).floor < matmul_threshold(product).floor
 
 
@@ -117,7 +122,9 @@ def test_a_measurement_that_only_dcgm_has_warns_at_its_own_minimum(product, floo
 
 def test_products_with_a_floor_of_memory_alone_are_in_the_catalogue_and_have_no_other_floor():
     products = {gpu.product for gpu in GPUS.values()}
-    for product in DCGM_MEMORY:
+    alone = [name for name, row in gpus().items() if set(row) == {"memory"}]
+    assert len(alone) == 4
+    for product in alone:
         assert product in products
         assert (matmul_threshold(product), step_threshold(product)) == (None, None)
 
@@ -135,7 +142,9 @@ def test_a_product_that_nobody_knows_has_no_floor_and_one_that_warns_warns_by_st
 @every("name, theirs, meant", [("H200", 2.333, 3195.0), ("A100-40", 137.5, 777.5)])
 def test_rows_of_dcgm_that_never_fail_are_not_copied(name, theirs, meant):
     product = PRODUCTS[name]
-    assert theirs / MEMORY[product].sheet < 0.35, "no machine that answers falls below it"
+    assert theirs / gpus()[product]["memory_sheet"].value < 0.35, (
+        "no machine that answers falls below it"
+    )
     assert memory_threshold(product).floor == pytest.approx(meant)
 
 
@@ -143,4 +152,4 @@ def test_the_sheet_of_a_card_is_that_of_its_own_clock():
     """The workstation's card of this name is faster: 2617 MHz make 504 TFLOPS."""
     product = PRODUCTS["RTX6000"]
     assert threshold_of(Quantity.MAX_SM_CLOCK, product) is None
-    assert PRODUCT[product].sheet * 1e6 <= 188 * 1024 * CARDS["RTX6000"].sm_mhz
+    assert gpus()[product]["matmul_sheet"].value * 1e6 <= 188 * 1024 * CARDS["RTX6000"].sm_mhz

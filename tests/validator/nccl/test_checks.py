@@ -10,7 +10,7 @@ from gpuyard_validator.expectations import AcceptedThreshold, CollectivePeers, N
 from gpuyard_validator.nccl.arithmetic import GIB, Operation
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import SnapshotReader, snapshot_json
+from gpuyard_validator.snapshot import read_snapshot, snapshot_json
 from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.faults import ended, logged, ran, run
 from kit.cases.hardware import collectives, expected, machine
@@ -225,7 +225,7 @@ def test_adapters_of_unknown_rate_leave_a_network_unjudged():
 
 def test_a_run_is_part_of_a_recorded_machine():
     whole = machine(TWO)
-    again = SnapshotReader(snapshot_json(whole)).read()
+    again = read_snapshot(snapshot_json(whole))
     assert again == whole
     assert validate(expected(TWO), again).code is Code.PASSED
 

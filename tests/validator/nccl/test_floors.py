@@ -12,10 +12,10 @@ from gpuyard_validator.nccl.arithmetic import (
 )
 from gpuyard_validator.nccl.thresholds import (
     LEAST_BYTES,
-    MEASURED,
     Shape,
     bandwidth_threshold,
     ceiling_gbps,
+    measured,
 )
 from kit.every import every
 
@@ -86,7 +86,7 @@ def test_an_all_to_all_sends_to_each_rank_elsewhere_and_nothing_leaves_one_node(
     assert [network_share(each, 8, 1) for each in Operation] == [0, 0, 0, 0]
 
 
-@every("row", MEASURED)
+@every("row", measured())
 def test_a_floor_is_below_what_was_measured_and_that_below_what_links_carry(row):
     found = shape(row.product, row.gpus, row.nodes, row.operation, row.size, row.way)
     top, floor = ceiling_gbps(found), bandwidth_threshold(found)

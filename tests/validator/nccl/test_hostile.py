@@ -17,7 +17,7 @@ from gpuyard_validator.nccl.log import Transport, excerpt, read_log, wrong_trans
 from gpuyard_validator.nccl.record import ABSENT, CRASHED, HUNG, STOPPED
 from gpuyard_validator.results import Code, Status
 from gpuyard_validator.run import validate
-from gpuyard_validator.snapshot import CannotRead, SnapshotReader, snapshot_json
+from gpuyard_validator.snapshot import CannotRead, read_snapshot, snapshot_json
 from gpuyard_validator.values import Missing, MissingReason, encode
 from kit.cases.hardware import expected, machine
 from kit.every import every
@@ -108,7 +108,7 @@ def test_a_mutilated_record_of_a_run_never_passes_by_what_it_lacks():
         strange = chance.choice([None, True, -1, 10**30, "x", [], {}, [None], {"missing": "lost"}])
         raw["collectives"][name] = strange
         try:
-            seen = SnapshotReader(json.dumps(raw)).read()
+            seen = read_snapshot(json.dumps(raw))
         except CannotRead:
             continue
         report = validate(expected("H100-loaded"), seen)

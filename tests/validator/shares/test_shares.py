@@ -8,19 +8,20 @@ from http.client import HTTPException
 
 import pytest
 
-from gpuyard_validator.load.card import CardError, NoLibrary
+from gpuyard_validator.load.cuda import CardError, NoLibrary
 from gpuyard_validator.results import Code, Status
-from gpuyard_validator.shares import command
-from gpuyard_validator.shares.checks import SHARES, judge
-from gpuyard_validator.shares.measure import HOLD, MIB, ProbeInputs, measure_share
-from gpuyard_validator.shares.record import (
+from gpuyard_validator.shares import __main__ as command
+from gpuyard_validator.shares.checks import (
     SCHEMA,
+    SHARES,
     ShareExpectations,
+    ShareObservation,
+    judge,
     read_expectations,
-    read_observation,
 )
+from gpuyard_validator.shares.measure import HOLD, MIB, ProbeInputs, measure_share
 from gpuyard_validator.snapshot import CannotRead
-from gpuyard_validator.values import Malformed, Missing, MissingReason, encode
+from gpuyard_validator.values import Malformed, Missing, MissingReason, decode, encode, parse_json
 from kit.cases.hardware import SLICES, altered, machine
 from kit.every import every
 
@@ -98,7 +99,7 @@ def cut(*slices):
 def reported(wanted, *, shows=None, card=Card, looks=((2, 0), (4, 0)), seconds=60.0):
     clock = Clock()
     means = ProbeInputs(
-        reader=Reader(shows or one_gpu()), card=card, ask=job(*looks) if looks else None,
+        machine=Reader(shows or one_gpu()).read, card=card, ask=job(*looks) if looks else None,
         seconds=seconds, pause=clock.pause, clock=clock,
     )  # fmt: skip
     return judge(wanted, measure_share(wanted, means))
@@ -191,7 +192,7 @@ def test_a_job_that_once_does_not_answer_is_asked_again_and_one_that_never_does_
     ):
         clock = Clock()
         means = ProbeInputs(
-            reader=Reader(one_gpu()), card=Card, ask=ask, seconds=seconds,
+            machine=Reader(one_gpu()).read, card=Card, ask=ask, seconds=seconds,
             pause=clock.pause, clock=clock,
         )  # fmt: skip
         assert against(judge(wanted(), measure_share(wanted(), means))) == found
@@ -204,7 +205,7 @@ def test_where_no_pod_is_one_too_many_none_has_to_wait():
 @every("text, said", [("{", "seen: not JSON"), ("{}", "node: missing")])
 def test_what_was_seen_elsewhere_is_a_document(text, said):
     with pytest.raises(Malformed, match=said):
-        read_observation(text)
+        decode(ShareObservation, parse_json(text, "seen"))
 
 
 def test_what_another_pod_has_seen_is_judged_by_the_same_checks(files, capsys):
@@ -280,10 +281,12 @@ def test_exit_codes_and_last_words(files, capsys, monkeypatch):
 
 
 def test_each_check_is_explained(capsys, monkeypatch):
-    for name, words in SHARES.items():
+    for name, check in SHARES.items():
+        words = (check.description, check.remediation)
         assert command.main(["--explain", name]) == 0
         said = capsys.readouterr().out
         assert all(each in said for each in (name, *words))
+    monkeypatch.delitem(sys.modules, "gpuyard_validator.shares.__main__")
     monkeypatch.setattr(sys, "argv", ["shares", "--explain", "share.waits"])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("gpuyard_validator.shares", run_name="__main__")

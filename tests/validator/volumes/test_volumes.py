@@ -11,18 +11,20 @@ from dataclasses import replace
 import pytest
 
 from gpuyard_validator.results import Code, Status
-from gpuyard_validator.values import Malformed, Missing, MissingReason, encode
-from gpuyard_validator.volumes import command, measure
-from gpuyard_validator.volumes.checks import READ, VOLUMES, judge
-from gpuyard_validator.volumes.measure import in_time, measure_volumes, pieces_of, speed
-from gpuyard_validator.volumes.record import (
+from gpuyard_validator.values import Malformed, Missing, MissingReason, decode, encode, parse_json
+from gpuyard_validator.volumes import __main__ as command
+from gpuyard_validator.volumes import measure
+from gpuyard_validator.volumes.checks import (
+    READ,
     SCHEMA,
+    VOLUMES,
     Reading,
     VolumeExpectations,
     VolumeObservation,
+    judge,
     read_expectations,
-    read_observation,
 )
+from gpuyard_validator.volumes.measure import in_time, measure_volumes, pieces_of, speed
 from kit.every import every
 
 MIB = 1 << 20
@@ -288,15 +290,18 @@ def test_documents_come_back_as_they_were():
         node="n",
         reads={"corpus": 1.0, "home": Missing(MissingReason.FAILED, "the volume is empty")},
     )
-    assert read_observation(json.dumps(encode(seen))) == seen
+    assert decode(VolumeObservation, encode(seen)) == seen
     with pytest.raises(Malformed, match="seen: not JSON"):
-        read_observation("{")
+        decode(VolumeObservation, parse_json("{", "seen"))
 
 
 def test_the_check_is_explained(capsys, monkeypatch):
     assert command.main(["--explain", READ]) == 0
     said = capsys.readouterr().out
-    assert all(each in said for each in (READ, *VOLUMES[READ]))
+    assert all(
+        each in said for each in (READ, VOLUMES[READ].description, VOLUMES[READ].remediation)
+    )
+    monkeypatch.delitem(sys.modules, "gpuyard_validator.volumes.__main__")
     monkeypatch.setattr(sys, "argv", ["volumes", "--explain", READ])
     with pytest.raises(SystemExit) as ended:
         runpy.run_module("gpuyard_validator.volumes", run_name="__main__")
