@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from gpuyard.render.network import network_policy
+from gpuyard.render.teams import network_policy
 from gpuyard_core.names import PRIORITY_LABEL
 from gpuyard_simulate import cluster
 from gpuyard_simulate.api import Api, ApiError

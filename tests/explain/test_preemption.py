@@ -2,7 +2,7 @@
 
 import pytest
 
-from gpuyard.explain import Verdict, explain, preemption
+from gpuyard.explain import Verdict, explain, workload
 from gpuyard.explain.running import read_running
 from gpuyard.scheduler.topology import REQUIRED
 from gpuyard_core.manifests.workloads import read_job
@@ -165,7 +165,7 @@ def test_who_has_only_its_guarantee_keeps_its_place(fair):
 
 # ── where it is not judged, or not asked ──────────────────────────────────────────────────────────
 def test_among_too_many_it_is_said_that_nobody_tried(monkeypatch):
-    monkeypatch.setattr(preemption, "MAX_JOBS", 1)
+    monkeypatch.setattr(workload, "MAX_JOBS", 1)
     found = asked(zoned(), gang(priority="high"), row("one", 0), row("two", 1))
     assert (found.verdict, evicted(found)) == (WAITS, [])
     (caution,) = found.cautions

@@ -9,7 +9,7 @@ from gpuyard.render.gpu_operator.existing_operator import required_values
 from gpuyard.render.gpu_operator.values import operator_values
 from gpuyard.resources import ClusterProvider, GpuOperator
 from gpuyard.resources.component import Component
-from gpuyard.resources.gpu_operator import operator_detection
+from gpuyard.resources.gpu_operator import component as operator_component
 from gpuyard.resources.releases import RELEASE_TYPE
 from kit.components import component, waits_for
 from kit.stacks import plan_of, platform, pool, shape, team
@@ -157,7 +157,7 @@ def policy(**spec):
 
 
 def said(found):
-    return asyncio.run(operator_detection.other_operator_message(Looks(found), PLAN))
+    return asyncio.run(operator_component.other_operator_message(Looks(found), PLAN))
 
 
 @pytest.mark.parametrize(
@@ -187,10 +187,10 @@ def test_what_is_said_of_anothers_operator(found, words):
 @pytest.mark.parametrize(("found", "warned"), [({}, True), (None, False), (OSError("gone"), False)])
 def test_a_look_warns_and_never_fails(pulumi_mocks, monkeypatch, found, warned):
     heard = []
-    monkeypatch.setattr(operator_detection.pulumi.log, "warn", heard.append)
+    monkeypatch.setattr(operator_component.pulumi.log, "warn", heard.append)
 
     async def look():
-        return await operator_detection.warn_other_operator(Looks(found), PLAN).future()
+        return await operator_component.warn_other_operator(Looks(found), PLAN).future()
 
     assert bool(asyncio.run(look())) is warned
     assert bool(heard) is warned
@@ -198,5 +198,5 @@ def test_a_look_warns_and_never_fails(pulumi_mocks, monkeypatch, found, warned):
 
 def test_nobody_looks_at_an_operator_of_ours():
     assert (
-        operator_detection.warn_other_operator(Looks(AssertionError()), plan_of(platform())) is None
+        operator_component.warn_other_operator(Looks(AssertionError()), plan_of(platform())) is None
     )

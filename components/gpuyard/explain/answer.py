@@ -1,32 +1,39 @@
 """The explanation of one job: the decision, and what would change it."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import Any
 
 from gpuyard.explain.changes import suggest_changes, suggest_pinned_pool, suggest_team_namespace
 from gpuyard.explain.decision import evaluate_job
-from gpuyard.explain.fabric import fabric_cautions
-from gpuyard.explain.messages import cautions, namespace, queue
-from gpuyard.explain.outcome import JobOutcome
-from gpuyard.explain.policy import PolicyResult, evaluate_policy
+from gpuyard.explain.messages import cautions, namespace, policy, queue
+from gpuyard.explain.outcome import JobOutcome, impossible
 from gpuyard.explain.records import Explanation, JobChange, Verdict
 from gpuyard.explain.workload import admit
+from gpuyard.plan.pools.topology import uses_rdma_device_plugin
 from gpuyard.plan.queueing.kueue import integrated_kinds
 from gpuyard.plan.queueing.queueing_checks import teams_with_compared_queues
 from gpuyard.plan.queueing.volcano import uses_volcano
-from gpuyard.plan.records import PlatformPlan, TeamPlan, usable_pools
+from gpuyard.plan.records import PlatformPlan, PoolPlan, TeamPlan, usable_pools
 from gpuyard.plan.sharing.gke_sharing import single_request_resources
+from gpuyard.render.admission.team_parameters import enforcement, parameters_of
 from gpuyard.render.workloads.runtimes import with_runtime
 from gpuyard.scheduler.flavors import requests_with_quota
 from gpuyard.scheduler.model import EMPTY, PlatformState, SchedulerModel
 from gpuyard.scheduler.nodes import knows_amount_per_node, missing_resources, planned_node_resources
-from gpuyard.scheduler.requests import Request, request_of
+from gpuyard.scheduler.requests import PodSet, Request, request_of
+from gpuyard.spec.sections import Enforce
 from gpuyard_core import names
+from gpuyard_core.admission.requirement import Workload
+from gpuyard_core.admission.requirements import QUEUED, denials
 from gpuyard_core.catalogue.kubernetes.api import changes_jobs
 from gpuyard_core.errors import UsageError
+from gpuyard_core.manifests.fields import is_true, mapping, mappings, text
+from gpuyard_core.manifests.pods import Pod
 from gpuyard_core.manifests.workloads import ParsedWorkload
+from gpuyard_core.names import EFA, GPU, RDMA
 
 BUILT_IN_PRIORITIES = {
     "system-cluster-critical": 2_000_000_000,
@@ -248,3 +255,85 @@ def _record(
         changes=changes,
         stack_change=_stack_change(desk, request, team, outcome),
     )
+
+
+_SEVERAL = 2
+_ADAPTERS = "/dev/infiniband"
+_DEVICES = frozenset({"/dev", _ADAPTERS})
+
+
+def fabric_cautions(
+    plan: PlatformPlan, job: ParsedWorkload, request: Request, outcome: JobOutcome
+) -> Iterator[str]:
+    """For each possible pool: whether the pods request the network adapter of the fabric.
+
+    Only for pods with every GPU of their node: smaller pods may not communicate.
+    """
+    if outcome.verdict is Verdict.NEVER or not request.is_gang:
+        return
+    by_host = [_has_the_hosts_devices(pod.spec) for pod in job.pods]
+    for pool in map(plan.pool, outcome.pools):
+        adapter, per_pod = _adapter(plan, pool)
+        large = [
+            (pods, host)
+            for pods, host in zip(request.pod_sets, by_host, strict=True)
+            if _takes_a_node(pods, pool)
+        ]
+        if not adapter or sum(pods.count for pods, _ in large) < _SEVERAL:
+            continue
+        without = (p for p, host in large if not host and not p.requests.get(adapter))
+        if lacking := sum(pods.count for pods in without):
+            yield cautions.pods_without_fabric_adapter(pool.name, lacking, adapter, per_pod)
+
+
+def _adapter(plan: PlatformPlan, pool: PoolPlan) -> tuple[str, int]:
+    """The resource and count that a pod requests for the pool's fabric; "" when none is needed."""
+    if plan.provider.network_interfaces(pool.machine):
+        return EFA, pool.machine.efa_interfaces
+    return (RDMA, 1) if uses_rdma_device_plugin(pool.fabric) else ("", 0)
+
+
+def _takes_a_node(pods: PodSet, pool: PoolPlan) -> bool:
+    gpus_per_node = next((a.per_node for a in pool.advertised if a.resource == GPU), None)
+    return gpus_per_node is not None and pods.requests.get(GPU) == gpus_per_node
+
+
+def _has_the_hosts_devices(spec: Mapping[Any, Any]) -> bool:
+    """Whether it accesses the adapters of the host without a request."""
+    containers = mappings(spec, "containers")
+    paths = (text(each, "hostPath", "path").rstrip("/") for each in mappings(spec, "volumes"))
+    privileged = any(is_true(mapping(c, "securityContext").get("privileged")) for c in containers)
+    return privileged or any(path in _DEVICES or path.startswith(f"{_ADAPTERS}/") for path in paths)
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyResult:
+    """The result of the policy for a job."""
+
+    outcome: JobOutcome | None = None
+    """NEVER when the policy rejects the job."""
+    cautions: tuple[str, ...] = ()
+    requires_queue: bool = False
+    """Whether only a queue label is missing."""
+
+
+def evaluate_policy(plan: PlatformPlan, team: TeamPlan | None, job: ParsedWorkload) -> PolicyResult:
+    """Evaluate the policy; it does not apply to jobs outside of teams."""
+    results = list(denials(_workload(job), parameters_of(plan, team))) if team else []
+    if not results:
+        return PolicyResult()
+    violations = [each.summary for each in results]
+    if (how := enforcement(plan)) is not Enforce.DENY:
+        return PolicyResult(cautions=(policy.allowed_with_violations(violations, how),))
+    wants_queue = {each.id for each in results} == {QUEUED.id}
+    return PolicyResult(
+        outcome=impossible(policy.rejected_by_policy(violations)), requires_queue=wants_queue
+    )
+
+
+def _workload(job: ParsedWorkload) -> Workload:
+    labels: Mapping[str, Mapping[str, str]] = {"labels": job.own_labels}
+    pods = (
+        Pod((), labels if job.kind == "Pod" else {"labels": p.labels}, p.spec) for p in job.pods
+    )
+    return Workload(job.kind, labels, tuple(pods), jobs_metadata=labels, body=job.body)

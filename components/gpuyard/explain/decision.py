@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gpuyard.explain.messages import dispatch, namespace, policy, queue
+from gpuyard.explain.messages import cautions, dispatch, namespace, nodes, policy, queue
 from gpuyard.explain.namespace import (
     apply_namespace_quota,
     excess,
@@ -11,16 +11,18 @@ from gpuyard.explain.namespace import (
     rejected_container,
 )
 from gpuyard.explain.outcome import Excess, JobOutcome, impossible, waiting
+from gpuyard.explain.placing import place_on_nodes
 from gpuyard.explain.records import Verdict
 from gpuyard.explain.replicas import simulate_replicas
-from gpuyard.explain.unqueued import explain_missing_queue_label, explain_unqueued
 from gpuyard.explain.workload import evaluate_workload
 from gpuyard.plan.queueing import multikueue
-from gpuyard.plan.records import NamespacePlan, TeamPlan
+from gpuyard.plan.records import NamespacePlan, PlatformPlan, TeamPlan
 from gpuyard.plan.sharing.dra import quota_key
-from gpuyard.scheduler.flavors import requests_with_quota
+from gpuyard.scheduler.flavors import ConsideredPool, requests_with_quota
 from gpuyard.scheduler.model import SchedulerModel
-from gpuyard.scheduler.requests import Request
+from gpuyard.scheduler.nodes import missing_resources, planned_node_resources
+from gpuyard.scheduler.requests import PodSet, Request
+from gpuyard.scheduler.selectors import accepts, labels_of, untolerated
 
 
 def evaluate_job(
@@ -126,3 +128,56 @@ def _in_use(desk: SchedulerModel, team: TeamPlan, home: NamespacePlan, resource:
         return sum(n for job in jobs for (_, r), n in job.uses.items() if r == resource)
     pods = (p for job in jobs for p in job.pods)
     return sum(p.requests.get(resource, 0) * p.count for p in pods)
+
+
+def explain_unqueued(desk: SchedulerModel, request: Request, whose: str = "") -> JobOutcome:
+    """The outcome of a job that Kueue ignores, so that only taints apply."""
+    if desk.plan.queueing.dispatch:
+        return impossible(dispatch.unqueued_job_not_dispatched(whose, request.namespace))
+    homes: dict[int, str | None] = {}
+    reasons: list[ConsideredPool] = []
+    for index, pods in enumerate(request.pod_sets):
+        counted_requests = requests_with_quota(pods.requests)
+        homes[index] = None
+        for pool in desk.plan.pools if counted_requests else ():
+            why = _keeps_off(desk.plan, pool.name, pods)
+            reasons.append(
+                ConsideredPool(pool.name, not why, why or "the pods tolerate its taints")
+            )
+            if not why:
+                homes[index] = pool.name
+                break
+        if counted_requests and homes[index] is None:
+            whose = whose or queue.namespace_without_team(request.namespace)
+            message = queue.rejected_without_queue(whose, reasons[0].pool, reasons[0].reason)
+            return impossible(message, reasons=tuple(dict.fromkeys(reasons)))
+    outcome = place_on_nodes(desk, request.pod_sets, homes)
+    pools = tuple(dict.fromkeys(p for p in homes.values() if p))
+    return replace(
+        outcome,
+        pools=pools,
+        reasons=tuple(dict.fromkeys(reasons)),
+        cautions=(*outcome.cautions, cautions.bypasses_queues_without_team(request.namespace)),
+    )
+
+
+def explain_missing_queue_label(
+    desk: SchedulerModel, team: TeamPlan, request: Request
+) -> JobOutcome:
+    """The outcome in a team without a default queue, where Kueue ignores a job without a label."""
+    result = explain_unqueued(desk, request, queue.queue_label_missing(team))
+    if result.verdict is Verdict.NEVER:
+        return result
+    return replace(
+        result, cautions=(*result.cautions[:-1], cautions.bypasses_queues_without_label(team))
+    )
+
+
+def _keeps_off(plan: PlatformPlan, name: str, pods: PodSet) -> str:
+    pool = plan.pool(name)
+    if short := missing_resources(planned_node_resources(plan, pool), pods.requests):
+        return nodes.pod_exceeds_node_capacity(plan, name, pods, short)
+    if taint := untolerated(pool.taints, pods.tolerations):
+        return f"its nodes have the taint {taint}, which the pods do not tolerate"
+    match, about = accepts(labels_of(plan, pool), pods.selector, pods.terms)
+    return f"its nodes do not have {about}" if match is False else ""

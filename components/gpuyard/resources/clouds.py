@@ -17,16 +17,20 @@ from gpuyard.render.cloud.graph import (
     logical_name,
     resolve_values,
 )
-from gpuyard.resources.clusters.capacity_blocks import reject_purchased_offering
+from gpuyard.render.cloud.prerequisites import TAGGED
+from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.diagnosis.capacity_errors import (
     AWS_GROUP,
     GROUPS,
     capacity_hook,
     reject_failed_groups,
 )
+from gpuyard.resources.errors import PlatformRejected
 from gpuyard.resources.provider import is_stock_mock
 from gpuyard.sdk_classes import output, register_resource, sdk_version
 from gpuyard.spec.late_inputs import is_input_name, is_late_list
+from gpuyard_core.findings import Fix, error
+from gpuyard_core.names import OFFERING_TAG
 
 
 class CloudResources:
@@ -216,3 +220,51 @@ def after_creation(value: Any) -> pulumi.Output[Any]:
 
     created: pulumi.Output[Any] = pulumi.Output.from_input(cast("Any", ids()))
     return pulumi.Output.all(output, created).apply(lambda got: got[0])
+
+
+_RESERVATIONS = "ec2:capacity-reservation"
+
+
+def reject_purchased_offering(block: CloudResource) -> None:
+    """Raise PlatformRejected if the offer was purchased by a deployment that is missing from the state."""
+    offer = str(block.inputs["capacityBlockOfferingId"])
+    if _has(offer):
+        return
+    filters = {
+        "resourceTypeFilters": [_RESERVATIONS],
+        "tagFilters": [{"key": OFFERING_TAG, "values": [offer]}],
+    }
+    opts = pulumi.InvokeOptions(version=sdk_version("aws"))
+    try:
+        answer = pulumi.runtime.invoke(TAGGED, filters, opts).value
+    except Exception as problem:  # noqa: BLE001  the SDK has no other class
+        raise _refused(
+            offer,
+            f"gpuyard cannot determine whether {offer} was already purchased, so it does not "
+            f"purchase it: {problem}",
+            "retry when the cloud API responds; `tag:GetResources` must be allowed",
+        ) from None
+    if result := answer.get("resourceTagMappingLists"):
+        reservation = str(result[0]["resourceArn"]).rpartition("/")[2]
+        raise _refused(
+            offer,
+            f"{offer} was already purchased as {reservation}, which is missing from this stack's "
+            "state",
+            "run `gpuyard recover STACK` if the deployment that purchased it was interrupted; "
+            f"otherwise set `block: {reservation}` in place of the offer, without `purchase`",
+        )
+
+
+def _has(offer: str) -> bool:
+    """Whether the last deployment of this stack has the offer."""
+    state = last_known_state()
+    resources = state.resources if state else ()
+    return any(
+        each.kind == BLOCK and each.outputs.get("capacityBlockOfferingId") == offer
+        for each in resources
+    )
+
+
+def _refused(offer: str, problem: str, fix: str) -> PlatformRejected:
+    finding = error("live.block", ("pools",), problem, given=offer, fix=Fix(message=fix))
+    return PlatformRejected("the purchase of a capacity block", [finding])

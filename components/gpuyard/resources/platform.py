@@ -21,7 +21,7 @@ from gpuyard.plan.renames import spec_digest
 from gpuyard.plan.sharing.dra import installs_dra_driver
 from gpuyard.plan.workloads.addons import installed_addons
 from gpuyard.render.addons import Addon
-from gpuyard.render.gpu_operator.drivers import driver_record
+from gpuyard.render.gpu_operator.objects import driver_record
 from gpuyard.render.platform import ADDONS
 from gpuyard.render.validation.work import deferred_jobs, work_objects
 from gpuyard.resources.clusters.change_preview import preview_changes

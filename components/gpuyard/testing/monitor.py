@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from google.protobuf import empty_pb2, struct_pb2
+from google.protobuf.json_format import MessageToDict
+from google.protobuf.message import Message
 from pulumi.runtime.mocks import MockCallArgs, MockMonitor, MockResourceArgs, Mocks
 from pulumi.runtime.proto import callback_pb2, engine_pb2, provider_pb2, resource_pb2
 
@@ -15,7 +17,6 @@ from gpuyard.render.cloud.prerequisites import ONLY_JUDGED
 from gpuyard.testing import wire
 from gpuyard.testing.checks import ResourceChecks
 from gpuyard.testing.graph import Graph, Log, Registered, StackViolation
-from gpuyard.testing.options import recorded_options
 from gpuyard.testing.transforms import apply_transforms
 from gpuyard.testing.values import UNKNOWN, is_object
 
@@ -25,6 +26,57 @@ OutputsOf = Callable[[Registered], Mapping[str, Any] | None]
 """Returns the outputs of a resource in addition to its inputs; None for no others."""
 CallAnswer = Mapping[str, Any] | Callable[[dict[str, Any]], Mapping[str, Any]]
 """The result of a provider function, or a function from its arguments to the result."""
+
+
+# Options of a registration that the record keeps under the same name when they are set.
+_OPTIONS = (
+    "protect",
+    "ignoreChanges",
+    "replaceOnChanges",
+    "additionalSecretOutputs",
+    "customTimeouts",
+    "importId",
+    "version",
+    "pluginDownloadURL",
+    "retainOnDelete",
+    "deletedWith",
+    "hideDiffs",
+    "packageRef",
+    "hooks",
+    "envVarMappings",
+)
+
+
+def recorded_options(request: Any) -> dict[str, Any]:
+    """Return every option that a registration sets, under its wire name."""
+    results = {name: value for name in _OPTIONS if (value := _plain(request, name)) is not None}
+    if request.aliases or request.aliasURNs:
+        results["aliases"] = [_alias(one) for one in request.aliases] + list(request.aliasURNs)
+    if request.deleteBeforeReplaceDefined:
+        results["deleteBeforeReplace"] = request.deleteBeforeReplace
+    if request.replace_with:
+        results["replaceWith"] = list(request.replace_with)
+    if request.transforms:
+        results["transforms"] = len(request.transforms)
+    return results
+
+
+def _alias(alias: Message) -> Any:
+    """An alias as its URN, or as its given parts (`type`, `name`, `parentUrn`, …)."""
+    spec = MessageToDict(alias)
+    return spec.get("urn") or {key: value for key, value in spec["spec"].items() if value}
+
+
+def _plain(request: Any, name: str) -> Any:
+    """The value of one option as plain Python; None where it was not set."""
+    value = getattr(request, name)
+    if request.DESCRIPTOR.fields_by_name[name].has_presence:
+        if not request.HasField(name):
+            return None
+        return (MessageToDict(value) or None) if isinstance(value, Message) else value
+    if isinstance(value, str):
+        return value or None
+    return (dict(value) if is_object(value) else list(value)) or None
 
 
 @dataclass(frozen=True, kw_only=True)

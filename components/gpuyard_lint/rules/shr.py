@@ -5,8 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from gpuyard_core.admission.placement import check_pod_shares
 from gpuyard_core.admission.requirements import SHARES
-from gpuyard_core.admission.shares import check_pod_shares
 from gpuyard_core.catalogue.gpus import find_gpu
 from gpuyard_core.catalogue.mig import ALTERNATIVE_PRODUCTS, MIG_PRODUCTS, MigProduct
 from gpuyard_core.catalogue.mig_layouts import place_profiles, placement_error

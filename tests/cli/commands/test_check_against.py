@@ -93,7 +93,7 @@ def test_a_file_that_is_no_state_is_wrong_usage(gpuyard, write, state, text, say
 
 
 def test_a_stream_that_never_ends_is_cut_short(gpuyard, write, monkeypatch):
-    monkeypatch.setattr("gpuyard.cli.state_files.MAX_STATE_BYTES", 10)
+    monkeypatch.setattr("gpuyard.cli.commands.check.MAX_STATE_BYTES", 10)
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b" " * 20)))
     ended = gpuyard("check", write(LOCAL), "--against", "-")
     assert ended.code == 2
@@ -112,7 +112,7 @@ def test_the_output_of_a_command_that_the_shell_puts_in_a_pipe_is_read(gpuyard, 
             os.close(reads)
 
     assert against(json.dumps({"steps": []})).code == 0
-    monkeypatch.setattr("gpuyard.cli.state_files.MAX_STATE_BYTES", 10)
+    monkeypatch.setattr("gpuyard.cli.commands.check.MAX_STATE_BYTES", 10)
     ended = against(" " * 20)
     assert (ended.code, "has more than 0 MiB" in ended.err) == (2, True)
 

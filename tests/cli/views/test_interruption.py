@@ -2,7 +2,7 @@
 
 import io
 
-from gpuyard.cli.views.interruption import show_interruption
+from gpuyard.cli.views.plan import show_interruption
 from gpuyard_core.terminal.console import Console
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, team

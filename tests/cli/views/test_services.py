@@ -2,7 +2,7 @@
 
 import io
 
-from gpuyard.cli.views.services import show_services
+from gpuyard.cli.views.plan import show_services
 from gpuyard_core.terminal.console import Console
 from kit.stacks import plan_of, platform, pool, shape, team
 

@@ -2,7 +2,7 @@
 
 import io
 
-from gpuyard.cli.views.teams import show_limits
+from gpuyard.cli.views.plan import show_limits
 from gpuyard_core.terminal.console import Console
 from kit.stacks import plan_of, platform, team
 

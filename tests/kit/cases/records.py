@@ -4,7 +4,7 @@ from typing import Any
 
 from gpuyard.changes.platforms import driver_of, driver_rollout_pools, report_objects
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.gpu_operator.drivers import driver_record
+from gpuyard.render.gpu_operator.objects import driver_record
 from gpuyard.render.platform import platform_objects
 
 

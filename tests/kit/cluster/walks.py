@@ -22,7 +22,7 @@ from testbed.plugins.kubernetes.values import Object
 from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.records.late import resolve_outputs
 from gpuyard.render.platform import platform_objects
-from gpuyard.resources.diagnosis.webhook_errors import PAUSE_SECONDS, TRIES, unreachable_webhook
+from gpuyard.resources.diagnosis.hooks import PAUSE_SECONDS, TRIES, unreachable_webhook
 from gpuyard.resources.objects import object_token
 from kit.cluster.lab import MADE_ELSEWHERE
 

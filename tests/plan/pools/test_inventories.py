@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import sizes
 from gpuyard.plan.pools.inventories.machine import topology_levels, with_numa_nodes
-from gpuyard.render.kueue.topology import topology_objects
+from gpuyard.render.kueue.queueing import topology_objects
 from gpuyard.render.validation.expectations import expectations_text
 from gpuyard.spec.read import platform_spec, read_platform
 from gpuyard.spec.sections import MachineInventory, Numa

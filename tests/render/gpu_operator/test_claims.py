@@ -4,10 +4,9 @@ import pytest
 import yaml
 from testbed.plugins.kubernetes.helm import unknown_values
 
-from gpuyard.render.gpu_operator.claims import claim_objects
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects
 from gpuyard.render.gpu_operator.values import gpu_operator_release
-from gpuyard.render.teams import team_objects
+from gpuyard.render.teams import claim_objects, team_objects
 from gpuyard.testing import CrdFolder
 from gpuyard_core.catalogue.software.pins import PINS
 from kit.levels import upstream

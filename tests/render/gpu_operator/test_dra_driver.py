@@ -5,11 +5,11 @@ from gpuyard.plan.sharing.dra import (
     installs_dra_driver_chart,
     operator_serves_dra_claims,
 )
-from gpuyard.render.gpu_operator.claims import claim_objects
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
 from gpuyard.render.gpu_operator.values import gpu_operator_release
 from gpuyard.render.platform import object_groups, releases
 from gpuyard.render.supply.images import pulled_images
+from gpuyard.render.teams import claim_objects
 from gpuyard_core.catalogue.software.digests import digest_of
 from kit.every import every
 from kit.stacks import plan_of, platform, pool, shape, spec_of, team

@@ -6,7 +6,7 @@ from testbed.plugins.cloud.account import Account
 
 from gpuyard.changes.deployed_state import deployed_state
 from gpuyard.render.cloud.graph import BLOCK, CloudResource
-from gpuyard.resources.clusters import capacity_blocks
+from gpuyard.resources import clouds
 from gpuyard.resources.errors import PlatformRejected
 from gpuyard_core.names import OFFERING_TAG
 from kit.clouds.answers import PLACES, calls
@@ -43,7 +43,7 @@ def there(monkeypatch):
                 raise RuntimeError(says)
             return Told(calls(account)[token](args))
 
-        monkeypatch.setattr(capacity_blocks, "last_known_state", lambda: stand)
+        monkeypatch.setattr(clouds, "last_known_state", lambda: stand)
         monkeypatch.setattr(pulumi.runtime, "invoke", invoke)
         return asked
 
@@ -58,7 +58,7 @@ def bought():
 
 def test_an_offer_that_nobody_has_bought_may_be(there):
     asked = there(Account())
-    capacity_blocks.reject_purchased_offering(PURCHASE)
+    clouds.reject_purchased_offering(PURCHASE)
     assert len(asked) == 1
 
 
@@ -66,7 +66,7 @@ def test_one_that_is_bought_and_in_no_state_is_refused_with_what_to_do(there):
     account, made = bought()
     there(account)
     with pytest.raises(PlatformRejected) as refused:
-        capacity_blocks.reject_purchased_offering(PURCHASE)
+        clouds.reject_purchased_offering(PURCHASE)
     (finding,) = refused.value.findings
     assert finding.id == "live.block"
     assert finding.problem == (
@@ -78,19 +78,19 @@ def test_one_that_is_bought_and_in_no_state_is_refused_with_what_to_do(there):
 def test_what_the_state_has_is_not_asked_for(there):
     has = {"urn": "urn:x", "type": BLOCK, "outputs": {"capacityBlockOfferingId": OFFER}}
     asked = there(stand=deployed_state({"deployment": {"resources": [has]}}))
-    capacity_blocks.reject_purchased_offering(PURCHASE)
+    clouds.reject_purchased_offering(PURCHASE)
     assert asked == []
 
 
 def test_another_offer_in_the_state_answers_for_itself_alone(there):
     has = {"urn": "urn:x", "type": BLOCK, "outputs": {"capacityBlockOfferingId": "cb-0b"}}
     asked = there(Account(), stand=deployed_state({"deployment": {"resources": [has]}}))
-    capacity_blocks.reject_purchased_offering(PURCHASE)
+    clouds.reject_purchased_offering(PURCHASE)
     assert len(asked) == 1
 
 
 def test_where_nobody_can_say_nothing_is_bought(there):
     there(says="UnauthorizedOperation: you may not")
     with pytest.raises(PlatformRejected) as refused:
-        capacity_blocks.reject_purchased_offering(PURCHASE)
+        clouds.reject_purchased_offering(PURCHASE)
     assert "so it does not purchase it: UnauthorizedOperation" in refused.value.findings[0].problem

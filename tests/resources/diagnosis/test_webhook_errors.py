@@ -3,7 +3,7 @@
 import pulumi
 import pytest
 
-from gpuyard.resources.diagnosis.webhook_errors import PAUSE_SECONDS, TRIES
+from gpuyard.resources.diagnosis.hooks import PAUSE_SECONDS, TRIES
 
 NAME = "mclusterqueue.kb.io"
 CALLED = f'Internal error occurred: failed calling webhook "{NAME}": failed to call webhook: '

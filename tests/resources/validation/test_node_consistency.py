@@ -3,19 +3,19 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpuyard.resources.validation.job_results import (
+    MOST_NODES,
+    MOST_PARTS,
+    MOST_VERSIONS,
+    inconsistency_warning,
+    inconsistent_nodes,
+)
 from gpuyard.resources.validation.measurements import (
     FIGURES_START,
     MOST_LETTERS,
     parse_measurements,
     recorded_text,
     recorded_values,
-)
-from gpuyard.resources.validation.node_consistency import (
-    MOST_NODES,
-    MOST_PARTS,
-    MOST_VERSIONS,
-    inconsistency_warning,
-    inconsistent_nodes,
 )
 from gpuyard_validator.report import termination_message as written
 from gpuyard_validator.run import validate

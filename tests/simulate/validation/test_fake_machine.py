@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from gpuyard.render.validation.expectations import expectations_text
-from gpuyard.resources.validation.node_consistency import inconsistent_nodes
+from gpuyard.resources.validation.job_results import inconsistent_nodes
 from gpuyard_core.catalogue.machines import find_machine
 from gpuyard_core.names import DRIVER_VERSION_LABEL
 from gpuyard_simulate.agents.cloud_node import EFA_INTERFACES

@@ -1,23 +1,23 @@
 """A plan on one screen: capacity, teams, cost."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gpuyard.cli.views.cost import priced, show_totals
 from gpuyard.cli.views.findings import show_finding
-from gpuyard.cli.views.interruption import show_interruption
 from gpuyard.cli.views.pool import show_pool
 from gpuyard.cli.views.queues import show_queues
-from gpuyard.cli.views.services import show_services
-from gpuyard.cli.views.storage import show_stores
-from gpuyard.cli.views.teams import show_limits
 from gpuyard.plan.capacity.capacity_options import startup_time
 from gpuyard.plan.records import (
     AdvertisedResource,
     NodeSoftware,
     PlatformPlan,
+    PoolInterruption,
     PoolPlan,
     Quota,
+    ReplicaGroup,
+    ServicePlan,
     ShapePlan,
+    StorePlan,
     TeamPlan,
     ValidationPlan,
 )
@@ -419,3 +419,124 @@ def _shape(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
         takes = startup_time(pool)
         starts = [f"{pluralize(missing, 'node')} first", *([str(takes)] if takes else [])]
     return (shape.name, shape.pool, tuple(lines), tuple(starts))
+
+
+def show_interruption(plan: PlatformPlan, console: Console) -> None:
+    """Show a line for all pools with equal text; nothing when no node is interruptible."""
+    pools_by_text: dict[str, list[str]] = {}
+    for each in plan.interruption.pools if plan.interruption else ():
+        pools_by_text.setdefault("; ".join(_messages(each)), []).append(each.pool)
+    for how, pools in pools_by_text.items():
+        console.print_wrapped(
+            f"{', '.join(pools)}: {how}", first="interrupt ", style="dim", indent=2
+        )
+
+
+def _messages(pool: PoolInterruption) -> Iterator[str]:
+    ways = ", ".join(pool.capacity_options)
+    yield f"a gang that loses a node{f' ({ways})' if ways else ''} is requeued as a whole"
+    if pool.notice_seconds is None:
+        return
+    yield f"spot notice: {pluralize(pool.notice_seconds, 'second')}"
+    if pool.loss is None:
+        yield "lost work unknown (set queueing.interruption)"
+    elif not pool.loss.worst_minutes:
+        yield "jobs checkpoint on the notice, so no work is lost"
+    else:
+        missing = pool.loss
+        yield (
+            f"lost work: {missing.expected_minutes:.0f} minutes expected, {missing.worst_minutes:.0f} at most:"
+            f" {missing.expected_gpu_hours:,.1f} GPU hours of {pluralize(missing.gpus, 'GPU')}"
+        )
+
+
+def show_services(plan: PlatformPlan, console: Console) -> None:
+    """Show each group of replicas; nothing without services."""
+    if not plan.services:
+        return
+    console.title("Services")
+    columns = [
+        Column("service", name=True),
+        Column("team", name=True),
+        Column("kind"),
+        Column("runs in", name=True),
+        Column("replicas"),
+        Column("scales on", wraps=True),
+    ]
+    rows = [_row(service, group) for service in plan.services for group in service.groups]
+    console.show(table(columns, rows))
+
+
+def _row(service: ServicePlan, group: ReplicaGroup) -> tuple[Cell, ...]:
+    scales_on = "" if group.is_fixed else ", ".join(service.spec.scale_on)
+    return (
+        group.name,
+        service.spec.team,
+        group.kind.value,
+        group.shape.pool,
+        str(group.replicas),
+        scales_on,
+    )
+
+
+def show_stores(plan: PlatformPlan, console: Console) -> None:
+    """Show the stores; the bill does not include them."""
+    stores = plan.storage.stores
+    if not stores:
+        return
+    guarded = "protected" if plan.storage.protect else "not protected: a destroy deletes it"
+    console.title("Storage", f"{guarded}; not in the bill")
+    columns = [
+        Column("store", name=True),
+        Column("kind", wraps=True),
+        Column("size", "right"),
+        Column("zone"),
+        Column("kept"),
+        Column("$/month", "right"),
+    ]
+    console.show(table(columns, [_storage_row(store) for store in stores]))
+    for basis in dict.fromkeys(each.basis for each in stores):
+        whose = ", ".join(each.name for each in stores if each.basis == basis)
+        console.print_wrapped(f"{whose}: {basis}", style="dim", indent=2)
+
+
+def _storage_row(store: StorePlan) -> tuple[Cell, ...]:
+    return (
+        store.name,
+        store.kind,
+        "as needed" if store.size_gib is None else f"{store.size_gib:,} GiB",
+        store.zone or "-",
+        store.retention,
+        "unpriced" if store.usd_per_month is None else usd(store.usd_per_month),
+    )
+
+
+def show_limits(plan: PlatformPlan, console: Console) -> None:
+    """Show the limits for all pods of a team, and for one container."""
+    if not plan.teams:
+        return
+    console.title("Limits besides GPUs", "all pods of a team together")
+    columns = [
+        Column("team", name=True),
+        Column("CPUs", "right"),
+        Column("GiB", "right"),
+        Column("storage", "right"),
+        Column("claims", "right"),
+        Column("pods", "right"),
+        Column("one container", "right"),
+    ]
+    console.show(table(columns, [_team_row(team) for team in plan.teams]))
+
+
+def _team_row(team: TeamPlan) -> tuple[Cell, ...]:
+    limits, one = team.limits, team.limits.container
+    storage = f"{limits.storage_gib:,} GiB"
+    return (
+        team.name,
+        f"{limits.cpu:,}",
+        f"{limits.memory_gib:,}",
+        storage,
+        f"{limits.claims:,}",
+        f"{limits.pods:,}",
+        f"{one.cpu:,} CPUs, {one.memory_gib:,} GiB",
+    )

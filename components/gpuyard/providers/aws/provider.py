@@ -80,7 +80,7 @@ class Aws(Provider):
 
     def access(self, plan: "PlatformPlan", profile: str | None = None) -> "ClusterAccess":
         """With a token from the AWS CLI."""
-        from gpuyard.render.aws.kubeconfig import eks_reach
+        from gpuyard.render.aws.graph import eks_reach
 
         return eks_reach(plan, profile)
 
@@ -132,7 +132,7 @@ class Aws(Provider):
         self, plan: "PlatformPlan", space: str, data: "DatasetPlan", *, writes: bool
     ) -> "VolumeSource":
         """EFS, FSx for Lustre, or a bucket of S3."""
-        from gpuyard.render.aws.volumes import volume_source
+        from gpuyard.render.aws.storage import volume_source
 
         return volume_source(plan, space, data, writes=writes)
 

@@ -96,7 +96,7 @@ class Gcp(Provider):
 
     def access(self, plan: "PlatformPlan", profile: str | None = None) -> "ClusterAccess":
         """With gke-gcloud-auth-plugin."""
-        from gpuyard.render.gcp.kubeconfig import gke_reach
+        from gpuyard.render.gcp.graph import gke_reach
 
         return gke_reach(plan)
 
@@ -124,7 +124,7 @@ class Gcp(Provider):
         self, plan: "PlatformPlan", space: str, data: "DatasetPlan", *, writes: bool
     ) -> "VolumeSource":
         """Filestore, Managed Lustre, or a bucket of Cloud Storage."""
-        from gpuyard.render.gcp.volumes import volume_source
+        from gpuyard.render.gcp.storage import volume_source
 
         return volume_source(data, writes=writes)
 

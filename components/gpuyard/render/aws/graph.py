@@ -1,29 +1,41 @@
 """All AWS resources of a platform, in an order in which each can be created."""
 
+from typing import Any
+
 from gpuyard.plan.cluster.ranges import cluster_spec, cluster_zones
 from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records.late import UnresolvedOutput
 from gpuyard.render.aws.addons import addon_parts
 from gpuyard.render.aws.cluster import EXISTING_OUTPUTS, OUTPUTS, cluster_parts, existing_cluster
 from gpuyard.render.aws.disk_key import disk_key_arn, disk_key_calls, disk_key_parts
 from gpuyard.render.aws.foundation import EksNodeInputs, StringInput
 from gpuyard.render.aws.karpenter.parts import karpenter_late_values, karpenter_parts
-from gpuyard.render.aws.metrics import metric_parts, metric_values
+from gpuyard.render.aws.metrics import WORKSPACE, metric_parts, metric_values
 from gpuyard.render.aws.network import network_of, subnets_by_zone
-from gpuyard.render.aws.place import AwsLocation, aws_location
+from gpuyard.render.aws.place import (
+    AwsLocation,
+    aws_location,
+    document,
+    pod_identity_association,
+    role,
+    statement,
+)
 from gpuyard.render.aws.pools import image_calls, node_groups
 from gpuyard.render.aws.roles import (
+    TAKEN_BY_PODS,
     autoscaler_role,
     control_plane_role,
     node_role,
     node_role_arn,
 )
-from gpuyard.render.aws.scalers import scaler_parts, scaler_values
 from gpuyard.render.aws.security import added_groups, security_group_with_rules
 from gpuyard.render.aws.storage import AwsStoreFoundation, store_calls, store_parts, store_values
-from gpuyard.render.cloud.graph import CloudCall, CloudGraph
+from gpuyard.render.cloud.graph import CloudCall, CloudGraph, CloudResource, Joined
+from gpuyard.render.cloud.kubeconfig import ClusterAccess
 from gpuyard.render.cloud.prerequisites import aws_prerequisites
+from gpuyard.render.workloads.scalers import queries_managed_prometheus
 from gpuyard_core.catalogue.cluster.eks import POD_IDENTITY_AGENT
-from gpuyard_core.names import SYSTEM_POOL
+from gpuyard_core.names import KEDA_ACCOUNT, KEDA_NAMESPACE, QUERY_URL, SYSTEM_POOL
 
 _NODE_GROUP = "aws:eks/nodeGroup:NodeGroup"
 
@@ -170,3 +182,71 @@ def _subnets_there(
         return subnets_by_zone(cluster.get("vpcConfig.vpcId"), zones, private)
     ids = ("vpcConfig.subnetIds.0", "vpcConfig.subnetIds.1")
     return {each: cluster.get(each) for each in ids}, ()
+
+
+def scaler_parts(
+    plan: PlatformPlan,
+    place: AwsLocation,
+    cluster: CloudResource | CloudCall,
+    ready: tuple[str, ...] = (),
+) -> list[CloudResource]:
+    """KEDA's role and its assignment; none if no service needs it."""
+    queues = {s.spec.queue.sqs for s in plan.services if s.spec.queue and s.spec.queue.sqs}
+    allowed: list[dict[str, Any]] = []
+    if queues:
+        arns = [_arn(place, url) for url in sorted(queues)]
+        allowed.append(statement("sqs:GetQueueAttributes", arns))
+    if queries_managed_prometheus(plan):
+        allowed.append(statement("aps:QueryMetrics", UnresolvedOutput(f"{WORKSPACE}.arn")))
+    if not allowed:
+        return []
+    keda = role(plan, "keda-role", "pods.eks.amazonaws.com", TAKEN_BY_PODS)
+    rights = CloudResource(
+        kind="aws:iam/rolePolicy:RolePolicy",
+        name="keda-rights",
+        inputs={"role": keda.get("name"), "policy": document(*allowed)},
+    )
+    account = (KEDA_NAMESPACE, KEDA_ACCOUNT)
+    after = (rights.name, *ready)
+    identity = pod_identity_association(
+        plan, "keda-identity", cluster.get("name"), account, keda, after
+    )
+    return [keda, rights, identity]
+
+
+def _arn(place: AwsLocation, url: str) -> Joined:
+    """`https://sqs.REGION.amazonaws.com/ACCOUNT/NAME`."""
+    host, account, name = url.removeprefix("https://").split("/")
+    return Joined("arn:", place.partition, f":sqs:{host.split('.')[1]}:{account}:{name}")
+
+
+def scaler_values(plan: PlatformPlan, place: AwsLocation) -> dict[str, Any]:
+    """The address of the workspace for queries; that of its own output ends with a slash, which KEDA would double."""
+    if not queries_managed_prometheus(plan):
+        return {}
+    workspace = UnresolvedOutput(f"{WORKSPACE}.id")
+    parts = ("https://aps-workspaces.", place.region, ".amazonaws.com/workspaces/", workspace)
+    return {QUERY_URL: Joined(*parts)}
+
+
+_HINT = "Install the AWS CLI, version 2: https://docs.aws.amazon.com/cli/latest/userguide/getting-started-install.html"
+
+
+def eks_reach(plan: PlatformPlan, profile: str | None = None) -> ClusterAccess:
+    """The program is `aws`, with the provider's profile: another profile is another identity."""
+    outputs = EXISTING_OUTPUTS if cluster_spec(plan.spec).existing else OUTPUTS
+    endpoint = UnresolvedOutput(f"cluster.{outputs['endpoint']}")
+    name = UnresolvedOutput("cluster.name")
+    token = ["eks", "get-token", "--cluster-name", name, "--output", "json"]
+    return ClusterAccess(
+        endpoint=endpoint,
+        authority=UnresolvedOutput(f"cluster.{outputs['authority']}"),
+        # A replaced cluster has the same name and ARN, and another address.
+        identity=endpoint,
+        run={
+            "command": "aws",
+            "args": ["--region", aws_location(plan).region, *token],
+            "installHint": _HINT,
+            **({"env": [{"name": "AWS_PROFILE", "value": profile}]} if profile else {}),
+        },
+    )

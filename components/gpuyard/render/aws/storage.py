@@ -21,7 +21,16 @@ from gpuyard.render.aws.place import (
 from gpuyard.render.aws.roles import TAKEN_BY_PODS
 from gpuyard.render.cloud.graph import CloudCall, CloudResource, Joined
 from gpuyard.render.cloud.spelling import fit_name
-from gpuyard.render.storage import CHECKPOINTS_STORE, dataset_store_name
+from gpuyard.render.limits import gib
+from gpuyard.render.storage import (
+    ANY_MODE,
+    CHECKPOINTS_STORE,
+    VolumeSource,
+    csi_source,
+    dataset_store_name,
+    read_only,
+    volume_name,
+)
 from gpuyard.spec.late_inputs import is_late_input
 from gpuyard.spec.sections import DatasetKind, StoreTier
 from gpuyard_core.catalogue.cluster.stores import FSX_LUSTRE
@@ -476,3 +485,38 @@ def _of_bucket(
 def _arn(foundation: AwsStoreFoundation, name: str, value: str | None) -> StringInput:
     bucket_arn = Joined("arn:", foundation.place.partition, f":s3:::{value}")
     return bucket_arn if value else UnresolvedOutput(f"{name}.arn")
+
+
+def volume_source(
+    plan: PlatformPlan, space: str, data: DatasetPlan, *, writes: bool
+) -> VolumeSource:
+    """By the CSI driver of the dataset's kind."""
+    name = dataset_store_name(data)
+    if data.kind is DatasetKind.BUCKET:
+        return _bucket_volume(plan, space, data, writes=writes)
+    handle, read = UnresolvedOutput(f"{name}.handle"), read_only(writes=writes)
+    if data.kind is DatasetKind.EFS:
+        return csi_source("efs.csi.aws.com", handle), ["tls", *read]
+    source = csi_source(
+        "fsx.csi.aws.com",
+        handle,
+        dnsname=UnresolvedOutput(f"{name}.address"),
+        mountname=UnresolvedOutput(f"{name}.share"),
+    )
+    return source, ["flock", *read]
+
+
+def _bucket_volume(
+    plan: PlatformPlan, space: str, data: DatasetPlan, *, writes: bool
+) -> VolumeSource:
+    """Mounted with the pod's identity: its service account has the permissions."""
+    limit = {"cacheEmptyDirSizeLimit": gib(data.cache_gib)} if data.cache_gib else {}
+    source = csi_source(
+        "s3.csi.aws.com",
+        volume_name(plan, space, data),
+        bucketName=data.bucket or UnresolvedOutput(f"{dataset_store_name(data)}.bucket"),
+        authenticationSource="pod",
+        **({"cache": "emptyDir", **limit} if limit else {}),
+    )
+    changes = ["allow-delete", "allow-overwrite", *ANY_MODE]
+    return source, ["allow-other", *(changes if writes else ["read-only"])]

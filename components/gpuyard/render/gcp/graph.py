@@ -4,19 +4,21 @@ from typing import Any
 
 from gpuyard.plan.cluster.ranges import cluster_spec
 from gpuyard.plan.records import PlatformPlan
-from gpuyard.render.cloud.graph import CloudGraph, Joined, PathInProject
+from gpuyard.plan.records.late import UnresolvedOutput
+from gpuyard.render.cloud.graph import CloudGraph, CloudResource, Joined, PathInProject
+from gpuyard.render.cloud.kubeconfig import ClusterAccess, https
 from gpuyard.render.cloud.prerequisites import gcp_prerequisites
 from gpuyard.render.gcp.cluster import cluster, existing_cluster
 from gpuyard.render.gcp.fabric import fabric_networks
 from gpuyard.render.gcp.foundation import GcpNodePoolInputs
-from gpuyard.render.gcp.identity import identity
-from gpuyard.render.gcp.metrics import metric_grants
+from gpuyard.render.gcp.identity import NodeIdentity, identity, project_member, workload_identity
 from gpuyard.render.gcp.network import cluster_network
 from gpuyard.render.gcp.place import GcpLocation, gcp_location
 from gpuyard.render.gcp.pools import node_pools
-from gpuyard.render.gcp.scalers import scaler_grants, scaler_values
 from gpuyard.render.gcp.storage import GcpStoreFoundation, store_parts, store_values
+from gpuyard.render.workloads.scalers import MONITORING, queries_managed_prometheus
 from gpuyard.spec.late_inputs import is_late_input
+from gpuyard_core.names import GMP_COLLECTOR, GMP_NAMESPACE, KEDA_ACCOUNT, KEDA_NAMESPACE, QUERY_URL
 
 
 def gcp_graph(plan: PlatformPlan) -> CloudGraph:
@@ -69,3 +71,93 @@ def _linked(place: GcpLocation, network: Any) -> Any:
     return (
         PathInProject(prefix, network) if is_late_input(network) else Joined(*prefix.parts, network)
     )
+
+
+_WRITER, _VIEWER = "roles/monitoring.metricWriter", "roles/monitoring.viewer"
+_EVALUATOR = "rule-evaluator"
+_OWN = ((GMP_COLLECTOR, _WRITER), (_EVALUATOR, _WRITER), (_EVALUATOR, _VIEWER))
+
+
+def metric_grants(
+    plan: PlatformPlan, place: GcpLocation, who: NodeIdentity, ready: tuple[str, ...]
+) -> list[CloudResource]:
+    """The roles; the identity pool of the project exists once it has a cluster."""
+    if plan.observability is None or plan.observability.managed is None:
+        return []
+    own = [
+        project_member(
+            place,
+            f"{account}-{_short(role)}",
+            role,
+            workload_identity(place, GMP_NAMESPACE, account),
+            after=ready,
+        )
+        for account, role in _OWN
+    ]
+    if cluster_spec(plan.spec).roles.nodes is not None:
+        return own  # you grant the permissions of an existing account
+    return [project_member(place, f"nodes-{_short(_VIEWER)}", _VIEWER, who.member), *own]
+
+
+def _short(role: str) -> str:
+    return role.rpartition(".")[2].lower()
+
+
+_HINT = "Install gke-gcloud-auth-plugin: https://cloud.google.com/kubernetes-engine/docs/how-to/cluster-access-for-kubectl"
+_MADE = {
+    "dns": "controlPlaneEndpointsConfig.dnsEndpointConfig.endpoint",
+    "authority": "masterAuth.clusterCaCertificate",
+}
+_GIVEN = {
+    "dns": "controlPlaneEndpointsConfigs.0.dnsEndpointConfigs.0.endpoint",
+    "authority": "masterAuths.0.clusterCaCertificate",
+}
+
+
+def gke_reach(plan: PlatformPlan) -> ClusterAccess:
+    """By DNS name, with a public certificate, if it is enabled; otherwise by address."""
+    spec = cluster_spec(plan.spec)
+    outputs = _GIVEN if spec.existing else _MADE
+    by_name = spec.endpoint.dns
+    return ClusterAccess(
+        endpoint=https(UnresolvedOutput(f"cluster.{outputs['dns'] if by_name else 'endpoint'}")),
+        authority=None if by_name else UnresolvedOutput(f"cluster.{outputs['authority']}"),
+        identity=UnresolvedOutput("cluster.selfLink"),
+        run={
+            "command": "gke-gcloud-auth-plugin",
+            "installHint": _HINT,
+            "provideClusterInfo": True,
+        },
+    )
+
+
+def scaler_grants(
+    plan: PlatformPlan, place: GcpLocation, ready: tuple[str, ...]
+) -> list[CloudResource]:
+    """The role in each project with a subscription, and in that of the platform for a managed Prometheus."""
+    subscriptions = {s.spec.queue.pubsub for s in plan.services if s.spec.queue}
+    projects: dict[str, Any] = {
+        f"keda-{name}": name
+        for name in sorted(each.split("/")[1] for each in subscriptions if each)
+    }
+    if queries_managed_prometheus(plan):
+        projects["keda-viewer"] = place.project
+    member = workload_identity(place, KEDA_NAMESPACE, KEDA_ACCOUNT)
+    return [
+        CloudResource(
+            kind="gcp:projects/iAMMember:IAMMember",
+            name=name,
+            inputs={"project": project, "role": _VIEWER, "member": member},
+            after=ready,
+            delete_first=True,
+        )
+        for name, project in projects.items()
+    ]
+
+
+def scaler_values(plan: PlatformPlan, place: GcpLocation) -> dict[str, Any]:
+    """The address for queries of the managed Prometheus."""
+    if not queries_managed_prometheus(plan):
+        return {}
+    before, after = MONITORING.split("{}")
+    return {QUERY_URL: Joined(before, place.project, after)}

@@ -5,13 +5,9 @@ The namespace of an existing operator is not gpuyard's: only ConfigMaps with uni
 
 from collections.abc import Iterable
 
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records import PlatformPlan, PoolPlan
 from gpuyard.plan.sharing.dra import operator_serves_dra_claims
-from gpuyard.plan.software.support import (
-    config_map_names,
-    counters_config_map,
-    joins_operator,
-)
+from gpuyard.plan.software.support import config_map_names, counters_config_map, joins_operator
 from gpuyard.render.gpu_operator.configurations import mig_parted_config, plugin_config
 from gpuyard.render.gpu_operator.upgrades import policy_upgrades
 from gpuyard.render.objects import Object, managed_object, namespace_object, toleration_object
@@ -26,6 +22,7 @@ from gpuyard_core.names import (
     OPERATOR_QUOTA,
     PLUGIN_CONFIGMAP,
     POD_SECURITY_LABEL,
+    system_namespace,
 )
 
 PRIORITY_CLASS = "system-node-critical"
@@ -159,3 +156,15 @@ def _by_key(taints: Iterable[Taint]) -> list[Taint]:
 def _any_value(taint: Taint) -> Object:
     toleration = toleration_object(taint)
     return {"key": toleration["key"], "operator": "Exists", "effect": toleration["effect"]}
+
+
+def driver_record(plan: PlatformPlan, pool: PoolPlan, driver: str) -> Object:
+    """The record of one pool; it changes with the driver, in each deployment that rolls one out."""
+    return managed_object(
+        plan.name,
+        "v1",
+        "ConfigMap",
+        f"gpuyard-driver-{pool.stable_name}",
+        namespace=system_namespace(plan.name),
+        data={"driver": driver},
+    )

@@ -6,6 +6,7 @@ from typing import Any
 from gpuyard.plan.queueing.queueing import pool_choice
 from gpuyard.plan.queueing.volcano import uses_volcano
 from gpuyard.plan.records import (
+    AdmissionCheckPlan,
     CohortPlan,
     FlavorPlan,
     PlatformPlan,
@@ -17,15 +18,13 @@ from gpuyard.plan.records import (
 from gpuyard.render.kueue.configuration import kueue_configuration_object
 from gpuyard.render.kueue.multikueue import multikueue_admission_checks, multikueue_objects
 from gpuyard.render.kueue.priority import priority_objects
-from gpuyard.render.kueue.provisioning import admission_checks, check_objects
 from gpuyard.render.kueue.requeue import pod_failure_policy_objects
-from gpuyard.render.kueue.topology import topology_name, topology_objects
 from gpuyard.render.objects import Object, managed_object, taint_object, toleration_object
 from gpuyard.spec.queueing import PoolChoice, Preemption
 from gpuyard.spec.sections import PoolStopPolicy
 from gpuyard.spec.teams import StopPolicy
 from gpuyard_core.manifests.pods import Taint
-from gpuyard_core.names import KUEUE_API, PLATFORM_LABEL, STOP_TAINT, TEAM_LABEL
+from gpuyard_core.names import KUEUE_API, KUEUE_GROUP, PLATFORM_LABEL, STOP_TAINT, TEAM_LABEL
 
 STOP_POLICIES = {StopPolicy.HOLD: "Hold", StopPolicy.DRAIN: "HoldAndDrain"}
 
@@ -182,3 +181,71 @@ def _resource(name: str, quota: Quota | None, *, limits: bool) -> Object:
         if quota and quota.lend is not None:
             entry["lendingLimit"] = str(quota.lend)
     return entry
+
+
+_CONFIG = "ProvisioningRequestConfig"
+CONTROLLER = f"{KUEUE_GROUP}/provisioning-request"
+
+
+def check_objects(plan: PlatformPlan) -> list[Object]:
+    """The configuration before the check that refers to it: a check without it is inactive."""
+    return [obj for check in plan.queueing.checks for obj in _check(plan.name, check)]
+
+
+def _check(owner: str, check: AdmissionCheckPlan) -> list[Object]:
+    config: dict[str, Any] = {
+        "provisioningClassName": check.provisioning_class,
+        "retryStrategy": {
+            "backoffLimitCount": check.retries,
+            "backoffBaseSeconds": check.first_wait_seconds,
+            "backoffMaxSeconds": check.longest_wait_seconds,
+        },
+    }
+    if check.parameters:
+        config["parameters"] = dict(check.parameters)
+    if check.resources:
+        config["managedResources"] = list(check.resources)
+    if check.node_label:
+        key, detail = check.node_label
+        selector = [{"key": key, "valueFromProvisioningClassDetail": detail}]
+        config["podSetUpdates"] = {"nodeSelector": selector}
+    named = {"apiGroup": KUEUE_GROUP, "kind": _CONFIG, "name": check.name}
+    spec = {"controllerName": CONTROLLER, "parameters": named}
+    return [
+        managed_object(owner, KUEUE_API, _CONFIG, check.name, spec=config),
+        managed_object(owner, KUEUE_API, "AdmissionCheck", check.name, spec=spec),
+    ]
+
+
+def admission_checks(plan: PlatformPlan, team: TeamPlan) -> dict[str, Any]:
+    """The part of a queue's spec with its checks, each for the flavors that it applies to."""
+    queue_flavors = {flavor for group in team.resource_groups for flavor in group.flavors}
+    checks = []
+    for check in plan.queueing.checks:
+        checked_flavors = [
+            p.flavor
+            for p in plan.pools
+            if p.provisioning is check.provisioning and p.flavor in queue_flavors
+        ]
+        if checked_flavors:
+            checks.append({"name": check.name, "onFlavors": checked_flavors})
+    return {"admissionChecksStrategy": {"admissionChecks": checks}} if checks else {}
+
+
+def topology_objects(plan: PlatformPlan) -> list[Object]:
+    """One for each distinct list of levels; a queue whose flavor names a missing one is inactive."""
+    return [
+        managed_object(
+            plan.name,
+            KUEUE_API,
+            "Topology",
+            topology.name,
+            spec={"levels": [{"nodeLabel": level} for level in topology.levels]},
+        )
+        for topology in plan.queueing.topologies
+    ]
+
+
+def topology_name(flavor: FlavorPlan) -> dict[str, Any]:
+    """The part of a flavor's spec that names its topology."""
+    return {"topologyName": flavor.topology} if flavor.topology else {}

@@ -4,6 +4,7 @@ It finds expressions that would return nothing or count a GPU several times befo
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,13 +16,6 @@ from gpuyard.render.observability.copies import (
     remaining,
 )
 from gpuyard.render.observability.labels import EXPORTED, labels_by_name, labels_of
-from gpuyard.render.observability.matchers import (
-    accepts,
-    can_match,
-    is_absence,
-    kind_of,
-    matchers_by_label,
-)
 from gpuyard.render.observability.metric_problems import (
     FB_FREE,
     FB_USED,
@@ -32,14 +26,7 @@ from gpuyard.render.observability.metric_problems import (
 )
 from gpuyard.render.observability.scope import MIG, MeteredPool, QueryScope
 from gpuyard.render.observability.series import Copies, Labels, Series
-from gpuyard_core.catalogue.metrics import (
-    DCGM,
-    DEV,
-    Label,
-    Metric,
-    MetricType,
-    metric_of_series,
-)
+from gpuyard_core.catalogue.metrics import DCGM, DEV, Label, Metric, MetricType, metric_of_series
 from gpuyard_core.findings import Diagnostic, Fix, Path, error, format_list
 from gpuyard_core.suggestions import nearest_name
 
@@ -50,6 +37,53 @@ _DURATION = "5m"
 """A duration in place of Grafana's variables, which the parser does not know."""
 _FILLED = f"{FB_USED} / ({FB_USED} + {FB_FREE} + {DEV}FB_RESERVED)"
 _SCALAR = Series(is_scalar=True)
+_NAME = "__name__"
+_GRAFANA_VARIABLE = "$"
+"""A dashboard's variable in a value: any value is possible."""
+
+
+def matchers_by_label(selector: Any) -> Mapping[str, list[Any]]:
+    """The matchers of a selector by the label that they match."""
+    found: defaultdict[str, list[Any]] = defaultdict(list)
+    for each in selector.matchers.matchers:
+        if each.name != _NAME:
+            found[each.name].append(each)
+    return found
+
+
+def accepts(matchers: Iterable[Any], value: str) -> bool:
+    """Whether all these matchers accept a value; "" for a series without the label."""
+    return all(_GRAFANA_VARIABLE in each.value or _accepts(each, value) for each in matchers)
+
+
+def can_match(matchers: Iterable[Any], label: Label) -> bool:
+    """Whether any value of the label is accepted."""
+    every = list(matchers)
+    if label.values:
+        return any(accepts(every, value) for value in label.values)
+    exact = {each.value for each in every if kind_of(each) == "Equal"}
+    if any(_GRAFANA_VARIABLE in value for value in exact):
+        return True
+    if len(exact) > 1 or (exact and not accepts(every, *exact)):
+        return False
+    return not (label.form and exact) or all(re.fullmatch(label.form, value) for value in exact)
+
+
+def _accepts(matcher: Any, value: str) -> bool:
+    kind = kind_of(matcher)
+    if kind in {"Equal", "NotEqual"}:
+        return (matcher.value == value) is (kind == "Equal")
+    return (re.fullmatch(matcher.value, value) is not None) is (kind == "Re")
+
+
+def kind_of(matcher: Any) -> str:
+    """Equal, NotEqual, Re or NotRe."""
+    return str(matcher.op).rpartition(".")[2]
+
+
+def is_absence(matchers: Iterable[Any]) -> bool:
+    """Whether the matchers ask for series without the label."""
+    return any(kind_of(each) in {"Equal", "Re"} and each.value == "" for each in matchers)
 
 
 @dataclass(frozen=True, slots=True)

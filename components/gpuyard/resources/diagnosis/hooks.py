@@ -32,7 +32,6 @@ from gpuyard.resources.diagnosis.quota_conflicts import PAUSE_SECONDS as RACED_S
 from gpuyard.resources.diagnosis.quota_conflicts import quota_conflict_retry
 from gpuyard.resources.diagnosis.removed_teams import admitted_workloads
 from gpuyard.resources.diagnosis.stuck_namespaces import remaining_kinds, stuck_namespace_message
-from gpuyard.resources.diagnosis.webhook_errors import PAUSE_SECONDS, webhook_retry
 from gpuyard.resources.validation.job_results import failed_check_message, is_node_validation_job
 from gpuyard_core.names import GPU_OPERATOR_NAMESPACE, PLATFORM_LABEL, TEAM_LABEL
 
@@ -49,9 +48,37 @@ _NAMED_FOR = {
     "WorkloadPriorityClass": "the priority",
 }
 """Objects without the platform's name: which part of the stack file determines the name of each."""
+_AGGREGATION = "clusterrole-aggregation-controller"
+TRIES = 12
+PAUSE_SECONDS = 5.0
+"""Pause between two tries: all tries take one minute, in which pods start and their endpoints
+appear.
+"""
+_UNANSWERED = re.compile(
+    r'failed calling webhook "(?P<name>[^"]+)": failed to call webhook: .*?'
+    r"(connection refused|connection reset by peer|no endpoints available|no route to host|i/o timeout"
+    r"|context deadline exceeded|Client\.Timeout exceeded|unexpected EOF|: EOF"
+    r"|TLS handshake (timeout|error)|certificate signed by unknown authority)",
+    re.DOTALL,
+)
+
+
+def unreachable_webhook(error: str) -> str:
+    """The webhook that did not respond; "" if the operation failed for another reason."""
+    match = _UNANSWERED.search(error)
+    return match["name"] if match else ""
+
+
+def webhook_retry(args: pulumi.ErrorHookArgs) -> str:
+    """The log message of a retry; "" if there is nothing to wait for, or after the last try."""
+    name = unreachable_webhook(args.errors[0]) if args.errors else ""
+    if not name or len(args.errors) >= TRIES:
+        return ""
+    return f"webhook {name} does not respond yet; retrying ({len(args.errors)} of {TRIES})"
+
+
 _PAUSES = {webhook_retry: PAUSE_SECONDS, quota_conflict_retry: RACED_SECONDS}
 """Transient errors: the function with the log message of each, and the seconds until the next try."""
-_AGGREGATION = "clusterrole-aggregation-controller"
 
 
 def hooks_of(

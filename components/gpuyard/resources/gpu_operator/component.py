@@ -7,18 +7,23 @@ import pulumi
 
 from gpuyard.changes.platforms import driver_rollout_pools
 from gpuyard.changes.preserved_labels import with_referenced_node_configs
+from gpuyard.plan.records import PlatformPlan
 from gpuyard.plan.sharing.dra import operator_serves_dra_claims
 from gpuyard.plan.software.support import config_map_names
 from gpuyard.render.gpu_operator.dra_driver import dra_driver_release
+from gpuyard.render.gpu_operator.existing_operator import differences, required_values
 from gpuyard.render.gpu_operator.objects import gpu_operator_objects, operator_namespace
 from gpuyard.render.gpu_operator.values import gpu_operator_release
+from gpuyard.render.text import yaml_text
 from gpuyard.resources.clusters.change_preview import last_known_state
 from gpuyard.resources.component import Component, after_created
+from gpuyard.resources.diagnosis.kubectl import Kubectl
+from gpuyard.resources.diagnosis.ownership import owner_of
 from gpuyard.resources.gpu_operator.driver_hooks import rollout_hooks
 from gpuyard.resources.gpu_operator.driver_rollout import DriverRollout
-from gpuyard.resources.gpu_operator.operator_detection import warn_other_operator
 from gpuyard.resources.part_args import Part, PartArgs, read_part, sections
 from gpuyard.resources.state import spec_without_defaults
+from gpuyard_core.names import CLUSTER_POLICY
 
 if TYPE_CHECKING:
     from gpuyard.plan.records import PlatformPlan
@@ -117,3 +122,48 @@ def _separate(objects: Sequence[_Object]) -> tuple[list[_Object], list[_Object]]
     """The policy that sets the driver version on simulated nodes, and all other objects."""
     policies = [each for each in objects if each["kind"] == "ClusterPolicy"]
     return policies, [each for each in objects if each["kind"] != "ClusterPolicy"]
+
+
+def warn_other_operator(kubectl: Kubectl, plan: PlatformPlan) -> pulumi.Output[str] | None:
+    """Query and warn in parallel to the deployment; None if gpuyard installs the operator."""
+    if not required_values(plan):
+        return None
+    return pulumi.Output.from_input(_message(kubectl, plan))
+
+
+async def _message(kubectl: Kubectl, plan: PlatformPlan) -> str:
+    """The warning, or ""; a failed query never fails the deployment."""
+    try:
+        message = await other_operator_message(kubectl, plan)
+    except Exception as problem:  # noqa: BLE001  a failed query is ignored
+        pulumi.log.debug(f"gpuyard could not read the GPU Operator: {problem}")
+        return ""
+    if message:
+        pulumi.log.warn(message)
+    return message
+
+
+async def other_operator_message(kubectl: Kubectl, plan: PlatformPlan) -> str:
+    """The mismatches of the operator; "" if it matches, or if the query failed."""
+    result = await kubectl.get("clusterpolicies.nvidia.com", "--ignore-not-found")
+    if result is None:
+        return ""
+    policies = {each["metadata"]["name"]: each for each in result.get("items") or []}
+    policy = policies.get(CLUSTER_POLICY) or next(iter(policies.values()), None)
+    namespace = plan.spec.gpu_operator.namespace
+    if policy is None:
+        return (
+            "The stack file expects an existing GPU Operator, but the cluster has no "
+            f"ClusterPolicy: no node advertises a GPU.\n  fix: install one into {namespace}, or "
+            "remove `gpu_operator` so that gpuyard installs it"
+        )
+    mismatches = differences(plan, policy)
+    if not mismatches:
+        return ""
+    lines = "".join(f"\n    {each}" for each in mismatches)
+    values = "".join(f"\n    {line}" for line in yaml_text(required_values(plan)).splitlines())
+    return (
+        f"ClusterPolicy {policy['metadata']['name']} does not match what nodes of this platform "
+        f"need:{lines}\n  {owner_of(policy)}\n  fix: ask its owner to add these values to the "
+        f"chart in {namespace}:{values}"
+    )

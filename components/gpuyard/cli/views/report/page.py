@@ -1,21 +1,33 @@
 """The page: header, key figures, and the sections."""
 
-from collections.abc import Iterable, Iterator
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from importlib.resources import files
 
 from gpuyard.cli.views.documents import money
+from gpuyard.cli.views.findings import MAX_SHOWN
 from gpuyard.cli.views.report.bill import bill_section
-from gpuyard.cli.views.report.findings import findings_section
-from gpuyard.cli.views.report.html import Element, el, to_html
+from gpuyard.cli.views.report.html import (
+    FOLD_FROM,
+    Cell,
+    Element,
+    bar,
+    el,
+    fold,
+    legend,
+    section,
+    table,
+    to_html,
+)
 from gpuyard.cli.views.report.live import NO_DATA, live_section
 from gpuyard.cli.views.report.pools import pools_section
-from gpuyard.cli.views.report.quotas import quotas_section
-from gpuyard.cli.views.report.shapes import shapes_section
 from gpuyard.plan.money.savings import to_monthly_total
-from gpuyard.plan.records import PlatformPlan
+from gpuyard.plan.records import PlatformPlan, ShapePlan
+from gpuyard.plan.records.queues import Quota
 from gpuyard.stack_validation import ValidatedStack
 from gpuyard.usage.fleet import Fleet
+from gpuyard_core.findings import Diagnostic, format_list
 from gpuyard_core.terminal.findings import count_words
 from gpuyard_core.terminal.text import pluralize, usd
 
@@ -170,3 +182,116 @@ def _figure(name: str, value: str) -> Element:
         el("dt", None, name),
         el("dd", None, first, el("small", None, second) if second else None),
     )
+
+
+def findings_section(judged: ValidatedStack) -> Element:
+    """Every finding, the most severe first; many are folded."""
+    shown = [_finding(judged, each) for each in judged.findings[:MAX_SHOWN]]
+    body = [el("div", {"class": "grid"}, *shown[:FOLD_FROM])]
+    if len(shown) > FOLD_FROM:
+        rest = el("div", {"class": "grid"}, *shown[FOLD_FROM:])
+        body.append(fold(f"{len(shown) - FOLD_FROM:,} more findings", rest))
+    if (more := len(judged.findings) - MAX_SHOWN) > 0:
+        body.append(el("p", {"class": "note"}, f"… and {more:,} more; `gpuyard check` lists all."))
+    return section("findings", "Findings", _note(judged.findings), *body)
+
+
+def _note(findings: Sequence[Diagnostic]) -> str:
+    return count_words(findings).capitalize() + "."
+
+
+def _finding(judged: ValidatedStack, found: Diagnostic) -> Element:
+    line = judged.line_of(found)
+    facts = (
+        ("given", found.given),
+        ("allowed", found.allowed),
+        ("fix", found.fix_message),
+        ("in", f"{judged.file}:{line}" if line else judged.file),
+        ("more", found.docs_url),
+    )
+    rows = [
+        item
+        for name, text in facts
+        if text
+        for item in (el("dt", None, name), el("dd", None, text))
+    ]
+    head = el(
+        "h3",
+        None,
+        el("span", {"class": f"badge {found.severity.value}"}, found.severity.value),
+        el("code", None, found.where),
+    )
+    return el(
+        "article", {"class": "finding"}, head, el("p", None, found.problem), el("dl", None, *rows)
+    )
+
+
+_HEADS = ("team", "quota", "guarantee", "may borrow", "lends")
+
+
+def quotas_section(plan: PlatformPlan) -> Element:
+    """A table for each resource of each pool that has a quota."""
+    by_resource: dict[tuple[str, str], list[tuple[str, Quota]]] = defaultdict(list)
+    for team in plan.teams:
+        for quota in team.quotas:
+            if quota.nominal or quota.borrow:
+                by_resource[quota.pool, quota.resource].append((team.name, quota))
+    spare = {(q.pool, q.resource): q.nominal for q in plan.queueing.unassigned if q.nominal}
+    keys = [
+        (pool.name, offer.resource)
+        for pool in plan.pools
+        for offer in pool.counted_resources
+        if (pool.name, offer.resource) in by_resource or (pool.name, offer.resource) in spare
+    ]
+    tables = [_resource(plan, key, by_resource[key], spare.get(key, 0)) for key in keys]
+    shown = [el("div", {"class": "grid"}, *tables[:FOLD_FROM])]
+    if len(tables) > FOLD_FROM:
+        rest = el("div", {"class": "grid"}, *tables[FOLD_FROM:])
+        shown.append(fold(f"{len(tables) - FOLD_FROM:,} more resources", rest))
+    note = f"{pluralize(len(plan.teams), 'team')}. Preemption: {plan.queueing.preemption}."
+    return section("quotas", "Quotas and borrowing", note, _key(), *shown)
+
+
+def _key() -> Element:
+    return legend(
+        ("full", "guaranteed, kept"),
+        ("lent", "guaranteed, lent while unused"),
+        ("may", "may be borrowed"),
+    )
+
+
+def _resource(
+    plan: PlatformPlan, key: tuple[str, str], quotas: list[tuple[str, Quota]], spare: int
+) -> Element:
+    pool = plan.pool(key[0])
+    named = pool.stack_file_key(key[1])
+    total = sum(q.nominal for _, q in quotas) + spare
+    scale = max([total, *(q.nominal + q.borrow for _, q in quotas)])
+    rows = [*_teams(quotas, scale)]
+    if spare:
+        rows.append(("unassigned", bar([("lent", spare)], scale), f"{spare:,}", "–", f"{spare:,}"))
+    return table(f"{named}: {total:,} in all", _HEADS, rows, (2, 3, 4))
+
+
+def _teams(quotas: list[tuple[str, Quota]], scale: float) -> Iterator[tuple[Cell, ...]]:
+    for team, q in quotas:
+        lent = q.nominal if q.lend is None else min(q.lend, q.nominal)
+        parts = [("full", q.nominal - lent), ("lent", lent), ("may", q.borrow)]
+        yield team, bar(parts, scale), f"{q.nominal:,}", f"{q.borrow:,}", f"{lent:,}"
+
+
+def shapes_section(plan: PlatformPlan) -> Element:
+    """A row for each shape."""
+    rows = [_row(plan, shape) for shape in plan.shapes]
+    heads = ("shape", "starts in", "takes", "start", "teams with quota", "within their guarantee")
+    return section("shapes", "Shapes", "Each of them can start.", table("Shapes", heads, rows))
+
+
+def _row(plan: PlatformPlan, shape: ShapePlan) -> tuple[Cell, ...]:
+    pool = plan.pool(shape.pool)
+    unit = pool.stack_file_key(shape.resource).partition("/")[2]
+    takes = f"{pluralize(shape.nodes, 'node')} × {shape.per_node} {unit or 'GPU'}"
+    missing = shape.nodes - pool.start_nodes
+    start = f"{pluralize(missing, 'node')} first" if shape.scales_from_zero else "at once"
+    teams = format_list(shape.teams) or "–"
+    return shape.name, shape.pool, takes, start, teams, format_list(shape.guaranteed) or "–"
